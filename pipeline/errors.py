@@ -1,0 +1,45 @@
+"""What can go wrong, each in one line that says what was got, what was expected, and where."""
+
+
+class LeafledgerError(Exception):
+    """Base of every refusal; the command line prints its message and exits with ``exit_code``."""
+
+    exit_code = 1
+
+
+class UsageError(LeafledgerError):
+    """An argument cannot be used: an unknown method, parameter, column or an output that is not a folder."""
+
+    exit_code = 2
+
+
+class InvalidModel(LeafledgerError):
+    """The model file is damaged or is not a model."""
+
+
+class UnsupportedModel(LeafledgerError):
+    """The model is sound but cannot be represented as a tree ensemble on its features."""
+
+
+class SchemaMismatch(LeafledgerError):
+    """The data do not have the columns, or the column types, that the model was trained on."""
+
+
+class InvalidData(LeafledgerError):
+    """A data file cannot be read."""
+
+
+class RunConflict(LeafledgerError):
+    """The output already holds a run of other inputs or parameters."""
+
+
+class InvalidRun(LeafledgerError):
+    """A published run does not match its manifest."""
+
+
+class AdditivityBreach(LeafledgerError):
+    """Attributions of an additive method do not add up to margin minus base value."""
+
+
+class StorageError(LeafledgerError):
+    """A file or object cannot be read or written."""

@@ -1,0 +1,47 @@
+"""A loaded model: the ensemble's arrays and the names that the arrays do not carry; and what a loader provides."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from kernels.ensemble import TreeEnsemble
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """A column the model was trained on.
+
+    ``categories`` lists the values (strings, integers or floats) that the model itself stores; a value's code is its position.
+    It is None on a numeric feature, and on a categorical one whose column holds the codes themselves.
+    """
+
+    name: str
+    categorical: bool = False
+    categories: tuple[Any, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """An ensemble with its names. ``features`` are in the ensemble's column order, ``outputs`` in that of its base values."""
+
+    ensemble: TreeEnsemble
+    features: tuple[Feature, ...]
+    outputs: tuple[str, ...]
+    library: str
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Loader:
+    """One library's native format.
+
+    ``recognise(data) -> bool`` looks at the first bytes only; ``parse(data, where) -> (TreeEnsemble, features, outputs)`` raises
+    InvalidModel or UnsupportedModel; ``serialise(model) -> bytes`` turns one of the library's own objects (``owns(model)``) into the
+    bytes that ``parse`` reads.
+    """
+
+    library: str
+    recognise: Callable[[bytes], bool]
+    parse: Callable[[bytes, str], tuple[TreeEnsemble, tuple[Feature, ...], tuple[str, ...]]]
+    owns: Callable[[Any], bool]
+    serialise: Callable[[Any], bytes]

@@ -1,0 +1,88 @@
+"""The definitions, as plain loops over floats. Never optimised; shares nothing with the kernels but the ensemble's arrays."""
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+
+
+def goes_left(ensemble, node, x):
+    """Where one value goes at one node, by the words of ``TreeEnsemble``."""
+    feature = ensemble.feature[node]
+    if ensemble.single_precision:
+        with np.errstate(over="ignore"):
+            x = float(np.float32(x))
+    if math.isnan(x) or (ensemble.zero_missing[feature] and abs(x) <= float(np.float32(1e-35))):
+        return bool(ensemble.missing_left[node])
+    if ensemble.category_set[node] < 0:
+        return x <= ensemble.threshold[node]
+    n = int(ensemble.n_categories[feature])
+    code = math.trunc(x) if 0 <= x < n else (0 if -1 < x < 0 else n)
+    word = ensemble.set_words[ensemble.set_start[ensemble.category_set[node]] + code // 32]
+    return bool((int(word) >> (code % 32)) & 1)
+
+
+def margin(ensemble, row):
+    """Raw score of one row, ``(outputs,)`` float64: every tree descended, leaves added in tree order."""
+    out = ensemble.base.astype(float).copy()
+    for tree, node in enumerate(ensemble.root):
+        while ensemble.feature[node] >= 0:
+            side = ensemble.left if goes_left(ensemble, node, float(row[ensemble.feature[node]])) else ensemble.right
+            node = side[node]
+        if ensemble.value.shape[1] == 1:
+            out[ensemble.output[tree]] += ensemble.value[node, 0]
+        else:
+            out += ensemble.value[node]
+    return out
+
+
+def margins(ensemble, rows):
+    """``(n, outputs)`` float64."""
+    return np.array([margin(ensemble, row) for row in rows]).reshape(len(rows), ensemble.base.size)
+
+
+def _visit(ensemble, node, row, present, number, k):
+    feature = ensemble.feature[node]
+    if feature < 0:
+        return number(float(ensemble.value[node, k]))
+    left, right = ensemble.left[node], ensemble.right[node]
+    if feature in present:
+        child = left if goes_left(ensemble, node, float(row[feature])) else right
+        return _visit(ensemble, child, row, present, number, k)
+    cover_left, cover_right = number(float(ensemble.cover[left])), number(float(ensemble.cover[right]))
+    total = cover_left + cover_right
+    weight = cover_left / total if total else number(1) / 2
+    return weight * _visit(ensemble, left, row, present, number, k) + (1 - weight) * _visit(ensemble, right, row, present, number, k)
+
+
+def coalition_value(ensemble, row, present, output, number=Fraction):
+    """v(S) of the path-dependent game (Lundberg et al. 2018, Alg. 1): absent features averaged by cover, halves where there is none."""
+    total = number(float(ensemble.base[output]))
+    for tree, root in enumerate(ensemble.root):
+        if ensemble.value.shape[1] > 1:
+            total += _visit(ensemble, root, row, present, number, output)
+        elif ensemble.output[tree] == output:
+            total += _visit(ensemble, root, row, present, number, 0)
+    return total
+
+
+def shapley_weight(size, n):
+    return Fraction(math.factorial(size) * math.factorial(n - size - 1), math.factorial(n))
+
+
+def banzhaf_weight(size, n, p=Fraction(1, 2)):
+    return p**size * (1 - p) ** (n - 1 - size)
+
+
+def semivalue(ensemble, row, weight):
+    """Every phi by enumeration of all subsets in exact fractions, ``(outputs, features)`` float64."""
+    n = ensemble.n_features
+    phi = np.zeros((ensemble.base.size, n))
+    for k in range(ensemble.base.size):
+        subsets = itertools.chain.from_iterable(itertools.combinations(range(n), size) for size in range(n + 1))
+        v = {s: coalition_value(ensemble, row, s, k) for s in subsets}
+        for j in range(n):
+            others = [s for s in v if j not in s]
+            phi[k, j] = float(sum(weight(len(s), n) * (v[tuple(sorted((*s, j)))] - v[s]) for s in others))
+    return phi
