@@ -108,7 +108,9 @@ def _check_splits(ensemble, owner):
     numeric = inner & (ensemble.category_set < 0)
     bad = np.flatnonzero(ensemble.feature >= ensemble.n_features)
     if bad.size:
-        _fail(ensemble, bad, lambda v: f"feature {ensemble.feature[v]} is out of range, expected 0..{ensemble.n_features - 1}", owner)
+        _fail(
+            ensemble, bad, lambda v: f"feature {ensemble.feature[v]} is out of range, expected 0..{ensemble.n_features - 1}", owner
+        )
     bad = np.flatnonzero(numeric & ~np.isfinite(ensemble.threshold))
     if bad.size:
         _fail(ensemble, bad, lambda v: f"threshold is {ensemble.threshold[v]}, expected a finite number", owner)
@@ -125,7 +127,12 @@ def _check_splits(ensemble, owner):
     words = np.diff(ensemble.set_start)[ensemble.category_set[nodes]]
     bad = nodes[words != ensemble.n_categories[ensemble.feature[nodes]] // WORD_BITS + 1]
     if bad.size or ensemble.set_start[0] != 0 or ensemble.set_start[-1] != ensemble.set_words.size:
-        _fail(ensemble, bad if bad.size else [0], lambda v: "category set does not have one bit per category and one for unseen", owner)
+        _fail(
+            ensemble,
+            bad if bad.size else [0],
+            lambda v: "category set does not have one bit per category and one for unseen",
+            owner,
+        )
 
 
 def _check_leaves_and_cover(ensemble, owner):
@@ -143,8 +150,10 @@ def _check_leaves_and_cover(ensemble, owner):
         _fail(
             ensemble,
             bad,
-            lambda v: f"cover is {ensemble.cover[v]}, its children's add up to "
-            f"{ensemble.cover[ensemble.left[v]] + ensemble.cover[ensemble.right[v]]}",
+            lambda v: (
+                f"cover is {ensemble.cover[v]}, its children's add up to "
+                f"{ensemble.cover[ensemble.left[v]] + ensemble.cover[ensemble.right[v]]}"
+            ),
             owner,
         )
 

@@ -1,0 +1,11 @@
+"""The only place where Numba's options are set.
+
+``nogil``: Dask's threads and processes give the parallelism, never ``parallel`` (Numba's workqueue aborts on concurrent entry).
+``error_model="numpy"``: no zero-division branches in inner loops. ``fastmath={"contract"}``: multiply-adds may fuse, which gives the same
+bits on every run; nothing may be reassociated. ``cache``: compiled once per machine, keyed by source file. A change of ``lanes.py`` alone does
+not reach the cached kernels that use it: remove ``kernels/__pycache__`` then.
+"""
+
+from numba import njit
+
+jit = njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract"})
