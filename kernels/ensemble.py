@@ -20,7 +20,7 @@ class TreeEnsemble(NamedTuple):
     """
 
     feature: np.ndarray  # (nodes,) int32, column of the split, -1 at leaves
-    threshold: np.ndarray  # (nodes,) float64, finite on numeric splits, ignored elsewhere
+    threshold: np.ndarray  # (nodes,) float64, a number or +inf on numeric splits, ignored elsewhere
     missing_left: np.ndarray  # (nodes,) bool
     category_set: np.ndarray  # (nodes,) int32, index of the set of codes that go left, -1 on numeric splits and leaves
     left: np.ndarray  # (nodes,) int32, -1 at leaves
@@ -108,12 +108,10 @@ def _check_splits(ensemble, owner):
     numeric = inner & (ensemble.category_set < 0)
     bad = np.flatnonzero(ensemble.feature >= ensemble.n_features)
     if bad.size:
-        _fail(
-            ensemble, bad, lambda v: f"feature {ensemble.feature[v]} is out of range, expected 0..{ensemble.n_features - 1}", owner
-        )
-    bad = np.flatnonzero(numeric & ~np.isfinite(ensemble.threshold))
+        _fail(ensemble, bad, lambda v: f"feature {ensemble.feature[v]} is out of range, expected 0..{ensemble.n_features - 1}", owner)
+    bad = np.flatnonzero(numeric & ~(ensemble.threshold > -np.inf))  # LightGBM splits the missing from the rest at +inf
     if bad.size:
-        _fail(ensemble, bad, lambda v: f"threshold is {ensemble.threshold[v]}, expected a finite number", owner)
+        _fail(ensemble, bad, lambda v: f"threshold is {ensemble.threshold[v]}, expected a number or inf", owner)
     categorical = np.zeros(inner.size, bool)
     categorical[inner] = ensemble.n_categories[ensemble.feature[inner]] > 0
     bad = np.flatnonzero(inner & (categorical == numeric))

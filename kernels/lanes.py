@@ -11,7 +11,7 @@ import operator
 import numpy as np
 from llvmlite import ir
 from numba import config
-from numba.core import cgutils, types
+from numba.core import types
 from numba.extending import intrinsic, models, overload, register_model
 
 LANES = 8

@@ -25,13 +25,14 @@ class ImportanceState(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Reduction:
     """A summary: ``init(outputs, used) -> state``, ``update(state, phi, n) -> state`` for the first n rows of ``phi (outputs, used, rows)``,
-    ``merge(a, b) -> state``, ``finalize(state) -> dict`` from column name to ``(outputs, used)``."""
+    ``merge(a, b) -> state``, ``finalize(state, column, n_features) -> dict`` from name to ``(outputs, features)``, where ``column (used,)`` says
+    which features the state's are; the others are in no split, and their phi is 0."""
 
     name: str
     init: Callable[[int, int], Any]
     update: Callable[[Any, np.ndarray, int], Any]
     merge: Callable[[Any, Any], Any]
-    finalize: Callable[[Any], dict[str, np.ndarray]]
+    finalize: Callable[[Any, np.ndarray, int], dict[str, np.ndarray]]
 
 
 def _init_importance(outputs, used):
@@ -79,19 +80,25 @@ def _merge_importance(a, b):
     )
 
 
-def _finalize_importance(state):
-    empty = state.count[0] == 0
-    total = state.mean_abs.sum(axis=1, keepdims=True)
-    order = np.argsort(-state.mean_abs, axis=1, kind="stable")
+def _finalize_importance(state, column, n_features):
+    def everywhere(found):
+        out = np.zeros((found.shape[0], n_features))
+        if state.count[0] > 0:
+            out[:, column] = found
+        return out
+
+    mean_abs = everywhere(state.mean_abs)
+    total = mean_abs.sum(axis=1, keepdims=True)
+    order = np.argsort(-mean_abs, axis=1, kind="stable")
     rank = np.empty(order.shape, np.int64)
-    np.put_along_axis(rank, order, np.broadcast_to(np.arange(1, order.shape[1] + 1), order.shape), axis=1)
+    np.put_along_axis(rank, order, np.broadcast_to(np.arange(1, n_features + 1), order.shape), axis=1)
     return {
-        "mean_abs": state.mean_abs,
-        "mean": state.mean,
-        "std": np.sqrt(state.spread / max(state.count[0], 1.0)),
-        "min": np.zeros_like(state.low) if empty else state.low,
-        "max": np.zeros_like(state.high) if empty else state.high,
-        "share": np.divide(state.mean_abs, total, out=np.zeros_like(state.mean_abs), where=total > 0),
+        "mean_abs": mean_abs,
+        "mean": everywhere(state.mean),
+        "std": np.sqrt(everywhere(state.spread) / max(state.count[0], 1.0)),
+        "min": everywhere(state.low),
+        "max": everywhere(state.high),
+        "share": np.divide(mean_abs, total, out=np.zeros_like(mean_abs), where=total > 0),
         "rank": rank,
     }
 

@@ -43,3 +43,7 @@ class AdditivityBreach(LeafledgerError):
 
 class StorageError(LeafledgerError):
     """A file or object cannot be read or written."""
+
+
+class ClusterLost(LeafledgerError):
+    """No scheduler answers, or workers died; what was published stays, and a rerun goes on from there."""

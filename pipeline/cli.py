@@ -1,0 +1,195 @@
+"""The command ``leafledger``: explain, plan, check. A mistake gets one line on standard error; exit code 0 only when the run is finished."""
+
+import sys
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from cyclopts import App, CycloptsError, Parameter
+from rich.console import Console
+from rich.table import Table
+
+from .errors import LeafledgerError, UsageError
+
+TOP = 10  # features shown after a run
+
+app = App(
+    name="leafledger",
+    help="Explain every row of a Parquet data set with an XGBoost, LightGBM or CatBoost model.",
+    help_epilogue="Example: leafledger explain model.json flights/ --out explained/ --id flight",
+    version_flags=["--version"],
+    result_action="return_value",
+)
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What explain and plan share."""
+
+    out: Annotated[str, Parameter(name="--out")]
+    """Folder of the run: a path or an fsspec URI such as s3://bucket/prefix; {date} is filled in."""
+
+    method: str = "shapley"
+    """shapley, or banzhaf (parameter p)."""
+
+    id: Annotated[tuple[str, ...], Parameter(name="--id", negative=())] = ()
+    """Column to pass through to the attributions; may be given several times."""
+
+    scheduler: str | None = None
+    """Address of a Dask scheduler, or "serial" for this process alone; by default a local cluster."""
+
+    workers: int | None = None
+    """Processes of the local cluster; by default one per core."""
+
+    precision: Literal["float32", "float64"] = "float32"
+    """Of the attributions as stored."""
+
+    parameter: Annotated[tuple[str, ...], Parameter(name="--parameter", negative=())] = ()
+    """NAME=VALUE, a parameter of the method; may be given several times."""
+
+    date: str | None = None
+    """YYYY-MM-DD, fills {date} in MODEL, DATA and --out."""
+
+    def arguments(self) -> dict[str, Any]:
+        """As ``make_job`` takes them."""
+        for entry in self.parameter:
+            if "=" not in entry:
+                raise UsageError(f"--parameter is {entry!r}, expected NAME=VALUE")
+        return {
+            "method": self.method,
+            "parameters": dict(entry.split("=", 1) for entry in self.parameter),
+            "ids": self.id,
+            "precision": self.precision,
+            "scheduler": self.scheduler,
+            "workers": self.workers,
+            "date": self.date,
+        }
+
+
+def _show_importance(console: Console, run: str) -> None:
+    """The features that own most of the attributions, per output."""
+    import json
+
+    from . import storage
+    from .publish import SUMMARY
+
+    rows = json.loads(storage.read(storage.join(run, SUMMARY, "importance.json")))
+    for output in dict.fromkeys(row["output"] for row in rows):
+        mine = sorted((row for row in rows if row["output"] == output), key=lambda row: row["rank"])
+        several = len({row["output"] for row in rows}) > 1
+        table = Table(title=f"importance, output {output}" if several else "importance")
+        table.add_column("rank", justify="right")
+        table.add_column("feature")
+        for name in ("mean |phi|", "mean phi", "std", "share"):
+            table.add_column(name, justify="right")
+        for row in mine[:TOP]:
+            numbers = (f"{row[name]:.4g}" for name in ("mean_abs", "mean", "std"))
+            table.add_row(str(row["rank"]), row["feature"], *numbers, f"{row['share']:.1%}")
+        console.print(table)
+
+
+@app.command
+def explain(model: str, data: str, *, options: Options, quiet: bool = False) -> None:
+    """Explain every row and publish attributions and summaries. A rerun of an unfinished run does what is missing.
+
+    Parameters
+    ----------
+    model
+        XGBoost JSON or UBJ, LightGBM text, CatBoost cbm or JSON.
+    data
+        Parquet file, folder, glob or Hive-partitioned data set, a path or an fsspec URI.
+    quiet
+        Show nothing but errors.
+    """
+    from . import progress
+    from .config import make_job
+    from .run import explain_job
+
+    console = Console(quiet=quiet)
+    job = make_job(model, data, options.out, **options.arguments())
+    bar = progress.Bar(Console(stderr=True)) if sys.stderr.isatty() and not quiet else None
+    with bar or nullcontext():
+        watch = bar or (progress.silent if quiet else progress.log_lines)
+        manifest, again = explain_job(job, watch)
+    if again:
+        console.print(
+            f"{job.out}: finished before, nothing to do ({manifest.n_rows:,} rows in {len(manifest.parts)} parts)", soft_wrap=True
+        )
+        return
+    console.print(f"{manifest.n_rows:,} rows explained in {len(manifest.parts)} parts", soft_wrap=True)
+    if manifest.residual is not None:
+        console.print(f"attributions add up to margin - base value within {manifest.residual:.1e} of the margin's bound", soft_wrap=True)
+    console.print(
+        f"attributions: {job.out}/attributions\nsummary:      {job.out}/summary\nmanifest:     {job.out}/manifest.json",
+        soft_wrap=True,
+    )
+    _show_importance(console, job.out)
+
+
+@app.command
+def plan(model: str, data: str, *, options: Options) -> None:
+    """Show what explain would do: work items, rows, memory, refusals. Writes nothing.
+
+    Parameters
+    ----------
+    model
+        As for explain.
+    data
+        As for explain.
+    """
+    from .config import make_job
+    from .run import load_model, plan_run
+
+    job = make_job(model, data, options.out, **options.arguments())
+    run = plan_run(job, load_model(job))
+    parameters = ", ".join(f"{name}={value:g}" for name, value in run.plan.parameters)
+    said = {
+        "model": f"{run.library}, {len(run.plan.features)} features, {len(run.plan.outputs)} outputs, SHA-256 {run.plan.model_digest[:12]}",
+        "method": f"{run.plan.method} {parameters}".strip(),
+        "input": f"{run.plan.n_rows:,} rows in {len({item.uri for item in run.plan.items})} files",
+        "work": f"{len(run.plan.items)} items, one part each, slices of {run.plan.slice_rows} rows",
+        "where": job.scheduler or f"local cluster of {min(job.workers, max(1, len(run.plan.items)))} processes",
+        "memory": f"{run.memory.total >> 20} MiB a worker (tables {run.memory.tables / 2**20:.1f}, slice {run.memory.slice >> 20}, "
+        f"largest row group {run.memory.row_group / 2**20:.1f}), {job.worker_memory >> 20} MiB allowed",
+        "output": job.out + (" (finished before: nothing to do)" if run.finished else ""),
+    }
+    console = Console()
+    for name, text in said.items():
+        console.print(f"[bold]{name:<8}[/bold]{text}", soft_wrap=True, highlight=False)
+
+
+@app.command
+def check(run: str) -> None:
+    """Verify a finished run: manifest, parts, row counts, digests, additivity, summaries computed again.
+
+    Parameters
+    ----------
+    run
+        Folder of the run, a path or an fsspec URI.
+    """
+    from .check import check_run
+
+    report = check_run(run)
+    additive = "" if report.residual is None else f", attributions add up within {report.residual:.1e} of the margin's bound"
+    Console().print(f"{run}: sound, {report.n_rows:,} rows in {report.parts} parts{additive}", soft_wrap=True, highlight=False)
+
+
+def _fails(message: str, code: int) -> int:
+    print(f"leafledger: {message}", file=sys.stderr)  # noqa: T201 - where a command's errors go
+    return code
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line and return its exit code: 0 done, 1 failed, 2 a wrong argument, 130 interrupted."""
+    command: Callable[..., Any] = app
+    try:
+        command(arguments, exit_on_error=False, print_error=False)
+    except CycloptsError as error:
+        return _fails(" ".join(str(error).split()), 2)
+    except LeafledgerError as error:
+        return _fails(str(error), error.exit_code)
+    except KeyboardInterrupt:
+        return _fails("interrupted; run the same command again to go on from there", 130)
+    return 0

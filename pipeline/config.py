@@ -1,0 +1,115 @@
+"""What a run is asked to do: one frozen record, built and checked in one place. The only code that looks at the machine."""
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date as Date
+
+import psutil
+
+from kernels.methods import METHODS, Method
+
+from . import storage
+from .errors import UsageError
+
+SERIAL = "serial"
+PRECISIONS = ("float32", "float64")
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Arguments of a run, complete and checked as far as they can be without looking at the data."""
+
+    model: str
+    data: str
+    out: str
+    method: str
+    parameters: tuple[tuple[str, float], ...]
+    ids: tuple[str, ...]
+    precision: str
+    scheduler: str | None  # "serial", an address, or None for a local cluster
+    workers: int
+    worker_memory: int  # bytes
+
+
+def check_parameters(method: Method, given: Mapping[str, float | str]) -> dict[str, float]:
+    """The method's parameters, defaults filled in."""
+    known = {parameter.name: parameter for parameter in method.parameters}
+    unknown = sorted(set(given) - set(known))
+    if unknown:
+        takes = ", ".join(known) or "none"
+        raise UsageError(f"method {method.name!r} has no parameter {unknown[0]!r}, it takes {takes}")
+    values = {}
+    for name, parameter in known.items():
+        try:
+            values[name] = float(given.get(name, parameter.default))
+        except (TypeError, ValueError):
+            raise UsageError(f"parameter {name!r} is {given[name]!r}, expected a number") from None
+        if not parameter.lower < values[name] < parameter.upper:
+            raise UsageError(
+                f"parameter {name!r} is {values[name]:g}, expected a number between {parameter.lower:g} and {parameter.upper:g}"
+            )
+    return values
+
+
+def count_cores() -> int:
+    """Cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def find_method(name: str) -> Method:
+    if name not in METHODS:
+        raise UsageError(f"method {name!r} is unknown, expected one of {', '.join(METHODS)}")
+    return METHODS[name]
+
+
+def _fill_date(uri: str, date: Date | None) -> str:
+    if "{" not in uri:
+        return uri
+    if date is None:
+        raise UsageError(f"{uri}: has a {{date}} to fill in, but no date was given")
+    try:
+        return uri.format(date=date)
+    except (KeyError, IndexError, ValueError, AttributeError) as error:
+        raise UsageError(f"{uri}: only {{date}} or a form of it such as {{date:%Y/%m}} can be filled in ({error!r})") from None
+
+
+def make_job(
+    model: str,
+    data: str,
+    out: str,
+    *,
+    method: str = "shapley",
+    parameters: Mapping[str, float | str] | None = None,
+    ids: Iterable[str] = (),
+    precision: str = "float32",
+    scheduler: str | None = None,
+    workers: int | None = None,
+    date: Date | str | None = None,
+) -> Job:
+    """Check arguments and fill in defaults and dates. ``workers`` is by default one per core; each gets its share of the machine's memory."""
+    if isinstance(date, str):
+        try:
+            date = Date.fromisoformat(date)
+        except ValueError:
+            raise UsageError(f"date is {date!r}, expected YYYY-MM-DD") from None
+    if precision not in PRECISIONS:
+        raise UsageError(f"precision is {precision!r}, expected {' or '.join(PRECISIONS)}")
+    if workers is not None and workers < 1:
+        raise UsageError(f"workers is {workers}, expected at least 1")
+    ids = tuple(ids)
+    if len(set(ids)) != len(ids):
+        raise UsageError(f"id columns {', '.join(ids)} name one twice")
+    workers = workers or count_cores()
+    return Job(
+        model=storage.absolute(_fill_date(str(model), date)),
+        data=storage.absolute(_fill_date(str(data), date)),
+        out=storage.absolute(_fill_date(str(out), date)),
+        method=method,
+        parameters=tuple(sorted(check_parameters(find_method(method), parameters or {}).items())),
+        ids=ids,
+        precision=precision,
+        scheduler=scheduler,
+        workers=workers,
+        worker_memory=psutil.virtual_memory().total // workers,
+    )

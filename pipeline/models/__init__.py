@@ -1,0 +1,67 @@
+"""Models of any of the three libraries, from a file or from the library's own object, as one kind of ensemble."""
+
+import hashlib
+from os import PathLike
+from typing import Any
+
+from .. import storage
+from ..errors import InvalidModel, UsageError
+from .model import Feature, Loader, Model
+import importlib, pathlib
+
+LOADERS = tuple(
+    importlib.import_module(f"{__name__}.{n}").LOADER
+    for n in ("xgboost", "lightgbm", "catboost")
+    if (pathlib.Path(__file__).parent / f"{n}.py").exists()
+)
+MAX_BYTES = 512 << 20
+
+__all__ = ["LOADERS", "Feature", "Loader", "Model", "load_ensemble"]
+
+
+def _parse(loader: Loader, data: bytes, where: str) -> Model:
+    ensemble, features, outputs = loader.parse(data, where)
+    names = [feature.name for feature in features]
+    if len(set(names)) != len(names):
+        doubled = next(name for name in names if names.count(name) > 1)
+        raise InvalidModel(f"{where}: two features are called {doubled!r}, data are matched by name")
+    return Model(ensemble, features, outputs, loader.library, hashlib.sha256(data).hexdigest())
+
+
+def load_ensemble(source: str | PathLike | Any) -> Model:
+    """Load a model.
+
+    Parameters
+    ----------
+    source : URI or path of a model file (XGBoost JSON or UBJ, LightGBM text, CatBoost cbm or JSON), or a model object of one of these libraries
+
+    Returns
+    -------
+    Model
+        the ensemble's arrays with the names of its features and outputs
+
+    Raises
+    ------
+    InvalidModel, UnsupportedModel, StorageError
+        The file is damaged; it holds what cannot be represented, the feature or tree named; it cannot be read.
+    """
+    if isinstance(source, Model):
+        return source
+    if not isinstance(source, str | PathLike):
+        for loader in LOADERS:
+            if loader.owns(source):
+                return _parse(loader, loader.serialise(source), f"{type(source).__name__} object")
+        raise UsageError(
+            f"cannot load a {type(source).__name__}, expected a URI or a model of {', '.join(loader.library for loader in LOADERS)}"
+        )
+    uri = str(source)
+    size = storage.stat(uri).size
+    if size > MAX_BYTES:
+        raise InvalidModel(f"{uri}: {size} bytes, expected at most {MAX_BYTES}")
+    data = storage.read(uri)
+    for loader in LOADERS:
+        if loader.recognise(data):
+            return _parse(loader, data, uri)
+    raise InvalidModel(
+        f"{uri}: not a model file, expected XGBoost JSON or UBJ, LightGBM text, CatBoost cbm or JSON (pickled models are not read: save them natively)"
+    )

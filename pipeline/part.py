@@ -1,0 +1,234 @@
+"""One work item from Parquet to Parquet: what a Dask task does. May run twice; the object it makes is created once."""
+
+import base64
+import hashlib
+import io
+import json
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from kernels.batch import ADDITIVITY_TOLERANCE, Buffers, Prepared, attribute_batch, make_buffers, residuals
+from kernels.methods import METHODS, Method
+from kernels.reductions import REDUCTIONS
+
+from . import schema, storage
+from .errors import AdditivityBreach, InvalidData, InvalidRun
+from .plan import Plan, WorkItem, digest, from_json
+from .tables import open_tables
+
+PLAN = "plan.json"
+FOOTER = b"leafledger"
+PARTS = "attributions"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A published part: what its footer says, and the object's own size and digest."""
+
+    part: int
+    uri: str
+    n_rows: int
+    size: int
+    sha256: str
+    residual: float | None  # largest of any row, as a fraction of the margin bound; None where the method is not additive
+    seconds: float  # 0 where an earlier run made it
+    states: dict[str, str]  # reduction -> its state, as text
+
+
+def part_uri(run: str, part: int) -> str:
+    return storage.join(run, PARTS, f"part-{part:05d}.parquet")
+
+
+def pack_state(state: Any) -> str:
+    """A reduction's state, a NamedTuple of arrays, as text."""
+    buffer = io.BytesIO()
+    np.savez(buffer, *state)
+    return base64.b64encode(buffer.getvalue()).decode()
+
+
+def unpack_state(name: str, text: str) -> Any:
+    template = REDUCTIONS[name].init(1, 0)
+    with np.load(io.BytesIO(base64.b64decode(text))) as arrays:
+        return type(template)(*(arrays[f"arr_{i}"] for i in range(len(template))))
+
+
+def _read_slices(plan: Plan, item: WorkItem) -> Iterator[pa.RecordBatch]:
+    """The item's rows, the columns the model and the ids need, at most ``slice_rows`` at a time."""
+    carried = dict(item.partition)
+    wanted = list(dict.fromkeys((*(feature.name for feature in plan.features), *plan.ids)))
+    if storage.stat(item.uri).etag != item.etag:
+        raise InvalidData(f"{item.uri}: changed since the run was planned")
+    with storage.opened(item.uri) as file:
+        try:
+            parquet = pq.ParquetFile(file, page_checksum_verification=True)
+            present = set(parquet.schema_arrow.names)
+            columns = [name for name in wanted if name in present]
+            for batch in parquet.iter_batches(plan.slice_rows, row_groups=list(item.row_groups), columns=columns, use_threads=False):
+                for name in wanted:
+                    if name not in present:
+                        batch = batch.append_column(name, pa.array([carried[name]]).take(pa.array(np.zeros(batch.num_rows, np.int64))))
+                yield batch
+        except (pa.ArrowException, OSError) as error:
+            raise InvalidData(f"{item.uri}: row groups {item.row_groups}: cannot read: {' '.join(str(error).split())}") from error
+
+
+def fill_values(plan_features, prepared: Prepared, batch: pa.RecordBatch, buffers: Buffers) -> None:
+    """Put the columns that some split asks for into ``buffers.values``."""
+    for j, column in enumerate(prepared.ranks.column):
+        feature = plan_features[column]
+        buffers.values[j, : batch.num_rows] = schema.column_values(feature, batch.column(feature.name))
+        buffers.values[j, batch.num_rows :] = 0.0
+
+
+def _check_additivity(method: Method, prepared: Prepared, buffers: Buffers, n_rows: int, item: WorkItem, offset: int) -> float | None:
+    if not method.additive:
+        return None
+    if not n_rows:
+        return 0.0
+    found = residuals(prepared, buffers, n_rows)
+    breaches = np.flatnonzero(~(found <= ADDITIVITY_TOLERANCE).all(axis=0))
+    if breaches.size:
+        row = breaches[0]
+        raise AdditivityBreach(
+            f"{item.uri}: row {item.first_row + offset + row}: attributions miss margin - base value by {found[:, row].max():.3g} of the margin's "
+            f"bound, expected at most {ADDITIVITY_TOLERANCE:g}"
+        )
+    return float(found.max())
+
+
+def _output_schema(plan: Plan, batch: pa.Schema) -> tuple[pa.Schema, list[str]]:
+    """Id columns, margins, attributions; and the names of the last two."""
+    number = pa.float32() if plan.precision == "float32" else pa.float64()
+    margins, phi = schema.output_columns(plan.features, plan.outputs, plan.ids)
+    fields = [batch.field(name) for name in plan.ids] + [pa.field(name, number, nullable=False) for name in (*margins, *phi)]
+    return pa.schema(fields), [*margins, *phi]
+
+
+def _write_columns(plan: Plan, prepared: Prepared, batch: pa.RecordBatch, buffers: Buffers, columns: pa.Schema) -> pa.RecordBatch:
+    dtype, n = np.dtype(plan.precision), batch.num_rows
+    unused = pa.array(np.zeros(n, dtype))
+    arrays = [batch.column(name) for name in plan.ids]
+    arrays += [pa.array(margin[:n].astype(dtype)) for margin in buffers.margin]
+    for phi in buffers.phi:
+        attributions = [unused] * len(plan.features)
+        for j, column in enumerate(prepared.ranks.column):
+            attributions[column] = pa.array(phi[j, :n].astype(dtype))
+        arrays += attributions
+    return pa.record_batch(arrays, schema=columns)
+
+
+def _explain_item(plan: Plan, item: WorkItem, prepared: Prepared, local: Path) -> None:
+    """Attribute every row of the item and write the part to a local file, reduction states and digests in its footer."""
+    method = METHODS[plan.method]
+    buffers = make_buffers(prepared, plan.slice_rows)
+    outputs, used = buffers.phi.shape[:2]
+    states = {name: REDUCTIONS[name].init(outputs, used) for name in method.reductions}
+    residual, done, writer = (0.0 if method.additive else None), 0, None
+    try:
+        for batch in _read_slices(plan, item):
+            n = batch.num_rows
+            fill_values(plan.features, prepared, batch, buffers)
+            attribute_batch(method, prepared, buffers)
+            found = _check_additivity(method, prepared, buffers, n, item, done)
+            residual = found if residual is None or found is None else max(residual, found)
+            states = {name: REDUCTIONS[name].update(state, buffers.phi, n) for name, state in states.items()}
+            if writer is None:
+                columns, numbers = _output_schema(plan, batch.schema)
+                writer = pq.ParquetWriter(
+                    local,
+                    columns,
+                    compression="zstd",
+                    use_dictionary=list(plan.ids),
+                    use_byte_stream_split=numbers,
+                    write_page_checksum=True,
+                    store_schema=True,
+                )
+            writer.write_batch(_write_columns(plan, prepared, batch, buffers, columns))
+            done += n
+        if done != item.n_rows or writer is None:
+            raise InvalidData(f"{item.uri}: row groups {item.row_groups}: got {done} rows, the footer says {item.n_rows}")
+        footer = {
+            "plan": digest(plan),
+            "item": asdict(item),
+            "n_rows": done,
+            "residual": residual,
+            "states": {name: pack_state(state) for name, state in states.items()},
+        }
+        writer.add_key_value_metadata({FOOTER.decode(): json.dumps(footer)})
+    finally:
+        if writer is not None:
+            writer.close()
+
+
+def sha256(path: Path) -> str:
+    """Hex digest of a local file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def read_part(uri: str, part: int, local: Path, plan_digest: str, seconds: float) -> Part:
+    """What a part's own bytes say; refuse one that another plan made."""
+    try:
+        metadata = pq.read_metadata(local)
+        footer = json.loads((metadata.metadata or {}).get(FOOTER, b"{}"))
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise InvalidRun(f"{uri}: not a part of a run: {' '.join(str(error).split())}") from error
+    if footer.get("plan") != plan_digest or footer["item"]["part"] != part or footer["n_rows"] != metadata.num_rows:
+        raise InvalidRun(f"{uri}: a part of another plan ({str(footer.get('plan'))[:12]}), expected {plan_digest[:12]}")
+    return Part(part, uri, metadata.num_rows, local.stat().st_size, sha256(local), footer["residual"], seconds, footer["states"])
+
+
+def fetch_part(run: str, part: int, plan_digest: str) -> Part | None:
+    """The part as published, verified against its footer; None if it is not there."""
+    uri = part_uri(run, part)
+    if not storage.exists(uri):
+        return None
+    with tempfile.TemporaryDirectory() as folder:
+        local = Path(folder) / "part.parquet"
+        storage.download(uri, local)
+        return read_part(uri, part, local, plan_digest, 0.0)
+
+
+@lru_cache(maxsize=2)
+def _read_plan(run: str, plan_digest: str) -> Plan:
+    plan = from_json(storage.read(storage.join(run, PLAN)).decode())
+    if digest(plan) != plan_digest:
+        raise InvalidRun(f"{storage.join(run, PLAN)}: not the plan of this run, got {digest(plan)[:12]}, expected {plan_digest[:12]}")
+    return plan
+
+
+def make_part(run: str, plan_digest: str, tables: str, item: WorkItem) -> Part:
+    """Do a work item, or find it done. Names and a small record come in, a small record goes out."""
+    found = fetch_part(run, item.part, plan_digest)
+    if found is not None:
+        return found
+    started = time.perf_counter()
+    plan, prepared = _read_plan(run, plan_digest), open_tables(tables)
+    uri = part_uri(run, item.part)
+    with tempfile.TemporaryDirectory() as folder:
+        local = Path(folder) / "part.parquet"
+        _explain_item(plan, item, prepared, local)
+        if storage.create(uri, local):
+            return read_part(uri, item.part, local, plan_digest, time.perf_counter() - started)
+    found = fetch_part(run, item.part, plan_digest)  # another attempt was faster, or a lost acknowledgement was ours
+    if found is None:
+        raise InvalidRun(f"{uri}: exists and does not")
+    return found
+
+
+def warm(tables: str, method: str) -> None:
+    """Compile, or read from the cache, every kernel that parts of this method will call."""
+    prepared = open_tables(tables)
+    buffers = make_buffers(prepared, 1)
+    attribute_batch(METHODS[method], prepared, buffers)
+    for name in METHODS[method].reductions:
+        REDUCTIONS[name].update(REDUCTIONS[name].init(*buffers.phi.shape[:2]), buffers.phi, 1)

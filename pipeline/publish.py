@@ -1,0 +1,136 @@
+"""From parts to a published run: states merged in part order, summaries, and last the manifest, the only sign that a run finished."""
+
+import json
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from kernels.batch import Prepared
+from kernels.methods import METHODS
+from kernels.reductions import REDUCTIONS, merge_all
+
+from . import storage
+from .errors import InvalidRun
+from .part import Part, sha256, unpack_state
+from .plan import Plan, digest
+from .tables import FOLDER
+
+MANIFEST = "manifest.json"
+SUMMARY = "summary"
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What was published, proved: readers trust this alone."""
+
+    version: str
+    plan: str  # SHA-256
+    model_digest: str
+    library: str
+    method: str
+    parameters: dict[str, float]
+    precision: str
+    outputs: tuple[str, ...]
+    base: tuple[float, ...]  # value of the empty coalition per output, margin units
+    bound: tuple[float, ...]  # no margin is larger
+    used: tuple[int, ...]  # features that some split asks for, by position; phi of the others is 0
+    n_rows: int
+    residual: float | None  # largest of any row, as a fraction of the bound; None where the method is not additive
+    parts: tuple[dict[str, Any], ...]  # part, uri below the run, n_rows, size, sha256
+    summaries: tuple[dict[str, Any], ...]  # uri below the run, size, sha256
+
+
+def read_manifest(run: str) -> Manifest | None:
+    """The manifest of a finished run, None where there is none."""
+    data = storage.read_if_exists(storage.join(run, MANIFEST))
+    if data is None:
+        return None
+    try:
+        fields = json.loads(data)
+        tuples = {name: tuple(fields[name]) for name in ("outputs", "base", "bound", "used", "parts", "summaries")}
+        return Manifest(**{**fields, **tuples})
+    except (ValueError, TypeError, KeyError) as error:
+        raise InvalidRun(f"{storage.join(run, MANIFEST)}: not a manifest: {error}") from error
+
+
+def aggregate(plan: Plan, used: Sequence[int], states: Sequence[dict[str, str]]) -> dict[str, pa.Table]:
+    """Merge states, given in part order and never in order of completion; one table per reduction, a row per output and feature."""
+    tables = {}
+    for name in METHODS[plan.method].reductions:
+        unpacked = (unpack_state(name, state[name]) for state in states)
+        merged = merge_all(REDUCTIONS[name], unpacked, len(plan.outputs), len(used))
+        found = REDUCTIONS[name].finalize(merged, np.asarray(used, np.int64), len(plan.features))
+        labels = {
+            "output": [output for output in plan.outputs for _ in plan.features],
+            "feature": [feature.name for _ in plan.outputs for feature in plan.features],
+        }
+        tables[name] = pa.table({**labels, **{key: values.reshape(-1) for key, values in found.items()}})
+    return tables
+
+
+def _publish_file(uri: str, local: Path) -> None:
+    """Create an object; one that is there already must hold the same bytes."""
+    if not storage.create(uri, local) and storage.read(uri) != local.read_bytes():
+        raise InvalidRun(f"{uri}: exists already and differs from what this run computed")
+
+
+def _publish_summaries(run: str, summaries: dict[str, pa.Table], folder: Path) -> list[dict[str, Any]]:
+    written = []
+    for name, table in summaries.items():
+        locals_ = {f"{name}.parquet": folder / "summary.parquet", f"{name}.json": folder / "summary.json"}
+        pq.write_table(table, locals_[f"{name}.parquet"], compression="zstd", write_page_checksum=True)
+        locals_[f"{name}.json"].write_text(json.dumps(table.to_pylist(), indent=1))
+        for file, local in locals_.items():
+            _publish_file(storage.join(run, SUMMARY, file), local)
+            written.append({"uri": f"{SUMMARY}/{file}", "size": local.stat().st_size, "sha256": sha256(local)})
+    return written
+
+
+def publish(run: str, plan: Plan, library: str, prepared: Prepared, parts: Sequence[Part], summaries: dict[str, pa.Table]) -> Manifest:
+    """Verify parts against the plan, write the summaries, then the manifest; remove the broadcast tables."""
+    counted = {part.part: part.n_rows for part in parts}
+    for item in plan.items:
+        if counted.get(item.part) != item.n_rows:
+            raise InvalidRun(f"{run}: part {item.part} has {counted.get(item.part, 'no')} rows, the plan says {item.n_rows}")
+    if len(counted) != len(plan.items) or len(parts) != len(plan.items):
+        raise InvalidRun(f"{run}: got {len(parts)} parts, the plan has {len(plan.items)}")
+    additive = [part.residual for part in parts if part.residual is not None]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        manifest = Manifest(
+            version=plan.version,
+            plan=digest(plan),
+            model_digest=plan.model_digest,
+            library=library,
+            method=plan.method,
+            parameters=dict(plan.parameters),
+            precision=plan.precision,
+            outputs=plan.outputs,
+            base=tuple(prepared.base.tolist()),
+            bound=tuple(prepared.bound.tolist()),
+            used=tuple(prepared.ranks.column.tolist()),
+            n_rows=plan.n_rows,
+            residual=max(additive, default=0.0) if METHODS[plan.method].additive else None,
+            parts=tuple(
+                {
+                    "part": part.part,
+                    "uri": part.uri[len(run) + 1 :],
+                    "n_rows": part.n_rows,
+                    "size": part.size,
+                    "sha256": part.sha256,
+                }
+                for part in sorted(parts, key=lambda part: part.part)
+            ),
+            summaries=tuple(_publish_summaries(run, summaries, folder)),
+        )
+        local = folder / MANIFEST
+        local.write_text(json.dumps(asdict(manifest), indent=1))
+        _publish_file(storage.join(run, MANIFEST), local)
+    storage.remove(storage.join(run, FOLDER))
+    return manifest

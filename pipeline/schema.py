@@ -1,0 +1,113 @@
+"""Columns of the data against the features of the model, by name; and how a column's values become the numbers that ranks are made of."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from .errors import SchemaMismatch
+from .models.model import Feature
+
+MARGIN = "margin"
+
+
+def _value_type(found: pa.DataType) -> pa.DataType:
+    return found.value_type if pa.types.is_dictionary(found) else found
+
+
+def _is_number(found: pa.DataType) -> bool:
+    return pa.types.is_integer(found) or pa.types.is_floating(found) or pa.types.is_boolean(found) or pa.types.is_decimal(found)
+
+
+def _is_text(found: pa.DataType) -> bool:
+    return pa.types.is_string(found) or pa.types.is_large_string(found) or pa.types.is_string_view(found)
+
+
+def check_column(feature: Feature, found: pa.DataType, where: str) -> None:
+    """Refuse a column whose type cannot hold the feature's values."""
+    value_type = _value_type(found)
+    if pa.types.is_null(value_type):
+        return
+    if feature.categories:
+        wants_text = isinstance(feature.categories[0], str)
+        fits = _is_text(value_type) if wants_text else _is_number(value_type)
+        # An integer written as text is the same category (CatBoost stores integer categories so).
+        if fits or (wants_text and (pa.types.is_integer(value_type) or pa.types.is_boolean(value_type))):
+            return
+        wanted = "categories that are " + ("strings" if wants_text else "numbers")
+    elif _is_number(value_type) and not (feature.categorical and pa.types.is_dictionary(found)):
+        return
+    else:
+        wanted = "category codes, since it stores no category list" if feature.categorical else "numbers"
+    raise SchemaMismatch(f"{where}: column {feature.name!r} is {found}, the model was trained on {wanted}")
+
+
+def check_columns(features: Sequence[Feature], ids: Sequence[str], schema: pa.Schema, partitions: Iterable[str], where: str) -> None:
+    """Refuse data in which a feature or id column is missing, stands twice, or has a type that does not fit; other columns are passed over."""
+    names = Counter(schema.names)
+    present = set(names) | set(partitions)
+    wanted = [feature.name for feature in features]
+    missing = [name for name in (*wanted, *ids) if name not in present]
+    if missing:
+        more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
+        raise SchemaMismatch(
+            f"{where}: column{'s' * (len(missing) > 1)} {', '.join(map(repr, missing[:5]))}{more} missing, got {_some(schema.names)}"
+        )
+    doubled = [name for name in (*wanted, *ids) if names[name] > 1]
+    if doubled:
+        raise SchemaMismatch(f"{where}: column {doubled[0]!r} stands {names[doubled[0]]} times, expected once")
+    for feature in features:
+        if names[feature.name]:
+            check_column(feature, schema.field(feature.name).type, where)
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else "") if names else "no columns"
+
+
+def _as_text(values: pa.Array) -> pa.Array:
+    if pa.types.is_boolean(values.type):  # as Python and pandas write them
+        return pc.if_else(values, "True", "False")
+    return values.cast(pa.string())
+
+
+def _codes(values: pa.Array, categories: tuple) -> np.ndarray:
+    """Position of every value in the list, ``len(categories)`` where it is not there, NaN where missing."""
+    known = pa.array(categories)
+    if isinstance(categories[0], str):
+        values = _as_text(values)
+    else:
+        values, known = values.cast(pa.float64(), safe=False), known.cast(pa.float64(), safe=False)
+        values = pc.if_else(pc.is_nan(values), pa.scalar(None, pa.float64()), values)
+    found = pc.fill_null(pc.index_in(values, value_set=known), len(categories))
+    return np.where(values.is_null().to_numpy(zero_copy_only=False), np.nan, found.to_numpy(zero_copy_only=False))
+
+
+def column_values(feature: Feature, column: pa.Array) -> np.ndarray:
+    """A column as ``(n,) float64``: numbers as they are, categories as codes, NaN where missing. The type was checked before."""
+    if pa.types.is_null(column.type):
+        return np.full(len(column), np.nan)
+    if pa.types.is_dictionary(column.type):
+        if not len(column.dictionary):
+            return np.full(len(column), np.nan)
+        table = np.append(column_values(feature, column.dictionary), np.nan)
+        indices = pc.fill_null(column.indices.cast(pa.int64()), len(column.dictionary))
+        return table[indices.to_numpy(zero_copy_only=False)]
+    if feature.categories:
+        return _codes(column, feature.categories)
+    if pa.types.is_boolean(column.type):
+        column = column.cast(pa.uint8())
+    return column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+
+
+def output_columns(features: Sequence[Feature], outputs: Sequence[str], ids: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Names of the margin columns and of the attribution columns, outputs outermost; refuse names that collide."""
+    several = len(outputs) > 1
+    margins = [f"{MARGIN}_{output}" if several else MARGIN for output in outputs]
+    phi = [f"phi_{output}_{feature.name}" if several else f"phi_{feature.name}" for output in outputs for feature in features]
+    twice = [name for name, count in Counter((*ids, *margins, *phi)).items() if count > 1]
+    if twice:
+        raise SchemaMismatch(f"output column {twice[0]!r} would stand twice; rename the id column or the feature it comes from")
+    return margins, phi

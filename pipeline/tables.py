@@ -1,0 +1,108 @@
+"""Prepared tables on their way to workers: plain ``.npy`` files under their content's hash, mapped into memory once by every worker process."""
+
+import hashlib
+import json
+import tempfile
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kernels import batch, margin, ranks, semivalue
+from kernels.batch import Prepared
+
+from . import storage
+
+FOLDER = "_tables"
+INDEX = "index.json"
+_CACHE = Path(tempfile.gettempdir()) / "leafledger-tables"
+# Records that tables are made of, by the name under which the index stores them.
+_RECORDS: dict[str, Any] = {
+    record.__name__: record
+    for record in (batch.Prepared, ranks.RankTables, margin.MarginTables, semivalue.SemivalueTables, semivalue.Walks)
+}
+
+
+def _flatten(tables, path: str, arrays: dict[str, np.ndarray]):
+    """The tables as nested ``[record, {field: ...}]``, arrays replaced by their file's name."""
+    if isinstance(tables, np.ndarray):
+        arrays[path] = np.ascontiguousarray(tables)
+        return path
+    fields = {name: _flatten(value, f"{path}.{name}" if path else name, arrays) for name, value in tables._asdict().items()}
+    return [type(tables).__name__, fields]
+
+
+def _rebuild(index, load):
+    if isinstance(index, str):
+        return load(index)
+    record, fields = index
+    return _RECORDS[record](**{name: _rebuild(entry, load) for name, entry in fields.items()})
+
+
+def freeze(prepared: Prepared) -> Prepared:
+    """The same tables, read-only and contiguous: kernels see one array type whether tables were mapped from files or made here."""
+    arrays: dict[str, np.ndarray] = {}
+    index = _flatten(prepared, "", arrays)
+
+    def load(name):
+        view = arrays[name].view()
+        view.flags.writeable = False
+        return view
+
+    return _rebuild(index, load)
+
+
+def table_bytes(prepared: Prepared) -> int:
+    """Bytes of all arrays, which every worker maps."""
+    arrays: dict[str, np.ndarray] = {}
+    _flatten(prepared, "", arrays)
+    return sum(array.nbytes for array in arrays.values())
+
+
+def broadcast(prepared: Prepared, run: str) -> str:
+    """Write the tables below the run's folder, named by their content, and return where; files that are there already stay."""
+    arrays: dict[str, np.ndarray] = {}
+    index = json.dumps(_flatten(prepared, "", arrays))
+    content = hashlib.sha256(index.encode())
+    for array in arrays.values():
+        content.update(f"{array.dtype.str}{array.shape}".encode())
+        content.update(array.tobytes())
+    uri = storage.join(run, FOLDER, content.hexdigest())
+    with tempfile.TemporaryDirectory() as folder:
+        for name, array in arrays.items():
+            local = Path(folder) / f"{name}.npy"
+            np.save(local, array)
+            storage.create(storage.join(uri, local.name), local)
+        local = Path(folder) / INDEX
+        local.write_text(index)
+        storage.create(storage.join(uri, INDEX), local)
+    return uri
+
+
+def _leaves(index):
+    return [index] if isinstance(index, str) else [leaf for entry in index[1].values() for leaf in _leaves(entry)]
+
+
+def _local_copy(uri: str) -> Path:
+    """The tables' folder on this machine; fetched once per machine where they are on an object store."""
+    folder = storage.local_path(uri)
+    if folder is not None:
+        return folder
+    folder = _CACHE / uri.rsplit("/", 1)[1]
+    if not (folder / INDEX).exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        index = json.loads(storage.read(storage.join(uri, INDEX)))
+        for name in _leaves(index):
+            storage.download(storage.join(uri, f"{name}.npy"), folder / f"{name}.npy")
+        storage.download(storage.join(uri, INDEX), folder / INDEX)  # last: its presence says that all are there
+    return folder
+
+
+@lru_cache(maxsize=2)
+def open_tables(uri: str) -> Prepared:
+    """Map broadcast tables into memory, once per process."""
+    folder = _local_copy(uri)
+    index = json.loads((folder / INDEX).read_text())
+
+    return _rebuild(index, lambda name: np.asarray(np.load(folder / f"{name}.npy", mmap_mode="r")))
