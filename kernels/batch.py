@@ -38,9 +38,7 @@ def prepare(ensemble: TreeEnsemble, method: Method, parameters: Mapping[str, flo
     ranks, splits = rank_ensemble(ensemble)
     traced = trace(ensemble, splits.feature, ranks.column.size)
     tables = method.prepare(ensemble, splits, traced, parameters)
-    return Prepared(
-        ranks, prepare_margin(ensemble, splits, traced), tables, empty_coalition(ensemble, traced), margin_bound(ensemble, traced)
-    )
+    return Prepared(ranks, prepare_margin(ensemble, splits, traced), tables, empty_coalition(ensemble, traced), margin_bound(ensemble, traced))
 
 
 def make_buffers(prepared: Prepared, n_rows: int) -> Buffers:

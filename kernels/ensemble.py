@@ -49,7 +49,7 @@ def bit_set(codes, n_categories):
     return words
 
 
-def _fail(ensemble, nodes, says, owner):
+def _fail(nodes, says, owner):
     node = int(nodes[0])
     where = f"tree {owner[node]}, " if owner is not None and owner[node] >= 0 else ""
     raise InvalidEnsemble(f"{where}node {node}: {says(node)}")
@@ -82,14 +82,14 @@ def _owners(ensemble):
         child = getattr(ensemble, side)
         bad = np.flatnonzero(inner & ((child < 0) | (child >= n_nodes)))
         if bad.size:
-            _fail(ensemble, bad, lambda v, c=child, s=side: f"{s} child {c[v]} is out of range, expected 0..{n_nodes - 1}", None)
+            _fail(bad, lambda v, c=child, s=side: f"{s} child {c[v]} is out of range, expected 0..{n_nodes - 1}", None)
         bad = np.flatnonzero(~inner & (child != -1))
         if bad.size:
-            _fail(ensemble, bad, lambda v, c=child, s=side: f"a leaf has {s} child {c[v]}, expected -1", None)
+            _fail(bad, lambda v, c=child, s=side: f"a leaf has {s} child {c[v]}, expected -1", None)
     parents = np.bincount(np.concatenate((ensemble.left[inner], ensemble.right[inner], ensemble.root)), minlength=n_nodes)
     bad = np.flatnonzero(parents > 1)
     if bad.size:
-        _fail(ensemble, bad, lambda v: f"has {parents[v]} parents (a root counts as one), expected 1", None)
+        _fail(bad, lambda v: f"has {parents[v]} parents (a root counts as one), expected 1", None)
     owner = np.full(n_nodes, -1, np.int32)
     level, tree = ensemble.root, np.arange(ensemble.root.size, dtype=np.int32)
     while level.size:
@@ -99,7 +99,7 @@ def _owners(ensemble):
         level, tree = np.concatenate((ensemble.left[level], ensemble.right[level])), np.concatenate((tree, tree))
     bad = np.flatnonzero(owner < 0)
     if bad.size:
-        _fail(ensemble, bad, lambda v: "is not reached from any root: a cycle or a stray node", None)
+        _fail(bad, lambda v: "is not reached from any root: a cycle or a stray node", None)
     return owner
 
 
@@ -108,25 +108,24 @@ def _check_splits(ensemble, owner):
     numeric = inner & (ensemble.category_set < 0)
     bad = np.flatnonzero(ensemble.feature >= ensemble.n_features)
     if bad.size:
-        _fail(ensemble, bad, lambda v: f"feature {ensemble.feature[v]} is out of range, expected 0..{ensemble.n_features - 1}", owner)
+        _fail(bad, lambda v: f"feature {ensemble.feature[v]} is out of range, expected 0..{ensemble.n_features - 1}", owner)
     bad = np.flatnonzero(numeric & ~(ensemble.threshold > -np.inf))  # LightGBM splits the missing from the rest at +inf
     if bad.size:
-        _fail(ensemble, bad, lambda v: f"threshold is {ensemble.threshold[v]}, expected a number or inf", owner)
+        _fail(bad, lambda v: f"threshold is {ensemble.threshold[v]}, expected a number or inf", owner)
     categorical = np.zeros(inner.size, bool)
     categorical[inner] = ensemble.n_categories[ensemble.feature[inner]] > 0
     bad = np.flatnonzero(inner & (categorical == numeric))
     if bad.size:
-        _fail(ensemble, bad, lambda v: f"feature {ensemble.feature[v]} has both numeric and categorical splits", owner)
+        _fail(bad, lambda v: f"feature {ensemble.feature[v]} has both numeric and categorical splits", owner)
     n_sets = ensemble.set_start.size - 1
     bad = np.flatnonzero(ensemble.category_set >= n_sets)
     if bad.size:
-        _fail(ensemble, bad, lambda v: f"category set {ensemble.category_set[v]} is out of range, expected 0..{n_sets - 1}", owner)
+        _fail(bad, lambda v: f"category set {ensemble.category_set[v]} is out of range, expected 0..{n_sets - 1}", owner)
     nodes = np.flatnonzero(inner & ~numeric)
     words = np.diff(ensemble.set_start)[ensemble.category_set[nodes]]
     bad = nodes[words != ensemble.n_categories[ensemble.feature[nodes]] // WORD_BITS + 1]
     if bad.size or ensemble.set_start[0] != 0 or ensemble.set_start[-1] != ensemble.set_words.size:
         _fail(
-            ensemble,
             bad if bad.size else [0],
             lambda v: "category set does not have one bit per category and one for unseen",
             owner,
@@ -138,19 +137,17 @@ def _check_leaves_and_cover(ensemble, owner):
     leaf = np.flatnonzero(ensemble.feature < 0)
     bad = leaf[~np.isfinite(ensemble.value[leaf]).all(axis=1)]
     if bad.size:
-        _fail(ensemble, bad, lambda v: f"leaf value is {ensemble.value[v].tolist()}, expected finite numbers", owner)
+        _fail(bad, lambda v: f"leaf value is {ensemble.value[v].tolist()}, expected finite numbers", owner)
     bad = np.flatnonzero(~(ensemble.cover >= 0) | np.isinf(ensemble.cover))
     if bad.size:
-        _fail(ensemble, bad, lambda v: f"cover is {ensemble.cover[v]}, expected a finite number >= 0", owner)
+        _fail(bad, lambda v: f"cover is {ensemble.cover[v]}, expected a finite number >= 0", owner)
     children = ensemble.cover[ensemble.left[inner]] + ensemble.cover[ensemble.right[inner]]
     bad = inner[np.abs(children - ensemble.cover[inner]) > COVER_TOLERANCE * np.maximum(children, ensemble.cover[inner])]
     if bad.size:
         _fail(
-            ensemble,
             bad,
             lambda v: (
-                f"cover is {ensemble.cover[v]}, its children's add up to "
-                f"{ensemble.cover[ensemble.left[v]] + ensemble.cover[ensemble.right[v]]}"
+                f"cover is {ensemble.cover[v]}, its children's add up to {ensemble.cover[ensemble.left[v]] + ensemble.cover[ensemble.right[v]]}"
             ),
             owner,
         )

@@ -10,8 +10,7 @@ import operator
 
 import numpy as np
 from llvmlite import ir
-from numba import config
-from numba.core import types
+from numba.core import config, types
 from numba.extending import intrinsic, models, overload, register_model
 
 LANES = 8
@@ -37,7 +36,7 @@ class _LanesModel(models.PrimitiveModel):
 def _pointer(context, builder, array_type, array, index):
     """Address of ``array[index]``, with room for eight elements where bounds are checked."""
     record = context.make_array(array_type)(context, builder, array)
-    if config.BOUNDSCHECK:
+    if config.BOUNDSCHECK:  # type: ignore[attr-defined]  # set from the environment
         last = builder.add(index, ir.Constant(index.type, LANES))
         outside = builder.or_(
             builder.icmp_signed("<", index, ir.Constant(index.type, 0)),
@@ -94,7 +93,7 @@ def _splat(typing_context, x):
 
 @intrinsic
 def _inside(typing_context, ranks, index, lower, span):
-    if not (_is_flat(ranks) and isinstance(ranks.dtype, types.Integer) and not ranks.dtype.signed):
+    if not (_is_flat(ranks) and ranks.dtype in types.unsigned_domain):
         return None
 
     def generate(context, builder, signature, arguments):

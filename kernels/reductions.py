@@ -14,7 +14,7 @@ FAN_IN = 8
 class ImportanceState(NamedTuple):
     """Moments of phi; the spread is kept about the mean, so that merging does not cancel (Chan, Golub and LeVeque 1983)."""
 
-    count: np.ndarray  # (1,) float64, rows
+    rows: np.ndarray  # (1,) float64, how many
     mean_abs: np.ndarray  # (outputs, used) float64, as all below
     mean: np.ndarray
     spread: np.ndarray  # sum of squared distances from the mean
@@ -66,15 +66,15 @@ def _update_importance(state, phi, n):
 
 
 def _merge_importance(a, b):
-    count = a.count + b.count
-    if count[0] == 0:
+    rows = a.rows + b.rows
+    if rows[0] == 0:
         return a
-    share, distance = b.count / count, b.mean - a.mean
+    share, distance = b.rows / rows, b.mean - a.mean
     return ImportanceState(
-        count=count,
+        rows=rows,
         mean_abs=a.mean_abs + (b.mean_abs - a.mean_abs) * share,
         mean=a.mean + distance * share,
-        spread=a.spread + b.spread + distance**2 * (a.count * share),
+        spread=a.spread + b.spread + distance**2 * (a.rows * share),
         low=np.minimum(a.low, b.low),
         high=np.maximum(a.high, b.high),
     )
@@ -83,7 +83,7 @@ def _merge_importance(a, b):
 def _finalize_importance(state, column, n_features):
     def everywhere(found):
         out = np.zeros((found.shape[0], n_features))
-        if state.count[0] > 0:
+        if state.rows[0] > 0:
             out[:, column] = found
         return out
 
@@ -95,7 +95,7 @@ def _finalize_importance(state, column, n_features):
     return {
         "mean_abs": mean_abs,
         "mean": everywhere(state.mean),
-        "std": np.sqrt(everywhere(state.spread) / max(state.count[0], 1.0)),
+        "std": np.sqrt(everywhere(state.spread) / max(state.rows[0], 1.0)),
         "min": everywhere(state.low),
         "max": everywhere(state.high),
         "share": np.divide(mean_abs, total, out=np.zeros_like(mean_abs), where=total > 0),

@@ -70,7 +70,7 @@ class _Splits(NamedTuple):
     second: np.ndarray  # (splits,) int32
     last: np.ndarray  # (splits,) int8, kind of the split's last step: LEAVES, UP_LEAF or UP
     position: np.ndarray  # (nodes,) int64, of the node's first step among its tree's
-    count: np.ndarray  # (nodes,) int64, steps of the node and all below
+    n_steps: np.ndarray  # (nodes,) int64, steps of the node and all below
 
 
 @jit
@@ -152,16 +152,16 @@ def _lay_out(ensemble, ranked, trace, splits, walks, q):
     walk = np.repeat(np.arange(tree.size), n_splits)
     mine = np.arange(walk.size) + np.repeat(splits.start[tree] - np.cumsum(n_splits) + n_splits, n_splits)
     of = splits._replace(node=splits.node[mine], first=splits.first[mine], second=splits.second[mine], last=splits.last[mine])
-    n_steps = splits.count[ensemble.root[tree]]
+    n_steps = splits.n_steps[ensemble.root[tree]]
     stop = np.cumsum(n_steps)
     down = (stop - n_steps)[walk] + splits.position[of.node]
 
     kind, split = np.full(stop[-1] if stop.size else 0, DOWN, np.int8), np.zeros(stop[-1] if stop.size else 0, np.int64)
     numbers = np.arange(walk.size)
-    over, both = down + 1 + splits.count[of.first], of.last == UP
+    over, both = down + 1 + splits.n_steps[of.first], of.last == UP
     split[down] = numbers
     kind[over[both]], split[over[both]] = OVER, numbers[both]
-    up = down + splits.count[of.node] - 1
+    up = down + splits.n_steps[of.node] - 1
     kind[up], split[up] = of.last, numbers
 
     leaf = ensemble.feature < 0
@@ -246,7 +246,7 @@ def _make_walker(Q):
                     o_above = walks.above[s] * BATCH
                     o_below = (walks.level[s] + 1) * BATCH
                     gain = j * BATCH
-                    if kind == DOWN or kind == LEAVES:
+                    if kind in (DOWN, LEAVES):
                         compared, lower, span = j * BATCH, walks.lower[s], walks.span[s]
                         if walks.members[s] >= 0:
                             compared = n_used * BATCH

@@ -102,5 +102,5 @@ def check_run(uri: str) -> Report:
             states.append(state)
             residuals.append(residual)
         _check_summaries(run, plan, manifest, states, local)
-    additive = METHODS[plan.method].additive
-    return Report(len(listed), plan.n_rows, max(residuals, default=0.0) if additive else None)
+    additive = [residual for residual in residuals if residual is not None]
+    return Report(len(listed), plan.n_rows, max(additive, default=0.0) if METHODS[plan.method].additive else None)

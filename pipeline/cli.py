@@ -114,9 +114,7 @@ def explain(model: str, data: str, *, options: Options, quiet: bool = False) -> 
         watch = bar or (progress.silent if quiet else progress.log_lines)
         manifest, again = explain_job(job, watch)
     if again:
-        console.print(
-            f"{job.out}: finished before, nothing to do ({manifest.n_rows:,} rows in {len(manifest.parts)} parts)", soft_wrap=True
-        )
+        console.print(f"{job.out}: finished before, nothing to do ({manifest.n_rows:,} rows in {len(manifest.parts)} parts)", soft_wrap=True)
         return
     console.print(f"{manifest.n_rows:,} rows explained in {len(manifest.parts)} parts", soft_wrap=True)
     if manifest.residual is not None:

@@ -61,8 +61,7 @@ def warm_hosts(client: distributed.Client, tables: str, method: str) -> None:
 def run_dask(client: distributed.Client, run: str, plan_digest: str, tables: str, items: Sequence[WorkItem]) -> Iterator[Part]:
     """One task per item; parts in the order in which they are done. The first failure cancels the rest."""
     waiting = {
-        client.submit(make_part, run, plan_digest, tables, item, key=f"part-{item.part}-{plan_digest[:12]}", pure=False): item
-        for item in items
+        client.submit(make_part, run, plan_digest, tables, item, key=f"part-{item.part}-{plan_digest[:12]}", pure=False): item for item in items
     }
     try:
         for future in distributed.as_completed(list(waiting)):
@@ -72,8 +71,6 @@ def run_dask(client: distributed.Client, run: str, plan_digest: str, tables: str
             except KilledWorker as error:
                 raise ClusterLost(f"{item.uri}: row groups {list(item.row_groups)}: the workers that explained them died") from error
             except CancelledError as error:
-                raise ClusterLost(
-                    f"the Dask cluster went away with {len(waiting) + 1} parts to do; run again to go on from there"
-                ) from error
+                raise ClusterLost(f"the Dask cluster went away with {len(waiting) + 1} parts to do; run again to go on from there") from error
     finally:
         client.cancel(list(waiting))

@@ -46,9 +46,7 @@ def check_parameters(method: Method, given: Mapping[str, float | str]) -> dict[s
         except (TypeError, ValueError):
             raise UsageError(f"parameter {name!r} is {given[name]!r}, expected a number") from None
         if not parameter.lower < values[name] < parameter.upper:
-            raise UsageError(
-                f"parameter {name!r} is {values[name]:g}, expected a number between {parameter.lower:g} and {parameter.upper:g}"
-            )
+            raise UsageError(f"parameter {name!r} is {values[name]:g}, expected a number between {parameter.lower:g} and {parameter.upper:g}")
     return values
 
 

@@ -87,8 +87,7 @@ def from_json(text: str) -> Plan:
         Feature(f["name"], f["categorical"], None if f["categories"] is None else tuple(f["categories"])) for f in fields["features"]
     )
     fields["items"] = tuple(
-        WorkItem(**{**item, "row_groups": tuple(item["row_groups"]), "partition": tuple(map(tuple, item["partition"]))})
-        for item in fields["items"]
+        WorkItem(**{**item, "row_groups": tuple(item["row_groups"]), "partition": tuple(map(tuple, item["partition"]))}) for item in fields["items"]
     )
     for name in ("parameters", "ids", "outputs"):
         fields[name] = tuple(tuple(entry) if isinstance(entry, list) else entry for entry in fields[name])
@@ -124,10 +123,7 @@ def _partition_types(paths: Sequence[str]) -> dict[str, type]:
     for path in paths:
         for name, value in _PARTITION.findall(path):
             values.setdefault(unquote(name), set()).add(unquote(value))
-    return {
-        name: int if all(re.fullmatch(r"-?\d{1,18}", value) for value in found - {_NULL_PARTITION}) else str
-        for name, found in values.items()
-    }
+    return {name: int if all(re.fullmatch(r"-?\d{1,18}", value) for value in found - {_NULL_PARTITION}) else str for name, found in values.items()}
 
 
 def _partition(path: str, types: dict[str, type]) -> tuple[tuple[str, str | int | None], ...]:

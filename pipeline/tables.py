@@ -19,8 +19,7 @@ INDEX = "index.json"
 _CACHE = Path(tempfile.gettempdir()) / "leafledger-tables"
 # Records that tables are made of, by the name under which the index stores them.
 _RECORDS: dict[str, Any] = {
-    record.__name__: record
-    for record in (batch.Prepared, ranks.RankTables, margin.MarginTables, semivalue.SemivalueTables, semivalue.Walks)
+    record.__name__: record for record in (batch.Prepared, ranks.RankTables, margin.MarginTables, semivalue.SemivalueTables, semivalue.Walks)
 }
 
 

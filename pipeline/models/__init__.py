@@ -51,9 +51,7 @@ def load_ensemble(source: str | PathLike | Any) -> Model:
         for loader in LOADERS:
             if loader.owns(source):
                 return _parse(loader, loader.serialise(source), f"{type(source).__name__} object")
-        raise UsageError(
-            f"cannot load a {type(source).__name__}, expected a URI or a model of {', '.join(loader.library for loader in LOADERS)}"
-        )
+        raise UsageError(f"cannot load a {type(source).__name__}, expected a URI or a model of {', '.join(loader.library for loader in LOADERS)}")
     uri = str(source)
     size = storage.stat(uri).size
     if size > MAX_BYTES:

@@ -363,9 +363,7 @@ def recognise(data: bytes) -> bool:
 
 
 def owns(model: Any) -> bool:
-    return any(
-        kind.__module__.partition(".")[0] == "lightgbm" and kind.__name__ in {"Booster", "LGBMModel"} for kind in type(model).__mro__
-    )
+    return any(kind.__module__.partition(".")[0] == "lightgbm" and kind.__name__ in {"Booster", "LGBMModel"} for kind in type(model).__mro__)
 
 
 def serialise(model: Any) -> bytes:

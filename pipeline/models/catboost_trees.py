@@ -1,0 +1,200 @@
+"""What a CatBoost file of either format says, and the arrays that it becomes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kernels.ensemble import InvalidEnsemble, TreeEnsemble, bit_set, check
+
+from ..errors import InvalidModel, UnsupportedModel
+from .catboost_hash import HashedCategory
+from .model import Feature
+
+MAX_FEATURES, MAX_TREES, MAX_DEPTH, MAX_SYMMETRIC_DEPTH, MAX_NODES = 100_000, 50_000, 64, 16, 1_000_000
+MAX_SET_WORDS = 1 << 24  # 64 MiB of category sets; CatBoost itself splits on at most 255 values of a feature
+HASH_MASK = 0xFFFFFFFF
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A feature, and what trees may ask of it: ``x > border``, or for a category ``hash(x) == value``."""
+
+    categorical: bool
+    index: int  # position among the features of its kind, by which splits name it
+    flat: int  # position among all features
+    name: str
+    nan_right: bool
+    borders: np.ndarray  # (borders,) float32
+    values: tuple[int, ...]  # hashes of categories, 0..2**32 - 1
+    texts: tuple[str, ...] | None  # the categories, where the file has them
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """One tree, the root first and every child behind its parent."""
+
+    split: np.ndarray  # (nodes,) int64, number of the split among all borders and values in file order, -1 at leaves
+    left: np.ndarray  # (nodes,) int64, -1 at leaves
+    right: np.ndarray  # (nodes,) int64, -1 at leaves
+    value: np.ndarray  # (nodes, outputs) float64, 0 at inner nodes
+    weight: np.ndarray  # (nodes,) float64
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """A whole model. ``columns`` are in file order, floats before categories: the order in which splits are numbered."""
+
+    columns: tuple[Column, ...]
+    trees: tuple[Tree, ...]
+    scale: float
+    bias: np.ndarray  # (outputs,) float64
+    class_names: tuple[str, ...]
+
+
+def symmetric_tree(splits: Sequence[int], value: np.ndarray, weight: np.ndarray) -> Tree:
+    """Expand a symmetric tree, the last split at the root: CatBoost's own SHAP values take the levels in that order.
+
+    Parameters
+    ----------
+    splits : the tree's splits; split number b decides bit b of a leaf's index
+    value : (leaves, outputs) float64
+    weight : (leaves,) float64
+    """
+    depth, n_inner = len(splits), len(weight) - 1
+    levels = [weight]
+    for _ in range(depth):
+        levels.append(levels[-1].reshape(-1, 2).sum(axis=1))
+    node = np.arange(n_inner)
+    leaves = np.full(n_inner + 1, -1)
+    return Tree(
+        split=np.concatenate((np.repeat(np.asarray(splits, np.int64)[::-1], 1 << np.arange(depth)), leaves)),
+        left=np.concatenate((2 * node + 1, leaves)),
+        right=np.concatenate((2 * node + 2, leaves)),
+        value=np.concatenate((np.zeros((n_inner, value.shape[1])), value)),
+        weight=np.concatenate(levels[::-1]),
+    )
+
+
+def free_tree(split: Sequence[int], left: Sequence[int], right: Sequence[int], value: np.ndarray, weight: np.ndarray, where: str) -> Tree:
+    """Finish a tree of any shape: inner weights are the sums of their children's. ``weight`` is (nodes,), 0 at inner nodes."""
+    if len(split) > MAX_NODES:
+        raise UnsupportedModel(f"{where} has {len(split)} nodes, expected at most {MAX_NODES}")
+    depth, total = [0] * len(split), weight.tolist()
+    for node, number in enumerate(split):
+        if number >= 0:
+            for child in (left[node], right[node]):
+                if not node < child < len(split):
+                    raise InvalidModel(f"{where}: node {node} has child {child}, expected {node + 1}..{len(split) - 1}")
+                depth[child] = depth[node] + 1
+    if max(depth) > MAX_DEPTH:
+        raise UnsupportedModel(f"{where} is {max(depth)} deep, expected at most {MAX_DEPTH}")
+    for node in range(len(split) - 1, -1, -1):
+        if split[node] >= 0:
+            total[node] = total[left[node]] + total[right[node]]
+    return Tree(np.asarray(split, np.int64), np.asarray(left, np.int64), np.asarray(right, np.int64), value, np.asarray(total, float))
+
+
+def _categories(column: Column) -> tuple[str | HashedCategory, ...]:
+    if column.texts is not None:
+        return column.texts
+    # A feature without splits needs a category list too, and none of its codes is ever looked at.
+    return tuple(HashedCategory(value) for value in column.values or (0,))
+
+
+def _columns(contents: Contents, where: str) -> dict[int, int]:
+    """Position in the ensemble by flat index."""
+    if len(contents.columns) > MAX_FEATURES:
+        raise UnsupportedModel(f"{where}: {len(contents.columns)} features, expected at most {MAX_FEATURES}")
+    order = {flat: position for position, flat in enumerate(sorted(column.flat for column in contents.columns))}
+    if len(order) != len(contents.columns) or min(order, default=0) < 0:
+        raise InvalidModel(f"{where}: flat feature indices are {sorted(column.flat for column in contents.columns)[:9]}, "
+                           "expected distinct numbers >= 0")  # fmt: skip
+    for column in contents.columns:
+        if len(set(column.values)) != len(column.values):
+            raise InvalidModel(f"{where}: feature {column.name!r} has the same category twice")
+        if column.texts is not None and len(column.texts) != len(column.values):
+            raise InvalidModel(f"{where}: feature {column.name!r} has {len(column.texts)} texts for {len(column.values)} categories")
+    return order
+
+
+def _join(trees: Sequence[Tree], n_outputs: int) -> tuple[Tree, np.ndarray]:
+    """Lay trees end to end with absolute children; return them with ``(trees,)`` int32, the roots."""
+    sizes = [len(tree.split) for tree in trees]
+    first = np.concatenate(([0], np.cumsum(sizes, dtype=np.int64)))
+    shift = np.repeat(first[:-1], sizes)
+
+    def joined(name: str, shape: tuple[int, ...], dtype: type) -> np.ndarray:
+        return np.concatenate([np.empty(shape, dtype), *(getattr(tree, name) for tree in trees)])
+
+    split, left, right = (joined(name, (0,), np.int64) for name in ("split", "left", "right"))
+    inner = split >= 0
+    left, right = (np.where(inner, side + shift, -1) for side in (left, right))
+    return Tree(split, left, right, joined("value", (0, n_outputs), float), joined("weight", (0,), float)), first[:-1].astype(np.int32)
+
+
+def build(contents: Contents, where: str) -> tuple[TreeEnsemble, tuple[Feature, ...], tuple[str, ...]]:
+    """Turn a model into arrays, and check them."""
+    order = _columns(contents, where)
+    if len(contents.trees) > MAX_TREES:
+        raise UnsupportedModel(f"{where}: {len(contents.trees)} trees, expected at most {MAX_TREES}")
+    n_outputs = contents.bias.size
+    trees, roots = _join(contents.trees, n_outputs)
+    inner = trees.split >= 0
+    # Every split there is, in file order: borders of the floats, then values of the categories.
+    bin_column = np.repeat(
+        np.array([order[column.flat] for column in contents.columns], np.int64),
+        [len(column.values) if column.categorical else column.borders.size for column in contents.columns],
+    )
+    border = np.concatenate([np.empty(0, np.float32), *(column.borders for column in contents.columns)])
+    bin_threshold = np.concatenate((border.astype(float), np.zeros(bin_column.size - border.size)))
+    stray = np.flatnonzero(trees.split >= bin_column.size)
+    if stray.size:
+        tree = np.searchsorted(roots, stray[0], side="right") - 1
+        raise InvalidModel(f"{where}: tree {tree} has split {trees.split[stray[0]]}, expected 0..{bin_column.size - 1}")
+    by_position = sorted(contents.columns, key=lambda column: column.flat)
+    n_categories = np.array([len(_categories(column)) if column.categorical else 0 for column in by_position], np.int32)
+    nan_right = np.array([column.nan_right for column in by_position], bool)
+
+    used = np.unique(trees.split[inner])
+    used = used[used >= border.size]
+    code = np.concatenate([np.empty(0, np.int64), *(np.arange(len(column.values)) for column in contents.columns)])
+    n_codes = n_categories[bin_column[used]].astype(np.int64)
+    if (n_codes // 32 + 1).sum() > MAX_SET_WORDS:
+        raise UnsupportedModel(f"{where}: {used.size} splits on features of up to {n_codes.max()} categories need too much memory")
+    # x == value goes right, so the left set is every other category and the unseen.
+    sets = [bit_set([c for c in range(n + 1) if c != code[s - border.size]], n) for s, n in zip(used, n_codes.tolist(), strict=True)]
+    set_of_bin = np.full(bin_column.size + 1, -1, np.int32)  # one more: leaves look up the last
+    set_of_bin[used] = np.arange(used.size)
+
+    feature = np.full(inner.size, -1, np.int32)
+    feature[inner] = bin_column[trees.split[inner]]
+    missing_left = np.zeros(inner.size, bool)
+    missing_left[inner] = ~nan_right[feature[inner]]
+    with np.errstate(over="ignore", invalid="ignore"):  # infinite leaves are found by the check
+        value = trees.value * contents.scale
+    ensemble = TreeEnsemble(
+        feature=feature,
+        threshold=np.append(bin_threshold, 0.0)[trees.split],
+        missing_left=missing_left,
+        category_set=set_of_bin[trees.split],
+        left=trees.left.astype(np.int32),
+        right=trees.right.astype(np.int32),
+        value=value,
+        cover=trees.weight,
+        root=roots,
+        output=np.zeros(roots.size, np.int32),
+        base=contents.bias,
+        n_categories=n_categories,
+        zero_missing=np.zeros(n_categories.size, bool),
+        set_start=np.concatenate(([0], np.cumsum([words.size for words in sets], dtype=np.int64))),
+        set_words=np.concatenate([np.empty(0, np.uint32), *sets]),
+        single_precision=True,
+    )
+    try:
+        check(ensemble)
+    except InvalidEnsemble as error:
+        raise InvalidModel(f"{where}: {error}") from error
+    features = tuple(Feature(column.name, True, _categories(column)) if column.categorical else Feature(column.name) for column in by_position)
+    named = n_outputs > 1 and len(contents.class_names) == n_outputs
+    return ensemble, features, contents.class_names if named else tuple(str(k) for k in range(n_outputs))
