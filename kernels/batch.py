@@ -33,12 +33,22 @@ class Buffers(NamedTuple):
     margin: np.ndarray  # (outputs, n) float64
 
 
+def _frozen(tables):
+    """The same arrays contiguous and read-only, as they are when mapped from files: kernels see one array type, and compile once."""
+    if isinstance(tables, np.ndarray):
+        array = np.ascontiguousarray(tables).view()
+        array.flags.writeable = False
+        return array
+    return type(tables)(*map(_frozen, tables))
+
+
 def prepare(ensemble: TreeEnsemble, method: Method, parameters: Mapping[str, float]) -> Prepared:
     """Make every table the workers read."""
     ranks, splits = rank_ensemble(ensemble)
     traced = trace(ensemble, splits.feature, ranks.column.size)
     tables = method.prepare(ensemble, splits, traced, parameters)
-    return Prepared(ranks, prepare_margin(ensemble, splits, traced), tables, empty_coalition(ensemble, traced), margin_bound(ensemble, traced))
+    margin = prepare_margin(ensemble, splits, traced)
+    return _frozen(Prepared(ranks, margin, tables, empty_coalition(ensemble, traced), margin_bound(ensemble, traced)))
 
 
 def make_buffers(prepared: Prepared, n_rows: int) -> Buffers:

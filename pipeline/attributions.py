@@ -16,7 +16,6 @@ from .errors import AdditivityBreach, SchemaMismatch
 from .models import load_ensemble
 from .models.model import Feature, Model
 from .part import fill_values
-from .tables import freeze
 
 SLICE_ROWS = 1 << 13
 
@@ -85,7 +84,7 @@ def attribute(ensemble: Model | Any, rows: Any, method: str = "shapley", **param
     """
     model = load_ensemble(ensemble)
     chosen = find_method(method)
-    prepared = freeze(prepare(model.ensemble, chosen, check_parameters(chosen, parameters)))
+    prepared = prepare(model.ensemble, chosen, check_parameters(chosen, parameters))
     features, batch = _as_batch(model, rows)
     n, outputs = batch.num_rows, prepared.base.size
     out = Attributions(np.zeros((n, outputs, len(model.features))), prepared.base, np.zeros((n, outputs)))

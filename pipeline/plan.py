@@ -143,9 +143,9 @@ def _read_footer(file: storage.Object) -> tuple[pq.FileMetaData, pa.Schema]:
 def _group(counts: Sequence[int]) -> list[tuple[int, ...]]:
     """Runs of consecutive row groups of about ITEM_ROWS rows."""
     groups: list[list[int]] = []
-    rows = ITEM_ROWS
+    rows = 0
     for i, count in enumerate(counts):
-        if rows + count > ITEM_ROWS and (rows or not groups):
+        if not groups or rows + count > ITEM_ROWS:
             groups.append([])
             rows = 0
         groups[-1].append(i)

@@ -26,7 +26,7 @@ _RECORDS: dict[str, Any] = {
 def _flatten(tables, path: str, arrays: dict[str, np.ndarray]):
     """The tables as nested ``[record, {field: ...}]``, arrays replaced by their file's name."""
     if isinstance(tables, np.ndarray):
-        arrays[path] = np.ascontiguousarray(tables)
+        arrays[path] = tables
         return path
     fields = {name: _flatten(value, f"{path}.{name}" if path else name, arrays) for name, value in tables._asdict().items()}
     return [type(tables).__name__, fields]
@@ -37,19 +37,6 @@ def _rebuild(index, load):
         return load(index)
     record, fields = index
     return _RECORDS[record](**{name: _rebuild(entry, load) for name, entry in fields.items()})
-
-
-def freeze(prepared: Prepared) -> Prepared:
-    """The same tables, read-only and contiguous: kernels see one array type whether tables were mapped from files or made here."""
-    arrays: dict[str, np.ndarray] = {}
-    index = _flatten(prepared, "", arrays)
-
-    def load(name):
-        view = arrays[name].view()
-        view.flags.writeable = False
-        return view
-
-    return _rebuild(index, load)
 
 
 def table_bytes(prepared: Prepared) -> int:

@@ -1,0 +1,19 @@
+"""Settings of the whole suite."""
+
+import os
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, settings
+
+# Kernels compile on first use, so no example has a deadline; the drawn forests are large.
+settings.register_profile("leafledger", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+settings.register_profile("interpreted", parent=settings.get_profile("leafledger"), max_examples=8)
+settings.load_profile("interpreted" if os.environ.get("NUMBA_DISABLE_JIT") == "1" else "leafledger")
+
+
+@pytest.fixture(autouse=True)
+def _float32_overflow_is_meant():
+    """A value beyond float32 is infinite to a library that compares float32; NumPy warns of it where kernels run uncompiled."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        yield

@@ -1,0 +1,58 @@
+"""Summaries: equal to NumPy on all rows, whatever the slices; merged in the order of parts to the same bits."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+from kernels.reductions import REDUCTIONS, merge_all
+
+IMPORTANCE = REDUCTIONS["importance"]
+
+
+def states_of(phi, cuts):
+    """A state per slice of ``phi (outputs, used, n)``."""
+    slices = np.split(phi, cuts, axis=2)
+    empty = IMPORTANCE.init(*phi.shape[:2])
+    return [IMPORTANCE.update(empty, np.ascontiguousarray(part), part.shape[2]) for part in slices]
+
+
+@given(st.integers(0, 2**32), st.lists(st.integers(0, 500), max_size=20))
+def test_any_slicing_gives_the_moments_of_all_rows(seed, cuts):
+    """Mean of |phi|, mean, standard deviation, extremes, share and rank are NumPy's, even far from zero."""
+    rng = np.random.default_rng(seed)
+    phi = rng.normal(size=(2, 3, 500)) * rng.choice([1e-3, 1, 1e3], (2, 3, 1)) + rng.choice([0, 1e6], (2, 3, 1))
+    merged = merge_all(IMPORTANCE, states_of(phi, sorted(cuts)), 2, 3)
+    found = IMPORTANCE.finalize(merged, np.array([3, 0, 1]), 5)
+    everywhere = np.zeros((2, 5, 500))
+    everywhere[:, [3, 0, 1]] = phi
+    mean_abs = np.abs(everywhere).mean(axis=2)
+    assert_allclose(found["mean_abs"], mean_abs, rtol=1e-12)
+    assert_allclose(found["mean"], everywhere.mean(axis=2), rtol=1e-9, atol=1e-9)
+    assert_allclose(found["std"], everywhere.std(axis=2), rtol=1e-7)
+    assert (found["min"] == everywhere.min(axis=2)).all()
+    assert (found["max"] == everywhere.max(axis=2)).all()
+    assert_allclose(found["share"].sum(axis=1), 1.0, rtol=1e-12)
+    for k in range(2):
+        assert sorted(found["rank"][k]) == [1, 2, 3, 4, 5]
+        assert (np.diff(mean_abs[k][np.argsort(found["rank"][k])]) <= 0).all()
+
+
+def test_ties_rank_in_feature_order():
+    """Features of equal importance keep the model's order: rankings are deterministic."""
+    state = IMPORTANCE.update(IMPORTANCE.init(1, 2), np.ones((1, 2, 4)), 4)
+    assert IMPORTANCE.finalize(state, np.array([1, 3]), 4)["rank"].tolist() == [[3, 1, 4, 2]]
+
+
+def test_no_rows_give_zeros():
+    """An empty data set has a summary, all zero."""
+    found = IMPORTANCE.finalize(merge_all(IMPORTANCE, [], 1, 2), np.array([0, 1]), 2)
+    assert all((values == 0).all() for name, values in found.items() if name != "rank")
+
+
+def test_padding_is_not_counted():
+    """Only the first n rows enter."""
+    phi = np.ones((1, 1, 64))
+    phi[:, :, 10:] = 1e9
+    state = IMPORTANCE.update(IMPORTANCE.init(1, 1), phi, 10)
+    assert (state.rows[0], state.high[0, 0]) == (10, 1)

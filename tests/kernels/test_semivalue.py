@@ -1,0 +1,134 @@
+"""The path-dependent game: equal to enumeration, additive, right on the papers' examples, at any depth."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numba.core import config
+from numpy.testing import assert_allclose
+
+from kernels.batch import attribute_batch, make_buffers, prepare
+from kernels.ensemble import TreeEnsemble, check
+from kernels.methods import METHODS
+from tests import naive
+from tests.strategies import batches, forests
+
+# Leaves are at most 2 in size and trees at most 3: what is left is rounding of sums of some thirty terms.
+ATOL = 1e-13
+
+
+def explain(name, ensemble, rows, **parameters):
+    """phi ``(n, outputs, features)``, base and margin of a few rows."""
+    defaults = {parameter.name: parameter.default for parameter in METHODS[name].parameters}
+    prepared = prepare(ensemble, METHODS[name], defaults | parameters)
+    buffers = make_buffers(prepared, len(rows))
+    buffers.values[:, : len(rows)] = rows.T[prepared.ranks.column]
+    attribute_batch(METHODS[name], prepared, buffers)
+    phi = np.zeros((len(rows), ensemble.base.size, ensemble.n_features))
+    phi[:, :, prepared.ranks.column] = buffers.phi[:, :, : len(rows)].transpose(2, 0, 1)
+    return phi, prepared.base, buffers.margin[:, : len(rows)].T
+
+
+def chain(features, values, covers, n_features):
+    """One tree: split i asks feature i for x <= 0.5; its left child is leaf ``values[i]``, its right one split i + 1, at last ``values[-1]``."""
+    n = len(features)
+    node = np.arange(2 * n + 1)
+    split = node < n
+    left = np.where(split, node + n, -1)
+    right = np.where(split, np.where(node < n - 1, node + 1, 2 * n), -1)
+    cover = np.concatenate((np.cumsum(covers[::-1])[::-1][:n], covers))
+    return TreeEnsemble(
+        feature=np.where(split, np.append(features, np.zeros(n + 1)), -1).astype(np.int32),
+        threshold=np.where(split, 0.5, 0.0),
+        missing_left=np.zeros(2 * n + 1, bool),
+        category_set=np.full(2 * n + 1, -1, np.int32),
+        left=left.astype(np.int32),
+        right=right.astype(np.int32),
+        value=np.concatenate((np.zeros(n), values)).reshape(-1, 1).astype(float),
+        cover=cover.astype(float),
+        root=np.zeros(1, np.int32),
+        output=np.zeros(1, np.int32),
+        base=np.zeros(1),
+        n_categories=np.zeros(n_features, np.int32),
+        zero_missing=np.zeros(n_features, bool),
+        set_start=np.zeros(1, np.int64),
+        set_words=np.zeros(0, np.uint32),
+        single_precision=False,
+    )
+
+
+@given(data=st.data(), ensemble=forests())
+def test_shapley_values_are_those_of_the_definition(data, ensemble):
+    """phi equals the enumeration of all subsets in exact fractions."""
+    rows = data.draw(batches(ensemble))
+    phi, _, _ = explain("shapley", ensemble, rows)
+    assert_allclose(phi, [naive.semivalue(ensemble, row, naive.shapley_weight) for row in rows], rtol=0, atol=ATOL)
+
+
+@given(data=st.data(), ensemble=forests(), p=st.sampled_from((0.5, 0.125, 0.75)))
+def test_banzhaf_values_are_those_of_the_definition(data, ensemble, p):
+    """Weighted Banzhaf for any p equals the enumeration of all subsets in exact fractions."""
+    rows = data.draw(batches(ensemble))
+    phi, _, _ = explain("banzhaf", ensemble, rows, p=p)
+    weight = lambda size, n: naive.banzhaf_weight(size, n, naive.Fraction(p))  # noqa: E731 - a definition in a line
+    assert_allclose(phi, [naive.semivalue(ensemble, row, weight) for row in rows], rtol=0, atol=ATOL)
+
+
+@given(data=st.data(), ensemble=forests(max_trees=6, max_depth=7, max_features=9))
+def test_shapley_values_add_up_to_the_margin(data, ensemble):
+    """phi plus base is the raw score, which an independent descent over floats gives; base is the value of the empty coalition."""
+    rows = data.draw(batches(ensemble))
+    phi, base, margin = explain("shapley", ensemble, rows)
+    assert_allclose(margin, naive.margins(ensemble, rows), rtol=0, atol=ATOL)
+    assert_allclose(phi.sum(axis=2) + base, margin, rtol=0, atol=ATOL)
+    empty = [float(naive.coalition_value(ensemble, rows[0], (), k)) for k in range(ensemble.base.size)]
+    assert_allclose(base, empty, rtol=0, atol=ATOL)
+
+
+@pytest.mark.parametrize("name", ["shapley", "banzhaf"])
+@pytest.mark.parametrize("depth", [1, 2, 9, 17, 30] if config.DISABLE_JIT else [1, 2, 9, 17, 100, 400])
+def test_deep_chains_are_exact(name, depth):
+    """SYNTHETIC.SPARSE of Karczmarz et al. 2022, Section 6: 388.5 for the feature that decides, exactly 0 for all others, at any depth.
+
+    The root splits equal covers on the last feature into two chains; leaves of the left one are 0, those of the right one 777.
+    """
+    n = 2 * depth - 1  # nodes of a chain of depth - 1 splits
+    half = chain(np.arange(depth - 1), np.full(depth, 777.0), np.ones(depth), depth)
+    root = {"feature": depth - 1, "threshold": 0.5, "missing_left": False, "category_set": -1, "cover": 2.0 * depth}
+    arrays = {name: np.concatenate(([first], getattr(half, name), getattr(half, name))) for name, first in root.items()}
+    for side, first in (("left", 1), ("right", 1 + n)):
+        child = getattr(half, side)
+        arrays[side] = np.concatenate(([first], np.where(child < 0, -1, child + 1), np.where(child < 0, -1, child + 1 + n)))
+    arrays = {field: values.astype(getattr(half, field).dtype) for field, values in arrays.items()}
+    ensemble = half._replace(**arrays, value=np.concatenate(([[0.0]], 0.0 * half.value, half.value)))
+    check(ensemble)
+    phi, base, margin = explain(name, ensemble, np.ones((1, depth)))
+    assert margin[0, 0] == 777.0
+    assert_allclose(base, 388.5, rtol=1e-14)
+    assert_allclose(phi[0, 0, -1], 388.5, rtol=1e-12)
+    assert_allclose(phi[0, 0, :-1], 0.0, rtol=0, atol=388.5e-12)
+
+
+# Li, Yu and Low 2026, Figure 1: what the eight outcomes of the splits on i, j, k give; recomputed by enumeration of the printed covers.
+FIGURE_1 = {
+    (1, 1, 1): ([0.07845454545454544, 0.04063636363636369, 0.04490909090909101], [0.0784090909090909, 0.04059090909090915, 0.04486363636363647]),
+    (1, 1, 0): ([0.07263636363636361, 0.03627272727272734, -0.0449090909090909], [0.07268181818181815, 0.03631818181818189, -0.044863636363636356]),
+    (1, 0, 1): ([0.04945454545454544, -0.4063636363636363, 0.020909090909090988], [0.0499090909090909, -0.4059090909090909, 0.021363636363636446]),
+    (1, 0, 0): ([0.04763636363636361, -0.3627272727272726, -0.020909090909090877], [0.04718181818181816, -0.3631818181818181, -0.021363636363636335]),
+}
+
+
+@pytest.mark.parametrize("outcome", list(itertools.product((1, 0), repeat=3)))
+def test_the_tree_of_figure_1(outcome):
+    """The worked example of Li, Yu and Low 2026: covers 25 = 22 + 3, 22 = 20 + 2, 20 = 10 + 10, leaves .1, .3, .8, .7."""
+    ensemble = chain(np.array([0, 1, 2]), np.array([0.1, 0.3, 0.7, 0.8]), np.array([3.0, 2.0, 10.0, 10.0]), 3)
+    row = np.array([outcome], float)
+    for name, weight in (("shapley", naive.shapley_weight), ("banzhaf", naive.banzhaf_weight)):
+        phi, base, _ = explain(name, ensemble, row)
+        assert_allclose(base, 0.636, rtol=1e-14)
+        assert_allclose(phi[0, 0], naive.semivalue(ensemble, row[0], weight)[0], rtol=0, atol=1e-15)
+        if outcome in FIGURE_1:
+            assert_allclose(phi[0, 0], FIGURE_1[outcome][name == "banzhaf"], rtol=0, atol=1e-15)
+

@@ -1,0 +1,103 @@
+"""A small model and a small data set with everything a real one has: missing values, categories, partitions, several row groups."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import lightgbm
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+N_ROWS = 3000
+FEATURES = ["distance", "delay", "carrier", "month"]
+TRAINING = {"verbosity": -1, "num_threads": 1, "deterministic": True, "seed": 1, "num_leaves": 15, "min_data_in_leaf": 5}
+
+
+@dataclass(frozen=True)
+class Example:
+    """A trained model's file, the booster, the rows as a frame, and where they lie as a partitioned data set."""
+
+    model: str
+    booster: lightgbm.Booster
+    frame: pd.DataFrame
+    data: str
+
+
+def make_frame():
+    """Rows with missing numbers and categories; ``month`` is what the data set is partitioned by."""
+    rng = np.random.default_rng(7)
+    frame = pd.DataFrame(
+        {
+            "flight": np.arange(N_ROWS),
+            "name": [f"row {i}" for i in range(N_ROWS)],
+            "distance": rng.normal(800, 300, N_ROWS),
+            "delay": rng.integers(-20, 200, N_ROWS).astype(float),
+            "carrier": rng.choice(["UA", "AA", "B6", "DL"], N_ROWS),
+            "month": rng.integers(1, 5, N_ROWS),
+        }
+    )
+    frame.loc[rng.random(N_ROWS) < 0.1, "delay"] = np.nan
+    frame.loc[rng.random(N_ROWS) < 0.05, "carrier"] = None
+    return frame.sort_values("month", kind="stable", ignore_index=True)
+
+
+def write_data(frame, folder, row_group_size=300):
+    """Write a data set partitioned by month, ``row_group_size`` rows to a row group."""
+    for month, rows in frame.groupby("month"):
+        path = Path(folder) / f"month={month}" / "data.parquet"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(pa.Table.from_pandas(rows.drop(columns="month"), preserve_index=False), path, row_group_size=row_group_size)
+    return str(folder)
+
+
+def train(frame, **parameters):
+    """A LightGBM model of the frame, a regression unless told otherwise."""
+    inputs = frame[FEATURES].assign(carrier=frame["carrier"].astype("category"))
+    target = frame["delay"].fillna(0) + 10 * (frame["carrier"] == "UA") + frame["month"] * 3
+    target = target % parameters["num_class"] if "num_class" in parameters else target
+    return lightgbm.train(TRAINING | parameters, lightgbm.Dataset(inputs, target), 8)
+
+
+@pytest.fixture(scope="session")
+def example(tmp_path_factory):
+    """The example, made once."""
+    folder = tmp_path_factory.mktemp("example")
+    frame = make_frame()
+    booster = train(frame)
+    booster.save_model(folder / "model.txt")
+    return Example(str(folder / "model.txt"), booster, frame, write_data(frame, folder / "data"))
+
+
+@pytest.fixture(scope="session")
+def s3_endpoint():
+    """A moto server on a free port of the loopback address."""
+    from moto.server import ThreadedMotoServer
+
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    yield f"http://{host}:{port}"
+    server.stop()
+
+
+@pytest.fixture
+def bucket(s3_endpoint, monkeypatch):
+    """An empty bucket's URI; credentials and endpoint come from the environment, as in production."""
+    import s3fs
+
+    for name, value in {
+        "AWS_ENDPOINT_URL": s3_endpoint,
+        "AWS_ACCESS_KEY_ID": "canary-id",
+        "AWS_SECRET_ACCESS_KEY": "canary-secret",
+        "AWS_DEFAULT_REGION": "us-east-1",
+    }.items():
+        monkeypatch.setenv(name, value)
+    s3fs.S3FileSystem.clear_instance_cache()
+    filesystem = s3fs.S3FileSystem()
+    if filesystem.exists("nightly"):
+        filesystem.rm("nightly", recursive=True)
+    filesystem.mkdir("nightly")
+    yield "s3://nightly"
+    s3fs.S3FileSystem.clear_instance_cache()

@@ -1,0 +1,72 @@
+"""The house rules as programs: layers, one place for Numba's options, no file that has outgrown its noun."""
+
+import ast
+import sys
+from importlib.metadata import packages_distributions
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = ("kernels", "pipeline", "flows")
+MODULES = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
+VENDORS = {"xgboost", "lightgbm", "catboost"}
+DASK = {"dask", "distributed"}
+ALLOWED = {  # first names that a package may import beyond the standard library
+    "kernels": {"numpy", "scipy", "numba", "llvmlite"},
+    "pipeline": {"kernels", "numpy", "pyarrow", "fsspec", "botocore", "psutil", "cyclopts", "rich", "pandas"} | DASK | VENDORS,
+    "flows": {"pipeline", "prefect", "pyarrow", "cyclopts", "rich"},
+}
+
+
+def imported(path):
+    """Absolute imports of a module, wherever they stand: first names, and the line."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name.split(".")[0], node.lineno) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            yield node.module.split(".")[0], node.lineno
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_imports_go_down_the_layers(path):
+    """kernels import numpy and numba, pipeline imports kernels, flows import pipeline; Dask and each model library have one place."""
+    package = path.relative_to(ROOT).parts[0]
+    for name, line in imported(path):
+        if name in sys.stdlib_module_names:
+            continue
+        assert name in ALLOWED[package], f"{path}:{line} imports {name}"
+        assert name not in DASK or path.name == "cluster.py", f"{path}:{line} imports {name}"
+        assert name not in VENDORS or path.stem.startswith(name), f"{path}:{line} imports {name}"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_modules_open_with_a_sentence_and_stay_small(path):
+    """A module says what it holds, and holds at most 400 lines."""
+    text = path.read_text()
+    assert not text or ast.get_docstring(ast.parse(text)), f"{path} has no docstring"
+    assert text.count("\n") <= 400, f"{path} has {text.count(chr(10))} lines"
+
+
+def test_numba_options_are_set_once():
+    """Only ``kernels/_jit.py`` calls ``njit``; a kernel takes its options from there."""
+    assert [path.name for path in MODULES if "njit" in path.read_text()] == ["_jit.py"]
+
+
+def test_no_module_asks_which_library_or_method_it_is():
+    """Differences end in loaders and in tables of methods."""
+    for path in MODULES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Compare):
+                names = {part.attr for part in ast.walk(node) if isinstance(part, ast.Attribute)}
+                names |= {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+                assert not names & {"library", "method"}, f"{path}:{node.lineno}"
+
+
+def test_this_distribution_alone_owns_its_packages():
+    """The import names are generic; nothing else installed here may claim them."""
+    owners = packages_distributions()
+    for name in PACKAGES:
+        assert owners.get(name, ["leafledger"]) == ["leafledger"]
+        assert Path(find_spec(name).origin).parents[1] == Path(find_spec("kernels").origin).parents[1]
