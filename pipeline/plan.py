@@ -18,6 +18,7 @@ from kernels.ranks import BATCH, padded
 from . import schema, storage
 from .config import Job
 from .errors import InvalidData, SchemaMismatch, UsageError
+from .models.cityhash import HashedCategory
 from .models.model import Feature, Model
 
 ITEM_ROWS = 1 << 18  # rows a work item aims at: seconds of work, an object of tens of megabytes
@@ -81,11 +82,15 @@ def to_json(plan: Plan) -> str:
     return json.dumps(dataclasses.asdict(plan), indent=1, sort_keys=True)
 
 
+def _feature(name, categorical, categories) -> Feature:
+    if categories is not None:
+        categories = tuple(HashedCategory(**entry) if isinstance(entry, dict) else entry for entry in categories)
+    return Feature(name, categorical, categories)
+
+
 def from_json(text: str) -> Plan:
     fields = json.loads(text)
-    fields["features"] = tuple(
-        Feature(f["name"], f["categorical"], None if f["categories"] is None else tuple(f["categories"])) for f in fields["features"]
-    )
+    fields["features"] = tuple(_feature(**feature) for feature in fields["features"])
     fields["items"] = tuple(
         WorkItem(**{**item, "row_groups": tuple(item["row_groups"]), "partition": tuple(map(tuple, item["partition"]))}) for item in fields["items"]
     )

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from .errors import SchemaMismatch
+from .models.cityhash import HashedCategory
 from .models.model import Feature
 
 MARGIN = "margin"
@@ -31,10 +32,10 @@ def check_column(feature: Feature, found: pa.DataType, where: str) -> None:
     if pa.types.is_null(value_type):
         return
     if feature.categories:
-        wants_text = isinstance(feature.categories[0], str)
-        fits = _is_text(value_type) if wants_text else _is_number(value_type)
-        # An integer written as text is the same category (CatBoost stores integer categories so).
-        if fits or (wants_text and (pa.types.is_integer(value_type) or pa.types.is_boolean(value_type))):
+        wants_text = isinstance(feature.categories[0], str | HashedCategory)
+        # An integer written as text is the same category: CatBoost stores integer categories so.
+        written = _is_text(value_type) or pa.types.is_integer(value_type) or pa.types.is_boolean(value_type)
+        if written if wants_text else _is_number(value_type):
             return
         wanted = "categories that are " + ("strings" if wants_text else "numbers")
     elif _is_number(value_type) and not (feature.categorical and pa.types.is_dictionary(found)):
@@ -73,16 +74,29 @@ def _as_text(values: pa.Array) -> pa.Array:
     return values.cast(pa.string())
 
 
-def _codes(values: pa.Array, categories: tuple) -> np.ndarray:
-    """Position of every value in the list, ``len(categories)`` where it is not there, NaN where missing."""
-    known = pa.array(categories)
+def _hashed_positions(values: pa.Array, categories: tuple) -> pa.Array:
+    """Position of every value in a list of hashes, null where it is not there; every distinct value is hashed once."""
+    encoded = values.dictionary_encode()
+    position = {category: i for i, category in enumerate(categories)}
+    found = pa.array([position.get(HashedCategory.of(value.as_py())) for value in encoded.dictionary], pa.int32())
+    return found.take(encoded.indices)
+
+
+def _positions(values: pa.Array, categories: tuple) -> pa.Array:
+    """Position of every value in the list, null where it is not there."""
+    if isinstance(categories[0], HashedCategory):
+        return _hashed_positions(values, categories)
     if isinstance(categories[0], str):
-        values = _as_text(values)
-    else:
-        values, known = values.cast(pa.float64(), safe=False), known.cast(pa.float64(), safe=False)
-        values = pc.if_else(pc.is_nan(values), pa.scalar(None, pa.float64()), values)
-    found = pc.fill_null(pc.index_in(values, value_set=known), len(categories))
-    return np.where(values.is_null().to_numpy(zero_copy_only=False), np.nan, found.to_numpy(zero_copy_only=False))
+        return pc.index_in(_as_text(values), value_set=pa.array(categories))
+    return pc.index_in(values.cast(pa.float64(), safe=False), value_set=pa.array(categories).cast(pa.float64(), safe=False))
+
+
+def _codes(values: pa.Array, categories: tuple) -> np.ndarray:
+    """Codes ``(n,) float64``: the position in the list, its length where the value is not in it, NaN where missing."""
+    if pa.types.is_floating(values.type):
+        values = pc.if_else(pc.is_nan(values), pa.scalar(None, values.type), values)
+    found = pc.fill_null(_positions(values, categories), len(categories)).to_numpy(zero_copy_only=False)
+    return np.where(values.is_null().to_numpy(zero_copy_only=False), np.nan, found)
 
 
 def column_values(feature: Feature, column: pa.Array) -> np.ndarray:

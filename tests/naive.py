@@ -53,9 +53,7 @@ def _visit(ensemble, node, row, present, number, k):
     cover_left, cover_right = number(float(ensemble.cover[left])), number(float(ensemble.cover[right]))
     total = cover_left + cover_right
     weight = cover_left / total if total else number(1) / 2
-    return weight * _visit(ensemble, left, row, present, number, k) + (1 - weight) * _visit(
-        ensemble, right, row, present, number, k
-    )
+    return weight * _visit(ensemble, left, row, present, number, k) + (1 - weight) * _visit(ensemble, right, row, present, number, k)
 
 
 def coalition_value(ensemble, row, present, output, number=Fraction):

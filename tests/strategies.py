@@ -48,7 +48,15 @@ def forests(draw, max_trees=3, max_depth=4, max_features=5):
     width = draw(st.sampled_from((1, outputs)))
     builder = _Builder(draw, n_features, categorical, width)
     roots = [builder.grow(draw(st.integers(0, max_depth)), draw(st.sampled_from((100.0, 0.0)))) for _ in range(draw(st.integers(0, max_trees)))]
-    types = {"feature": np.int32, "threshold": float, "missing_left": bool, "category_set": np.int32, "left": np.int32, "right": np.int32, "cover": float}
+    types = {
+        "feature": np.int32,
+        "threshold": float,
+        "missing_left": bool,
+        "category_set": np.int32,
+        "left": np.int32,
+        "right": np.int32,
+        "cover": float,
+    }
     ensemble = TreeEnsemble(
         **{name: np.array([node[name] for node in builder.nodes], dtype) for name, dtype in types.items()},
         value=np.array([node["value"] for node in builder.nodes]).reshape(-1, width),

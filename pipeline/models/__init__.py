@@ -6,14 +6,12 @@ from typing import Any
 
 from .. import storage
 from ..errors import InvalidModel, UsageError
+from .catboost import LOADER as CATBOOST
+from .lightgbm import LOADER as LIGHTGBM
 from .model import Feature, Loader, Model
-import importlib, pathlib
+from .xgboost import LOADER as XGBOOST
 
-LOADERS = tuple(
-    importlib.import_module(f"{__name__}.{n}").LOADER
-    for n in ("xgboost", "lightgbm", "catboost")
-    if (pathlib.Path(__file__).parent / f"{n}.py").exists()
-)
+LOADERS = (XGBOOST, LIGHTGBM, CATBOOST)
 MAX_BYTES = 512 << 20
 
 __all__ = ["LOADERS", "Feature", "Loader", "Model", "load_ensemble"]

@@ -25,7 +25,7 @@ def _get(record: Any, key: str, kind: type, where: str) -> Any:
     if not isinstance(record, dict) or key not in record:
         raise InvalidModel(f"{where} has no {key!r}")
     if type(record[key]) is not kind:
-        raise InvalidModel(f"{where}: {key!r} is {str(record[key])[:40]}, expected {KINDS[kind]}")
+        raise InvalidModel(f"{where}: {key!r} is {repr(record[key])[:40]}, expected {KINDS[kind]}")
     return record[key]
 
 
@@ -36,7 +36,7 @@ def _list(record: Any, key: str, where: str) -> list[Any]:
 
 def _numbers(found: Any, where: str) -> np.ndarray:
     if not isinstance(found, list) or not NUMERIC.issuperset(map(type, found)):
-        raise InvalidModel(f"{where}: got {str(found)[:40]}, expected a list of numbers")
+        raise InvalidModel(f"{where}: got {repr(found)[:40]}, expected a list of numbers")
     return np.array(list(map(float, found)))
 
 
@@ -62,7 +62,7 @@ def _column(record: Any, texts: dict[int, str], categorical: bool, where: str) -
         return Column(False, index, flat, name, nan_right, borders, (), None)
     values = _list(record, "values", where)
     if not all(type(value) is int for value in values):
-        raise InvalidModel(f"{where}: got categories {str(values)[:40]}, expected hashes")
+        raise InvalidModel(f"{where}: got categories {repr(values)[:40]}, expected hashes")
     hashes = tuple(value & HASH_MASK for value in values)
     named = _list(record, "string_values", where) or [texts.get(value) for value in hashes]
     known = bool(named) and all(isinstance(text, str) for text in named)
@@ -164,7 +164,7 @@ def _scale_and_bias(model: dict[str, Any], where: str) -> tuple[float, np.ndarra
     found = model.get("scale_and_bias", [1, []])
     where = f"{where}, scale_and_bias"
     if not isinstance(found, list) or len(found) != 2:
-        raise InvalidModel(f"{where}: got {str(found)[:40]}, expected a scale and a list of biases")
+        raise InvalidModel(f"{where}: got {repr(found)[:40]}, expected a scale and a list of biases")
     bias = found[1] if isinstance(found[1], list) else [found[1]]
     return _numbers(found[:1], where)[0], _numbers(bias, where)
 

@@ -124,7 +124,7 @@ def _refuse(model: _Table, where: str) -> None:
         )
     for field, kind in ((12, "text"), (18, "embedding")):
         for feature in model.tables(field):
-            raise UnsupportedModel(f"{where}: feature {_name(feature, 2)!r} is a {kind} feature, expected numbers and categories")
+            raise UnsupportedModel(f"{where}: feature {_name(feature, 2)!r} is of kind {kind}, expected numbers and categories")
     if model.tables(13):
         raise UnsupportedModel(f"{where}: the model computes features of its own (estimated features)")
 
@@ -270,8 +270,11 @@ def read_cbm(data: bytes, where: str) -> Contents:
         if not 1 <= n_outputs <= len(data):
             raise InvalidModel(f"{where}: {n_outputs} outputs, expected at least 1")
         bias = model.array(16, "<f8")
-        if not bias.size:
-            bias = np.repeat(model.number(15, "<d", 0.0), n_outputs if n_outputs == 1 or not model.number(15, "<d", 0.0) else 1)
+        if not bias.size:  # files from before there were several biases
+            bias = np.zeros(n_outputs)
+            bias[0] = model.number(15, "<d", 0.0)
+            if n_outputs > 1 and bias[0]:
+                raise InvalidModel(f"{where}: one bias, expected {n_outputs}")
         if bias.size != n_outputs:
             raise InvalidModel(f"{where}: {bias.size} biases, expected {n_outputs}")
         return Contents(_columns(model), _trees(model, n_outputs, where), model.number(14, "<d", 1.0), bias, _class_names(core, where))

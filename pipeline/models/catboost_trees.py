@@ -8,7 +8,7 @@ import numpy as np
 from kernels.ensemble import InvalidEnsemble, TreeEnsemble, bit_set, check
 
 from ..errors import InvalidModel, UnsupportedModel
-from .catboost_hash import HashedCategory
+from .cityhash import HashedCategory
 from .model import Feature
 
 MAX_FEATURES, MAX_TREES, MAX_DEPTH, MAX_SYMMETRIC_DEPTH, MAX_NODES = 100_000, 50_000, 64, 16, 1_000_000
@@ -108,10 +108,10 @@ def _columns(contents: Contents, where: str) -> dict[int, int]:
         raise UnsupportedModel(f"{where}: {len(contents.columns)} features, expected at most {MAX_FEATURES}")
     order = {flat: position for position, flat in enumerate(sorted(column.flat for column in contents.columns))}
     if len(order) != len(contents.columns) or min(order, default=0) < 0:
-        raise InvalidModel(f"{where}: flat feature indices are {sorted(column.flat for column in contents.columns)[:9]}, "
-                           "expected distinct numbers >= 0")  # fmt: skip
+        found = sorted(column.flat for column in contents.columns)[:9]
+        raise InvalidModel(f"{where}: flat feature indices are {found}, expected distinct numbers >= 0")
     for column in contents.columns:
-        if len(set(column.values)) != len(column.values):
+        if len(set(column.values)) != len(column.values) or len(set(column.texts or ())) != len(column.texts or ()):
             raise InvalidModel(f"{where}: feature {column.name!r} has the same category twice")
         if column.texts is not None and len(column.texts) != len(column.values):
             raise InvalidModel(f"{where}: feature {column.name!r} has {len(column.texts)} texts for {len(column.values)} categories")

@@ -11,8 +11,8 @@ from kernels.ensemble import TreeEnsemble
 class Feature:
     """A column the model was trained on.
 
-    ``categories`` lists the values (strings, integers or floats) that the model itself stores; a value's code is its position.
-    It is None on a numeric feature, and on a categorical one whose column holds the codes themselves.
+    ``categories`` lists the values that the model itself stores: strings, numbers, or ``HashedCategory`` where it keeps hashes only; a
+    value's code is its position. It is None on a numeric feature, and on a categorical one whose column holds the codes themselves.
     """
 
     name: str

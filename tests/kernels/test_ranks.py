@@ -68,7 +68,9 @@ def test_ranks_are_as_narrow_as_they_can_be(n_thresholds, dtype):
     """The highest rank of a type is kept for missing; one threshold more and ranks are wider."""
     thresholds = np.arange(n_thresholds) / 8
     ensemble = _stumps(thresholds)
-    rows = np.concatenate((thresholds[:: max(1, n_thresholds // 200)], thresholds[-1:], [-1.0, thresholds[-1] + 0.01, np.inf, -np.inf, np.nan]))[:, None]
+    rows = np.concatenate((thresholds[:: max(1, n_thresholds // 200)], thresholds[-1:], [-1.0, thresholds[-1] + 0.01, np.inf, -np.inf, np.nan]))[
+        :, None
+    ]
     ranks, tables, splits = rank(ensemble, rows)
     assert ranks.dtype == dtype
     present = ~np.isnan(rows[:, 0])

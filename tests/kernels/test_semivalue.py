@@ -131,4 +131,3 @@ def test_the_tree_of_figure_1(outcome):
         assert_allclose(phi[0, 0], naive.semivalue(ensemble, row[0], weight)[0], rtol=0, atol=1e-15)
         if outcome in FIGURE_1:
             assert_allclose(phi[0, 0], FIGURE_1[outcome][name == "banzhaf"], rtol=0, atol=1e-15)
-

@@ -1,0 +1,392 @@
+"""XGBoost's JSON and UBJSON models read into a TreeEnsemble without XGBoost, which crashes on a damaged file."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from kernels.ensemble import WORD_BITS, InvalidEnsemble, TreeEnsemble, check
+
+from ..errors import InvalidModel, UnsupportedModel
+from .model import Feature, Loader
+from .ubjson import integer, member, numbers, read_document, shown
+
+MAX_TREES = 50_000
+MAX_FEATURES = 100_000
+MAX_OUTPUTS = 100_000
+MAX_SET_WORDS = 1 << 26  # 256 MiB of category sets; a set has a bit for every code up to the feature's largest
+MAX_CODE = (1 << 24) - 1  # InvalidCat in common/categorical.h: a larger code is no category
+NEWEST_MAJOR = 3
+MODEL_KEYS = {"cats", "gbtree_model_param", "iteration_indptr", "tree_info", "trees", "weight_drop"}
+DELETED = (1 << 31) - 1  # split index of a pruned node (RegTree::Node::MarkDelete, less the bit of the default direction)
+RT_EPS = np.float32(1e-6)  # kRtEps
+UTF8_VERSION = (3, 4)  # older ones cut the names of pandas categories by characters where their table counts bytes
+UNSIGNED_BITS = {10: 8, 12: 16, 14: 32, 16: 64}  # types of category lists (CatIndexType), stored as signed integers in UBJSON
+_HEAD = re.compile(rb'\{\s*"(?:learner|version)"\s*:|\{(?:L\0{7}|l\0{3}|I\0|[iU])\x07(?:learner|version)')
+
+
+@dataclass(frozen=True, slots=True)
+class _Tree:
+    """One tree without its pruned nodes; children by position in the tree."""
+
+    feature: np.ndarray  # (nodes,) int64, -1 at leaves
+    condition: np.ndarray  # (nodes,) float32, x < condition goes left; no meaning on categorical splits and leaves
+    default_left: np.ndarray  # (nodes,) bool
+    left: np.ndarray  # (nodes,) int64, -1 at leaves
+    right: np.ndarray  # (nodes,) int64, -1 at leaves
+    value: np.ndarray  # (nodes, width) float64, 0 at inner nodes
+    cover: np.ndarray  # (nodes,) float64
+    categorical: np.ndarray  # (nodes,) bool
+    codes: tuple[np.ndarray, ...]  # per categorical split, in node order, the category codes that go right, int64
+
+
+def _identity(base: np.ndarray) -> np.ndarray:
+    return base
+
+
+def _logit(base: np.ndarray) -> np.ndarray:
+    """XGBoost's own arithmetic: near 1 its float32 difference decides the third digit (LogisticRegression::ProbToMargin)."""
+    one = np.float32(1)
+    return -np.log((one / np.clip(base, RT_EPS, one - RT_EPS) - one).astype(np.float64))
+
+
+def _log(base: np.ndarray) -> np.ndarray:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.log(base.astype(np.float64))
+
+
+def _expectile(base: np.ndarray) -> np.ndarray:
+    """The first expectile, then inverse soft-plus of the steps to the next (expectile objective, ``ProbToMargin``)."""
+    steps = np.maximum(np.diff(base.astype(np.float64)) - RT_EPS, RT_EPS)
+    return np.concatenate((base[:1].astype(np.float64), steps + np.log(-np.expm1(-steps))))
+
+
+# A model stores its base score as a prediction; these turn it into a margin (``ProbToMargin`` of each objective).
+LINKS: dict[str, Callable[[np.ndarray], np.ndarray]] = (
+    dict.fromkeys(("squarederror", "linear", "squaredlogerror", "absoluteerror", "pseudohubererror", "quantileerror"), _identity)
+    | dict.fromkeys(("gamma", "tweedie"), _log)
+    | {"logistic": _logit, "expectileerror": _expectile}
+)
+LINKS = {f"reg:{name}": link for name, link in LINKS.items()}
+LINKS |= {"binary:logistic": _logit, "binary:logitraw": _identity, "binary:hinge": _identity, "count:poisson": _log}
+LINKS |= {"survival:cox": _log, "survival:aft": _log, "multi:softmax": _identity, "multi:softprob": _identity}
+LINKS |= {"rank:ndcg": _identity, "rank:pairwise": _identity, "rank:map": _identity}
+
+
+def _refuse_outside(array: np.ndarray, low: int, high: int, name: str, where: str) -> None:
+    bad = np.flatnonzero((array < low) | (array > high))
+    if bad.size:
+        raise InvalidModel(f"{where}: position {bad[0]}: {name} is {array[bad[0]]}, expected {low}..{high}")
+
+
+def _single(array: np.ndarray) -> np.ndarray:
+    with np.errstate(over="ignore"):
+        return array.astype(np.float32)
+
+
+def _codes(tree: dict[str, Any], n_nodes: int, categorical: np.ndarray, where: str) -> tuple[np.ndarray, ...]:
+    """The codes that go right at the nodes where ``categorical``, in node order."""
+    if "categories_nodes" not in tree and not categorical.any():  # XGBoost before 1.3
+        return ()
+    nodes = numbers(tree, "categories_nodes", int, None, where)
+    starts = numbers(tree, "categories_segments", int, nodes.size, where)
+    sizes = numbers(tree, "categories_sizes", int, nodes.size, where)
+    codes = numbers(tree, "categories", int, None, where)
+    _refuse_outside(nodes, 0, n_nodes - 1, "category node", where)
+    _refuse_outside(codes, 0, MAX_CODE, "category code", where)
+    _refuse_outside(starts, 0, codes.size, "category segment", where)
+    _refuse_outside(sizes, 0, codes.size, "category segment size", where)
+    _refuse_outside(starts + sizes, 0, codes.size, "end of a category segment", where)
+    segments = {node: codes[start : start + size] for node, start, size in zip(nodes.tolist(), starts, sizes, strict=True)}
+    wanted = np.flatnonzero(categorical).tolist()  # a split that was pruned to a leaf leaves its segment behind
+    lacking = [node for node in wanted if node not in segments]
+    if lacking or len(segments) != nodes.size:
+        raise InvalidModel(f"{where}: node {lacking[:1] or nodes.tolist()}: expected one set of categories for each categorical split")
+    return tuple(segments[node] for node in wanted)
+
+
+def _tree(tree: Any, number: int, n_features: int, n_outputs: int, where: str) -> _Tree:
+    """Read one tree; its arrays are as long as its ``num_nodes`` says, and every index is in range."""
+    where = f"{where}: tree {number}"
+    if not isinstance(tree, dict):
+        raise InvalidModel(f"{where}: is {shown(tree)}, expected an object")
+    if tree.get("id", number) != number:
+        raise InvalidModel(f"{where}: 'id' is {shown(tree['id'])}, expected {number}")
+    parameters = member(tree, "tree_param", dict, where)
+    n_nodes = integer(parameters, "num_nodes", 1, 1 << 30, where)
+    width = integer(parameters, "size_leaf_vector", 0, MAX_OUTPUTS, where, default="0")
+    left = numbers(tree, "left_children", int, n_nodes, where)
+    right = numbers(tree, "right_children", int, n_nodes, where)
+    feature = numbers(tree, "split_indices", int, n_nodes, where)
+    condition = _single(numbers(tree, "split_conditions", float, n_nodes, where))
+    default_left = numbers(tree, "default_left", int, n_nodes, where) != 0
+    kept = feature != DELETED
+    if n_nodes - kept.sum() != integer(parameters, "num_deleted", 0, n_nodes, where, default="0") or not kept[0]:
+        raise InvalidModel(f"{where}: {n_nodes - kept.sum()} nodes are deleted, 'num_deleted' is {parameters.get('num_deleted')!r}")
+    leaf = left == -1
+    inner = ~leaf & kept
+    _refuse_outside(feature[inner], 0, n_features - 1, "feature", where)
+    position = np.where(kept, np.cumsum(kept) - 1, -1)
+    for child in (left, right):
+        _refuse_outside(child[inner], 0, n_nodes - 1, "child", where)
+        child[inner] = position[child[inner]]
+        _refuse_outside(child[inner], 0, n_nodes - 1, "child (-1: a deleted node)", where)
+    # Not base_weights: those are from before reg:absoluteerror and its like refit the leaves.
+    scalar = np.where(leaf, condition.astype(np.float64), 0.0)[:, None]
+    value = _vector_leaves(tree, right, leaf & kept, width, n_outputs, where) if width > 1 else scalar
+    cover = _single(numbers(tree, "sum_hessian", float, n_nodes, where)).astype(np.float64)
+    bad = np.flatnonzero(kept & (cover < 0))
+    if bad.size:
+        raise UnsupportedModel(f"{where}, node {bad[0]}: cover (sum of hessians) is {cover[bad[0]]}, the path-dependent game needs it >= 0")
+    categorical = inner & ("split_type" in tree and numbers(tree, "split_type", int, n_nodes, where) == 1)
+    leaf = leaf[kept]
+    return _Tree(
+        feature=np.where(leaf, -1, feature[kept]),
+        condition=condition[kept],
+        default_left=default_left[kept],
+        left=np.where(leaf, -1, left[kept]),
+        right=np.where(leaf, -1, right[kept]),
+        value=value[kept],
+        cover=cover[kept],
+        categorical=categorical[kept],
+        codes=_codes(tree, n_nodes, categorical, where),
+    )
+
+
+def _vector_leaves(tree, right, leaf, width, n_outputs, where):
+    """``(nodes, width)`` float64; the right child of a leaf is its row in ``leaf_weights`` (MultiTargetTree, XGBoost 3.2)."""
+    if "sum_hessian" not in tree or "leaf_weights" not in tree:
+        raise UnsupportedModel(
+            f"{where}: has vector leaves without covers (sum_hessian), which XGBoost stores since 3.2; "
+            "train it again with 3.2 or later, or with multi_strategy='one_output_per_tree'"
+        )
+    if width != n_outputs:
+        raise InvalidModel(f"{where}: leaves have {width} values, expected {n_outputs}")
+    weights = _single(numbers(tree, "leaf_weights", float, None, where)).astype(np.float64)
+    rows = np.where(leaf, right, 0)
+    n_leaves = int(leaf.sum())
+    if weights.size != n_leaves * width or np.unique(rows[leaf]).size != n_leaves:
+        raise InvalidModel(f"{where}: {n_leaves} leaves of {width} values, 'leaf_weights' has {weights.size} numbers, expected a row each")
+    _refuse_outside(rows[leaf], 0, n_leaves - 1, "row of leaf weights", where)
+    return np.where(leaf[:, None], weights.reshape(n_leaves, width)[rows], 0.0)
+
+
+def _base(learner: dict[str, Any], n_outputs: int, where: str) -> np.ndarray:
+    """``(outputs,)`` float64, margin before any tree."""
+    text = member(member(learner, "learner_model_param", dict, where), "base_score", str, where)
+    name = member(member(learner, "objective", dict, where), "name", str, where)
+    if name not in LINKS:
+        raise UnsupportedModel(f"{where}: objective is {name[:40]!r}, its base score is not known as a margin; expected {', '.join(LINKS)}")
+    try:
+        stored = _single(np.array([float(word) for word in text.removeprefix("[").removesuffix("]").split(",")]))
+    except ValueError:
+        raise InvalidModel(f"{where}: 'base_score' is {text[:40]!r}, expected numbers") from None
+    if stored.size not in (1, n_outputs) or not np.isfinite(stored).all():
+        raise InvalidModel(f"{where}: 'base_score' is {text[:40]!r}, expected 1 or {n_outputs} finite numbers")
+    base = LINKS[name](np.broadcast_to(stored, n_outputs)).astype(np.float64)
+    if not np.isfinite(base).all():
+        raise UnsupportedModel(f"{where}: base score {text[:40]} of {name} is the margin {base.tolist()}, expected finite numbers")
+    return base
+
+
+def _category_list(entry: Any, name: str, version: tuple[int, ...], where: str) -> tuple[Any, ...]:
+    """A feature's categories as its ``cats`` entry encodes them: UTF-8 with Arrow offsets, or numbers of a stated type."""
+    where = f"{where}: categories of feature {name!r}"
+    if not isinstance(entry, dict):
+        raise InvalidModel(f"{where}: are {shown(entry)}, expected an object")
+    if "offsets" in entry:
+        offsets = numbers(entry, "offsets", int, None, where)
+        letters = (numbers(entry, "values", int, None, where) & 0xFF).astype(np.uint8).tobytes()
+        if offsets.size and (offsets[0] != 0 or (np.diff(offsets) < 0).any() or offsets[-1] > len(letters)):
+            raise InvalidModel(f"{where}: offsets {offsets[:5].tolist()}... do not divide {len(letters)} bytes")
+        if version < UTF8_VERSION and not letters.isascii():
+            raise UnsupportedModel(
+                f"{where}: are not ASCII, and XGBoost before 3.4 stores such names cut in pieces: train it again with 3.4 or later, or on ASCII names"
+            )
+        try:
+            categories: list[Any] = [letters[a:b].decode() for a, b in pairwise(offsets)]
+        except UnicodeDecodeError:
+            raise InvalidModel(f"{where}: are not UTF-8") from None
+    else:
+        kind = integer(entry, "type", 7, 16, where)
+        categories = numbers(entry, "values", float if kind in (7, 8) else int, None, where).tolist()
+        if kind in UNSIGNED_BITS:
+            categories = [value % (1 << UNSIGNED_BITS[kind]) for value in categories]
+    if len(set(categories)) != len(categories):
+        raise InvalidModel(f"{where}: are not distinct")
+    return tuple(categories)
+
+
+def _features(learner, model, n_features, split_on, largest, version, where):
+    """Features with their categories, and ``(features,)`` int64, the number of known codes of each.
+
+    ``split_on`` are the features of the categorical splits, ``largest`` the largest code of each.
+    """
+    names, kinds = (member(learner, key, list, where) if key in learner else [] for key in ("feature_names", "feature_types"))
+    names = names or [f"f{j}" for j in range(n_features)]
+    kinds = kinds or [""] * n_features
+    for key, values in (("feature_names", names), ("feature_types", kinds)):
+        if len(values) != n_features or not all(isinstance(value, str) for value in values):
+            raise InvalidModel(f"{where}: {key!r} has {len(values)} entries, expected {n_features} texts")
+    if any(re.search("[\ud800-\udfff]", name) for name in names):
+        raise InvalidModel(f"{where}: 'feature_names' is not Unicode text")
+    entries = member(member(model, "cats", dict, where), "enc", list, where) if "cats" in model else []  # since 3.1
+    if entries and len(entries) != n_features:
+        raise InvalidModel(f"{where}: 'cats' has {len(entries)} features, expected {n_features}")
+    known = np.zeros(n_features, np.int64)
+    np.maximum.at(known, split_on, largest + 1)
+    features = []
+    for j, name in enumerate(names):
+        categories = _category_list(entries[j], name, version, where) if entries else None
+        categorical = bool(kinds[j] == "c" or known[j] or categories)
+        if categorical and categories is not None:
+            if known[j] > len(categories):
+                raise InvalidModel(f"{where}: feature {name!r}: a split has category {known[j] - 1}, expected 0..{len(categories) - 1}")
+            known[j] = len(categories)
+        # Without a list, codes in no split go left everywhere, as unseen ones do: they need not be known.
+        known[j] = max(known[j], categorical)
+        features.append(Feature(name, categorical, categories if categorical else None))
+    return tuple(features), known
+
+
+def _rounds(model: dict[str, Any], learner: dict[str, Any], n_trees: int, per_round: int, where: str) -> int:
+    """The number of trees in use: up to the best iteration where early stopping stored one, as ``XGBModel.predict`` does."""
+    attributes = learner.get("attributes", {})
+    best = attributes.get("best_iteration") if isinstance(attributes, dict) else None
+    if best is None:
+        return n_trees
+    bounds = np.arange(0, n_trees + per_round, per_round)
+    if "iteration_indptr" in model:  # since 2.0
+        bounds = numbers(model, "iteration_indptr", int, None, where)
+    if bounds.size < 1 or bounds[0] != 0 or bounds[-1] != n_trees or (np.diff(bounds) < 0).any():
+        raise InvalidModel(f"{where}: 'iteration_indptr' {str(bounds)[:40]} does not divide {n_trees} trees into rounds")
+    return int(bounds[integer(attributes, "best_iteration", 0, bounds.size - 2, where) + 1])
+
+
+def parse(data: bytes, where: str) -> tuple[TreeEnsemble, tuple[Feature, ...], tuple[str, ...]]:
+    """Read a JSON or UBJSON model of the boosters gbtree and dart, as XGBoost 1.0 to 3.4 write them.
+
+    Margins are those of ``output_margin=True``, without a ``base_margin``, which belongs to data and not to a model. Covers are
+    sums of hessians, which XGBoost's own ``pred_contribs`` uses; those of vector leaves are summed over the outputs.
+    """
+    document = read_document(data, where)
+    if not isinstance(document, dict):
+        raise InvalidModel(f"{where}: is {shown(document)}, expected an object")
+    learner = member(document, "learner", dict, where)
+    version = tuple(numbers(document, "version", int, 3, where).tolist())
+    booster = member(learner, "gradient_booster", dict, where)
+    name = member(booster, "name", str, where)
+    if name not in ("gbtree", "dart"):
+        raise UnsupportedModel(f"{where}: booster is {name[:40]!r}, expected 'gbtree' or 'dart'")
+    model = member(member(booster, "gbtree", dict, where) if name == "dart" else booster, "model", dict, where)
+    parameters = member(learner, "learner_model_param", dict, where)
+    n_features = integer(parameters, "num_feature", 1, MAX_FEATURES, where)
+    n_classes = integer(parameters, "num_class", 0, MAX_OUTPUTS, where, default="0")
+    n_outputs = max(1, n_classes, integer(parameters, "num_target", 0, MAX_OUTPUTS, where, default="1"))
+    base = _base(learner, n_outputs, where)
+    stored = member(model, "trees", list, where)
+    gbtree = member(model, "gbtree_model_param", dict, where)
+    if len(stored) > MAX_TREES or len(stored) != integer(gbtree, "num_trees", 0, MAX_TREES, where):
+        raise InvalidModel(f"{where}: {len(stored)} trees, 'num_trees' is {gbtree.get('num_trees')!r}, expected at most {MAX_TREES}")
+    output = numbers(model, "tree_info", int, len(stored), where)
+    _refuse_outside(output, 0, n_outputs - 1, "output of a tree", where)
+    unknown = sorted(model.keys() - MODEL_KEYS)
+    if unknown or version[0] > NEWEST_MAJOR:
+        raise UnsupportedModel(f"{where}: written by XGBoost {version[0]}.{version[1]} with {unknown or 'newer rules'}, not known here")
+    # Dropout weights: of a booster "dart" until 3.3, of any model that has them since 3.4 (whose name is then "gbtree").
+    drop = booster if name == "dart" else model
+    weight = _single(numbers(drop, "weight_drop", float, len(stored), where)) if {name, *drop} & {"dart", "weight_drop"} else np.ones(len(stored))
+    per_round = n_outputs * integer(gbtree, "num_parallel_tree", 0, 1 << 30, where, default="1") or n_outputs
+    n_trees = _rounds(model, learner, len(stored), per_round, where)
+    trees = [_tree(stored[t], t, n_features, n_outputs, where) for t in range(n_trees)]
+    widths = {tree.value.shape[1] for tree in trees} or {1}
+    if len(widths) > 1:
+        raise UnsupportedModel(f"{where}: some trees have vector leaves and some have not, expected one kind")
+    return _assemble(trees, widths.pop(), weight, output[:n_trees], base, learner, model, n_features, version, where)
+
+
+def _assemble(trees, width, weight, output, base, learner, model, n_features, version, where):
+    def joined(name, dtype):
+        return np.concatenate([np.zeros(0, dtype), *(getattr(tree, name) for tree in trees)]).astype(dtype)
+
+    n_nodes = np.array([tree.feature.size for tree in trees], np.int64)
+    root = np.cumsum(n_nodes) - n_nodes
+    first = np.repeat(root, n_nodes)
+    feature, categorical, condition = joined("feature", np.int32), joined("categorical", bool), joined("condition", np.float32)
+    numeric = (feature >= 0) & ~categorical
+    # x < condition is x <= the float32 below it; a condition of +inf, beyond the largest float32, stays exact this way.
+    threshold = np.where(numeric, np.nextafter(condition, np.float32(-np.inf)), np.float32(0)).astype(np.float64)
+
+    sets = [codes for tree in trees for codes in tree.codes]
+    split_on = feature[categorical]
+    largest = np.array([codes.max(initial=-1) for codes in sets], np.int64)
+    features, known = _features(learner, model, n_features, split_on, largest, version, where)
+    set_start = np.concatenate(([0], np.cumsum(known[split_on] // WORD_BITS + 1)))
+    if set_start[-1] > MAX_SET_WORDS:
+        widest = split_on[np.argmax(known[split_on])]
+        raise UnsupportedModel(
+            f"{where}: feature {features[widest].name!r} has category codes up to {known[widest] - 1}: "
+            f"{set_start[-1]} words of category sets, expected at most {MAX_SET_WORDS}"
+        )
+    # XGBoost lists the codes that go right; all others, unseen ones too, go left (common::Decision).
+    set_words = np.full(set_start[-1], (1 << WORD_BITS) - 1, np.uint32)
+    set_words[set_start[1:] - 1] = ((1 << (known[split_on] % WORD_BITS + 1)) - 1).astype(np.uint32)
+    code = np.concatenate([np.zeros(0, np.int64), *sets])
+    word = np.repeat(set_start[:-1], [codes.size for codes in sets]) + code // WORD_BITS
+    np.bitwise_and.at(set_words, word, ~(np.uint32(1) << (code % WORD_BITS).astype(np.uint32)))
+    category_set = np.full(feature.size, -1, np.int32)
+    category_set[categorical] = np.arange(len(sets))
+
+    left, right = joined("left", np.int64), joined("right", np.int64)
+    leaf_values = np.concatenate([np.zeros((0, width)), *(tree.value * w for tree, w in zip(trees, weight.astype(np.float64), strict=False))])
+    ensemble = TreeEnsemble(
+        feature=feature,
+        threshold=threshold,
+        missing_left=joined("default_left", bool) & (feature >= 0),
+        category_set=category_set,
+        left=np.where(left < 0, -1, left + first).astype(np.int32),
+        right=np.where(right < 0, -1, right + first).astype(np.int32),
+        value=leaf_values,
+        cover=joined("cover", np.float64),
+        root=root.astype(np.int32),
+        output=(output if width == 1 else np.zeros_like(output)).astype(np.int32),
+        base=base,
+        n_categories=known.astype(np.int32),
+        zero_missing=np.zeros(n_features, bool),
+        set_start=set_start,
+        set_words=set_words,
+        single_precision=True,
+    )
+    try:
+        check(ensemble)
+    except InvalidEnsemble as error:
+        raise InvalidModel(f"{where}: {error}") from None
+    return ensemble, features, tuple(str(k) for k in range(base.size))
+
+
+def recognise(data: bytes) -> bool:
+    return _HEAD.match(data.lstrip(b" \t\r\n") if data[:1].isspace() else data) is not None
+
+
+def owns(model: Any) -> bool:
+    return any(kind.__module__.partition(".")[0] == "xgboost" and kind.__name__ in {"Booster", "XGBModel"} for kind in type(model).__mro__)
+
+
+def serialise(model: Any) -> bytes:
+    """The UBJSON of a Booster or a fitted scikit-learn estimator."""
+    if any(kind.__name__ == "XGBModel" for kind in type(model).__mro__):
+        if not model.__sklearn_is_fitted__():
+            raise InvalidModel(f"{type(model).__name__}: is not fitted, expected a trained model")
+        model = model.get_booster()
+    from xgboost.core import XGBoostError
+
+    try:
+        return bytes(model.save_raw("ubj"))
+    except XGBoostError as error:
+        raise UnsupportedModel(f"{type(model).__name__}: XGBoost cannot write it: {str(error).splitlines()[0]}") from None
+
+
+LOADER = Loader(library="xgboost", recognise=recognise, parse=parse, owns=owns, serialise=serialise)
