@@ -43,7 +43,7 @@ def _as_batch(model: Model, rows: Any) -> tuple[tuple[Feature, ...], pa.RecordBa
         return coded, pa.record_batch([pa.array(column) for column in rows.T.astype(np.float64)], names=names)
     try:
         table = pa.table(rows).combine_chunks()
-    except (TypeError, pa.ArrowException) as error:
+    except (TypeError, ValueError, pa.ArrowException) as error:
         raise SchemaMismatch(f"rows are a {type(rows).__name__} that Arrow cannot read: {' '.join(str(error).split())}") from error
     schema.check_columns(model.features, (), table.schema, (), "rows")
     columns = [table.column(name) for name in names]
