@@ -16,7 +16,6 @@ from . import storage
 
 FOLDER = "_tables"
 INDEX = "index.json"
-_CACHE = Path(tempfile.gettempdir()) / "leafledger-tables"
 # Records that tables are made of, by the name under which the index stores them.
 _RECORDS: dict[str, Any] = {
     record.__name__: record for record in (batch.Prepared, ranks.RankTables, margin.MarginTables, semivalue.SemivalueTables, semivalue.Walks)
@@ -70,25 +69,20 @@ def _leaves(index):
     return [index] if isinstance(index, str) else [leaf for entry in index[1].values() for leaf in _leaves(entry)]
 
 
-def _local_copy(uri: str) -> Path:
-    """The tables' folder on this machine; fetched once per machine where they are on an object store."""
-    folder = storage.local_path(uri)
-    if folder is not None:
-        return folder
-    folder = _CACHE / uri.rsplit("/", 1)[1]
-    if not (folder / INDEX).exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        index = json.loads(storage.read(storage.join(uri, INDEX)))
-        for name in _leaves(index):
-            storage.download(storage.join(uri, f"{name}.npy"), folder / f"{name}.npy")
-        storage.download(storage.join(uri, INDEX), folder / INDEX)  # last: its presence says that all are there
-    return folder
+def _map(folder: Path) -> Prepared:
+    index = json.loads((folder / INDEX).read_text())
+    return _rebuild(index, lambda name: np.asarray(np.load(folder / f"{name}.npy", mmap_mode="r")))
 
 
 @lru_cache(maxsize=2)
 def open_tables(uri: str) -> Prepared:
-    """Map broadcast tables into memory, once per process."""
-    folder = _local_copy(uri)
-    index = json.loads((folder / INDEX).read_text())
-
-    return _rebuild(index, lambda name: np.asarray(np.load(folder / f"{name}.npy", mmap_mode="r")))
+    """Map broadcast tables into memory, once per process; tables on an object store are fetched to a temporary folder first."""
+    local = storage.local_path(uri)
+    if local is not None:
+        return _map(local)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        storage.download(storage.join(uri, INDEX), folder / INDEX)
+        for array in _leaves(json.loads((folder / INDEX).read_text())):
+            storage.download(storage.join(uri, f"{array}.npy"), folder / f"{array}.npy")
+        return _map(folder)  # a mapping outlives its file's name, so nothing is left behind
