@@ -19,8 +19,8 @@ SILENT = 50  # logging.CRITICAL: what a worker has to say reaches the user as an
 @contextlib.contextmanager
 def local_client(job: Job, n_items: int) -> Iterator[distributed.Client]:
     """One process per core of this machine, listening on the loopback address only."""
-    with (
-        distributed.LocalCluster(
+    try:
+        cluster = distributed.LocalCluster(
             n_workers=max(1, min(job.workers, n_items)),
             threads_per_worker=1,
             processes=True,
@@ -28,9 +28,13 @@ def local_client(job: Job, n_items: int) -> Iterator[distributed.Client]:
             dashboard_address=None,
             memory_limit=job.worker_memory,
             silence_logs=SILENT,
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
+        )
+    except RuntimeError as error:
+        raise ClusterLost(
+            f"the local cluster's workers do not start ({error}); a script that calls explain must do so under if __name__ == '__main__', "
+            "since every worker imports it"
+        ) from error
+    with cluster, distributed.Client(cluster) as client:
         yield client
 
 

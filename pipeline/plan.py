@@ -167,6 +167,11 @@ def _row_group_bytes(metadata: pq.FileMetaData, columns: set[str]) -> int:
     return largest
 
 
+def max_slice_rows(cells: int) -> int:
+    """Rows a worker holds at a time, where a row has so many attributions."""
+    return max(BATCH, min(SLICE_ROWS, SLICE_BYTES // (8 * cells) // BATCH * BATCH))
+
+
 def make_plan(job: Job, model: Model) -> tuple[Plan, Memory]:
     """List the input, read its footers, match it against the model. Every refusal of data happens here; writes nothing."""
     files = storage.list_parquet(job.data)
@@ -197,7 +202,7 @@ def make_plan(job: Job, model: Model) -> tuple[Plan, Memory]:
                 items.append(WorkItem(len(items), file.uri, file.etag, group, n_rows, sum(counts[: group[0]]), partition))
 
     cells = max(1, len(model.outputs) * len(model.features))
-    slice_rows = max(BATCH, min(SLICE_ROWS, SLICE_BYTES // (8 * cells) // BATCH * BATCH))
+    slice_rows = max_slice_rows(cells)
     plan = Plan(
         version=version("leafledger"),
         model=job.model,

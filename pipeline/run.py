@@ -129,7 +129,8 @@ def explain(
     ids : columns of the data passed through to the attributions
     precision : "float32" or "float64", of the attributions as stored; they are computed in float64
     scheduler : address of a Dask scheduler, "serial" for this process alone, or None for a local cluster
-    workers : processes of the local cluster, by default one per core
+    workers : processes of the local cluster, by default one per core; each imports the calling script, so call under
+        ``if __name__ == "__main__"``
     watch : called with the planned run; what it returns is called with every part as it is done
 
     Returns

@@ -104,7 +104,7 @@ def _codes(tree: dict[str, Any], n_nodes: int, categorical: np.ndarray, where: s
     wanted = np.flatnonzero(categorical).tolist()  # a split that was pruned to a leaf leaves its segment behind
     lacking = [node for node in wanted if node not in segments]
     if lacking or len(segments) != nodes.size:
-        raise InvalidModel(f"{where}: node {lacking[:1] or nodes.tolist()}: expected one set of categories for each categorical split")
+        raise InvalidModel(f"{where}: {len(segments)} sets of categories, {len(lacking)} more expected: one for each categorical split")
     return tuple(segments[node] for node in wanted)
 
 
@@ -113,8 +113,7 @@ def _tree(tree: Any, number: int, n_features: int, n_outputs: int, where: str) -
     where = f"{where}: tree {number}"
     if not isinstance(tree, dict):
         raise InvalidModel(f"{where}: is {shown(tree)}, expected an object")
-    if tree.get("id", number) != number:
-        raise InvalidModel(f"{where}: 'id' is {shown(tree['id'])}, expected {number}")
+    integer(tree, "id", number, number, where, default=str(number))  # XGBoost would place the tree by it
     parameters = member(tree, "tree_param", dict, where)
     n_nodes = integer(parameters, "num_nodes", 1, 1 << 30, where)
     width = integer(parameters, "size_leaf_vector", 0, MAX_OUTPUTS, where, default="0")
@@ -125,7 +124,7 @@ def _tree(tree: Any, number: int, n_features: int, n_outputs: int, where: str) -
     default_left = numbers(tree, "default_left", int, n_nodes, where) != 0
     kept = feature != DELETED
     if n_nodes - kept.sum() != integer(parameters, "num_deleted", 0, n_nodes, where, default="0") or not kept[0]:
-        raise InvalidModel(f"{where}: {n_nodes - kept.sum()} nodes are deleted, 'num_deleted' is {parameters.get('num_deleted')!r}")
+        raise InvalidModel(f"{where}: {n_nodes - kept.sum()} nodes are deleted, 'num_deleted' is {shown(parameters.get('num_deleted'))}")
     leaf = left == -1
     inner = ~leaf & kept
     _refuse_outside(feature[inner], 0, n_features - 1, "feature", where)
@@ -290,12 +289,12 @@ def parse(data: bytes, where: str) -> tuple[TreeEnsemble, tuple[Feature, ...], t
     stored = member(model, "trees", list, where)
     gbtree = member(model, "gbtree_model_param", dict, where)
     if len(stored) > MAX_TREES or len(stored) != integer(gbtree, "num_trees", 0, MAX_TREES, where):
-        raise InvalidModel(f"{where}: {len(stored)} trees, 'num_trees' is {gbtree.get('num_trees')!r}, expected at most {MAX_TREES}")
+        raise InvalidModel(f"{where}: {len(stored)} trees, 'num_trees' is {shown(gbtree.get('num_trees'))}, expected at most {MAX_TREES}")
     output = numbers(model, "tree_info", int, len(stored), where)
     _refuse_outside(output, 0, n_outputs - 1, "output of a tree", where)
     unknown = sorted(model.keys() - MODEL_KEYS)
     if unknown or version[0] > NEWEST_MAJOR:
-        raise UnsupportedModel(f"{where}: written by XGBoost {version[0]}.{version[1]} with {unknown or 'newer rules'}, not known here")
+        raise UnsupportedModel(f"{where}: written by XGBoost {version[0]}.{version[1]} with {str(unknown or 'newer rules')[:80]}, not known here")
     # Dropout weights: of a booster "dart" until 3.3, of any model that has them since 3.4 (whose name is then "gbtree").
     drop = booster if name == "dart" else model
     weight = _single(numbers(drop, "weight_drop", float, len(stored), where)) if {name, *drop} & {"dart", "weight_drop"} else np.ones(len(stored))

@@ -187,3 +187,30 @@ def test_sources_that_are_no_models_are_refused(tmp_path):
         load_ensemble(tmp_path / "model.pkl")
     with pytest.raises(UsageError, match="cannot load a dict"):
         load_ensemble({})
+
+
+def test_every_class_has_the_library_s_values(example):
+    """Multi-class models of all three libraries, one tree per class or a vector at each leaf: each class's own contributions."""
+    frame = inputs(example.frame, "none")
+    categorical = frame.assign(carrier=frame["carrier"].astype("category"))
+    label = (target(frame) // 40).clip(0, 2).astype(int)
+
+    booster = lightgbm.train(TRAINING | {"objective": "multiclass", "num_class": 3}, lightgbm.Dataset(categorical, label), 4)
+    found = attribute(booster, frame)
+    expected = booster.predict(categorical, pred_contrib=True).reshape(N, 3, -1)
+    assert_allclose(found.phi, expected[:, :, :-1], **TOLERANCE["lightgbm"])
+    assert_allclose(found.margin, booster.predict(categorical, raw_score=True), **TOLERANCE["lightgbm"])
+
+    data = xgboost.DMatrix(categorical, label, enable_categorical=True)
+    booster = xgboost.train({"objective": "multi:softprob", "num_class": 3, "max_depth": 4, "nthread": 1}, data, 4)
+    found = attribute(booster, frame)
+    assert_allclose(found.phi, booster.predict(data, pred_contribs=True)[:, :, :-1], rtol=1e-4, atol=1e-5)
+    assert_allclose(found.margin, booster.predict(data, output_margin=True), rtol=1e-5, atol=1e-5)
+
+    pool = catboost.Pool(frame, label, cat_features=["carrier"])
+    model = catboost.CatBoostClassifier(iterations=4, depth=4, one_hot_max_size=10, thread_count=1, verbose=False, allow_writing_files=False)
+    model.fit(pool)
+    found = attribute(model, frame)
+    expected = model.get_feature_importance(pool, type="ShapValues", thread_count=1)
+    assert_allclose(found.phi, expected[:, :, :-1], **TOLERANCE["catboost"])
+    assert_allclose(found.margin, model.predict(frame, prediction_type="RawFormulaVal"), **TOLERANCE["catboost"])
