@@ -59,5 +59,6 @@ def load_ensemble(source: str | PathLike | Any) -> Model:
         if loader.recognise(data):
             return _parse(loader, data, uri)
     raise InvalidModel(
-        f"{uri}: not a model file, expected XGBoost JSON or UBJ, LightGBM text, CatBoost cbm or JSON (pickled models are not read: save them natively)"
+        f"{uri}: not a model file, expected XGBoost JSON or UBJ, LightGBM text, CatBoost cbm or JSON "
+        "(pickled models are not read: save them natively)"
     )

@@ -88,5 +88,5 @@ def test_malformed_ensembles_are_refused(ensemble, says):
 def test_a_cycle_is_refused():
     """Two nodes that are each other's child hang nothing."""
     ensemble = changed("left", 2, 2)
-    with pytest.raises(InvalidEnsemble, match="node 2: has 2 parents|node 3: is not reached"):
+    with pytest.raises(InvalidEnsemble, match=r"node 2: has 2 parents"):
         check(ensemble)

@@ -71,7 +71,7 @@ def test_ranks_are_as_narrow_as_they_can_be(n_thresholds, dtype):
     rows = np.concatenate((thresholds[:: max(1, n_thresholds // 200)], thresholds[-1:], [-1.0, thresholds[-1] + 0.01, np.inf, -np.inf, np.nan]))[
         :, None
     ]
-    ranks, tables, splits = rank(ensemble, rows)
+    ranks, _, splits = rank(ensemble, rows)
     assert ranks.dtype == dtype
     present = ~np.isnan(rows[:, 0])
     assert (ranks[0, present] == np.searchsorted(thresholds, rows[present, 0], side="left")).all()

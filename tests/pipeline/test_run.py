@@ -231,7 +231,7 @@ def test_a_night_is_filled_in(example, tmp_path):
     data, out = str(tmp_path / "month=2" / "night={date}"), str(tmp_path / "run-{date}")
     explain(example.model, data, out, ids=["night"], scheduler="serial", date="2013-02-01")
     assert set(attributions(tmp_path / "run-2013-02-01")["night"].to_pylist()) == {"2013-02-01"}
-    with pytest.raises(UsageError, match="has a {date} to fill in"):
+    with pytest.raises(UsageError, match=r"has a \{date\} to fill in"):
         explain(example.model, data, out, scheduler="serial")
     with pytest.raises(UsageError, match=r"only \{date\} or a form of it"):
         explain(example.model, "{data}", out, scheduler="serial", date="2013-02-01")
