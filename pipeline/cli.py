@@ -1,7 +1,6 @@
 """The command ``leafledger``: explain, plan, check. A mistake gets one line on standard error; exit code 0 only when the run is finished."""
 
 import sys
-from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
@@ -179,9 +178,8 @@ def _fails(message: str, code: int) -> int:
     return code
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Run the command line and return its exit code: 0 done, 1 failed, 2 a wrong argument, 130 interrupted."""
-    command: Callable[..., Any] = app
+def main(arguments: list[str] | None = None, command: App = app) -> int:
+    """Run a command line and return its exit code: 0 done, 1 failed, 2 a wrong argument, 130 interrupted."""
     try:
         command(arguments, exit_on_error=False, print_error=False)
     except CycloptsError as error:

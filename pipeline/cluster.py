@@ -1,6 +1,7 @@
 """Work items on Dask: a local cluster of one process per core, or one that is there already. The only code that imports Dask."""
 
 import contextlib
+import logging
 from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError
 
@@ -13,7 +14,19 @@ from .part import Part, make_part, warm
 from .plan import WorkItem
 
 CONNECT_SECONDS = 15  # Dask's own comm timeouts hang below this
-SILENT = 50  # logging.CRITICAL: what a worker has to say reaches the user as an exception
+SILENT = logging.CRITICAL  # what a worker has to say reaches the user as an exception
+
+
+@contextlib.contextmanager
+def _silenced() -> Iterator[None]:
+    """Keep Dask's log of its own cluster from handlers that are not Dask's, such as Prefect's."""
+    logger = logging.getLogger("distributed")
+    level = logger.level
+    logger.setLevel(SILENT)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
 
 
 @contextlib.contextmanager
@@ -25,7 +38,7 @@ def local_client(job: Job, n_items: int) -> Iterator[distributed.Client]:
             threads_per_worker=1,
             processes=True,
             host="127.0.0.1",
-            dashboard_address=None,
+            dashboard_address="127.0.0.1:0",  # None would take port 8787 all the same
             memory_limit=job.worker_memory,
             silence_logs=SILENT,
         )
@@ -34,7 +47,7 @@ def local_client(job: Job, n_items: int) -> Iterator[distributed.Client]:
             f"the local cluster's workers do not start ({error}); a script that calls explain must do so under if __name__ == '__main__', "
             "since every worker imports it"
         ) from error
-    with cluster, distributed.Client(cluster) as client:
+    with _silenced(), cluster, distributed.Client(cluster) as client:
         yield client
 
 

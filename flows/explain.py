@@ -1,0 +1,165 @@
+"""The nightly flow: a run of the pipeline, one Prefect task per stage, with retries, a report, and the pipeline's own words when it fails."""
+
+from collections.abc import Callable
+from datetime import UTC
+from datetime import date as Date
+from typing import Any, Literal, ParamSpec, TypeVar
+from zoneinfo import ZoneInfo
+
+import pyarrow as pa
+from prefect import State, Task, flow, get_client, task
+from prefect.cache_policies import NO_CACHE
+from prefect.client.schemas.objects import TaskRun
+from prefect.context import FlowRunContext
+from prefect.logging import get_run_logger
+from prefect.states import Completed, Failed
+
+from pipeline.config import Job, make_job
+from pipeline.errors import ClusterLost, LeafledgerError, StorageError
+from pipeline.models import Model
+from pipeline.part import Part
+from pipeline.publish import Manifest
+from pipeline.run import Run, aggregate_run, broadcast_run, load_model, map_run, plan_run, publish_run
+
+from . import report
+
+RETRY_SECONDS = [10.0, 60.0, 300.0]  # a store or a cluster that is away is given this long to come back
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def may_pass(task: Task, task_run: TaskRun, state: State) -> bool:  # noqa: ARG001 - the shape of a retry condition
+    """Whether trying again can help: the network may come back, but a refusal stays one, and so does a file that is not there."""
+    error = state.data
+    return isinstance(error, StorageError | ClusterLost) and not isinstance(error.__cause__, FileNotFoundError)
+
+
+def stage(name: str) -> Callable[[Callable[P, R]], Task[P, R]]:
+    """A task that keeps its result in memory. Every stage may run twice, and a second map does only the parts that are missing."""
+    return task(
+        name=name,
+        cache_policy=NO_CACHE,
+        persist_result=False,
+        retries=len(RETRY_SECONDS),
+        retry_delay_seconds=RETRY_SECONDS,
+        retry_condition_fn=may_pass,
+    )
+
+
+@stage("load")
+def load(job: Job) -> Model:
+    """Stage 1: read the model."""
+    return load_model(job)
+
+
+@stage("plan")
+def plan(job: Job, model: Model) -> Run:
+    """Stage 2: match data and model; refusals happen here."""
+    return plan_run(job, model)
+
+
+@stage("broadcast")
+def broadcast(run: Run) -> str:
+    """Stage 3: put the tables where workers read them."""
+    return broadcast_run(run)
+
+
+@stage("map")
+def map_parts(run: Run, tables: str) -> list[Part]:
+    """Stage 4: explain every work item, on Dask."""
+    return map_run(run, tables, report.show_progress(run))
+
+
+@stage("aggregate")
+def aggregate(run: Run, parts: list[Part]) -> dict[str, pa.Table]:
+    """Stage 5: merge the parts' states."""
+    return aggregate_run(run, parts)
+
+
+@stage("publish")
+def publish(run: Run, parts: list[Part], summaries: dict[str, pa.Table]) -> Manifest:
+    """Stage 6: write the summaries, and last the manifest."""
+    return publish_run(run, parts, summaries)
+
+
+def scheduled_date() -> Date:
+    """The date on which this flow run was due, however late it starts or is tried again.
+
+    It is taken in the time zone of the schedule that started the run. Where that is gone, or somebody started the run by hand, it is that of
+    the deployment's schedules if they share one; otherwise UTC, which Prefect too takes for schedules without a time zone.
+    """
+    context = FlowRunContext.get()
+    flow_run = context.flow_run if context else None
+    if flow_run is None or flow_run.expected_start_time is None:
+        raise RuntimeError("there is no scheduled date outside of a flow run")
+    zones: dict[Any, str | None] = {}
+    if flow_run.deployment_id is not None:
+        with get_client(sync_client=True) as client:
+            schedules = client.read_deployment_schedules(flow_run.deployment_id)
+        zones = {schedule.id: getattr(schedule.schedule, "timezone", None) for schedule in schedules}
+    own = flow_run.created_by.id if flow_run.created_by else None
+    candidates = {zones[own]} if own in zones else set(zones.values())
+    zone = candidates.pop() if len(candidates) == 1 else None
+    return flow_run.expected_start_time.astimezone(ZoneInfo(zone) if zone else UTC).date()
+
+
+@flow(name="explain", persist_result=False)
+def explain(
+    model: str,
+    data: str,
+    out: str,
+    method: str = "shapley",
+    parameters: dict[str, float | str] | None = None,
+    ids: list[str] | None = None,
+    precision: Literal["float32", "float64"] = "float32",
+    scheduler: str | None = None,
+    workers: int | None = None,
+    date: Date | None = None,
+) -> State[Manifest]:
+    """Explain every row of a Parquet data set and publish attributions and summaries.
+
+    Credentials for object stores are no parameters, which Prefect stores and shows: they come from the environment of the process.
+
+    Parameters
+    ----------
+    model, data, out : URIs or paths of the model file, the data and the run's folder; ``{date}`` in them is filled in
+    method, parameters, ids, precision, scheduler, workers : as ``pipeline.explain`` takes them
+    date : fills ``{date}``, by default the date for which the flow run was scheduled, see ``scheduled_date``
+
+    Returns
+    -------
+    State
+        whose message is what the command line says; a direct call returns its manifest, or raises its LeafledgerError
+    """
+    log = get_run_logger()
+    try:
+        job = make_job(
+            model,
+            data,
+            out,
+            method=method,
+            parameters=parameters,
+            ids=ids or (),
+            precision=precision,
+            scheduler=scheduler,
+            workers=workers,
+            date=date or scheduled_date(),
+        )
+        run = plan(job, load(job))
+        if run.finished is not None:
+            return _complete(log, f"{job.out}: finished before, nothing to do", run.finished)
+        tables = broadcast(run)
+        parts = map_parts(run, tables)
+        summaries = aggregate(run, parts)
+        manifest = publish(run, parts, summaries)
+    except LeafledgerError as error:
+        return Failed(message=str(error), data=error)
+    report.show_importance(job.out, summaries["importance"])
+    report.show_outputs(job.out, manifest)
+    return _complete(log, f"{job.out}: explained", manifest)
+
+
+def _complete(log, what: str, manifest: Manifest) -> State[Manifest]:
+    message = f"{what} ({manifest.n_rows:,} rows in {len(manifest.parts)} parts)"
+    log.info(message)
+    return Completed(message=message, data=manifest)

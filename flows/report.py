@@ -1,0 +1,59 @@
+"""What Prefect shows of a run: progress while it maps, afterwards the features that matter most and where the outputs are."""
+
+import time
+from collections.abc import Callable
+from typing import cast
+from uuid import UUID
+
+import pyarrow as pa
+from prefect.artifacts import create_link_artifact, create_progress_artifact, create_table_artifact, update_progress_artifact
+from prefect.logging import get_run_logger
+
+from pipeline import storage
+from pipeline.part import Part
+from pipeline.publish import Manifest
+from pipeline.run import Run
+
+PROGRESS, IMPORTANCE, OUTPUTS = "leafledger-progress", "leafledger-importance", "leafledger-outputs"
+TOP = 10  # features shown per output
+UPDATE_SECONDS = 1.0  # a request to the Prefect server at most this often
+
+
+def show_progress(run: Run) -> Callable[[Part], None]:
+    """Watch a run from a progress artifact: the percentage of rows done."""
+    total = run.plan.n_rows
+    artifact = cast(UUID, create_progress_artifact(0.0 if total else 100.0, key=PROGRESS, description=run.job.out))
+    done, shown = 0, time.monotonic()
+
+    def said(part: Part) -> None:
+        nonlocal done, shown
+        done += part.n_rows
+        now = time.monotonic()
+        if done < total and now - shown < UPDATE_SECONDS:
+            return
+        shown = now
+        try:
+            update_progress_artifact(artifact, 100.0 * done / total)
+        except Exception as error:  # the server may be away for a while; hours of work are worth more than their progress bar
+            get_run_logger().warning("progress is not shown: %s", error)
+
+    return said
+
+
+def show_importance(out: str, importance: pa.Table) -> None:
+    """A table artifact: the first TOP features of every output."""
+    rows = sorted(importance.to_pylist(), key=lambda row: row["rank"])
+    outputs = dict.fromkeys(importance["output"].to_pylist())
+    top = [row for output in outputs for row in [row for row in rows if row["output"] == output][:TOP]]
+    create_table_artifact(top, key=IMPORTANCE, description=f"Mean |phi| and other moments of the top {TOP} features per output of {out}")
+
+
+def show_outputs(out: str, manifest: Manifest) -> None:
+    """A link artifact to the run's folder, which a browser opens where it knows the scheme."""
+    local = storage.local_path(out)
+    create_link_artifact(
+        link=out if local is None else local.as_uri(),
+        link_text=out,
+        key=OUTPUTS,
+        description=f"{manifest.n_rows:,} rows in {len(manifest.parts)} parts: attributions/, summary/, manifest.json",
+    )

@@ -1,0 +1,97 @@
+"""``python -m flows.serve``: run the flow on a schedule from this process, which needs no work pool. It takes what ``leafledger explain`` takes.
+
+Stopping it, by SIGTERM or Ctrl-C, leaves the schedule active: the nights it misses become late runs, which it makes up for, one at a time and
+each under its own date, when it is started again. Only a run that it is in the middle of is stopped with it, and ends as crashed; running the
+same deployment by hand with that run's ``date`` goes on from the parts it published.
+"""
+
+import sys
+from datetime import date as Date
+from typing import Annotated
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from cyclopts import App, Parameter
+from prefect import get_client
+from prefect.client.schemas.schedules import CronSchedule
+from prefect.settings import PREFECT_API_URL
+from prefect.types.entrypoint import EntrypointType
+
+from pipeline import storage
+from pipeline.cli import Options, main
+from pipeline.config import make_job
+from pipeline.errors import UsageError
+
+from .explain import explain
+
+app = App(
+    name="python -m flows.serve",
+    help="Explain every night's data at its time, from this process.",
+    help_epilogue='Example: python -m flows.serve model.json "flights/{date}" --out "explained/{date}" --cron "0 3 * * *" --time-zone Europe/Berlin',
+    result_action="return_value",
+)
+
+
+def make_schedule(cron: str, time_zone: str) -> CronSchedule:
+    """A checked cron schedule."""
+    try:
+        ZoneInfo(time_zone)
+    except (ZoneInfoNotFoundError, ValueError):
+        raise UsageError(f"--time-zone is {time_zone!r}, expected a name such as Europe/Berlin") from None
+    try:
+        return CronSchedule(cron=cron, timezone=time_zone)
+    except ValueError:
+        raise UsageError(f"--cron is {cron!r}, expected minute, hour, day of month, month and day of week, as in '0 3 * * *'") from None
+
+
+def check_server() -> None:
+    """Refuse to serve without a server that runs schedules, which the one that Prefect starts by itself does not."""
+    url = PREFECT_API_URL.value()
+    if url is None:
+        raise UsageError("PREFECT_API_URL is not set, expected that of a Prefect server: `prefect server start` starts one and says its URL")
+    with get_client(sync_client=True) as client:
+        error = client.api_healthcheck()
+    if error is not None:
+        raise UsageError(f"PREFECT_API_URL is {url}, no Prefect server answers there: {' '.join(str(error).split())}")
+
+
+@app.default
+def serve(
+    model: str,
+    data: str,
+    *,
+    options: Options,
+    cron: str,
+    time_zone: Annotated[str, Parameter(name="--time-zone")] = "UTC",
+    name: str = "nightly",
+) -> None:
+    """Deploy the flow with a schedule and run it when it is due, until stopped.
+
+    Parameters
+    ----------
+    model
+        As for leafledger explain; {date} is filled in, here as in data and --out, with the date for which a run is scheduled.
+    data
+        As for leafledger explain.
+    cron
+        When to run, as minute, hour, day of month, month and day of week.
+    time_zone
+        Of the schedule and of {date}, as in Europe/Berlin.
+    name
+        Of the deployment.
+    """
+    schedule, arguments = make_schedule(cron, time_zone), options.arguments()
+    make_job(model, data, options.out, **{**arguments, "date": arguments["date"] or Date.today()})  # a mistake is refused now, not tonight
+    check_server()
+    uris = {"model": storage.absolute(model), "data": storage.absolute(data), "out": storage.absolute(options.out)}
+    explain.serve(
+        name=name,
+        schedules=[schedule],
+        parameters={**uris, **arguments},
+        limit=1,
+        pause_on_shutdown=False,  # or a restart of the machine would end the nights silently
+        entrypoint_type=EntrypointType.MODULE_PATH,  # found wherever the package is installed, whatever the working directory
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main(command=app))

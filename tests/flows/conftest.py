@@ -1,0 +1,104 @@
+"""A Prefect server with its scheduler, in a home of its own, and a small model with data to explain."""
+
+import atexit
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from dataclasses import dataclass
+from pathlib import Path
+
+HOME = tempfile.TemporaryDirectory(prefix="leafledger-prefect-")
+atexit.register(HOME.cleanup)
+os.environ |= {  # before Prefect is imported, which looks for a home
+    "PREFECT_HOME": HOME.name,
+    "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+    "DO_NOT_TRACK": "1",
+    "PREFECT_LOGGING_TO_CONSOLE_ENABLED": "false",
+}
+
+import lightgbm  # noqa: E402
+import numpy as np  # noqa: E402
+import pandas as pd  # noqa: E402
+import pytest  # noqa: E402
+
+START_SECONDS = 60
+N_ROWS = 400
+
+
+@dataclass(frozen=True)
+class Example:
+    """Where a model and its data are."""
+
+    model: str
+    data: str
+
+
+def wait_for(found, seconds):
+    """The first true value of ``found()``, asked until ``seconds`` have passed."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if value := found():
+            return value
+        time.sleep(0.2)
+    raise TimeoutError(f"waited {seconds} s for {found.__name__}")
+
+
+@pytest.fixture(scope="session")
+def server():
+    """The API of a Prefect server as ``prefect server start`` starts it: the one of Prefect's test harness runs no schedules."""
+    from prefect.settings import PREFECT_API_URL, temporary_settings
+
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    url = f"http://127.0.0.1:{port}/api"
+
+    def healthy():
+        try:
+            with urllib.request.urlopen(f"{url}/health", timeout=1) as answer:
+                return answer.status == 200
+        except OSError:
+            return False
+
+    command = [sys.executable, "-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(port), "--no-ui"]
+    settings = {"PREFECT_SERVER_SERVICES_SCHEDULER_LOOP_SECONDS": "1", "PREFECT_SERVER_SERVICES_SCHEDULER_RECENT_DEPLOYMENTS_LOOP_SECONDS": "1"}
+    with (
+        (Path(HOME.name) / "server.log").open("wb") as log,
+        subprocess.Popen(command, env=os.environ | settings, stdout=log, stderr=log) as process,
+    ):
+        try:
+            wait_for(healthy, START_SECONDS)
+            with temporary_settings({PREFECT_API_URL: url}):
+                yield url
+        finally:
+            process.terminate()
+
+
+@pytest.fixture
+def client(server):
+    """A client of the server."""
+    from prefect import get_client
+
+    with get_client(sync_client=True) as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def example(tmp_path_factory):
+    """A LightGBM model and two files of rows, some values missing."""
+    folder = tmp_path_factory.mktemp("example")
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame({name: rng.normal(size=N_ROWS) for name in ("distance", "delay", "hour")})
+    frame.loc[rng.random(N_ROWS) < 0.1, "delay"] = np.nan
+    target = frame["distance"] + frame["delay"].fillna(2) * (frame["hour"] > 0)
+    settings = {"verbosity": -1, "num_threads": 1, "deterministic": True, "num_leaves": 7}
+    lightgbm.train(settings, lightgbm.Dataset(frame, target), 5).save_model(folder / "model.txt")
+    (folder / "data").mkdir()
+    frame = frame.assign(flight=np.arange(N_ROWS))
+    frame[:250].to_parquet(folder / "data" / "a.parquet")
+    frame[250:].to_parquet(folder / "data" / "b.parquet")
+    return Example(str(folder / "model.txt"), str(folder / "data"))

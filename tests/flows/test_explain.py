@@ -1,0 +1,196 @@
+"""The flow: the bytes of a plain run, a report of it, its words when it fails, retries for what may pass, and the date it was due."""
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from prefect.client.schemas.schedules import CronSchedule
+from prefect.flow_engine import run_flow
+from prefect.states import Scheduled
+
+import flows.explain
+import pipeline
+from flows import report
+from flows.explain import explain
+from pipeline import cli, run, storage
+from pipeline.config import make_job
+from pipeline.errors import ClusterLost, InvalidData, StorageError
+
+STAGES = ["load", "plan", "broadcast", "map", "aggregate", "publish"]
+
+
+def contents(folder):
+    """Every published file, by name."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in Path(folder).rglob("*") if path.is_file()}
+
+
+def task_runs(client, state):
+    """The task runs of a flow run's state in the order of their start; the server records them a moment later."""
+    from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId
+
+    from .conftest import wait_for
+
+    chosen = FlowRunFilter(id=FlowRunFilterId(any_=[state.state_details.flow_run_id]))
+
+    def recorded():
+        found = client.read_task_runs(flow_run_filter=chosen)
+        return found and all(task_run.state.is_final() for task_run in found) and found
+
+    return sorted(wait_for(recorded, 20), key=lambda task_run: task_run.start_time)
+
+
+@pytest.fixture(scope="module")
+def finished(server, example, tmp_path_factory):
+    """The state of a finished serial flow run, and its folder."""
+    out = tmp_path_factory.mktemp("flow") / "run"
+    return explain(example.model, example.data, str(out), ids=["flight"], scheduler="serial", return_state=True), out
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    """Retries follow at once."""
+    for name in ("load", "plan", "broadcast", "map_parts", "aggregate", "publish"):
+        monkeypatch.setattr(getattr(flows.explain, name), "retry_delay_seconds", [0.01])
+
+
+def test_a_flow_publishes_the_bytes_of_a_plain_run(finished, example, tmp_path):
+    """What the flow publishes equals what ``pipeline.explain`` publishes, file by file, and its state says how much it is."""
+    state, out = finished
+    pipeline.explain(example.model, example.data, tmp_path / "run", ids=["flight"], scheduler="serial")
+    assert contents(out) == contents(tmp_path / "run")
+    assert state.is_completed()
+    assert state.message == f"{out}: explained (400 rows in 2 parts)"
+    assert state.result().n_rows == 400
+
+
+def test_every_stage_is_one_task(finished, client):
+    """A flow run has six task runs, whatever the number of parts, none of which leaves a result behind."""
+    state, _ = finished
+    found = task_runs(client, state)
+    assert [task_run.name.rsplit("-", 1)[0] for task_run in found] == STAGES
+    assert all(task_run.state.is_completed() and task_run.state.data is None for task_run in found)
+
+
+def test_the_report_shows_importance_outputs_and_progress(finished, client):
+    """Artifacts: the top features as the summary has them, a link to the folder, and progress at its end."""
+    state, out = finished
+    artifacts = {found.key: found for found in client.read_artifacts() if found.flow_run_id == state.state_details.flow_run_id}
+    summary = json.loads((out / "summary" / "importance.json").read_text())
+    assert json.loads(artifacts[report.IMPORTANCE].data) == sorted(summary, key=lambda row: row["rank"])
+    assert artifacts[report.OUTPUTS].data == f"[{out}]({out.as_uri()})"
+    assert artifacts[report.PROGRESS].data == 100
+    assert artifacts[report.PROGRESS].type == "progress"
+
+
+def test_a_finished_run_is_left_alone(finished, example, client):
+    """The flow run again does nothing past planning, and says so."""
+    _, out = finished
+    before = contents(out)
+    state = explain(example.model, example.data, str(out), ids=["flight"], scheduler="serial", return_state=True)
+    assert state.is_completed()
+    assert state.message == f"{out}: finished before, nothing to do (400 rows in 2 parts)"
+    assert contents(out) == before
+    assert [task_run.name.rsplit("-", 1)[0] for task_run in task_runs(client, state)] == STAGES[:2]
+
+
+def test_a_refusal_fails_in_the_command_line_s_words_and_is_not_tried_again(server, client, example, tmp_path, capsys, impatient):
+    """The state's message is what the command line prints, and the stage that refused ran once; called directly the flow raises the refusal."""
+    out = str(tmp_path / "run")
+    state = explain(example.model, example.data, out, ids=["nothing"], scheduler="serial", return_state=True)
+    assert state.is_failed()
+    assert cli.main(["explain", example.model, example.data, "--out", out, "--id", "nothing"]) == 1
+    assert capsys.readouterr().err == f"leafledger: {state.message}\n"
+    *_, refused = task_runs(client, state)
+    assert (refused.name.rsplit("-", 1)[0], refused.run_count, refused.state.type.value) == ("plan", 1, "FAILED")
+    assert refused.state.message.endswith(state.message)
+    with pytest.raises(pipeline.LeafledgerError, match="nothing"):
+        explain(example.model, example.data, out, ids=["nothing"], scheduler="serial")
+
+
+def test_a_wrong_argument_fails_in_the_command_line_s_words(server, example, tmp_path):
+    """Arguments are refused before any task runs."""
+    state = explain(example.model, example.data, str(tmp_path), method="lime", return_state=True)
+    assert state.is_failed()
+    assert state.message == "method 'lime' is unknown, expected one of shapley, banzhaf"
+
+
+@pytest.mark.parametrize("error", [StorageError("s3://bucket: cannot write: try later"), ClusterLost("tcp://10.0.0.1: no answer")])
+def test_what_may_pass_is_tried_again(server, client, example, tmp_path, monkeypatch, impatient, error):
+    """A stage that fails twice for want of storage or of a cluster succeeds the third time, and so does the run."""
+    tries = []
+
+    def broadcast_run(planned):
+        tries.append(planned)
+        if len(tries) < 3:
+            raise error
+        return run.broadcast_run(planned)
+
+    monkeypatch.setattr(flows.explain, "broadcast_run", broadcast_run)
+    state = explain(example.model, example.data, str(tmp_path / "run"), scheduler="serial", return_state=True)
+    assert state.is_completed()
+    assert [task_run.run_count for task_run in task_runs(client, state)] == [1, 1, 3, 1, 1, 1]
+
+
+def test_a_store_that_stays_away_fails_the_flow_in_its_words(server, example, tmp_path, monkeypatch, impatient):
+    """After the last retry the message is the store's, in one line."""
+
+    def publish_run(*_):
+        raise StorageError("s3://bucket/run: cannot write: no route to host")
+
+    monkeypatch.setattr(flows.explain, "publish_run", publish_run)
+    state = explain(example.model, example.data, str(tmp_path / "run"), scheduler="serial", return_state=True)
+    assert state.is_failed()
+    assert state.message == "s3://bucket/run: cannot write: no route to host"
+
+
+def test_neither_a_refusal_nor_a_missing_file_may_pass(tmp_path):
+    """Only what time can mend is tried again."""
+    from prefect.states import Failed
+
+    with pytest.raises(StorageError) as missing:
+        storage.read(str(tmp_path / "model.txt"))
+    tried = {error: flows.explain.may_pass(None, None, Failed(data=error)) for error in (missing.value, InvalidData("x"), KeyError("x"))}
+    assert not any(tried.values())
+    assert flows.explain.may_pass(None, None, Failed(data=StorageError("x")))
+
+
+def test_progress_asks_the_server_once_a_second_at_most(example, tmp_path, monkeypatch):
+    """However fast parts are done, an update is sent a second after the last one or at the end; a server that is away stops nothing."""
+    from types import SimpleNamespace
+
+    job = make_job(example.model, example.data, str(tmp_path / "run"))
+    planned = run.plan_run(job, run.load_model(job))
+    sent, clock, warned = [], iter([0.0, 0.4, 0.9, 1.1, 1.5]), []
+
+    def update(artifact, percent):
+        sent.append(percent)
+        raise ConnectionError("away")
+
+    monkeypatch.setattr(report, "create_progress_artifact", lambda *_, **__: "id")
+    monkeypatch.setattr(report, "update_progress_artifact", update)
+    monkeypatch.setattr(report, "get_run_logger", lambda: SimpleNamespace(warning=lambda *words: warned.append(words)))
+    monkeypatch.setattr(report.time, "monotonic", lambda: next(clock))
+    said = report.show_progress(planned)
+    for _ in range(4):
+        said(SimpleNamespace(n_rows=100))
+    assert sent == [75.0, 100.0]
+    assert len(warned) == 2
+
+
+@pytest.mark.parametrize(("zone", "expected"), [("Europe/Berlin", "2013-01-06"), (None, "2013-01-05")])
+def test_the_date_is_the_one_the_run_was_due_on(server, client, example, tmp_path, zone, expected):
+    """A run that starts years late fills in the date of its schedule, in the schedule's time zone, UTC where it has none."""
+    deployment = explain.to_deployment(f"late in {zone or 'UTC'}".replace("/", " "), schedules=[CronSchedule(cron="30 23 * * *", timezone=zone)])
+    due = Scheduled(scheduled_time=datetime(2013, 1, 5, 23, 30, tzinfo=UTC))
+    parameters = {"model": example.model, "data": example.data, "out": str(tmp_path / "{date}"), "scheduler": "serial"}
+    flow_run = client.create_flow_run_from_deployment(deployment.apply(), parameters=parameters, state=due)
+    run_flow(explain, flow_run=flow_run, parameters=parameters)
+    assert [path.name for path in tmp_path.iterdir()] == [expected]
+    assert client.read_flow_run(flow_run.id).state.is_completed()
+
+
+def test_a_date_that_is_given_wins(server, example, tmp_path):
+    """``date`` fills {date}, so that a night can be made up for by hand."""
+    explain(example.model, example.data, str(tmp_path / "{date:%Y/%m}"), date="2012-02-29", scheduler="serial")
+    assert (tmp_path / "2012" / "02" / "manifest.json").exists()

@@ -1,0 +1,106 @@
+"""Deployments: a served schedule fires and is explained, survives a stop, and refuses mistakes; infra/prefect.yaml says what the flow takes."""
+
+import inspect
+import os
+import signal
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pytest
+from prefect.client.schemas.actions import WorkPoolCreate
+from prefect.client.schemas.filters import DeploymentFilter, DeploymentFilterId, FlowRunFilter
+from prefect.flows import load_flow_from_entrypoint
+from prefect.settings import PREFECT_API_URL, temporary_settings
+
+from flows import serve
+from flows.explain import explain
+from pipeline.cli import main
+
+from .conftest import wait_for
+
+ROOT = Path(__file__).parents[2]
+FIRE_SECONDS = 50
+
+
+def test_a_schedule_fires_and_the_night_is_explained(server, client, example, tmp_path):
+    """``python -m flows.serve`` runs what the server's scheduler schedules, under the date of the schedule's own time zone; SIGTERM leaves the
+    schedule active."""
+    zone = "Pacific/Kiritimati" if datetime.now(UTC).hour >= 12 else "Pacific/Pago_Pago"  # where it is another day than in UTC
+    command = [sys.executable, "-m", "flows.serve", example.model, example.data, "--out", str(tmp_path / "{date}"), "--scheduler", "serial"]
+    command += ["--id", "flight", "--cron", "* * * * * */5", "--time-zone", zone, "--name", "seconds"]  # the sixth field: every 5 seconds
+    settings = {"PREFECT_API_URL": server, "PREFECT_RUNNER_POLL_FREQUENCY": "1"}
+    with (tmp_path / "log").open("wb") as log, subprocess.Popen(command, env=os.environ | settings, cwd=ROOT, stdout=log, stderr=log) as process:
+        try:
+
+            def deployed():
+                return [found for found in client.read_deployments() if found.name == "seconds"]
+
+            (deployment,) = wait_for(deployed, FIRE_SECONDS)
+            of_it = DeploymentFilter(id=DeploymentFilterId(any_=[deployment.id]))
+            ended = FlowRunFilter.model_validate({"state": {"type": {"any_": ["COMPLETED", "FAILED", "CRASHED"]}}})
+
+            def finished():
+                return client.read_flow_runs(flow_run_filter=ended, deployment_filter=of_it, limit=1)
+
+            (flow_run,) = wait_for(finished, FIRE_SECONDS)
+        finally:
+            process.send_signal(signal.SIGTERM)
+    assert flow_run.state.type.value == "COMPLETED", flow_run.state.message
+    assert flow_run.auto_scheduled
+    date = flow_run.expected_start_time.astimezone(ZoneInfo(zone)).date()
+    assert date != flow_run.expected_start_time.date()
+    assert (tmp_path / str(date) / "manifest.json").exists()
+    left = client.read_deployment(deployment.id)
+    assert not left.paused
+    assert all(schedule.active for schedule in left.schedules)
+
+
+MODEL_AND_DATA = ["model.txt", "data", "--out", "out/{date}"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["--cron", "0 33 * * *"], 2, "--cron is '0 33 * * *', expected minute, hour, day of month, month and day of week, as in '0 3 * * *'"),
+        (["--cron", "0 3 * * *", "--time-zone", "Mars/X"], 2, "--time-zone is 'Mars/X', expected a name such as Europe/Berlin"),
+        (["--cron", "0 3 * * *", "--method", "lime"], 2, "method 'lime' is unknown"),
+        (["--cron", "0 3 * * *", "--workers", "0"], 2, "workers is 0, expected at least 1"),
+        (["--cron", "0 3 * * *"], 2, "PREFECT_API_URL is http://127.0.0.1:1/api, no Prefect server answers there"),
+        ([], 2, "--cron"),
+    ],
+)
+def test_a_mistake_is_refused_at_once_in_one_line(arguments, code, message, capsys):
+    """What could only fail at night is refused when it is served."""
+    with temporary_settings({PREFECT_API_URL: "http://127.0.0.1:1/api"}):
+        assert main([*MODEL_AND_DATA, *arguments], serve.app) == code
+    said = capsys.readouterr().err
+    assert said.startswith("leafledger: ")
+    assert message in said
+    assert said.count("\n") == 1
+
+
+def test_serving_needs_a_server_that_runs_schedules(capsys):
+    """Without a server's address Prefect starts one that never fires a schedule: refused."""
+    with temporary_settings(restore_defaults={PREFECT_API_URL}):
+        assert main([*MODEL_AND_DATA, "--cron", "0 3 * * *"], serve.app) == 2
+    assert "PREFECT_API_URL is not set" in capsys.readouterr().err
+
+
+def test_the_deployment_file_deploys(server, client):
+    """``prefect deploy`` takes infra/prefect.yaml: one run at a time of the flow, on a cron schedule in a time zone, with parameters that fit."""
+    client.create_work_pool(WorkPoolCreate(name="leafledger", type="process"))
+    command = [sys.executable, "-m", "prefect", "--no-prompt", "deploy", "--prefect-file", "infra/prefect.yaml", "--all"]
+    subprocess.run(command, env=os.environ | {"PREFECT_API_URL": server}, cwd=ROOT, check=True, capture_output=True)
+    deployment = client.read_deployment_by_name("explain/nightly")
+    assert load_flow_from_entrypoint(deployment.entrypoint) is explain
+    assert set(deployment.parameters) <= set(inspect.signature(explain.fn).parameters)
+    explain.validate_parameters(deployment.parameters)
+    assert "{date}" in deployment.parameters["data"]
+    assert "{date}" in deployment.parameters["out"]
+    (schedule,) = deployment.schedules
+    assert (schedule.schedule.cron, schedule.schedule.timezone, schedule.active) == ("0 3 * * *", "Europe/Berlin", True)
+    assert deployment.global_concurrency_limit.limit == 1
+    assert deployment.concurrency_options.collision_strategy.value == "ENQUEUE"
