@@ -29,11 +29,10 @@ def test_lanes_agree_with_numpy(dtype, lower, span):
     assert (out == (a + 3) * b - np.array(expected)).all()
 
 
+@pytest.mark.skipif(not config.BOUNDSCHECK or config.DISABLE_JIT, reason="bounds are checked in a pass of their own: make bounds")
 @pytest.mark.parametrize("n", [-8, 25, 31])
 def test_lanes_outside_the_array_are_refused_where_bounds_are_checked(n):
     """A load or store that reaches past the end, or starts before the array, is an error under ``NUMBA_BOUNDSCHECK``."""
-    if not config.BOUNDSCHECK or config.DISABLE_JIT:
-        return
 
     @jit
     def read(array, index, out):

@@ -50,6 +50,14 @@ def test_no_rows_give_zeros():
     assert all((values == 0).all() for name, values in found.items() if name != "rank")
 
 
+def test_empty_slices_change_nothing():
+    """A slice without rows leaves the state as it is."""
+    state = IMPORTANCE.update(IMPORTANCE.init(1, 1), np.ones((1, 1, 4)), 4)
+    assert IMPORTANCE.update(state, np.ones((1, 1, 4)), 0) is state
+    nothing = IMPORTANCE.init(1, 1)
+    assert IMPORTANCE.merge(nothing, nothing) is nothing
+
+
 def test_padding_is_not_counted():
     """Only the first n rows enter."""
     phi = np.ones((1, 1, 64))

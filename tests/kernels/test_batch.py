@@ -1,0 +1,53 @@
+"""A batch as workers do it: read-only tables, reused buffers, the residual that guards production."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kernels.batch import ADDITIVITY_TOLERANCE, attribute_batch, make_buffers, prepare, residuals
+from kernels.methods import METHODS
+from tests.strategies import batches, forests
+
+SHAPLEY = METHODS["shapley"]
+
+
+def leaves(tables):
+    """All arrays of nested records."""
+    return [tables] if isinstance(tables, np.ndarray) else [array for field in tables for array in leaves(field)]
+
+
+@given(data=st.data(), ensemble=forests(max_depth=6))
+def test_the_residual_is_rounding_until_a_table_is_wrong(data, ensemble):
+    """On every forest |base + sum of phi - margin| is far below the tolerance; a base value that is off is above it on every row."""
+    rows = data.draw(batches(ensemble))
+    prepared = prepare(ensemble, SHAPLEY, {})
+    buffers = make_buffers(prepared, len(rows))
+    buffers.values[:, : len(rows)] = rows.T[prepared.ranks.column]
+    attribute_batch(SHAPLEY, prepared, buffers)
+    found = residuals(prepared, buffers, len(rows))
+    assert found.shape == (ensemble.base.size, len(rows))
+    assert (found < ADDITIVITY_TOLERANCE / 1e3).all()
+    wrong = prepared._replace(base=prepared.base + 1e-6 * (1 + prepared.bound))
+    assert (residuals(wrong, buffers, len(rows)) > ADDITIVITY_TOLERANCE).all()
+
+
+@given(data=st.data(), ensemble=forests())
+def test_buffers_are_reused_without_a_trace(data, ensemble):
+    """A second batch in the same buffers gives what it gives in fresh ones, bit for bit."""
+    first, second = data.draw(batches(ensemble, max_rows=1)), data.draw(batches(ensemble, max_rows=1))
+    prepared = prepare(ensemble, SHAPLEY, {})
+    found = []
+    for sequence in ([first, second], [second]):
+        buffers = make_buffers(prepared, 1)
+        for rows in sequence:
+            buffers.values[:, :1] = rows.T[prepared.ranks.column]
+            attribute_batch(SHAPLEY, prepared, buffers)
+        found.append((buffers.phi[:, :, 0].copy(), buffers.margin[:, 0].copy()))
+    assert (found[0][0] == found[1][0]).all()
+    assert (found[0][1] == found[1][1]).all()
+
+
+@given(forests())
+def test_tables_are_read_only(ensemble):
+    """Kernels and workers share them."""
+    assert not any(array.flags.writeable for array in leaves(prepare(ensemble, SHAPLEY, {})))
