@@ -1,4 +1,4 @@
-"""Prepared tables on their way to workers: plain ``.npy`` files under their content's hash, mapped into memory once by every worker process."""
+"""Prepared tables on their way to workers: one ``.npy`` file under its content's hash, mapped into memory once by every worker process."""
 
 import hashlib
 import json
@@ -15,63 +15,65 @@ from kernels.batch import Prepared
 from . import storage
 
 FOLDER = "_tables"
-INDEX = "index.json"
+INDEX, BYTES = "index.json", "tables.npy"
+ALIGNMENT = 64  # bytes, a cache line
 # Records that tables are made of, by the name under which the index stores them.
 _RECORDS: dict[str, Any] = {
     record.__name__: record for record in (batch.Prepared, ranks.RankTables, margin.MarginTables, semivalue.SemivalueTables, semivalue.Walks)
 }
 
 
-def _flatten(tables, path: str, arrays: dict[str, np.ndarray]):
-    """The tables as nested ``[record, {field: ...}]``, arrays replaced by their file's name."""
+def _place(tables, arrays: list[np.ndarray], end: int = 0):
+    """Where each array of nested records will lie: ``[record, {field: ...}]`` down to ``{dtype, shape, offset}``, and the end of the last."""
     if isinstance(tables, np.ndarray):
-        arrays[path] = tables
-        return path
-    fields = {name: _flatten(value, f"{path}.{name}" if path else name, arrays) for name, value in tables._asdict().items()}
-    return [type(tables).__name__, fields]
+        arrays.append(tables)
+        return {"dtype": tables.dtype.str, "shape": tables.shape, "offset": end}, -(-(end + tables.nbytes) // ALIGNMENT) * ALIGNMENT
+    fields = {}
+    for name, value in tables._asdict().items():
+        fields[name], end = _place(value, arrays, end)
+    return [type(tables).__name__, fields], end
 
 
-def _rebuild(index, load):
-    if isinstance(index, str):
-        return load(index)
+def _take(index, mapped: np.ndarray):
+    """Nested records again, their arrays views of the mapped bytes."""
+    if isinstance(index, dict):
+        dtype = np.dtype(index["dtype"])
+        size = dtype.itemsize * int(np.prod(index["shape"], dtype=np.int64))
+        return mapped[index["offset"] : index["offset"] + size].view(dtype).reshape(index["shape"])
     record, fields = index
-    return _RECORDS[record](**{name: _rebuild(entry, load) for name, entry in fields.items()})
+    return _RECORDS[record](**{name: _take(entry, mapped) for name, entry in fields.items()})
 
 
 def table_bytes(prepared: Prepared) -> int:
-    """Bytes of all arrays, which every worker maps."""
-    arrays: dict[str, np.ndarray] = {}
-    _flatten(prepared, "", arrays)
-    return sum(array.nbytes for array in arrays.values())
+    """Bytes that every worker maps."""
+    return _place(prepared, [])[1]
 
 
 def broadcast(prepared: Prepared, run: str) -> str:
-    """Write the tables below the run's folder, named by their content, and return where; files that are there already stay."""
-    arrays: dict[str, np.ndarray] = {}
-    index = json.dumps(_flatten(prepared, "", arrays))
-    content = hashlib.sha256(index.encode())
-    for array in arrays.values():
-        content.update(f"{array.dtype.str}{array.shape}".encode())
-        content.update(array.tobytes())
-    uri = storage.join(run, FOLDER, content.hexdigest())
-    with tempfile.TemporaryDirectory() as folder:
-        for name, array in arrays.items():
-            local = Path(folder) / f"{name}.npy"
-            np.save(local, array)
-            storage.create(storage.join(uri, local.name), local)
-        local = Path(folder) / INDEX
-        local.write_text(index)
-        storage.create(storage.join(uri, INDEX), local)
+    """Write the tables below the run's folder, named by their content, and return where; tables that are there already stay."""
+    arrays: list[np.ndarray] = []
+    index, n_bytes = _place(prepared, arrays)
+    text = json.dumps(index)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / INDEX).write_text(text)
+        mapped = np.lib.format.open_memmap(folder / BYTES, mode="w+", dtype=np.uint8, shape=(n_bytes,))
+        end = 0
+        for array in arrays:
+            mapped[end : end + array.nbytes] = array.reshape(-1).view(np.uint8)
+            end = -(-(end + array.nbytes) // ALIGNMENT) * ALIGNMENT
+        mapped.flush()
+        content = hashlib.sha256(text.encode())
+        content.update(memoryview(mapped))
+        uri = storage.join(run, FOLDER, content.hexdigest())
+        for file in (BYTES, INDEX):
+            storage.create(storage.join(uri, file), folder / file)
     return uri
 
 
-def _leaves(index):
-    return [index] if isinstance(index, str) else [leaf for entry in index[1].values() for leaf in _leaves(entry)]
-
-
 def _map(folder: Path) -> Prepared:
-    index = json.loads((folder / INDEX).read_text())
-    return _rebuild(index, lambda name: np.asarray(np.load(folder / f"{name}.npy", mmap_mode="r")))
+    mapped = np.asarray(np.load(folder / BYTES, mmap_mode="r"))
+    return _take(json.loads((folder / INDEX).read_text()), mapped)
 
 
 @lru_cache(maxsize=2)
@@ -81,8 +83,6 @@ def open_tables(uri: str) -> Prepared:
     if local is not None:
         return _map(local)
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        storage.download(storage.join(uri, INDEX), folder / INDEX)
-        for array in _leaves(json.loads((folder / INDEX).read_text())):
-            storage.download(storage.join(uri, f"{array}.npy"), folder / f"{array}.npy")
-        return _map(folder)  # a mapping outlives its file's name, so nothing is left behind
+        for file in (BYTES, INDEX):
+            storage.download(storage.join(uri, file), Path(name) / file)
+        return _map(Path(name))  # a mapping outlives its file's name, so nothing is left behind
