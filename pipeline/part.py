@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 
 from kernels.batch import ADDITIVITY_TOLERANCE, Buffers, Prepared, attribute_batch, make_buffers, residuals
 from kernels.methods import METHODS, Method
+from kernels.ranks import padded
 from kernels.reductions import REDUCTIONS
 
 from . import schema, storage
@@ -129,13 +130,15 @@ def _write_columns(plan: Plan, prepared: Prepared, batch: pa.RecordBatch, buffer
 def _explain_item(plan: Plan, item: WorkItem, prepared: Prepared, local: Path) -> None:
     """Attribute every row of the item and write the part to a local file, reduction states and digests in its footer."""
     method = METHODS[plan.method]
-    buffers = make_buffers(prepared, plan.slice_rows)
+    buffers = make_buffers(prepared, min(plan.slice_rows, item.n_rows))
     outputs, used = buffers.phi.shape[:2]
     states = {name: REDUCTIONS[name].init(outputs, used) for name in method.reductions}
     residual, done, writer = (0.0 if method.additive else None), 0, None
     try:
         for batch in _read_slices(plan, item):
             n = batch.num_rows
+            if padded(n) != buffers.values.shape[1]:  # kernels take all of a buffer, so the last slice gets a smaller one
+                buffers = make_buffers(prepared, n)
             fill_values(plan.features, prepared, batch, buffers)
             attribute_batch(method, prepared, buffers)
             found = _check_additivity(method, prepared, buffers, n, item, done)

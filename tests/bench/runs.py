@@ -1,0 +1,145 @@
+"""Whole runs, Parquet in and Parquet out: how fast they are, how much memory a worker takes as rows grow, how soon a first attribution is there."""
+
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from itertools import count
+from pathlib import Path
+
+import distributed
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipeline import explain
+from pipeline.cluster import SILENT
+from pipeline.config import SERIAL, make_job
+from pipeline.run import load_model, plan_run
+
+from .models import NAMES, make_rows
+from .timing import Contender, Speed, clock, race
+
+ROW_GROUP = 1 << 16
+# Peak memory by the kernel's own count for this process: what getrusage gives a child starts at its parent's.
+EXPLAIN = """
+import sys, pipeline
+pipeline.explain(*sys.argv[1:4], scheduler="serial")
+print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))
+"""
+ATTRIBUTE = """
+import sys, numpy, pipeline
+model = pipeline.load_ensemble(sys.argv[1])
+pipeline.attribute(model, numpy.zeros((1, len(model.features))))
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Peak memory of a process that explains a data set on its own, and what the plan foresaw; bytes."""
+
+    n_rows: int
+    peak: int
+    projected: int
+
+
+@dataclass(frozen=True, slots=True)
+class First:
+    """Seconds from the start of Python to the first row's attributions, kernels compiled on the way and kernels from the cache."""
+
+    cold: float
+    warm: float
+
+
+def write_rows(folder: Path, n_rows: int, n_files: int) -> Path:
+    """A data set of float32 columns, written a row group at a time."""
+    folder.mkdir(parents=True)
+    seeds, per_file = count(100), n_rows // n_files
+    schema = pa.schema([(name, pa.float32()) for name in NAMES])
+    for i in range(n_files):
+        with pq.ParquetWriter(folder / f"rows-{i:02d}.parquet", schema) as writer:
+            for first in range(0, per_file, ROW_GROUP):
+                rows = make_rows(min(ROW_GROUP, per_file - first), next(seeds))
+                writer.write_table(pa.table(list(rows.T), schema=schema), ROW_GROUP)
+    return folder
+
+
+def _by_hand(model: Path, data: Path, out: Path, n_threads: int) -> None:
+    """What a run replaces: the data set in memory, XGBoost's contributions, one file."""
+    import xgboost
+
+    booster = xgboost.Booster({"nthread": n_threads}, model_file=model)
+    phi = booster.predict(xgboost.DMatrix(pd.read_parquet(data)), pred_contribs=True)
+    pd.DataFrame(phi, columns=[*NAMES, "base"]).to_parquet(out, compression="zstd")
+
+
+def _fresh(folder: Path, work: Callable[[Path], object]) -> Callable[[], None]:
+    """The work into an output that is new on every call."""
+    numbers = count()
+
+    def call():
+        out = folder / f"out-{next(numbers)}"
+        work(out)
+        shutil.rmtree(out) if out.is_dir() else out.unlink()
+
+    return call
+
+
+def race_runs(model: Path, n_rows: int, rows_by_hand: int, n_threads: int, repeats: int) -> list[Speed]:
+    """A run in this process, on a local cluster that it starts and stops itself, and on one that is there already; and the same by hand."""
+    with tempfile.TemporaryDirectory(dir=model.parent) as name:
+        folder = Path(name)
+        data, little = write_rows(folder / "data", n_rows, 4 * n_threads), write_rows(folder / "little", rows_by_hand, 1)
+
+        def run(out: Path, scheduler: str | None = None) -> None:
+            explain(model, data, out, scheduler=scheduler)
+
+        def contender(label: str, threads: int, rows: int, work: Callable[[Path], object]) -> Contender:
+            place = folder / label.replace(" ", "-")
+            place.mkdir()
+            return Contender(label, threads, rows, _fresh(place, work))
+
+        with distributed.LocalCluster(
+            n_workers=n_threads, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0", silence_logs=SILENT
+        ) as cluster:
+            contenders = [
+                contender("explain, serial", 1, n_rows, partial(run, scheduler=SERIAL)),
+                contender("explain, local cluster with its start", n_threads, n_rows, run),
+                contender("explain, cluster started before", n_threads, n_rows, partial(run, scheduler=cluster.scheduler_address)),
+                contender("XGBoost by hand", n_threads, rows_by_hand, lambda out: _by_hand(model, little, out, n_threads)),
+            ]
+            contenders[2].call()  # its workers have imported and compiled what they need before they count as started
+            return race(contenders, repeats, warm=False)
+
+
+def _python(code: str, *arguments: Path, **environment: str) -> str:
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    return subprocess.run(command, env=os.environ | environment, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+def measure_memory(model: Path, sizes: tuple[int, ...]) -> list[Memory]:
+    """Peak memory of serial runs over one file each, with row groups of the same size."""
+    found = []
+    for n_rows in sizes:
+        with tempfile.TemporaryDirectory(dir=model.parent) as folder:
+            data, out = write_rows(Path(folder, "data"), n_rows, 1), Path(folder, "out")
+            job = make_job(str(model), str(data), str(out), scheduler=SERIAL)
+            projected = plan_run(job, load_model(job)).memory.total
+            found.append(Memory(n_rows, int(_python(EXPLAIN, model, data, out)) << 10, projected))
+    return found
+
+
+def measure_first(model: Path, repeats: int) -> First:
+    """Cold and warm starts, each cold one with an empty cache of its own."""
+    cold, warm = [], []
+    for _ in range(repeats):
+        with tempfile.TemporaryDirectory(dir=model.parent) as cache:
+            start = partial(_python, ATTRIBUTE, model, NUMBA_CACHE_DIR=cache)
+            cold.append(clock(start))
+            warm.append(clock(start))
+    return First(statistics.median(cold), statistics.median(warm))
