@@ -1,22 +1,23 @@
 """Any semivalue of the path-dependent game, every tree walked once per batch of rows.
 
-At a node of the walk every quantity is a short vector over the batch. With t a quadrature node, a the absent weight of the current edge's
-feature (product of its cover ratios down to the edge), o the bit "the row satisfies all its splits down to the edge", and a', o' the same at
-the nearest edge of that feature above (1 where there is none), the feature's factor is F(o) = (1 - t) a + t o, and
+At a point t of the quadrature every feature is present with probability t. With a the absent weight of a feature down to an edge (product of its
+cover ratios) and o the bit "the row satisfies all its splits down to the edge", the feature's factor there is F = (1 - t) a + t o, and a leaf
+counts with its value times the product of the factors of its path. A split replaces the factor F' that its feature has above it (1 where it is
+the first) by that of one of its children, and a + a, o + o of the children are a' and o' above, so the children's shares of F' add up to one:
 
-* down an edge       S <- S F(o) / F'(o')
-* at a leaf          H = S times the leaf's value
-* up an edge         phi[feature] += sum over nodes of weight * H * ((o - a) / F(o) - (o' - a') / F'(o'))
-* at a split         H = H of one child + H of the other.
+* r = F(first child) / F'       1 - r for the second child
+* down   S(first) = r S,         S(second) = S - S(first)         the product of all factors above
+* up     D = G(first) - G(second),   G = G(second) + r D          the sum below, factors above divided out
+* phi[feature] += (o a' - o' a) sum over nodes of weight * S * D / F'(o' = 1)^2,     o and a those of the first child.
 
-The subtraction takes from the edge above the leaves that now belong to this one (Li, Yu and Low 2026, Alg. 1; homogenised as in
-Wettenstein, Mitchell and Yu 2026, so that no cover is divided by). A row is in one of three states at a split: o' = 0; o' = 1 and it goes to the
-first child; o' = 1 and it goes to the second. So every factor above is a constant of the split chosen among three, written
-none + o' (other - none) + o (mine - other): two multiply-adds, no branch and no division per row.
+The last line is what the leaf-wise sum of (o - a) times the product of the others telescopes to (Li, Yu and Low 2026, Alg. 1, homogenised as in
+Wettenstein, Mitchell and Yu 2026), once both children of a split are taken together: nothing but constants is ever divided by, and it is zero where
+o' = 0. A row is in one of three states at a split: o' = 0; o' = 1 and it goes to the first child; o' = 1 and to the second. So r is a
+constant of the split chosen among three, none + o' (other - none) + o (mine - other): multiply-adds, no branch.
 
-A tree is a list of steps over stacks indexed by level: down to the first child, over to the second, back up. Leaves are no steps: their
-values are folded into the constants of the split above. At most MAX_NODES quadrature nodes are taken at once, so that their loop
-unrolls and stacks stay in the first-level cache; more are further walks of the same tree, whose contributions add.
+A tree is a list of steps over stacks indexed by level: down to the first child, over to the second, back up. Leaves are no steps: their values are
+constants of the split above. At most MAX_NODES quadrature nodes are taken at once, so that their loop unrolls and stacks stay in the first-level
+cache; more are further walks of the same tree, whose contributions add.
 """
 
 from typing import NamedTuple
@@ -30,7 +31,10 @@ from .paths import Trace
 from .ranks import BATCH, RankedSplits, is_member
 
 MAX_NODES = 4
-DOWN, OVER, UP, UP_LEAF, LEAVES = range(5)  # kinds of steps
+# Kinds of steps; those whose feature was split on above come in a second form, which needs more constants.
+OVER, DOWN, UP, UP_LEAF, LEAVES, DOWN_AGAIN, UP_AGAIN, UP_LEAF_AGAIN, LEAVES_AGAIN = range(9)
+AGAIN = DOWN_AGAIN - DOWN
+COMPARING = (DOWN, LEAVES, DOWN_AGAIN, LEAVES_AGAIN)
 
 
 class Walks(NamedTuple):
@@ -46,9 +50,12 @@ class Walks(NamedTuple):
     above: np.ndarray  # (steps,) int32, level of the edge whose bit is o'; 0, where all bits are 1, if there is none
     lower: np.ndarray  # (steps,) int64, ranks that go to the first child, see RankedSplits
     span: np.ndarray  # (steps,) int64
-    members: np.ndarray  # (steps,) int64
-    first: np.ndarray  # (steps,) int64, the step's constants start at constants[first], three per factor and node
+    members: np.ndarray  # (steps,) int64, -1 also where the step compares nothing
+    slot: np.ndarray  # (steps,) int32, where the split's sum goes: 0 if it is its parent's first child, 1 if its second
+    first: np.ndarray  # (steps,) int64, the step's constants start at constants[first]
     constants: np.ndarray  # float64
+    nodes: np.ndarray  # (walks, q) float64
+    weights: np.ndarray  # (walks, q) float64
     words: np.ndarray  # uint32
 
 
@@ -104,32 +111,40 @@ def _order_splits(ensemble, trace):
 
 def _divide(a, b):
     """a / b, and 0 where b is 0: a branch without training weight, whose product S is 0 already."""
-    return np.divide(a, b, out=np.zeros_like(b), where=b != 0)
+    return np.divide(a, b, out=np.zeros(np.broadcast_shapes(a.shape, b.shape)), where=b != 0)
 
 
-def _edge(a, above, t):
-    """One child's edge in the states (mine, other, none): factors down and up, each ``(splits, q)``."""
-    above_1, above_0 = (1 - t) * above + t, (1 - t) * above
-    absent = (1 - t) * a
-    down = ((absent + t) / above_1, absent / above_1, _divide(absent, above_0))
-    up_1, up_0, up_above = (1 - a) / (absent + t), _divide(-a + 0 * t, absent), (1 - above) / above_1
-    return down, (up_1 - up_above, up_0 - up_above, up_0 - _divide(-above + 0 * t, above_0))
+def _blocks(trace, splits, values, t):
+    """Constants of every kind of step: for each ``(splits, m)``, per split and then per quadrature node.
 
-
-def _factors(trace, splits, values, t, kappa):
-    """What each kind of step multiplies: lists of (mine, other, none), each ``(splits, q)``; ``values (2, splits)`` are those of the children
-    that are leaves, 0 where they are not."""
+    ``values (2, splits)`` are those of the children that are leaves, 0 where they are not; ``t (splits, q)``.
+    """
     above = trace.above[splits.node]
-    absent_above = np.where(above < 0, 1.0, trace.absent[above])[:, None]
-    down_1, up_1 = _edge(trace.absent[splits.first][:, None], absent_above, t)
-    down_2, up_2 = _edge(trace.absent[splits.second][:, None], absent_above, t)
-    as_first = (1, 0, 2)  # the second child's states, in the order of the first's
-    mass_1 = [values[0][:, None] * factor for factor in down_1]
-    mass_2 = [values[1][:, None] * down_2[state] for state in as_first]
-    mass = [a + b for a, b in zip(mass_1, mass_2, strict=True)]
-    gain = [kappa * (mass_1[i] * up_1[i] + mass_2[i] * up_2[state]) for i, state in enumerate(as_first)]
-    up_1, up_2 = [kappa * factor for factor in up_1], [kappa * factor for factor in up_2]
-    return {DOWN: [down_1], OVER: [down_2], UP: [up_1, up_2], UP_LEAF: [up_1, mass, gain], LEAVES: [mass, gain]}
+    a_above = np.where(above < 0, 1.0, trace.absent[above])[:, None]
+    a = trace.absent[splits.first][:, None]
+    factor = (1 - t) * a_above + t  # F' where o' = 1
+    none, other, gain = _divide(a, a_above) + 0 * t, (1 - t) * a / factor, t / factor
+    weight = 1 / factor**2
+    leaf = values[1][:, None]
+    step = values[0][:, None] - leaf  # D where both children are leaves
+
+    def per_node(*parts):
+        return np.stack(parts, axis=-1).reshape(t.shape[0], len(parts) * t.shape[1])
+
+    def joined(*blocks):
+        return np.concatenate(blocks, axis=1)
+
+    return {
+        OVER: np.zeros((t.shape[0], 0)),
+        DOWN: other,
+        UP: a,
+        UP_LEAF: joined(a, leaf),
+        LEAVES: joined(step, a * step, per_node(leaf + other * step, gain * step)),
+        DOWN_AGAIN: per_node(none, other - none, gain),
+        UP_AGAIN: joined(a_above, a, weight),
+        UP_LEAF_AGAIN: joined(a_above, a, leaf, weight),
+        LEAVES_AGAIN: joined(a_above * step, a * step, per_node(leaf + none * step, (other - none) * step, gain * step, weight)),
+    }
 
 
 class _Walk(NamedTuple):
@@ -156,7 +171,8 @@ def _lay_out(ensemble, ranked, trace, splits, walks, q):
     stop = np.cumsum(n_steps)
     down = (stop - n_steps)[walk] + splits.position[of.node]
 
-    kind, split = np.full(stop[-1] if stop.size else 0, DOWN, np.int8), np.zeros(stop[-1] if stop.size else 0, np.int64)
+    total = stop[-1] if stop.size else 0
+    kind, split = np.full(total, DOWN, np.int8), np.zeros(total, np.int64)
     numbers = np.arange(walk.size)
     over, both = down + 1 + splits.n_steps[of.first], of.last == UP
     split[down] = numbers
@@ -167,20 +183,19 @@ def _lay_out(ensemble, ranked, trace, splits, walks, q):
     leaf = ensemble.feature < 0
     children = np.stack((of.first, of.second))
     values = np.where(leaf[children], ensemble.value[children, column[walk]], 0.0)
-    factors = _factors(trace, of, values, nodes[walk], weights[walk])
-    size = np.array([3 * q * len(factors[k]) for k in range(len(factors))], np.int64)[kind]
-    first = np.cumsum(size) - size
-    constants = np.empty(size.sum())
-    for k, group in factors.items():
-        steps = np.flatnonzero(kind == k)
-        for i, states in enumerate(group):
-            one, other, none = (state[split[steps]] for state in states)
-            choices = np.stack((none, other - none, one - other), axis=-1)
-            at = first[steps] + 3 * q * i
-            constants[at[:, None] + np.arange(3 * q)] = choices.reshape(steps.size, 3 * q)
-
     node = of.node[split]
     above = trace.above[node]
+    kind[(above >= 0) & (kind != OVER)] += AGAIN
+    blocks = _blocks(trace, of, values, nodes[walk])
+    size = np.array([blocks[k].shape[1] for k in range(len(blocks))], np.int64)[kind]
+    first = np.cumsum(size) - size
+    constants = np.empty(size.sum())
+    for k, block in blocks.items():
+        steps = np.flatnonzero(kind == k)
+        constants[first[steps][:, None] + np.arange(block.shape[1])] = block[split[steps]]
+
+    slot = np.zeros(leaf.size, np.int32)
+    slot[of.second] = 1
     swapped = of.first[split] != ensemble.left[node]
     return Walks(
         start=stop - n_steps,
@@ -193,9 +208,12 @@ def _lay_out(ensemble, ranked, trace, splits, walks, q):
         above=np.where(above < 0, 0, trace.level[above]).astype(np.int32),
         lower=np.where(swapped, ranked.lower[node] + ranked.span[node] + 1, ranked.lower[node]),
         span=np.where(swapped, -ranked.span[node] - 2, ranked.span[node]),
-        members=ranked.members[node],
+        members=np.where(np.isin(kind, COMPARING), ranked.members[node], -1),
+        slot=slot[node],
         first=first,
         constants=constants,
+        nodes=nodes,
+        weights=weights,
         words=ranked.words,
     )
 
@@ -224,14 +242,13 @@ def _make_walker(Q):
     def walk_trees(ranks, walks, phi):
         """Add the attributions of all walks to ``phi (outputs, used, n) float64``; ``ranks (used, n)``, n a multiple of BATCH."""
         n_used, n = ranks.shape
-        flat_ranks, flat_phi, constants = ranks.reshape(-1), phi.reshape(-1), walks.constants
+        flat_ranks, flat_phi, constants, nodes = ranks.reshape(-1), phi.reshape(-1), walks.constants, walks.nodes.reshape(-1)
         levels = walks.levels[0] + 1
         STACK = Q * BATCH
-        S, H = np.empty(levels * STACK), np.empty(levels * STACK)  # per level: products above, sums below; (levels, Q, BATCH)
-        H_first = np.empty(levels * STACK)  # sums below the first child, while the second's are made
+        S, R = np.empty(levels * STACK), np.empty(levels * STACK)  # per level: products above, the first child's share; (levels, Q, BATCH)
+        G = np.empty(2 * levels * STACK)  # per level: the sum below the first child, and below the second
         bits = np.empty(levels * BATCH)  # per level: o of the edge into the walk's current node there
         bits[:BATCH] = 1.0
-        S[:STACK] = 1.0
         gained = np.empty(n_used * BATCH)
         batch = np.zeros((n_used + 1) * BATCH, ranks.dtype)  # one row more, for membership in a category set
         for row in range(0, n, BATCH):
@@ -239,83 +256,115 @@ def _make_walker(Q):
                 batch[j * BATCH : (j + 1) * BATCH] = flat_ranks[j * n + row : j * n + row + BATCH]
             gained[:] = 0.0
             for w in range(walks.start.size):
+                for q in range(Q):
+                    S[q * BATCH : (q + 1) * BATCH] = walks.weights[w, q]
+                t = w * Q
                 for s in range(walks.start[w], walks.stop[w]):
-                    kind, j, c = walks.kind[s], walks.feature[s], walks.first[s]
-                    here = walks.level[s] * STACK
-                    below = here + STACK
-                    o_above = walks.above[s] * BATCH
-                    o_below = (walks.level[s] + 1) * BATCH
-                    gain = j * BATCH
-                    if kind in (DOWN, LEAVES):
-                        compared, lower, span = j * BATCH, walks.lower[s], walks.span[s]
-                        if walks.members[s] >= 0:
-                            compared = n_used * BATCH
-                            for i in range(BATCH):
-                                batch[compared + i] = is_member(walks.words, walks.members[s], np.int64(batch[gain + i]))
+                    kind, c = walks.kind[s], walks.first[s]
+                    here, below = walks.level[s] * STACK, (walks.level[s] + 1) * STACK
+                    G_here, G_first, G_second = 2 * here + walks.slot[s] * STACK, 2 * below, 2 * below + STACK
+                    o_above, o_below = walks.above[s] * BATCH, (walks.level[s] + 1) * BATCH
+                    gain = walks.feature[s] * BATCH
+                    if kind == OVER:
+                        for i in range(0, BATCH, LANES):
+                            store(bits, o_below + i, load(bits, o_above + i) - load(bits, o_below + i))
+                            for q in range(Q):
+                                at = q * BATCH + i
+                                store(S, below + at, load(S, here + at) - load(S, below + at))
+                        continue
+                    compared, lower, span = gain, walks.lower[s], walks.span[s]
+                    if walks.members[s] >= 0:
+                        compared = n_used * BATCH
+                        for i in range(BATCH):
+                            batch[compared + i] = is_member(walks.words, walks.members[s], np.int64(batch[gain + i]))
                     if kind == DOWN:
+                        for i in range(0, BATCH, LANES):
+                            o = inside(batch, compared + i, lower, span)
+                            store(bits, o_below + i, o)
+                            for q in range(Q):
+                                at = q * BATCH + i
+                                share = splat(constants[c + q]) + o * splat(nodes[t + q])
+                                store(R, here + at, share)
+                                store(S, below + at, load(S, here + at) * share)
+                    elif kind == UP:
+                        for i in range(0, BATCH, LANES):
+                            # After its second child the split has that child's bit.
+                            o = splat(1.0) - load(bits, o_below + i)
+                            total = splat(0.0)
+                            for q in range(Q):
+                                at = q * BATCH + i
+                                second = load(G, G_second + at)
+                                step = load(G, G_first + at) - second
+                                total = total + load(S, here + at) * step
+                                store(G, G_here + at, second + load(R, here + at) * step)
+                            store(gained, gain + i, load(gained, gain + i) + (o - splat(constants[c])) * total)
+                    elif kind == UP_LEAF:
+                        leaf = splat(constants[c + 1])
+                        for i in range(0, BATCH, LANES):
+                            o = load(bits, o_below + i)
+                            total = splat(0.0)
+                            for q in range(Q):
+                                at = q * BATCH + i
+                                step = load(G, G_first + at) - leaf
+                                total = total + load(S, here + at) * step
+                                store(G, G_here + at, leaf + load(R, here + at) * step)
+                            store(gained, gain + i, load(gained, gain + i) + (o - splat(constants[c])) * total)
+                    elif kind == LEAVES:
+                        for i in range(0, BATCH, LANES):
+                            o = inside(batch, compared + i, lower, span)
+                            total = splat(0.0)
+                            for q in range(Q):
+                                at = q * BATCH + i
+                                total = total + load(S, here + at)
+                                store(G, G_here + at, splat(constants[c + 2 + 2 * q]) + o * splat(constants[c + 3 + 2 * q]))
+                            store(gained, gain + i, load(gained, gain + i) + (o * splat(constants[c]) - splat(constants[c + 1])) * total)
+                    elif kind == DOWN_AGAIN:
                         for i in range(0, BATCH, LANES):
                             above = load(bits, o_above + i)
                             o = above * inside(batch, compared + i, lower, span)
                             store(bits, o_below + i, o)
                             for q in range(Q):
-                                k = c + 3 * q
-                                down = splat(constants[k]) + above * splat(constants[k + 1]) + o * splat(constants[k + 2])
-                                store(S, below + q * BATCH + i, load(S, here + q * BATCH + i) * down)
-                    elif kind == OVER:
+                                k, at = c + 3 * q, q * BATCH + i
+                                share = splat(constants[k]) + above * splat(constants[k + 1]) + o * splat(constants[k + 2])
+                                store(R, here + at, share)
+                                store(S, below + at, load(S, here + at) * share)
+                    elif kind == UP_AGAIN:
                         for i in range(0, BATCH, LANES):
                             above = load(bits, o_above + i)
                             o = above - load(bits, o_below + i)
-                            store(bits, o_below + i, o)
+                            total = splat(0.0)
                             for q in range(Q):
-                                k, at = c + 3 * q, q * BATCH + i
-                                down = splat(constants[k]) + above * splat(constants[k + 1]) + o * splat(constants[k + 2])
-                                store(H_first, here + at, load(H, below + at))
-                                store(S, below + at, load(S, here + at) * down)
-                    elif kind == UP:
-                        for i in range(0, BATCH, LANES):
-                            above, o_second = load(bits, o_above + i), load(bits, o_below + i)
-                            o = above - o_second
-                            total = load(gained, gain + i)
-                            for q in range(Q):
-                                k, at = c + 3 * q, q * BATCH + i
-                                first, second = load(H_first, here + at), load(H, below + at)
-                                up = splat(constants[k]) + above * splat(constants[k + 1]) + o * splat(constants[k + 2])
-                                total = total + first * up
-                                k += 3 * Q
-                                up = splat(constants[k]) + above * splat(constants[k + 1]) + o_second * splat(constants[k + 2])
-                                total = total + second * up
-                                store(H, here + at, first + second)
-                            store(gained, gain + i, total)
-                    elif kind == UP_LEAF:
+                                at = q * BATCH + i
+                                second = load(G, G_second + at)
+                                step = load(G, G_first + at) - second
+                                total = total + load(S, here + at) * step * splat(constants[c + 2 + q])
+                                store(G, G_here + at, second + load(R, here + at) * step)
+                            share = o * splat(constants[c]) - above * splat(constants[c + 1])
+                            store(gained, gain + i, load(gained, gain + i) + share * total)
+                    elif kind == UP_LEAF_AGAIN:
+                        leaf = splat(constants[c + 2])
                         for i in range(0, BATCH, LANES):
                             above, o = load(bits, o_above + i), load(bits, o_below + i)
-                            total = load(gained, gain + i)
+                            total = splat(0.0)
                             for q in range(Q):
-                                k, at = c + 3 * q, q * BATCH + i
-                                product, first = load(S, here + at), load(H, below + at)
-                                up = splat(constants[k]) + above * splat(constants[k + 1]) + o * splat(constants[k + 2])
-                                total = total + first * up
-                                k += 3 * Q
-                                mass = splat(constants[k]) + above * splat(constants[k + 1]) + o * splat(constants[k + 2])
-                                store(H, here + at, first + product * mass)
-                                k += 3 * Q
-                                leaf = splat(constants[k]) + above * splat(constants[k + 1]) + o * splat(constants[k + 2])
-                                total = total + product * leaf
-                            store(gained, gain + i, total)
+                                at = q * BATCH + i
+                                step = load(G, G_first + at) - leaf
+                                total = total + load(S, here + at) * step * splat(constants[c + 3 + q])
+                                store(G, G_here + at, leaf + load(R, here + at) * step)
+                            share = o * splat(constants[c]) - above * splat(constants[c + 1])
+                            store(gained, gain + i, load(gained, gain + i) + share * total)
                     else:
                         for i in range(0, BATCH, LANES):
                             above = load(bits, o_above + i)
                             o = above * inside(batch, compared + i, lower, span)
-                            total = load(gained, gain + i)
+                            total = splat(0.0)
                             for q in range(Q):
-                                k, at = c + 3 * q, q * BATCH + i
-                                product = load(S, here + at)
-                                mass = splat(constants[k]) + above * splat(constants[k + 1]) + o * splat(constants[k + 2])
-                                store(H, here + at, product * mass)
-                                k += 3 * Q
-                                leaf = splat(constants[k]) + above * splat(constants[k + 1]) + o * splat(constants[k + 2])
-                                total = total + product * leaf
-                            store(gained, gain + i, total)
+                                k, at = c + 2 + 4 * q, q * BATCH + i
+                                sum_below = splat(constants[k]) + above * splat(constants[k + 1]) + o * splat(constants[k + 2])
+                                store(G, G_here + at, sum_below)
+                                total = total + load(S, here + at) * splat(constants[k + 3])
+                            share = o * splat(constants[c]) - above * splat(constants[c + 1])
+                            store(gained, gain + i, load(gained, gain + i) + share * total)
                 if w + 1 == walks.start.size or walks.output[w + 1] != walks.output[w]:
                     for j in range(n_used):
                         at = (walks.output[w] * n_used + j) * n + row

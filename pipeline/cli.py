@@ -143,7 +143,7 @@ def plan(model: str, data: str, *, options: Options) -> None:
     run = plan_run(job, load_model(job))
     parameters = ", ".join(f"{name}={value:g}" for name, value in run.plan.parameters)
     said = {
-        "model": f"{run.library}, {len(run.plan.features)} features, {len(run.plan.outputs)} outputs, SHA-256 {run.plan.model_digest[:12]}",
+        "model": f"{run.library}, {len(run.plan.features)} features, outputs {', '.join(run.plan.outputs)}, SHA-256 {run.plan.model_digest[:12]}",
         "method": f"{run.plan.method} {parameters}".strip(),
         "input": f"{run.plan.n_rows:,} rows in {len({item.uri for item in run.plan.items})} files",
         "work": f"{len(run.plan.items)} items, one part each, slices of {run.plan.slice_rows} rows",
