@@ -29,34 +29,27 @@ from .ensemble import TreeEnsemble
 from .lanes import LANES, inside, load, splat, store
 from .paths import Trace
 from .ranks import BATCH, RankedSplits, is_member
-
-MAX_NODES = 4
-# Kinds of steps; those whose feature was split on above come in a second form, which needs more constants.
-OVER, DOWN, UP, UP_LEAF, LEAVES, DOWN_AGAIN, UP_AGAIN, UP_LEAF_AGAIN, LEAVES_AGAIN = range(9)
-AGAIN = DOWN_AGAIN - DOWN
-COMPARING = (DOWN, LEAVES, DOWN_AGAIN, LEAVES_AGAIN)
-
-
-class Walks(NamedTuple):
-    """Walks with the same number q of quadrature nodes; a walk is one tree, one output, at most MAX_NODES nodes."""
-
-    start: np.ndarray  # (walks,) int64, walk w is steps start[w]:stop[w]
-    stop: np.ndarray  # (walks,) int64
-    output: np.ndarray  # (walks,) int32, ascending
-    levels: np.ndarray  # (1,) int64, most levels of splits in a walk
-    kind: np.ndarray  # (steps,) int8
-    level: np.ndarray  # (steps,) int32, level of the split
-    feature: np.ndarray  # (steps,) int32, used feature
-    above: np.ndarray  # (steps,) int32, level of the edge whose bit is o'; 0, where all bits are 1, if there is none
-    lower: np.ndarray  # (steps,) int64, ranks that go to the first child, see RankedSplits
-    span: np.ndarray  # (steps,) int64
-    members: np.ndarray  # (steps,) int64, -1 also where the step compares nothing
-    slot: np.ndarray  # (steps,) int32, where the split's sum goes: 0 if it is its parent's first child, 1 if its second
-    first: np.ndarray  # (steps,) int64, the step's constants start at constants[first]
-    constants: np.ndarray  # float64
-    nodes: np.ndarray  # (walks, q) float64
-    weights: np.ndarray  # (walks, q) float64
-    words: np.ndarray  # uint32
+from .walks import (
+    ABOVE,
+    DOWN,
+    DOWN_AGAIN,
+    FEATURE,
+    FIRST,
+    KIND,
+    LEAVES,
+    LOWER,
+    MAX_NODES,
+    MEMBERS,
+    OVER,
+    PLACE,
+    SPAN,
+    UP,
+    UP_AGAIN,
+    UP_LEAF,
+    UP_LEAF_AGAIN,
+    Walks,
+    lay_out_walks,
+)
 
 
 class SemivalueTables(NamedTuple):
@@ -68,173 +61,20 @@ class SemivalueTables(NamedTuple):
     four: Walks
 
 
-class _Splits(NamedTuple):
-    """The ensemble's splits, tree by tree in preorder, their children in the order in which a walk takes them."""
-
-    node: np.ndarray  # (splits,) int32
-    start: np.ndarray  # (trees + 1,) int64, tree t's splits are start[t]:start[t + 1]
-    first: np.ndarray  # (splits,) int32, the left child, or the right one where only the left is a leaf
-    second: np.ndarray  # (splits,) int32
-    last: np.ndarray  # (splits,) int8, kind of the split's last step: LEAVES, UP_LEAF or UP
-    position: np.ndarray  # (nodes,) int64, of the node's first step among its tree's
-    n_steps: np.ndarray  # (nodes,) int64, steps of the node and all below
+def prepare_semivalue(ensemble: TreeEnsemble, ranked: RankedSplits, trace: Trace, quadrature) -> SemivalueTables:
+    """Write every tree as walks for the kernel; ``quadrature`` turns the number of distinct features on a tree's longest path into a Quadrature."""
+    return SemivalueTables(*lay_out_walks(ensemble, ranked, trace, quadrature))
 
 
 @jit
-def _place(order, first, second, own, count, position):
-    """Steps of every subtree, children before parents; then the place of every node's first step, parents before children."""
-    for i in range(order.size - 1, -1, -1):
-        v = order[i]
-        if own[v] > 0:
-            count[v] = own[v] + count[first[v]] + count[second[v]]
-    for v in order:
-        if own[v] > 1:
-            position[first[v]] = position[v] + 1
-            position[second[v]] = position[v] + 2 + count[first[v]]
-
-
-def _order_splits(ensemble, trace):
-    leaf = ensemble.feature < 0
-    node = trace.order[~leaf[trace.order]]
-    swap = leaf[ensemble.left[node]] & ~leaf[ensemble.right[node]]
-    first = np.where(swap, ensemble.right[node], ensemble.left[node])
-    second = np.where(swap, ensemble.left[node], ensemble.right[node])
-    last = np.where(leaf[first], LEAVES, np.where(leaf[second], UP_LEAF, UP)).astype(np.int8)
-    children = np.zeros((2, leaf.size), np.int64)
-    children[:, node] = first, second
-    own, count, position = (np.zeros(leaf.size, np.int64) for _ in range(3))
-    own[node] = np.choose(last - UP, (3, 2, 1))
-    _place(trace.order, children[0], children[1], own, count, position)
-    start = np.concatenate(([0], np.cumsum(np.bincount(trace.tree[node], minlength=ensemble.root.size))))
-    return _Splits(node, start, first, second, last, position, count)
-
-
-def _divide(a, b):
-    """a / b, and 0 where b is 0: a branch without training weight, whose product S is 0 already."""
-    return np.divide(a, b, out=np.zeros(np.broadcast_shapes(a.shape, b.shape)), where=b != 0)
-
-
-def _blocks(trace, splits, values, t):
-    """Constants of every kind of step: for each ``(splits, m)``, per split and then per quadrature node.
-
-    ``values (2, splits)`` are those of the children that are leaves, 0 where they are not; ``t (splits, q)``.
-    """
-    above = trace.above[splits.node]
-    a_above = np.where(above < 0, 1.0, trace.absent[above])[:, None]
-    a = trace.absent[splits.first][:, None]
-    factor = (1 - t) * a_above + t  # F' where o' = 1
-    none, other, gain = _divide(a, a_above) + 0 * t, (1 - t) * a / factor, t / factor
-    weight = 1 / factor**2
-    leaf = values[1][:, None]
-    step = values[0][:, None] - leaf  # D where both children are leaves
-
-    def per_node(*parts):
-        return np.stack(parts, axis=-1).reshape(t.shape[0], len(parts) * t.shape[1])
-
-    def joined(*blocks):
-        return np.concatenate(blocks, axis=1)
-
-    return {
-        OVER: np.zeros((t.shape[0], 0)),
-        DOWN: other,
-        UP: a,
-        UP_LEAF: joined(a, leaf),
-        LEAVES: joined(step, a * step, per_node(leaf + other * step, gain * step)),
-        DOWN_AGAIN: per_node(none, other - none, gain),
-        UP_AGAIN: joined(a_above, a, weight),
-        UP_LEAF_AGAIN: joined(a_above, a, leaf, weight),
-        LEAVES_AGAIN: joined(a_above * step, a * step, per_node(leaf + none * step, (other - none) * step, gain * step, weight)),
-    }
-
-
-class _Walk(NamedTuple):
-    tree: int
-    column: int  # of the leaf values
-    output: int
-    nodes: tuple[float, ...]
-    weights: tuple[float, ...]
-
-
-def _lay_out(ensemble, ranked, trace, splits, walks, q):
-    """Steps and constants of ``walks``, all of ``q`` nodes."""
-    walks = sorted(walks, key=lambda walk: walk.output)
-    tree = np.array([walk.tree for walk in walks], np.int64)
-    column = np.array([walk.column for walk in walks], np.int64)
-    nodes = np.array([walk.nodes for walk in walks]).reshape(-1, q)
-    weights = np.array([walk.weights for walk in walks]).reshape(-1, q)
-
-    n_splits = splits.start[tree + 1] - splits.start[tree]
-    walk = np.repeat(np.arange(tree.size), n_splits)
-    mine = np.arange(walk.size) + np.repeat(splits.start[tree] - np.cumsum(n_splits) + n_splits, n_splits)
-    of = splits._replace(node=splits.node[mine], first=splits.first[mine], second=splits.second[mine], last=splits.last[mine])
-    n_steps = splits.n_steps[ensemble.root[tree]]
-    stop = np.cumsum(n_steps)
-    down = (stop - n_steps)[walk] + splits.position[of.node]
-
-    total = stop[-1] if stop.size else 0
-    kind, split = np.full(total, DOWN, np.int8), np.zeros(total, np.int64)
-    numbers = np.arange(walk.size)
-    over, both = down + 1 + splits.n_steps[of.first], of.last == UP
-    split[down] = numbers
-    kind[over[both]], split[over[both]] = OVER, numbers[both]
-    up = down + splits.n_steps[of.node] - 1
-    kind[up], split[up] = of.last, numbers
-
-    leaf = ensemble.feature < 0
-    children = np.stack((of.first, of.second))
-    values = np.where(leaf[children], ensemble.value[children, column[walk]], 0.0)
-    node = of.node[split]
-    above = trace.above[node]
-    kind[(above >= 0) & (kind != OVER)] += AGAIN
-    blocks = _blocks(trace, of, values, nodes[walk])
-    size = np.array([blocks[k].shape[1] for k in range(len(blocks))], np.int64)[kind]
-    first = np.cumsum(size) - size
-    constants = np.empty(size.sum())
-    for k, block in blocks.items():
-        steps = np.flatnonzero(kind == k)
-        constants[first[steps][:, None] + np.arange(block.shape[1])] = block[split[steps]]
-
-    slot = np.zeros(leaf.size, np.int32)
-    slot[of.second] = 1
-    swapped = of.first[split] != ensemble.left[node]
-    return Walks(
-        start=stop - n_steps,
-        stop=stop,
-        output=np.array([walk.output for walk in walks], np.int32),
-        levels=np.array([trace.level[of.node].max(initial=-1) + 1], np.int64),
-        kind=kind,
-        level=trace.level[node],
-        feature=ranked.feature[node],
-        above=np.where(above < 0, 0, trace.level[above]).astype(np.int32),
-        lower=np.where(swapped, ranked.lower[node] + ranked.span[node] + 1, ranked.lower[node]),
-        span=np.where(swapped, -ranked.span[node] - 2, ranked.span[node]),
-        members=np.where(np.isin(kind, COMPARING), ranked.members[node], -1),
-        slot=slot[node],
-        first=first,
-        constants=constants,
-        nodes=nodes,
-        weights=weights,
-        words=ranked.words,
-    )
-
-
-def prepare_semivalue(ensemble: TreeEnsemble, ranked: RankedSplits, trace: Trace, quadrature) -> SemivalueTables:
-    """Write every tree as walks for the kernel.
-
-    Parameters
-    ----------
-    quadrature : callable, number of distinct features on a tree's longest path -> Quadrature
-    """
-    splits = _order_splits(ensemble, trace)
-    rules = {int(d): quadrature(int(d)) for d in np.unique(trace.players)}
-    groups: dict[int, list[_Walk]] = {q: [] for q in range(1, MAX_NODES + 1)}
-    for tree, players in enumerate(trace.players):
-        rule = rules[int(players)]
-        for i in range(0, rule.nodes.size, MAX_NODES):
-            nodes, weights = tuple(rule.nodes[i : i + MAX_NODES]), tuple(rule.weights[i : i + MAX_NODES])
-            for column in range(ensemble.value.shape[1]):
-                groups[len(nodes)].append(_Walk(tree, column, int(ensemble.output[tree]) + column, nodes, weights))
-    return SemivalueTables(*(_lay_out(ensemble, ranked, trace, splits, walks, q) for q, walks in groups.items()))
+def _find_members(walks, s, batch, spare):
+    """Where the ranks that step s compares start in ``batch``: the feature's own, or those of its category set, put into row ``spare``."""
+    ranks, members = walks.steps[s, FEATURE] * BATCH, walks.steps[s, MEMBERS]
+    if members < 0:
+        return ranks
+    for i in range(BATCH):
+        batch[spare * BATCH + i] = is_member(walks.words, members, np.int64(batch[ranks + i]))
+    return spare * BATCH
 
 
 def _make_walker(Q):
@@ -242,7 +82,7 @@ def _make_walker(Q):
     def walk_trees(ranks, walks, phi):
         """Add the attributions of all walks to ``phi (outputs, used, n) float64``; ``ranks (used, n)``, n a multiple of BATCH."""
         n_used, n = ranks.shape
-        flat_ranks, flat_phi, constants, nodes = ranks.reshape(-1), phi.reshape(-1), walks.constants, walks.nodes.reshape(-1)
+        flat_ranks, flat_phi, steps, constants, nodes = ranks.reshape(-1), phi.reshape(-1), walks.steps, walks.constants, walks.nodes.reshape(-1)
         levels = walks.levels[0] + 1
         STACK = Q * BATCH
         S, R = np.empty(levels * STACK), np.empty(levels * STACK)  # per level: products above, the first child's share; (levels, Q, BATCH)
@@ -260,11 +100,12 @@ def _make_walker(Q):
                     S[q * BATCH : (q + 1) * BATCH] = walks.weights[w, q]
                 t = w * Q
                 for s in range(walks.start[w], walks.stop[w]):
-                    kind, c = walks.kind[s], walks.first[s]
-                    here, below = walks.level[s] * STACK, (walks.level[s] + 1) * STACK
-                    G_here, G_first, G_second = 2 * here + walks.slot[s] * STACK, 2 * below, 2 * below + STACK
-                    o_above, o_below = walks.above[s] * BATCH, (walks.level[s] + 1) * BATCH
-                    gain = walks.feature[s] * BATCH
+                    kind, c, place = steps[s, KIND], steps[s, FIRST], steps[s, PLACE]
+                    level = place // 2
+                    here, below = level * STACK, (level + 1) * STACK
+                    G_here, G_first, G_second = place * STACK, 2 * below, 2 * below + STACK
+                    o_above, o_below = steps[s, ABOVE] * BATCH, (level + 1) * BATCH
+                    gain = steps[s, FEATURE] * BATCH
                     if kind == OVER:
                         for i in range(0, BATCH, LANES):
                             store(bits, o_below + i, load(bits, o_above + i) - load(bits, o_below + i))
@@ -272,11 +113,7 @@ def _make_walker(Q):
                                 at = q * BATCH + i
                                 store(S, below + at, load(S, here + at) - load(S, below + at))
                         continue
-                    compared, lower, span = gain, walks.lower[s], walks.span[s]
-                    if walks.members[s] >= 0:
-                        compared = n_used * BATCH
-                        for i in range(BATCH):
-                            batch[compared + i] = is_member(walks.words, walks.members[s], np.int64(batch[gain + i]))
+                    compared, lower, span = _find_members(walks, s, batch, n_used), np.int64(steps[s, LOWER]), np.int64(steps[s, SPAN])
                     if kind == DOWN:
                         for i in range(0, BATCH, LANES):
                             o = inside(batch, compared + i, lower, span)

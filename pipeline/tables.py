@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from kernels import batch, margin, ranks, semivalue
+from kernels import batch, margin, ranks, semivalue, walks
 from kernels.batch import Prepared
 
 from . import storage
@@ -19,7 +19,7 @@ INDEX, BYTES = "index.json", "tables.npy"
 ALIGNMENT = 64  # bytes, a cache line
 # Records that tables are made of, by the name under which the index stores them.
 _RECORDS: dict[str, Any] = {
-    record.__name__: record for record in (batch.Prepared, ranks.RankTables, margin.MarginTables, semivalue.SemivalueTables, semivalue.Walks)
+    record.__name__: record for record in (batch.Prepared, ranks.RankTables, margin.MarginTables, semivalue.SemivalueTables, walks.Walks)
 }
 
 

@@ -87,3 +87,11 @@ def test_infinite_thresholds_keep_every_number_left():
     rows = np.array([[-np.inf], [1e308], [np.inf], [np.nan]])
     ranks, _, splits = rank(ensemble, rows)
     assert [goes_left(splits, ensemble.root[1], ranks[:, i]) for i in range(4)] == [True, True, True, False]
+
+
+def test_zeros_are_missing_where_the_library_says_so():
+    """Under LightGBM's zero_as_missing every |x| <= float32(1e-35) has the rank of missing."""
+    ensemble = _stumps(np.array([-0.5, 0.5]))._replace(zero_missing=np.ones(1, bool))
+    rows = np.array([[0.0], [-0.0], [1e-36], [-1e-36], [np.nan], [1e-34], [-1.0]])
+    ranks, _, _ = rank(ensemble, rows)
+    assert ranks[0].tolist() == [255] * 5 + [1, 0]
