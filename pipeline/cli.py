@@ -112,16 +112,14 @@ def explain(model: str, data: str, *, options: Options, quiet: bool = False) -> 
     with bar or nullcontext():
         watch = bar or (progress.silent if quiet else progress.log_lines)
         manifest, again = explain_job(job, watch)
+    out = job.out if "{" in options.out else options.out.rstrip("/")
     if again:
-        console.print(f"{job.out}: finished before, nothing to do ({manifest.n_rows:,} rows in {len(manifest.parts)} parts)", soft_wrap=True)
+        console.print(f"{out}: finished before, nothing to do ({manifest.n_rows:,} rows in {len(manifest.parts)} parts)", soft_wrap=True)
         return
     console.print(f"{manifest.n_rows:,} rows explained in {len(manifest.parts)} parts", soft_wrap=True)
     if manifest.residual is not None:
         console.print(f"attributions add up to margin - base value within {manifest.residual:.1e} of the margin's bound", soft_wrap=True)
-    console.print(
-        f"attributions: {job.out}/attributions\nsummary:      {job.out}/summary\nmanifest:     {job.out}/manifest.json",
-        soft_wrap=True,
-    )
+    console.print(f"attributions: {out}/attributions\nsummary:      {out}/summary\nmanifest:     {out}/manifest.json", soft_wrap=True)
     _show_importance(console, job.out)
 
 

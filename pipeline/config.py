@@ -99,10 +99,13 @@ def make_job(
     if len(set(ids)) != len(ids):
         raise UsageError(f"id columns {', '.join(ids)} name one twice")
     workers = workers or count_cores()
+    model, data, out = (storage.absolute(_fill_date(uri, date)) for uri in (model, data, out))
+    if f"{out}/".startswith(f"{data}/"):
+        raise UsageError(f"{out}: lies within the data, whose next run would read it; choose another output")
     return Job(
-        model=storage.absolute(_fill_date(str(model), date)),
-        data=storage.absolute(_fill_date(str(data), date)),
-        out=storage.absolute(_fill_date(str(out), date)),
+        model=model,
+        data=data,
+        out=out,
         method=method,
         parameters=tuple(sorted(check_parameters(find_method(method), parameters or {}).items())),
         ids=ids,

@@ -308,6 +308,13 @@ def test_mistakes_are_refused_in_one_line(example, tmp_path, monkeypatch, argume
     assert not (tmp_path / "run" / "attributions").exists()
 
 
+def test_an_output_within_the_data_is_refused(example):
+    """A run must not become the next run's input."""
+    for out in (example.data, f"{example.data}/explained"):
+        with pytest.raises(UsageError, match="lies within the data"):
+            explain(example.model, example.data, out, scheduler="serial")
+
+
 def test_tables_that_do_not_fit_are_refused(example, tmp_path, monkeypatch):
     """The projected memory of a worker is compared with what it has, while planning."""
     from pipeline import plan
