@@ -1,5 +1,6 @@
 """The methods by name: each an algorithm that prepares tables once per model, and the kernel that reads them for every batch."""
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -13,12 +14,13 @@ from .semivalue import add_semivalues, prepare_semivalue
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A number a method takes, strictly between ``lower`` and ``upper``."""
+    """A number a method takes, between ``lower`` and ``upper``; the ends themselves are allowed where ``closed``."""
 
     name: str
     default: float
     lower: float
     upper: float
+    closed: bool
     meaning: str
 
 
@@ -58,7 +60,20 @@ METHODS = {
             ),
             kernel=add_semivalues,
             additive=False,
-            parameters=(Parameter("p", 0.5, 0.0, 1.0, "probability that another feature is present"),),
+            parameters=(Parameter("p", 0.5, 0.0, 1.0, True, "probability that another feature is present"),),
+        ),
+        Method(
+            name="beta",
+            meaning="Beta values, absent features averaged by cover; a large alpha weighs small coalitions, a large beta large ones",
+            prepare=lambda ensemble, splits, trace, parameters: prepare_semivalue(
+                ensemble, splits, trace, lambda n_players: game_values.beta(n_players, parameters["alpha"], parameters["beta"])
+            ),
+            kernel=add_semivalues,
+            additive=False,
+            parameters=(
+                Parameter("alpha", 1.0, 0.0, math.inf, False, "exponent of 1 - t, less one"),
+                Parameter("beta", 1.0, 0.0, math.inf, False, "exponent of t, less one"),
+            ),
         ),
     )
 }

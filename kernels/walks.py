@@ -94,8 +94,9 @@ def _blocks(trace, splits, values, t):
     a_above = np.where(above < 0, 1.0, trace.absent[above])[:, None]
     a = trace.absent[splits.first][:, None]
     factor = (1 - t) * a_above + t  # F' where o' = 1
-    none, other, gain = _divide(a, a_above) + 0 * t, (1 - t) * a / factor, t / factor
-    weight = 1 / factor**2
+    # At t = 0 the factor of a branch without training weight vanishes; its share has the limit o all the same, and its phi is counted above.
+    none, other = _divide(a, a_above) + 0 * t, _divide((1 - t) * a, factor)
+    gain, weight = np.where(factor > 0, _divide(t, factor), 1.0), _divide(np.ones_like(t), factor**2)
     leaf = values[1][:, None]
     step = values[0][:, None] - leaf  # D where both children are leaves
 

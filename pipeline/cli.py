@@ -31,10 +31,10 @@ class Options:
     """Folder of the run: a path or an fsspec URI such as s3://bucket/prefix; {date} is filled in."""
 
     method: str = "shapley"
-    """shapley, or banzhaf (parameter p)."""
+    """shapley, banzhaf (parameter p) or beta (parameters alpha and beta)."""
 
-    id: Annotated[tuple[str, ...], Parameter(name="--id", negative=())] = ()
-    """Column to pass through to the attributions; may be given several times."""
+    id: Annotated[tuple[str, ...], Parameter(name="--id", negative=(), consume_multiple=True)] = ()
+    """Columns to pass through to the attributions."""
 
     scheduler: str | None = None
     """Address of a Dask scheduler, or "serial" for this process alone; by default a local cluster."""
@@ -45,8 +45,8 @@ class Options:
     precision: Literal["float32", "float64"] = "float32"
     """Of the attributions as stored."""
 
-    parameter: Annotated[tuple[str, ...], Parameter(name="--parameter", negative=())] = ()
-    """NAME=VALUE, a parameter of the method; may be given several times."""
+    parameter: Annotated[tuple[str, ...], Parameter(name="--parameter", negative=(), consume_multiple=True)] = ()
+    """NAME=VALUE, parameters of the method."""
 
     date: str | None = None
     """YYYY-MM-DD, fills {date} in MODEL, DATA and --out."""

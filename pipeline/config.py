@@ -45,7 +45,8 @@ def check_parameters(method: Method, given: Mapping[str, float | str]) -> dict[s
             values[name] = float(given.get(name, parameter.default))
         except (TypeError, ValueError):
             raise UsageError(f"parameter {name!r} is {given[name]!r}, expected a number") from None
-        if not parameter.lower < values[name] < parameter.upper:
+        inside = parameter.lower < values[name] < parameter.upper
+        if not (inside or (parameter.closed and values[name] in (parameter.lower, parameter.upper))):
             raise UsageError(f"parameter {name!r} is {values[name]:g}, expected a number between {parameter.lower:g} and {parameter.upper:g}")
     return values
 

@@ -75,6 +75,18 @@ def banzhaf_weight(size, n, p=Fraction(1, 2)):
     return p**size * (1 - p) ** (n - 1 - size)
 
 
+def beta_weight(size, n, alpha, beta):
+    """Integral of t^size (1 - t)^(n - 1 - size) over the Beta density t^(beta - 1) (1 - t)^(alpha - 1), for whole parameters."""
+    rising = lambda x, k: math.prod(range(x, x + k))  # noqa: E731 - a definition in a line
+    return Fraction(rising(beta, size) * rising(alpha, n - 1 - size), rising(alpha + beta, n - 1))
+
+
+def real_beta_weight(size, n, alpha, beta):
+    """The same for real parameters, by logarithms of gamma functions."""
+    log_beta = lambda a, b: math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)  # noqa: E731 - a definition in a line
+    return math.exp(log_beta(size + beta, n - 1 - size + alpha) - log_beta(beta, alpha))
+
+
 def semivalue(ensemble, row, weight):
     """Every phi by enumeration of all subsets in exact fractions, ``(outputs, features)`` float64."""
     n = ensemble.n_features

@@ -112,7 +112,7 @@ def test_a_wrong_argument_fails_in_the_command_line_s_words(server, example, tmp
     """Arguments are refused before any task runs."""
     state = explain(example.model, example.data, str(tmp_path), method="lime", return_state=True)
     assert state.is_failed()
-    assert state.message == "method 'lime' is unknown, expected one of shapley, banzhaf"
+    assert state.message == "method 'lime' is unknown, expected one of shapley, banzhaf, beta"
 
 
 @pytest.mark.parametrize("error", [StorageError("s3://bucket: cannot write: try later"), ClusterLost("tcp://10.0.0.1: no answer")])

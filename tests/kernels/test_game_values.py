@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from kernels.game_values import banzhaf, shapley
+from kernels.game_values import banzhaf, beta, shapley
 
 
 @pytest.mark.parametrize("n_players", [0, 1, 2, 3, 6, 7, 30, 101])
@@ -21,3 +21,10 @@ def test_shapley_integrates_every_polynomial_it_meets(n_players):
 def test_banzhaf_is_one_point():
     """Every other feature is present with probability p."""
     assert [part.tolist() for part in banzhaf(9, 0.3)] == [[0.3], [1.0]]
+
+
+@pytest.mark.parametrize("n_players", [1, 2, 9, 40])
+def test_beta_with_even_parameters_is_shapley(n_players):
+    """Beta(1, 1) has the nodes and weights of the Shapley value."""
+    for mine, theirs in zip(beta(n_players, 1.0, 1.0), shapley(n_players), strict=True):
+        assert np.abs(mine - theirs).max() < 1e-14

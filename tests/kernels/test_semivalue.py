@@ -67,13 +67,31 @@ def test_shapley_values_are_those_of_the_definition(data, ensemble):
     assert_allclose(phi, [naive.semivalue(ensemble, row, naive.shapley_weight) for row in rows], rtol=0, atol=ATOL)
 
 
-@given(data=st.data(), ensemble=forests(), p=st.sampled_from((0.5, 0.125, 0.75)))
+@given(data=st.data(), ensemble=forests(), p=st.sampled_from((0.5, 0.125, 0.75, 0.0, 1.0)))
 def test_banzhaf_values_are_those_of_the_definition(data, ensemble, p):
-    """Weighted Banzhaf for any p equals the enumeration of all subsets in exact fractions."""
+    """Weighted Banzhaf for any p, both ends included, equals the enumeration of all subsets in exact fractions."""
     rows = data.draw(batches(ensemble))
     phi, _, _ = explain("banzhaf", ensemble, rows, p=p)
     weight = lambda size, n: naive.banzhaf_weight(size, n, naive.Fraction(p))  # noqa: E731 - a definition in a line
     assert_allclose(phi, [naive.semivalue(ensemble, row, weight) for row in rows], rtol=0, atol=ATOL)
+
+
+@given(data=st.data(), ensemble=forests(), alpha=st.sampled_from((1, 2, 5)), beta=st.sampled_from((1, 3, 8)))
+def test_beta_values_are_those_of_the_definition(data, ensemble, alpha, beta):
+    """For whole numbers every weight is a fraction, and phi equals the enumeration of all subsets (Kwon and Zou 2022, Eq. 5)."""
+    rows = data.draw(batches(ensemble, max_rows=2))
+    phi, _, _ = explain("beta", ensemble, rows, alpha=float(alpha), beta=float(beta))
+    weight = lambda size, n: naive.beta_weight(size, n, alpha, beta)  # noqa: E731 - a definition in a line
+    assert_allclose(phi, [naive.semivalue(ensemble, row, weight) for row in rows], rtol=0, atol=ATOL)
+
+
+@given(data=st.data(), ensemble=forests(), alpha=st.sampled_from((0.3, 1.0, 2.5)), beta=st.sampled_from((0.7, 4.2)))
+def test_beta_values_take_real_parameters(data, ensemble, alpha, beta):
+    """Between whole numbers the weights are Beta functions, to the precision of their logarithms."""
+    rows = data.draw(batches(ensemble, max_rows=1))
+    phi, _, _ = explain("beta", ensemble, rows, alpha=alpha, beta=beta)
+    weight = lambda size, n: naive.Fraction(naive.real_beta_weight(size, n, alpha, beta))  # noqa: E731 - a definition in a line
+    assert_allclose(phi, [naive.semivalue(ensemble, row, weight) for row in rows], rtol=0, atol=1e-12)
 
 
 @given(data=st.data(), ensemble=forests(max_trees=6, max_depth=7, max_features=9))
@@ -87,7 +105,7 @@ def test_shapley_values_add_up_to_the_margin(data, ensemble):
     assert_allclose(base, empty, rtol=0, atol=ATOL)
 
 
-@pytest.mark.parametrize("name", ["shapley", "banzhaf"])
+@pytest.mark.parametrize("name", ["shapley", "banzhaf", "beta"])
 @pytest.mark.parametrize("depth", [1, 2, 9, 17, 30] if config.DISABLE_JIT else [1, 2, 9, 17, 100, 400])
 def test_deep_chains_are_exact(name, depth):
     """SYNTHETIC.SPARSE of Karczmarz et al. 2022, Section 6: 388.5 for the feature that decides, exactly 0 for all others, at any depth.

@@ -18,7 +18,7 @@ def run(capsys, *arguments):
 def test_explain_says_where_the_results_are(example, tmp_path, capsys):
     """The first run shows the outputs, the residual and the top features, a line per part on standard error; the second has nothing to do."""
     out = tmp_path / "run"
-    arguments = ("explain", example.model, example.data, "--out", out, "--id", "flight", "--id", "name", "--scheduler", "serial")
+    arguments = ("explain", example.model, example.data, "--out", out, "--id", "flight", "name", "--scheduler", "serial")
     code, said, log = run(capsys, *arguments)
     assert code == 0
     assert "3,000 rows explained in 4 parts" in said
@@ -58,7 +58,11 @@ def test_plan_writes_nothing(example, tmp_path, capsys):
         (("explain", "model", "data"), 2, "--out"),
         (("explain", "nowhere.json", "{data}", "--out", "{out}"), 1, "nowhere.json: cannot read: no such file or object"),
         (("explain", "{model}", "nowhere", "--out", "{out}"), 1, "nowhere: cannot list: no such file or object"),
-        (("explain", "{model}", "{data}", "--out", "{out}", "--method", "lime"), 2, "method 'lime' is unknown, expected one of shapley, banzhaf"),
+        (
+            ("explain", "{model}", "{data}", "--out", "{out}", "--method", "lime"),
+            2,
+            "method 'lime' is unknown, expected one of shapley, banzhaf, beta",
+        ),
         (("explain", "{model}", "{data}", "--out", "{out}", "--parameter", "p"), 2, "--parameter is 'p', expected NAME=VALUE"),
         (("explain", "{model}", "{data}", "--out", "{out}", "--precision", "float16"), 2, "precision"),
         (("explain", "{model}", "{data}", "--out", "{out}", "--workers", "two"), 2, "two"),

@@ -286,9 +286,9 @@ def test_parts_are_readable_as_one_data_set(serial):
     [
         ({"data": "nowhere"}, StorageError, "nowhere: cannot list: no such file or object"),
         ({"model": "nowhere.json"}, StorageError, "nowhere.json: cannot read: no such file or object"),
-        ({"method": "shap"}, UsageError, "method 'shap' is unknown, expected one of shapley, banzhaf"),
+        ({"method": "shap"}, UsageError, "method 'shap' is unknown, expected one of shapley, banzhaf, beta"),
         ({"parameters": {"p": 0.5}}, UsageError, "method 'shapley' has no parameter 'p', it takes none"),
-        ({"method": "banzhaf", "parameters": {"p": 1}}, UsageError, "parameter 'p' is 1, expected a number between 0 and 1"),
+        ({"method": "banzhaf", "parameters": {"p": 2}}, UsageError, "parameter 'p' is 2, expected a number between 0 and 1"),
         ({"method": "banzhaf", "parameters": {"p": "half"}}, UsageError, "parameter 'p' is 'half', expected a number"),
         ({"ids": ["nowhere"]}, SchemaMismatch, "column 'nowhere' missing, got flight, name, distance"),
         ({"ids": ["flight", "flight"]}, UsageError, "name one twice"),
