@@ -62,9 +62,15 @@ def unpack_state(name: str, text: str) -> Any:
         return type(template)(*(arrays[f"arr_{i}"] for i in range(len(template))))
 
 
+def _carried(plan: Plan, item: WorkItem, name: str, n_rows: int) -> pa.Array:
+    """A column that the item's path carries, of the type it has in all items, also where this one's value is null."""
+    values = {dict(other.partition).get(name) for other in plan.items}
+    kind = pa.string() if any(isinstance(value, str) for value in values) else pa.int64()
+    return pa.repeat(pa.scalar(dict(item.partition)[name], kind), n_rows)
+
+
 def _read_slices(plan: Plan, item: WorkItem) -> Iterator[pa.RecordBatch]:
     """The item's rows, the columns the model and the ids need, at most ``slice_rows`` at a time."""
-    carried = dict(item.partition)
     wanted = list(dict.fromkeys((*(feature.name for feature in plan.features), *plan.ids)))
     if storage.stat(item.uri).etag != item.etag:
         raise InvalidData(f"{item.uri}: changed since the run was planned")
@@ -76,7 +82,7 @@ def _read_slices(plan: Plan, item: WorkItem) -> Iterator[pa.RecordBatch]:
             for batch in parquet.iter_batches(plan.slice_rows, row_groups=list(item.row_groups), columns=columns, use_threads=False):
                 for name in wanted:
                     if name not in present:
-                        batch = batch.append_column(name, pa.array([carried[name]]).take(pa.array(np.zeros(batch.num_rows, np.int64))))
+                        batch = batch.append_column(name, _carried(plan, item, name, batch.num_rows))
                 yield batch
         except (pa.ArrowException, OSError) as error:
             raise InvalidData(f"{item.uri}: row groups {item.row_groups}: cannot read: {' '.join(str(error).split())}") from error
@@ -127,7 +133,7 @@ def _write_columns(plan: Plan, prepared: Prepared, batch: pa.RecordBatch, buffer
     return pa.record_batch(arrays, schema=columns)
 
 
-def _explain_item(plan: Plan, item: WorkItem, prepared: Prepared, local: Path) -> None:
+def _explain_item(plan: Plan, plan_digest: str, item: WorkItem, prepared: Prepared, local: Path) -> None:
     """Attribute every row of the item and write the part to a local file, reduction states and digests in its footer."""
     method = METHODS[plan.method]
     buffers = make_buffers(prepared, min(plan.slice_rows, item.n_rows))
@@ -160,7 +166,7 @@ def _explain_item(plan: Plan, item: WorkItem, prepared: Prepared, local: Path) -
         if done != item.n_rows or writer is None:
             raise InvalidData(f"{item.uri}: row groups {item.row_groups}: got {done} rows, the footer says {item.n_rows}")
         footer = {
-            "plan": digest(plan),
+            "plan": plan_digest,
             "item": asdict(item),
             "n_rows": done,
             "residual": residual,
@@ -219,7 +225,7 @@ def make_part(run: str, plan_digest: str, tables: str, item: WorkItem) -> Part:
     uri = part_uri(run, item.part)
     with tempfile.TemporaryDirectory() as folder:
         local = Path(folder) / "part.parquet"
-        _explain_item(plan, item, prepared, local)
+        _explain_item(plan, plan_digest, item, prepared, local)
         if storage.create(uri, local):
             return read_part(uri, item.part, local, plan_digest, time.perf_counter() - started)
     found = fetch_part(run, item.part, plan_digest)  # another attempt was faster, or a lost acknowledgement was ours

@@ -16,8 +16,6 @@ from pipeline import check_run, explain, part
 from pipeline.errors import AdditivityBreach, InvalidData, InvalidRun, RunConflict, SchemaMismatch, StorageError, UsageError
 from tests.pipeline.conftest import FEATURES, train, write_data
 
-FLOAT32 = {"rtol": 2e-7, "atol": 1e-30}  # one rounding
-
 
 def contributions(example, frame=None):
     """LightGBM's own values ``(n, features + 1)``, base last."""
@@ -235,6 +233,19 @@ def test_a_night_is_filled_in(example, tmp_path):
         explain(example.model, data, out, scheduler="serial")
     with pytest.raises(UsageError, match=r"only \{date\} or a form of it"):
         explain(example.model, "{data}", out, scheduler="serial", date="2013-02-01")
+
+
+def test_a_partition_without_a_value_is_null(example, tmp_path):
+    """Hive's name for null is a missing value of the column's type: NaN to the model, null among the ids."""
+    shutil.copytree(example.data, tmp_path / "data")
+    (tmp_path / "data" / "month=4").rename(tmp_path / "data" / "month=__HIVE_DEFAULT_PARTITION__")
+    explain(example.model, tmp_path / "data", tmp_path / "run", ids=["month", "flight"], scheduler="serial")
+    table = attributions(tmp_path / "run").sort_by("flight")
+    assert table.schema.field("month").type == pa.int64()
+    frame = example.frame.sort_values("flight")
+    assert table["month"].to_pylist() == [None if month == 4 else month for month in frame["month"]]
+    frame = frame.assign(month=frame["month"].where(frame["month"] < 4, np.nan))
+    assert_allclose(table["phi_month"].to_numpy(), contributions(example, frame)[:, 3], rtol=2e-7, atol=1e-12)
 
 
 def test_large_files_become_several_items(example, tmp_path, monkeypatch):
