@@ -88,12 +88,12 @@ def check_run(uri: str) -> Report:
     manifest = read_manifest(run)
     if manifest is None:
         raise InvalidRun(f"{run}: no {MANIFEST} there: not a finished run")
-    plan = from_json(storage.read(storage.join(run, PLAN)).decode())
+    plan = from_json(storage.read(storage.join(run, PLAN)), storage.join(run, PLAN))
     if digest(plan) != manifest.plan:
         raise InvalidRun(f"{storage.join(run, PLAN)}: SHA-256 is {digest(plan)[:12]}, the manifest says {manifest.plan[:12]}")
-    listed = [entry["part"] for entry in manifest.parts]
+    listed = [entry.get("part") for entry in manifest.parts]
     if listed != [item.part for item in plan.items]:
-        raise InvalidRun(f"{run}: the manifest lists {len(listed)} parts, the plan has {len(plan.items)}")
+        raise InvalidRun(f"{run}: the manifest's {len(listed)} parts differ from the plan's {len(plan.items)}")
     states, residuals = [], []
     with tempfile.TemporaryDirectory() as folder:
         local = Path(folder) / "object"

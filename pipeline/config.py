@@ -100,6 +100,9 @@ def make_job(
     if len(set(ids)) != len(ids):
         raise UsageError(f"id columns {', '.join(ids)} name one twice")
     workers = workers or count_cores()
+    for name, uri in (("model", model), ("data", data), ("output", out)):
+        if not uri:
+            raise UsageError(f"the {name} is '', expected a path or URI")
     model, data, out = (storage.absolute(_fill_date(uri, date)) for uri in (model, data, out))
     if f"{out}/".startswith(f"{data}/"):
         raise UsageError(f"{out}: lies within the data, whose next run would read it; choose another output")

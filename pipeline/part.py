@@ -209,7 +209,7 @@ def fetch_part(run: str, part: int, plan_digest: str) -> Part | None:
 
 @lru_cache(maxsize=2)
 def _read_plan(run: str, plan_digest: str) -> Plan:
-    plan = from_json(storage.read(storage.join(run, PLAN)).decode())
+    plan = from_json(storage.read(storage.join(run, PLAN)), storage.join(run, PLAN))
     if digest(plan) != plan_digest:
         raise InvalidRun(f"{storage.join(run, PLAN)}: not the plan of this run, got {digest(plan)[:12]}, expected {plan_digest[:12]}")
     return plan

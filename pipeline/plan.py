@@ -17,7 +17,7 @@ from kernels.ranks import BATCH, padded
 
 from . import schema, storage
 from .config import Job
-from .errors import InvalidData, SchemaMismatch, UsageError
+from .errors import InvalidData, InvalidRun, SchemaMismatch, UsageError
 from .models.cityhash import HashedCategory
 from .models.model import Feature, Model
 
@@ -88,15 +88,20 @@ def _feature(name, categorical, categories) -> Feature:
     return Feature(name, categorical, categories)
 
 
-def from_json(text: str) -> Plan:
-    fields = json.loads(text)
-    fields["features"] = tuple(_feature(**feature) for feature in fields["features"])
-    fields["items"] = tuple(
-        WorkItem(**{**item, "row_groups": tuple(item["row_groups"]), "partition": tuple(map(tuple, item["partition"]))}) for item in fields["items"]
-    )
-    for name in ("parameters", "ids", "outputs"):
-        fields[name] = tuple(tuple(entry) if isinstance(entry, list) else entry for entry in fields[name])
-    return Plan(**fields)
+def from_json(text: str | bytes, where: str) -> Plan:
+    """The plan that ``to_json`` wrote, or InvalidRun."""
+    try:
+        fields = json.loads(text)
+        fields["features"] = tuple(_feature(**feature) for feature in fields["features"])
+        fields["items"] = tuple(
+            WorkItem(**{**item, "row_groups": tuple(item["row_groups"]), "partition": tuple(map(tuple, item["partition"]))})
+            for item in fields["items"]
+        )
+        for name in ("parameters", "ids", "outputs"):
+            fields[name] = tuple(tuple(entry) if isinstance(entry, list) else entry for entry in fields[name])
+        return Plan(**fields)
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise InvalidRun(f"{where}: not a plan: {type(error).__name__} {' '.join(str(error).split())}") from error
 
 
 def digest(plan: Plan) -> str:

@@ -54,9 +54,13 @@ def read_manifest(run: str) -> Manifest | None:
     try:
         fields = json.loads(data)
         tuples = {name: tuple(fields[name]) for name in ("outputs", "base", "bound", "used", "parts", "summaries")}
+        for entry in (*tuples["parts"], *tuples["summaries"]):
+            if not {"uri", "size", "sha256"} <= entry.keys() or ("part" in entry) != ("n_rows" in entry):
+                raise ValueError(f"an entry has {', '.join(entry) or 'nothing'}, expected uri, size and sha256")
         return Manifest(**{**fields, **tuples})
-    except (ValueError, TypeError, KeyError) as error:
-        raise InvalidRun(f"{storage.join(run, MANIFEST)}: not a manifest: {error}") from error
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        where = storage.join(run, MANIFEST)
+        raise InvalidRun(f"{where}: not a manifest: {type(error).__name__} {' '.join(str(error).split())}") from error
 
 
 def aggregate(plan: Plan, used: Sequence[int], states: Sequence[dict[str, str]]) -> dict[str, pa.Table]:

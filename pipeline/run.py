@@ -52,9 +52,10 @@ def plan_run(job: Job, model: Model) -> Run:
             f"a worker needs {memory.total >> 20} MiB (tables {memory.tables >> 20}, slice {memory.slice >> 20}, largest row group "
             f"{memory.row_group >> 20}), it has {job.worker_memory >> 20}; use fewer workers"
         )
-    held = storage.read_if_exists(storage.join(job.out, PLAN))
+    where = storage.join(job.out, PLAN)
+    held = storage.read_if_exists(where)
     if held is not None:
-        _refuse_other(job.out, from_json(held.decode()), plan)
+        _refuse_other(job.out, from_json(held, where), plan)
     return Run(job, model.library, plan, memory, prepared, read_manifest(job.out))
 
 
@@ -70,7 +71,7 @@ def broadcast_run(run: Run) -> str:
         local = Path(folder) / PLAN
         local.write_text(to_json(run.plan))
         if not storage.create(uri, local):
-            _refuse_other(run.job.out, from_json(storage.read(uri).decode()), run.plan)
+            _refuse_other(run.job.out, from_json(storage.read(uri), uri), run.plan)
     return broadcast(run.prepared, run.job.out)
 
 

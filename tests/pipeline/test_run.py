@@ -106,6 +106,33 @@ def test_damage_is_found(serial, tmp_path, target):
         check_run(str(tmp_path / "run"))
 
 
+@pytest.mark.parametrize(
+    "damage", [b"", b"{", b"\xff\xfe", b"[]", b"{}", b"null", b'{"items": [1], "features": []}', b'{"parts": [{}], "summaries": [1]}']
+)
+@pytest.mark.parametrize("name", ["plan.json", "manifest.json"])
+def test_damaged_plans_and_manifests_are_named(example, serial, tmp_path, name, damage):
+    """Whatever stands in their place is one line, to the verifier and to a rerun."""
+    shutil.copytree(serial[0], tmp_path / "run")
+    (tmp_path / "run" / name).write_bytes(damage)
+    for act in (
+        lambda: check_run(str(tmp_path / "run")),
+        lambda: explain(example.model, example.data, tmp_path / "run", ids=["flight", "name"], scheduler="serial"),
+    ):
+        with pytest.raises(InvalidRun, match=rf"{name}: not a (plan|manifest): ") as refusal:
+            act()
+        assert "\n" not in str(refusal.value)
+
+
+def test_a_manifest_whose_parts_are_others_is_refused(serial, tmp_path):
+    """Entries without their part are not those of the plan."""
+    shutil.copytree(serial[0], tmp_path / "run")
+    manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
+    manifest["parts"] = [{key: value for key, value in entry.items() if key not in ("part", "n_rows")} for entry in manifest["parts"]]
+    (tmp_path / "run" / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(InvalidRun, match="the manifest's 4 parts differ from the plan's 4"):
+        check_run(str(tmp_path / "run"))
+
+
 def test_an_unfinished_run_is_not_a_run(serial, tmp_path):
     """Without its manifest nothing is a run."""
     shutil.copytree(serial[0], tmp_path / "run")
@@ -159,7 +186,7 @@ def test_changed_input_is_refused(example, tmp_path):
         explain(example.model, data, run, scheduler="serial")
     (run / "manifest.json").unlink()
     shutil.rmtree(run / "attributions")
-    item = part.from_json((run / "plan.json").read_text()).items[0]
+    item = part.from_json((run / "plan.json").read_text(), "plan.json").items[0]
     assert part.storage.stat(item.uri).etag != item.etag
 
 
@@ -306,6 +333,8 @@ def test_parts_are_readable_as_one_data_set(serial):
         ({"precision": "float16"}, UsageError, "precision is 'float16', expected float32 or float64"),
         ({"date": "tomorrow"}, UsageError, "date is 'tomorrow', expected YYYY-MM-DD"),
         ({"workers": 0}, UsageError, "workers is 0, expected at least 1"),
+        ({"model": ""}, UsageError, "the model is '', expected a path or URI"),
+        ({"out": ""}, UsageError, "the output is '', expected a path or URI"),
         ({"scheduler": "ftp://127.0.0.1:1"}, Exception, "ftp://127.0.0.1:1: no Dask scheduler answers there"),
     ],
 )
