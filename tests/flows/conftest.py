@@ -20,10 +20,10 @@ os.environ |= {  # before Prefect is imported, which looks for a home
     "PREFECT_LOGGING_TO_CONSOLE_ENABLED": "false",
 }
 
-import lightgbm  # noqa: E402
-import numpy as np  # noqa: E402
-import pandas as pd  # noqa: E402
-import pytest  # noqa: E402
+import lightgbm  # noqa: E402 - after the environment that Prefect reads on import
+import numpy as np  # noqa: E402 - after the environment that Prefect reads on import
+import pandas as pd  # noqa: E402 - after the environment that Prefect reads on import
+import pytest  # noqa: E402 - after the environment that Prefect reads on import
 
 START_SECONDS = 60
 N_ROWS = 400
