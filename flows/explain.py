@@ -109,7 +109,9 @@ def explain(
     data: str,
     out: str,
     method: str = "shapley",
-    parameters: dict[str, float | str] | None = None,
+    parameters: dict[str, Any] | None = None,
+    partition: dict[str, list[str]] | str | None = None,
+    interactions: int | str | None = None,
     ids: list[str] | None = None,
     precision: Literal["float32", "float64"] = "float32",
     scheduler: str | None = None,
@@ -122,8 +124,8 @@ def explain(
 
     Parameters
     ----------
-    model, data, out : URIs or paths of the model file, the data and the run's folder; ``{date}`` in them is filled in
-    method, parameters, ids, precision, scheduler, workers : as ``pipeline.explain`` takes them
+    model, data, out : URIs or paths of the model file, the data and the run's folder; ``{date}`` in them is filled in, and in the partition's
+    method, parameters, partition, interactions, ids, precision, scheduler, workers : as ``pipeline.explain`` takes them
     date : fills ``{date}``, by default the date for which the flow run was scheduled, see ``scheduled_date``
 
     Returns
@@ -139,6 +141,8 @@ def explain(
             out,
             method=method,
             parameters=parameters,
+            partition=partition,
+            interactions=interactions,
             ids=ids or (),
             precision=precision,
             scheduler=scheduler,
@@ -154,7 +158,7 @@ def explain(
         manifest = publish(run, parts, summaries)
     except LeafledgerError as error:
         return Failed(message=str(error), data=error)
-    report.show_importance(job.out, summaries["importance"])
+    report.show_summaries(job.out, summaries)
     report.show_outputs(job.out, manifest)
     return _complete(log, f"{job.out}: explained", manifest)
 

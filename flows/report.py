@@ -1,4 +1,4 @@
-"""What Prefect shows of a run: progress while it maps, afterwards the features that matter most and where the outputs are."""
+"""What Prefect shows of a run: progress while it maps, afterwards the features that matter and interact most, and where the outputs are."""
 
 import time
 from collections.abc import Callable
@@ -14,8 +14,9 @@ from pipeline.part import Part
 from pipeline.publish import Manifest
 from pipeline.run import Run
 
-PROGRESS, IMPORTANCE, OUTPUTS = "leafledger-progress", "leafledger-importance", "leafledger-outputs"
-TOP = 10  # features shown per output
+PREFIX = "leafledger-"  # of the summaries' artifacts
+PROGRESS, OUTPUTS = "leafledger-progress", "leafledger-outputs"
+TOP = 10  # features, or pairs of them, shown per output
 UPDATE_SECONDS = 1.0  # a request to the Prefect server at most this often
 
 
@@ -40,12 +41,13 @@ def show_progress(run: Run) -> Callable[[Part], None]:
     return said
 
 
-def show_importance(out: str, importance: pa.Table) -> None:
-    """A table artifact: the first TOP features of every output."""
-    rows = sorted(importance.to_pylist(), key=lambda row: row["rank"])
-    outputs = dict.fromkeys(importance["output"].to_pylist())
-    top = [row for output in outputs for row in [row for row in rows if row["output"] == output][:TOP]]
-    create_table_artifact(top, key=IMPORTANCE, description=f"Mean |phi| and other moments of the top {TOP} features per output of {out}")
+def show_summaries(out: str, summaries: dict[str, pa.Table]) -> None:
+    """A table artifact of each summary: the first TOP features, and where there are interactions the first TOP pairs, of every output."""
+    for name, summary in summaries.items():
+        rows = sorted(summary.to_pylist(), key=lambda row: row["rank"])
+        outputs = dict.fromkeys(summary["output"].to_pylist())
+        top = [row for output in outputs for row in [row for row in rows if row["output"] == output][:TOP]]
+        create_table_artifact(top, key=f"{PREFIX}{name}", description=f"{name}: mean size and other moments of the top {TOP} per output of {out}")
 
 
 def show_outputs(out: str, manifest: Manifest) -> None:

@@ -81,6 +81,8 @@ def serve(
     """
     schedule, arguments = make_schedule(cron, time_zone), options.arguments()
     make_job(model, data, options.out, **{**arguments, "date": arguments["date"] or Date.today()})  # a mistake is refused now, not tonight
+    if arguments["partition"] is not None:
+        arguments["partition"] = storage.absolute(arguments["partition"])
     check_server()
     uris = {"model": storage.absolute(model), "data": storage.absolute(data), "out": storage.absolute(options.out)}
     explain.serve(

@@ -6,6 +6,18 @@ bits on every run; nothing may be reassociated. ``cache``: compiled once per mac
 not reach the cached kernels that use it: remove ``kernels/__pycache__`` then.
 """
 
+from typing import Any
+
+import numpy as np
 from numba import njit
 
 jit = njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract"})
+
+
+def frozen(tables: Any) -> Any:
+    """Nested records' arrays contiguous and read-only, as they are when mapped from files: kernels see one type of array, and compile once."""
+    if isinstance(tables, np.ndarray):
+        array = np.ascontiguousarray(tables).view()
+        array.flags.writeable = False
+        return array
+    return type(tables)(*map(frozen, tables))

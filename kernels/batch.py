@@ -5,13 +5,25 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ._jit import frozen
 from .ensemble import TreeEnsemble
+from .games import Board, play_pairs
+from .lookup import compare
 from .margin import MarginTables, add_margins, prepare_margin
 from .methods import Method
+from .parameters import InvalidParameters
 from .paths import empty_coalition, margin_bound, trace
 from .ranks import RankTables, padded, rank_dtype, rank_ensemble, rank_rows
+from .semivalue import SemivalueTables, add_semivalues, no_semivalues, prepare_semivalue
 
 ADDITIVITY_TOLERANCE = 1e-9  # of the margin bound; rounding stays near 1e-13, a wrong table is off by far more
+
+
+class Pairs(NamedTuple):
+    """Pairs of players that interact; none where interactions are not asked for."""
+
+    players: np.ndarray  # (pairs, 2) int32, as Prepared.players
+    tables: SemivalueTables
 
 
 class Prepared(NamedTuple):
@@ -20,6 +32,8 @@ class Prepared(NamedTuple):
     ranks: RankTables
     margin: MarginTables
     method: Any  # the method's tables
+    players: np.ndarray  # (rows,) int32, whose a row of phi is: a column of the ensemble, or a group
+    pairs: Pairs
     base: np.ndarray  # (outputs,) float64, value of the empty coalition
     bound: np.ndarray  # (outputs,) float64, no margin is larger
 
@@ -29,26 +43,65 @@ class Buffers(NamedTuple):
 
     values: np.ndarray  # (used, n) float64, the caller's input; changed by ranking
     ranks: np.ndarray  # (used, n) unsigned integers
-    phi: np.ndarray  # (outputs, used, n) float64
+    phi: np.ndarray  # (outputs, rows, n) float64
+    pairs: np.ndarray  # (outputs, pairs, n) float64
     margin: np.ndarray  # (outputs, n) float64
 
 
-def _frozen(tables):
-    """The same arrays contiguous and read-only, as they are when mapped from files: kernels see one array type, and compile once."""
-    if isinstance(tables, np.ndarray):
-        array = np.ascontiguousarray(tables).view()
-        array.flags.writeable = False
-        return array
-    return type(tables)(*map(_frozen, tables))
-
-
-def prepare(ensemble: TreeEnsemble, method: Method, parameters: Mapping[str, float]) -> Prepared:
-    """Make every table the workers read."""
+def _set_up(ensemble: TreeEnsemble, groups) -> tuple[RankTables, Board, np.ndarray]:
+    """Ranks, the board, and which group each of its players is; without groups every feature is a player of its own."""
     ranks, splits = rank_ensemble(ensemble)
     traced = trace(ensemble, splits.feature, ranks.column.size)
-    tables = method.prepare(ensemble, splits, traced, parameters)
-    margin = prepare_margin(ensemble, splits, traced)
-    return _frozen(Prepared(ranks, margin, tables, empty_coalition(ensemble, traced), margin_bound(ensemble, traced)))
+    groups = np.arange(ensemble.n_features, dtype=np.int32) if groups is None else np.asarray(groups, np.int32)
+    players, player = np.unique(groups[ranks.column], return_inverse=True)
+    board = Board(
+        ensemble=ensemble,
+        splits=splits,
+        trace=traced,
+        comparisons=compare(ensemble, splits, traced),
+        rank_type=rank_dtype(ranks),
+        player=player.astype(np.int32),
+        n_players=players.size,
+        n_all=np.unique(groups).size,
+    )
+    return ranks, board, players
+
+
+def prepare(ensemble: TreeEnsemble, method: Method, parameters: Mapping[str, Any], groups=None, interactions: bool = False) -> Prepared:
+    """Make every table the workers read.
+
+    Parameters
+    ----------
+    groups : (features,) int32
+        which group a feature belongs to; None where each is a player of its own
+    interactions : also those of every two players, by the method's game value
+
+    Raises
+    ------
+    InvalidParameters
+        parameters that do not fit the model or each other
+    """
+    value = method.value
+    if interactions and not value:
+        raise InvalidParameters(f"method {method.name!r} has no interactions")
+    if groups is None and not method.by_player:
+        raise InvalidParameters(f"method {method.name!r} needs a partition of the features")
+    ranks, board, players = _set_up(ensemble, groups)
+    pairs, of_pairs = np.zeros((0, 2), np.int32), no_semivalues(board)
+    if interactions and value:
+        game, pairs = play_pairs(board, value(parameters))
+        of_pairs = prepare_semivalue(game, board)
+    return frozen(
+        Prepared(
+            ranks=ranks,
+            margin=prepare_margin(ensemble, board.splits, board.trace, board.comparisons),
+            method=method.prepare(board, parameters),
+            players=players if method.by_player else ranks.column,
+            pairs=Pairs(players[pairs], of_pairs),
+            base=empty_coalition(ensemble, board.trace),
+            bound=margin_bound(ensemble, board.trace),
+        )
+    )
 
 
 def make_buffers(prepared: Prepared, n_rows: int) -> Buffers:
@@ -57,18 +110,21 @@ def make_buffers(prepared: Prepared, n_rows: int) -> Buffers:
     return Buffers(
         values=np.zeros((used, n)),
         ranks=np.zeros((used, n), rank_dtype(prepared.ranks)),
-        phi=np.zeros((outputs, used, n)),
+        phi=np.zeros((outputs, prepared.players.size, n)),
+        pairs=np.zeros((outputs, len(prepared.pairs.players), n)),
         margin=np.zeros((outputs, n)),
     )
 
 
 def attribute_batch(method: Method, prepared: Prepared, buffers: Buffers) -> None:
-    """Rank ``buffers.values`` and overwrite ``buffers.phi`` and ``buffers.margin``."""
+    """Rank ``buffers.values`` and overwrite ``buffers.phi``, ``buffers.pairs`` and ``buffers.margin``."""
     buffers.phi[:] = 0.0
+    buffers.pairs[:] = 0.0
     buffers.margin[:] = 0.0
     rank_rows(buffers.values, prepared.ranks, buffers.ranks)
     add_margins(buffers.ranks, prepared.margin, buffers.margin)
     method.kernel(buffers.ranks, prepared.method, buffers.phi)
+    add_semivalues(buffers.ranks, prepared.pairs.tables, buffers.pairs)
 
 
 def residuals(prepared: Prepared, buffers: Buffers, n_rows: int):

@@ -7,7 +7,10 @@ d - 1 in t, so a Gauss rule of ceil(d / 2) nodes is exact (Li, Yu and Low 2026, 
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import roots_jacobi
+from scipy.linalg import eigh_tridiagonal
+
+NEGLIGIBLE = 1e-14  # of Lanczos' method: moments would change by the square of what is less than this
+LAST_ABSCISSA = 6.08  # of the tanh-sinh rule: beyond it t or 1 - t would underflow
 
 
 class Quadrature(NamedTuple):
@@ -19,8 +22,7 @@ class Quadrature(NamedTuple):
 
 def shapley(n_players: int) -> Quadrature:
     """Gauss–Legendre on [0, 1], exact for trees whose paths hold at most ``n_players`` distinct features."""
-    nodes, weights = np.polynomial.legendre.leggauss(max(1, (n_players + 1) // 2))
-    return Quadrature((nodes + 1) / 2, weights / 2)
+    return beta(n_players, 1.0, 1.0)
 
 
 def banzhaf(n_players: int, p: float) -> Quadrature:  # noqa: ARG001 - every game value takes the number of players
@@ -29,10 +31,103 @@ def banzhaf(n_players: int, p: float) -> Quadrature:  # noqa: ARG001 - every gam
     return Quadrature(np.array([p]), np.ones(1))
 
 
+def _gauss(diagonal, beside) -> Quadrature:
+    """The Gauss rule of a Jacobi matrix (Golub and Welsch 1969)."""
+    nodes, vectors = eigh_tridiagonal(diagonal, beside)
+    weights = vectors[0] ** 2
+    return Quadrature(np.clip(nodes, 0.0, 1.0), weights / weights.sum())
+
+
 def beta(n_players: int, alpha: float, beta: float) -> Quadrature:
     """Gauss–Jacobi for the density t^(beta - 1) (1 - t)^(alpha - 1): Beta(alpha, beta) of Kwon and Zou 2022, for any real parameters above 0.
 
-    Exact with as few nodes as the Shapley value, which is Beta(1, 1). A large alpha weighs small coalitions, a large beta large ones.
+    Exact with as few nodes as the Shapley value, which is Beta(1, 1). A large alpha weighs small coalitions, a large beta large ones. The
+    recurrence is the Jacobi polynomials' in closed form (Gautschi 2004, Table 1.1), moved to [0, 1].
     """
-    nodes, weights = roots_jacobi(max(1, (n_players + 1) // 2), alpha - 1, beta - 1)
-    return Quadrature((nodes + 1) / 2, weights / weights.sum())
+    a, b = alpha - 1, beta - 1
+    n = np.arange(1.0, max(1, (n_players + 1) // 2))
+    s = 2 * n + a + b
+    diagonal = np.append(beta / (alpha + beta), (1 + (b - a) * (b + a) / (s * (s + 2))) / 2)
+    squares = n * (n + a) * (n + b) * (n + a + b) / (s * s * (s * s - 1))
+    squares[:1] = alpha * beta / ((alpha + beta) ** 2 * (alpha + beta + 1))  # n = 1, where n + a + b and s - 1 are the same and may vanish
+    return _gauss(diagonal, np.sqrt(squares))
+
+
+def _jacobi_matrix(t, mass, order):
+    """Diagonal and off-diagonal of the Jacobi matrix of a discrete measure, to at most ``order``: Lanczos, every vector orthogonalised twice."""
+    basis = np.zeros((order, t.size))
+    basis[0] = np.sqrt(mass)
+    diagonal, beside = [float(mass @ t)], []
+    for i in range(1, order):
+        vector = t * basis[i - 1]
+        for _ in range(2):
+            vector -= (basis[:i] @ vector) @ basis[:i]
+        norm = float(np.linalg.norm(vector))
+        if norm < NEGLIGIBLE:
+            break
+        basis[i] = vector / norm
+        beside.append(norm)
+        diagonal.append(float(basis[i] ** 2 @ t))
+    return np.array(diagonal), np.array(beside)
+
+
+def measure(n_players: int, atoms) -> Quadrature:
+    """The semivalue of any measure on [0, 1]: a player joins the others, each of them present with probability t, with t drawn from the measure.
+
+    More atoms than ceil(n_players / 2) are reduced to the measure's own Gauss rule of so many nodes, exact for the polynomials a path makes
+    (Golub and Welsch 1969; the Jacobi matrix by Lanczos' method, Gautschi 2004).
+
+    Parameters
+    ----------
+    n_players : distinct players on a path, at most
+    atoms : (m, 2) float64, every row a point t in [0, 1] and its weight, not negative and not all zero; scaled to sum to one
+    """
+    t, where = np.unique(np.asarray(atoms, np.float64)[:, 0], return_inverse=True)
+    mass = np.bincount(where.reshape(-1), np.asarray(atoms, np.float64)[:, 1])
+    t, mass = t[mass > 0], mass[mass > 0] / mass.sum()
+    order = max(1, (n_players + 1) // 2)
+    if t.size <= order:
+        return Quadrature(t, mass)
+    return _gauss(*_jacobi_matrix(t, mass, order))
+
+
+def polyline_atoms(n_players: int, points):
+    """Atoms for ``measure`` of a density drawn as a polyline, exact for as many players: Gauss–Legendre on every piece.
+
+    Parameters
+    ----------
+    n_players : distinct players on a path, at most
+    points : (m, 2) float64, every row a point t in [0, 1] and the height there, not negative; t ascends, twice the same t is a jump, and outside
+        of the points the density is zero
+
+    Returns
+    -------
+    (atoms, 2) float64
+    """
+    t, height = np.asarray(points, np.float64).T
+    nodes, weights = np.polynomial.legendre.leggauss(n_players // 2 + 1)  # a linear density times a polynomial of degree n_players - 1
+    share, length = (nodes[:, None] + 1) / 2, np.diff(t)
+    where = t[:-1] + share * length
+    mass = weights[:, None] / 2 * length * ((1 - share) * height[:-1] + share * height[1:])
+    return np.stack((where.ravel(), mass.ravel()), axis=1)
+
+
+def density_atoms(n_players: int, density):
+    """Atoms for ``measure`` of a density that is a function, analytic on (0, 1): the tanh-sinh rule (Takahasi and Mori 1974), to rounding.
+
+    At the ends the density may be infinite, as t^-0.9 is.
+
+    Parameters
+    ----------
+    n_players : distinct players on a path, at most
+    density : callable, arrays t and 1 - t of (atoms,) float64 -> heights (atoms,), not negative and finite; it takes 1 - t as well since
+        next to 1 the difference has lost its digits
+
+    Returns
+    -------
+    (atoms, 2) float64
+    """
+    n = int(LAST_ABSCISSA * (64 + n_players // 16))  # fine enough for the density, and for peaks as narrow as n_players^-1/2
+    u = np.linspace(-LAST_ABSCISSA, LAST_ABSCISSA, 2 * n + 1)
+    t, rest = 1 / (1 + np.exp(-np.pi * np.sinh(u))), 1 / (1 + np.exp(np.pi * np.sinh(u)))
+    return np.stack((t, density(t, rest) * (np.pi * LAST_ABSCISSA / n) * np.cosh(u) * t * rest), axis=1)

@@ -14,6 +14,8 @@ from numba.core import config, types
 from numba.extending import intrinsic, models, overload, register_model
 
 LANES = 8
+QUAD = 4  # numbers of a table's row that are taken at once
+WIDE = 32  # rows whose codes are made at once
 
 
 class LanesType(types.Type):
@@ -33,18 +35,18 @@ class _LanesModel(models.PrimitiveModel):
         super().__init__(manager, numba_type, _VECTOR)
 
 
-def _pointer(context, builder, array_type, array, index):
-    """Address of ``array[index]``, with room for eight elements where bounds are checked."""
+def _pointer(context, builder, array_type, array, index, room=LANES):
+    """Address of ``array[index]`` as a vector's, with room for its elements where bounds are checked."""
     record = context.make_array(array_type)(context, builder, array)
     if config.BOUNDSCHECK:  # type: ignore[attr-defined]  # set from the environment
-        last = builder.add(index, ir.Constant(index.type, LANES))
+        last = builder.add(index, ir.Constant(index.type, room))
         outside = builder.or_(
             builder.icmp_signed("<", index, ir.Constant(index.type, 0)),
             builder.icmp_signed(">", last, builder.extract_value(record.shape, 0)),
         )
         with builder.if_then(outside, likely=False):
             context.call_conv.return_user_exc(builder, IndexError, ("lanes reach outside the array",))
-    return builder.bitcast(builder.gep(record.data, [index]), ir.VectorType(record.data.type.pointee, LANES).as_pointer())
+    return builder.bitcast(builder.gep(record.data, [index]), ir.VectorType(record.data.type.pointee, room).as_pointer())
 
 
 def _is_flat(array):
@@ -79,8 +81,11 @@ def _store(typing_context, array, index, lanes):
 
 def _broadcast(builder, scalar, vector):
     single = builder.insert_element(ir.Constant(vector, ir.Undefined), scalar, ir.Constant(ir.IntType(32), 0))
-    mask = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
-    return builder.shuffle_vector(single, ir.Constant(vector, ir.Undefined), mask)
+    return _shuffled(builder, single, ir.Constant(vector, ir.Undefined), [0] * vector.count)
+
+
+def _shuffled(builder, a, b, order):
+    return builder.shuffle_vector(a, b, ir.Constant(ir.VectorType(ir.IntType(32), len(order)), order))
 
 
 @intrinsic
@@ -91,6 +96,30 @@ def _splat(typing_context, x):
     return LANES_TYPE(types.float64), generate
 
 
+def _compared(context, builder, array_type, array, index, lower, span, room):
+    """Which of the ranks from ``array[index]`` on lie on a cyclic interval."""
+    integer = ir.IntType(array_type.dtype.bitwidth)
+    vector = ir.VectorType(integer, room)
+    loaded = builder.load(_pointer(context, builder, array_type, array, index, room), align=array_type.dtype.bitwidth // 8)
+    bounds = [_broadcast(builder, builder.trunc(bound, integer), vector) for bound in (lower, span)]
+    return builder.icmp_unsigned("<=", builder.sub(loaded, bounds[0]), bounds[1])
+
+
+@intrinsic
+def _constant(typing_context, array, index):
+    if not (_is_flat(array) and array.dtype == types.float64 and not array.mutable):
+        return None
+
+    def generate(context, builder, signature, arguments):
+        array, index = arguments
+        pointer = _pointer(context, builder, signature.args[0], array, index, room=1)
+        loaded = builder.load(builder.bitcast(pointer, ir.DoubleType().as_pointer()))
+        loaded.set_metadata("invariant.load", builder.module.add_metadata([]))
+        return _broadcast(builder, loaded, _VECTOR)
+
+    return LANES_TYPE(array, types.intp), generate
+
+
 @intrinsic
 def _inside(typing_context, ranks, index, lower, span):
     if not (_is_flat(ranks) and ranks.dtype in types.unsigned_domain):
@@ -98,13 +127,56 @@ def _inside(typing_context, ranks, index, lower, span):
 
     def generate(context, builder, signature, arguments):
         array, first, lower, span = arguments
-        integer = ir.IntType(ranks.dtype.bitwidth)
-        vector = ir.VectorType(integer, LANES)
-        loaded = builder.load(_pointer(context, builder, signature.args[0], array, first), align=ranks.dtype.bitwidth // 8)
-        bounds = [_broadcast(builder, builder.trunc(bound, integer), vector) for bound in (lower, span)]
-        return builder.uitofp(builder.icmp_unsigned("<=", builder.sub(loaded, bounds[0]), bounds[1]), _VECTOR)
+        return builder.uitofp(_compared(context, builder, signature.args[0], array, first, lower, span, LANES), _VECTOR)
 
     return LANES_TYPE(ranks, types.intp, types.int64, types.int64), generate
+
+
+@intrinsic
+def _mark(typing_context, codes, at, ranks, index, lower, span, bit):
+    def generate(context, builder, signature, arguments):
+        codes, at, ranks, index, lower, span, bit = arguments
+        integer = ir.IntType(signature.args[0].dtype.bitwidth)
+        pointer = _pointer(context, builder, signature.args[0], codes, at, WIDE)
+        bits = _broadcast(builder, builder.trunc(bit, integer), ir.VectorType(integer, WIDE))
+        chosen = builder.select(_compared(context, builder, signature.args[2], ranks, index, lower, span, WIDE), bits, ir.Constant(bits.type, None))
+        builder.store(builder.or_(builder.load(pointer, align=2), chosen), pointer, align=2)
+        return context.get_dummy_value()
+
+    return types.none(codes, types.intp, ranks, types.intp, types.int64, types.int64, types.int64), generate
+
+
+@intrinsic
+def _choose(typing_context, pool, at, left, right, ranks, index, lower, span):
+    def generate(context, builder, signature, arguments):
+        pool, at, left, right, ranks, index, lower, span = arguments
+        inside = _compared(context, builder, signature.args[4], ranks, index, lower, span, WIDE)
+        target, *sources = (_pointer(context, builder, signature.args[0], pool, place, WIDE) for place in (at, left, right))
+        builder.store(builder.select(inside, *(builder.load(source, align=1) for source in sources)), target, align=1)
+        return context.get_dummy_value()
+
+    return types.none(pool, types.intp, types.intp, types.intp, ranks, types.intp, types.int64, types.int64), generate
+
+
+@intrinsic
+def _take(typing_context, table, first, width, codes, at):
+    def generate(context, builder, signature, arguments):
+        table, first, width, codes, at = arguments
+        rows = []
+        code = _pointer(context, builder, signature.args[3], codes, at)
+        loaded = builder.load(code, align=2)
+        for i in range(LANES):
+            row = builder.zext(builder.extract_element(loaded, ir.Constant(ir.IntType(32), i)), width.type)
+            pointer = _pointer(context, builder, signature.args[0], table, builder.add(first, builder.mul(row, width)), QUAD)
+            rows.append(builder.load(pointer, align=8))
+        halves = []
+        for a, b, c, d in (rows[:QUAD], rows[QUAD:]):
+            ab, cd = ([_shuffled(builder, x, y, order) for order in ([0, 4, 2, 6], [1, 5, 3, 7])] for x, y in ((a, b), (c, d)))
+            halves.append([_shuffled(builder, ab[k % 2], cd[k % 2], [0, 1, 4, 5] if k < 2 else [2, 3, 6, 7]) for k in range(QUAD)])
+        columns = [_shuffled(builder, low, high, list(range(LANES))) for low, high in zip(*halves, strict=True)]
+        return context.make_tuple(builder, signature.return_type, columns)
+
+    return types.UniTuple(LANES_TYPE, QUAD)(table, types.intp, types.intp, codes, types.intp), generate
 
 
 def _arithmetic(python_operator, instruction):
@@ -141,6 +213,11 @@ def splat(x):
     return np.full(LANES, x)
 
 
+def constant(array, index):
+    """Eight copies of an element of ``array (m,) float64``, which is read-only: the compiler need not load it again after every store."""
+    return splat(array[index])
+
+
 def inside(ranks, index, lower, span):
     """1.0 where a rank lies on the cyclic interval of ``span + 1`` ranks that starts at ``lower``, else 0.0.
 
@@ -150,6 +227,30 @@ def inside(ranks, index, lower, span):
     unsigned, top = ranks.dtype.type, int(np.iinfo(ranks.dtype).max)
     with np.errstate(over="ignore"):
         return (ranks[index : index + LANES] - unsigned(lower & top) <= unsigned(span & top)).astype(np.float64)
+
+
+def mark(codes, at, ranks, index, lower, span, bit):
+    """Set ``bit`` in the codes of WIDE rows, ``codes (m,) uint16`` from ``at`` on, where the rows' ranks lie on an interval; see ``inside``."""
+    for i in range(0, WIDE, LANES):
+        codes[at + i : at + i + LANES] |= (inside(ranks, index + i, lower, span) * bit).astype(np.uint16)
+
+
+def choose(pool, at, left, right, ranks, index, lower, span):
+    """For WIDE rows copy, within ``pool (m,) uint8``, to ``at`` and on: what is from ``left`` on where the rows' ranks lie on an interval, else
+    what is from ``right`` on; see ``inside``."""
+    for i in range(0, WIDE, LANES):
+        chosen = inside(ranks, index + i, lower, span) > 0
+        pool[at + i : at + i + LANES] = np.where(chosen, pool[left + i : left + i + LANES], pool[right + i : right + i + LANES])
+
+
+def take(table, first, width, codes, at):
+    """QUAD numbers from a row of a table for each of eight rows of data, as QUAD lanes.
+
+    ``table (m,) float64`` has rows of ``width`` numbers, the first four of row 0 from ``first`` on; ``codes (m,) uint16`` from ``at`` on say which
+    rows.
+    """
+    starts = first + codes[at : at + LANES].astype(np.int64) * width
+    return tuple(table[starts + k] for k in range(QUAD))
 
 
 @overload(load)
@@ -167,6 +268,26 @@ def _compiled_splat(x):
     return lambda x: _splat(x)
 
 
+@overload(constant)
+def _compiled_constant(array, index):
+    return lambda array, index: _constant(array, index)
+
+
 @overload(inside)
 def _compiled_inside(ranks, index, lower, span):
     return lambda ranks, index, lower, span: _inside(ranks, index, lower, span)
+
+
+@overload(mark)
+def _compiled_mark(codes, at, ranks, index, lower, span, bit):
+    return lambda codes, at, ranks, index, lower, span, bit: _mark(codes, at, ranks, index, lower, span, bit)
+
+
+@overload(choose)
+def _compiled_choose(pool, at, left, right, ranks, index, lower, span):
+    return lambda pool, at, left, right, ranks, index, lower, span: _choose(pool, at, left, right, ranks, index, lower, span)
+
+
+@overload(take)
+def _compiled_take(table, first, width, codes, at):
+    return lambda table, first, width, codes, at: _take(table, first, width, codes, at)

@@ -1,4 +1,9 @@
-"""Margins by descent: every row of a batch goes down a tree together, one level at a time, without branches on the data."""
+"""Margins, apart from any game: what every row finds at the end of its way down each tree.
+
+Three ways, by what a tree is. Few distinct comparisons: its leaf is looked up. Few leaves: every split is asked for all rows, 32 of them in an
+instruction, and numbers of leaves are selected upwards; so a split costs a third of an instruction per row, where going down costs a dozen per level.
+Many leaves: rows go down together, a level at a time, without branches on the data.
+"""
 
 from typing import NamedTuple
 
@@ -6,13 +11,30 @@ import numpy as np
 
 from ._jit import jit
 from .ensemble import TreeEnsemble
+from .lanes import WIDE, choose
+from .lookup import Comparisons, LookupTables, add_lookups, look_up, outcomes, worth_looking_up
 from .paths import Trace
 from .ranks import BATCH, RankedSplits, is_member
 
-FEATURE, LOWER, SPAN, LEFT = range(4)  # a node's four numbers
+MOST_LEAVES = 256  # whose numbers fit a byte
+SPLITS_PER_LEVEL = 36  # asked in the time in which a row goes down a level
+ROWS = 256  # rows that a split is asked for at a time
+CONSTANTS = MOST_LEAVES * WIDE  # bytes of a pool that hold the numbers of leaves, each as often as rows are taken at once
 
 
-class MarginTables(NamedTuple):
+class Selection(NamedTuple):
+    """Splits of every tree, children before parents: each selects between what was selected below it."""
+
+    start: np.ndarray  # (trees + 1,) int64, tree t's splits are steps[start[t]:start[t + 1]]
+    steps: np.ndarray  # (splits, 7) int32: used feature, lower, span, members (see RankedSplits); places in the pool: left, right, own
+    first: np.ndarray  # (trees,) int64, value of the tree's leaf 0
+    value: np.ndarray  # (leaves, width) float64
+    places: np.ndarray  # (1,) int64, places that are ever in use, after the constants
+    words: np.ndarray  # uint32
+    output: np.ndarray  # (trees,) int32
+
+
+class Descent(NamedTuple):
     """Nodes to descend, numbered so that a right child follows its left sibling; a leaf is its own left child and every row goes left there,
     so that a row that has arrived stays."""
 
@@ -24,11 +46,64 @@ class MarginTables(NamedTuple):
     levels: np.ndarray  # (trees,) int32, edges on the longest path
     categorical: np.ndarray  # (trees,) bool, some split of the tree is categorical
     output: np.ndarray  # (trees,) int32
+
+
+class MarginTables(NamedTuple):
+    """Trees looked up, selected in and descended, and what is added to all."""
+
+    looked_up: LookupTables  # whose result has a row per output
+    selected: Selection
+    descended: Descent
     base: np.ndarray  # (outputs,) float64
 
 
-def prepare_margin(ensemble: TreeEnsemble, splits: RankedSplits, trace: Trace) -> MarginTables:
-    """Lay out the nodes for the descent: the roots first, then pairs of children."""
+FEATURE, LOWER, SPAN, MEMBERS, FROM_LEFT, FROM_RIGHT, PLACE = range(7)  # a step's numbers
+LEFT = MEMBERS  # a node's fourth number
+
+
+def _look_up(ensemble: TreeEnsemble, splits: RankedSplits, comparisons: Comparisons, trees) -> LookupTables:
+    """Tables of trees by descending each with every outcome of its comparisons."""
+    targets, tables = [], []
+    for tree in trees:
+        n_comparisons = int(comparisons.start[tree + 1] - comparisons.start[tree])
+        left = outcomes(n_comparisons, 2**n_comparisons, np.bool_)
+        node = np.full(2**n_comparisons, ensemble.root[tree])
+        while (ensemble.feature[node] >= 0).any():
+            inner = np.flatnonzero(ensemble.feature[node] >= 0)
+            v = node[inner]
+            node[inner] = np.where(left[comparisons.number[v], inner], ensemble.left[v], ensemble.right[v])
+        tables.append(ensemble.value[node])
+        targets.append(ensemble.output[tree] + np.arange(ensemble.value.shape[1]))
+    return look_up(splits, comparisons, trees, targets, tables)
+
+
+def _lay_out_selection(ensemble: TreeEnsemble, splits: RankedSplits, trace: Trace, trees) -> Selection:
+    upwards = trace.order[::-1]
+    upwards = upwards[np.argsort(trace.tree[upwards], kind="stable")]
+    upwards = upwards[np.isin(trace.tree[upwards], trees)]
+    leaf = ensemble.feature < 0
+    leaves, inner = upwards[leaf[upwards]], upwards[~leaf[upwards]]
+    n_leaves, n_splits = (np.bincount(trace.tree[nodes], minlength=ensemble.root.size)[trees] for nodes in (leaves, inner))
+    first = np.cumsum(n_leaves) - n_leaves
+    place = np.zeros(leaf.size, np.int64)
+    place[leaves] = (np.arange(leaves.size) - np.repeat(first, n_leaves)) * WIDE
+    right_child = np.zeros(leaf.size, bool)
+    right_child[ensemble.right[inner]] = True
+    place[inner] = CONSTANTS + (2 * trace.level[inner] + right_child[inner]) * ROWS
+    said = (splits.feature[inner], splits.lower[inner], splits.span[inner], splits.members[inner])
+    return Selection(
+        start=np.concatenate(([0], np.cumsum(n_splits))),
+        steps=np.stack((*said, place[ensemble.left[inner]], place[ensemble.right[inner]], place[inner]), axis=1).astype(np.int32),
+        first=first,
+        value=ensemble.value[leaves],
+        places=np.array([2 * trace.level[inner].max(initial=0) + 2], np.int64),
+        words=splits.words,
+        output=ensemble.output[trees],
+    )
+
+
+def _lay_out_descent(ensemble: TreeEnsemble, splits: RankedSplits, trace: Trace, trees) -> Descent:
+    """Nodes for the descent: the roots first, then pairs of children."""
     inner = np.flatnonzero(ensemble.feature >= 0)
     old = np.concatenate((ensemble.root, np.stack((ensemble.left[inner], ensemble.right[inner]), axis=1).reshape(-1)))
     new = np.zeros(old.size, np.int32)
@@ -43,29 +118,64 @@ def prepare_margin(ensemble: TreeEnsemble, splits: RankedSplits, trace: Trace) -
         ),
         axis=1,
     )
-    return MarginTables(
+    return Descent(
         nodes=nodes.astype(np.int32).reshape(-1),
         members=splits.members[old],
         words=splits.words,
         value=ensemble.value[old],
-        root=new[ensemble.root],
-        levels=trace.levels,
-        categorical=np.bincount(trace.tree, splits.members >= 0, minlength=ensemble.root.size) > 0,
-        output=ensemble.output,
+        root=new[ensemble.root[trees]],
+        levels=trace.levels[trees],
+        categorical=(np.bincount(trace.tree, splits.members >= 0, minlength=ensemble.root.size) > 0)[trees],
+        output=ensemble.output[trees],
+    )
+
+
+def prepare_margin(ensemble: TreeEnsemble, splits: RankedSplits, trace: Trace, comparisons: Comparisons) -> MarginTables:
+    """Tables for ``add_margins``."""
+    n_nodes = np.bincount(trace.tree, minlength=ensemble.root.size)
+    looked_up = worth_looking_up(comparisons, n_nodes, np.full(n_nodes.size, ensemble.value.shape[1]))
+    selected = ~looked_up & (n_nodes < 2 * MOST_LEAVES) & (n_nodes // 2 <= SPLITS_PER_LEVEL * trace.levels) & (trace.levels > 0)
+    return MarginTables(
+        looked_up=_look_up(ensemble, splits, comparisons, np.flatnonzero(looked_up)),
+        selected=_lay_out_selection(ensemble, splits, trace, np.flatnonzero(selected)),
+        descended=_lay_out_descent(ensemble, splits, trace, np.flatnonzero(~looked_up & ~selected)),
         base=ensemble.base,
     )
 
 
 @jit
-def add_margins(ranks, tables, out):
-    """Add every row's margin to ``out``.
+def _select(ranks, tables, out):
+    """Add what every row finds in the leaf that is selected."""
+    n = ranks.shape[1]
+    flat, steps = ranks.reshape(-1), tables.steps
+    pool = np.empty(CONSTANTS + tables.places[0] * ROWS, np.uint8)
+    for leaf in range(MOST_LEAVES):
+        pool[leaf * WIDE : (leaf + 1) * WIDE] = leaf
+    members = np.empty(ROWS, ranks.dtype)
+    for row in range(0, n, ROWS):
+        size = min(ROWS, n - row)
+        for t in range(tables.first.size):
+            for s in range(tables.start[t], tables.start[t + 1]):
+                at, lower, span = steps[s, FEATURE] * n + row, np.int64(steps[s, LOWER]), np.int64(steps[s, SPAN])
+                left, right, place = steps[s, FROM_LEFT], steps[s, FROM_RIGHT], steps[s, PLACE]
+                by_left, by_right = np.int64(left >= CONSTANTS), np.int64(right >= CONSTANTS)
+                if steps[s, MEMBERS] < 0:
+                    for i in range(0, size, WIDE):
+                        choose(pool, place + i, left + i * by_left, right + i * by_right, flat, at + i, lower, span)
+                else:
+                    for i in range(size):
+                        members[i] = is_member(tables.words, steps[s, MEMBERS], np.int64(flat[at + i]))
+                    for i in range(0, size, WIDE):
+                        choose(pool, place + i, left + i * by_left, right + i * by_right, members, i, lower, span)
+            for k in range(tables.value.shape[1]):
+                output = tables.output[t] + k
+                for i in range(size):
+                    out[output, row + i] += tables.value[tables.first[t] + pool[CONSTANTS + i], k]
 
-    Parameters
-    ----------
-    ranks : (used, n) unsigned integers, n a multiple of BATCH
-    tables : MarginTables
-    out : (outputs, n) float64
-    """
+
+@jit
+def _descend(ranks, tables, out):
+    """Add what every row finds at the end of its way down."""
     n_used, n = ranks.shape
     flat, nodes = ranks.reshape(-1), tables.nodes
     node = np.empty(BATCH, np.int64)
@@ -75,9 +185,6 @@ def add_margins(ranks, tables, out):
         for j in range(n_used):
             for i in range(BATCH):
                 batch[j * BATCH + i] = flat[j * n + first + i]
-        for k in range(out.shape[0]):
-            for i in range(BATCH):
-                out[k, first + i] += tables.base[k]
         for t in range(tables.root.size):
             node[:] = tables.root[t]
             for _ in range(tables.levels[t]):
@@ -97,3 +204,21 @@ def add_margins(ranks, tables, out):
                 output = tables.output[t] + k
                 for i in range(BATCH):
                     out[output, first + i] += tables.value[node[i], k]
+
+
+def add_margins(ranks, tables: MarginTables, out) -> None:
+    """Add every row's margin to ``out``.
+
+    Parameters
+    ----------
+    ranks : (used, n) unsigned integers, n a multiple of BATCH
+    tables : MarginTables
+    out : (outputs, n) float64
+    """
+    out += tables.base[:, None]
+    if tables.looked_up.first.size:
+        add_lookups(ranks, tables.looked_up, out)
+    if tables.selected.first.size:
+        _select(ranks, tables.selected, out)
+    if tables.descended.root.size:
+        _descend(ranks, tables.descended, out)

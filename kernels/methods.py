@@ -5,75 +5,130 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
+from scipy.special import binom
+
 from . import game_values
-from .ensemble import TreeEnsemble
-from .paths import Trace
-from .ranks import RankedSplits
+from .games import Board, GameValue, play, play_owen
+from .parameters import InvalidParameters, Parameter, number, numbers, points
+from .paths import trace
+from .probabilistic import add_probabilistic, prepare_probabilistic
 from .semivalue import add_semivalues, prepare_semivalue
 
-
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    """A number a method takes, between ``lower`` and ``upper``; the ends themselves are allowed where ``closed``."""
-
-    name: str
-    default: float
-    lower: float
-    upper: float
-    closed: bool
-    meaning: str
+Parameters = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Method:
     """An algorithm of attributions.
 
-    ``prepare(ensemble, splits, trace, parameters)`` returns a NamedTuple of arrays; ``kernel(ranks, tables, phi)`` adds into
-    ``phi (outputs, used, n) float64``. Where ``additive``, phi sums to margin minus base value on every row. ``reductions`` names the
-    summaries a run keeps.
+    ``prepare(board, parameters)`` returns a NamedTuple of arrays; ``kernel(ranks, tables, phi)`` adds into ``phi (outputs, rows, n) float64``, whose
+    rows are the board's players, or its used features where not ``by_player``. Where ``additive``, phi sums to margin minus base value on every
+    row. ``value`` turns parameters into the game value whose interactions can be asked for. ``reductions`` names the summaries a run keeps.
     """
 
     name: str
     meaning: str
-    prepare: Callable[[TreeEnsemble, RankedSplits, Trace, Mapping[str, float]], NamedTuple]
+    prepare: Callable[[Board, Parameters], NamedTuple]
     kernel: Callable[[Any, Any, Any], None]
     additive: bool
     parameters: tuple[Parameter, ...] = ()
+    value: Callable[[Parameters], GameValue] | None = None
+    by_player: bool = True
     reductions: tuple[str, ...] = ("importance",)
+
+
+def _semivalue(name: str, meaning: str, value: Callable[[Parameters], GameValue], additive: bool = False, parameters: tuple[Parameter, ...] = ()):
+    """A method whose value is a quadrature of the game."""
+    return Method(
+        name=name,
+        meaning=meaning,
+        prepare=lambda board, given: prepare_semivalue(play(board, value(given)), board),
+        kernel=add_semivalues,
+        additive=additive,
+        parameters=parameters,
+        value=value,
+    )
+
+
+def _measured(given: Parameters) -> GameValue:
+    if not given["atoms"] and not given["density"]:
+        raise InvalidParameters("method 'semivalue' needs parameter 'atoms' or 'density'")
+
+    def value(n_players: int) -> game_values.Quadrature:
+        parts = [np.array(given["atoms"], float).reshape(-1, 2)]
+        if given["density"]:
+            spread = game_values.density_atoms if callable(given["density"]) else game_values.polyline_atoms
+            parts.append(spread(n_players, given["density"]))
+        return game_values.measure(n_players, np.concatenate(parts))
+
+    return value
+
+
+def _prepare_probabilistic(board: Board, given: Parameters) -> NamedTuple:
+    if bool(given["sizes"]) == bool(given["weights"]):
+        raise InvalidParameters("method 'probabilistic' needs parameter 'sizes' or 'weights', and not both")
+    name = "sizes" if given["sizes"] else "weights"
+    sizes = np.array(given[name])
+    if sizes.size != board.n_all:
+        raise InvalidParameters(f"parameter {name!r} has {sizes.size} numbers, expected one for each of {board.n_all} players")
+    if name == "weights":
+        sizes = sizes * binom(board.n_all - 1, np.arange(board.n_all))
+    traced = trace(board.ensemble, board.player_of_node, board.n_players)
+    return prepare_probabilistic(board.ensemble, board.splits, traced, board.player_of_node, sizes)
 
 
 METHODS = {
     method.name: method
     for method in (
-        Method(
-            name="shapley",
-            meaning="Shapley values, absent features averaged by cover; they add up to margin minus base value",
-            prepare=lambda ensemble, splits, trace, _: prepare_semivalue(ensemble, splits, trace, game_values.shapley),
-            kernel=add_semivalues,
+        _semivalue(
+            "shapley",
+            "Shapley values, absent features averaged by cover; they add up to margin minus base value",
+            lambda _: game_values.shapley,
             additive=True,
         ),
-        Method(
-            name="banzhaf",
-            meaning="Banzhaf values, absent features averaged by cover; the mean effect of a feature when every other is present with probability p",
-            prepare=lambda ensemble, splits, trace, parameters: prepare_semivalue(
-                ensemble, splits, trace, lambda n_players: game_values.banzhaf(n_players, parameters["p"])
+        _semivalue(
+            "banzhaf",
+            "Banzhaf values, absent features averaged by cover; the mean effect of a feature when every other is present with probability p",
+            lambda given: lambda n_players: game_values.banzhaf(n_players, given["p"]),
+            parameters=(number("p", 0.5, 0.0, 1.0, "probability that another feature is present", closed=True),),
+        ),
+        _semivalue(
+            "beta",
+            "Beta values, absent features averaged by cover; a large alpha weighs small coalitions, a large beta large ones",
+            lambda given: lambda n_players: game_values.beta(n_players, given["alpha"], given["beta"]),
+            parameters=(
+                number("alpha", 1.0, 0.0, math.inf, "exponent of 1 - t, less one"),
+                number("beta", 1.0, 0.0, math.inf, "exponent of t, less one"),
             ),
-            kernel=add_semivalues,
-            additive=False,
-            parameters=(Parameter("p", 0.5, 0.0, 1.0, True, "probability that another feature is present"),),
+        ),
+        _semivalue(
+            "semivalue",
+            "any semivalue, absent features averaged by cover: others are present with probability t, and t is spread by a measure on [0, 1]",
+            _measured,
+            parameters=(
+                points("atoms", "t:weight, …: single probabilities and their weights"),
+                points("density", "t:height, …: a density as a polyline; in Python also a function of t and 1 - t"),
+            ),
         ),
         Method(
-            name="beta",
-            meaning="Beta values, absent features averaged by cover; a large alpha weighs small coalitions, a large beta large ones",
-            prepare=lambda ensemble, splits, trace, parameters: prepare_semivalue(
-                ensemble, splits, trace, lambda n_players: game_values.beta(n_players, parameters["alpha"], parameters["beta"])
-            ),
-            kernel=add_semivalues,
+            name="probabilistic",
+            meaning="any probabilistic value, absent features averaged by cover: a feature joins coalitions of given sizes",
+            prepare=_prepare_probabilistic,
+            kernel=add_probabilistic,
             additive=False,
             parameters=(
-                Parameter("alpha", 1.0, 0.0, math.inf, False, "exponent of 1 - t, less one"),
-                Parameter("beta", 1.0, 0.0, math.inf, False, "exponent of t, less one"),
+                numbers("sizes", "probability that a feature joins a coalition of 0, 1, … others; as many as there are features, or groups"),
+                numbers("weights", "or the weight of every single coalition of 0, 1, … others"),
             ),
+        ),
+        Method(
+            name="owen",
+            meaning="Owen values of a partition: a feature's Shapley value in its group, among groups that come whole; they add up as Shapley's do",
+            prepare=lambda board, _: prepare_semivalue(play_owen(board), board),
+            kernel=add_semivalues,
+            additive=True,
+            by_player=False,
         ),
     )
 }

@@ -18,14 +18,12 @@ class Trace(NamedTuple):
     absent: np.ndarray  # (nodes,) float64, product of the cover ratios of all edges of edge v's feature down to v; 1 at roots
     reach: np.ndarray  # (nodes,) float64, product of the cover ratios of all edges above
     levels: np.ndarray  # (trees,) int32, edges on the longest path
-    players: np.ndarray  # (trees,) int32, most distinct features on a path
 
 
 @jit
 def _trace(feature, left, right, cover, root, n_used, out):
     last = np.full(n_used, -1, np.int32)  # nearest edge of each feature on the way to the current node
     parent = np.full(feature.size, -1, np.int32)
-    distinct = np.zeros(feature.size, np.int32)
     stack = np.empty(2 * feature.size + 1, np.int32)
     n_done = 0
     for t in range(root.size):
@@ -44,7 +42,6 @@ def _trace(feature, left, right, cover, root, n_used, out):
             out.tree[v] = t
             n_done += 1
             out.levels[t] = max(out.levels[t], out.level[v])
-            out.players[t] = max(out.players[t], distinct[v])
             if feature[v] < 0:
                 continue
             above = last[feature[v]]
@@ -55,7 +52,6 @@ def _trace(feature, left, right, cover, root, n_used, out):
             for child in (right[v], left[v]):
                 ratio = cover[child] / both if both > 0 else 0.5
                 parent[child] = v
-                distinct[child] = distinct[v] + (above < 0)
                 out.level[child] = out.level[v] + 1
                 out.absent[child] = ratio * (out.absent[above] if above >= 0 else 1.0)
                 out.reach[child] = ratio * out.reach[v]
@@ -77,10 +73,31 @@ def trace(ensemble: TreeEnsemble, feature, n_used: int) -> Trace:
         absent=np.ones(n_nodes),
         reach=np.ones(n_nodes),
         levels=np.zeros(n_trees, np.int32),
-        players=np.zeros(n_trees, np.int32),
     )
     _trace(feature, ensemble.left, ensemble.right, ensemble.cover, ensemble.root, n_used, out)
     return out
+
+
+@jit
+def _count_down(order, left, right, counted, out):
+    """How many edges into a node or above it leave a split that is counted."""
+    for v in order:
+        if left[v] >= 0:
+            out[left[v]] = out[right[v]] = out[v] + counted[v]
+
+
+def first_splits(ensemble: TreeEnsemble, trace: Trace):
+    """``(nodes,) bool``: splits of a feature that no split above asks for."""
+    return (ensemble.feature >= 0) & (trace.above < 0)
+
+
+def most_on_a_path(ensemble: TreeEnsemble, trace: Trace, counted):
+    """Most of the ``counted (nodes,) bool`` splits on a path, ``(trees,) int64``."""
+    found = np.zeros(counted.size, np.int64)
+    _count_down(trace.order, ensemble.left, ensemble.right, counted, found)
+    most = np.zeros(ensemble.root.size, np.int64)
+    np.maximum.at(most, trace.tree, found)
+    return most
 
 
 def empty_coalition(ensemble: TreeEnsemble, trace: Trace):

@@ -7,7 +7,7 @@ import numpy as np
 from ._jit import jit
 from .ensemble import WORD_BITS, TreeEnsemble
 
-BATCH = 64  # rows a kernel takes at a time; buffers over rows are padded to a multiple of it
+BATCH = 128  # buffers over rows are padded to a multiple of it; kernels take so many rows at a time, or half
 ZERO = float(np.float32(1e-35))  # LightGBM's kZeroThreshold, a float32 literal there
 
 

@@ -1,7 +1,8 @@
-"""Mergeable summaries of attributions: states that workers update slice by slice and that merge in a fixed order to the same bits."""
+"""Mergeable summaries of attributions and interactions: states updated slice by slice, which merge in a fixed order to the same bits."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,11 +12,11 @@ from ._jit import jit
 FAN_IN = 8
 
 
-class ImportanceState(NamedTuple):
-    """Moments of phi; the spread is kept about the mean, so that merging does not cancel (Chan, Golub and LeVeque 1983)."""
+class Moments(NamedTuple):
+    """Moments of values over rows; the spread is kept about the mean, so that merging does not cancel (Chan, Golub and LeVeque 1983)."""
 
     rows: np.ndarray  # (1,) float64, how many
-    mean_abs: np.ndarray  # (outputs, used) float64, as all below
+    mean_abs: np.ndarray  # (outputs, values) float64, as all below
     mean: np.ndarray
     spread: np.ndarray  # sum of squared distances from the mean
     low: np.ndarray
@@ -24,53 +25,57 @@ class ImportanceState(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Reduction:
-    """A summary: ``init(outputs, used) -> state``, ``update(state, phi, n) -> state`` for the first n rows of ``phi (outputs, used, rows)``,
-    ``merge(a, b) -> state``, ``finalize(state, column, n_features) -> dict`` from name to ``(outputs, features)``, where ``column (used,)`` says
-    which features the state's are; the others are in no split, and their phi is 0."""
+    """A summary of what ``reduces`` names, a field of ``Buffers``: ``(outputs, values, rows)``.
+
+    ``init(outputs, values) -> state``, ``update(state, array, n) -> state`` for the first n rows of the array, ``merge(a, b) -> state``,
+    ``finalize(state, place, n_places) -> dict`` from name to ``(outputs, n_places)``, where ``place (values,)`` says where the state's values
+    stand among all; the others are 0 on every row.
+    """
 
     name: str
+    reduces: str
     init: Callable[[int, int], Any]
     update: Callable[[Any, np.ndarray, int], Any]
     merge: Callable[[Any, Any], Any]
     finalize: Callable[[Any, np.ndarray, int], dict[str, np.ndarray]]
 
 
-def _init_importance(outputs, used):
-    zero = np.zeros((outputs, used))
-    return ImportanceState(np.zeros(1), zero, zero, zero, np.full_like(zero, np.inf), np.full_like(zero, -np.inf))
+def _init_moments(outputs, values):
+    zero = np.zeros((outputs, values))
+    return Moments(np.zeros(1), zero, zero, zero, np.full_like(zero, np.inf), np.full_like(zero, -np.inf))
 
 
 @jit
-def _moments(phi, n, state):
-    for k in range(phi.shape[0]):
-        for j in range(phi.shape[1]):
+def _measure(values, n, state):
+    for k in range(values.shape[0]):
+        for j in range(values.shape[1]):
             total, total_abs, low, high = 0.0, 0.0, np.inf, -np.inf
             for i in range(n):
-                x = phi[k, j, i]
+                x = values[k, j, i]
                 total += x
                 total_abs += abs(x)
                 low, high = min(low, x), max(high, x)
             mean, spread = total / n, 0.0
             for i in range(n):
-                spread += (phi[k, j, i] - mean) ** 2
+                spread += (values[k, j, i] - mean) ** 2
             state.mean_abs[k, j], state.mean[k, j], state.spread[k, j] = total_abs / n, mean, spread
             state.low[k, j], state.high[k, j] = low, high
 
 
-def _update_importance(state, phi, n):
+def _update_moments(state, values, n):
     if n == 0:
         return state
-    here = ImportanceState(np.array([float(n)]), *(np.empty(phi.shape[:2]) for _ in range(5)))
-    _moments(phi, n, here)
-    return _merge_importance(state, here)
+    here = Moments(np.array([float(n)]), *(np.empty(values.shape[:2]) for _ in range(5)))
+    _measure(values, n, here)
+    return _merge_moments(state, here)
 
 
-def _merge_importance(a, b):
+def _merge_moments(a, b):
     rows = a.rows + b.rows
     if rows[0] == 0:
         return a
     share, distance = b.rows / rows, b.mean - a.mean
-    return ImportanceState(
+    return Moments(
         rows=rows,
         mean_abs=a.mean_abs + (b.mean_abs - a.mean_abs) * share,
         mean=a.mean + distance * share,
@@ -80,44 +85,54 @@ def _merge_importance(a, b):
     )
 
 
-def _finalize_importance(state, column, n_features):
+def _finalize_moments(state, place, n_places):
     def everywhere(found):
-        out = np.zeros((found.shape[0], n_features))
+        out = np.zeros((found.shape[0], n_places))
         if state.rows[0] > 0:
-            out[:, column] = found
+            out[:, place] = found
         return out
 
     mean_abs = everywhere(state.mean_abs)
-    total = mean_abs.sum(axis=1, keepdims=True)
     order = np.argsort(-mean_abs, axis=1, kind="stable")
     rank = np.empty(order.shape, np.int64)
-    np.put_along_axis(rank, order, np.broadcast_to(np.arange(1, n_features + 1), order.shape), axis=1)
+    np.put_along_axis(rank, order, np.broadcast_to(np.arange(1, n_places + 1), order.shape), axis=1)
     return {
         "mean_abs": mean_abs,
         "mean": everywhere(state.mean),
         "std": np.sqrt(everywhere(state.spread) / max(state.rows[0], 1.0)),
         "min": everywhere(state.low),
         "max": everywhere(state.high),
-        "share": np.divide(mean_abs, total, out=np.zeros_like(mean_abs), where=total > 0),
         "rank": rank,
     }
 
 
+def _finalize_importance(state, place, n_places):
+    moments = _finalize_moments(state, place, n_places)
+    rank, mean_abs = moments.pop("rank"), moments["mean_abs"]
+    total = mean_abs.sum(axis=1, keepdims=True)
+    return {**moments, "share": np.divide(mean_abs, total, out=np.zeros_like(mean_abs), where=total > 0), "rank": rank}
+
+
 REDUCTIONS = {
     reduction.name: reduction
-    for reduction in (Reduction("importance", _init_importance, _update_importance, _merge_importance, _finalize_importance),)
+    for reduction in (
+        Reduction("importance", "phi", _init_moments, _update_moments, _merge_moments, _finalize_importance),
+        Reduction("interactions", "pairs", _init_moments, _update_moments, _merge_moments, _finalize_moments),
+    )
 }
 
 
-def merge_all(reduction: Reduction, states: Iterable[Any], outputs: int, used: int):
+def _merge_groups(reduction: Reduction, states: Iterator[Any]) -> Iterator[Any]:
+    while group := list(islice(states, FAN_IN)):
+        merged = group[0]
+        for state in group[1:]:
+            merged = reduction.merge(merged, state)
+        yield merged
+
+
+def merge_all(reduction: Reduction, states: Iterable[Any], outputs: int, values: int):
     """Merge states in the order given, in a tree of fan-in FAN_IN: the same bits whoever computed them, and in whatever order they came."""
-    level = list(states) or [reduction.init(outputs, used)]
+    level = list(_merge_groups(reduction, iter(states))) or [reduction.init(outputs, values)]
     while len(level) > 1:
-        groups = [level[i : i + FAN_IN] for i in range(0, len(level), FAN_IN)]
-        level = []
-        for group in groups:
-            merged = group[0]
-            for state in group[1:]:
-                merged = reduction.merge(merged, state)
-            level.append(merged)
+        level = list(_merge_groups(reduction, iter(level)))
     return level[0]

@@ -1,5 +1,7 @@
 """Attributions of rows in memory, on all cores of this machine."""
 
+import sys
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -7,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from kernels.batch import ADDITIVITY_TOLERANCE, Prepared, attribute_batch, make_buffers, prepare, residuals
+from kernels.batch import ADDITIVITY_TOLERANCE, Prepared, attribute_batch, make_buffers, residuals
 from kernels.methods import Method
 
 from . import schema
@@ -16,43 +18,72 @@ from .errors import AdditivityBreach, SchemaMismatch
 from .models import load_ensemble
 from .models.model import Feature, Model
 from .part import fill_values
+from .plan import max_slice_rows
+from .players import Partition, pair_names, player_names, prepare_model, read_groups
 
 SLICE_ROWS = 1 << 13
+NUMBERS = tuple("biuf")  # kinds of NumPy's types
 
 
 @dataclass(frozen=True, slots=True)
 class Attributions:
-    """What each feature contributed to each row's margin.
+    """What each player, a feature or a group of them, contributed to each row's margin.
 
-    phi : (n, outputs, features) float64, margin units; base : (outputs,) float64, margin with every feature absent; margin : (n, outputs)
-    float64, raw score. Where the method is additive, ``phi.sum(axis=2) + base`` is ``margin``.
+    phi : (n, outputs, players) float64, margin units; base : (outputs,) float64, margin with every feature absent; margin : (n, outputs)
+    float64, raw score. Where the method is additive, ``phi.sum(axis=2) + base`` is ``margin``. players : their names. interactions : (n, outputs,
+    pairs) float64, and pairs : names of the two players of each, where they were asked for; two players that are no pair do not interact.
     """
 
     phi: np.ndarray
     base: np.ndarray
     margin: np.ndarray
+    players: tuple[str, ...]
+    interactions: np.ndarray | None = None
+    pairs: tuple[tuple[str, str], ...] | None = None
 
 
-def _as_batch(model: Model, rows: Any) -> tuple[tuple[Feature, ...], pa.RecordBatch]:
-    """Rows as Arrow columns, and how to read them: a data frame's hold categories, a matrix's, in the model's order, their codes."""
-    names = [feature.name for feature in model.features]
+def _narrow(features: tuple[Feature, ...], rows: Any, used: Sequence[int]) -> tuple[tuple[Feature, ...], Any]:
+    """A pandas frame without what no split asks for, unless its type has to be looked at, since Arrow converts a frame column by column.
+
+    Other rows, and frames that will be refused, are left as they are.
+    """
+    pandas = sys.modules.get("pandas")  # not imported for rows that are none of its frames
+    if pandas is None or not isinstance(rows, pandas.DataFrame) or not rows.columns.is_unique:
+        return features, rows
+    kinds = {name: dtype.kind for name, dtype in rows.dtypes.items() if isinstance(dtype, np.dtype)}
+    asked = set(used)
+    left = tuple(feature for j, feature in enumerate(features) if j in asked or feature.categorical or kinds.get(feature.name, "") not in NUMBERS)
+    names = [feature.name for feature in left]
+    return (left, rows[names]) if rows.columns.isin(names).sum() == len(names) else (features, rows)
+
+
+def _as_batch(model: Model, rows: Any, used: Sequence[int]) -> tuple[tuple[Feature, ...], pa.RecordBatch]:
+    """The used columns of rows in Arrow, and how to read all: a data frame's hold categories, a matrix's, in the model's order, their codes."""
+    names = [model.features[column].name for column in used]
     if isinstance(rows, np.ndarray):
         if rows.ndim != 2 or rows.shape[1] != len(model.features):
             raise SchemaMismatch(f"rows have shape {rows.shape}, the model was trained on {len(model.features)} features")
         coded = tuple(Feature(feature.name, feature.categorical) for feature in model.features)
-        return coded, pa.record_batch([pa.array(column) for column in rows.T.astype(np.float64)], names=names)
+        return coded, _record_batch([pa.array(rows[:, column].astype(np.float64)) for column in used], names, len(rows))
+    features, rows = _narrow(model.features, rows, used)
     try:
-        table = pa.table(rows).combine_chunks()
+        table = pa.table(rows)
     except (TypeError, ValueError, pa.ArrowException) as error:
         raise SchemaMismatch(f"rows are a {type(rows).__name__} that Arrow cannot read: {' '.join(str(error).split())}") from error
-    schema.check_columns(model.features, (), table.schema, (), "rows")
-    columns = [table.column(name) for name in names]
-    arrays = [column.chunk(0) if column.num_chunks else pa.array([], column.type) for column in columns]
-    return model.features, pa.record_batch(arrays, names=names)
+    schema.check_columns(features, (), table.schema, (), "rows")
+    columns = [table.column(name).combine_chunks() for name in names]
+    return model.features, _record_batch(columns, names, table.num_rows)
+
+
+def _record_batch(columns: list[pa.Array], names: list[str], n_rows: int) -> pa.RecordBatch:
+    """Columns as a batch, which has its rows even where it has no columns."""
+    if not columns:
+        columns, names = [pa.nulls(n_rows)], [""]
+    return pa.record_batch(columns, names=names)
 
 
 def _attribute_slice(features, method: Method, prepared: Prepared, batch: pa.RecordBatch, first: int, out: Attributions) -> None:
-    n, column = batch.num_rows, prepared.ranks.column
+    n = batch.num_rows
     buffers = make_buffers(prepared, n)
     fill_values(features, prepared, batch, buffers)
     attribute_batch(method, prepared, buffers)
@@ -63,12 +94,22 @@ def _attribute_slice(features, method: Method, prepared: Prepared, batch: pa.Rec
             raise AdditivityBreach(
                 f"row {first + breaches[0]}: attributions miss margin - base value by {found[breaches[0]]:.3g} of the margin's bound"
             )
-    out.phi[first : first + n, :, column] = buffers.phi[:, :, :n].transpose(2, 0, 1)
+    out.phi[first : first + n, :, prepared.players] = buffers.phi[:, :, :n].transpose(2, 0, 1)
     out.margin[first : first + n] = buffers.margin[:, :n].T
+    if out.interactions is not None:
+        out.interactions[first : first + n] = buffers.pairs[:, :, :n].transpose(2, 0, 1)
 
 
-def attribute(ensemble: Model | Any, rows: Any, method: str = "shapley", **parameters: float) -> Attributions:
-    """Attribute every row's margin to the features.
+def attribute(
+    ensemble: Model | Any,
+    rows: Any,
+    method: str = "shapley",
+    *,
+    partition: Partition | None = None,
+    interactions: bool = False,
+    **parameters: Any,
+) -> Attributions:
+    """Attribute every row's margin to the features, or to groups of them.
 
     Parameters
     ----------
@@ -76,6 +117,9 @@ def attribute(ensemble: Model | Any, rows: Any, method: str = "shapley", **param
     rows : data frame or Arrow table with the features by name (categories as values), or an (n, features) matrix in the model's order (categories
         as codes); NaN or null where missing
     method : one of ``METHODS``
+    partition : groups of features, group -> features, or the path or URI of such an object in JSON; a feature that it does not name is a group of
+        its own. Values are the groups', with method "owen" the features' within their groups
+    interactions : also those of every two players, by the method's game value
     **parameters : the method's own
 
     Returns
@@ -84,14 +128,24 @@ def attribute(ensemble: Model | Any, rows: Any, method: str = "shapley", **param
     """
     model = load_ensemble(ensemble)
     chosen = find_method(method)
-    prepared = prepare(model.ensemble, chosen, check_parameters(chosen, parameters))
-    features, batch = _as_batch(model, rows)
-    n, outputs = batch.num_rows, prepared.base.size
-    out = Attributions(np.zeros((n, outputs, len(model.features))), prepared.base, np.zeros((n, outputs)))
+    groups = read_groups(partition, model.features)
+    players = player_names(chosen, groups, model.features)
+    prepared = prepare_model(model, chosen, check_parameters(chosen, parameters), groups, bool(interactions))
+    features, batch = _as_batch(model, rows, prepared.ranks.column.tolist())
+    n, outputs, n_pairs = batch.num_rows, prepared.base.size, len(prepared.pairs.players)
+    out = Attributions(
+        phi=np.zeros((n, outputs, len(players))),
+        base=prepared.base,
+        margin=np.zeros((n, outputs)),
+        players=players,
+        interactions=np.zeros((n, outputs, n_pairs)) if interactions else None,
+        pairs=pair_names(prepared, players) if interactions else None,
+    )
+    slice_rows = min(SLICE_ROWS, max_slice_rows(outputs * (prepared.players.size + n_pairs)))
 
     def work(first):
-        _attribute_slice(features, chosen, prepared, batch.slice(first, SLICE_ROWS), first, out)
+        _attribute_slice(features, chosen, prepared, batch.slice(first, slice_rows), first, out)
 
     with ThreadPoolExecutor(count_cores()) as threads:
-        list(threads.map(work, range(0, n, SLICE_ROWS)))
+        list(threads.map(work, range(0, n, slice_rows)))
     return out

@@ -1,5 +1,6 @@
 """The verifier of finished runs: manifest, parts, row counts, digests, additivity, and the summary computed again from the parts."""
 
+import hashlib
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,7 @@ from kernels.methods import METHODS
 from . import schema, storage
 from .errors import InvalidRun
 from .part import PLAN, read_part, sha256
-from .plan import Plan, digest, from_json
+from .plan import SLICE_BYTES, Plan, from_json
 from .publish import MANIFEST, SUMMARY, Manifest, aggregate, read_manifest
 
 # Attributions are stored rounded; a row's sum may be off by half a unit in the last place of each of its terms.
@@ -38,6 +39,40 @@ def _download(run: str, entry: dict, local: Path) -> str:
     return uri
 
 
+def _read_sums(parquet: pq.ParquetFile, group: int, columns: list[str], n_columns: int):
+    """Sum and sum of magnitudes of columns over a row group, ``(n,) float64`` each; ``n_columns`` are read at a time."""
+    n = parquet.metadata.row_group(group).num_rows
+    total, size = np.zeros(n), np.zeros(n)
+    for start in range(0, len(columns), n_columns):
+        for column in parquet.read_row_group(group, columns[start : start + n_columns]).columns:
+            values = column.to_numpy().astype(np.float64)
+            total += values
+            size += np.abs(values)
+    return total, size
+
+
+def _check_sums(uri: str, plan: Plan, manifest: Manifest, parquet: pq.ParquetFile) -> float:
+    """The largest residual of attributions as stored, or InvalidRun where they do not add up."""
+    margins, phi, _ = schema.output_columns(plan.players, plan.outputs, plan.ids, plan.interactions is not None)
+    n_players, worst, done = len(plan.players), 0.0, 0
+    for group in range(parquet.num_row_groups):
+        n = parquet.metadata.row_group(group).num_rows
+        at_a_time = max(1, SLICE_BYTES // (8 * max(1, n)))
+        for k, margin in enumerate(margins):
+            total, size = _read_sums(parquet, group, phi[k * n_players : (k + 1) * n_players], at_a_time)
+            stored, stored_size = _read_sums(parquet, group, [margin], 1)
+            missed = np.abs(total + manifest.base[k] - stored)
+            allowed = ROUNDING[plan.precision] * (size + stored_size + manifest.bound[k])
+            if not (missed <= allowed).all():
+                row = int(np.flatnonzero(~(missed <= allowed))[0])
+                raise InvalidRun(
+                    f"{uri}: row {done + row}: attributions miss margin - base value by {missed[row]:.3g}, expected at most {allowed[row]:.3g}"
+                )
+            worst = max(worst, float((missed / max(manifest.bound[k], np.finfo(np.float64).tiny)).max(initial=0.0)))
+        done += n
+    return worst
+
+
 def _check_part(run: str, plan: Plan, manifest: Manifest, entry: dict, local: Path) -> tuple[dict[str, str], float | None]:
     uri = _download(run, entry, local)
     part = read_part(uri, entry["part"], local, manifest.plan, 0.0)
@@ -45,28 +80,12 @@ def _check_part(run: str, plan: Plan, manifest: Manifest, entry: dict, local: Pa
         raise InvalidRun(f"{uri}: has {part.n_rows} rows, the manifest says {entry['n_rows']}, the plan {plan.items[entry['part']].n_rows}")
     if part.residual is None:
         return part.states, None
-    margins, phi = schema.output_columns(plan.features, plan.outputs, plan.ids)
-    worst, n_features, done = 0.0, len(plan.features), 0
     with pq.ParquetFile(local, page_checksum_verification=True) as parquet:
-        for batch in parquet.iter_batches(plan.slice_rows):
-            for k, margin in enumerate(margins):
-                names = phi[k * n_features : (k + 1) * n_features]
-                values = np.array([batch.column(name).to_numpy() for name in names], np.float64).reshape(n_features, batch.num_rows)
-                stored = batch.column(margin).to_numpy().astype(np.float64)
-                missed = np.abs(values.sum(axis=0) + manifest.base[k] - stored)
-                allowed = ROUNDING[plan.precision] * (np.abs(values).sum(axis=0) + np.abs(stored) + manifest.bound[k])
-                if not (missed <= allowed).all():
-                    row = int(np.flatnonzero(~(missed <= allowed))[0])
-                    raise InvalidRun(
-                        f"{uri}: row {done + row}: attributions miss margin - base value by {missed[row]:.3g}, expected at most {allowed[row]:.3g}"
-                    )
-                worst = max(worst, float((missed / max(manifest.bound[k], np.finfo(np.float64).tiny)).max(initial=0.0)))
-            done += batch.num_rows
-    return part.states, worst
+        return part.states, _check_sums(uri, plan, manifest, parquet)
 
 
 def _check_summaries(run: str, plan: Plan, manifest: Manifest, states: list[dict[str, str]], local: Path) -> None:
-    for name, table in aggregate(plan, manifest.used, states).items():
+    for name, table in aggregate(plan, manifest.players, manifest.pairs, states).items():
         for entry in manifest.summaries:
             if entry["uri"] == f"{SUMMARY}/{name}.parquet":
                 _download(run, entry, local)
@@ -88,9 +107,11 @@ def check_run(uri: str) -> Report:
     manifest = read_manifest(run)
     if manifest is None:
         raise InvalidRun(f"{run}: no {MANIFEST} there: not a finished run")
-    plan = from_json(storage.read(storage.join(run, PLAN)), storage.join(run, PLAN))
-    if digest(plan) != manifest.plan:
-        raise InvalidRun(f"{storage.join(run, PLAN)}: SHA-256 is {digest(plan)[:12]}, the manifest says {manifest.plan[:12]}")
+    where = storage.join(run, PLAN)
+    text = storage.read(where)
+    plan, found = from_json(text, where), hashlib.sha256(text).hexdigest()
+    if found != manifest.plan:
+        raise InvalidRun(f"{where}: SHA-256 is {found[:12]}, the manifest says {manifest.plan[:12]}")
     listed = [entry.get("part") for entry in manifest.parts]
     if listed != [item.part for item in plan.items]:
         raise InvalidRun(f"{run}: the manifest's {len(listed)} parts differ from the plan's {len(plan.items)}")

@@ -7,11 +7,13 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import App, CycloptsError, Parameter
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from .errors import LeafledgerError, UsageError
 
-TOP = 10  # features shown after a run
+TOP = 10  # features, and pairs of them, shown after a run
+SHOWN = 60  # characters of a parameter
 
 app = App(
     name="leafledger",
@@ -31,7 +33,7 @@ class Options:
     """Folder of the run: a path or an fsspec URI such as s3://bucket/prefix; {date} is filled in."""
 
     method: str = "shapley"
-    """shapley, banzhaf (parameter p) or beta (parameters alpha and beta)."""
+    """shapley; banzhaf (parameter p); beta (alpha, beta); semivalue (atoms, density); probabilistic (sizes or weights); owen (with --partition)."""
 
     id: Annotated[tuple[str, ...], Parameter(name="--id", negative=(), consume_multiple=True)] = ()
     """Columns to pass through to the attributions."""
@@ -46,10 +48,16 @@ class Options:
     """Of the attributions as stored."""
 
     parameter: Annotated[tuple[str, ...], Parameter(name="--parameter", negative=(), consume_multiple=True)] = ()
-    """NAME=VALUE, parameters of the method."""
+    """NAME=VALUE, parameters of the method: p=0.25, sizes=0.5,0.25,0.25 (numbers), density=0:0,0.5:2,1:0 (points t:height)."""
+
+    partition: str | None = None
+    """JSON file, a path or an fsspec URI: {"group": ["feature", …]}. Values are the groups', with owen the features' within their groups."""
+
+    interactions: str | None = None
+    """Also the interactions of every two features or groups: how many of a row to keep, the largest, or "all"."""
 
     date: str | None = None
-    """YYYY-MM-DD, fills {date} in MODEL, DATA and --out."""
+    """YYYY-MM-DD, fills {date} in MODEL, DATA, --out and --partition."""
 
     def arguments(self) -> dict[str, Any]:
         """As ``make_job`` takes them."""
@@ -59,6 +67,8 @@ class Options:
         return {
             "method": self.method,
             "parameters": dict(entry.split("=", 1) for entry in self.parameter),
+            "partition": self.partition,
+            "interactions": self.interactions,
             "ids": self.id,
             "precision": self.precision,
             "scheduler": self.scheduler,
@@ -67,26 +77,42 @@ class Options:
         }
 
 
-def _show_importance(console: Console, run: str) -> None:
-    """The features that own most of the attributions, per output."""
+def _show_summary(console: Console, run: str, name: str, columns: dict[str, str], formats: dict[str, str]) -> None:
+    """The first rows of a summary, per output: ``columns`` and, with their formats, numbers, by what they are called in the summary."""
     import json
 
     from . import storage
     from .publish import SUMMARY
 
-    rows = json.loads(storage.read(storage.join(run, SUMMARY, "importance.json")))
-    for output in dict.fromkeys(row["output"] for row in rows):
+    rows = json.loads(storage.read(storage.join(run, SUMMARY, f"{name}.json")))
+    outputs = dict.fromkeys(row["output"] for row in rows)
+    for output in outputs:
         mine = sorted((row for row in rows if row["output"] == output), key=lambda row: row["rank"])
-        several = len({row["output"] for row in rows}) > 1
-        table = Table(title=f"importance, output {output}" if several else "importance")
-        table.add_column("rank", justify="right")
-        table.add_column("feature")
-        for name in ("mean |phi|", "mean phi", "std", "share"):
-            table.add_column(name, justify="right")
+        table = Table(title=f"{name}, output {output}" if len(outputs) > 1 else name)
+        for column, title in columns.items():
+            table.add_column(title, justify="right" if column in formats else "left")
         for row in mine[:TOP]:
-            numbers = (f"{row[name]:.4g}" for name in ("mean_abs", "mean", "std"))
-            table.add_row(str(row["rank"]), row["feature"], *numbers, f"{row['share']:.1%}")
+            table.add_row(*(format(row[column], formats[column]) if column in formats else escape(row[column]) for column in columns))
         console.print(table)
+
+
+MOMENTS = {"rank": "d", "mean_abs": ".4g", "mean": ".4g", "std": ".4g", "share": ".1%"}  # and how they are written
+IMPORTANCE = {"rank": "rank", "feature": "feature", "mean_abs": "mean |phi|", "mean": "mean phi", "std": "std", "share": "share"}
+INTERACTIONS = {"rank": "rank", "first": "first", "second": "second", "mean_abs": "mean |value|", "mean": "mean value", "std": "std"}
+
+
+def _show_summaries(console: Console, run: str, interactions: bool) -> None:
+    """What owns most of the attributions, and what interacts most."""
+    _show_summary(console, run, "importance", IMPORTANCE, MOMENTS)
+    if interactions:
+        _show_summary(console, run, "interactions", INTERACTIONS, MOMENTS)
+
+
+def _write_value(value: Any) -> str:
+    """A parameter's value as it is written on the command line, shortened."""
+    entries = value if isinstance(value, tuple) else (value,)
+    text = ",".join(":".join(f"{number:g}" for number in entry) if isinstance(entry, tuple) else f"{entry:g}" for entry in entries)
+    return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
 
 
 @app.command
@@ -120,7 +146,7 @@ def explain(model: str, data: str, *, options: Options, quiet: bool = False) -> 
     if manifest.residual is not None:
         console.print(f"attributions add up to margin - base value within {manifest.residual:.1e} of the margin's bound", soft_wrap=True)
     console.print(f"attributions: {out}/attributions\nsummary:      {out}/summary\nmanifest:     {out}/manifest.json", soft_wrap=True)
-    _show_importance(console, job.out)
+    _show_summaries(console, job.out, job.interactions is not None)
 
 
 @app.command
@@ -139,19 +165,22 @@ def plan(model: str, data: str, *, options: Options) -> None:
 
     job = make_job(model, data, options.out, **options.arguments())
     run = plan_run(job, load_model(job))
-    parameters = ", ".join(f"{name}={value:g}" for name, value in run.plan.parameters)
+    parameters = ", ".join(f"{name}={_write_value(value)}" for name, value in run.plan.parameters if value != ())
+    n_players, n_pairs = len(run.plan.groups), len(run.prepared.pairs.players)
     said = {
         "model": f"{run.library}, {len(run.plan.features)} features, outputs {', '.join(run.plan.outputs)}, SHA-256 {run.plan.model_digest[:12]}",
         "method": f"{run.plan.method} {parameters}".strip(),
+        "groups": f"{n_players} of {len(run.plan.features)} features" if n_players else "",
+        "pairs": f"{n_pairs:,} interact, {job.interactions} kept of a row" if job.interactions is not None else "",
         "input": f"{run.plan.n_rows:,} rows in {len({item.uri for item in run.plan.items})} files",
         "work": f"{len(run.plan.items)} items, one part each, slices of {run.plan.slice_rows} rows",
         "where": job.scheduler or f"local cluster of {min(job.workers, max(1, len(run.plan.items)))} processes",
         "memory": f"{run.memory.total >> 20} MiB a worker (tables {run.memory.tables / 2**20:.1f}, slice {run.memory.slice >> 20}, "
-        f"largest row group {run.memory.row_group / 2**20:.1f}), {job.worker_memory >> 20} MiB allowed",
+        f"largest row group {run.memory.row_group / 2**20:.1f}, footer {run.memory.footer / 2**20:.1f}), {job.worker_memory >> 20} MiB allowed",
         "output": job.out + (" (finished before: nothing to do)" if run.finished else ""),
     }
     console = Console()
-    for name, text in said.items():
+    for name, text in ((name, text) for name, text in said.items() if text):
         console.print(f"[bold]{name:<8}[/bold]{text}", soft_wrap=True, highlight=False)
 
 

@@ -4,6 +4,9 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date as Date
+from numbers import Integral
+from os import PathLike
+from typing import Any
 
 import psutil
 
@@ -11,9 +14,12 @@ from kernels.methods import METHODS, Method
 
 from . import storage
 from .errors import UsageError
+from .interactions import ALL
+from .players import Partition
 
 SERIAL = "serial"
 PRECISIONS = ("float32", "float64")
+SHOWN = 80  # characters of a value in a message
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +30,9 @@ class Job:
     data: str
     out: str
     method: str
-    parameters: tuple[tuple[str, float], ...]
+    parameters: tuple[tuple[str, Any], ...]
+    partition: Partition | None  # of the features, as given
+    interactions: int | str | None  # kept of every row: a number, "all", or None
     ids: tuple[str, ...]
     precision: str
     scheduler: str | None  # "serial", an address, or None for a local cluster
@@ -32,7 +40,13 @@ class Job:
     worker_memory: int  # bytes
 
 
-def check_parameters(method: Method, given: Mapping[str, float | str]) -> dict[str, float]:
+def shorten(given: Any) -> str:
+    """Something as one line of a message."""
+    text = " ".join(repr(given).split())
+    return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
+
+
+def check_parameters(method: Method, given: Mapping[str, Any]) -> dict[str, Any]:
     """The method's parameters, defaults filled in."""
     known = {parameter.name: parameter for parameter in method.parameters}
     unknown = sorted(set(given) - set(known))
@@ -42,13 +56,29 @@ def check_parameters(method: Method, given: Mapping[str, float | str]) -> dict[s
     values = {}
     for name, parameter in known.items():
         try:
-            values[name] = float(given.get(name, parameter.default))
-        except (TypeError, ValueError):
-            raise UsageError(f"parameter {name!r} is {given[name]!r}, expected a number") from None
-        inside = parameter.lower < values[name] < parameter.upper
-        if not (inside or (parameter.closed and values[name] in (parameter.lower, parameter.upper))):
-            raise UsageError(f"parameter {name!r} is {values[name]:g}, expected a number between {parameter.lower:g} and {parameter.upper:g}")
+            values[name] = parameter.read(given[name]) if name in given else parameter.default
+        except ValueError as error:
+            raise UsageError(f"parameter {name!r} is {shorten(given[name])}, {error}") from None
     return values
+
+
+def _check_written(parameters: Mapping[str, Any]) -> None:
+    for name, value in parameters.items():
+        if callable(value):
+            raise UsageError(f"parameter {name!r} is a function, which cannot be written into a plan; give points")
+
+
+def check_interactions(given: int | str | None) -> int | str | None:
+    """How many interactions are kept of a row: a number, ALL, or None."""
+    if given is None or given == ALL:
+        return given
+    try:
+        number = int(given) if isinstance(given, Integral | str) and not isinstance(given, bool) else 0
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise UsageError(f"interactions is {shorten(given)}, expected a number of at least 1, or {ALL!r}")
+    return number
 
 
 def count_cores() -> int:
@@ -79,7 +109,9 @@ def make_job(
     out: str,
     *,
     method: str = "shapley",
-    parameters: Mapping[str, float | str] | None = None,
+    parameters: Mapping[str, Any] | None = None,
+    partition: Partition | None = None,
+    interactions: int | str | None = None,
     ids: Iterable[str] = (),
     precision: str = "float32",
     scheduler: str | None = None,
@@ -100,18 +132,24 @@ def make_job(
     if len(set(ids)) != len(ids):
         raise UsageError(f"id columns {', '.join(ids)} name one twice")
     workers = workers or count_cores()
-    for name, uri in (("model", model), ("data", data), ("output", out)):
-        if not uri:
+    for name, uri in (("model", model), ("data", data), ("output", out), ("partition", partition)):
+        if uri == "":
             raise UsageError(f"the {name} is '', expected a path or URI")
     model, data, out = (storage.absolute(_fill_date(uri, date)) for uri in (model, data, out))
     if f"{out}/".startswith(f"{data}/"):
         raise UsageError(f"{out}: lies within the data, whose next run would read it; choose another output")
+    values = check_parameters(find_method(method), parameters or {})
+    _check_written(values)
+    if isinstance(partition, str | PathLike):
+        partition = storage.absolute(_fill_date(str(partition), date))
     return Job(
         model=model,
         data=data,
         out=out,
         method=method,
-        parameters=tuple(sorted(check_parameters(find_method(method), parameters or {}).items())),
+        parameters=tuple(sorted(values.items())),
+        partition=partition,
+        interactions=check_interactions(interactions),
         ids=ids,
         precision=precision,
         scheduler=scheduler,

@@ -6,7 +6,7 @@ import io
 import json
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -23,7 +23,9 @@ from kernels.reductions import REDUCTIONS
 
 from . import schema, storage
 from .errors import AdditivityBreach, InvalidData, InvalidRun
-from .plan import Plan, WorkItem, digest, from_json
+from .interactions import FIRST, SECOND, VALUE, column_type, count_kept, leaves, make_column
+from .plan import Plan, WorkItem, from_json
+from .players import pair_names
 from .tables import open_tables
 
 PLAN = "plan.json"
@@ -49,6 +51,16 @@ def part_uri(run: str, part: int) -> str:
     return storage.join(run, PARTS, f"part-{part:05d}.parquet")
 
 
+def init_state(name: str, buffers: Buffers) -> Any:
+    """The state of a reduction before any row."""
+    return REDUCTIONS[name].init(*getattr(buffers, REDUCTIONS[name].reduces).shape[:2])
+
+
+def update_state(name: str, state: Any, buffers: Buffers, n_rows: int) -> Any:
+    """The state with the first rows of the buffers in it."""
+    return REDUCTIONS[name].update(state, getattr(buffers, REDUCTIONS[name].reduces), n_rows)
+
+
 def pack_state(state: Any) -> str:
     """A reduction's state, a NamedTuple of arrays, as text."""
     buffer = io.BytesIO()
@@ -69,9 +81,9 @@ def _carried(plan: Plan, item: WorkItem, name: str, n_rows: int) -> pa.Array:
     return pa.repeat(pa.scalar(dict(item.partition)[name], kind), n_rows)
 
 
-def _read_slices(plan: Plan, item: WorkItem) -> Iterator[pa.RecordBatch]:
-    """The item's rows, the columns the model and the ids need, at most ``slice_rows`` at a time."""
-    wanted = list(dict.fromkeys((*(feature.name for feature in plan.features), *plan.ids)))
+def _read_slices(plan: Plan, item: WorkItem, used: Sequence[int]) -> Iterator[pa.RecordBatch]:
+    """The item's rows, the columns that splits and ids need, at most ``slice_rows`` at a time."""
+    wanted = list(dict.fromkeys((*(plan.features[column].name for column in used), *plan.ids)))
     if storage.stat(item.uri).etag != item.etag:
         raise InvalidData(f"{item.uri}: changed since the run was planned")
     with storage.opened(item.uri) as file:
@@ -112,36 +124,76 @@ def _check_additivity(method: Method, prepared: Prepared, buffers: Buffers, n_ro
     return float(found.max())
 
 
-def _output_schema(plan: Plan, batch: pa.Schema) -> tuple[pa.Schema, list[str]]:
-    """Id columns, margins, attributions; and the names of the last two."""
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """The columns of a part, and what they are called in it."""
+
+    schema: pa.Schema
+    ids: tuple[str, ...]
+    numbers: tuple[str, ...]  # leaves of Parquet's schema that hold numbers,
+    names: tuple[str, ...]  # and those that hold names
+    dtype: np.dtype
+    n_players: int
+    interactions: bool
+    n_kept: int  # interactions of a row, at most
+    pair_names: tuple[pa.Array, pa.Array]  # of every pair's first and second player
+
+
+def _output_columns(plan: Plan, prepared: Prepared, batch: pa.Schema) -> _Columns:
+    """Id columns, margins, attributions, interactions."""
     number = pa.float32() if plan.precision == "float32" else pa.float64()
-    margins, phi = schema.output_columns(plan.features, plan.outputs, plan.ids)
+    players, n_pairs = plan.players, len(prepared.pairs.players)
+    margins, phi, pairs = schema.output_columns(players, plan.outputs, plan.ids, plan.interactions is not None)
     fields = [batch.field(name) for name in plan.ids] + [pa.field(name, number, nullable=False) for name in (*margins, *phi)]
-    return pa.schema(fields), [*margins, *phi]
+    fields += [pa.field(name, column_type(number), nullable=False) for name in pairs]
+    named = pair_names(prepared, players)
+    return _Columns(
+        schema=pa.schema(fields),
+        ids=plan.ids,
+        numbers=(*margins, *phi, *(leaf for name in pairs for leaf in leaves(name, VALUE))),
+        names=tuple(leaf for name in pairs for leaf in leaves(name, FIRST, SECOND)),
+        dtype=np.dtype(plan.precision),
+        n_players=len(players),
+        interactions=plan.interactions is not None,
+        n_kept=count_kept(n_pairs, plan.interactions),
+        pair_names=(pa.array([first for first, _ in named], pa.string()), pa.array([second for _, second in named], pa.string())),
+    )
 
 
-def _write_columns(plan: Plan, prepared: Prepared, batch: pa.RecordBatch, buffers: Buffers, columns: pa.Schema) -> pa.RecordBatch:
-    dtype, n = np.dtype(plan.precision), batch.num_rows
-    unused = pa.array(np.zeros(n, dtype))
-    arrays = [batch.column(name) for name in plan.ids]
-    arrays += [pa.array(margin[:n].astype(dtype)) for margin in buffers.margin]
+def _open_part(local: Path, columns: _Columns) -> pq.ParquetWriter:
+    return pq.ParquetWriter(
+        local,
+        columns.schema,
+        compression="zstd",
+        use_dictionary=[*columns.ids, *columns.names],
+        use_byte_stream_split=list(columns.numbers),
+        write_page_checksum=True,
+        store_schema=True,
+    )
+
+
+def _make_batch(columns: _Columns, prepared: Prepared, batch: pa.RecordBatch, buffers: Buffers) -> pa.RecordBatch:
+    n, unused = batch.num_rows, pa.array(np.zeros(batch.num_rows, columns.dtype))
+    arrays = [batch.column(name) for name in columns.ids]
+    arrays += [pa.array(margin[:n].astype(columns.dtype)) for margin in buffers.margin]
     for phi in buffers.phi:
-        attributions = [unused] * len(plan.features)
-        for j, column in enumerate(prepared.ranks.column):
-            attributions[column] = pa.array(phi[j, :n].astype(dtype))
+        attributions = [unused] * columns.n_players
+        for row, player in enumerate(prepared.players):
+            attributions[player] = pa.array(phi[row, :n].astype(columns.dtype))
         arrays += attributions
-    return pa.record_batch(arrays, schema=columns)
+    if columns.interactions:
+        arrays += [make_column(pairs[:, :n], columns.n_kept, columns.dtype, columns.pair_names) for pairs in buffers.pairs]
+    return pa.record_batch(arrays, schema=columns.schema)
 
 
 def _explain_item(plan: Plan, plan_digest: str, item: WorkItem, prepared: Prepared, local: Path) -> None:
     """Attribute every row of the item and write the part to a local file, reduction states and digests in its footer."""
     method = METHODS[plan.method]
     buffers = make_buffers(prepared, min(plan.slice_rows, item.n_rows))
-    outputs, used = buffers.phi.shape[:2]
-    states = {name: REDUCTIONS[name].init(outputs, used) for name in method.reductions}
+    states = {name: init_state(name, buffers) for name in plan.reductions}
     residual, done, writer = (0.0 if method.additive else None), 0, None
     try:
-        for batch in _read_slices(plan, item):
+        for batch in _read_slices(plan, item, prepared.ranks.column.tolist()):
             n = batch.num_rows
             if padded(n) != buffers.values.shape[1]:  # kernels take all of a buffer, so the last slice gets a smaller one
                 buffers = make_buffers(prepared, n)
@@ -149,19 +201,11 @@ def _explain_item(plan: Plan, plan_digest: str, item: WorkItem, prepared: Prepar
             attribute_batch(method, prepared, buffers)
             found = _check_additivity(method, prepared, buffers, n, item, done)
             residual = found if residual is None or found is None else max(residual, found)
-            states = {name: REDUCTIONS[name].update(state, buffers.phi, n) for name, state in states.items()}
+            states = {name: update_state(name, state, buffers, n) for name, state in states.items()}
             if writer is None:
-                columns, numbers = _output_schema(plan, batch.schema)
-                writer = pq.ParquetWriter(
-                    local,
-                    columns,
-                    compression="zstd",
-                    use_dictionary=list(plan.ids),
-                    use_byte_stream_split=numbers,
-                    write_page_checksum=True,
-                    store_schema=True,
-                )
-            writer.write_batch(_write_columns(plan, prepared, batch, buffers, columns))
+                columns = _output_columns(plan, prepared, batch.schema)
+                writer = _open_part(local, columns)
+            writer.write_batch(_make_batch(columns, prepared, batch, buffers))
             done += n
         if done != item.n_rows or writer is None:
             raise InvalidData(f"{item.uri}: row groups {item.row_groups}: got {done} rows, the footer says {item.n_rows}")
@@ -209,10 +253,12 @@ def fetch_part(run: str, part: int, plan_digest: str) -> Part | None:
 
 @lru_cache(maxsize=2)
 def _read_plan(run: str, plan_digest: str) -> Plan:
-    plan = from_json(storage.read(storage.join(run, PLAN)), storage.join(run, PLAN))
-    if digest(plan) != plan_digest:
-        raise InvalidRun(f"{storage.join(run, PLAN)}: not the plan of this run, got {digest(plan)[:12]}, expected {plan_digest[:12]}")
-    return plan
+    where = storage.join(run, PLAN)
+    text = storage.read(where)
+    found = hashlib.sha256(text).hexdigest()
+    if found != plan_digest:
+        raise InvalidRun(f"{where}: not the plan of this run, got {found[:12]}, expected {plan_digest[:12]}")
+    return from_json(text, where)
 
 
 def make_part(run: str, plan_digest: str, tables: str, item: WorkItem) -> Part:
@@ -239,5 +285,5 @@ def warm(tables: str, method: str) -> None:
     prepared = open_tables(tables)
     buffers = make_buffers(prepared, 1)
     attribute_batch(METHODS[method], prepared, buffers)
-    for name in METHODS[method].reductions:
-        REDUCTIONS[name].update(REDUCTIONS[name].init(*buffers.phi.shape[:2]), buffers.phi, 1)
+    for name in REDUCTIONS:
+        update_state(name, init_state(name, buffers), buffers, 1)

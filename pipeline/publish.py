@@ -18,7 +18,7 @@ from kernels.reductions import REDUCTIONS, merge_all
 from . import storage
 from .errors import InvalidRun
 from .part import Part, sha256, unpack_state
-from .plan import Plan, digest
+from .plan import Plan, as_tuples, digest
 from .tables import FOLDER
 
 MANIFEST = "manifest.json"
@@ -34,12 +34,13 @@ class Manifest:
     model_digest: str
     library: str
     method: str
-    parameters: dict[str, float]
+    parameters: dict[str, Any]
     precision: str
     outputs: tuple[str, ...]
     base: tuple[float, ...]  # value of the empty coalition per output, margin units
     bound: tuple[float, ...]  # no margin is larger
-    used: tuple[int, ...]  # features that some split asks for, by position; phi of the others is 0
+    players: tuple[int, ...]  # features or groups that some split asks for, by position; phi of the others is 0
+    pairs: tuple[tuple[int, int], ...]  # of these that interact, where interactions were asked for
     n_rows: int
     residual: float | None  # largest of any row, as a fraction of the bound; None where the method is not additive
     parts: tuple[dict[str, Any], ...]  # part, uri below the run, n_rows, size, sha256
@@ -53,7 +54,8 @@ def read_manifest(run: str) -> Manifest | None:
         return None
     try:
         fields = json.loads(data)
-        tuples = {name: tuple(fields[name]) for name in ("outputs", "base", "bound", "used", "parts", "summaries")}
+        tuples = {name: as_tuples(fields[name]) for name in ("outputs", "base", "bound", "players", "pairs", "parts", "summaries")}
+        fields["parameters"] = {name: as_tuples(value) for name, value in fields["parameters"].items()}
         for entry in (*tuples["parts"], *tuples["summaries"]):
             if not {"uri", "size", "sha256"} <= entry.keys() or ("part" in entry) != ("n_rows" in entry):
                 raise ValueError(f"an entry has {', '.join(entry) or 'nothing'}, expected uri, size and sha256")
@@ -63,18 +65,42 @@ def read_manifest(run: str) -> Manifest | None:
         raise InvalidRun(f"{where}: not a manifest: {type(error).__name__} {' '.join(str(error).split())}") from error
 
 
-def aggregate(plan: Plan, used: Sequence[int], states: Sequence[dict[str, str]]) -> dict[str, pa.Table]:
-    """Merge states, given in part order and never in order of completion; one table per reduction, a row per output and feature."""
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """What the rows of a summary are about, of every output the same: labels, and at which of them the values of states stand."""
+
+    labels: dict[str, list[str]]
+    place: np.ndarray
+
+
+def _label_players(plan: Plan, players: Sequence[int], pairs: Sequence[Sequence[int]]) -> _Rows:  # noqa: ARG001 - the shape of a labeller
+    return _Rows({"feature": list(plan.players)}, np.asarray(players, np.int64))
+
+
+def _label_pairs(plan: Plan, players: Sequence[int], pairs: Sequence[Sequence[int]]) -> _Rows:  # noqa: ARG001 - the shape of a labeller
+    names = plan.players
+    return _Rows({"first": [names[i] for i, _ in pairs], "second": [names[j] for _, j in pairs]}, np.arange(len(pairs)))
+
+
+_LABELLERS = {"phi": _label_players, "pairs": _label_pairs}  # by what a reduction reduces
+
+
+def aggregate(plan: Plan, players: Sequence[int], pairs: Sequence[Sequence[int]], states: Sequence[dict[str, str]]) -> dict[str, pa.Table]:
+    """Merge states, given in part order and never in order of completion; one table per reduction, a row per output and player, or pair.
+
+    Players are named in a column ``feature``, whether they are features or groups of them.
+    """
     tables = {}
-    for name in METHODS[plan.method].reductions:
-        unpacked = (unpack_state(name, state[name]) for state in states)
-        merged = merge_all(REDUCTIONS[name], unpacked, len(plan.outputs), len(used))
-        found = REDUCTIONS[name].finalize(merged, np.asarray(used, np.int64), len(plan.features))
-        labels = {
-            "output": [output for output in plan.outputs for _ in plan.features],
-            "feature": [feature.name for _ in plan.outputs for feature in plan.features],
-        }
-        tables[name] = pa.table({**labels, **{key: values.reshape(-1) for key, values in found.items()}})
+    for name in plan.reductions:
+        reduction = REDUCTIONS[name]
+        rows = _LABELLERS[reduction.reduces](plan, players, pairs)
+        n_rows = len(next(iter(rows.labels.values())))
+        merged = merge_all(reduction, (unpack_state(name, state[name]) for state in states), len(plan.outputs), rows.place.size)
+        found = reduction.finalize(merged, rows.place, n_rows)
+        labels = {"output": [output for output in plan.outputs for _ in range(n_rows)]}
+        labels |= {label: names * len(plan.outputs) for label, names in rows.labels.items()}
+        texts = {label: pa.array(names, pa.string()) for label, names in labels.items()}
+        tables[name] = pa.table({**texts, **{key: values.reshape(-1) for key, values in found.items()}})
     return tables
 
 
@@ -118,7 +144,8 @@ def publish(run: str, plan: Plan, library: str, prepared: Prepared, parts: Seque
             outputs=plan.outputs,
             base=tuple(prepared.base.tolist()),
             bound=tuple(prepared.bound.tolist()),
-            used=tuple(prepared.ranks.column.tolist()),
+            players=tuple(prepared.players.tolist()),
+            pairs=as_tuples(prepared.pairs.players.tolist()),
             n_rows=plan.n_rows,
             residual=max(additive, default=0.0) if METHODS[plan.method].additive else None,
             parts=tuple(

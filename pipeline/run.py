@@ -2,14 +2,15 @@
 
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date as Date
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
-from kernels.batch import Prepared, prepare
+from kernels.batch import Prepared
 
 from . import storage
 from .config import Job, find_method, make_job
@@ -17,9 +18,10 @@ from .errors import RunConflict, UsageError
 from .execute import execute
 from .models import Model, load_ensemble
 from .part import PLAN, Part
-from .plan import Memory, Plan, differences, digest, from_json, make_plan, to_json
+from .plan import Memory, Plan, differences, digest, from_json, make_plan, survey, to_json
+from .players import Partition, prepare_model, read_groups
 from .publish import Manifest, aggregate, publish, read_manifest
-from .tables import broadcast, table_bytes
+from .tables import broadcast
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +46,14 @@ def load_model(job: Job) -> Model:
 
 def plan_run(job: Job, model: Model) -> Run:
     """Stage 2: list the input, match it against the model, prepare the tables, project memory. Refusals happen here; writes nothing."""
-    plan, memory = make_plan(job, model)
-    prepared = prepare(model.ensemble, find_method(job.method), dict(job.parameters))
-    memory = replace(memory, tables=table_bytes(prepared))
+    groups = read_groups(job.partition, model.features)
+    found = survey(job, model)
+    prepared = prepare_model(model, find_method(job.method), dict(job.parameters), groups, job.interactions is not None)
+    plan, memory = make_plan(job, model, groups, found, prepared)
     if job.scheduler is None and memory.total > job.worker_memory:
         raise UsageError(
             f"a worker needs {memory.total >> 20} MiB (tables {memory.tables >> 20}, slice {memory.slice >> 20}, largest row group "
-            f"{memory.row_group >> 20}), it has {job.worker_memory >> 20}; use fewer workers"
+            f"{memory.row_group >> 20}, footer {memory.footer >> 20}), it has {job.worker_memory >> 20}; use fewer workers"
         )
     where = storage.join(job.out, PLAN)
     held = storage.read_if_exists(where)
@@ -60,7 +63,7 @@ def plan_run(job: Job, model: Model) -> Run:
 
 
 def _refuse_other(out: str, held: Plan, plan: Plan) -> None:
-    if digest(held) != digest(plan):
+    if held != plan:
         raise RunConflict(f"{out}: holds another run, different in {differences(held, plan)}; choose another output or remove it")
 
 
@@ -87,7 +90,7 @@ def map_run(run: Run, tables: str, watch: Callable[[Part], None] = lambda part: 
 def aggregate_run(run: Run, parts: list[Part]) -> dict[str, pa.Table]:
     """Stage 5: merge the parts' states into summaries."""
     states = [part.states for part in sorted(parts, key=lambda part: part.part)]
-    return aggregate(run.plan, run.prepared.ranks.column.tolist(), states)
+    return aggregate(run.plan, run.prepared.players.tolist(), run.prepared.pairs.players.tolist(), states)
 
 
 def publish_run(run: Run, parts: list[Part], summaries: dict[str, pa.Table]) -> Manifest:
@@ -112,7 +115,9 @@ def explain(
     out: str | PathLike,
     *,
     method: str = "shapley",
-    parameters: Mapping[str, float | str] | None = None,
+    parameters: Mapping[str, Any] | None = None,
+    partition: Partition | None = None,
+    interactions: int | str | None = None,
     ids: Iterable[str] = (),
     precision: str = "float32",
     scheduler: str | None = None,
@@ -127,6 +132,9 @@ def explain(
     model, data, out : URIs or paths of the model file, the data (a Parquet file, folder, glob or Hive-partitioned data set) and the run's
         folder; ``{date}`` in them is filled in
     method, parameters : see ``METHODS``
+    partition : groups of features, group -> features, or the path or URI of such an object in JSON; a feature that it does not name is a group of
+        its own. Values are the groups', with method "owen" the features' within their groups
+    interactions : also those of every two players: "all" of a row that are not zero, or so many of the largest
     ids : columns of the data passed through to the attributions
     precision : "float32" or "float64", of the attributions as stored; they are computed in float64
     scheduler : address of a Dask scheduler, "serial" for this process alone, or None for a local cluster
@@ -150,6 +158,8 @@ def explain(
         str(out),
         method=method,
         parameters=parameters,
+        partition=partition,
+        interactions=interactions,
         ids=ids,
         precision=precision,
         scheduler=scheduler,

@@ -11,7 +11,7 @@ from .errors import SchemaMismatch
 from .models.cityhash import HashedCategory
 from .models.model import Feature
 
-MARGIN = "margin"
+MARGIN, PHI, INTERACTIONS = "margin", "phi", "interactions"
 
 
 def _value_type(found: pa.DataType) -> pa.DataType:
@@ -116,12 +116,13 @@ def column_values(feature: Feature, column: pa.Array) -> np.ndarray:
     return column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
 
 
-def output_columns(features: Sequence[Feature], outputs: Sequence[str], ids: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Names of the margin columns and of the attribution columns, outputs outermost; refuse names that collide."""
-    several = len(outputs) > 1
-    margins = [f"{MARGIN}_{output}" if several else MARGIN for output in outputs]
-    phi = [f"phi_{output}_{feature.name}" if several else f"phi_{feature.name}" for output in outputs for feature in features]
-    twice = [name for name, count in Counter((*ids, *margins, *phi)).items() if count > 1]
+def output_columns(players: Sequence[str], outputs: Sequence[str], ids: Sequence[str], interactions: bool) -> tuple[list[str], list[str], list[str]]:
+    """Names of the columns of margins, attributions and interactions, outputs outermost; refuse names that collide."""
+    stems = [f"_{output}" for output in outputs] if len(outputs) > 1 else [""]
+    margins = [MARGIN + stem for stem in stems]
+    phi = [f"{PHI}{stem}_{player}" for stem in stems for player in players]
+    pairs = [INTERACTIONS + stem for stem in stems] if interactions else []
+    twice = [name for name, count in Counter((*ids, *margins, *phi, *pairs)).items() if count > 1]
     if twice:
         raise SchemaMismatch(f"output column {twice[0]!r} would stand twice; rename the id column or the feature it comes from")
-    return margins, phi
+    return margins, phi, pairs

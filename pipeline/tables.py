@@ -3,24 +3,22 @@
 import hashlib
 import json
 import tempfile
-from functools import lru_cache
+from functools import cache, lru_cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from kernels import batch, margin, ranks, semivalue, walks
 from kernels.batch import Prepared
 
 from . import storage
+from .errors import InvalidRun
 
 FOLDER = "_tables"
 INDEX, BYTES = "index.json", "tables.npy"
 ALIGNMENT = 64  # bytes, a cache line
-# Records that tables are made of, by the name under which the index stores them.
-_RECORDS: dict[str, Any] = {
-    record.__name__: record for record in (batch.Prepared, ranks.RankTables, margin.MarginTables, semivalue.SemivalueTables, walks.Walks)
-}
+RECORDS = "kernels."  # what the names of tables' types start with, module first
 
 
 def _place(tables, arrays: list[np.ndarray], end: int = 0):
@@ -31,7 +29,16 @@ def _place(tables, arrays: list[np.ndarray], end: int = 0):
     fields = {}
     for name, value in tables._asdict().items():
         fields[name], end = _place(value, arrays, end)
-    return [type(tables).__name__, fields], end
+    return [f"{type(tables).__module__}.{type(tables).__qualname__}", fields], end
+
+
+@cache
+def _record(name: str) -> Any:
+    """The type of a record; whatever method was asked for, its tables are records of a module in kernels."""
+    module, _, record = name.rpartition(".")
+    if not module.startswith(RECORDS):
+        raise InvalidRun(f"tables are a {name}, expected a record of {RECORDS}")
+    return getattr(import_module(module), record)
 
 
 def _take(index, mapped: np.ndarray):
@@ -41,7 +48,7 @@ def _take(index, mapped: np.ndarray):
         size = dtype.itemsize * int(np.prod(index["shape"], dtype=np.int64))
         return mapped[index["offset"] : index["offset"] + size].view(dtype).reshape(index["shape"])
     record, fields = index
-    return _RECORDS[record](**{name: _take(entry, mapped) for name, entry in fields.items()})
+    return _record(record)(**{name: _take(entry, mapped) for name, entry in fields.items()})
 
 
 def table_bytes(prepared: Prepared) -> int:

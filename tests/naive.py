@@ -98,3 +98,72 @@ def semivalue(ensemble, row, weight):
             others = [s for s in v if j not in s]
             phi[k, j] = float(sum(weight(len(s), n) * (v[tuple(sorted((*s, j)))] - v[s]) for s in others))
     return phi
+
+
+def size_weight(sizes):
+    """The weight of one coalition where all of a size share its probability: sizes[size] / C(n - 1, size) (Weber 1988)."""
+    return lambda size, n: Fraction(float(sizes[size])) / math.comb(n - 1, size)
+
+
+def quotient_semivalue(ensemble, row, group, n_groups, weight):
+    """The same for groups of features that join together, ``group (features,)``: phi of every group, ``(outputs, n_groups)`` float64."""
+    phi = np.zeros((ensemble.base.size, n_groups))
+    for k in range(ensemble.base.size):
+        subsets = itertools.chain.from_iterable(itertools.combinations(range(n_groups), size) for size in range(n_groups + 1))
+        v = {s: coalition_value(ensemble, row, {j for j, g in enumerate(group) if g in s}, k) for s in subsets}
+        for g in range(n_groups):
+            others = [s for s in v if g not in s]
+            phi[k, g] = float(sum(weight(len(s), n_groups) * (v[tuple(sorted((*s, g)))] - v[s]) for s in others))
+    return phi
+
+
+def _subsets(players):
+    return itertools.chain.from_iterable(itertools.combinations(players, size) for size in range(len(players) + 1))
+
+
+def _game(ensemble, row, output):
+    """The game as a function of a set of features, every value computed once."""
+    known = {}
+
+    def v(features):
+        features = frozenset(features)
+        if features not in known:
+            known[features] = coalition_value(ensemble, row, features, output)
+        return known[features]
+
+    return v
+
+
+def owen(ensemble, row, group):
+    """Owen values by their definition (Owen 1977, Eq. 7), ``(outputs, features)``: sums over sets of whole other groups and members of one's own."""
+    n, n_groups = ensemble.n_features, max(group) + 1
+    members = [[j for j in range(n) if group[j] == g] for g in range(n_groups)]
+    phi = np.zeros((ensemble.base.size, n))
+    for k in range(ensemble.base.size):
+        v = _game(ensemble, row, k)
+        for j in range(n):
+            mine = [i for i in members[group[j]] if i != j]
+            total = Fraction(0)
+            for others in _subsets([g for g in range(n_groups) if g != group[j]]):
+                whole = [i for g in others for i in members[g]]
+                for some in _subsets(mine):
+                    weight = shapley_weight(len(others), n_groups) * shapley_weight(len(some), len(mine) + 1)
+                    total += weight * (v([*whole, *some, j]) - v([*whole, *some]))
+            phi[k, j] = float(total)
+    return phi
+
+
+def interactions(ensemble, row, weight):
+    """Interaction index of every two features (Grabisch and Roubens 1999), ``(outputs, features, features)``, 0 on the diagonal.
+
+    ``weight(size, n - 1)`` is that of a set of ``size`` others in the game in which the two are one player.
+    """
+    n = ensemble.n_features
+    found = np.zeros((ensemble.base.size, n, n))
+    for k in range(ensemble.base.size):
+        v = _game(ensemble, row, k)
+        for i, j in itertools.combinations(range(n), 2):
+            others = _subsets([m for m in range(n) if m not in (i, j)])
+            total = sum(weight(len(s), n - 1) * (v([*s, i, j]) - v([*s, i]) - v([*s, j]) + v(s)) for s in others)
+            found[k, i, j] = found[k, j, i] = float(total)
+    return found

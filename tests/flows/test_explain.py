@@ -77,10 +77,30 @@ def test_the_report_shows_importance_outputs_and_progress(finished, client):
     state, out = finished
     artifacts = {found.key: found for found in client.read_artifacts() if found.flow_run_id == state.state_details.flow_run_id}
     summary = json.loads((out / "summary" / "importance.json").read_text())
-    assert json.loads(artifacts[report.IMPORTANCE].data) == sorted(summary, key=lambda row: row["rank"])
+    assert json.loads(artifacts[f"{report.PREFIX}importance"].data) == sorted(summary, key=lambda row: row["rank"])
     assert artifacts[report.OUTPUTS].data == f"[{out}]({out.as_uri()})"
     assert artifacts[report.PROGRESS].data == 100
     assert artifacts[report.PROGRESS].type == "progress"
+
+
+def test_groups_and_interactions_are_reported(server, client, example, tmp_path):
+    """The flow takes a partition and interactions; what interacts most is a table of its own, absent where it was not asked for."""
+    arguments = {"partition": {"when": ["hour", "delay"]}, "interactions": "all", "method": "semivalue", "parameters": {"atoms": [[0.25, 1], [1, 2]]}}
+    state = explain(example.model, example.data, str(tmp_path / "run"), scheduler="serial", **arguments, return_state=True)
+    pipeline.explain(example.model, example.data, tmp_path / "plain", scheduler="serial", **arguments)
+    assert contents(tmp_path / "run") == contents(tmp_path / "plain")
+    artifacts = {found.key: found for found in client.read_artifacts() if found.flow_run_id == state.state_details.flow_run_id}
+    summary = json.loads((tmp_path / "run" / "summary" / "interactions.json").read_text())
+    assert [(row["first"], row["second"]) for row in summary] == [("distance", "when")]
+    assert json.loads(artifacts[f"{report.PREFIX}interactions"].data) == summary
+
+
+def test_a_report_without_interactions_has_no_table_of_them(finished, client):
+    """What was not asked for is not shown."""
+    state, _ = finished
+    keys = {found.key for found in client.read_artifacts() if found.flow_run_id == state.state_details.flow_run_id}
+    assert f"{report.PREFIX}importance" in keys
+    assert f"{report.PREFIX}interactions" not in keys
 
 
 def test_a_finished_run_is_left_alone(finished, example, client):
@@ -112,7 +132,7 @@ def test_a_wrong_argument_fails_in_the_command_line_s_words(server, example, tmp
     """Arguments are refused before any task runs."""
     state = explain(example.model, example.data, str(tmp_path), method="lime", return_state=True)
     assert state.is_failed()
-    assert state.message == "method 'lime' is unknown, expected one of shapley, banzhaf, beta"
+    assert state.message == "method 'lime' is unknown, expected one of shapley, banzhaf, beta, semivalue, probabilistic, owen"
 
 
 @pytest.mark.parametrize("error", [StorageError("s3://bucket: cannot write: try later"), ClusterLost("tcp://10.0.0.1: no answer")])

@@ -1,11 +1,13 @@
 """Quadratures integrate what the values need, exactly."""
 
+import itertools
+import math
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from kernels.game_values import banzhaf, beta, shapley
+from kernels.game_values import banzhaf, beta, density_atoms, measure, polyline_atoms, shapley
 
 
 @pytest.mark.parametrize("n_players", [0, 1, 2, 3, 6, 7, 30, 101])
@@ -28,3 +30,123 @@ def test_beta_with_even_parameters_is_shapley(n_players):
     """Beta(1, 1) has the nodes and weights of the Shapley value."""
     for mine, theirs in zip(beta(n_players, 1.0, 1.0), shapley(n_players), strict=True):
         assert np.abs(mine - theirs).max() < 1e-14
+
+
+def moments(points, n):
+    """Exact moments 0..n-1 of weighted points."""
+    points = [(Fraction(float(t)), Fraction(float(weight))) for t, weight in points]
+    total = sum(weight for _, weight in points)
+    return np.array([float(sum(weight * t**power for t, weight in points) / total) for power in range(n)])
+
+
+def assert_same_moments(rule, expected, atol=1e-14):
+    nodes, weights = rule
+    assert ((nodes >= 0) & (nodes <= 1) & (weights >= 0)).all()
+    for power, moment in enumerate(expected):
+        assert abs(np.sum(weights * nodes**power) - moment) < atol
+
+
+@pytest.mark.parametrize("n_players", [0, 1, 2, 3, 8, 15, 16, 17, 40])
+def test_a_measure_keeps_its_moments(n_players):
+    """Sixteen points with weights of very different sizes, some of them twice, both ends among them: what a path integrates is unchanged."""
+    rng = np.random.default_rng(n_players)
+    atoms = np.stack((np.concatenate(([0.0, 1.0, 0.5, 0.5], rng.random(12))), 10.0 ** rng.uniform(-12, 1, 16)), axis=1)
+    rule = measure(n_players, atoms)
+    assert rule.nodes.size <= max(1, -(-n_players // 2))
+    assert_same_moments(rule, moments(atoms, max(1, n_players)))
+
+
+def test_few_atoms_stay_as_they_are():
+    """At most as many as a Gauss rule would take: both ends, and one atom that is the Banzhaf value."""
+    assert [part.tolist() for part in measure(3, [(1.0, 3.0), (0.0, 1.0)])] == [[0.0, 1.0], [0.25, 0.75]]
+    for n_players in (1, 2, 9):
+        assert [part.tolist() for part in measure(n_players, [(0.3, 2.0)])] == [part.tolist() for part in banzhaf(n_players, 0.3)]
+
+
+def test_atoms_that_are_one_but_for_rounding():
+    """Fewer nodes than asked for are enough where the atoms lie at two places, each a last digit wide."""
+    t = np.concatenate([0.3 + np.spacing(0.3) * np.arange(6), 0.8 + np.spacing(0.8) * np.arange(6)])
+    atoms = np.stack((t, np.ones(12)), axis=1)
+    rule = measure(11, atoms)
+    assert rule.nodes.size < 6
+    assert_same_moments(rule, moments(atoms, 11))
+
+
+def test_atoms_without_weight_do_not_count():
+    """They are left out, however many."""
+    atoms = np.stack((np.linspace(0, 1, 101), np.arange(101) == 25), axis=1)
+    assert [part.tolist() for part in measure(9, atoms)] == [[0.25], [1.0]]
+
+
+@pytest.mark.parametrize("n_players", [1, 6, 41, 200])
+def test_many_atoms_are_reduced(n_players):
+    """Ten thousand atoms become half as many nodes as there are players; the moments are theirs."""
+    rng = np.random.default_rng(0)
+    atoms = rng.random((10_000, 2))
+    rule = measure(n_players, atoms)
+    assert rule.nodes.size == -(-n_players // 2)
+    powers = atoms[:, 0] ** np.arange(n_players)[:, None]
+    assert_same_moments(rule, [math.fsum(row * atoms[:, 1]) / math.fsum(atoms[:, 1]) for row in powers])
+
+
+@pytest.mark.parametrize("n_players", [1, 2, 5, 30, 101, 200])
+def test_a_flat_density_is_shapley(n_players):
+    """In one piece, in several, and as a function: the nodes and weights of the Shapley value."""
+    flat = polyline_atoms(n_players, [(0.0, 2.0), (1.0, 2.0)])
+    pieces = polyline_atoms(n_players, [(0.0, 1.0), (0.25, 1.0), (0.25, 1.0), (0.9, 1.0), (1.0, 1.0)])
+    function = density_atoms(n_players, lambda t, rest: np.ones_like(t))
+    for atoms in (flat, pieces, function):
+        for mine, theirs in zip(measure(n_players, atoms), shapley(n_players), strict=True):
+            assert np.abs(mine - theirs).max() < 1e-12
+
+
+@pytest.mark.parametrize("n_players", [1, 2, 3, 8, 17])
+def test_polylines_are_integrated_exactly(n_players):
+    """A slope, a jump and a flat piece that ends before 1, against the integrals in fractions; the atoms are exact before any reduction."""
+    points = [(Fraction(1, 8), Fraction(0)), (Fraction(1, 2), Fraction(3)), (Fraction(1, 2), Fraction(1)), (Fraction(3, 4), Fraction(1))]
+
+    def integral(power):
+        total = Fraction(0)
+        for (left, low), (right, high) in itertools.pairwise(points):
+            slope = (high - low) / (right - left) if right > left else Fraction(0)
+            for degree, factor in ((power, low - slope * left), (power + 1, slope)):
+                total += factor * (right ** (degree + 1) - left ** (degree + 1)) / (degree + 1)
+        return total
+
+    exact = [float(integral(power) / integral(0)) for power in range(n_players)]
+    atoms = polyline_atoms(n_players, [(float(t), float(height)) for t, height in points])
+    assert_same_moments(atoms.T / [[1.0], [atoms[:, 1].sum()]], exact)
+    assert_same_moments(measure(n_players, atoms), exact)
+
+
+@pytest.mark.parametrize(("alpha", "weight"), [(1.0, 1.0), (0.5, 0.5), (0.1, 0.3), (2.5, 0.7), (16.0, 1.0), (1.0, 8.0)])
+@pytest.mark.parametrize("n_players", [1, 2, 9, 30])
+def test_a_density_may_be_infinite_at_the_ends(n_players, alpha, weight):
+    """The density of Beta(alpha, beta) as a function gives the nodes and weights of its own rule."""
+    atoms = density_atoms(n_players, lambda t, rest: t ** (weight - 1) * rest ** (alpha - 1))
+    for mine, theirs in zip(measure(n_players, atoms), beta(n_players, alpha, weight), strict=True):
+        assert np.abs(mine - theirs).max() < 1e-12
+
+
+@pytest.mark.parametrize("n_players", [9, 200, 700])
+def test_narrow_peaks_are_seen(n_players):
+    """Where half of many players are present the integrand is a peak at 1/2: C(n - 1, k) t^k (1 - t)^(n - 1 - k) has the integral 1 / n."""
+    size = n_players // 2
+    for atoms in (polyline_atoms(n_players, [(0.0, 1.0), (1.0, 1.0)]), density_atoms(n_players, lambda t, rest: np.ones_like(t))):
+        nodes, weights = measure(n_players, atoms)
+        logarithm = math.log(math.comb(n_players - 1, size)) + size * np.log(nodes) + (n_players - 1 - size) * np.log1p(-nodes)
+        assert abs(np.sum(weights * np.exp(logarithm)) * n_players - 1) < 1e-11
+
+
+@pytest.mark.parametrize(("alpha", "beta_"), [(0.1, 0.1), (2.5, 0.7), (1.0, 1.0), (5.0, 0.5)])
+@pytest.mark.parametrize("n_players", [2, 9, 40, 200])
+def test_beta_integrates_every_coalition_size(n_players, alpha, beta_):
+    """Integrals of t^k (1 - t)^(n - 1 - k), which are quotients of rising factorials, hold to 1e-12 of themselves at real parameters."""
+    nodes, weights = beta(n_players, alpha, beta_)
+    top = n_players - 1
+    for k in {0, 1, top // 4, top // 2, top}:
+        exact = Fraction(1)
+        for i in range(top):
+            exact *= (Fraction(beta_) + i if i < k else Fraction(alpha) + i - k) / (Fraction(alpha) + Fraction(beta_) + i)
+        found = np.sum(weights * np.exp(k * np.log(nodes) + (top - k) * np.log1p(-nodes)))
+        assert abs(found / float(exact) - 1) < 1e-12

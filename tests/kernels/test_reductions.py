@@ -38,6 +38,25 @@ def test_any_slicing_gives_the_moments_of_all_rows(seed, cuts):
         assert (np.diff(mean_abs[k][np.argsort(found["rank"][k])]) <= 0).all()
 
 
+def test_pairs_are_summarised_as_players_are():
+    """Interactions have the same moments and ranks, each under its own name, without a share."""
+    interactions = REDUCTIONS["interactions"]
+    assert (IMPORTANCE.reduces, interactions.reduces) == ("phi", "pairs")
+    values = np.random.default_rng(3).normal(size=(2, 3, 50))
+    found = interactions.finalize(interactions.update(interactions.init(2, 3), values, 50), np.arange(3), 3)
+    same = IMPORTANCE.finalize(IMPORTANCE.update(IMPORTANCE.init(2, 3), values, 50), np.arange(3), 3)
+    assert set(same) - set(found) == {"share"}
+    assert all((found[name] == same[name]).all() for name in found)
+
+
+def test_states_are_merged_as_they_come():
+    """A generator is as good as a list, and no more than one level of the tree is held."""
+    values = np.random.default_rng(4).normal(size=(1, 2, 300))
+    states = states_of(values, list(range(10, 300, 10)))
+    whole, lazy = merge_all(IMPORTANCE, states, 1, 2), merge_all(IMPORTANCE, iter(states), 1, 2)
+    assert all((a == b).all() for a, b in zip(whole, lazy, strict=True))
+
+
 def test_ties_rank_in_feature_order():
     """Features of equal importance keep the model's order: rankings are deterministic."""
     state = IMPORTANCE.update(IMPORTANCE.init(1, 2), np.ones((1, 2, 4)), 4)

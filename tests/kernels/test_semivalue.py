@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from numba.core import config
 from numpy.testing import assert_allclose
 
+from kernels import lookup
 from kernels.batch import attribute_batch, make_buffers, prepare
 from kernels.ensemble import TreeEnsemble, check
 from kernels.methods import METHODS
@@ -22,13 +23,23 @@ ATOL = 1e-13
 def explain(name, ensemble, rows, **parameters):
     """phi ``(n, outputs, features)``, base and margin of a few rows."""
     defaults = {parameter.name: parameter.default for parameter in METHODS[name].parameters}
-    prepared = prepare(ensemble, METHODS[name], defaults | parameters)
+    return run(name, prepare(ensemble, METHODS[name], defaults | parameters), rows, ensemble.n_features)
+
+
+def run(name, prepared, rows, n_players):
+    """phi ``(n, outputs, n_players)``, base and margin."""
+    buffers = attributed(name, prepared, rows)
+    phi = np.zeros((len(rows), prepared.base.size, n_players))
+    phi[:, :, prepared.players] = buffers.phi[:, :, : len(rows)].transpose(2, 0, 1)
+    return phi, prepared.base, buffers.margin[:, : len(rows)].T
+
+
+def attributed(name, prepared, rows):
+    """Buffers after a few rows went through them."""
     buffers = make_buffers(prepared, len(rows))
     buffers.values[:, : len(rows)] = rows.T[prepared.ranks.column]
     attribute_batch(METHODS[name], prepared, buffers)
-    phi = np.zeros((len(rows), ensemble.base.size, ensemble.n_features))
-    phi[:, :, prepared.ranks.column] = buffers.phi[:, :, : len(rows)].transpose(2, 0, 1)
-    return phi, prepared.base, buffers.margin[:, : len(rows)].T
+    return buffers
 
 
 def chain(features, values, covers, n_features):
@@ -106,7 +117,7 @@ def test_shapley_values_add_up_to_the_margin(data, ensemble):
 
 
 @pytest.mark.parametrize("name", ["shapley", "banzhaf", "beta"])
-@pytest.mark.parametrize("depth", [1, 2, 9, 17, 30] if config.DISABLE_JIT else [1, 2, 9, 17, 100, 400])
+@pytest.mark.parametrize("depth", [1, 2, 9, 17, 30] if config.DISABLE_JIT else [1, 2, 9, 17, 100, 400, 1000])
 def test_deep_chains_are_exact(name, depth):
     """SYNTHETIC.SPARSE of Karczmarz et al. 2022, Section 6: 388.5 for the feature that decides, exactly 0 for all others, at any depth.
 
@@ -124,7 +135,7 @@ def test_deep_chains_are_exact(name, depth):
     check(ensemble)
     phi, base, margin = explain(name, ensemble, np.ones((1, depth)))
     assert margin[0, 0] == 777.0
-    assert_allclose(base, 388.5, rtol=1e-14)
+    assert_allclose(base, 388.5, rtol=1e-13)  # a product of as many cover ratios
     assert_allclose(phi[0, 0, -1], 388.5, rtol=1e-12)
     assert_allclose(phi[0, 0, :-1], 0.0, rtol=0, atol=388.5e-12)
 
@@ -149,3 +160,26 @@ def test_the_tree_of_figure_1(outcome):
         assert_allclose(phi[0, 0], naive.semivalue(ensemble, row[0], weight)[0], rtol=0, atol=1e-15)
         if outcome in FIGURE_1:
             assert_allclose(phi[0, 0], FIGURE_1[outcome][name == "banzhaf"], rtol=0, atol=1e-15)
+
+
+def side_by_side(trees):
+    """Ensembles of one output as one."""
+    starts = np.cumsum([0] + [tree.feature.size for tree in trees])[:-1]
+    joined = {name: np.concatenate([getattr(tree, name) for tree in trees]) for name in trees[0]._fields[:8]}
+    for side in ("left", "right"):
+        children = [np.where(getattr(tree, side) < 0, -1, getattr(tree, side) + start) for tree, start in zip(trees, starts, strict=True)]
+        joined[side] = np.concatenate(children).astype(np.int32)
+    return trees[0]._replace(**joined, root=starts.astype(np.int32), output=np.zeros(len(trees), np.int32))
+
+
+def test_few_walks_take_more_nodes_rather_than_another_kernel(monkeypatch):
+    """Beside many trees of seven features, one of a single feature is walked at four nodes as well; nodes without weight change nothing."""
+    monkeypatch.setattr(lookup, "MAX_COMPARISONS", 0)
+    deep = chain(np.arange(7), np.arange(8.0), np.ones(8), 7)
+    stump = chain(np.array([3]), np.array([1.0, -1.0]), np.ones(2), 7)
+    ensemble = side_by_side([deep] * 20 + [stump])
+    check(ensemble)
+    assert [some.start.size for some in prepare(ensemble, METHODS["shapley"], {}).method[:4]] == [0, 0, 0, 21]
+    row = np.array([[0.0, 1.0, 1.0, 0.0, 1.0, 1.0, 1.0]])
+    phi, _, _ = explain("shapley", ensemble, row)
+    assert_allclose(phi[0], naive.semivalue(ensemble, row[0], naive.shapley_weight), rtol=0, atol=20 * ATOL)

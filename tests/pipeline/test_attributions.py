@@ -139,6 +139,46 @@ def test_no_rows_are_fine(trained):
     assert attribute(model, frame.iloc[:0]).phi.shape == (0, 1, 4)
 
 
+def test_unused_columns_of_a_frame_are_not_converted(example):
+    """Arrow takes a frame column by column: numbers that no split asks for, and columns that are no features, stay where they are."""
+    model = load_ensemble(example.model)
+    (unused, *_) = {"distance", "month"} - {model.features[j].name for j in model.ensemble.feature if j >= 0}
+    frame = example.frame[FEATURES].assign(other=[object()] * len(example.frame))
+    found, expected = attribute(model, frame), attribute(model, example.frame[FEATURES])
+    assert (found.phi == expected.phi).all()
+    assert (found.margin == expected.margin).all()
+    with pytest.raises(SchemaMismatch, match=f"column '{unused}' is .*string, the model was trained on numbers"):
+        attribute(model, frame.drop(columns="other").assign(**{unused: "x"}))
+    with pytest.raises(SchemaMismatch, match=f"column '{unused}' missing"):
+        attribute(model, frame.drop(columns=["other", unused]))
+
+
+def test_a_density_may_be_a_function(example):
+    """In memory, as in no plan; that of Beta(2, 3), and the same as a polyline is near."""
+    frame = example.frame[FEATURES][:100]
+    beta = attribute(example.model, frame, "beta", alpha=2, beta=3)
+    assert_allclose(attribute(example.model, frame, "semivalue", density=lambda t, rest: t**2 * rest).phi, beta.phi, rtol=1e-9, atol=1e-9)
+    t = np.linspace(0, 1, 1001)
+    points = np.column_stack((t, t**2 * (1 - t)))
+    assert_allclose(attribute(example.model, frame, "semivalue", density=points).phi, beta.phi, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("method", "parameters", "says"),
+    [
+        ("shapley", {"p": 1}, "method 'shapley' has no parameter 'p', it takes none"),
+        ("semivalue", {}, "method 'semivalue' needs parameter 'atoms' or 'density'"),
+        ("probabilistic", {"sizes": [1], "weights": [1]}, "needs parameter 'sizes' or 'weights', and not both"),
+        ("probabilistic", {"sizes": [1]}, "parameter 'sizes' has 1 numbers, expected one for each of 4 players"),
+        ("semivalue", {"atoms": "0.5"}, "parameter 'atoms' is '0.5', expected points"),
+    ],
+)
+def test_parameters_that_do_not_fit_are_refused(example, method, parameters, says):
+    """One line, whoever finds it."""
+    with pytest.raises(UsageError, match=says):
+        attribute(example.model, example.frame[FEATURES], method, **parameters)
+
+
 def test_a_breach_names_the_row(example, monkeypatch):
     """The residual is checked in memory too."""
     wrong = METHODS["shapley"]

@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from kernels.methods import METHODS
 from pipeline import cli
 
 
@@ -50,6 +51,42 @@ def test_plan_writes_nothing(example, tmp_path, capsys):
     assert not out.exists()
 
 
+def test_groups_and_interactions_are_shown(example, tmp_path, capsys):
+    """The plan says how many there are, a run shows the largest and the verifier finds it sound."""
+    (tmp_path / "groups.json").write_text('{"flight": ["distance", "delay"]}')
+    out = tmp_path / "run"
+    arguments = (example.model, example.data, "--out", out, "--partition", tmp_path / "groups.json", "--interactions", "all")
+    code, said, _ = run(capsys, "plan", *arguments)
+    assert code == 0
+    assert "groups  3 of 4 features" in said
+    assert "pairs   1 interact, all kept of a row" in said
+    code, said, _ = run(capsys, "explain", *arguments, "--scheduler", "serial")
+    assert code == 0
+    assert "│    1 │ flight" in said
+    assert "│    1 │ flight │ carrier" in said
+    assert run(capsys, "check", out)[0] == 0
+
+
+def test_parameters_are_written_as_they_are_given(example, tmp_path, capsys):
+    """Numbers, lists and points, shortened where they are long; those that are not given are not shown."""
+    arguments = ("plan", example.model, example.data, "--out", tmp_path / "run", "--method", "semivalue", "--parameter")
+    code, said, _ = run(capsys, *arguments, "density=0:0,0.5:2,1:0")
+    assert code == 0
+    assert "method  semivalue density=0:0,0.5:2,1:0\n" in said
+    _, said, _ = run(capsys, *arguments, "atoms=" + ",".join(f"{i / 100}:1" for i in range(100)))
+    assert "…\n" in said
+    assert max(map(len, said.splitlines()[1:2])) < 100
+
+
+def test_the_help_tells_every_method(capsys):
+    """Names and parameters of all methods, and how parameters are written."""
+    assert cli.main(["explain", "--help"]) == 0
+    said = capsys.readouterr().out
+    for method in METHODS.values():
+        assert all(name in said for name in (method.name, *(parameter.name for parameter in method.parameters)))
+    assert "density=0:0,0.5:2,1:0" in said
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [
@@ -71,6 +108,11 @@ def test_plan_writes_nothing(example, tmp_path, capsys):
         (("explain", "{model}", "{model}", "--out", "{out}"), 1, "model.txt: not a Parquet file"),
         (("explain", "{model}", "http://127.0.0.1:9/x", "--out", "{out}"), 1, "http://127.0.0.1:9/x"),
         (("explain", "{model}", "nope://x", "--out", "{out}"), 1, "nope://x: cannot open"),
+        (("explain", "{model}", "{data}", "--out", "{out}", "--partition", "groups.json"), 1, "groups.json: cannot read: no such file or object"),
+        (("explain", "{model}", "{data}", "--out", "{out}", "--partition", "{model}"), 2, "model.txt: not JSON: "),
+        (("explain", "{model}", "{data}", "--out", "{out}", "--partition", ""), 2, "the partition is '', expected a path or URI"),
+        (("explain", "{model}", "{data}", "--out", "{out}", "--interactions", "few"), 2, "interactions is 'few', expected a number of at least 1"),
+        (("explain", "{model}", "{data}", "--out", "{out}", "--method", "owen"), 2, "method 'owen' needs a partition of the features"),
         (("check", "{out}"), 1, "no manifest.json there: not a finished run"),
     ],
 )
@@ -107,15 +149,17 @@ def test_kernels_compile_one_signature(example, tmp_path):
     """After an end-to-end run in a fresh process every kernel that ran has exactly one signature."""
     program = (
         "import sys\n"
-        "from kernels import batch, margin, ranks, reductions, semivalue\n"
+        "from kernels import lookup, margin, ranks, reductions, semivalue\n"
         "from pipeline.cli import main\n"
-        f"arguments = [{example.model!r}, {example.data!r}, '--out', {str(tmp_path / 'run')!r}, '--scheduler', 'serial', '--quiet']\n"
+        f"arguments = [{example.model!r}, {example.data!r}, '--out', {str(tmp_path / 'run')!r}, '--interactions', 'all']\n"
+        "arguments += ['--scheduler', 'serial', '--quiet']\n"
         "assert main(['explain', *arguments]) == 0\n"
         "import pandas\n"
         "from pipeline import attribute\n"
         f"frame = pandas.read_parquet({example.data!r})\n"
         f"attribute({example.model!r}, frame.assign(month=frame['month'].astype(int)))\n"
-        "kernels = [ranks.rank_rows, margin.add_margins, reductions._moments, *semivalue._WALKERS]\n"
+        "walkers = [*semivalue._SCALAR, *semivalue._VECTOR]\n"
+        "kernels = [ranks.rank_rows, margin._descend, margin._select, lookup.add_lookups, reductions._measure, *walkers]\n"
         "counts = [len(kernel.signatures) for kernel in kernels]\n"
         "sys.exit(0 if set(counts) <= {0, 1} and sum(counts) >= 4 else f'signatures: {counts}')"
     )

@@ -10,11 +10,13 @@ from pipeline.errors import InvalidData, SchemaMismatch, UsageError
 from pipeline.models import load_ensemble
 from pipeline.models.cityhash import HashedCategory
 from pipeline.models.model import Feature
+from pipeline.run import plan_run
 
 
 def planned(example, data, **arguments):
-    """The plan of a job on ``data``."""
-    return plan.make_plan(make_job(example.model, str(data), "/nowhere/run", **arguments), load_ensemble(example.model))
+    """The plan of a job on ``data``, and the memory it takes."""
+    run = plan_run(make_job(example.model, str(data), "/nowhere/run", **arguments), load_ensemble(example.model))
+    return run.plan, run.memory
 
 
 @pytest.mark.parametrize(
@@ -28,10 +30,9 @@ def planned(example, data, **arguments):
         ([10, 10], [(0,), (1,)]),
     ],
 )
-def test_row_groups_are_grouped_in_order(monkeypatch, counts, groups):
+def test_row_groups_are_grouped_in_order(counts, groups):
     """Consecutive row groups up to the aim; a larger one alone."""
-    monkeypatch.setattr(plan, "ITEM_ROWS", 10)
-    assert plan._group(counts) == groups
+    assert plan._group(counts, 10) == groups
 
 
 def test_a_plan_reads_back_as_it_was(example):
@@ -42,7 +43,44 @@ def test_a_plan_reads_back_as_it_was(example):
         assert plan.from_json(plan.to_json(same), "plan.json") == same
     again, _ = planned(example, example.data, ids=["flight"])
     assert plan.digest(again) == plan.digest(made)
+    assert again == made
     assert [item.partition for item in made.items] == [(("month", month),) for month in (1, 2, 3, 4)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "parameters"),
+    [
+        ({"method": "semivalue", "parameters": {"density": "0:0,0.5:2,1:0"}}, {"atoms": (), "density": ((0.0, 0.0), (0.5, 2.0), (1.0, 0.0))}),
+        ({"method": "semivalue", "parameters": {"atoms": [[0.1, 1], (0.3, 1e-300)]}}, {"atoms": ((0.1, 1.0), (0.3, 1e-300)), "density": ()}),
+        ({"method": "probabilistic", "parameters": {"sizes": [0.1, 0.2, 1 / 3, 0]}}, {"sizes": (0.1, 0.2, 1 / 3, 0.0), "weights": ()}),
+        ({"method": "owen", "partition": {"b": ["month", "delay"], "a": ["carrier"]}}, {}),
+        ({"interactions": "7", "partition": {"b": ["month", "delay"]}}, {}),
+        ({"interactions": "all"}, {}),
+    ],
+)
+def test_parameters_and_partitions_read_back_as_they_were(example, arguments, parameters):
+    """Numbers, lists of numbers, points, groups and interactions come back from JSON equal, with the same digest."""
+    made, _ = planned(example, example.data, **arguments)
+    assert dict(made.parameters) == parameters
+    read = plan.from_json(plan.to_json(made), "plan.json")
+    assert read == made
+    assert hash(read) == hash(made)
+    assert plan.to_json(read) == plan.to_json(made)
+
+
+def test_the_content_of_a_partition_is_planned(example, tmp_path):
+    """A changed file is another run, the same groups written otherwise are the same one."""
+    path = tmp_path / "groups.json"
+    digests = []
+    for text in ('{"b": ["month", "delay"]}', '{"b": ["delay", "month"], "carrier": ["carrier"]}', '{"b": ["delay", "carrier"]}'):
+        path.write_text(text)
+        digests.append(plan.digest(planned(example, example.data, partition=path)[0]))
+    assert digests[0] == digests[1] != digests[2]
+    assert planned(example, example.data, partition=str(path))[0].groups == (
+        ("distance", ("distance",)),
+        ("b", ("delay", "carrier")),
+        ("month", ("month",)),
+    )
 
 
 def test_partition_values_are_integers_or_strings():
@@ -89,10 +127,26 @@ def test_an_empty_folder_is_refused(example, tmp_path):
 
 
 def test_memory_is_projected(example):
-    """A slice shrinks with the width of the model, so that a worker's memory does not grow with it."""
+    """A slice shrinks with the number of values of a row, so that a worker's memory does not grow with it; interactions count."""
     made, memory = planned(example, example.data)
     assert made.slice_rows == plan.SLICE_ROWS
-    wide = plan.max_slice_rows(100_000)
+    wide = plan.max_slice_rows(1_000_000)
     assert wide == plan.BATCH
     assert plan.max_slice_rows(2000) * 2000 * 8 <= plan.SLICE_BYTES
     assert memory.row_group > 0
+    _, more = planned(example, example.data, interactions="all")
+    assert more.slice > memory.slice
+    assert more.tables > memory.tables
+    assert more.total == plan.WORKER_OVERHEAD + more.tables + more.slice + more.row_group + more.footer
+
+
+def test_wide_outputs_are_cut_into_smaller_items(example, monkeypatch):
+    """A part has so many column chunks at most, unless one row group of the input has more; its footer is projected."""
+    monkeypatch.setattr(plan, "SLICE_ROWS", plan.BATCH)
+    one, _ = planned(example, f"{example.data}/month=1")
+    monkeypatch.setattr(plan, "ITEM_CHUNKS", 5 * 400 // plan.BATCH)  # of 5 columns, so many rows that one row group of 300 fits
+    made, memory = planned(example, f"{example.data}/month=1")
+    assert len(one.items) == 1
+    assert [item.n_rows for item in made.items][:-1] == [300] * (len(made.items) - 1)
+    assert sum(item.n_rows for item in made.items) == one.n_rows
+    assert memory.footer >= -(-300 // plan.BATCH) * 5 * plan.CHUNK_BYTES

@@ -12,9 +12,10 @@ import pytest
 from numpy.testing import assert_allclose
 
 from kernels.methods import METHODS
-from pipeline import check_run, explain, part
+from pipeline import attribute, check_run, explain, part
 from pipeline.errors import AdditivityBreach, InvalidData, InvalidRun, RunConflict, SchemaMismatch, StorageError, UsageError
-from tests.pipeline.conftest import FEATURES, train, write_data
+from pipeline.publish import read_manifest
+from tests.pipeline.conftest import FEATURES, N_ROWS, train, write_data
 
 
 def contributions(example, frame=None):
@@ -165,6 +166,8 @@ def test_a_rerun_does_what_is_missing(example, serial, tmp_path):
         ({"ids": ["flight"]}, r"different in ids \(was \('flight', 'name'\), is \('flight',\)\)"),
         ({"method": "banzhaf"}, "different in method .*parameters"),
         ({"precision": "float64"}, "different in precision"),
+        ({"partition": {"flight": ["delay"]}}, "different in groups"),
+        ({"interactions": 3}, r"different in interactions \(was None, is 3\)"),
     ],
 )
 def test_another_run_s_output_is_refused(example, serial, changes, says):
@@ -225,6 +228,48 @@ def test_banzhaf_runs_without_an_additivity_check(example, tmp_path):
     assert manifest.residual is None
     assert manifest.parameters == {"p": 0.25}
     assert check_run(str(tmp_path / "run")).residual is None
+
+
+def test_groups_have_columns_and_importance(example, tmp_path):
+    """With a partition the columns, the summary and the sums of a run are the groups'; Owen values are the features'."""
+    partition, out = {"flight": ["month", "distance"]}, tmp_path / "groups"
+    manifest = explain(example.model, example.data, out, partition=partition, scheduler="serial")
+    table = attributions(out)
+    assert table.column_names == ["margin", "phi_flight", "phi_delay", "phi_carrier"]
+    found = attribute(example.model, example.frame[FEATURES], partition=partition)
+    stored = np.column_stack([table[f"phi_{name}"].to_numpy() for name in found.players])
+    assert_allclose(stored, found.phi[:, 0], rtol=2e-7, atol=1e-12)
+    assert manifest.residual < 1e-13
+    assert pq.read_table(out / "summary" / "importance.parquet")["feature"].to_pylist() == ["flight", "delay", "carrier"]
+    assert check_run(str(out)).residual < 1e-6
+
+    explain(example.model, example.data, tmp_path / "owen", method="owen", partition=partition, scheduler="serial")
+    assert attributions(tmp_path / "owen").column_names == ["margin", *(f"phi_{name}" for name in FEATURES)]
+    assert pq.read_table(tmp_path / "owen" / "summary" / "importance.parquet")["feature"].to_pylist() == FEATURES
+    assert check_run(str(tmp_path / "owen")).residual < 1e-6
+
+
+def test_lists_of_numbers_reach_the_kernel(example, tmp_path):
+    """Parameters as text, as lists and in memory are the same values; the manifest reads back as it was written."""
+    parameters = {"sizes": "0.5,0.25,0.25,0"}
+    written = explain(example.model, example.data, tmp_path / "run", method="probabilistic", parameters=parameters, scheduler="serial")
+    assert written.parameters == {"sizes": (0.5, 0.25, 0.25, 0.0), "weights": ()}
+    assert read_manifest(str(tmp_path / "run")) == written
+    found = attribute(example.model, example.frame[FEATURES], "probabilistic", sizes=[0.5, 0.25, 0.25, 0])
+    assert_allclose(attributions(tmp_path / "run")["phi_delay"].to_numpy(), found.phi[:, 0, 1], rtol=2e-7, atol=1e-12)
+
+
+def test_columns_that_no_split_asks_for_are_not_read(example, tmp_path):
+    """They must be there, but a model without a split reads none of them and explains every row all the same."""
+    frame = example.frame.assign(delay=0.0, carrier="UA", month=1)
+    train(frame, num_leaves=2, min_data_in_leaf=N_ROWS).save_model(tmp_path / "model.txt")
+    manifest = explain(tmp_path / "model.txt", example.data, tmp_path / "run", interactions="all", scheduler="serial")
+    assert (manifest.n_rows, manifest.players, manifest.pairs) == (N_ROWS, (), ())
+    table = attributions(tmp_path / "run")
+    assert set(table["phi_delay"].to_pylist()) == {0.0}
+    assert table["interactions"].to_pylist() == [[]] * N_ROWS
+    assert check_run(str(tmp_path / "run")).n_rows == N_ROWS
+    assert attribute(tmp_path / "model.txt", example.frame[FEATURES]).phi.shape == (N_ROWS, 1, 4)
 
 
 def test_double_precision_is_kept(example, tmp_path):
@@ -328,6 +373,22 @@ def test_parts_are_readable_as_one_data_set(serial):
         ({"parameters": {"p": 0.5}}, UsageError, "method 'shapley' has no parameter 'p', it takes none"),
         ({"method": "banzhaf", "parameters": {"p": 2}}, UsageError, "parameter 'p' is 2, expected a number between 0 and 1"),
         ({"method": "banzhaf", "parameters": {"p": "half"}}, UsageError, "parameter 'p' is 'half', expected a number"),
+        (
+            {"method": "semivalue", "parameters": {"density": "0:0,2:1"}},
+            UsageError,
+            "parameter 'density' is '0:0,2:1', expected points t:height with t ascending",
+        ),
+        ({"method": "semivalue"}, UsageError, "method 'semivalue' needs parameter 'atoms' or 'density'"),
+        (
+            {"method": "semivalue", "parameters": {"density": lambda t, rest: t}},
+            UsageError,
+            "parameter 'density' is a function, which cannot be written into a plan; give points",
+        ),
+        ({"method": "probabilistic", "parameters": {"sizes": "1,0"}}, UsageError, "parameter 'sizes' has 2 numbers, expected one for each of 4"),
+        ({"method": "probabilistic", "parameters": {"sizes": np.array([np.nan] * 99)}}, UsageError, "parameter 'sizes' is array.*…, expected finite"),
+        ({"method": "owen"}, UsageError, "method 'owen' needs a partition of the features"),
+        ({"partition": {"flight": ["delays"]}}, UsageError, "partition: group 'flight' names 'delays', which is no feature of the model"),
+        ({"partition": "groups.json"}, StorageError, "groups.json: cannot read: no such file or object"),
         ({"ids": ["nowhere"]}, SchemaMismatch, "column 'nowhere' missing, got flight, name, distance"),
         ({"ids": ["flight", "flight"]}, UsageError, "name one twice"),
         ({"precision": "float16"}, UsageError, "precision is 'float16', expected float32 or float64"),

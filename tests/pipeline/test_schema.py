@@ -88,7 +88,9 @@ def test_columns_are_found_by_name_and_once():
 
 def test_output_columns_are_distinct():
     """Several outputs are told apart by name; an id that is called like an output is refused."""
-    assert schema.output_columns([NUMBER], ["0"], ["id"]) == (["margin"], ["phi_x"])
-    assert schema.output_columns([NUMBER], ["a", "b"], []) == (["margin_a", "margin_b"], ["phi_a_x", "phi_b_x"])
-    with pytest.raises(SchemaMismatch, match="output column 'margin' would stand twice"):
-        schema.output_columns([NUMBER], ["0"], ["margin"])
+    assert schema.output_columns(["x"], ["0"], ["id"], False) == (["margin"], ["phi_x"], [])
+    several = schema.output_columns(["x"], ["a", "b"], [], True)
+    assert several == (["margin_a", "margin_b"], ["phi_a_x", "phi_b_x"], ["interactions_a", "interactions_b"])
+    for taken in ("margin", "phi_x", "interactions"):
+        with pytest.raises(SchemaMismatch, match=f"output column '{taken}' would stand twice"):
+            schema.output_columns(["x"], ["0"], [taken], True)

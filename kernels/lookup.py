@@ -1,0 +1,131 @@
+"""Trees that are looked up: where a tree makes few distinct comparisons, their outcomes are a code, and everything it can give is a row of a table.
+
+A symmetric tree of depth m makes m comparisons, whatever its 2^m - 1 splits; so its attributions are one of 2^m rows (the leaf codes of CatBoost's
+own evaluator). Codes are made for 32 rows at a time; a row of the table is taken with two or three loads and shuffled into lanes.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ._jit import jit
+from .ensemble import TreeEnsemble
+from .lanes import LANES, QUAD, WIDE, load, mark, store, take
+from .paths import Trace
+from .ranks import RankedSplits, is_member
+
+MAX_COMPARISONS = 10  # a table has two to this power rows
+ENTRIES_PER_NODE = 32  # a table is at most so many times as large as its tree; walking takes about as many constants
+ROWS = 1024  # rows of data that a tree is looked up for while its table is in the first-level cache
+FEATURE, LOWER, SPAN, MEMBERS = range(4)  # a comparison's numbers, see RankedSplits
+
+
+class Comparisons(NamedTuple):
+    """Distinct comparisons of every tree."""
+
+    number: np.ndarray  # (nodes,) int32, which of its tree's comparisons a split makes, -1 at leaves
+    start: np.ndarray  # (trees + 1,) int64, tree t's comparisons are node[start[t]:start[t + 1]]
+    node: np.ndarray  # (comparisons,) int64, a split that makes it
+
+
+class LookupTables(NamedTuple):
+    """Tables of the trees that are looked up, end to end."""
+
+    comparisons: np.ndarray  # (comparisons, 4) int32
+    start: np.ndarray  # (trees + 1,) int64, tree t's comparisons, the lowest bit of the code first
+    column: np.ndarray  # (trees + 1,) int64, tree t's columns are target[column[t]:column[t + 1]]
+    target: np.ndarray  # (columns,) int32, row of the result that a column is added to
+    first: np.ndarray  # (trees,) int64, where the table starts in values; its rows are padded to a multiple of QUAD numbers
+    values: np.ndarray  # float64
+    words: np.ndarray  # uint32
+
+
+def compare(ensemble: TreeEnsemble, splits: RankedSplits, trace: Trace) -> Comparisons:
+    """Find the distinct comparisons of every tree."""
+    inner = np.flatnonzero(ensemble.feature >= 0)
+    said = (trace.tree, splits.feature, ensemble.category_set, splits.lower, splits.span, ensemble.missing_left)
+    rows = np.stack([array[inner].astype(np.int64) for array in said], axis=1)
+    order = np.lexsort(rows.T[::-1])
+    new = np.append(True, (rows[order[1:]] != rows[order[:-1]]).any(axis=1))[: order.size]
+    node = inner[order[new]]
+    start = np.concatenate(([0], np.cumsum(np.bincount(trace.tree[node], minlength=ensemble.root.size))))
+    number = np.full(ensemble.feature.size, -1, np.int32)
+    number[inner[order]] = np.cumsum(new) - 1 - start[trace.tree[inner[order]]]
+    return Comparisons(number, start, node)
+
+
+def worth_looking_up(comparisons: Comparisons, n_nodes, columns):
+    """Trees of ``n_nodes (trees,)`` whose table, of ``columns (trees,)``, is small enough, ``(trees,) bool``."""
+    n_comparisons = np.diff(comparisons.start)
+    small = (n_comparisons > 0) & (n_comparisons <= MAX_COMPARISONS)
+    return small & (columns << np.minimum(n_comparisons, MAX_COMPARISONS) <= ENTRIES_PER_NODE * n_nodes)
+
+
+def outcomes(n_comparisons: int, n_rows: int, dtype):
+    """Every outcome of some comparisons, as ranks 0 and 1: ``(n_comparisons, n_rows)``, row r's are the bits of r."""
+    return (np.arange(n_rows) >> np.arange(n_comparisons)[:, None] & 1).astype(dtype)
+
+
+def look_up(splits: RankedSplits, comparisons: Comparisons, trees, targets: Sequence, tables: Sequence) -> LookupTables:
+    """Lay tables end to end: those of ``trees``, each ``(2**comparisons, columns)``, whose columns go to ``targets``."""
+    nodes = [comparisons.node[comparisons.start[t] : comparisons.start[t + 1]] for t in trees]
+    node = np.concatenate(nodes) if nodes else np.zeros(0, np.int64)
+    padded = [np.pad(table, ((0, 0), (0, -table.shape[1] % QUAD))).reshape(-1) for table in tables]
+    return LookupTables(
+        comparisons=np.stack((splits.feature[node], splits.lower[node], splits.span[node], splits.members[node]), axis=1).astype(np.int32),
+        start=np.cumsum([0, *(part.size for part in nodes)]),
+        column=np.cumsum([0, *(len(target) for target in targets)]),
+        target=np.concatenate([np.zeros(0), *targets]).astype(np.int32),
+        first=np.cumsum([0, *(table.size for table in padded)])[:-1],
+        values=np.concatenate([np.zeros(0), *padded]),
+        words=splits.words,
+    )
+
+
+@jit
+def add_lookups(ranks, tables, out):
+    """Add every tree's row of its table, for every row of data.
+
+    Parameters
+    ----------
+    ranks : (used, n) unsigned integers, n a multiple of BATCH
+    tables : LookupTables
+    out : (rows, n) float64
+    """
+    n = ranks.shape[1]
+    flat_ranks, flat_out = ranks.reshape(-1), out.reshape(-1)
+    codes, members = np.empty(ROWS, np.uint16), np.empty(ROWS, ranks.dtype)
+    for row in range(0, n, ROWS):
+        size = min(ROWS, n - row)
+        for t in range(tables.first.size):
+            codes[:] = 0
+            for c in range(tables.start[t], tables.start[t + 1]):
+                at, bit = tables.comparisons[c, FEATURE] * n + row, 1 << (c - tables.start[t])
+                lower, span = np.int64(tables.comparisons[c, LOWER]), np.int64(tables.comparisons[c, SPAN])
+                word = tables.comparisons[c, MEMBERS]
+                if word < 0:
+                    for i in range(0, size, WIDE):
+                        mark(codes, i, flat_ranks, at + i, lower, span, bit)
+                else:
+                    for i in range(size):
+                        members[i] = is_member(tables.words, word, np.int64(flat_ranks[at + i]))
+                    for i in range(0, size, WIDE):
+                        mark(codes, i, members, i, lower, span, bit)
+            n_columns = tables.column[t + 1] - tables.column[t]
+            width = (n_columns + QUAD - 1) // QUAD * QUAD
+            for k in range(0, n_columns, QUAD):
+                column, last = tables.column[t] + k, n_columns - k - 1
+                first = tables.target[column] * n + row
+                second = tables.target[column + min(1, last)] * n + row
+                third = tables.target[column + min(2, last)] * n + row
+                fourth = tables.target[column + min(3, last)] * n + row
+                for i in range(0, size, LANES):
+                    w, x, y, z = take(tables.values, tables.first[t] + k, width, codes, i)
+                    store(flat_out, first + i, load(flat_out, first + i) + w)
+                    if last > 0:
+                        store(flat_out, second + i, load(flat_out, second + i) + x)
+                    if last > 1:
+                        store(flat_out, third + i, load(flat_out, third + i) + y)
+                    if last > 2:
+                        store(flat_out, fourth + i, load(flat_out, fourth + i) + z)

@@ -1,0 +1,84 @@
+"""What a method takes besides a model: numbers, lists of numbers, and points, as text from a command line or as Python values."""
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+LARGEST = 1e300  # of a number in a list, so that sums of them stay finite
+
+
+class InvalidParameters(ValueError):
+    """Parameters that do not fit the model or each other; the message says what was got and expected."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A value that a method takes. ``read`` turns what was given into it, or raises ValueError with what was expected."""
+
+    name: str
+    default: Any
+    read: Callable[[Any], Any]
+    meaning: str
+
+
+def _float(given: Any) -> float:
+    try:
+        return float(given)
+    except (TypeError, ValueError):
+        raise ValueError("expected a number") from None
+
+
+def number(name: str, default: float, lower: float, upper: float, meaning: str, closed: bool = False) -> Parameter:
+    """A number between two others, which are allowed themselves where ``closed``."""
+
+    def read(given: Any) -> float:
+        value = _float(given)
+        if not (lower < value < upper or (closed and value in (lower, upper))):
+            raise ValueError(f"expected a number between {lower:g} and {upper:g}")
+        return value
+
+    return Parameter(name, default, read, meaning)
+
+
+def _entries(given: Any, expected: str) -> list:
+    try:
+        return given.split(",") if isinstance(given, str) else list(given)
+    except TypeError:
+        raise ValueError(expected) from None
+
+
+def numbers(name: str, meaning: str) -> Parameter:
+    """Finite numbers: a sequence, or text with commas. By default there are none."""
+    expected = "expected finite numbers, as text with commas between them"
+
+    def read(given: Any) -> tuple[float, ...]:
+        try:
+            values = tuple(float(entry) for entry in _entries(given, expected))
+        except (TypeError, ValueError):
+            raise ValueError(expected) from None
+        if any(abs(value) > LARGEST or value != value for value in values):
+            raise ValueError(expected)
+        return values
+
+    return Parameter(name, (), read, meaning)
+
+
+def points(name: str, meaning: str) -> Parameter:
+    """Points (t, height) with t in [0, 1], ascending, and heights that are not negative and not all zero. By default there are none."""
+    expected = "expected points t:height with t ascending in [0, 1] and heights that are not negative and not all zero"
+
+    def read(given: Any) -> Any:
+        if callable(given):
+            return given
+        try:
+            pairs = [entry.split(":") if isinstance(entry, str) else entry for entry in _entries(given, expected)]
+            values = tuple((float(t), float(height)) for t, height in pairs)
+        except (TypeError, ValueError):
+            raise ValueError(expected) from None
+        ascending = all(a[0] <= b[0] for a, b in itertools.pairwise(values))
+        if values and not (ascending and all(0 <= t <= 1 and 0 <= height <= LARGEST for t, height in values) and any(h > 0 for _, h in values)):
+            raise ValueError(expected)
+        return values
+
+    return Parameter(name, (), read, meaning)

@@ -1,0 +1,98 @@
+"""Margins are those of a descent over floats, whichever way they are found; and so is everything that is looked up."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+from kernels import lookup, margin
+from kernels.batch import prepare
+from kernels.ensemble import TreeEnsemble, check
+from kernels.methods import METHODS
+from tests import naive
+from tests.kernels.test_semivalue import ATOL, attributed, explain
+from tests.strategies import batches, forests
+
+WAYS = {
+    "looked up": {"lookup.ENTRIES_PER_NODE": 10**6},
+    "selected": {"lookup.MAX_COMPARISONS": 0, "margin.SPLITS_PER_LEVEL": 10**6},
+    "descended": {"lookup.MAX_COMPARISONS": 0, "margin.SPLITS_PER_LEVEL": 0},
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@given(data=st.data(), ensemble=forests(max_trees=5, max_depth=3))
+def test_margins_are_those_of_a_descent(data, ensemble, way):
+    """Every way adds the same leaves, in an order of its own."""
+    rows = data.draw(batches(ensemble))
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in WAYS[way].items():
+            patch.setattr({"lookup": lookup, "margin": margin}[name.split(".")[0]], name.split(".")[1], value)
+        prepared = prepare(ensemble, METHODS["shapley"], {})
+    splits = sum(ensemble.feature[ensemble.root] >= 0)
+    found = {
+        "looked up": prepared.margin.looked_up.first.size,
+        "selected": prepared.margin.selected.first.size,
+        "descended": prepared.margin.descended.root.size - (ensemble.root.size - splits),
+    }
+    assert found == {name: splits if name == way else 0 for name in WAYS}
+    assert_allclose(attributed("shapley", prepared, rows).margin[:, : len(rows)].T, naive.margins(ensemble, rows), rtol=0, atol=ATOL)
+
+
+@given(data=st.data(), ensemble=forests(max_trees=5, max_depth=4, max_features=8))
+def test_looking_up_gives_what_walking_gives(data, ensemble):
+    """A table's rows are the kernel's own, to rounding: trees are added in another order."""
+    rows = data.draw(batches(ensemble))
+    found = []
+    for most in (lookup.MAX_COMPARISONS, 0):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(lookup, "MAX_COMPARISONS", most)
+            patch.setattr(lookup, "ENTRIES_PER_NODE", 10**6)
+            found.append(explain("banzhaf", ensemble, rows, p=0.3)[0])
+    assert_allclose(found[0], found[1], rtol=0, atol=ATOL)
+
+
+def symmetric(n_levels, features, n_features, rng):
+    """A tree that asks the same question on a whole level, ``features (n_levels,)``, with covers and leaves as drawn."""
+    n_inner = 2**n_levels - 1
+    node = np.arange(2 * n_inner + 1)
+    split, level = node < n_inner, np.log2(node + 1).astype(int)
+    cover = np.zeros(node.size)
+    cover[n_inner:] = rng.random(n_inner + 1)
+    for v in range(n_inner - 1, -1, -1):
+        cover[v] = cover[2 * v + 1] + cover[2 * v + 2]
+    thresholds = rng.standard_normal(n_levels)
+    ensemble = TreeEnsemble(
+        feature=np.where(split, np.append(features, 0)[np.minimum(level, n_levels)], -1).astype(np.int32),
+        threshold=np.where(split, np.append(thresholds, 0)[np.minimum(level, n_levels)], 0.0),
+        missing_left=np.zeros(node.size, bool),
+        category_set=np.full(node.size, -1, np.int32),
+        left=np.where(split, 2 * node + 1, -1).astype(np.int32),
+        right=np.where(split, 2 * node + 2, -1).astype(np.int32),
+        value=np.where(split, 0.0, rng.standard_normal(node.size))[:, None],
+        cover=cover,
+        root=np.zeros(1, np.int32),
+        output=np.zeros(1, np.int32),
+        base=np.zeros(1),
+        n_categories=np.zeros(n_features, np.int32),
+        zero_missing=np.zeros(n_features, bool),
+        set_start=np.zeros(1, np.int64),
+        set_words=np.zeros(0, np.uint32),
+        single_precision=False,
+    )
+    check(ensemble)
+    return ensemble
+
+
+@pytest.mark.parametrize("features", [(0, 1, 2, 3, 4, 5), (2, 0, 2, 1, 2, 0), (0, 0, 0, 0, 0, 0, 0, 0)])
+def test_symmetric_trees_are_looked_up(features):
+    """A level is one comparison, so depth 6 has 64 codes and not 63 splits; values are those of the definition."""
+    rng = np.random.default_rng(len(set(features)))
+    ensemble = symmetric(len(features), features, 6, rng)
+    rows = rng.standard_normal((3, 6))
+    prepared = prepare(ensemble, METHODS["shapley"], {})
+    assert prepared.method.looked_up.first.size == prepared.margin.looked_up.first.size == 1
+    assert len(prepared.method.looked_up.comparisons) == len(features)
+    phi, _, _ = explain("shapley", ensemble, rows)
+    assert_allclose(phi, [naive.semivalue(ensemble, row, naive.shapley_weight) for row in rows], rtol=0, atol=ATOL)

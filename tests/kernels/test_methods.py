@@ -1,0 +1,85 @@
+"""Methods by measures and by weights are those of the definition, and say what they miss."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+from kernels.batch import prepare
+from kernels.methods import METHODS
+from kernels.parameters import InvalidParameters
+from tests import naive
+from tests.kernels.test_semivalue import ATOL, explain, run
+from tests.strategies import batches, forests
+
+
+def moment(size, n, atoms):
+    """The weight of one coalition where others are present with probability t, t drawn from atoms."""
+    total = sum(Fraction(w) for _, w in atoms)
+    return sum(Fraction(w) / total * Fraction(t) ** size * (1 - Fraction(t)) ** (n - 1 - size) for t, w in atoms)
+
+
+@given(data=st.data(), ensemble=forests(), atoms=st.sampled_from((((0.0, 1.0), (0.25, 2.0), (0.5, 1.0), (1.0, 4.0)), ((0.125, 1.0),))))
+def test_a_measure_of_atoms(data, ensemble, atoms):
+    """Phi equals the enumeration in exact fractions, more atoms than nodes and fewer."""
+    rows = data.draw(batches(ensemble, max_rows=2))
+    phi, _, _ = explain("semivalue", ensemble, rows, atoms=atoms)
+    assert_allclose(phi, [naive.semivalue(ensemble, row, lambda size, n: moment(size, n, atoms)) for row in rows], rtol=0, atol=ATOL)
+
+
+@given(data=st.data(), ensemble=forests())
+def test_a_measure_with_a_density(data, ensemble):
+    """2t as a polyline is Beta(1, 2); as a function 6 t (1 - t) is Beta(2, 2); a uniform half with an atom's half is the mean of both values."""
+    rows = data.draw(batches(ensemble, max_rows=1))
+    triangle, _, _ = explain("semivalue", ensemble, rows, density=((0.0, 0.0), (1.0, 2.0)))
+    assert_allclose(triangle, explain("beta", ensemble, rows, alpha=1.0, beta=2.0)[0], rtol=0, atol=ATOL)
+    function, _, _ = explain("semivalue", ensemble, rows, density=lambda t, rest: 6 * t * rest)
+    assert_allclose(function, explain("beta", ensemble, rows, alpha=2.0, beta=2.0)[0], rtol=0, atol=ATOL)
+    mixed, _, _ = explain("semivalue", ensemble, rows, density=((0.0, 1.0), (1.0, 1.0)), atoms=((0.5, 1.0),))
+    halves = [explain(name, ensemble, rows)[0] for name in ("shapley", "banzhaf")]
+    assert_allclose(mixed, (halves[0] + halves[1]) / 2, rtol=0, atol=ATOL)
+
+
+@given(data=st.data(), ensemble=forests())
+def test_probabilistic_values_by_sizes_and_by_weights(data, ensemble):
+    """A feature that joins one other, or none: no semivalue. Sizes share their probability among the coalitions of a size, weights are each one's."""
+    rows, n = data.draw(batches(ensemble, max_rows=2)), ensemble.n_features
+    sizes = np.zeros(n)
+    sizes[: min(n, 2)] = 1 / min(n, 2)
+    expected = [naive.semivalue(ensemble, row, naive.size_weight(sizes)) for row in rows]
+    weights = [size / math.comb(n - 1, k) for k, size in enumerate(sizes)]
+    for given_ in ({"sizes": tuple(sizes)}, {"weights": tuple(weights)}):
+        assert_allclose(explain("probabilistic", ensemble, rows, **given_)[0], expected, rtol=0, atol=ATOL)
+
+
+@given(data=st.data(), ensemble=forests())
+def test_probabilistic_values_of_groups(data, ensemble):
+    """Sizes count groups, also those that no split asks for."""
+    rows = data.draw(batches(ensemble, max_rows=1))
+    group = np.arange(ensemble.n_features) // 2
+    n_groups = int(group.max()) + 1
+    sizes = np.arange(1.0, n_groups + 1) / np.arange(1.0, n_groups + 1).sum()
+    given_ = {"sizes": tuple(sizes), "weights": ()}
+    phi, _, _ = run("probabilistic", prepare(ensemble, METHODS["probabilistic"], given_, group), rows, n_groups)
+    expected = [naive.quotient_semivalue(ensemble, row, group, n_groups, naive.size_weight(sizes)) for row in rows]
+    assert_allclose(phi, expected, rtol=0, atol=ATOL)
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "says"),
+    [
+        ("semivalue", {}, "needs parameter 'atoms' or 'density'"),
+        ("probabilistic", {}, "needs parameter 'sizes' or 'weights', and not both"),
+        ("probabilistic", {"sizes": (1.0,), "weights": (1.0,)}, "and not both"),
+        ("probabilistic", {"sizes": (0.5,) * 9}, "parameter 'sizes' has 9 numbers, expected one for each of . players"),
+    ],
+)
+@given(ensemble=forests(max_trees=1))
+def test_what_is_missing_is_said(ensemble, name, parameters, says):
+    """Neither a measure without mass nor a distribution of another game."""
+    with pytest.raises(InvalidParameters, match=says):
+        explain(name, ensemble, np.zeros((1, ensemble.n_features)), **parameters)

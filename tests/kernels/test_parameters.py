@@ -1,0 +1,59 @@
+"""Parameters as text or values, and one line of what was expected."""
+
+import numpy as np
+import pytest
+
+from kernels.parameters import number, numbers, points
+
+
+@pytest.mark.parametrize(("given", "value"), [("0.25", 0.25), (0, 0.0), (1, 1.0), ("1e-3", 1e-3)])
+def test_a_number_is_read(given, value):
+    """From text and from numbers, ends included where they are."""
+    assert number("p", 0.5, 0.0, 1.0, "", closed=True).read(given) == value
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"), [("a", "a number$"), (None, "a number$"), (1.5, "between 0 and 1"), ("nan", "between"), (0, "between")]
+)
+def test_no_number_is_refused(given, expected):
+    """The message says which numbers are meant."""
+    with pytest.raises(ValueError, match=expected):
+        number("p", 0.5, 0.0, 1.0, "").read(given)
+
+
+@pytest.mark.parametrize("given", ["0.5,0.25, 0.25", [0.5, 0.25, 0.25], np.array([0.5, 0.25, 0.25])])
+def test_numbers_are_read(given):
+    """From text with commas, and from sequences."""
+    assert numbers("sizes", "").read(given) == (0.5, 0.25, 0.25)
+
+
+@pytest.mark.parametrize("given", ["", "1,,2", "1,x", 3, [None], [float("inf")], ["nan"]])
+def test_what_are_no_numbers_is_refused(given):
+    """Neither text nor values that are not finite."""
+    with pytest.raises(ValueError, match="expected finite numbers"):
+        numbers("sizes", "").read(given)
+
+
+@pytest.mark.parametrize("given", ["0:0, 0.5:2,1:0", [(0, 0), (0.5, 2), (1, 0)], np.array([[0, 0], [0.5, 2], [1, 0]])])
+def test_points_are_read(given):
+    """From text, and from sequences of pairs."""
+    assert points("density", "").read(given) == ((0.0, 0.0), (0.5, 2.0), (1.0, 0.0))
+
+
+def test_a_function_is_taken_as_it_is():
+    """In Python a density can be one."""
+    density = lambda t, rest: t * rest  # noqa: E731 - a definition in a line
+    assert points("density", "").read(density) is density
+
+
+@pytest.mark.parametrize("given", ["1", "1:x", "0.5:1,0.2:1", "0:-1", "0:0,1:0", "-1:1", "0:nan", 3, [1, 2], "0:1e301"])
+def test_what_are_no_points_is_refused(given):
+    """Points outside [0, 1], out of order, below zero or all zero."""
+    with pytest.raises(ValueError, match="expected points t:height with t ascending"):
+        points("density", "").read(given)
+
+
+def test_nothing_is_the_default():
+    """None were given: an empty list, which its own reader takes as well."""
+    for parameter in (numbers("sizes", ""), points("atoms", "")):
+        assert parameter.default == () == parameter.read(())
