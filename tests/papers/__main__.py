@@ -1,0 +1,42 @@
+"""``python -m tests.papers``: print every figure as a table and what it must show; fail where it does not."""
+
+import time
+
+from rich.console import Console
+from rich.table import Table
+
+from .figures import Figure, draw_figures
+
+WIDTH = 170  # of the tables, also where there is no terminal
+
+
+def show(figure: Figure) -> Table:
+    """Numbers are relative errors, or what the title says."""
+    table = Table(title=figure.title, title_justify="left")
+    columns = list(dict.fromkeys(name for line in figure.lines for name in line.numbers))
+    columns.sort(key=lambda name: name.startswith("ours"))
+    for name in (*figure.headings, *columns):
+        table.add_column(name, justify="right")
+    for line in figure.lines:
+        numbers = (f"{line.numbers[name]:.0e}" if name in line.numbers else "" for name in columns)
+        table.add_row(*map(str, line.labels), *numbers)
+    return table
+
+
+def main() -> None:
+    """Compute, print, compare with the papers."""
+    console, started, failed = Console(width=max(WIDTH, Console().width)), time.perf_counter(), 0
+    console.print("Errors: mean over rows of |found - exact| / |exact|; inf where numbers overflowed.\n", highlight=False)
+    for figure, claims in draw_figures():
+        console.print(show(figure))
+        for claim in claims:
+            console.print(f"{'holds' if claim.holds else 'FAILS'}  {claim.text}", highlight=False, soft_wrap=True)
+        console.print()
+        failed += sum(not claim.holds for claim in claims)
+    console.print(f"{time.perf_counter() - started:.0f} s in all", highlight=False)
+    if failed:
+        raise SystemExit(f"{failed} of the claims above do not hold")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,142 @@
+"""The published algorithms are right where trees are small: what becomes of them on deep ones is theirs. The figures show it at a few depths."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from tests import naive
+from tests.papers import __main__ as command
+from tests.papers import figures, references
+from tests.papers.exact import enumerated, shapley_fractions
+from tests.papers.states import coalition_sums
+from tests.papers.trees import depth_of, distinct_features, lay_out, ours, synthetic_dense, synthetic_sparse, trained, training_rows, wide
+
+N_FEATURES, LEVELS = 4, 5
+SHAPLEY = (
+    references.LINEAR_TREESHAP,
+    references.LINEAR_TREESHAP_V1,
+    references.TREESHAP_K,
+    references.TREEPROB,
+    references.TREEPROB_MODIFIED,
+    references.TREEGRAD_SHAP,
+    references.ALGORITHM_3,
+)
+# Ratios of covers reach some tens, and are multiplied and divided by on four levels: that many digits go in the least stable.
+RTOL = 1e-8
+
+
+def small(seed):
+    """A tree of four features, most of them asked again below, with leaves of either sign; and every row of zeros and ones."""
+    draw = np.random.default_rng(seed)
+
+    def grow(levels):
+        if levels == 0 or (levels < LEVELS - 1 and draw.random() < 0.3):
+            return draw.normal(), draw.uniform(1, 5)
+        return int(draw.integers(N_FEATURES)), grow(levels - 1), grow(levels - 1)
+
+    tree = lay_out(grow(LEVELS), N_FEATURES)
+    # Thresholds other than 0.5 make some splits let every row pass, and repeated ones agree as well as contradict each other.
+    tree = tree._replace(threshold=np.where(tree.feature >= 0, draw.choice((-0.5, 0.5, 1.5), tree.feature.size, p=(0.1, 0.8, 0.1)), 0.0))
+    return tree, np.array(list(np.ndindex((2,) * N_FEATURES)), float)
+
+
+def definition(tree, rows, weight=naive.shapley_weight):
+    return np.array([naive.semivalue(tree, row, weight)[0] for row in rows])
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_references_are_right_on_small_trees(seed):
+    """Every published algorithm equals the enumeration of all coalitions, with the nodes a tree needs and with more."""
+    tree, rows = small(seed)
+    exact = definition(tree, rows)
+    features = distinct_features(tree)
+    assert features < depth_of(tree)
+    for reference in SHAPLEY:
+        for size in (features, depth_of(tree)):
+            found = reference.explain(tree, rows, size)
+            assert_allclose(found, exact, rtol=0, atol=RTOL * np.abs(exact).max(), err_msg=f"{reference.name}, {size}")
+    exact = definition(tree, rows, naive.banzhaf_weight)
+    assert_allclose(references.ALGORITHM_3_BANZHAF.explain(tree, rows, features), exact, rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_references_are_measured_against_is_exact(seed):
+    """Extended precision and whole numbers both equal the definition in fractions, and so do the kernels."""
+    tree, rows = small(seed)
+    exact = definition(tree, rows)
+    assert_allclose(enumerated(tree, rows, naive.shapley_weight).astype(float), exact, rtol=0, atol=1e-15)
+    assert_allclose(shapley_fractions(tree, rows), exact, rtol=0, atol=1e-15)
+    assert_allclose(ours("shapley", tree, rows), exact, rtol=0, atol=1e-14)
+
+
+def test_enumeration_and_whole_numbers_agree_on_a_trained_tree():
+    """Two ways that share nothing but the tree, on eleven features: the rounding of the one is far below what is told of any algorithm."""
+    tree, rows = trained(20), training_rows()[0][:1]
+    assert_allclose(enumerated(tree, rows, naive.shapley_weight).astype(float), shapley_fractions(tree, rows), rtol=1e-15, atol=1e-17)
+
+
+def test_algorithm_3_sums_its_state():
+    """Line 19 of Karczmarz et al. 2022, Alg. 3, takes the 1-norm; that is something else as soon as a leaf is negative."""
+    tree, rows = small(0)
+    exact, size = definition(tree, rows), distinct_features(tree)
+    norm = replace(coalition_sums(size), read=lambda state: np.abs(state).sum(axis=1, keepdims=True))
+    assert np.abs(references.traverse_fast(tree, rows, norm) - exact).max() > 1e-2
+    assert_allclose(references.traverse_fast(tree, rows, coalition_sums(size)), exact, rtol=0, atol=RTOL)
+
+
+@pytest.mark.parametrize("make_tree", [synthetic_sparse, synthetic_dense])
+def test_synthetic_instances_have_the_closed_form(make_tree):
+    """Half of 777 for the feature of the root and nothing for the others, in exact fractions (Karczmarz et al. 2022, Section 5.1)."""
+    exact = definition(make_tree(5), np.ones((1, 5)))
+    assert exact.tolist() == [[0, 0, 0, 0, 388.5]]
+    assert_allclose(shapley_fractions(make_tree(5), np.ones((1, 5))), exact, rtol=0, atol=0)
+
+
+def test_wide_trees_have_a_new_feature_at_every_level():
+    assert depth_of(wide(30, seed=1)) == distinct_features(wide(30, seed=1)) == 30
+
+
+def hold(claims):
+    assert [claim.text for claim in claims if not claim.holds] == []
+
+
+def test_condition_numbers():
+    """Above 100,000 at D = 20 for both matrices of Li, Yu and Low 2026, Figure 2; those of small ones are NumPy's."""
+    figure = figures.condition_numbers((8, 20))
+    hold(figures.condition_claims(figure))
+    nodes = -np.polynomial.chebyshev.chebpts2(8)[::-1]
+    assert_allclose(next(iter(figure.lines[0].numbers.values())), np.linalg.cond(np.vander(nodes)), rtol=1e-9)
+
+
+def test_errors_on_trained_trees():
+    """Forced to D nodes, coefficients are lost at depth 20; the kernels and TreeGrad-Shap are not."""
+    figure = figures.trained_errors((5, 20), forced=True)
+    hold([figures.stay_below(figure, (figures.OUR_SHAPLEY, figures.OUR_BETA, "TreeGrad-Shap"), figures.EXACT)])
+    hold([figures.end_above(figure, ("Linear TreeShap V1", "TreeShap-K"), figures.LOST)])
+
+
+def test_errors_on_wide_trees():
+    """All published algorithms are lost at depth 70, all are right at depth 5."""
+    figure = figures.wide_errors((5, 70))
+    hold(figures.wide_claims(figure))
+    assert max(figure.lines[0].numbers.values()) < RTOL
+
+
+def test_errors_on_synthetic_sparse():
+    """Karczmarz et al. 2022, Figure 1, and 400 levels of it for the kernels."""
+    hold(figures.sparse_claims(figures.synthetic_errors("sparse", synthetic_sparse, (20, 30, 50, 100, 400))))
+
+
+def test_errors_on_synthetic_dense():
+    hold(figures.dense_claims(figures.synthetic_errors("dense", synthetic_dense, (4, 8))))
+
+
+def test_the_command_fails_with_a_claim(monkeypatch, capsys):
+    """Tables are printed all the same, and the exit status is not zero."""
+    figure = figures.Figure("A figure", ("D",), (figures.Line((3,), {"ours": 2e-3}),))
+    monkeypatch.setattr(command, "draw_figures", lambda: [(figure, [figures.stay_below(figure, ("ours",), figures.EXACT)])])
+    with pytest.raises(SystemExit, match="1 of the claims"):
+        command.main()
+    assert "FAILS  ours: below 1e-12 at every D" in capsys.readouterr().out

@@ -1,0 +1,143 @@
+"""The trees the papers' figures are drawn from, and the kernels' answer on them."""
+
+import numpy as np
+from sklearn.tree import DecisionTreeRegressor
+
+from kernels.batch import attribute_batch, make_buffers, prepare
+from kernels.ensemble import TreeEnsemble, check
+from kernels.methods import METHODS
+
+LEAF_COVER, HIGH = 33.0, 777.0  # of the synthetic instances of Karczmarz et al. 2022, Section 5.1
+N_FEATURES, N_TRAINING = 11, 1000  # features as many as the data set of Li, Yu and Low 2026, Figure 2, has: 2^11 coalitions are enumerated
+Leaf = tuple[float, float]  # value and cover
+Split = tuple[int, "Leaf | Split", "Leaf | Split"]  # feature, left where x <= 0.5, right
+
+
+def make_tree(feature, threshold, left, right, value, cover, n_features: int) -> TreeEnsemble:
+    """An ensemble of one tree with one output: numeric splits, nothing missing, node 0 the root."""
+    n_nodes = len(feature)
+    tree = TreeEnsemble(
+        feature=np.asarray(feature, np.int32),
+        threshold=np.asarray(threshold, float),
+        missing_left=np.zeros(n_nodes, bool),
+        category_set=np.full(n_nodes, -1, np.int32),
+        left=np.asarray(left, np.int32),
+        right=np.asarray(right, np.int32),
+        value=np.asarray(value, float).reshape(-1, 1),
+        cover=np.asarray(cover, float),
+        root=np.zeros(1, np.int32),
+        output=np.zeros(1, np.int32),
+        base=np.zeros(1),
+        n_categories=np.zeros(n_features, np.int32),
+        zero_missing=np.zeros(n_features, bool),
+        set_start=np.zeros(1, np.int64),
+        set_words=np.zeros(0, np.uint32),
+        single_precision=False,
+    )
+    check(tree)
+    return tree
+
+
+def lay_out(root: Split, n_features: int) -> TreeEnsemble:
+    """Nested splits as arrays, parents before children, every threshold 0.5, a split's cover the sum of its leaves'."""
+    pending, nodes = [(root, -1, 0)], []
+    while pending:
+        part, parent, side = pending.pop()
+        if parent >= 0:
+            nodes[parent][side] = len(nodes)
+        if len(part) == 2:
+            nodes.append([-1, -1, -1, *part])
+        else:
+            pending += [(part[2], len(nodes), 2), (part[1], len(nodes), 1)]
+            nodes.append([part[0], -1, -1, 0.0, 0.0])
+    for node in reversed(nodes):
+        if node[0] >= 0:
+            node[4] = nodes[node[1]][4] + nodes[node[2]][4]
+    feature, left, right, value, cover = zip(*nodes, strict=True)
+    return make_tree(feature, np.full(len(nodes), 0.5), left, right, value, cover, n_features)
+
+
+def synthetic_sparse(depth: int) -> TreeEnsemble:
+    """SYNTHETIC.SPARSE: the root asks feature ``depth - 1`` which of two chains it is to be; all leaves of one are 0, of the other 777.
+
+    On a row of ones every semivalue is 388.5 for that feature and 0 for all others.
+    """
+
+    def chain(value):
+        part = (value, LEAF_COVER)
+        for feature in range(depth - 1):
+            part = (feature, (value, LEAF_COVER), part)
+        return part
+
+    return lay_out((depth - 1, chain(0.0), chain(HIGH)), depth)
+
+
+def synthetic_dense(depth: int) -> TreeEnsemble:
+    """SYNTHETIC.DENSE: the same with full binary trees in the place of the chains."""
+
+    def full(value, levels):
+        return (levels - 1, full(value, levels - 1), full(value, levels - 1)) if levels else (value, LEAF_COVER)
+
+    return lay_out((depth - 1, full(0.0, depth - 1), full(HIGH, depth - 1)), depth)
+
+
+def wide(depth: int, seed: int) -> TreeEnsemble:
+    """A chain that asks a new feature at every level, ``depth`` of them, so that no limit of features shortens what is kept of a path."""
+    draw = np.random.default_rng(seed)
+    part = (draw.normal(), float(draw.integers(1, 20)))
+    for feature in range(depth):
+        leaf = (draw.normal(), float(draw.integers(1, 20)))
+        part = (feature, leaf, part) if draw.random() < 0.5 else (feature, part, leaf)
+    return lay_out(part, depth)
+
+
+def training_rows() -> tuple[np.ndarray, np.ndarray]:
+    """Heavy-tailed rows ``(N_TRAINING, N_FEATURES)`` and target: a tree fitted to them peels off a few rows at a time, and becomes deep."""
+    draw = np.random.default_rng(2025)
+    rows = np.exp(4 * draw.standard_normal((N_TRAINING, N_FEATURES)))
+    return rows, np.exp(2 * draw.standard_normal(N_TRAINING)) * rows.mean(axis=1)
+
+
+def trained(depth: int) -> TreeEnsemble:
+    """A regression tree of scikit-learn grown to ``depth`` levels on ``training_rows``, its leaves scaled to at most one."""
+    rows, target = training_rows()
+    tree = DecisionTreeRegressor(max_depth=depth, random_state=2025).fit(rows, target).tree_
+    inner = tree.children_left >= 0
+    value = np.where(inner, 0.0, tree.value[:, 0, 0])
+    return make_tree(
+        np.where(inner, tree.feature, -1),
+        np.where(inner, tree.threshold, 0.0),
+        tree.children_left,
+        tree.children_right,
+        value / np.abs(value).max(),
+        tree.weighted_n_node_samples,
+        N_FEATURES,
+    )
+
+
+def depth_of(tree: TreeEnsemble) -> int:
+    """Splits on the longest path; children come after their parents."""
+    level = np.zeros(tree.feature.size, int)
+    for node in np.flatnonzero(tree.feature >= 0):
+        level[[tree.left[node], tree.right[node]]] = level[node] + 1
+    return int(level.max())
+
+
+def distinct_features(tree: TreeEnsemble) -> int:
+    """Most distinct features on a path."""
+    above: list[frozenset[int]] = [frozenset()] * tree.feature.size
+    for node in np.flatnonzero(tree.feature >= 0):
+        above[tree.left[node]] = above[tree.right[node]] = above[node] | {int(tree.feature[node])}
+    return max(map(len, above))
+
+
+def ours(name: str, tree: TreeEnsemble, rows: np.ndarray, **parameters: float) -> np.ndarray:
+    """What the kernels say: ``(n, features)`` float64."""
+    method = METHODS[name]
+    prepared = prepare(tree, method, {parameter.name: parameter.default for parameter in method.parameters} | parameters)
+    buffers = make_buffers(prepared, len(rows))
+    buffers.values[:, : len(rows)] = rows.T[prepared.ranks.column]
+    attribute_batch(method, prepared, buffers)
+    phi = np.zeros((len(rows), tree.n_features))
+    phi[:, prepared.ranks.column] = buffers.phi[0, :, : len(rows)].T
+    return phi
