@@ -1,1 +1,1 @@
-"""Benchmarks: ``python -m tests.bench`` measures kernels, whole runs and memory in one go, against the libraries' own contributions."""
+"""Benchmarks: ``python -m tests.bench`` measures kernels, whole runs and memory in one go, against everything else that explains trees."""

@@ -1,28 +1,34 @@
-"""``python -m tests.bench [--quick] [--folder FOLDER]``: measure everything in one go, print tables, write ``results.json``."""
+"""``python -m tests.bench [--quick] [--cases KEY...] [--folder FOLDER]``: measure everything in one go, print tables, write ``results.json``."""
 
 import argparse
 import json
 import os
 import platform
 import time
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
 
 from rich.console import Console
-from rich.table import Table
 
 from pipeline.config import count_cores
 
-from .compare import CONTRIBUTIONS, PREDICT, Comparison, compare
-from .models import CASES, trained
-from .runs import First, Memory, measure_first, measure_memory, race_runs
-from .timing import Speed
+from .bars import TOTALS, judge
+from .compare import compare
+from .models import CASES, CATBOOST, trained
+from .peers import PEERS
+from .report import show_bars, show_comparison, show_first, show_memory, show_runs, show_scaling, show_totals
+from .runs import measure_first, measure_memory, race_runs
+from .scaling import measure_scaling
+from .totals import race_totals
 
 PACKAGES = ("leafledger", "numpy", "numba", "pyarrow", "dask", "xgboost", "lightgbm", "catboost")
-RUNS_CAPTION = "by hand: read_parquet, pred_contribs on all cores, to_parquet; on fewer rows, for it is slow"
-WIDTH = 110  # of the tables, also where there is no terminal
+WIDTH = 150  # of the tables, also where there is no terminal
+REPEATS, SECONDS = 5, 0.4  # of a contender, and how long a repeat lasts at most, where rows do not cost more
+QUICK_REPEATS, QUICK_SECONDS = 3, 0.1
+MOST_QUICK_ROWS = 20_000
 
 
 def describe_machine() -> dict[str, str]:
@@ -34,95 +40,69 @@ def describe_machine() -> dict[str, str]:
         "cores": str(count_cores()),
         "load average at start": f"{os.getloadavg()[0]:.1f}",
         "python": platform.python_version(),
-        **{name: version(name) for name in PACKAGES},
+        **{name: version(name) for name in (*PACKAGES, *dict.fromkeys(peer.package for peer in PEERS if peer.package))},
     }
 
 
-def _columns(title: str, *numbers: str, caption: str | None = None) -> Table:
-    table = Table(title=title, caption=caption, title_justify="left", caption_justify="left")
-    table.add_column("", no_wrap=True)
-    for name in numbers:
-        table.add_column(name, justify="right", no_wrap=True)
-    return table
-
-
-def _cells(speed: Speed) -> tuple[str, ...]:
-    return speed.name, str(speed.threads), f"{speed.n_rows:,}", f"{speed.rate:,.0f}", "" if speed.spread is None else f"{speed.spread:.0%}"
-
-
-def show_comparison(comparison: Comparison) -> Table:
-    caption = (
-        f"tables {comparison.table_bytes / 2**20:.1f} MiB; the library's contributions differ from these by at most "
-        f"{comparison.largest_difference:.1e}, the largest is {comparison.largest_phi:.3g}"
-    )
-    table = _columns(comparison.model, "threads", "rows", "rows/s", "spread", "/ contrib.", "/ predict", caption=caption)
-    for speed in comparison.speeds:
-        ratios = (comparison.ratio(speed, to) for to in (CONTRIBUTIONS, PREDICT))
-        table.add_row(*_cells(speed), *("" if ratio is None else f"{ratio:.3g}" for ratio in ratios))
-    return table
-
-
-def show_runs(speeds: list[Speed]) -> Table:
-    table = _columns(
-        f"Parquet in, Parquet out: {CASES[0].name}", "processes", "rows", "rows/s", "spread", "seconds", "/ by hand", caption=RUNS_CAPTION
-    )
-    for speed in speeds:
-        table.add_row(*_cells(speed), f"{speed.seconds:.1f}", f"{speed.rate / speeds[-1].rate:.3g}")
-    return table
-
-
-def show_memory(found: list[Memory]) -> Table:
-    table = _columns("Memory of a worker", "peak MiB", "projected MiB")
-    for memory in found:
-        table.add_row(f"{memory.n_rows:,} rows", str(memory.peak >> 20), str(memory.projected >> 20))
-    return table
-
-
-def show_first(first: First) -> Table:
-    table = _columns("Start of Python to the first attribution", "seconds")
-    table.add_row("kernels compiled", f"{first.cold:.1f}")
-    table.add_row("kernels from the cache", f"{first.warm:.1f}")
-    return table
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.bench", description="Benchmark of kernels and whole runs.")
+    keys = [case.key for case in CASES]
+    parser.add_argument("--quick", action="store_true", help="the first model only unless named, fewer rows and repeats: a minute once it is trained")
+    parser.add_argument("--cases", nargs="+", choices=keys, metavar="KEY", help=f"these models and nothing else; of {', '.join(keys)}")
+    parser.add_argument("--folder", type=Path, default=Path("build/bench"), help="where models are kept and results.json is written")
+    return parser.parse_args()
 
 
 def main() -> None:
     """Measure, print, write."""
-    parser = argparse.ArgumentParser(prog="python -m tests.bench", description="Benchmark of kernels and whole runs.")
-    parser.add_argument("--quick", action="store_true", help="the first model only, fewer rows and repeats: under a minute once it is trained")
-    parser.add_argument("--folder", type=Path, default=Path("build/bench"), help="where models are kept and results.json is written")
-    options = parser.parse_args()
+    options = _options()
     quick, folder = options.quick, options.folder.absolute()
     folder.mkdir(parents=True, exist_ok=True)
+    warnings.simplefilter("ignore")  # the peers' own
     console, cores, started = Console(width=max(WIDTH, Console().width)), count_cores(), time.perf_counter()
+    chosen = [case for case in CASES if case.key in options.cases] if options.cases else list(CASES[:1] if quick else CASES)
+    repeats, seconds = (QUICK_REPEATS, QUICK_SECONDS) if quick else (REPEATS, SECONDS)
 
     machine = describe_machine()
     console.print(", ".join(f"{name} {value}" for name, value in machine.items()), highlight=False)
     console.print(
-        "rows/s: medians of interleaved repeats; spread: (slowest - fastest) / median; / contrib. and / predict: "
-        "rows/s over the library's own on as many threads\n",
+        "rows/s: medians of interleaved repeats; spread: (slowest - fastest) / median; ours /: rows/s of shapley with ranks and margins over the "
+        "peer's, / predict: over the model's own predictions, both on as many threads; difference: from ours, of the largest phi\n",
         highlight=False,
     )
-    comparisons = []
+    comparisons, totals = [], []
     with ThreadPoolExecutor(cores) as threads:
-        for case in CASES[:1] if quick else CASES:
-            comparisons.append(compare(case, folder, 10_000 if quick else 50_000, threads, cores, 3 if quick else 5))
+        for case in chosen:
+            comparisons.append(compare(case, folder, threads, cores, repeats, seconds))
             console.print(show_comparison(comparisons[-1]))
-    model = trained(CASES[0], folder)
-    runs = race_runs(model, 50_000 if quick else 400_000, 2_000 if quick else 10_000, cores, 1 if quick else 3)
-    console.print(show_runs(runs))
-    memory = measure_memory(model, (20_000, 200_000) if quick else (200_000, 2_000_000))
-    console.print(show_memory(memory))
-    first = measure_first(model, 1 if quick else 3)
-    console.print(show_first(first))
-
+            if case.library == CATBOOST:
+                totals = race_totals(case, folder, tuple(n for n in TOTALS if not quick or n <= MOST_QUICK_ROWS), repeats)
+                console.print(show_totals(totals))
     results = {
         "machine": machine,
         "quick": quick,
         "comparisons": [asdict(comparison) for comparison in comparisons],
-        "runs": [asdict(speed) for speed in runs],
-        "memory": [asdict(entry) for entry in memory],
-        "first_attribution": asdict(first),
+        "totals": [asdict(total) for total in totals],
     }
+    if not options.cases:
+        scaling = measure_scaling(folder, repeats)
+        console.print(show_scaling(scaling))
+        model = trained(CASES[0], folder)
+        runs = race_runs(model, 50_000 if quick else 400_000, 2_000 if quick else 10_000, cores, 1 if quick else 3)
+        console.print(show_runs(runs))
+        memory = measure_memory(model, (20_000, 200_000) if quick else (200_000, 2_000_000))
+        console.print(show_memory(memory))
+        cold, warm = measure_first(model, 1 if quick else 3)
+        console.print(show_first(cold, warm))
+        results |= {
+            "scaling": [asdict(step) | {"nanoseconds": step.nanoseconds} for step in scaling],
+            "runs": [asdict(speed) for speed in runs],
+            "memory": [asdict(entry) for entry in memory],
+            "first_attribution": {"cold": asdict(cold), "warm": asdict(warm)},
+        }
+    bars = judge(comparisons, totals, cores)
+    console.print(show_bars(bars))
+    results["bars"] = [asdict(bar) | {"met": bar.met} for bar in bars]
     (folder / "results.json").write_text(json.dumps(results, indent=1))
     console.print(f"{folder}/results.json written; {time.perf_counter() - started:.0f} s in all", highlight=False, soft_wrap=True)
 

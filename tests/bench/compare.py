@@ -1,109 +1,134 @@
-"""Kernels against the library that trained the model: contributions against contributions, and both against its own predictions."""
+"""One model explained by everything there is: these kernels, every peer that can, and the library's own predictions as the floor."""
 
+import time
 from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
-from kernels.batch import Buffers, Prepared, attribute_batch, make_buffers, prepare
-from kernels.margin import add_margins
+from kernels.batch import Prepared, prepare
 from kernels.methods import METHODS
-from kernels.ranks import BATCH, rank_rows
 from pipeline.models import load_ensemble
 from pipeline.tables import table_bytes
 
 from .models import Case, make_rows, trained
-from .timing import Contender, Speed, race
+from .ours import BANZHAF, SHAPLEY, WHOLE, attributions, contend, explain_all, most_rows
+from .peers import PEERS, Peer
+from .timing import Contender, Speed, clock, race, size
+from .vendors import VENDORS
 
-SLICE_ROWS = 1 << 13
-PREDICT, CONTRIBUTIONS = "library: predict", "library: contributions"
+PREDICT = "predict"
+EXACT = 1e-4  # of the largest phi: what is further off computes something else
+CHECKED_ROWS, LEAST_ROWS = 512, 1024
+BANZHAF_AT = {"p": 0.5}
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """How far a peer is from these kernels on the same rows, as a fraction of the largest phi, and seconds it prepared for outside the clock."""
+
+    peer: str
+    difference: float
+    preparation: float
+
+    @property
+    def exact(self) -> bool:
+        return self.difference <= EXACT  # False for NaN
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Speeds of everything that was done with one model, and how far its two kinds of Shapley values are apart."""
+    """Speeds of everything that was done with one model, its tables, and how exact its peers are."""
 
+    case: str
     model: str
     table_bytes: int
+    table_seconds: float
     largest_phi: float
-    largest_difference: float
     speeds: tuple[Speed, ...]
+    checks: tuple[Check, ...]
+    failures: tuple[str, ...]  # peers that raised, and what
 
-    def ratio(self, speed: Speed, to: str) -> float | None:
-        """Rows per second over those of the library's own, on as many threads."""
-        return next((speed.rate / other.rate for other in self.speeds if other.name == to and other.threads == speed.threads), None)
+    def rate(self, name: str, threads: int = 1) -> float | None:
+        """Rows per second of a contender."""
+        return next((speed.rate for speed in self.speeds if speed.name == name and speed.threads == threads), None)
 
-
-def _slices(prepared: Prepared, rows: np.ndarray, n_threads: int) -> list[Buffers]:
-    """Rows as slices to work on, ranked: at least one for each thread where batches suffice."""
-    step = min(SLICE_ROWS, max(BATCH, len(rows) // n_threads // BATCH * BATCH))
-    made = []
-    for first in range(0, len(rows), step):
-        part = rows[first : first + step]
-        buffers = make_buffers(prepared, len(part))
-        buffers.values[:, : len(part)] = part.T[prepared.ranks.column]
-        rank_rows(buffers.values, prepared.ranks, buffers.ranks)
-        made.append(buffers)
-    return made
+    def check(self, name: str) -> Check | None:
+        return next((check for check in self.checks if check.peer == name), None)
 
 
-def _spread(work: Callable[[Buffers], None], slices: list[Buffers], threads: Executor | None) -> None:
-    """The work on every slice, in this thread or on all."""
-    if threads is None:
-        for piece in slices:
-            work(piece)
-    else:
-        list(threads.map(work, slices))
+def _contend_peer(
+    peer: Peer, case: Case, model: Any, rows: np.ndarray, ours: np.ndarray, n_threads: int, seconds: float
+) -> tuple[list[Contender], Check]:
+    """The peer on one thread and, where it uses them, on all, with as many rows as last about ``seconds``; and its check on few."""
+    made: list[Contender] = []
+    preparation, last = 0.0, [None]
+
+    def calls(explainer: Any, threads: int, n: int) -> Callable[[], None]:
+        wrapped = peer.wrap(case, rows[:n])
+
+        def call():
+            last[0] = peer.call(explainer, wrapped, threads)
+
+        return call
+
+    for threads in (1, n_threads) if peer.parallel and n_threads > 1 else (1,):
+        started = time.perf_counter()
+        with threadpool_limits(threads):
+            explainer = peer.prepare(case, model, threads)
+        preparation = preparation or time.perf_counter() - started
+        least = made[0].n_rows if made else peer.least(case)
+        made.append(size(peer.name, threads, partial(calls, explainer, threads), least, len(rows), seconds))
+    theirs = peer.values(case, last[0])[:, : ours.shape[1]]
+    difference = float(np.abs(theirs - ours[:, : theirs.shape[1]]).max() / np.abs(ours).max())
+    return made, Check(peer.name, difference, preparation)
 
 
-def _largest_difference(prepared: Prepared, slices: list[Buffers], theirs: np.ndarray) -> float:
-    ours = np.zeros_like(theirs[:, :-1], np.float64)
-    ours[:, prepared.ranks.column] = np.concatenate([piece.phi[0].T for piece in slices])
-    return float(np.abs(ours - theirs[:, :-1]).max())
+def _prepare(ensemble: Any) -> tuple[dict[str, Prepared], float]:
+    """Tables of both methods, and the seconds that Shapley's took on one thread."""
+    tables = {}
+    with threadpool_limits(1):
+        tables[SHAPLEY] = prepare(ensemble, METHODS[SHAPLEY], {})
+        seconds = clock(lambda: prepare(ensemble, METHODS[SHAPLEY], {}))
+        tables[BANZHAF] = prepare(ensemble, METHODS[BANZHAF], BANZHAF_AT)
+    return tables, seconds
 
 
-def compare(case: Case, folder: Path, many_rows: int, threads: Executor, n_threads: int, repeats: int) -> Comparison:
-    """Measure one model. Contributions run on ``case.contribution_rows`` rows, what is far faster on ``many_rows``; the table says which."""
-    path = trained(case, folder)
-    peer, ensemble = case.load(path), load_ensemble(path).ensemble
-    shapley, banzhaf = (prepare(ensemble, METHODS[name], {"p": 0.5}) for name in ("shapley", "banzhaf"))
-    many, few = make_rows(many_rows, seed=2), make_rows(case.contribution_rows, seed=3)
-    wrapped_many, wrapped_few = peer.wrap(many), peer.wrap(few)
-    slices_many, slices_few = _slices(shapley, many, n_threads), _slices(shapley, few, n_threads)
+def compare(case: Case, folder: Path, threads: Executor, n_threads: int, repeats: int, seconds: float) -> Comparison:
+    """Measure one model, each contender on as many of the same rows as it works through in about ``seconds``."""
+    path, vendor = trained(case, folder), VENDORS[case.library]
+    model, ensemble = vendor.load(path), load_ensemble(path).ensemble
+    rows = make_rows(case.most_rows, 2, case.n_features)
+    tables, table_seconds = _prepare(ensemble)
+    shapley = tables[SHAPLEY]
+    ours = attributions(shapley, SHAPLEY, rows[:CHECKED_ROWS], case.n_features)
 
-    def rank(piece: Buffers) -> None:
-        rank_rows(piece.values, shapley.ranks, piece.ranks)
-
-    def margin(piece: Buffers) -> None:
-        add_margins(piece.ranks, shapley.margin, piece.margin)
-
-    def kernel(name: str, prepared: Prepared) -> Callable[[Buffers], None]:
-        return lambda piece: METHODS[name].kernel(piece.ranks, prepared.method, piece.phi)
-
-    def whole(piece: Buffers) -> None:
-        attribute_batch(METHODS["shapley"], shapley, piece)
-
-    contenders = []
-    for n, pool in {1: None, n_threads: threads}.items():
-        contenders += [
-            Contender("shapley: ranks, margins, phi", n, len(few), partial(_spread, whole, slices_few, pool)),
-            Contender("shapley: kernel alone", n, len(few), partial(_spread, kernel("shapley", shapley), slices_few, pool)),
-            Contender("banzhaf: kernel alone", n, len(few), partial(_spread, kernel("banzhaf", banzhaf), slices_few, pool)),
-            Contender(CONTRIBUTIONS, n, len(few), partial(peer.contributions, wrapped_few, n)),
-            Contender("rank_rows", n, len(many), partial(_spread, rank, slices_many, pool)),
-            Contender("add_margins", n, len(many), partial(_spread, margin, slices_many, pool)),
-            Contender(PREDICT, n, len(many), partial(peer.predict, wrapped_many, n)),
-        ]
-    speeds = race(contenders, repeats)
-    _spread(whole, slices_few, None)
-    theirs = peer.contributions(wrapped_few, n_threads)
+    most = min(len(rows), most_rows(shapley))
+    n_few = size(WHOLE, 1, lambda n: partial(explain_all, shapley, rows[:n]), LEAST_ROWS, most, seconds).n_rows
+    wrapped = vendor.wrap(rows)
+    contenders = contend(tables, rows[:n_few], rows[:most], threads, n_threads)
+    contenders += [Contender(PREDICT, n, len(rows), partial(vendor.predict, model, wrapped, n)) for n in dict.fromkeys((1, n_threads))]
+    checks, failures = [], []
+    for peer in (peer for peer in PEERS if peer.supports(case)):
+        try:
+            made, check = _contend_peer(peer, case, model, rows, ours, n_threads, seconds)
+        except Exception as error:
+            failures.append(f"{peer.name}: {type(error).__name__}: {error}")
+        else:
+            contenders += made
+            checks.append(check)
     return Comparison(
+        case=case.key,
         model=case.name,
         table_bytes=table_bytes(shapley),
-        largest_phi=float(np.abs(theirs[:, :-1]).max()),
-        largest_difference=_largest_difference(shapley, slices_few, theirs),
-        speeds=tuple(speeds),
+        table_seconds=table_seconds,
+        largest_phi=float(np.abs(ours).max()),
+        speeds=tuple(race(contenders, repeats)),
+        checks=tuple(checks),
+        failures=tuple(failures),
     )

@@ -6,10 +6,11 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from itertools import count
+from itertools import count, pairwise
 from pathlib import Path
 
 import distributed
@@ -23,7 +24,7 @@ from pipeline.config import SERIAL, make_job
 from pipeline.run import load_model, plan_run
 
 from .models import NAMES, make_rows
-from .timing import Contender, Speed, clock, race
+from .timing import Contender, Speed, race
 
 ROW_GROUP = 1 << 16
 # Peak memory by the kernel's own count for this process: what getrusage gives a child starts at its parent's.
@@ -32,10 +33,24 @@ import sys, pipeline
 pipeline.explain(*sys.argv[1:4], scheduler="serial")
 print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))
 """
+# Moments at which the parts of a first attribution are done, on the clock that the parent reads too; the second batch tells compiling from working.
 ATTRIBUTE = """
-import sys, numpy, pipeline
+import sys, time
+moments = [time.monotonic()]
+from kernels.batch import attribute_batch, make_buffers, prepare
+from kernels.methods import METHODS
+import pipeline
+moments.append(time.monotonic())
 model = pipeline.load_ensemble(sys.argv[1])
-pipeline.attribute(model, numpy.zeros((1, len(model.features))))
+moments.append(time.monotonic())
+method = METHODS["shapley"]
+prepared = prepare(model.ensemble, method, {})
+moments.append(time.monotonic())
+buffers = make_buffers(prepared, 1)
+for _ in range(2):
+    attribute_batch(method, prepared, buffers)
+    moments.append(time.monotonic())
+print(*moments)
 """
 
 
@@ -50,10 +65,18 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class First:
-    """Seconds from the start of Python to the first row's attributions, kernels compiled on the way and kernels from the cache."""
+    """Seconds from the start of Python to the first row's attributions, and of which parts.
 
-    cold: float
-    warm: float
+    ``compiling`` is the first batch less ``batch``, the same once more; what making the tables compiles counts as ``tables``.
+    """
+
+    total: float
+    python: float
+    imports: float
+    model: float
+    tables: float
+    compiling: float
+    batch: float
 
 
 def write_rows(folder: Path, n_rows: int, n_files: int) -> Path:
@@ -134,12 +157,22 @@ def measure_memory(model: Path, sizes: tuple[int, ...]) -> list[Memory]:
     return found
 
 
-def measure_first(model: Path, repeats: int) -> First:
-    """Cold and warm starts, each cold one with an empty cache of its own."""
+def _first(model: Path, cache: str) -> First:
+    started = time.monotonic()
+    moments = [started, *map(float, _python(ATTRIBUTE, model, NUMBA_CACHE_DIR=cache).split())]
+    *parts, first, again = (later - earlier for earlier, later in pairwise(moments))
+    return First(moments[-2] - started, *parts, first - again, again)
+
+
+def _median(found: list[First]) -> First:
+    return First(*(statistics.median(getattr(first, name) for first in found) for name in First.__annotations__))
+
+
+def measure_first(model: Path, repeats: int) -> tuple[First, First]:
+    """Cold and warm starts, each cold one with an empty cache of its own: it compiles, or loads, every kernel a batch needs."""
     cold, warm = [], []
     for _ in range(repeats):
         with tempfile.TemporaryDirectory(dir=model.parent) as cache:
-            start = partial(_python, ATTRIBUTE, model, NUMBA_CACHE_DIR=cache)
-            cold.append(clock(start))
-            warm.append(clock(start))
-    return First(statistics.median(cold), statistics.median(warm))
+            cold.append(_first(model, cache))
+            warm.append(_first(model, cache))
+    return _median(cold), _median(warm)

@@ -6,17 +6,21 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from threadpoolctl import threadpool_limits
+
 MIN_SECONDS = 0.05  # a shorter call is made several times over, on the same rows
+SLOW_SECONDS = 8.0  # a longer one is made once, and its first time counts
 
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """Something that works through ``n_rows`` rows when called."""
+    """Something that works through ``n_rows`` rows when called. Called before, it took ``first`` seconds, its only time where that is long."""
 
     name: str
     threads: int
     n_rows: int
     call: Callable[[], object]
+    first: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,19 +47,45 @@ def clock(call: Callable[[], object], times: int = 1) -> float:
     return (time.perf_counter() - started) / times
 
 
-def _times(call: Callable[[], object]) -> int:
+def size(name: str, threads: int, make: Callable[[int], Callable[[], object]], least: int, most: int, seconds: float) -> Contender:
+    """A contender on as many rows as take it about ``seconds``: ``make(n)`` is the call on the first ``n``, doubled from ``least`` up to ``most``."""
+    n_rows, spent = min(least, most), 0.0
+    with threadpool_limits(threads):
+        while True:
+            call = make(n_rows)
+            spent = clock(call)
+            if spent >= seconds / 2 or n_rows == most:
+                return Contender(name, threads, n_rows, call, spent)
+            n_rows = min(most, n_rows * max(2, 1 << int(math.log2(seconds / 2 / spent))))
+
+
+def _times(contender: Contender) -> int:
     """How often to make a call in a repeat. The first one is not counted: kernels compile, caches fill."""
-    call()
-    return max(1, math.ceil(MIN_SECONDS / clock(call)))
+    seconds = contender.first
+    if seconds is None:
+        with threadpool_limits(contender.threads):
+            contender.call()
+            seconds = clock(contender.call)
+    return max(1, math.ceil(MIN_SECONDS / seconds))
+
+
+def _clock_alone(contender: Contender, times: int) -> float:
+    with threadpool_limits(contender.threads):
+        return clock(contender.call, times)
 
 
 def race(contenders: Sequence[Contender], repeats: int, warm: bool = True) -> list[Speed]:
     """Time every contender once per round, after a call that does not count where ``warm``."""
-    times = [_times(contender.call) if warm else 1 for contender in contenders]
-    rounds = [[clock(contender.call, n) for contender, n in zip(contenders, times, strict=True)] for _ in range(repeats)]
+    times = [_times(contender) if warm else 1 for contender in contenders]
+    seconds: list[list[float]] = [[] for _ in contenders]
+    for _ in range(repeats):
+        for contender, n, found in zip(contenders, times, seconds, strict=True):
+            if (contender.first or 0.0) <= SLOW_SECONDS:
+                found.append(_clock_alone(contender, n))
     speeds = []
-    for contender, seconds in zip(contenders, zip(*rounds, strict=True), strict=True):
-        median = statistics.median(seconds)
-        spread = (max(seconds) - min(seconds)) / median if repeats > 1 else None
+    for contender, repeated in zip(contenders, seconds, strict=True):
+        found = repeated or [contender.first]
+        median = statistics.median(found)
+        spread = (max(found) - min(found)) / median if len(found) > 1 else None
         speeds.append(Speed(contender.name, contender.threads, contender.n_rows, median, spread))
     return speeds

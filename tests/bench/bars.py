@@ -1,0 +1,69 @@
+"""What the kernels must reach, as ratios to be met: each computed from what was measured, next to its bar."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from .compare import PREDICT, Comparison
+from .ours import BANZHAF, KERNEL, SHAPLEY, WHOLE
+from .peers import OWN, SHAPIQ, WOODELF
+from .totals import Total
+
+# Times a peer's rows per second on one thread: ranks, margins and phi of ours.
+TIMES = {
+    "xgboost-100x6": {OWN: 30, WOODELF: 8, SHAPIQ: 40},
+    "xgboost-500x8": {OWN: 20, WOODELF: 8, SHAPIQ: 25},
+    "lightgbm-100x1024": {SHAPIQ: 12},
+    "lightgbm-1x1024": {SHAPIQ: 12},
+}
+AHEAD = ("deep-1x40", "classes-10", "features-2000")  # of the fastest peer that is exact
+TOTALS = {20_000: 5, 1_000_000: 20}  # times CatBoost's own in one call, by rows
+OF_PREDICT = {"catboost-500x6": 1 / 3}
+TABLES = {"xgboost-500x8": (100e6, 5.0)}  # bytes and seconds at most
+CORES_TIMES, CORES, BANZHAF_TIMES = 1.9, 2, 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A figure that must not be below its bar, or not above where ``most``."""
+
+    case: str
+    what: str
+    measured: float
+    bar: float
+    most: bool = False
+
+    @property
+    def met(self) -> bool:
+        return self.measured <= self.bar if self.most else self.measured >= self.bar
+
+
+def _of_case(found: Comparison, n_threads: int) -> Iterator[Bar]:
+    key, shapley = found.case, f"{SHAPLEY}: {WHOLE}"
+    rate = found.rate(shapley)
+    for name, times in TIMES.get(key, {}).items():
+        if theirs := found.rate(name):
+            yield Bar(key, f"times {name}", rate / theirs, times)
+    if key in AHEAD:
+        rivals = {check.peer: found.rate(check.peer) for check in found.checks if check.exact}
+        if rivals:
+            fastest = max(rivals, key=lambda name: rivals[name])
+            yield Bar(key, f"times the fastest exact peer, {fastest}", rate / rivals[fastest], 1)
+    if key in OF_PREDICT:
+        yield Bar(key, "times predict, tables apart", rate / found.rate(PREDICT), OF_PREDICT[key])
+    if key in TABLES:
+        most_bytes, most_seconds = TABLES[key]
+        yield Bar(key, "MB of tables", found.table_bytes / 1e6, most_bytes / 1e6, most=True)
+        yield Bar(key, "seconds to prepare them", found.table_seconds, most_seconds, most=True)
+    if n_threads == CORES:
+        yield Bar(key, "two cores over one", found.rate(shapley, n_threads) / rate, CORES_TIMES)
+    for what in (WHOLE, KERNEL):
+        yield Bar(key, f"Banzhaf over Shapley: {what}", found.rate(f"{BANZHAF}: {what}") / found.rate(f"{SHAPLEY}: {what}"), BANZHAF_TIMES)
+
+
+def judge(comparisons: Sequence[Comparison], totals: Sequence[Total], n_threads: int) -> list[Bar]:
+    """Every bar that what was measured can be held against."""
+    bars = [bar for found in comparisons for bar in _of_case(found, n_threads)]
+    bars += [
+        Bar("catboost-500x6", f"times {OWN}, {t.n_rows:,} rows, both with tables", t.ratio, TOTALS[t.n_rows]) for t in totals if t.n_rows in TOTALS
+    ]
+    return bars

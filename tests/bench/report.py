@@ -1,0 +1,98 @@
+"""What was measured as tables on a terminal."""
+
+from rich.table import Table
+
+from .bars import Bar
+from .compare import EXACT, PREDICT, Comparison
+from .models import CASES
+from .ours import KERNEL, SHAPLEY, WHOLE
+from .runs import First, Memory
+from .scaling import Step
+from .timing import Speed
+from .totals import Total
+
+RUNS_CAPTION = "by hand: read_parquet, pred_contribs on all cores, to_parquet; on fewer rows, for it is slow"
+
+
+def _columns(title: str, *numbers: str, caption: str | None = None) -> Table:
+    table = Table(title=title, caption=caption, title_justify="left", caption_justify="left")
+    table.add_column("", no_wrap=True)
+    for name in numbers:
+        table.add_column(name, justify="right", no_wrap=True)
+    return table
+
+
+def _cells(speed: Speed) -> tuple[str, ...]:
+    return speed.name, str(speed.threads), f"{speed.n_rows:,}", f"{speed.rate:,.0f}", "once" if speed.spread is None else f"{speed.spread:.0%}"
+
+
+def show_comparison(found: Comparison) -> Table:
+    """A model's contenders; how often Shapley's whole rate holds theirs, and theirs that of predict, on as many threads."""
+    caption = f"tables {found.table_bytes / 1e6:.1f} MB, prepared in {found.table_seconds:.2f} s on one thread; largest phi {found.largest_phi:.3g}"
+    caption += "".join(f"\nfailed: {failure}" for failure in found.failures)
+    table = _columns(found.model, "threads", "rows", "rows/s", "spread", "ours /", "/ predict", "prepared", "difference", "exact", caption=caption)
+    for speed in sorted(found.speeds, key=lambda speed: speed.threads):
+        check = found.check(speed.name)
+        ours, floor = found.rate(f"{SHAPLEY}: {WHOLE}", speed.threads), found.rate(PREDICT, speed.threads)
+        checked = (f"{check.preparation:.2f} s", f"{check.difference:.0e}", "yes" if check.exact else "no") if check else ("", "", "")
+        table.add_row(*_cells(speed), f"{ours / speed.rate:.3g}" if check else "", f"{speed.rate / floor:.2g}", *checked)
+    return table
+
+
+def show_totals(totals: list[Total]) -> Table:
+    table = _columns("CatBoost, 500 trees, depth 6: one thread, tables included", "ours s", "theirs s", "ours rows/s", "theirs rows/s", "ratio")
+    for total in totals:
+        ours, theirs = total.ours, total.theirs
+        table.add_row(
+            f"{total.n_rows:,} rows",
+            *(f"{seconds:.2f}" for seconds in (ours.seconds, theirs.seconds)),
+            *(f"{rate:,.0f}" for rate in (ours.rate, theirs.rate)),
+            f"{total.ratio:.3g}",
+        )
+    return table
+
+
+def show_scaling(steps: list[Step]) -> Table:
+    caption = "a node costs more in deeper trees: their paths have more features, and every two of them take one more point of the quadrature"
+    table = _columns(f"Growth of the {SHAPLEY} {KERNEL}, one thread", "rows", "trees", "depth", "nodes", "ms", "ns / row / node", caption=caption)
+    for step in steps:
+        table.add_row(
+            step.along,
+            *(f"{number:,}" for number in (step.n_rows, step.n_trees, step.depth, step.n_nodes)),
+            f"{1e3 * step.seconds:.1f}",
+            f"{step.nanoseconds:.2f}",
+        )
+    return table
+
+
+def show_runs(speeds: list[Speed]) -> Table:
+    table = _columns(
+        f"Parquet in, Parquet out: {CASES[0].name}", "processes", "rows", "rows/s", "spread", "seconds", "/ by hand", caption=RUNS_CAPTION
+    )
+    for speed in speeds:
+        table.add_row(*_cells(speed), f"{speed.seconds:.1f}", f"{speed.rate / speeds[-1].rate:.3g}")
+    return table
+
+
+def show_memory(found: list[Memory]) -> Table:
+    table = _columns("Memory of a worker", "peak MiB", "projected MiB")
+    for memory in found:
+        table.add_row(f"{memory.n_rows:,} rows", str(memory.peak >> 20), str(memory.projected >> 20))
+    return table
+
+
+def show_first(cold: First, warm: First) -> Table:
+    table = _columns("Start of Python to the first attribution, seconds", *First.__annotations__)
+    for name, first in {"kernels compiled": cold, "kernels from the cache": warm}.items():
+        table.add_row(name, *(f"{getattr(first, column):.2f}" for column in First.__annotations__))
+    return table
+
+
+def show_bars(bars: list[Bar]) -> Table:
+    caption = f"a peer is exact where it is within {EXACT:g} of the largest phi; rates on one thread unless said"
+    table = _columns("Bars", "", "measured", "bar", "", caption=caption)
+    table.columns[1].justify = "left"
+    for bar in bars:
+        number = f"{bar.measured:.3g}"
+        table.add_row(bar.case, bar.what, number, f"{'≤' if bar.most else '≥'} {bar.bar:.3g}", "met" if bar.met else "[bold]missed")
+    return table
