@@ -172,14 +172,17 @@ def side_by_side(trees):
     return trees[0]._replace(**joined, root=starts.astype(np.int32), output=np.zeros(len(trees), np.int32))
 
 
-def test_few_walks_take_more_nodes_rather_than_another_kernel(monkeypatch):
-    """Beside many trees of seven features, one of a single feature is walked at four nodes as well; nodes without weight change nothing."""
+@pytest.mark.parametrize(("n_deep", "n_stumps", "walks"), [(20, 1, [0, 0, 0, 21]), (1, 800, [800, 0, 0, 1])])
+def test_few_walks_take_more_nodes_rather_than_another_kernel(monkeypatch, n_deep, n_stumps, walks):
+    """Beside many trees of seven features, one of a single feature is walked at four nodes as well; nodes without weight change nothing. The other
+    way round it cannot be: fewer nodes would not be exact."""
     monkeypatch.setattr(lookup, "MAX_COMPARISONS", 0)
     deep = chain(np.arange(7), np.arange(8.0), np.ones(8), 7)
     stump = chain(np.array([3]), np.array([1.0, -1.0]), np.ones(2), 7)
-    ensemble = side_by_side([deep] * 20 + [stump])
+    ensemble = side_by_side([deep] * n_deep + [stump] * n_stumps)
     check(ensemble)
-    assert [some.start.size for some in prepare(ensemble, METHODS["shapley"], {}).method[:4]] == [0, 0, 0, 21]
+    assert [some.start.size for some in prepare(ensemble, METHODS["shapley"], {}).method[:4]] == walks
     row = np.array([[0.0, 1.0, 1.0, 0.0, 1.0, 1.0, 1.0]])
     phi, _, _ = explain("shapley", ensemble, row)
-    assert_allclose(phi[0], naive.semivalue(ensemble, row[0], naive.shapley_weight), rtol=0, atol=20 * ATOL)
+    of_each = [naive.semivalue(tree, row[0], naive.shapley_weight) for tree in (deep, stump)]
+    assert_allclose(phi[0], n_deep * of_each[0] + n_stumps * of_each[1], rtol=1e-13, atol=20 * ATOL)
