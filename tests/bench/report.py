@@ -53,12 +53,15 @@ def show_totals(totals: list[Total]) -> Table:
 
 
 def show_scaling(steps: list[Step]) -> Table:
-    caption = "a node costs more in deeper trees: their paths have more features, and every two of them take one more point of the quadrature"
-    table = _columns(f"Growth of the {SHAPLEY} {KERNEL}, one thread", "rows", "trees", "depth", "nodes", "ms", "ns / row / node", caption=caption)
+    caption = "points: of the quadrature, one for every two features of a tree's longest path, one in all for Banzhaf values"
+    heads = ("method", "rows", "trees", "depth", "nodes", "points", "ms", "ns / row / node / point")
+    table = _columns(f"Growth of the {KERNEL}, one thread", *heads, caption=caption)
     for step in steps:
         table.add_row(
             step.along,
+            step.method,
             *(f"{number:,}" for number in (step.n_rows, step.n_trees, step.depth, step.n_nodes)),
+            f"{step.n_points:.2f}",
             f"{1e3 * step.seconds:.1f}",
             f"{step.nanoseconds:.2f}",
         )

@@ -172,7 +172,7 @@ def side_by_side(trees):
     return trees[0]._replace(**joined, root=starts.astype(np.int32), output=np.zeros(len(trees), np.int32))
 
 
-@pytest.mark.parametrize(("n_deep", "n_stumps", "walks"), [(20, 1, [0, 0, 0, 21]), (1, 800, [800, 0, 0, 1])])
+@pytest.mark.parametrize(("n_deep", "n_stumps", "walks"), [(20, 1, [0, 0, 0, 21]), (1, 3000, [3000, 0, 0, 1])])
 def test_few_walks_take_more_nodes_rather_than_another_kernel(monkeypatch, n_deep, n_stumps, walks):
     """Beside many trees of seven features, one of a single feature is walked at four nodes as well; nodes without weight change nothing. The other
     way round it cannot be: fewer nodes would not be exact."""
