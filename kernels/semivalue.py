@@ -5,8 +5,8 @@ cover ratios) and o the bit "the row satisfies all its splits down to the edge",
 counts with its value times the product of the factors of its path. A split replaces the factor F' that its feature has above it (1 where it is
 the first) by that of one of its children, and a + a, o + o of the children are a' and o' above, so the children's shares of F' add up to one:
 
-* r = F(first child) / F'       1 - r for the second child
-* down   S(first) = r S,         S(second) = S - S(first)         the product of all factors above
+* r = F(first child) / F'       1 - r for the second child, a constant too: where r is close to 1, S - r S would lose what is left
+* down   S(first) = r S,         S(second) = (1 - r) S            the product of all factors above
 * up     D = G(first) - G(second),   G = G(second) + r D          the sum below, factors above divided out
 * phi[feature] += (o a' - o' a) sum over nodes of weight * S * D / F'(o' = 1)^2,     o and a those of the first child.
 
@@ -114,29 +114,32 @@ def _make_walker(Q, scalar):
                     if kind == DOWN:
                         for i in range(0, ROWS, LANES):
                             o = inside(batch, compared + i, lower, span)
+                            other = splat(1.0) - o
                             store(bits, o_first + i, o)
-                            store(bits, o_second + i, splat(1.0) - o)
+                            store(bits, o_second + i, other)
                             for q in range(Q):
-                                k, at = c + 2 * q, q * ROWS + i
-                                share, product = constant(constants, k) + o * constant(constants, k + 1), load(S, here + at)
-                                store(S, S_first + at, product * share)
-                                store(S, S_second + at, product - product * share)
+                                k, at = c + 3 * q, q * ROWS + i
+                                product, gain = load(S, here + at), constant(constants, k + 2)
+                                store(S, S_first + at, product * (constant(constants, k) + o * gain))
+                                store(S, S_second + at, product * (constant(constants, k + 1) + other * gain))
                         continue
                     if kind == DOWN_AGAIN:
                         for i in range(0, ROWS, LANES):
                             above = load(bits, o_above + i)
                             o = above * inside(batch, compared + i, lower, span)
+                            other = above - o
                             store(bits, o_first + i, o)
-                            store(bits, o_second + i, above - o)
+                            store(bits, o_second + i, other)
                             for q in range(Q):
-                                k, at = c + 3 * q, q * ROWS + i
-                                share = constant(constants, k) + above * constant(constants, k + 1) + o * constant(constants, k + 2)
-                                product = load(S, here + at)
+                                k, at = c + 5 * q, q * ROWS + i
+                                product, gain = load(S, here + at), constant(constants, k + 4)
+                                share = constant(constants, k) + above * constant(constants, k + 1) + o * gain
                                 store(S, S_first + at, product * share)
-                                store(S, S_second + at, product - product * share)
+                                share = constant(constants, k + 2) + above * constant(constants, k + 3) + other * gain
+                                store(S, S_second + at, product * share)
                         continue
                     for leaf in range(width):
-                        G_here, gain = place * SUMS + leaf * STACK, leaf * GAINED + steps[s, GAIN] * ROWS
+                        G_here, to = place * SUMS + leaf * STACK, leaf * GAINED + steps[s, GAIN] * ROWS
                         G_first, G_second = 2 * (level + 1) * SUMS + leaf * STACK, (2 * level + 3) * SUMS + leaf * STACK
                         if kind == UP:
                             for i in range(0, ROWS, LANES):
@@ -149,7 +152,7 @@ def _make_walker(Q, scalar):
                                     step = load(G, G_first + at) - second
                                     total = total + load(S, here + at) * step
                                     store(G, G_here + at, second + share * step)
-                                store(gained, gain + i, load(gained, gain + i) + (o - constant(constants, c)) * total)
+                                store(gained, to + i, load(gained, to + i) + (o - constant(constants, c)) * total)
                         elif kind == UP_LEAF:
                             second = constant(constants, c + 1 + 2 * Q + leaf)
                             for i in range(0, ROWS, LANES):
@@ -161,7 +164,7 @@ def _make_walker(Q, scalar):
                                     step = load(G, G_first + at) - second
                                     total = total + load(S, here + at) * step
                                     store(G, G_here + at, second + share * step)
-                                store(gained, gain + i, load(gained, gain + i) + (o - constant(constants, c)) * total)
+                                store(gained, to + i, load(gained, to + i) + (o - constant(constants, c)) * total)
                         elif kind == LEAVES:
                             a, b = c + 2 * leaf, c + 2 * width + leaf * 2 * Q
                             for i in range(0, ROWS, LANES):
@@ -171,7 +174,7 @@ def _make_walker(Q, scalar):
                                     at = q * ROWS + i
                                     total = total + load(S, here + at)
                                     store(G, G_here + at, constant(constants, b + 2 * q) + o * constant(constants, b + 2 * q + 1))
-                                store(gained, gain + i, load(gained, gain + i) + (o * constant(constants, a) - constant(constants, a + 1)) * total)
+                                store(gained, to + i, load(gained, to + i) + (o * constant(constants, a) - constant(constants, a + 1)) * total)
                         elif kind == UP_AGAIN:
                             for i in range(0, ROWS, LANES):
                                 above, o = load(bits, o_above + i), load(bits, o_first + i)
@@ -184,7 +187,7 @@ def _make_walker(Q, scalar):
                                     total = total + load(S, here + at) * step * constant(constants, k + 3)
                                     store(G, G_here + at, second + share * step)
                                 change = o * constant(constants, c) - above * constant(constants, c + 1)
-                                store(gained, gain + i, load(gained, gain + i) + change * total)
+                                store(gained, to + i, load(gained, to + i) + change * total)
                         elif kind == UP_LEAF_AGAIN:
                             second = constant(constants, c + 2 + 4 * Q + leaf)
                             for i in range(0, ROWS, LANES):
@@ -197,7 +200,7 @@ def _make_walker(Q, scalar):
                                     total = total + load(S, here + at) * step * constant(constants, k + 3)
                                     store(G, G_here + at, second + share * step)
                                 change = o * constant(constants, c) - above * constant(constants, c + 1)
-                                store(gained, gain + i, load(gained, gain + i) + change * total)
+                                store(gained, to + i, load(gained, to + i) + change * total)
                         else:
                             a, b = c + Q + 2 * leaf, c + Q + 2 * width + leaf * 3 * Q
                             for i in range(0, ROWS, LANES):
@@ -210,7 +213,7 @@ def _make_walker(Q, scalar):
                                     store(G, G_here + at, sum_below)
                                     total = total + load(S, here + at) * constant(constants, c + q)
                                 change = o * constant(constants, a) - above * constant(constants, a + 1)
-                                store(gained, gain + i, load(gained, gain + i) + change * total)
+                                store(gained, to + i, load(gained, to + i) + change * total)
                 if w + 1 == walks.start.size or walks.output[w + 1] != walks.output[w]:
                     for k in range(width):
                         for j in range(n_rows):

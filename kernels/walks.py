@@ -102,10 +102,11 @@ def _block(kind, game, splits, values, t):
     """
     above = game.trace.above[splits.node]
     a_above = np.where(above < 0, 1.0, game.trace.absent[above])[:, None]
-    a = game.trace.absent[splits.first][:, None]
+    a, a_second = (game.trace.absent[child][:, None] for child in (splits.first, splits.second))
     factor = (1 - t) * a_above + t  # F' where o' = 1
     # At t = 0 the factor of a branch without training weight vanishes; its share has the limit o all the same, and its phi is counted above.
     none, other = _divide(a, a_above) + 0 * t, _divide((1 - t) * a, factor)
+    none_second, other_second = _divide(a_second, a_above) + 0 * t, _divide((1 - t) * a_second, factor)
     gain, weight = np.where(factor > 0, _divide(t, factor), 1.0), _divide(np.ones_like(t), factor**2)
     leaf = values[1]
     step = values[0] - leaf  # D where both children are leaves
@@ -123,11 +124,11 @@ def _block(kind, game, splits, values, t):
         return beside(leaf[:, :, None] + constant[:, None] * step[:, :, None], *(slope[:, None] * step[:, :, None] for slope in slopes))
 
     return {
-        DOWN: lambda: beside(other, gain),
+        DOWN: lambda: beside(other, other_second, gain),
         UP: lambda: joined(a, beside(other, gain)),
         UP_LEAF: lambda: joined(a, beside(other, gain), leaf),
         LEAVES: lambda: joined(beside(step, a * step), sums(other, gain)),
-        DOWN_AGAIN: lambda: beside(none, other - none, gain),
+        DOWN_AGAIN: lambda: beside(none, other - none, none_second, other_second - none_second, gain),
         UP_AGAIN: lambda: joined(a_above, a, beside(none, other - none, gain, weight)),
         UP_LEAF_AGAIN: lambda: joined(a_above, a, beside(none, other - none, gain, weight), leaf),
         LEAVES_AGAIN: lambda: joined(weight, beside(a_above * step, a * step), sums(none, other - none, gain)),
@@ -173,7 +174,7 @@ def _lay_out(game: Game, splits: _Splits, walks: list[_Walk], q: int) -> Walks:
     for k in range(LEAVES_AGAIN + 1):
         mine = np.flatnonzero(kind == k)
         part = split[mine]
-        these = of._replace(node=of.node[part], first=of.first[part])
+        these = of._replace(node=of.node[part], first=of.first[part], second=of.second[part])
         blocks.append((mine, _block(k, game, these, values[:, part], t[part])))
         size[mine] = blocks[-1][1].shape[1]
     first = np.cumsum(size) - size

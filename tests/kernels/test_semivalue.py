@@ -186,3 +186,14 @@ def test_few_walks_take_more_nodes_rather_than_another_kernel(monkeypatch, n_dee
     phi, _, _ = explain("shapley", ensemble, row)
     of_each = [naive.semivalue(tree, row[0], naive.shapley_weight) for tree in (deep, stump)]
     assert_allclose(phi[0], n_deep * of_each[0] + n_stumps * of_each[1], rtol=1e-13, atol=20 * ATOL)
+
+
+@pytest.mark.parametrize("rare", [1e-3, 1e-9, 1e-15])
+@pytest.mark.parametrize("p", [0.0, 1e-6, 0.5])
+def test_rare_branches_keep_their_digits(rare, p):
+    """A row on the rare side of two splits of one feature, where nothing or little else is present: phi is right to rounding, whatever the covers."""
+    ensemble = chain(np.array([0, 1, 0]), np.array([0.0, 0.0, 1.0, 5.0]), np.array([1.0, rare, rare * rare, rare * rare]), 2)
+    row = np.array([[1.0, 1.0]])
+    phi, _, _ = explain("banzhaf", ensemble, row, p=p)
+    expected = naive.semivalue(ensemble, row[0], lambda size, n: naive.banzhaf_weight(size, n, naive.Fraction(p)))
+    assert_allclose(phi[0], expected, rtol=1e-14)
