@@ -10,6 +10,7 @@ from .ensemble import TreeEnsemble
 from .games import Board, play_pairs
 from .lookup import compare
 from .margin import MarginTables, add_margins, prepare_margin
+from .marginal import Background, Units, count_background, cut_into_units, mean_margin, prepare_marginal
 from .methods import Method
 from .parameters import InvalidParameters
 from .paths import empty_coalition, margin_bound, trace
@@ -17,6 +18,13 @@ from .ranks import RankTables, padded, rank_dtype, rank_ensemble, rank_rows
 from .semivalue import SemivalueTables, add_semivalues, no_semivalues, prepare_semivalue
 
 ADDITIVITY_TOLERANCE = 1e-9  # of the margin bound; rounding stays near 1e-13, a wrong table is off by far more
+
+
+class Survey(NamedTuple):
+    """What is asked of a background."""
+
+    ranks: RankTables
+    units: Units
 
 
 class Pairs(NamedTuple):
@@ -67,7 +75,29 @@ def _set_up(ensemble: TreeEnsemble, groups) -> tuple[RankTables, Board, np.ndarr
     return ranks, board, players
 
 
-def prepare(ensemble: TreeEnsemble, method: Method, parameters: Mapping[str, Any], groups=None, interactions: bool = False) -> Prepared:
+def survey(ensemble: TreeEnsemble, groups=None) -> Survey:
+    """What the rows of a background are counted with, see ``prepare``."""
+    ranks, board, _ = _set_up(ensemble, groups)
+    return frozen(Survey(ranks, cut_into_units(board)))
+
+
+def count(surveyed: Survey, values) -> Background:
+    """Count rows of a background: ``values (used, n) float64``, changed in place as by ``rank_rows``."""
+    n_rows = values.shape[1]
+    padding = np.zeros((values.shape[0], padded(n_rows) - n_rows))
+    ranks = np.zeros((values.shape[0], padded(n_rows)), rank_dtype(surveyed.ranks))
+    rank_rows(np.concatenate((values, padding), axis=1), surveyed.ranks, ranks)
+    return count_background(ranks, surveyed.units, n_rows)
+
+
+def prepare(
+    ensemble: TreeEnsemble,
+    method: Method,
+    parameters: Mapping[str, Any],
+    groups=None,
+    interactions: bool = False,
+    background: Background | None = None,
+) -> Prepared:
     """Make every table the workers read.
 
     Parameters
@@ -75,6 +105,7 @@ def prepare(ensemble: TreeEnsemble, method: Method, parameters: Mapping[str, Any
     groups : (features,) int32
         which group a feature belongs to; None where each is a player of its own
     interactions : also those of every two players, by the method's game value
+    background : rows counted by a survey with the same groups, for the marginal game; None for the path-dependent one
 
     Raises
     ------
@@ -86,19 +117,28 @@ def prepare(ensemble: TreeEnsemble, method: Method, parameters: Mapping[str, Any
         raise InvalidParameters(f"method {method.name!r} has no interactions")
     if groups is None and not method.by_player:
         raise InvalidParameters(f"method {method.name!r} needs a partition of the features")
+    if background is not None and (interactions or not value):
+        raise InvalidParameters(f"method {method.name!r} has no {'interactions in the ' if interactions else ''}marginal game")
     ranks, board, players = _set_up(ensemble, groups)
     pairs, of_pairs = np.zeros((0, 2), np.int32), no_semivalues(board)
     if interactions and value:
         game, pairs = play_pairs(board, value(parameters))
         of_pairs = prepare_semivalue(game, board)
+    tables: NamedTuple
+    if background is not None and value:
+        units = cut_into_units(board)
+        tables = no_semivalues(board)._replace(looked_up=prepare_marginal(board, units, background, value(parameters)))
+        base = mean_margin(board, units, background)
+    else:
+        tables, base = method.prepare(board, parameters), empty_coalition(ensemble, board.trace)
     return frozen(
         Prepared(
             ranks=ranks,
             margin=prepare_margin(ensemble, board.splits, board.trace, board.comparisons),
-            method=method.prepare(board, parameters),
+            method=tables,
             players=players if method.by_player else ranks.column,
             pairs=Pairs(players[pairs], of_pairs),
-            base=empty_coalition(ensemble, board.trace),
+            base=base,
             bound=margin_bound(ensemble, board.trace),
         )
     )

@@ -18,7 +18,7 @@ from .ranks import RankedSplits, is_member
 MAX_COMPARISONS = 10  # a table has two to this power rows
 ENTRIES_PER_NODE = 32  # a table is at most so many times as large as its tree; walking takes about as many constants
 ROWS = 1024  # rows of data that a tree is looked up for while its table is in the first-level cache
-FEATURE, LOWER, SPAN, MEMBERS = range(4)  # a comparison's numbers, see RankedSplits
+FEATURE, LOWER, SPAN, MEMBERS, BIT = range(5)  # a mark's numbers: a comparison, see RankedSplits, and the bit it sets in the code
 
 
 class Comparisons(NamedTuple):
@@ -30,13 +30,13 @@ class Comparisons(NamedTuple):
 
 
 class LookupTables(NamedTuple):
-    """Tables of the trees that are looked up, end to end."""
+    """Tables of what is looked up, trees or parts of them, end to end."""
 
-    comparisons: np.ndarray  # (comparisons, 4) int32
-    start: np.ndarray  # (trees + 1,) int64, tree t's comparisons, the lowest bit of the code first
-    column: np.ndarray  # (trees + 1,) int64, tree t's columns are target[column[t]:column[t + 1]]
+    marks: np.ndarray  # (marks, 5) int32
+    start: np.ndarray  # (tables + 1,) int64, table t's codes are made by marks[start[t]:start[t + 1]]
+    column: np.ndarray  # (tables + 1,) int64, table t's columns are target[column[t]:column[t + 1]]
     target: np.ndarray  # (columns,) int32, row of the result that a column is added to
-    first: np.ndarray  # (trees,) int64, where the table starts in values; its rows are padded to a multiple of QUAD numbers
+    first: np.ndarray  # (tables,) int64, where the table starts in values; its rows are padded to a multiple of QUAD numbers
     values: np.ndarray  # float64
     words: np.ndarray  # uint32
 
@@ -71,16 +71,42 @@ def look_up(splits: RankedSplits, comparisons: Comparisons, trees, targets: Sequ
     """Lay tables end to end: those of ``trees``, each ``(2**comparisons, columns)``, whose columns go to ``targets``."""
     nodes = [comparisons.node[comparisons.start[t] : comparisons.start[t + 1]] for t in trees]
     node = np.concatenate(nodes) if nodes else np.zeros(0, np.int64)
+    start = np.cumsum([0, *(part.size for part in nodes)])
+    bit = np.arange(node.size) - np.repeat(start[:-1], np.diff(start))
+    marks = np.stack((splits.feature[node], splits.lower[node], splits.span[node], splits.members[node], bit), axis=1)
+    return end_to_end(marks, start, targets, tables, splits.words)
+
+
+def end_to_end(marks, start, targets: Sequence, tables: Sequence, words) -> LookupTables:
+    """Tables ``(codes, columns)``, whose columns go to ``targets``."""
     padded = [np.pad(table, ((0, 0), (0, -table.shape[1] % QUAD))).reshape(-1) for table in tables]
     return LookupTables(
-        comparisons=np.stack((splits.feature[node], splits.lower[node], splits.span[node], splits.members[node]), axis=1).astype(np.int32),
-        start=np.cumsum([0, *(part.size for part in nodes)]),
+        marks=marks.astype(np.int32),
+        start=start,
         column=np.cumsum([0, *(len(target) for target in targets)]),
         target=np.concatenate([np.zeros(0), *targets]).astype(np.int32),
         first=np.cumsum([0, *(table.size for table in padded)])[:-1],
         values=np.concatenate([np.zeros(0), *padded]),
-        words=splits.words,
+        words=words,
     )
+
+
+@jit
+def make_codes(ranks, n, row, size, tables, t, codes, members):
+    """Codes at table t of ``size`` rows, a multiple of WIDE, from ``row`` on of n; ``ranks (used * n,)``, ``codes (ROWS,)`` overwritten, and
+    ``members (ROWS,)`` to work in."""
+    codes[:] = 0
+    for m in range(tables.start[t], tables.start[t + 1]):
+        at, bit = tables.marks[m, FEATURE] * n + row, 1 << tables.marks[m, BIT]
+        lower, span, word = np.int64(tables.marks[m, LOWER]), np.int64(tables.marks[m, SPAN]), tables.marks[m, MEMBERS]
+        if word < 0:
+            for i in range(0, size, WIDE):
+                mark(codes, i, ranks, at + i, lower, span, bit)
+        else:
+            for i in range(size):
+                members[i] = is_member(tables.words, word, np.int64(ranks[at + i]))
+            for i in range(0, size, WIDE):
+                mark(codes, i, members, i, lower, span, bit)
 
 
 @jit
@@ -99,19 +125,7 @@ def add_lookups(ranks, tables, out):
     for row in range(0, n, ROWS):
         size = min(ROWS, n - row)
         for t in range(tables.first.size):
-            codes[:] = 0
-            for c in range(tables.start[t], tables.start[t + 1]):
-                at, bit = tables.comparisons[c, FEATURE] * n + row, 1 << (c - tables.start[t])
-                lower, span = np.int64(tables.comparisons[c, LOWER]), np.int64(tables.comparisons[c, SPAN])
-                word = tables.comparisons[c, MEMBERS]
-                if word < 0:
-                    for i in range(0, size, WIDE):
-                        mark(codes, i, flat_ranks, at + i, lower, span, bit)
-                else:
-                    for i in range(size):
-                        members[i] = is_member(tables.words, word, np.int64(flat_ranks[at + i]))
-                    for i in range(0, size, WIDE):
-                        mark(codes, i, members, i, lower, span, bit)
+            make_codes(flat_ranks, n, row, size, tables, t, codes, members)
             n_columns = tables.column[t + 1] - tables.column[t]
             width = (n_columns + QUAD - 1) // QUAD * QUAD
             for k in range(0, n_columns, QUAD):

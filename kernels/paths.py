@@ -91,12 +91,17 @@ def first_splits(ensemble: TreeEnsemble, trace: Trace):
     return (ensemble.feature >= 0) & (trace.above < 0)
 
 
-def most_on_a_path(ensemble: TreeEnsemble, trace: Trace, counted):
-    """Most of the ``counted (nodes,) bool`` splits on a path, ``(trees,) int64``."""
+def count_above(ensemble: TreeEnsemble, trace: Trace, counted):
+    """How many of the ``counted (nodes,) bool`` splits are above each node, ``(nodes,) int64``."""
     found = np.zeros(counted.size, np.int64)
     _count_down(trace.order, ensemble.left, ensemble.right, counted, found)
+    return found
+
+
+def most_on_a_path(ensemble: TreeEnsemble, trace: Trace, counted):
+    """Most of the ``counted (nodes,) bool`` splits on a path, ``(trees,) int64``."""
     most = np.zeros(ensemble.root.size, np.int64)
-    np.maximum.at(most, trace.tree, found)
+    np.maximum.at(most, trace.tree, count_above(ensemble, trace, counted))
     return most
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from kernels.batch import Prepared, prepare
+from kernels.marginal import Background
 from kernels.methods import Method
 from kernels.parameters import InvalidParameters
 
@@ -84,14 +85,20 @@ def player_names(method: Method, groups: Groups, features: Sequence[Feature]) ->
     return tuple(group for group, _ in groups) if groups and method.by_player else tuple(feature.name for feature in features)
 
 
-def prepare_model(model: Model, method: Method, parameters: Mapping[str, Any], groups: Groups, interactions: bool) -> Prepared:
+def group_numbers(groups: Groups, features: Sequence[Feature]) -> np.ndarray | None:
+    """Which group each feature belongs to, ``(features,) int32``; None where there is no partition."""
+    if not groups:
+        return None
+    group_of = {feature: number for number, (_, members) in enumerate(groups) for feature in members}
+    return np.array([group_of[feature.name] for feature in features], np.int32)
+
+
+def prepare_model(
+    model: Model, method: Method, parameters: Mapping[str, Any], groups: Groups, interactions: bool, background: Background | None = None
+) -> Prepared:
     """Make the tables, or refuse parameters that do not fit the model."""
-    numbers = None
-    if groups:
-        group_of = {feature: number for number, (_, members) in enumerate(groups) for feature in members}
-        numbers = np.array([group_of[feature.name] for feature in model.features], np.int32)
     try:
-        return prepare(model.ensemble, method, parameters, numbers, interactions)
+        return prepare(model.ensemble, method, parameters, group_numbers(groups, model.features), interactions, background)
     except InvalidParameters as error:
         raise UsageError(str(error)) from error
 

@@ -167,3 +167,19 @@ def interactions(ensemble, row, weight):
             total = sum(weight(len(s), n - 1) * (v([*s, i, j]) - v([*s, i]) - v([*s, j]) + v(s)) for s in others)
             found[k, i, j] = found[k, j, i] = float(total)
     return found
+
+
+def marginal_quotient_semivalue(ensemble, row, background, group, n_groups, weight):
+    """Every group's phi in the marginal game, where absent features take the values of background rows (Filom et al. 2024, Def. 2.2)."""
+
+    def v(present, k):
+        mixed = np.where(np.isin(group, list(present)), row, background)
+        return sum(Fraction(float(margin(ensemble, x)[k])) for x in mixed) / len(mixed)
+
+    phi = np.zeros((ensemble.base.size, n_groups))
+    for k in range(ensemble.base.size):
+        known = {s: v(s, k) for s in _subsets(range(n_groups))}
+        for g in range(n_groups):
+            others = [s for s in known if g not in s]
+            phi[k, g] = float(sum(weight(len(s), n_groups) * (known[tuple(sorted((*s, g)))] - known[s]) for s in others))
+    return phi

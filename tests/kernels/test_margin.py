@@ -93,6 +93,6 @@ def test_symmetric_trees_are_looked_up(features):
     rows = rng.standard_normal((3, 6))
     prepared = prepare(ensemble, METHODS["shapley"], {})
     assert prepared.method.looked_up.first.size == prepared.margin.looked_up.first.size == 1
-    assert len(prepared.method.looked_up.comparisons) == len(features)
+    assert len(prepared.method.looked_up.marks) == len(features)
     phi, _, _ = explain("shapley", ensemble, rows)
     assert_allclose(phi, [naive.semivalue(ensemble, row, naive.shapley_weight) for row in rows], rtol=0, atol=ATOL)

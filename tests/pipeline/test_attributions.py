@@ -254,3 +254,31 @@ def test_every_class_has_the_library_s_values(example):
     expected = model.get_feature_importance(pool, type="ShapValues", thread_count=1)
     assert_allclose(found.phi, expected[:, :, :-1], **TOLERANCE["catboost"])
     assert_allclose(found.margin, model.predict(frame, prediction_type="RawFormulaVal"), **TOLERANCE["catboost"])
+
+
+def test_a_background_makes_it_the_marginal_game():
+    """CatBoost's "Exact" values of a symmetric model, from its own leaf weights, are ours against the rows it was trained on."""
+    rng = np.random.default_rng(7)
+    rows = rng.standard_normal((400, 6)).astype(np.float32)
+    target = rows[:, 0] * rows[:, 1] + np.abs(rows[:, 2]) + 0.1 * rng.standard_normal(400)
+    model = catboost.CatBoostRegressor(iterations=20, depth=5, verbose=False, allow_writing_files=False, random_seed=1, boosting_type="Plain")
+    model.fit(rows, target)
+    exact = model.get_feature_importance(catboost.Pool(rows[:50]), type="ShapValues", shap_calc_type="Exact")
+    found = attribute(model, rows[:50].astype(float), background=rows.astype(float))
+    assert_allclose(found.phi[:, 0], exact[:, :-1], rtol=0, atol=1e-9)
+    assert_allclose(found.base[0], exact[0, -1], rtol=1e-9)
+
+
+def test_a_background_may_be_a_data_frame_and_must_have_rows():
+    """Read like rows; an empty one is refused, and a method without a marginal game says so."""
+    rng = np.random.default_rng(8)
+    frame = pd.DataFrame(rng.standard_normal((300, 4)), columns=list("abcd"))
+    model = xgboost.train({"max_depth": 3}, xgboost.DMatrix(frame, frame["a"] * frame["b"]), 5)
+    found = attribute(model, frame[:20], background=frame)
+    assert_allclose(found.phi, attribute(model, frame.to_numpy()[:20], background=frame.to_numpy()).phi, rtol=0, atol=0)
+    assert_allclose(found.phi.sum(axis=2) + found.base, found.margin, rtol=0, atol=1e-12)
+    assert_allclose(found.base, attribute(model, frame).margin.mean(axis=0), rtol=1e-12)
+    with pytest.raises(UsageError, match="the background has no rows, expected at least one"):
+        attribute(model, frame, background=frame[:0])
+    with pytest.raises(UsageError, match="method 'probabilistic' has no marginal game"):
+        attribute(model, frame, "probabilistic", background=frame, sizes=[0.25] * 4)
