@@ -6,9 +6,10 @@ from hypothesis import strategies as st
 from numba.core import config
 from numpy.testing import assert_allclose
 
-from kernels.ensemble import TreeEnsemble, check
+from kernels.ensemble import check
 from tests.kernels.test_semivalue import explain
 from tests.strategies import batches, forests
+from tests.trees import one_tree
 
 MAX_BITS = 4 if config.DISABLE_JIT else 6
 ATOL = 1e-13  # leaves are at most 4 in size, and what is compared are sums of some tens of them
@@ -38,26 +39,15 @@ def full_tree(values, order):
     leaf = np.zeros(1, int)
     for feature in order:
         leaf = np.concatenate(np.stack((leaf, leaf | 1 << feature), axis=1))
-    tree = TreeEnsemble(
-        feature=np.where(split, np.append(order, -1)[np.minimum(level, n_bits)], -1).astype(np.int32),
-        threshold=np.where(split, 0.5, 0.0),
-        missing_left=np.zeros(node.size, bool),
-        category_set=np.full(node.size, -1, np.int32),
-        left=np.where(split, 2 * node + 1, -1).astype(np.int32),
-        right=np.where(split, 2 * node + 2, -1).astype(np.int32),
-        value=np.concatenate((np.zeros(n_splits), np.asarray(values, float)[leaf])).reshape(-1, 1),
-        cover=2.0 ** (n_bits - level),
-        root=np.zeros(1, np.int32),
-        output=np.zeros(1, np.int32),
-        base=np.zeros(1),
-        n_categories=np.zeros(n_bits, np.int32),
-        zero_missing=np.zeros(n_bits, bool),
-        set_start=np.zeros(1, np.int64),
-        set_words=np.zeros(0, np.uint32),
-        single_precision=False,
+    return one_tree(
+        np.where(split, np.append(order, -1)[np.minimum(level, n_bits)], -1),
+        0.5,
+        np.where(split, 2 * node + 1, -1),
+        np.where(split, 2 * node + 2, -1),
+        np.concatenate((np.zeros(n_splits), np.asarray(values, float)[leaf])),
+        2.0 ** (n_bits - level),
+        n_bits,
     )
-    check(tree)
-    return tree
 
 
 @st.composite

@@ -8,11 +8,11 @@ from numpy.testing import assert_allclose
 
 from kernels import lookup, margin
 from kernels.batch import prepare
-from kernels.ensemble import TreeEnsemble, check
 from kernels.methods import METHODS
 from tests import naive
 from tests.kernels.test_semivalue import ATOL, attributed, explain
 from tests.strategies import batches, forests
+from tests.trees import one_tree
 
 WAYS = {
     "looked up": {"lookup.ENTRIES_PER_NODE": 10**6},
@@ -63,26 +63,15 @@ def symmetric(n_levels, features, n_features, rng):
     for v in range(n_inner - 1, -1, -1):
         cover[v] = cover[2 * v + 1] + cover[2 * v + 2]
     thresholds = rng.standard_normal(n_levels)
-    ensemble = TreeEnsemble(
-        feature=np.where(split, np.append(features, 0)[np.minimum(level, n_levels)], -1).astype(np.int32),
-        threshold=np.where(split, np.append(thresholds, 0)[np.minimum(level, n_levels)], 0.0),
-        missing_left=np.zeros(node.size, bool),
-        category_set=np.full(node.size, -1, np.int32),
-        left=np.where(split, 2 * node + 1, -1).astype(np.int32),
-        right=np.where(split, 2 * node + 2, -1).astype(np.int32),
-        value=np.where(split, 0.0, rng.standard_normal(node.size))[:, None],
-        cover=cover,
-        root=np.zeros(1, np.int32),
-        output=np.zeros(1, np.int32),
-        base=np.zeros(1),
-        n_categories=np.zeros(n_features, np.int32),
-        zero_missing=np.zeros(n_features, bool),
-        set_start=np.zeros(1, np.int64),
-        set_words=np.zeros(0, np.uint32),
-        single_precision=False,
+    return one_tree(
+        np.where(split, np.append(features, -1)[np.minimum(level, n_levels)], -1),
+        np.append(thresholds, 0.0)[np.minimum(level, n_levels)],
+        np.where(split, 2 * node + 1, -1),
+        np.where(split, 2 * node + 2, -1),
+        np.where(split, 0.0, rng.standard_normal(node.size)),
+        cover,
+        n_features,
     )
-    check(ensemble)
-    return ensemble
 
 
 @pytest.mark.parametrize("features", [(0, 1, 2, 3, 4, 5), (2, 0, 2, 1, 2, 0), (0, 0, 0, 0, 0, 0, 0, 0)])

@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from kernels.batch import count, prepare, survey
-from kernels.ensemble import TreeEnsemble, check
 from kernels.marginal import Background
 from kernels.methods import METHODS
 from kernels.parameters import InvalidParameters
 from tests import naive
 from tests.kernels.test_semivalue import ATOL, chain, run
 from tests.strategies import batches, forests
+from tests.trees import one_tree
 
 WEIGHTS = {"shapley": naive.shapley_weight, "banzhaf": naive.banzhaf_weight, "beta": lambda size, n: naive.beta_weight(size, n, 2, 3)}
 PARAMETERS = {"shapley": {}, "banzhaf": {"p": 0.5}, "beta": {"alpha": 2.0, "beta": 3.0}}
@@ -80,28 +80,9 @@ def two_features(nodes, n_features=2):
     for v in range(len(nodes) - 1, -1, -1):
         if split[v]:
             cover[v] = cover[nodes[v][2]] + cover[nodes[v][3]]
-    take = lambda k, default: np.array([node[k] if len(node) == 4 else default for node in nodes])  # noqa: E731 - a definition in a line
-    n = len(nodes)
-    ensemble = TreeEnsemble(
-        feature=take(0, -1).astype(np.int32),
-        threshold=take(1, 0.0).astype(float),
-        missing_left=np.zeros(n, bool),
-        category_set=np.full(n, -1, np.int32),
-        left=take(2, -1).astype(np.int32),
-        right=take(3, -1).astype(np.int32),
-        value=np.array([0.0 if len(node) == 4 else node[0] for node in nodes])[:, None],
-        cover=cover,
-        root=np.zeros(1, np.int32),
-        output=np.zeros(1, np.int32),
-        base=np.zeros(1),
-        n_categories=np.zeros(n_features, np.int32),
-        zero_missing=np.zeros(n_features, bool),
-        set_start=np.zeros(1, np.int64),
-        set_words=np.zeros(0, np.uint32),
-        single_precision=False,
-    )
-    check(ensemble)
-    return ensemble
+    take = lambda k, default: [node[k] if len(node) == 4 else default for node in nodes]  # noqa: E731 - a definition in a line
+    values = [0.0 if len(node) == 4 else node[0] for node in nodes]
+    return one_tree(take(0, -1), take(1, 0.0), take(2, -1), take(3, -1), values, cover, n_features)
 
 
 # Filom et al. 2024, Example 3.1: 2.03 where x1 <= 0.5, else 1 where x0 <= 0.5 and 2 where not; 33, 1, 27 and 39 per cent of the data in the four

@@ -10,12 +10,12 @@ from numba.core import config
 from numpy.testing import assert_allclose
 
 from kernels import game_values
-from kernels.ensemble import TreeEnsemble, check
 from kernels.paths import trace
 from kernels.probabilistic import add_probabilistic, prepare_probabilistic
 from kernels.ranks import BATCH, padded, rank_dtype, rank_ensemble, rank_rows
 from tests import naive
 from tests.strategies import batches, forests
+from tests.trees import one_tree
 
 # Leaves are at most 2 in size and trees at most 3: what is left is rounding of sums of some thirty terms.
 ATOL = 1e-13
@@ -96,31 +96,6 @@ def by_points(ensemble, rows, rule):
     return phi
 
 
-def one_tree(feature, left, right, value, cover, n_features):
-    """A tree that asks at every split for x <= 0.5; feature -1 at leaves."""
-    n = len(feature)
-    ensemble = TreeEnsemble(
-        feature=np.array(feature, np.int32),
-        threshold=np.where(np.array(feature) < 0, 0.0, 0.5),
-        missing_left=np.zeros(n, bool),
-        category_set=np.full(n, -1, np.int32),
-        left=np.array(left, np.int32),
-        right=np.array(right, np.int32),
-        value=np.array(value, float).reshape(n, -1),
-        cover=np.array(cover, float),
-        root=np.zeros(1, np.int32),
-        output=np.zeros(1, np.int32),
-        base=np.zeros(np.array(value).reshape(n, -1).shape[1]),
-        n_categories=np.zeros(n_features, np.int32),
-        zero_missing=np.zeros(n_features, bool),
-        set_start=np.zeros(1, np.int64),
-        set_words=np.zeros(0, np.uint32),
-        single_precision=False,
-    )
-    check(ensemble)
-    return ensemble
-
-
 def chains(depth):
     """SYNTHETIC.SPARSE of Karczmarz et al. 2022: the root splits on the last feature, into two chains on all others; leaves are 0, then 777."""
     n = 2 * depth - 1  # nodes of one chain
@@ -131,6 +106,7 @@ def chains(depth):
     sides = [np.where(child < 0, -1, child + first) for first in (1, 1 + n) for child in (left, right)]
     return one_tree(
         feature=np.concatenate(([depth - 1], feature, feature)),
+        threshold=0.5,
         left=np.concatenate(([1], sides[0], sides[2])),
         right=np.concatenate(([1 + n], sides[1], sides[3])),
         value=np.concatenate((np.zeros(n + 1), np.full(n, 777.0))),
@@ -147,6 +123,7 @@ def halving_chain(depth):
     level[-1] = depth
     return one_tree(
         feature=np.where(split, node, -1),
+        threshold=0.5,
         left=np.where(split, node + depth, -1),
         right=np.where(split, np.where(node == depth - 1, 2 * depth, node + 1), -1),
         value=(node == 2 * depth).astype(float),
@@ -166,7 +143,7 @@ def random_tree(rng, n_splits, n_features, width):
         cover += [cover[node] * share, cover[node] * (1 - share)]
         for numbers in (feature, left, right):
             numbers += [-1, -1]
-    return one_tree(feature, left, right, rng.normal(size=(len(feature), width)), cover, n_features)
+    return one_tree(feature, 0.5, left, right, rng.normal(size=(len(feature), width)), cover, n_features)
 
 
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
@@ -230,6 +207,7 @@ def test_the_tree_of_figure_1():
     """Li, Yu and Low 2026, Figure 1, for the row that reaches v5: Shapley and Banzhaf values as recomputed from the printed covers."""
     ensemble = one_tree(
         feature=[0, -1, 1, -1, 2, -1, -1],
+        threshold=0.5,
         left=[1, -1, 3, -1, 5, -1, -1],
         right=[2, -1, 4, -1, 6, -1, -1],
         value=[0.0, 0.1, 0.0, 0.3, 0.0, 0.7, 0.8],
@@ -245,7 +223,7 @@ def test_the_tree_of_figure_1():
 
 def test_a_tree_without_splits_has_no_players():
     """Nothing is added, and no size is needed."""
-    ensemble = one_tree(feature=[-1], left=[-1], right=[-1], value=[1.0], cover=[1.0], n_features=2)
+    ensemble = one_tree(feature=[-1], threshold=0.5, left=[-1], right=[-1], value=[1.0], cover=[1.0], n_features=2)
     assert (explain(ensemble, np.ones((1, 2)), np.zeros(0)) == 0).all()
 
 

@@ -11,10 +11,11 @@ from numpy.testing import assert_allclose
 
 from kernels import lookup
 from kernels.batch import attribute_batch, make_buffers, prepare
-from kernels.ensemble import TreeEnsemble, check
+from kernels.ensemble import check
 from kernels.methods import METHODS
 from tests import naive
 from tests.strategies import batches, forests
+from tests.trees import one_tree
 
 # Leaves are at most 2 in size and trees at most 3: what is left is rounding of sums of some thirty terms.
 ATOL = 1e-13
@@ -50,24 +51,8 @@ def chain(features, values, covers, n_features):
     left = np.where(split, node + n, -1)
     right = np.where(split, np.where(node < n - 1, node + 1, 2 * n), -1)
     cover = np.concatenate((np.cumsum(covers[::-1])[::-1][:n], covers))
-    return TreeEnsemble(
-        feature=np.where(split, np.append(features, np.zeros(n + 1)), -1).astype(np.int32),
-        threshold=np.where(split, 0.5, 0.0),
-        missing_left=np.zeros(2 * n + 1, bool),
-        category_set=np.full(2 * n + 1, -1, np.int32),
-        left=left.astype(np.int32),
-        right=right.astype(np.int32),
-        value=np.concatenate((np.zeros(n), values)).reshape(-1, 1).astype(float),
-        cover=cover.astype(float),
-        root=np.zeros(1, np.int32),
-        output=np.zeros(1, np.int32),
-        base=np.zeros(1),
-        n_categories=np.zeros(n_features, np.int32),
-        zero_missing=np.zeros(n_features, bool),
-        set_start=np.zeros(1, np.int64),
-        set_words=np.zeros(0, np.uint32),
-        single_precision=False,
-    )
+    feature = np.where(split, np.append(features, np.zeros(n + 1)), -1)
+    return one_tree(feature, 0.5, left, right, np.concatenate((np.zeros(n), values)), cover, n_features)
 
 
 @given(data=st.data(), ensemble=forests())

@@ -4,38 +4,14 @@ import numpy as np
 from sklearn.tree import DecisionTreeRegressor
 
 from kernels.batch import attribute_batch, make_buffers, prepare
-from kernels.ensemble import TreeEnsemble, check
+from kernels.ensemble import TreeEnsemble
 from kernels.methods import METHODS
+from tests.trees import one_tree
 
 LEAF_COVER, HIGH = 33.0, 777.0  # of the synthetic instances of Karczmarz et al. 2022, Section 5.1
 N_FEATURES, N_TRAINING = 11, 1000  # features as many as the data set of Li, Yu and Low 2026, Figure 2, has: 2^11 coalitions are enumerated
 Leaf = tuple[float, float]  # value and cover
 Split = tuple[int, "Leaf | Split", "Leaf | Split"]  # feature, left where x <= 0.5, right
-
-
-def make_tree(feature, threshold, left, right, value, cover, n_features: int) -> TreeEnsemble:
-    """An ensemble of one tree with one output: numeric splits, nothing missing, node 0 the root."""
-    n_nodes = len(feature)
-    tree = TreeEnsemble(
-        feature=np.asarray(feature, np.int32),
-        threshold=np.asarray(threshold, float),
-        missing_left=np.zeros(n_nodes, bool),
-        category_set=np.full(n_nodes, -1, np.int32),
-        left=np.asarray(left, np.int32),
-        right=np.asarray(right, np.int32),
-        value=np.asarray(value, float).reshape(-1, 1),
-        cover=np.asarray(cover, float),
-        root=np.zeros(1, np.int32),
-        output=np.zeros(1, np.int32),
-        base=np.zeros(1),
-        n_categories=np.zeros(n_features, np.int32),
-        zero_missing=np.zeros(n_features, bool),
-        set_start=np.zeros(1, np.int64),
-        set_words=np.zeros(0, np.uint32),
-        single_precision=False,
-    )
-    check(tree)
-    return tree
 
 
 def lay_out(root: Split, n_features: int) -> TreeEnsemble:
@@ -54,7 +30,7 @@ def lay_out(root: Split, n_features: int) -> TreeEnsemble:
         if node[0] >= 0:
             node[4] = nodes[node[1]][4] + nodes[node[2]][4]
     feature, left, right, value, cover = zip(*nodes, strict=True)
-    return make_tree(feature, np.full(len(nodes), 0.5), left, right, value, cover, n_features)
+    return one_tree(feature, np.full(len(nodes), 0.5), left, right, value, cover, n_features)
 
 
 def synthetic_sparse(depth: int) -> TreeEnsemble:
@@ -104,7 +80,7 @@ def trained(depth: int) -> TreeEnsemble:
     tree = DecisionTreeRegressor(max_depth=depth, random_state=2025).fit(rows, target).tree_
     inner = tree.children_left >= 0
     value = np.where(inner, 0.0, tree.value[:, 0, 0])
-    return make_tree(
+    return one_tree(
         np.where(inner, tree.feature, -1),
         np.where(inner, tree.threshold, 0.0),
         tree.children_left,

@@ -1,0 +1,31 @@
+"""Trees written down by hand."""
+
+import numpy as np
+
+from kernels.ensemble import TreeEnsemble, check
+
+
+def one_tree(feature, threshold, left, right, value, cover, n_features: int) -> TreeEnsemble:
+    """An ensemble of one tree, node 0 its root: numeric splits, a missing value goes right; -1 for feature and children at leaves."""
+    n_nodes = len(feature)
+    leaf = np.asarray(feature) < 0
+    ensemble = TreeEnsemble(
+        feature=np.asarray(feature, np.int32),
+        threshold=np.where(leaf, 0.0, threshold),
+        missing_left=np.zeros(n_nodes, bool),
+        category_set=np.full(n_nodes, -1, np.int32),
+        left=np.asarray(left, np.int32),
+        right=np.asarray(right, np.int32),
+        value=np.asarray(value, float).reshape(n_nodes, -1),
+        cover=np.asarray(cover, float),
+        root=np.zeros(1, np.int32),
+        output=np.zeros(1, np.int32),
+        base=np.zeros(np.asarray(value).size // n_nodes),
+        n_categories=np.zeros(n_features, np.int32),
+        zero_missing=np.zeros(n_features, bool),
+        set_start=np.zeros(1, np.int64),
+        set_words=np.zeros(0, np.uint32),
+        single_precision=False,
+    )
+    check(ensemble)
+    return ensemble
