@@ -142,7 +142,9 @@ def from_json(text: str | bytes, where: str) -> Plan:
         for name in ("parameters", "groups", "ids", "outputs"):
             fields[name] = as_tuples(fields[name])
         return Plan(**fields)
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+    except KeyError as error:
+        raise InvalidRun(f"{where}: not a plan of this version, it has no {error}; choose another output or remove it") from error
+    except (ValueError, TypeError, AttributeError) as error:
         raise InvalidRun(f"{where}: not a plan: {type(error).__name__} {' '.join(str(error).split())}") from error
 
 

@@ -1,12 +1,14 @@
 """Plans: from footers alone, the same from the same input, and readable again."""
 
+import json
+
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from pipeline import plan
 from pipeline.config import make_job
-from pipeline.errors import InvalidData, SchemaMismatch, UsageError
+from pipeline.errors import InvalidData, InvalidRun, SchemaMismatch, UsageError
 from pipeline.models import load_ensemble
 from pipeline.models.cityhash import HashedCategory
 from pipeline.models.model import Feature
@@ -150,3 +152,11 @@ def test_wide_outputs_are_cut_into_smaller_items(example, monkeypatch):
     assert [item.n_rows for item in made.items][:-1] == [300] * (len(made.items) - 1)
     assert sum(item.n_rows for item in made.items) == one.n_rows
     assert memory.footer >= -(-300 // plan.BATCH) * 5 * plan.CHUNK_BYTES
+
+
+def test_a_plan_of_another_version_is_refused(example):
+    """What it lacks is named, and what to do."""
+    fields = json.loads(plan.to_json(planned(example, example.data)[0]))
+    del fields["groups"]
+    with pytest.raises(InvalidRun, match=r"^run/plan\.json: not a plan of this version, it has no 'groups'; choose another output or remove it$"):
+        plan.from_json(json.dumps(fields), "run/plan.json")
