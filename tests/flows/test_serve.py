@@ -28,7 +28,7 @@ FIRE_SECONDS = 50
 def test_a_schedule_fires_and_the_night_is_explained(server, client, example, tmp_path):
     """``python -m flows.serve`` runs what the server's scheduler schedules, under the date of the schedule's own time zone; SIGTERM leaves the
     schedule active."""
-    zone = "Pacific/Kiritimati" if datetime.now(UTC).hour >= 12 else "Pacific/Pago_Pago"  # where it is another day than in UTC
+    zone = "Pacific/Kiritimati" if datetime.now(UTC).hour >= 10 else "Pacific/Pago_Pago"  # UTC+14 and UTC-11: another day, an hour later too
     command = [sys.executable, "-m", "flows.serve", example.model, example.data, "--out", str(tmp_path / "{date}"), "--scheduler", "serial"]
     command += ["--id", "flight", "--cron", "* * * * * */5", "--time-zone", zone, "--name", "seconds"]  # the sixth field: every 5 seconds
     settings = {"PREFECT_API_URL": server, "PREFECT_RUNNER_POLL_FREQUENCY": "1"}
