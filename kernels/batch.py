@@ -82,7 +82,7 @@ def survey(ensemble: TreeEnsemble, groups=None) -> Survey:
 
 
 def count(surveyed: Survey, values) -> Background:
-    """Count rows of a background: ``values (used, n) float64``, changed in place as by ``rank_rows``."""
+    """Count the rows of a background, or of a part of one, ``values (used, n) float64``."""
     n_rows = values.shape[1]
     padding = np.zeros((values.shape[0], padded(n_rows) - n_rows))
     ranks = np.zeros((values.shape[0], padded(n_rows)), rank_dtype(surveyed.ranks))

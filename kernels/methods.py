@@ -73,7 +73,10 @@ def _prepare_probabilistic(board: Board, given: Parameters) -> NamedTuple:
     if sizes.size != board.n_all:
         raise InvalidParameters(f"parameter {name!r} has {sizes.size} numbers, expected one for each of {board.n_all} players")
     if name == "weights":
-        sizes = sizes * binom(board.n_all - 1, np.arange(board.n_all))
+        with np.errstate(invalid="ignore"):
+            sizes = sizes * binom(board.n_all - 1, np.arange(board.n_all))
+        if not np.isfinite(sizes).all():
+            raise InvalidParameters(f"parameter 'weights' overflows: there are too many coalitions of {board.n_all} players; give 'sizes'")
     traced = trace(board.ensemble, board.player_of_node, board.n_players)
     return prepare_probabilistic(board.ensemble, board.splits, traced, board.player_of_node, sizes)
 

@@ -13,7 +13,7 @@ from kernels.batch import prepare
 from kernels.methods import METHODS
 from kernels.parameters import InvalidParameters
 from tests import naive
-from tests.kernels.test_semivalue import ATOL, explain, run
+from tests.kernels.test_semivalue import ATOL, chain, explain, run
 from tests.strategies import batches, forests
 
 
@@ -83,3 +83,10 @@ def test_what_is_missing_is_said(ensemble, name, parameters, says):
     """Neither a measure without mass nor a distribution of another game."""
     with pytest.raises(InvalidParameters, match=says):
         explain(name, ensemble, np.zeros((1, ensemble.n_features)), **parameters)
+
+
+def test_weights_that_overflow_are_refused():
+    """Of 2,000 players there are more coalitions of a size than a float64 holds; no phi is to be NaN for that."""
+    ensemble = chain(np.arange(3), np.arange(4.0), np.ones(4), 2000)
+    with pytest.raises(InvalidParameters, match="parameter 'weights' overflows: there are too many coalitions of 2000 players; give 'sizes'"):
+        explain("probabilistic", ensemble, np.zeros((1, 2000)), weights=(0.0,) * 2000)
