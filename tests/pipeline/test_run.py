@@ -83,7 +83,7 @@ def test_an_existing_cluster_is_used(example, serial, tmp_path):
     """``scheduler=ADDRESS`` runs on the workers that are there; the bits are the same."""
     import distributed
 
-    with distributed.LocalCluster(n_workers=1, threads_per_worker=2, host="127.0.0.1", dashboard_address=None) as cluster:
+    with distributed.LocalCluster(n_workers=1, threads_per_worker=2, host="127.0.0.1", dashboard_address="127.0.0.1:0") as cluster:
         explain(example.model, example.data, tmp_path / "run", ids=["flight", "name"], scheduler=cluster.scheduler_address)
     assert contents(tmp_path / "run") == contents(serial[0])
 
