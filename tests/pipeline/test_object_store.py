@@ -37,7 +37,7 @@ def test_a_run_from_and_to_a_bucket(example, bucket, tmp_path, capsys):
 
 
 def test_a_background_and_its_tables_in_a_bucket(example, bucket, tmp_path, monkeypatch):
-    """Rows are counted by workers that read them from the bucket; tables lie beside the run and the next run finds them; values are the local run's."""
+    """Rows are counted by workers that read them from the bucket; tables lie beside the run and found by the next run; values are a local run's."""
     upload(example.data, f"{bucket}/rows")
     given = {"background": f"{bucket}/rows/month=[12]/data.parquet", "precision": "float64"}
     explain(example.model, example.data, f"{bucket}/runs/one", **given, workers=2)
