@@ -35,11 +35,11 @@ demo: setup
 test: setup
 	$(BIN)/python -m pytest
 
-# Rows per second against the newest of what else there is, which needs Python 3.12: BENCH="--quick", BENCH="--cases xgboost-100x6".
+# Rows per second against the newest of what else there is, which needs Python 3.12: BENCH="--quick", BENCH="--cases xgboost-100x6", BENCH=--marginal.
 bench: $(BENCH_VENV)/.complete
 	$(BENCH_VENV)/bin/python -m tests.bench $(BENCH)
 
-# Errors against depth of the papers' algorithms and ours: fails where a figure does not come out as printed.
+# The papers' figures as numbers, theirs and ours: fails where one does not come out as printed.
 papers: setup
 	$(BIN)/python -m tests.papers
 
