@@ -18,9 +18,8 @@ from pipeline.background import Background
 from pipeline.config import Job, make_job
 from pipeline.errors import ClusterLost, LeafledgerError, StorageError
 from pipeline.models import Model
-from pipeline.part import Part
 from pipeline.publish import Manifest
-from pipeline.run import Broadcast, Run, aggregate_run, broadcast_run, count_run, load_model, map_run, plan_run, publish_run
+from pipeline.run import Broadcast, Explained, Run, aggregate_run, broadcast_run, count_run, load_model, map_run, plan_run, publish_run
 
 from . import report
 
@@ -72,21 +71,21 @@ def broadcast(run: Run, counted: Background | None) -> Broadcast:
 
 
 @stage("map")
-def map_parts(run: Run, tables: Broadcast) -> list[Part]:
+def map_parts(run: Run, tables: Broadcast) -> Explained:
     """Stage 5: explain every work item, on Dask."""
     return map_run(run, tables, report.show_progress)
 
 
 @stage("aggregate")
-def aggregate(run: Run, tables: Broadcast, parts: list[Part]) -> dict[str, pa.Table]:
+def aggregate(run: Run, tables: Broadcast, explained: Explained) -> dict[str, pa.Table]:
     """Stage 6: merge the parts' states."""
-    return aggregate_run(run, tables, parts)
+    return aggregate_run(run, tables, explained)
 
 
 @stage("publish")
-def publish(run: Run, tables: Broadcast, parts: list[Part], summaries: dict[str, pa.Table]) -> Manifest:
+def publish(run: Run, tables: Broadcast, explained: Explained, summaries: dict[str, pa.Table]) -> Manifest:
     """Stage 7: write the summaries, and last the manifest."""
-    return publish_run(run, tables, parts, summaries)
+    return publish_run(run, tables, explained, summaries)
 
 
 def scheduled_date() -> Date:
@@ -123,6 +122,8 @@ def explain(
     tables: str | None = None,
     ids: list[str] | None = None,
     precision: Literal["float32", "float64"] = "float32",
+    max_rejected: int | None = None,
+    single_writer: bool = False,
     scheduler: str | None = None,
     workers: int | None = None,
     date: Date | None = None,
@@ -134,7 +135,8 @@ def explain(
     Parameters
     ----------
     model, data, out : URIs or paths of the model file, the data and the run's folder; ``{date}`` in them is filled in, and in all others
-    method, parameters, partition, interactions, background, tables, ids, precision, scheduler, workers : as ``pipeline.explain`` takes them
+    method, parameters, partition, interactions, background, tables, ids, precision, max_rejected, single_writer, scheduler, workers : as
+        ``pipeline.explain`` takes them
     date : fills ``{date}``, by default the date for which the flow run was scheduled, see ``scheduled_date``
 
     Returns
@@ -156,6 +158,8 @@ def explain(
             tables=tables,
             ids=ids or (),
             precision=precision,
+            max_rejected=max_rejected,
+            single_writer=single_writer,
             scheduler=scheduler,
             workers=workers,
             date=date or scheduled_date(),
@@ -165,9 +169,9 @@ def explain(
             return _complete(log, f"{job.out}: finished before, nothing to do", run.finished)
         counted = count(run) if run.uncounted else None  # no stage where there is no background, or its tables are there already
         prepared = broadcast(run, counted)
-        parts = map_parts(run, prepared)
-        summaries = aggregate(run, prepared, parts)
-        manifest = publish(run, prepared, parts, summaries)
+        explained = map_parts(run, prepared)
+        summaries = aggregate(run, prepared, explained)
+        manifest = publish(run, prepared, explained, summaries)
     except LeafledgerError as error:
         return Failed(message=str(error), data=error)
     report.show_summaries(job.out, summaries)
@@ -178,4 +182,8 @@ def explain(
 def _complete(log, what: str, manifest: Manifest) -> State[Manifest]:
     message = f"{what} ({manifest.n_rows:,} rows in {len(manifest.parts)} parts)"
     log.info(message)
-    return Completed(message=message, data=manifest)
+    if not manifest.rejected:
+        return Completed(message=message, data=manifest)
+    for entry in manifest.rejected:
+        log.warning("rejected: %s", entry.reason)
+    return Completed(name="PartlyRejected", message=f"{message}; {len(manifest.rejected)} pieces of the data rejected", data=manifest)

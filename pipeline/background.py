@@ -12,12 +12,12 @@ from kernels.batch import Survey, count
 
 from . import schema, storage
 from .config import MODEL, TABLE_BYTES, Job, find_method
-from .errors import UsageError
+from .errors import InvalidData, UsageError
 from .listing import Listing, WorkItem, list_data, make_items
 from .models import Model
 from .plan import ITEM_ROWS, Extent, Plan, extent_of, max_slice_rows, read_plan
 from .players import Groups, survey_model, weigh_model
-from .rows import carried_types, miscounted, read_slices
+from .rows import carried_types, located, miscounted, read_slices
 from .tables import open_stored, open_tables
 
 
@@ -66,6 +66,8 @@ def plan_marginal(job: Job, model: Model, groups: Groups) -> Marginal | None:
     if job.background is None:
         return None
     listing = None if job.background == MODEL else list_data(job.background, (), model)
+    if listing is not None and listing.rejected:
+        raise InvalidData(listing.rejected[0].reason)  # an average over some of the rows would be that of another game
     if listing is not None and not listing.n_rows:
         raise UsageError(f"{job.background}: the background has no rows, expected at least one")
     tables = _name_tables(job, model, groups, listing)
@@ -91,7 +93,8 @@ def count_item(run: str, plan_digest: str, surveyed: str, item: WorkItem) -> Bac
     wanted = [plan.features[column].name for column in asked.ranks.column]
     counted, done = None, 0
     for batch in read_slices(item, wanted, carried_types((item,)), max_slice_rows(len(wanted))):
-        part = _count_slice(plan, asked, batch)
+        with located(item):
+            part = _count_slice(plan, asked, batch)
         counted, done = part if counted is None else merge([counted, part]), done + batch.num_rows
     if counted is None or done != item.n_rows:
         raise miscounted(item, done)

@@ -2,7 +2,9 @@
 
 import hashlib
 import tempfile
+from collections import Counter
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +17,7 @@ from .errors import InvalidRun
 from .part import read_part, sha256
 from .plan import PLAN, SLICE_BYTES, Plan, from_json
 from .publish import MANIFEST, SUMMARY, Manifest, aggregate, read_manifest
+from .rejected import REJECTED, read_rejected
 
 # Attributions are stored rounded; a row's sum may be off by half a unit in the last place of each of its terms.
 ROUNDING = {"float32": 2.0**-24, "float64": 1e-9}
@@ -26,6 +29,7 @@ class Report:
 
     parts: int
     n_rows: int
+    n_rejected: int  # pieces of the data, as the manifest says
     residual: float | None  # largest of any row as stored, as a fraction of the margin bound; None where the method is not additive
 
 
@@ -95,7 +99,7 @@ def _check_summaries(run: str, plan: Plan, manifest: Manifest, states: list[dict
                 _download(run, entry, local)
 
 
-def check_run(uri: str) -> Report:
+def check_run(uri: str | PathLike) -> Report:
     """Verify a finished run against its manifest: every part's digest, rows, plan and additivity, and that the parts give the summaries.
 
     Raises
@@ -103,7 +107,7 @@ def check_run(uri: str) -> Report:
     InvalidRun
         The first thing found wrong, and where.
     """
-    run = storage.absolute(uri)
+    run = storage.absolute(str(uri))
     manifest = read_manifest(run)
     if manifest is None:
         raise InvalidRun(f"{run}: no {MANIFEST} there: not a finished run")
@@ -113,8 +117,11 @@ def check_run(uri: str) -> Report:
     if found != manifest.plan:
         raise InvalidRun(f"{where}: SHA-256 is {found[:12]}, the manifest says {manifest.plan[:12]}")
     listed = [entry.get("part") for entry in manifest.parts]
-    if listed != [item.part for item in plan.items]:
-        raise InvalidRun(f"{run}: the manifest's {len(listed)} parts differ from the plan's {len(plan.items)}")
+    rejected = [entry.part for entry in manifest.rejected if entry.part is not None]
+    if Counter(listed) + Counter(rejected) != Counter(item.part for item in plan.items):
+        raise InvalidRun(f"{run}: the manifest's {len(listed)} parts and {len(rejected)} rejected ones differ from the plan's {len(plan.items)}")
+    if manifest.rejected != read_rejected(run) or manifest.n_rows + manifest.n_rejected != plan.n_rows:
+        raise InvalidRun(f"{run}: {manifest.n_rows} rows and {manifest.n_rejected} rejected ones, the plan has {plan.n_rows}; or {REJECTED} differs")
     states, residuals = [], []
     with tempfile.TemporaryDirectory() as folder:
         local = Path(folder) / "object"
@@ -124,4 +131,4 @@ def check_run(uri: str) -> Report:
             residuals.append(residual)
         _check_summaries(run, plan, manifest, states, local)
     additive = [residual for residual in residuals if residual is not None]
-    return Report(len(listed), plan.n_rows, max(additive, default=0.0) if METHODS[plan.method].additive else None)
+    return Report(len(listed), manifest.n_rows, len(manifest.rejected), max(additive, default=0.0) if METHODS[plan.method].additive else None)

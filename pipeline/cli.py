@@ -13,6 +13,7 @@ from rich.table import Table
 from .errors import LeafledgerError, UsageError
 
 TOP = 10  # features, and pairs of them, shown after a run
+PARTLY = 3  # exit code of a run that had to leave rows out
 SHOWN = 60  # characters of a parameter
 
 app = App(
@@ -38,6 +39,13 @@ class Options:
 
     id: Annotated[tuple[str, ...], Parameter(name="--id", negative=(), consume_multiple=True)] = ()
     """Columns to pass through to the attributions."""
+
+    max_rejected: int | None = None
+    """Pieces of the data, files or work items, that may be left out since they cannot be read; by default any number, as long as something is left.
+    Where any are, the exit code is 3."""
+
+    single_writer: Annotated[bool, Parameter(negative=())] = False
+    """Nobody else writes this run, so that a store that ignores conditions on writes will do."""
 
     scheduler: str | None = None
     """Address of a Dask scheduler, or "serial" for this process alone; by default a local cluster."""
@@ -81,6 +89,8 @@ class Options:
             "tables": self.tables,
             "ids": self.id,
             "precision": self.precision,
+            "max_rejected": self.max_rejected,
+            "single_writer": self.single_writer,
             "scheduler": self.scheduler,
             "workers": self.workers,
             "date": self.date,
@@ -126,7 +136,7 @@ def _write_value(value: Any) -> str:
 
 
 @app.command
-def explain(model: str, data: str, *, options: Options, quiet: bool = False) -> None:
+def explain(model: str, data: str, *, options: Options, quiet: bool = False) -> int:
     """Explain every row and publish attributions and summaries. A rerun of an unfinished run does what is missing.
 
     Parameters
@@ -151,12 +161,20 @@ def explain(model: str, data: str, *, options: Options, quiet: bool = False) -> 
     out = job.out if "{" in options.out else options.out.rstrip("/")
     if again:
         console.print(f"{out}: finished before, nothing to do ({manifest.n_rows:,} rows in {len(manifest.parts)} parts)", soft_wrap=True)
-        return
+        return _tell_rejected(manifest)
     console.print(f"{manifest.n_rows:,} rows explained in {len(manifest.parts)} parts", soft_wrap=True)
     if manifest.residual is not None:
         console.print(f"attributions add up to margin - base value within {manifest.residual:.1e} of the margin's bound", soft_wrap=True)
     console.print(f"attributions: {out}/attributions\nsummary:      {out}/summary\nmanifest:     {out}/manifest.json", soft_wrap=True)
     _show_summaries(console, job.out, job.interactions is not None)
+    return _tell_rejected(manifest)
+
+
+def _tell_rejected(manifest: Any) -> int:
+    """Say what could not be explained; the exit code."""
+    for entry in manifest.rejected:
+        print(f"leafledger: rejected: {entry.reason}", file=sys.stderr)  # noqa: T201 - where a command's errors go
+    return PARTLY if manifest.rejected else 0
 
 
 def _describe(game: Any) -> str:
@@ -219,7 +237,8 @@ def check(run: str) -> None:
 
     report = check_run(run)
     additive = "" if report.residual is None else f", attributions add up within {report.residual:.1e} of the margin's bound"
-    Console().print(f"{run}: sound, {report.n_rows:,} rows in {report.parts} parts{additive}", soft_wrap=True, highlight=False)
+    rejected = f", {report.n_rejected} pieces of the data rejected" if report.n_rejected else ""
+    Console().print(f"{run}: sound, {report.n_rows:,} rows in {report.parts} parts{rejected}{additive}", soft_wrap=True, highlight=False)
 
 
 def _fails(message: str, code: int) -> int:
@@ -228,13 +247,12 @@ def _fails(message: str, code: int) -> int:
 
 
 def main(arguments: list[str] | None = None, command: App = app) -> int:
-    """Run a command line and return its exit code: 0 done, 1 failed, 2 a wrong argument, 130 interrupted."""
+    """Run a command line and return its exit code: 0 done, 1 failed, 2 a wrong argument, 3 done but for rows that cannot be read, 130 interrupted."""
     try:
-        command(arguments, exit_on_error=False, print_error=False)
+        return command(arguments, exit_on_error=False, print_error=False) or 0
     except CycloptsError as error:
         return _fails(" ".join(str(error).split()), 2)
     except LeafledgerError as error:
         return _fails(str(error), error.exit_code)
     except KeyboardInterrupt:
         return _fails("interrupted; run the same command again to go on from there", 130)
-    return 0

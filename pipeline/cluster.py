@@ -12,9 +12,9 @@ from kernels.background import Background
 
 from .background import count_item, merge_counts
 from .config import Job
-from .errors import ClusterLost, UsageError
-from .listing import WorkItem
-from .part import Part, make_part
+from .errors import ClusterLost, UsageError, WorkersDied
+from .listing import Rejected, WorkItem
+from .part import Part, try_part
 
 FAN_IN = 8  # counts that are added up at a time
 CONNECT_SECONDS = 15  # Dask's own comm timeouts hang below this
@@ -95,22 +95,44 @@ def _reported(where: str, n_left: int) -> Iterator[None]:
     try:
         yield
     except KilledWorker as error:
-        raise ClusterLost(f"{where}: the workers that it was given to died") from error
+        raise WorkersDied(f"{where}: the workers that it was given to died") from error
     except CancelledError as error:
         raise ClusterLost(f"the Dask cluster went away with {n_left} parts to do; run again to go on from there") from error
 
 
-def run_dask(client: distributed.Client, run: str, plan_digest: str, tables: str, items: Sequence[WorkItem]) -> Iterator[Part]:
-    """One task per item; parts in the order in which they are done. The first failure cancels the rest."""
-    waiting = {
-        client.submit(make_part, run, plan_digest, tables, item, key=f"part-{item.part}-{plan_digest[:12]}", pure=False): item for item in items
-    }
+def run_dask(client: distributed.Client, run: str, plan_digest: str, tables: str, items: Sequence[WorkItem]) -> Iterator[Part | Rejected]:
+    """One task per item; parts in the order in which they are done. The first failure cancels the rest.
+
+    An item whose workers die, as they do of what is wrong with it or by chance, waits until all others are done, and is rejected where the workers
+    that it is then given to die as well.
+    """
+    deadly: list[WorkItem] = []
+    yield from _run_tasks(client, (run, plan_digest, tables), items, "part", deadly.append)
+    fatal: list[WorkItem] = []
+    yield from _run_tasks(client, (run, plan_digest, tables), deadly, "again", fatal.append)
+    for item in fatal:
+        yield Rejected(item.part, item.uri, item.row_groups, item.n_rows, f"{_name(item)}: the workers that it was given to died, every time")
+
+
+def _name(item: WorkItem) -> str:
+    return f"{item.uri}: row groups {list(item.row_groups)}"
+
+
+def _run_tasks(
+    client: distributed.Client, where: tuple[str, str, str], items: Sequence[WorkItem], key: str, died: Callable[[WorkItem], None]
+) -> Iterator[Part | Rejected]:
+    """A task per item; ``died`` is called with those whose workers died."""
+    waiting = {client.submit(try_part, *where, item, key=f"{key}-{item.part}-{where[1][:12]}", pure=False): item for item in items}
     try:
         for future in distributed.as_completed(list(waiting)):
             item = waiting.pop(future)
-            with _reported(f"{item.uri}: row groups {list(item.row_groups)}", len(waiting) + 1):
-                part = future.result()
-            yield part
+            try:
+                with _reported(_name(item), len(waiting) + 1):
+                    part = future.result()
+            except WorkersDied:
+                died(item)
+            else:
+                yield part
     finally:
         client.cancel(list(waiting))
 
@@ -137,7 +159,7 @@ def count_dask(
         for future in distributed.as_completed(list(waiting)):
             item = waiting.pop(future)  # nothing but the sum that it is a part of holds on to its counts from here
             if future.status != "finished":
-                with _reported(f"{item.uri}: row groups {list(item.row_groups)}", len(waiting) + 1):
+                with _reported(_name(item), len(waiting) + 1):
                     future.result()
             said(item)
         with _reported("counts of the background", 1):

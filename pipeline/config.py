@@ -40,6 +40,8 @@ class Job:
     tables: str  # folder where a background's tables are kept for later runs
     ids: tuple[str, ...]
     precision: str
+    max_rejected: int | None  # pieces of the data that may be unreadable; None for any number, as long as something is left
+    single_writer: bool  # nobody else writes this run, so that a store without conditional writes will do
     scheduler: str | None  # "serial", an address, or None for a local cluster
     workers: int
     worker_memory: int  # bytes
@@ -126,6 +128,8 @@ def make_job(
     tables: str | None = None,
     ids: Iterable[str] = (),
     precision: str = "float32",
+    max_rejected: int | None = None,
+    single_writer: bool = False,
     scheduler: str | None = None,
     workers: int | None = None,
     date: Date | str | None = None,
@@ -140,6 +144,8 @@ def make_job(
         raise UsageError(f"precision is {precision!r}, expected {' or '.join(PRECISIONS)}")
     if workers is not None and workers < 1:
         raise UsageError(f"workers is {workers}, expected at least 1")
+    if max_rejected is not None and max_rejected < 0:
+        raise UsageError(f"max_rejected is {max_rejected}, expected 0 or more")
     ids = tuple(ids)
     if len(set(ids)) != len(ids):
         raise UsageError(f"id columns {', '.join(ids)} name one twice")
@@ -175,6 +181,8 @@ def make_job(
         tables=storage.beside(out, TABLES) if tables is None else storage.absolute(_fill_date(tables, date)),
         ids=ids,
         precision=precision,
+        max_rejected=max_rejected,
+        single_writer=single_writer,
         scheduler=scheduler,
         workers=workers,
         worker_memory=psutil.virtual_memory().total // workers,

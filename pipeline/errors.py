@@ -29,6 +29,10 @@ class InvalidData(LeafledgerError):
     """A data file cannot be read."""
 
 
+class InvalidColumn(InvalidData):
+    """Values of a column cannot be taken for what its type says; whoever knows their file says where."""
+
+
 class RunConflict(LeafledgerError):
     """The output already holds a run of other inputs or parameters."""
 
@@ -47,3 +51,7 @@ class StorageError(LeafledgerError):
 
 class ClusterLost(LeafledgerError):
     """No scheduler answers, or workers died; what was published stays, and a rerun goes on from there."""
+
+
+class WorkersDied(ClusterLost):
+    """Every worker that a task was given to died."""

@@ -7,14 +7,14 @@ from kernels.background import Background
 from . import background, part
 from .background import count_item, merge_counts
 from .config import SERIAL, Job
-from .listing import WorkItem
-from .part import Part, make_part
+from .listing import Rejected, WorkItem
+from .part import Part, try_part
 
 
-def run_serial(run: str, plan_digest: str, tables: str, items: Sequence[WorkItem]) -> Iterator[Part]:
+def run_serial(run: str, plan_digest: str, tables: str, items: Sequence[WorkItem]) -> Iterator[Part | Rejected]:
     """Every item in turn, in this process."""
     for item in items:
-        yield make_part(run, plan_digest, tables, item)
+        yield try_part(run, plan_digest, tables, item)
 
 
 def count_serial(run: str, plan_digest: str, surveyed: str, items: Sequence[WorkItem], said: Callable[[WorkItem], None]) -> Background:
@@ -27,8 +27,8 @@ def count_serial(run: str, plan_digest: str, surveyed: str, items: Sequence[Work
     return total
 
 
-def execute(job: Job, plan_digest: str, tables: str, items: Sequence[WorkItem], memory: int) -> Iterator[Part]:
-    """Parts in the order in which they are done, where the job wants them made; a worker needs ``memory`` bytes."""
+def execute(job: Job, plan_digest: str, tables: str, items: Sequence[WorkItem], memory: int) -> Iterator[Part | Rejected]:
+    """Parts, and items that are rejected, in the order in which they are done, where the job wants them made; a worker needs ``memory`` bytes."""
     if job.scheduler == SERIAL or not items:
         yield from run_serial(job.out, plan_digest, tables, items)
         return

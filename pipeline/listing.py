@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import unquote
 
 import numpy as np
@@ -38,12 +39,29 @@ class WorkItem:
 
 
 @dataclass(frozen=True, slots=True)
+class Rejected:
+    """Rows that cannot be explained, and why."""
+
+    part: int | None  # of the work item; None for a file whose footer cannot be read
+    uri: str
+    row_groups: tuple[int, ...]  # none for a file whose footer cannot be read
+    n_rows: int | None  # None for such a file
+    reason: str  # says where: file, row groups, column
+
+    @classmethod
+    def of(cls, entry: dict[str, Any]) -> "Rejected":
+        """From its JSON."""
+        return cls(**{**entry, "row_groups": tuple(entry["row_groups"])})
+
+
+@dataclass(frozen=True, slots=True)
 class Listing:
     """What the footers of a data set say."""
 
     files: tuple[tuple[storage.Object, Hive, tuple[int, ...]], ...]  # with the columns that the path carries, and the rows of every row group
     row_group: int  # bytes of the largest, in columns that are read
     n_chunks: int  # column chunks that a file has at most
+    rejected: tuple[Rejected, ...]  # files whose footers cannot be read
 
     @property
     def n_rows(self) -> int:
@@ -115,8 +133,17 @@ def _read_footer(file: storage.Object, partition, model: Model, ids: Sequence[st
     )
 
 
+def _try_footer(file: storage.Object, partition, model: Model, ids: Sequence[str], read: set[str]) -> _Footer | Rejected:
+    """What the footer says, or that it cannot be read; a schema that does not match is refused all the same."""
+    try:
+        return _read_footer(file, partition, model, ids, read)
+    except InvalidData as error:
+        return Rejected(None, file.uri, (), None, str(error))
+
+
 def list_data(uri: str, ids: Sequence[str], model: Model) -> Listing:
-    """List the files, read their footers, match them against the model and the id columns: every refusal of data happens here."""
+    """List the files, read their footers, match them against the model and the id columns: every refusal of data happens here, unless some files
+    can be read and others not."""
     files = storage.list_parquet(uri)
     if not files:
         raise UsageError(f"{uri}: no Parquet files there")
@@ -124,17 +151,22 @@ def list_data(uri: str, ids: Sequence[str], model: Model) -> Listing:
     partitions = [_partition(file.uri, types) for file in files]
     read = {model.features[column].name for column in np.unique(model.ensemble.feature) if column >= 0} | set(ids)
     id_types: dict[str, tuple[pa.DataType, str]] = {}
-    rows, row_group, n_chunks = [], 0, 0
+    found, rejected, row_group, n_chunks = [], [], 0, 0
     with ThreadPoolExecutor(FOOTER_READERS) as readers:
-        footers = readers.map(lambda file, partition: _read_footer(file, partition, model, ids, read), files, partitions)
-        for file, footer in zip(files, footers, strict=True):
-            for name, found in footer.id_types.items():
-                first_type, first_uri = id_types.setdefault(name, (found, file.uri))
-                if found != first_type:
-                    raise SchemaMismatch(f"{file.uri}: id column {name!r} is {found}, it is {first_type} in {first_uri}")
-            rows.append(footer.rows)
+        footers = readers.map(lambda file, partition: _try_footer(file, partition, model, ids, read), files, partitions)
+        for file, partition, footer in zip(files, partitions, footers, strict=True):
+            if isinstance(footer, Rejected):
+                rejected.append(footer)
+                continue
+            for name, is_type in footer.id_types.items():
+                first_type, first_uri = id_types.setdefault(name, (is_type, file.uri))
+                if is_type != first_type:
+                    raise SchemaMismatch(f"{file.uri}: id column {name!r} is {is_type}, it is {first_type} in {first_uri}")
+            found.append((file, partition, footer.rows))
             row_group, n_chunks = max(row_group, footer.row_group), max(n_chunks, footer.n_chunks)
-    return Listing(tuple(zip(files, partitions, rows, strict=True)), row_group, n_chunks)
+    if not found:
+        raise InvalidData(rejected[0].reason)
+    return Listing(tuple(found), row_group, n_chunks, tuple(rejected))
 
 
 def _group(counts: Sequence[int], item_rows: int) -> list[tuple[int, ...]]:

@@ -20,12 +20,12 @@ from kernels.ranks import padded
 from kernels.reductions import REDUCTIONS
 
 from . import schema, storage
-from .errors import AdditivityBreach, InvalidRun
+from .errors import AdditivityBreach, InvalidData, InvalidRun
 from .interactions import FIRST, SECOND, VALUE, column_type, count_kept, leaves, make_column
-from .listing import WorkItem
+from .listing import Rejected, WorkItem
 from .plan import Plan, read_plan
 from .players import pair_names
-from .rows import carried_types, miscounted, read_slices
+from .rows import carried_types, located, miscounted, read_slices
 from .tables import open_tables
 
 FOOTER = b"leafledger"
@@ -171,7 +171,8 @@ def _explain_item(plan: Plan, plan_digest: str, item: WorkItem, prepared: Prepar
             n = batch.num_rows
             if padded(n) != buffers.values.shape[1]:  # kernels take all of a buffer, so the last slice gets a smaller one
                 buffers = make_buffers(prepared, n)
-            fill_values(plan.features, prepared, batch, buffers)
+            with located(item):
+                fill_values(plan.features, prepared, batch, buffers)
             attribute_batch(method, prepared, buffers)
             found = _check_additivity(method, prepared, buffers, n, item, done)
             residual = found if residual is None or found is None else max(residual, found)
@@ -242,6 +243,14 @@ def make_part(run: str, plan_digest: str, tables: str, item: WorkItem) -> Part:
     if found is None:
         raise InvalidRun(f"{uri}: exists and does not")
     return found
+
+
+def try_part(run: str, plan_digest: str, tables: str, item: WorkItem) -> Part | Rejected:
+    """``make_part``, or why the item's rows cannot be read."""
+    try:
+        return make_part(run, plan_digest, tables, item)
+    except InvalidData as error:
+        return Rejected(item.part, item.uri, item.row_groups, item.n_rows, str(error))
 
 
 def warm(tables: str, method: str) -> None:

@@ -19,7 +19,7 @@ from . import schema, storage
 from .config import Job
 from .errors import InvalidRun
 from .interactions import count_kept
-from .listing import Listing, WorkItem, make_items
+from .listing import Listing, Rejected, WorkItem, make_items
 from .models.cityhash import HashedCategory
 from .models.model import Feature, Model
 from .players import Groups, player_names
@@ -32,7 +32,12 @@ CHUNK_BYTES = 2048  # what it, or a reader, holds of each
 SLICE_ROWS = 1 << 15  # rows a worker holds at a time,
 SLICE_BYTES = 1 << 26  # and at most so many bytes of attributions
 WORKER_OVERHEAD = 400 << 20  # a worker process with its imports, before any table or row
-SAID = {"features": "features", "groups": "groups", "background_digest": "the background's files"}  # of what differs but is not shown
+SAID = {
+    "features": "features",
+    "groups": "groups",
+    "background_digest": "the background's files",
+    "rejected": "the files that cannot be read",
+}  # of what differs but is not shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +60,7 @@ class Plan:
     outputs: tuple[str, ...]
     slice_rows: int
     items: tuple[WorkItem, ...]
+    rejected: tuple[Rejected, ...]  # files whose footers cannot be read
 
     @property
     def n_rows(self) -> int:
@@ -121,6 +127,7 @@ def from_json(text: str | bytes, where: str) -> Plan:
             WorkItem(**{**item, "row_groups": tuple(item["row_groups"]), "partition": tuple(map(tuple, item["partition"]))})
             for item in fields["items"]
         )
+        fields["rejected"] = tuple(Rejected.of(entry) for entry in fields["rejected"])
         for name in ("parameters", "groups", "ids", "outputs", "background", "background_digest"):
             fields[name] = as_tuples(fields[name])
         return Plan(**fields)
@@ -201,6 +208,7 @@ def make_plan(job: Job, model: Model, groups: Groups, found: Listing, background
         outputs=model.outputs,
         slice_rows=slice_rows,
         items=items,
+        rejected=found.rejected,
     )
     # Values, ranks, and the columns as read; attributions, before and after rounding, and encoded; interactions, and entries as they are written.
     entry = 2 * 8 + 2 * (4 + _mean_length(tables.pairs, players))

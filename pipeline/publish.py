@@ -17,6 +17,7 @@ from kernels.reductions import REDUCTIONS, merge_all
 
 from . import storage
 from .errors import InvalidRun
+from .listing import Rejected
 from .part import Part, sha256, unpack_state
 from .plan import Plan, as_tuples, digest
 from .tables import FOLDER
@@ -42,10 +43,16 @@ class Manifest:
     bound: tuple[float, ...]  # no margin is larger
     players: tuple[int, ...]  # features or groups that some split asks for, by position; phi of the others is 0
     pairs: tuple[tuple[int, int], ...]  # of these that interact, where interactions were asked for
-    n_rows: int
+    n_rows: int  # explained
     residual: float | None  # largest of any row, as a fraction of the bound; None where the method is not additive
     parts: tuple[dict[str, Any], ...]  # part, uri below the run, n_rows, size, sha256
     summaries: tuple[dict[str, Any], ...]  # uri below the run, size, sha256
+    rejected: tuple[Rejected, ...]  # rows that could not be explained, and why
+
+    @property
+    def n_rejected(self) -> int:
+        """Rows known to be rejected; those of files whose footers cannot be read are not."""
+        return sum(entry.n_rows or 0 for entry in self.rejected)
 
 
 def read_manifest(run: str) -> Manifest | None:
@@ -60,6 +67,8 @@ def read_manifest(run: str) -> Manifest | None:
         for entry in (*tuples["parts"], *tuples["summaries"]):
             if not {"uri", "size", "sha256"} <= entry.keys() or ("part" in entry) != ("n_rows" in entry):
                 raise ValueError(f"an entry has {', '.join(entry) or 'nothing'}, expected uri, size and sha256")
+            storage.check_below(entry["uri"])
+        tuples["rejected"] = tuple(Rejected.of(entry) for entry in fields["rejected"])
         return Manifest(**{**fields, **tuples})
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         where = storage.join(run, MANIFEST)
@@ -123,14 +132,23 @@ def _publish_summaries(run: str, summaries: dict[str, pa.Table], folder: Path) -
     return written
 
 
-def publish(run: str, plan: Plan, library: str, prepared: Prepared, parts: Sequence[Part], summaries: dict[str, pa.Table]) -> Manifest:
+def publish(
+    run: str,
+    plan: Plan,
+    library: str,
+    prepared: Prepared,
+    parts: Sequence[Part],
+    rejected: Sequence[Rejected],
+    summaries: dict[str, pa.Table],
+) -> Manifest:
     """Verify parts against the plan, write the summaries, then the manifest; remove the broadcast tables."""
-    counted = {part.part: part.n_rows for part in parts}
+    counted = {part.part: part.n_rows for part in parts} | {entry.part: entry.n_rows for entry in rejected if entry.part is not None}
     for item in plan.items:
         if counted.get(item.part) != item.n_rows:
             raise InvalidRun(f"{run}: part {item.part} has {counted.get(item.part, 'no')} rows, the plan says {item.n_rows}")
-    if len(counted) != len(plan.items) or len(parts) != len(plan.items):
-        raise InvalidRun(f"{run}: got {len(parts)} parts, the plan has {len(plan.items)}")
+    done = len(parts) + sum(entry.part is not None for entry in rejected)
+    if len(counted) != len(plan.items) or done != len(plan.items):
+        raise InvalidRun(f"{run}: got {done} parts, the plan has {len(plan.items)}")
     additive = [part.residual for part in parts if part.residual is not None]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -148,7 +166,7 @@ def publish(run: str, plan: Plan, library: str, prepared: Prepared, parts: Seque
             bound=tuple(prepared.bound.tolist()),
             players=tuple(prepared.players.tolist()),
             pairs=as_tuples(prepared.pairs.players.tolist()),
-            n_rows=plan.n_rows,
+            n_rows=sum(part.n_rows for part in parts),
             residual=max(additive, default=0.0) if METHODS[plan.method].additive else None,
             parts=tuple(
                 {
@@ -161,6 +179,7 @@ def publish(run: str, plan: Plan, library: str, prepared: Prepared, parts: Seque
                 for part in sorted(parts, key=lambda part: part.part)
             ),
             summaries=tuple(_publish_summaries(run, summaries, folder)),
+            rejected=tuple(rejected),
         )
         local = folder / MANIFEST
         local.write_text(json.dumps(asdict(manifest), indent=1))

@@ -1,12 +1,14 @@
 """The rows of a work item: the columns that are asked for, from the file and from its path, a slice at a time."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from . import storage
-from .errors import InvalidData
+from .errors import InvalidColumn, InvalidData
 from .listing import WorkItem
 
 
@@ -25,10 +27,13 @@ def read_slices(item: WorkItem, wanted: Sequence[str], types: Mapping[str, pa.Da
     Raises
     ------
     InvalidData
-        the file changed since the run was planned, or cannot be read
+        the file is gone, changed since the run was planned, or cannot be read
+    StorageError
+        the store does not answer
     """
-    if storage.stat(item.uri).etag != item.etag:
-        raise InvalidData(f"{item.uri}: changed since the run was planned")
+    found = storage.stat_if_exists(item.uri)
+    if found is None or found.etag != item.etag:
+        raise InvalidData(f"{item.uri}: {'changed' if found else 'removed'} since the run was planned")
     carried = dict(item.partition)
     with storage.opened(item.uri) as file:
         try:
@@ -41,7 +46,29 @@ def read_slices(item: WorkItem, wanted: Sequence[str], types: Mapping[str, pa.Da
                         batch = batch.append_column(name, pa.repeat(pa.scalar(carried[name], types[name]), batch.num_rows))
                 yield batch
         except (pa.ArrowException, OSError) as error:
-            raise InvalidData(f"{item.uri}: row groups {item.row_groups}: cannot read: {' '.join(str(error).split())}") from error
+            where = _find_damage(file, item.row_groups, columns)
+            raise InvalidData(f"{item.uri}: {where}cannot read: {' '.join(str(error).split())}") from error
+
+
+def _find_damage(file: Any, row_groups: Sequence[int], columns: Sequence[str]) -> str:
+    """The first row group and column that cannot be read, in words, where it is one of these and not the file as a whole."""
+    for group in row_groups:
+        for name in columns:
+            try:
+                for _ in pq.ParquetFile(file, page_checksum_verification=True).iter_batches(row_groups=[group], columns=[name], use_threads=False):
+                    pass
+            except (pa.ArrowException, OSError):
+                return f"row group {group}: column {name!r}: "
+    return ""
+
+
+@contextmanager
+def located(item: WorkItem) -> Iterator[None]:
+    """Say of which rows it is that a column cannot be converted."""
+    try:
+        yield
+    except InvalidColumn as error:
+        raise InvalidData(f"{item.uri}: row groups {list(item.row_groups)}: {error}") from error
 
 
 def miscounted(item: WorkItem, n_rows: int) -> InvalidData:

@@ -17,12 +17,13 @@ from . import execute, storage
 from .background import Marginal, Uncounted, plan_marginal
 from .config import Job, find_method, make_job
 from .errors import RunConflict, UsageError
-from .listing import list_data
+from .listing import Rejected, list_data
 from .models import Model, load_ensemble
 from .part import Part
 from .plan import PLAN, Memory, Plan, differences, digest, extent_of, from_json, make_plan, to_json
 from .players import Partition, prepare_model, read_groups
 from .publish import Manifest, aggregate, publish, read_manifest
+from .rejected import Limit, read_rejected, write_rejected
 from .tables import FOLDER, broadcast, open_tables, store
 
 
@@ -59,6 +60,14 @@ class Work:
 
 
 @dataclass(frozen=True, slots=True)
+class Explained:
+    """What became of the work items."""
+
+    parts: tuple[Part, ...]  # in the order of the plan
+    rejected: tuple[Rejected, ...]  # likewise, after files whose footers could not be read
+
+
+@dataclass(frozen=True, slots=True)
 class Broadcast:
     """Tables where workers read them, and the same tables here."""
 
@@ -84,6 +93,7 @@ def plan_run(job: Job, model: Model) -> Run:
     memory. Refusals happen here; writes nothing."""
     groups = read_groups(job.partition, model.features)
     found = list_data(job.data, job.ids, model)
+    Limit(job.max_rejected, len(found.files) + len(found.rejected)).check(found.rejected)
     game: Prepared | Marginal | None = plan_marginal(job, model, groups)
     if isinstance(game, Marginal):
         plan, memory = make_plan(job, model, groups, found, game.listing, game.extent)
@@ -109,6 +119,11 @@ def _refuse_other(out: str, held: Plan, plan: Plan) -> None:
 
 def _commit(run: Run) -> None:
     """Write the plan, or find it written; refuse another one."""
+    if not run.job.single_writer and not storage.creates_once(run.job.out):
+        raise UsageError(
+            f"{run.job.out}: the store ignores conditions on what it writes, so that two runs could overwrite each other; use --single-writer if "
+            "nobody else writes there"
+        )
     uri = storage.join(run.job.out, PLAN)
     with tempfile.TemporaryDirectory() as folder:
         local = Path(folder) / PLAN
@@ -144,24 +159,39 @@ def _prepare(run: Run, uncounted: Uncounted, counted: Background | None) -> Prep
     return prepare_model(run.model, find_method(plan.method), dict(plan.parameters), plan.groups, False, uncounted.surveyed, background)
 
 
-def map_run(run: Run, tables: Broadcast, watch: Watch = unwatched) -> list[Part]:
-    """Stage 5: explain every work item; ``watch`` is called with what is to be done, and what it returns with each part as it is done."""
-    said, parts = watch(Work("explaining", run.job.out, len(run.plan.items), run.plan.n_rows)), []
-    for part in execute.execute(run.job, digest(run.plan), tables.uri, run.plan.items, run.memory.total):
-        said(part)
-        parts.append(part)
-    return parts
+def map_run(run: Run, tables: Broadcast, watch: Watch = unwatched) -> Explained:
+    """Stage 5: explain every work item, or reject it where its rows cannot be read.
+
+    ``watch`` is called with what is to be done, and what it returns with each item as it is done. InvalidData where too many are rejected.
+    """
+    plan, job = run.plan, run.job
+    rejected = [*plan.rejected, *(entry for entry in read_rejected(job.out) if entry.part is not None)]  # what was decided stays decided
+    limit = Limit(job.max_rejected, len(plan.items) + len(plan.rejected))
+    limit.check(rejected)
+    given_up = {entry.part for entry in rejected}
+    items = [item for item in plan.items if item.part not in given_up]
+    said, parts = watch(Work("explaining", job.out, len(items), sum(item.n_rows for item in items))), []
+    for done in execute.execute(job, digest(plan), tables.uri, items, run.memory.total):
+        said(done)
+        if isinstance(done, Rejected):
+            rejected.append(done)
+            limit.check(rejected)
+        else:
+            parts.append(done)
+    order = {item.part: i for i, item in enumerate(plan.items, 1)}
+    return Explained(tuple(sorted(parts, key=lambda part: part.part)), tuple(sorted(rejected, key=lambda entry: order.get(entry.part or -1, 0))))
 
 
-def aggregate_run(run: Run, tables: Broadcast, parts: list[Part]) -> dict[str, pa.Table]:
+def aggregate_run(run: Run, tables: Broadcast, explained: Explained) -> dict[str, pa.Table]:
     """Stage 6: merge the parts' states into summaries."""
-    states = [part.states for part in sorted(parts, key=lambda part: part.part)]
+    states = [part.states for part in explained.parts]
     return aggregate(run.plan, tables.prepared.players.tolist(), tables.prepared.pairs.players.tolist(), states)
 
 
-def publish_run(run: Run, tables: Broadcast, parts: list[Part], summaries: dict[str, pa.Table]) -> Manifest:
-    """Stage 7: verify, write the summaries, then the manifest."""
-    return publish(run.job.out, run.plan, run.model.library, tables.prepared, parts, summaries)
+def publish_run(run: Run, tables: Broadcast, explained: Explained, summaries: dict[str, pa.Table]) -> Manifest:
+    """Stage 7: verify, write what was rejected and the summaries, then the manifest."""
+    write_rejected(run.job.out, explained.rejected)
+    return publish(run.job.out, run.plan, run.model.library, tables.prepared, explained.parts, explained.rejected, summaries)
 
 
 def explain_job(job: Job, watch: Watch) -> tuple[Manifest, bool]:
@@ -170,8 +200,8 @@ def explain_job(job: Job, watch: Watch) -> tuple[Manifest, bool]:
     if run.finished is not None:
         return run.finished, True
     tables = broadcast_run(run, count_run(run, watch), watch)
-    parts = map_run(run, tables, watch)
-    return publish_run(run, tables, parts, aggregate_run(run, tables, parts)), False
+    explained = map_run(run, tables, watch)
+    return publish_run(run, tables, explained, aggregate_run(run, tables, explained)), False
 
 
 def explain(
@@ -187,6 +217,8 @@ def explain(
     tables: str | PathLike | None = None,
     ids: Iterable[str] = (),
     precision: str = "float32",
+    max_rejected: int | None = None,
+    single_writer: bool = False,
     scheduler: str | None = None,
     workers: int | None = None,
     date: Date | str | None = None,
@@ -207,6 +239,9 @@ def explain(
     tables : folder where what is prepared for a background is kept for later runs, by default ``_leafledger`` beside the run's
     ids : columns of the data passed through to the attributions
     precision : "float32" or "float64", of the attributions as stored; they are computed in float64
+    max_rejected : pieces of the data, files or work items, that may be left out since they cannot be read; by default any number, as long as
+        something is left. What was left out, and why, stands in the manifest and in ``rejected.json``
+    single_writer : nobody else writes this run, so that a store that ignores conditions on writes will do
     scheduler : address of a Dask scheduler, "serial" for this process alone, or None for a local cluster
     workers : processes of the local cluster, by default one per core; each imports the calling script, so call under
         ``if __name__ == "__main__"``
@@ -235,6 +270,8 @@ def explain(
         tables=None if tables is None else str(tables),
         ids=ids,
         precision=precision,
+        max_rejected=max_rejected,
+        single_writer=single_writer,
         scheduler=scheduler,
         workers=workers,
         date=date,

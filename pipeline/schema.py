@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .errors import SchemaMismatch
+from .errors import InvalidColumn, SchemaMismatch
 from .models.cityhash import HashedCategory
 from .models.model import Feature
 
@@ -100,13 +100,26 @@ def _codes(values: pa.Array, categories: tuple) -> np.ndarray:
 
 
 def column_values(feature: Feature, column: pa.Array) -> np.ndarray:
-    """A column as ``(n,) float64``: numbers as they are, categories as codes, NaN where missing. The type was checked before."""
+    """A column as ``(n,) float64``: numbers as they are, categories as codes, NaN where missing. The type was checked before.
+
+    Raises
+    ------
+    InvalidColumn
+        values are not what the type says, such as text that is no UTF-8
+    """
+    try:
+        return _column_values(feature, column)
+    except (pa.ArrowException, ValueError) as error:
+        raise InvalidColumn(f"column {feature.name!r}: {' '.join(str(error).split())}") from error
+
+
+def _column_values(feature: Feature, column: pa.Array) -> np.ndarray:
     if pa.types.is_null(column.type):
         return np.full(len(column), np.nan)
     if pa.types.is_dictionary(column.type):
         if not len(column.dictionary):
             return np.full(len(column), np.nan)
-        table = np.append(column_values(feature, column.dictionary), np.nan)
+        table = np.append(_column_values(feature, column.dictionary), np.nan)
         indices = pc.fill_null(column.indices.cast(pa.int64()), len(column.dictionary))
         return table[indices.to_numpy(zero_copy_only=False)]
     if feature.categories:

@@ -1,11 +1,13 @@
 """Files and objects by URI, through fsspec: the only code that reads and writes them, and the commit that creates an object once.
 
-Nothing is ever written in place: an object appears whole or not at all, and creating one that exists changes nothing.
+Nothing is ever written in place: an object appears whole or not at all, and creating one that exists changes nothing. Whatever is tried again below,
+an operation on a store that does not answer ends within minutes.
 """
 
 import os
 import re
 import secrets
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,11 +15,20 @@ from pathlib import Path
 from typing import Any
 
 import fsspec
-from botocore.exceptions import BotoCoreError
+from botocore.exceptions import BotoCoreError, ClientError
+from fsspec.asyn import AsyncFileSystem
 
 from .errors import StorageError
 
 _GLOB = re.compile(r"[*?\[]")
+S3 = "s3"
+SECONDS, BYTES_PER_SECOND = 120.0, 1 << 20  # an operation that reads may take so long, and longer if it has more to read than that
+# Of one request; botocore tries it again three times, also after 5xx, and s3fs the whole once more.
+REQUEST = {"connect_timeout": 10, "read_timeout": 30, "retries": {"mode": "standard", "total_max_attempts": 4}}
+ATTEMPTS = 2
+SINGLE_PUT = 128 << 20  # bytes; larger files go up in pieces, whose completion some stores do not make conditional
+# What S3 and its imitations answer where an object is there already, or is just being created by somebody else.
+CONFLICTS = {"PreconditionFailed", "ConditionalRequestConflict", "412", "409"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +51,26 @@ def _reported(doing: str, uri: str) -> Iterator[None]:
         raise StorageError(f"{uri}: cannot {doing}: {reason}") from error
 
 
+def _limits(uri: str) -> dict[str, Any]:
+    """Options for a store; those of fsspec's own configuration win."""
+    if not uri.startswith((f"{S3}://", f"{S3}a://")):
+        return {}
+    return {"config_kwargs": {**REQUEST, **fsspec.config.conf.get(S3, {}).get("config_kwargs", {})}}
+
+
 def _open_filesystem(uri: str) -> tuple[Any, str]:
     try:
-        return fsspec.core.url_to_fs(uri)
+        filesystem, path = fsspec.core.url_to_fs(uri, **_limits(uri))
     except (ValueError, ImportError) as error:
         raise StorageError(f"{uri}: cannot open: {error}") from error
+    filesystem.retries = ATTEMPTS
+    return filesystem, path
+
+
+def _ask(filesystem, operation: str, path: str, *arguments: Any, n_bytes: int = 0) -> Any:
+    """An operation that reads, cut off after its time on file systems that know how to (fsspec's asynchronous ones, such as S3's)."""
+    deadline = {"timeout": SECONDS + n_bytes / BYTES_PER_SECOND} if isinstance(filesystem, AsyncFileSystem) else {}
+    return getattr(filesystem, operation)(path, *arguments, **deadline)
 
 
 def _is_local(filesystem) -> bool:
@@ -61,6 +87,12 @@ def join(uri: str, *parts: str) -> str:
     return "/".join((uri.rstrip("/"), *parts))
 
 
+def check_below(key: str) -> None:
+    """ValueError unless a key that was read from a file stays below what it will be joined to."""
+    if not key or key.startswith("/") or "://" in key or ".." in key.split("/"):
+        raise ValueError(f"{key!r} leads out of the run's folder")
+
+
 def beside(uri: str, name: str) -> str:
     """The place of that name next to ``uri``, or below it where it is the root of a file system or a bucket."""
     start, _, last = uri.rpartition("/")
@@ -68,7 +100,7 @@ def beside(uri: str, name: str) -> str:
 
 
 def _info(filesystem, path: str, prefix: str) -> Object:
-    found = filesystem.info(path)
+    found = _ask(filesystem, "info", path)
     etag = found.get("ETag") or found.get("etag") or f"{found['size']}-{found.get('mtime', '')}"
     return Object(prefix + path, int(found["size"]), str(etag).strip('"'))
 
@@ -86,21 +118,31 @@ def stat(uri: str) -> Object:
         return _info(filesystem, path, _prefix(filesystem))
 
 
+def stat_if_exists(uri: str) -> Object | None:
+    """Size and ETag of one file or object, None where there is none."""
+    try:
+        return stat(uri)
+    except StorageError as error:
+        if isinstance(error.__cause__, FileNotFoundError):
+            return None
+        raise
+
+
 def list_parquet(uri: str) -> list[Object]:
     """The Parquet files that ``uri`` names, sorted: itself, a glob's matches, or all below a folder but names that start with ``_`` or ``.``."""
     filesystem, path = _open_filesystem(uri)
     with _reported("list", uri):
         filesystem.invalidate_cache()
         if _GLOB.search(path):
-            roots = filesystem.glob(path)
-        elif filesystem.exists(path):
+            roots = _ask(filesystem, "glob", path)
+        elif _ask(filesystem, "exists", path):
             roots = [path]
         else:
             raise FileNotFoundError(path)
         found = []
         for root in roots:
-            if filesystem.isdir(root):
-                below = (name for name in filesystem.find(root) if name.endswith((".parquet", ".pq")))
+            if _ask(filesystem, "isdir", root):
+                below = (name for name in _ask(filesystem, "find", root) if name.endswith((".parquet", ".pq")))
                 found += [name for name in below if not any(part[0] in "_." for part in name[len(root) :].split("/") if part)]
             else:
                 found.append(root)
@@ -111,7 +153,7 @@ def read(uri: str) -> bytes:
     """All bytes of a file or object."""
     filesystem, path = _open_filesystem(uri)
     with _reported("read", uri):
-        return filesystem.cat_file(path)
+        return _ask(filesystem, "cat_file", path)
 
 
 def read_if_exists(uri: str) -> bytes | None:
@@ -119,7 +161,7 @@ def read_if_exists(uri: str) -> bytes | None:
     filesystem, path = _open_filesystem(uri)
     with _reported("read", uri):
         try:
-            return filesystem.cat_file(path)
+            return _ask(filesystem, "cat_file", path)
         except FileNotFoundError:
             return None
 
@@ -128,18 +170,31 @@ def exists(uri: str) -> bool:
     filesystem, path = _open_filesystem(uri)
     with _reported("look up", uri):
         filesystem.invalidate_cache()
-        return filesystem.exists(path)
+        return _ask(filesystem, "exists", path)
+
+
+class _Reported:
+    """A file whose own errors are StorageErrors, so that whoever reads it can tell them from what is wrong with the bytes."""
+
+    def __init__(self, file: Any, uri: str):
+        self._file, self._uri = file, uri
+
+    def read(self, n_bytes: int = -1) -> bytes:
+        with _reported("read", self._uri):
+            return self._file.read(n_bytes)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
 
 
 @contextmanager
 def opened(uri: str) -> Iterator[Any]:
-    """A seekable binary file for reading; errors while it is read are reported with its URI."""
+    """A seekable binary file for reading; what the store answers instead of bytes is a StorageError."""
     filesystem, path = _open_filesystem(uri)
-    with (
-        _reported("read", uri),
-        filesystem.open(path, "rb", **({} if _is_local(filesystem) else {"cache_type": "readahead"})) as file,
-    ):
-        yield file
+    with _reported("read", uri):
+        file = filesystem.open(path, "rb", **({} if _is_local(filesystem) else {"cache_type": "readahead"}))
+    with file:
+        yield _Reported(file, uri)
 
 
 def download(uri: str, local: Path) -> None:
@@ -147,8 +202,17 @@ def download(uri: str, local: Path) -> None:
     filesystem, path = _open_filesystem(uri)
     partial = local.with_name(f".{local.name}.{secrets.token_hex(8)}")
     with _reported("read", uri):
-        filesystem.get_file(path, str(partial))
+        _ask(filesystem, "get_file", path, str(partial), n_bytes=_ask(filesystem, "size", path) or 0)
         partial.replace(local)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a name that was just created outlive a loss of power."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _create_locally(source: Path, path: str) -> bool:
@@ -163,6 +227,7 @@ def _create_locally(source: Path, path: str) -> bool:
             write_to.flush()
             os.fsync(write_to.fileno())
         os.link(partial, target)
+        _sync_folder(target.parent)
     except FileExistsError:
         return False
     finally:
@@ -170,24 +235,47 @@ def _create_locally(source: Path, path: str) -> bool:
     return True
 
 
+def _is_conflict(error: OSError) -> bool:
+    """Whether a conditional PUT was refused since the object is there, in whatever words."""
+    answer = error.__cause__.response if isinstance(error.__cause__, ClientError) else {}
+    return isinstance(error, FileExistsError) or answer.get("Error", {}).get("Code") in CONFLICTS
+
+
+def _put(filesystem, path: str, source: Path) -> bool:
+    """One conditional PUT, or a multipart upload whose completion is conditional; one that fails is aborted."""
+    conditional = {"mode": "create", "chunksize": SINGLE_PUT // 2} if S3 in filesystem.protocol else {}
+    try:
+        filesystem.put_file(str(source), path, **conditional)
+    except OSError as error:
+        if _is_conflict(error):
+            return False
+        raise
+    return True
+
+
 def create(uri: str, source: Path) -> bool:
     """Publish a local file's bytes under ``uri``; False, and nothing changed, where an object is there already.
 
-    Object stores get one conditional PUT (``If-None-Match: *``), larger files a multipart upload whose completion is conditional.
+    A store may have created the object and lost the answer: what is there may be one's own, so look before calling it somebody else's.
     """
     filesystem, path = _open_filesystem(uri)
     with _reported("write", uri):
         if _is_local(filesystem):
             return _create_locally(source, path)
         filesystem.invalidate_cache()
-        if filesystem.exists(path):
-            return False
-        try:
-            conditional = {"mode": "create"} if "s3" in filesystem.protocol else {}
-            filesystem.put_file(str(source), path, **conditional)
-        except FileExistsError:
-            return False
-        return True
+        return not _ask(filesystem, "exists", path) and _put(filesystem, path, source)
+
+
+def creates_once(folder: str) -> bool:
+    """Whether the store refuses to create below ``folder`` what is there already, which some do not; leaves nothing behind."""
+    uri = join(folder, f"_probe-{secrets.token_hex(8)}")
+    filesystem, path = _open_filesystem(uri)
+    if _is_local(filesystem):
+        return True  # a link is refused by every file system
+    with _reported("write", uri), tempfile.NamedTemporaryFile() as file:
+        first, second = (_put(filesystem, path, Path(file.name)) for _ in range(2))
+        filesystem.rm_file(path)
+    return first and not second
 
 
 def remove(uri: str) -> None:
@@ -195,7 +283,7 @@ def remove(uri: str) -> None:
     filesystem, path = _open_filesystem(uri)
     with _reported("delete", uri):
         filesystem.invalidate_cache()
-        if filesystem.exists(path):
+        if _ask(filesystem, "exists", path):
             filesystem.rm(path, recursive=True)
 
 

@@ -131,7 +131,7 @@ def test_a_manifest_whose_parts_are_others_is_refused(serial, tmp_path):
     manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
     manifest["parts"] = [{key: value for key, value in entry.items() if key not in ("part", "n_rows")} for entry in manifest["parts"]]
     (tmp_path / "run" / "manifest.json").write_text(json.dumps(manifest))
-    with pytest.raises(InvalidRun, match="the manifest's 4 parts differ from the plan's 4"):
+    with pytest.raises(InvalidRun, match="the manifest's 4 parts and 0 rejected ones differ from the plan's 4"):
         check_run(str(tmp_path / "run"))
 
 
