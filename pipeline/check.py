@@ -1,26 +1,36 @@
-"""The verifier of finished runs: manifest, parts, row counts, digests, additivity, and the summary computed again from the parts."""
+"""The verifier of finished runs: manifest, parts, row counts and summaries from footers alone, or digests, additivity and values from every byte."""
 
 import hashlib
 import tempfile
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from importlib.metadata import version
 from os import PathLike
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 
+from kernels.batch import Prepared
 from kernels.methods import METHODS
 
 from . import schema, storage
-from .errors import InvalidRun
-from .part import read_part, sha256
+from .errors import InvalidData, InvalidRun, LeafledgerError
+from .listing import WorkItem
+from .models import load_ensemble
+from .part import Footer, explain_item, read_footer, sha256
 from .plan import PLAN, SLICE_BYTES, Plan, from_json
+from .players import prepare_model
 from .publish import MANIFEST, SUMMARY, Manifest, aggregate, read_manifest
 from .rejected import REJECTED, read_rejected
+from .rows import window
 
 # Attributions are stored rounded; a row's sum may be off by half a unit in the last place of each of its terms.
 ROUNDING = {"float32": 2.0**-24, "float64": 1e-9}
+
+
+SAMPLE_ROWS = 64  # of every part, explained again
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +40,17 @@ class Report:
     parts: int
     n_rows: int
     n_rejected: int  # pieces of the data, as the manifest says
-    residual: float | None  # largest of any row as stored, as a fraction of the margin bound; None where the method is not additive
+    residual: float | None  # largest of any row, as a fraction of the margin bound; None where the method is not additive
+    n_again: int  # rows explained again, 0 where not asked for, or where the input or the tables are not those of the run any more
+
+
+def _stat(run: str, entry: dict) -> str:
+    """Refuse an object that the manifest lists where it is missing or has another size."""
+    uri = storage.join(run, entry["uri"])
+    size = storage.stat(uri).size
+    if size != entry["size"]:
+        raise InvalidRun(f"{uri}: has {size} bytes, the manifest says {entry['size']}")
+    return uri
 
 
 def _download(run: str, entry: dict, local: Path) -> str:
@@ -77,15 +97,53 @@ def _check_sums(uri: str, plan: Plan, manifest: Manifest, parquet: pq.ParquetFil
     return worst
 
 
-def _check_part(run: str, plan: Plan, manifest: Manifest, entry: dict, local: Path) -> tuple[dict[str, str], float | None]:
-    uri = _download(run, entry, local)
-    part = read_part(uri, entry["part"], local, manifest.plan, 0.0)
-    if part.n_rows != entry["n_rows"] or part.n_rows != plan.items[entry["part"]].n_rows:
-        raise InvalidRun(f"{uri}: has {part.n_rows} rows, the manifest says {entry['n_rows']}, the plan {plan.items[entry['part']].n_rows}")
-    if part.residual is None:
-        return part.states, None
-    with pq.ParquetFile(local, page_checksum_verification=True) as parquet:
-        return part.states, _check_sums(uri, plan, manifest, parquet)
+def _check_footer(run: str, plan: Plan, manifest: Manifest, entry: dict) -> Footer:
+    """The footer of a part, which says what the manifest and the plan say."""
+    uri = _stat(run, entry)
+    with storage.opened(uri) as file:
+        footer = read_footer(uri, entry["part"], file, manifest.plan)
+    if footer.n_rows != entry["n_rows"] or footer.n_rows != plan.items[entry["part"]].n_rows:
+        raise InvalidRun(f"{uri}: has {footer.n_rows} rows, the manifest says {entry['n_rows']}, the plan {plan.items[entry['part']].n_rows}")
+    return footer
+
+
+def _explain_again(uri: str, plan: Plan, manifest: Manifest, item: WorkItem, prepared: Prepared, local: Path) -> int:
+    """Explain the part's first rows once more and compare; the number of rows, 0 where the input is not the run's any more."""
+    sample, again = replace(item, n_rows=min(SAMPLE_ROWS, item.n_rows)), local.with_name("again")
+    try:
+        explain_item(plan, manifest.plan, sample, prepared, again)
+    except InvalidData:
+        return 0
+    with pq.ParquetFile(local) as parquet:
+        stored = pa.Table.from_batches(window(parquet.iter_batches(SAMPLE_ROWS), 0, sample.n_rows))
+    found = pq.read_table(again)
+    if not found.equals(stored):
+        name = next(name for name in found.column_names if not found[name].equals(stored[name]))
+        raise InvalidRun(f"{uri}: the first {sample.n_rows} rows explained again differ in column {name!r}")
+    return sample.n_rows
+
+
+def _check_bytes(run: str, plan: Plan, manifest: Manifest, entry: dict, prepared: Prepared | None, local: Path) -> tuple[float | None, int]:
+    """A part's digest, additivity as stored, and its first rows explained again: the residual, and how many rows these were."""
+    uri, item = _download(run, entry, local), plan.items[entry["part"]]
+    residual = None
+    if METHODS[plan.method].additive:
+        with pq.ParquetFile(local, page_checksum_verification=True) as parquet:
+            residual = _check_sums(uri, plan, manifest, parquet)
+    return residual, 0 if prepared is None else _explain_again(uri, plan, manifest, item, prepared, local)
+
+
+def _prepare_again(plan: Plan) -> Prepared | None:
+    """The tables of the path-dependent game, if the model is still there."""
+    if plan.background is not None or plan.version != version("leafledger"):
+        return None
+    try:
+        model = load_ensemble(plan.model)
+    except LeafledgerError:
+        return None
+    if model.digest != plan.model_digest:
+        return None
+    return prepare_model(model, METHODS[plan.method], dict(plan.parameters), plan.groups, plan.interactions is not None)
 
 
 def _check_summaries(run: str, plan: Plan, manifest: Manifest, states: list[dict[str, str]], local: Path) -> None:
@@ -99,15 +157,8 @@ def _check_summaries(run: str, plan: Plan, manifest: Manifest, states: list[dict
                 _download(run, entry, local)
 
 
-def check_run(uri: str | PathLike) -> Report:
-    """Verify a finished run against its manifest: every part's digest, rows, plan and additivity, and that the parts give the summaries.
-
-    Raises
-    ------
-    InvalidRun
-        The first thing found wrong, and where.
-    """
-    run = storage.absolute(str(uri))
+def _check_lists(run: str) -> tuple[Manifest, Plan]:
+    """Manifest and plan, which agree on all that there is."""
     manifest = read_manifest(run)
     if manifest is None:
         raise InvalidRun(f"{run}: no {MANIFEST} there: not a finished run")
@@ -120,15 +171,42 @@ def check_run(uri: str | PathLike) -> Report:
     rejected = [entry.part for entry in manifest.rejected if entry.part is not None]
     if Counter(listed) + Counter(rejected) != Counter(item.part for item in plan.items):
         raise InvalidRun(f"{run}: the manifest's {len(listed)} parts and {len(rejected)} rejected ones differ from the plan's {len(plan.items)}")
-    if manifest.rejected != read_rejected(run) or manifest.n_rows + manifest.n_rejected != plan.n_rows:
-        raise InvalidRun(f"{run}: {manifest.n_rows} rows and {manifest.n_rejected} rejected ones, the plan has {plan.n_rows}; or {REJECTED} differs")
-    states, residuals = [], []
+    if manifest.rejected != read_rejected(run):
+        raise InvalidRun(f"{storage.join(run, REJECTED)}: differs from what the manifest says was rejected")
+    if manifest.n_rows + manifest.n_rejected != plan.n_rows:
+        raise InvalidRun(f"{run}: the manifest counts {manifest.n_rows} rows and {manifest.n_rejected} rejected ones, the plan {plan.n_rows}")
+    return manifest, plan
+
+
+def check_run(uri: str | PathLike, deep: bool = False) -> Report:
+    """Verify a finished run against its manifest: that every part is there once, with the rows of the plan, and that the parts' states give the
+    summaries. That takes their footers alone; ``deep`` reads every byte.
+
+    Parameters
+    ----------
+    uri : of the run's folder
+    deep : also compare digests, add up the attributions of every row, and explain the first rows of every part again
+
+    Raises
+    ------
+    InvalidRun
+        The first thing found wrong, and where.
+    """
+    run = storage.absolute(str(uri))
+    manifest, plan = _check_lists(run)
+    prepared = _prepare_again(plan) if deep else None
+    states, residuals, n_again = [], [], 0
     with tempfile.TemporaryDirectory() as folder:
         local = Path(folder) / "object"
         for entry in manifest.parts:
-            state, residual = _check_part(run, plan, manifest, entry, local)
-            states.append(state)
+            footer = _check_footer(run, plan, manifest, entry)
+            residual = footer.residual
+            if deep:
+                residual, n = _check_bytes(run, plan, manifest, entry, prepared, local)
+                n_again += n
+            states.append(footer.states)
             residuals.append(residual)
         _check_summaries(run, plan, manifest, states, local)
     additive = [residual for residual in residuals if residual is not None]
-    return Report(len(listed), manifest.n_rows, len(manifest.rejected), max(additive, default=0.0) if METHODS[plan.method].additive else None)
+    worst = max(additive, default=0.0) if METHODS[plan.method].additive else None
+    return Report(len(manifest.parts), manifest.n_rows, len(manifest.rejected), worst, n_again)

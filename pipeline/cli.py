@@ -225,20 +225,23 @@ def plan(model: str, data: str, *, options: Options) -> None:
 
 
 @app.command
-def check(run: str) -> None:
-    """Verify a finished run: manifest, parts, row counts, digests, additivity, summaries computed again.
+def check(run: str, *, deep: Annotated[bool, Parameter(negative=())] = False) -> None:
+    """Verify a finished run by what its objects say of themselves: every part once, row counts, summaries computed again.
 
     Parameters
     ----------
     run
         Folder of the run, a path or an fsspec URI.
+    deep
+        Read every byte: digests, additivity of every row, and the first rows of every part explained again.
     """
     from .check import check_run
 
-    report = check_run(run)
+    report = check_run(run, deep)
     additive = "" if report.residual is None else f", attributions add up within {report.residual:.1e} of the margin's bound"
     rejected = f", {report.n_rejected} pieces of the data rejected" if report.n_rejected else ""
-    Console().print(f"{run}: sound, {report.n_rows:,} rows in {report.parts} parts{rejected}{additive}", soft_wrap=True, highlight=False)
+    again = f", {report.n_again:,} rows explained again" if report.n_again else ""
+    Console().print(f"{run}: sound, {report.n_rows:,} rows in {report.parts} parts{rejected}{additive}{again}", soft_wrap=True, highlight=False)
 
 
 def _fails(message: str, code: int) -> int:

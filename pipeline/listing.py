@@ -27,12 +27,13 @@ Hive = tuple[tuple[str, str | int | None], ...]  # columns that a path carries, 
 
 @dataclass(frozen=True, slots=True)
 class WorkItem:
-    """One deterministic piece of work: some row groups of one file."""
+    """One deterministic piece of work: some row groups of one file, or some rows of a large one."""
 
     part: int
     uri: str
     etag: str
     row_groups: tuple[int, ...]
+    skip: int  # rows of the row groups before the item's
     n_rows: int
     first_row: int  # of the file, for messages
     partition: Hive
@@ -183,11 +184,13 @@ def _group(counts: Sequence[int], item_rows: int) -> list[tuple[int, ...]]:
 
 
 def make_items(found: Listing, item_rows: int) -> tuple[WorkItem, ...]:
-    """Work items of about ``item_rows`` rows, in the order of files and rows; row groups stay whole."""
+    """Work items of about ``item_rows`` rows, in the order of files and rows; only row groups of more than two items' are cut."""
     items: list[WorkItem] = []
     for file, partition, rows in found.files:
         for group in _group(rows, item_rows):
-            n_rows = sum(rows[i] for i in group)
-            if n_rows:
-                items.append(WorkItem(len(items), file.uri, file.etag, group, n_rows, sum(rows[: group[0]]), partition))
+            n_rows, first_row = sum(rows[i] for i in group), sum(rows[: group[0]])
+            piece = item_rows if n_rows > 2 * item_rows else max(1, n_rows)
+            for skip in range(0, n_rows, piece):
+                taken = min(piece, n_rows - skip)
+                items.append(WorkItem(len(items), file.uri, file.etag, group, skip, taken, first_row + skip, partition))
     return tuple(items)

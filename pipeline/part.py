@@ -159,7 +159,7 @@ def _make_batch(columns: _Columns, prepared: Prepared, batch: pa.RecordBatch, bu
     return pa.record_batch(arrays, schema=columns.schema)
 
 
-def _explain_item(plan: Plan, plan_digest: str, item: WorkItem, prepared: Prepared, local: Path) -> None:
+def explain_item(plan: Plan, plan_digest: str, item: WorkItem, prepared: Prepared, local: Path) -> None:
     """Attribute every row of the item and write the part to a local file, reduction states and digests in its footer."""
     method = METHODS[plan.method]
     buffers = make_buffers(prepared, min(plan.slice_rows, item.n_rows))
@@ -203,16 +203,31 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def read_part(uri: str, part: int, local: Path, plan_digest: str, seconds: float) -> Part:
-    """What a part's own bytes say; refuse one that another plan made."""
+@dataclass(frozen=True, slots=True)
+class Footer:
+    """What a part says of itself."""
+
+    n_rows: int
+    residual: float | None
+    states: dict[str, str]
+
+
+def read_footer(uri: str, part: int, file: Any, plan_digest: str) -> Footer:
+    """The footer of a part, in a local path or an open file; refuse one that another plan made."""
     try:
-        metadata = pq.read_metadata(local)
+        metadata = pq.read_metadata(file)
         footer = json.loads((metadata.metadata or {}).get(FOOTER, b"{}"))
     except (pa.ArrowException, OSError, ValueError) as error:
         raise InvalidRun(f"{uri}: not a part of a run: {' '.join(str(error).split())}") from error
     if footer.get("plan") != plan_digest or footer["item"]["part"] != part or footer["n_rows"] != metadata.num_rows:
         raise InvalidRun(f"{uri}: a part of another plan ({str(footer.get('plan'))[:12]}), expected {plan_digest[:12]}")
-    return Part(part, uri, metadata.num_rows, local.stat().st_size, sha256(local), footer["residual"], seconds, footer["states"])
+    return Footer(metadata.num_rows, footer["residual"], footer["states"])
+
+
+def read_part(uri: str, part: int, local: Path, plan_digest: str, seconds: float) -> Part:
+    """What a part's own bytes say; refuse one that another plan made."""
+    footer = read_footer(uri, part, local, plan_digest)
+    return Part(part, uri, footer.n_rows, local.stat().st_size, sha256(local), footer.residual, seconds, footer.states)
 
 
 def fetch_part(run: str, part: int, plan_digest: str) -> Part | None:
@@ -236,7 +251,7 @@ def make_part(run: str, plan_digest: str, tables: str, item: WorkItem) -> Part:
     uri = part_uri(run, item.part)
     with tempfile.TemporaryDirectory() as folder:
         local = Path(folder) / "part.parquet"
-        _explain_item(plan, plan_digest, item, prepared, local)
+        explain_item(plan, plan_digest, item, prepared, local)
         if storage.create(uri, local):
             return read_part(uri, item.part, local, plan_digest, time.perf_counter() - started)
     found = fetch_part(run, item.part, plan_digest)  # another attempt was faster, or a lost acknowledgement was ours

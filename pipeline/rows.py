@@ -1,6 +1,6 @@
 """The rows of a work item: the columns that are asked for, from the file and from its path, a slice at a time."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -40,7 +40,8 @@ def read_slices(item: WorkItem, wanted: Sequence[str], types: Mapping[str, pa.Da
             parquet = pq.ParquetFile(file, page_checksum_verification=True)
             present = set(parquet.schema_arrow.names)
             columns = [name for name in wanted if name in present]
-            for batch in parquet.iter_batches(slice_rows, row_groups=list(item.row_groups), columns=columns, use_threads=False):
+            read = parquet.iter_batches(slice_rows, row_groups=list(item.row_groups), columns=columns, use_threads=False)
+            for batch in window(read, item.skip, item.n_rows):
                 for name in wanted:
                     if name not in present:
                         batch = batch.append_column(name, pa.repeat(pa.scalar(carried[name], types[name]), batch.num_rows))
@@ -48,6 +49,17 @@ def read_slices(item: WorkItem, wanted: Sequence[str], types: Mapping[str, pa.Da
         except (pa.ArrowException, OSError) as error:
             where = _find_damage(file, item.row_groups, columns)
             raise InvalidData(f"{item.uri}: {where}cannot read: {' '.join(str(error).split())}") from error
+
+
+def window(batches: Iterable[pa.RecordBatch], skip: int, n_rows: int) -> Iterator[pa.RecordBatch]:
+    """The rows after the first ``skip``, at most ``n_rows`` of them."""
+    for batch in batches:
+        wanted = batch.slice(skip, n_rows)
+        skip, n_rows = max(0, skip - batch.num_rows), n_rows - wanted.num_rows
+        if wanted.num_rows:
+            yield wanted
+        if not n_rows:
+            return
 
 
 def _find_damage(file: Any, row_groups: Sequence[int], columns: Sequence[str]) -> str:

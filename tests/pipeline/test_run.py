@@ -1,5 +1,6 @@
 """Runs from model and data to manifest: right values, the same bits however they ran, one commit, honest refusals."""
 
+import dataclasses
 import json
 import shutil
 from pathlib import Path
@@ -13,7 +14,7 @@ from numpy.testing import assert_allclose
 
 from kernels.methods import METHODS
 from pipeline import attribute, check_run, explain, storage
-from pipeline.errors import AdditivityBreach, InvalidData, InvalidRun, RunConflict, UsageError
+from pipeline.errors import AdditivityBreach, InvalidData, InvalidRun, LeafledgerError, RunConflict, UsageError
 from pipeline.plan import from_json
 from pipeline.publish import read_manifest
 from tests.pipeline.conftest import FEATURES, N_ROWS, train, write_data
@@ -90,10 +91,13 @@ def test_an_existing_cluster_is_used(example, serial, tmp_path):
 
 
 def test_a_finished_run_verifies(serial):
-    """``check_run`` finds digests, rows, additivity and the summary sound."""
+    """``check_run`` finds rows and summaries sound, and digests, additivity and values where it is asked to."""
     report = check_run(str(serial[0]))
-    assert (report.parts, report.n_rows) == (4, 3000)
+    assert (report.parts, report.n_rows, report.n_again) == (4, 3000, 0)
     assert report.residual < 1e-6
+    deep = check_run(str(serial[0]), deep=True)
+    assert (deep.parts, deep.n_rows, deep.n_again) == (4, 3000, 4 * 64)
+    assert deep.residual < 1e-6
 
 
 @pytest.mark.parametrize("target", ["attributions/part-00001.parquet", "summary/importance.parquet", "summary/importance.json"])
@@ -105,7 +109,63 @@ def test_damage_is_found(serial, tmp_path, target):
     data[len(data) // 2] ^= 1
     path.write_bytes(data)
     with pytest.raises(InvalidRun, match=f"{target}: SHA-256 is"):
+        check_run(str(tmp_path / "run"), deep=True)
+
+
+@pytest.mark.parametrize(
+    ("act", "says"), [(Path.unlink, "no such file or object"), (lambda path: path.write_bytes(b"PAR1"), "has 4 bytes, the manifest says")]
+)
+def test_a_part_that_is_not_whole_is_found_by_its_size(serial, tmp_path, act, says):
+    """Without reading it."""
+    shutil.copytree(serial[0], tmp_path / "run")
+    act(tmp_path / "run" / "attributions" / "part-00001.parquet")
+    with pytest.raises(LeafledgerError, match=rf"part-00001\.parquet: .*{says}"):
         check_run(str(tmp_path / "run"))
+
+
+def test_values_that_another_kernel_gave_are_found(example, tmp_path, monkeypatch):
+    """They add up, and every digest is right; explained again they are others."""
+    wrong = METHODS["shapley"]
+
+    def moved(ranks, tables, phi):
+        wrong.kernel(ranks, tables, phi)
+        phi[:, 0] += 0.25
+        phi[:, 1] -= 0.25
+
+    with monkeypatch.context() as patch:
+        patch.setitem(METHODS, "shapley", dataclasses.replace(wrong, kernel=moved))
+        explain(example.model, example.data, tmp_path / "run", scheduler="serial")
+    assert check_run(tmp_path / "run").n_rows == 3000
+    with pytest.raises(InvalidRun, match=r"part-00000\.parquet: the first 64 rows explained again differ in column 'phi_"):
+        check_run(tmp_path / "run", deep=True)
+
+
+def test_a_run_whose_input_is_gone_is_sound(example, tmp_path):
+    """Its values cannot be computed again, and the report says so."""
+    shutil.copytree(example.data, tmp_path / "data")
+    shutil.copy(example.model, tmp_path / "model.txt")
+    explain(tmp_path / "model.txt", tmp_path / "data", tmp_path / "run", scheduler="serial")
+    shutil.rmtree(tmp_path / "data" / "month=2")
+    assert 0 < check_run(tmp_path / "run", deep=True).n_again < 4 * 64
+    (tmp_path / "model.txt").write_text("tree\n")
+    assert check_run(tmp_path / "run", deep=True).n_again == 0
+
+
+def test_giant_row_groups_become_several_items(example, tmp_path, monkeypatch):
+    """A row group of more rows than two work items is cut; values and ids are those of the whole."""
+    from pipeline import plan
+
+    path = tmp_path / "data.parquet"
+    pq.write_table(pa.Table.from_pandas(example.frame, preserve_index=False), path)
+    for rows, out in ((1 << 18, "whole"), (700, "cut")):
+        monkeypatch.setattr(plan, "ITEM_ROWS", rows)
+        monkeypatch.setattr(plan, "SLICE_ROWS", 256)
+        explain(example.model, path, tmp_path / out, ids=["flight"], scheduler="serial")
+    parts = sorted((tmp_path / "cut" / "attributions").glob("*.parquet"))
+    assert [pq.read_metadata(part).num_rows for part in parts] == [700, 700, 700, 700, 200]
+    whole, cut = (pq.read_table(tmp_path / out / "attributions") for out in ("whole", "cut"))
+    assert whole.equals(cut)
+    assert check_run(tmp_path / "cut", deep=True).n_again == 5 * 64
 
 
 @pytest.mark.parametrize(
