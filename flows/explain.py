@@ -123,6 +123,7 @@ def explain(
     ids: list[str] | None = None,
     precision: Literal["float32", "float64"] = "float32",
     max_rejected: int | None = None,
+    plain_tcp: bool = False,
     single_writer: bool = False,
     scheduler: str | None = None,
     workers: int | None = None,
@@ -135,7 +136,7 @@ def explain(
     Parameters
     ----------
     model, data, out : URIs or paths of the model file, the data and the run's folder; ``{date}`` in them is filled in, and in all others
-    method, parameters, partition, interactions, background, tables, ids, precision, max_rejected, single_writer, scheduler, workers : as
+    method, parameters, partition, interactions, background, tables, ids, precision, max_rejected, plain_tcp, single_writer, scheduler, workers : as
         ``pipeline.explain`` takes them
     date : fills ``{date}``, by default the date for which the flow run was scheduled, see ``scheduled_date``
 
@@ -159,6 +160,7 @@ def explain(
             ids=ids or (),
             precision=precision,
             max_rejected=max_rejected,
+            plain_tcp=plain_tcp,
             single_writer=single_writer,
             scheduler=scheduler,
             workers=workers,

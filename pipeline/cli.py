@@ -48,7 +48,10 @@ class Options:
     """Nobody else writes this run, so that a store that ignores conditions on writes will do."""
 
     scheduler: str | None = None
-    """Address of a Dask scheduler, or "serial" for this process alone; by default a local cluster."""
+    """Address of a Dask scheduler, tls:// where it is another host, or "serial" for this process alone; by default a local cluster."""
+
+    plain_tcp: Annotated[bool, Parameter(negative=())] = False
+    """Reach a scheduler on another host without TLS: whoever shares that network can run code on its workers."""
 
     workers: int | None = None
     """Processes of the local cluster; by default one per core."""
@@ -90,6 +93,7 @@ class Options:
             "ids": self.id,
             "precision": self.precision,
             "max_rejected": self.max_rejected,
+            "plain_tcp": self.plain_tcp,
             "single_writer": self.single_writer,
             "scheduler": self.scheduler,
             "workers": self.workers,

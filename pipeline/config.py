@@ -4,9 +4,11 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date as Date
+from ipaddress import ip_address
 from numbers import Integral
 from os import PathLike
 from typing import Any
+from urllib.parse import urlsplit
 
 import psutil
 
@@ -41,6 +43,7 @@ class Job:
     ids: tuple[str, ...]
     precision: str
     max_rejected: int | None  # pieces of the data that may be unreadable; None for any number, as long as something is left
+    plain_tcp: bool  # to a scheduler on another host, where the network is one's own
     single_writer: bool  # nobody else writes this run, so that a store without conditional writes will do
     scheduler: str | None  # "serial", an address, or None for a local cluster
     workers: int
@@ -115,6 +118,20 @@ def _fill_date(uri: str, date: Date | None) -> str:
         raise UsageError(f"{uri}: only {{date}} or a form of it such as {{date:%Y/%m}} can be filled in ({error!r})") from None
 
 
+def _is_this_host(name: str) -> bool:
+    try:
+        return ip_address(name).is_loopback
+    except ValueError:
+        return name == "localhost"
+
+
+def _check_scheduler(address: str | None, plain_tcp: bool) -> None:
+    """Whoever reaches a scheduler without TLS runs code on its workers, and reads what they are told."""
+    where = urlsplit(address or "")
+    if where.scheme == "tcp" and not plain_tcp and not _is_this_host(where.hostname or ""):
+        raise UsageError(f"{address}: is another host without TLS; use tls://…, or plain_tcp if the network is your own")
+
+
 def make_job(
     model: str,
     data: str,
@@ -129,6 +146,7 @@ def make_job(
     ids: Iterable[str] = (),
     precision: str = "float32",
     max_rejected: int | None = None,
+    plain_tcp: bool = False,
     single_writer: bool = False,
     scheduler: str | None = None,
     workers: int | None = None,
@@ -146,6 +164,7 @@ def make_job(
         raise UsageError(f"workers is {workers}, expected at least 1")
     if max_rejected is not None and max_rejected < 0:
         raise UsageError(f"max_rejected is {max_rejected}, expected 0 or more")
+    _check_scheduler(scheduler, plain_tcp)
     ids = tuple(ids)
     if len(set(ids)) != len(ids):
         raise UsageError(f"id columns {', '.join(ids)} name one twice")
@@ -182,6 +201,7 @@ def make_job(
         ids=ids,
         precision=precision,
         max_rejected=max_rejected,
+        plain_tcp=plain_tcp,
         single_writer=single_writer,
         scheduler=scheduler,
         workers=workers,

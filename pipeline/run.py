@@ -218,6 +218,7 @@ def explain(
     ids: Iterable[str] = (),
     precision: str = "float32",
     max_rejected: int | None = None,
+    plain_tcp: bool = False,
     single_writer: bool = False,
     scheduler: str | None = None,
     workers: int | None = None,
@@ -241,6 +242,7 @@ def explain(
     precision : "float32" or "float64", of the attributions as stored; they are computed in float64
     max_rejected : pieces of the data, files or work items, that may be left out since they cannot be read; by default any number, as long as
         something is left. What was left out, and why, stands in the manifest and in ``rejected.json``
+    plain_tcp : a scheduler on another host may be reached without TLS, since the network is one's own
     single_writer : nobody else writes this run, so that a store that ignores conditions on writes will do
     scheduler : address of a Dask scheduler, "serial" for this process alone, or None for a local cluster
     workers : processes of the local cluster, by default one per core; each imports the calling script, so call under
@@ -271,6 +273,7 @@ def explain(
         ids=ids,
         precision=precision,
         max_rejected=max_rejected,
+        plain_tcp=plain_tcp,
         single_writer=single_writer,
         scheduler=scheduler,
         workers=workers,

@@ -39,6 +39,9 @@ from pipeline.errors import SchemaMismatch, StorageError, UsageError
         ({"workers": 0}, UsageError, "workers is 0, expected at least 1"),
         ({"model": ""}, UsageError, "the model is '', expected a path or URI"),
         ({"out": ""}, UsageError, "the output is '', expected a path or URI"),
+        ({"scheduler": "tcp://10.0.0.1:8786"}, UsageError, "tcp://10.0.0.1:8786: is another host without TLS; use tls://"),
+        ({"scheduler": "tcp://dask-scheduler:8786"}, UsageError, "tcp://dask-scheduler:8786: is another host without TLS"),
+        ({"max_rejected": -1}, UsageError, "max_rejected is -1, expected 0 or more"),
         ({"scheduler": "ftp://127.0.0.1:1"}, Exception, "ftp://127.0.0.1:1: no Dask scheduler answers there"),
     ],
 )
