@@ -8,7 +8,7 @@ BENCH_PYTHON ?= $(or $(wildcard $(shell pyenv prefix $$(pyenv latest 3.12 2>/dev
 BENCH_VENV ?= .venv-bench
 PIP_VERSION := $(shell sed -n 's/^pip==//p' $(CONSTRAINTS))
 
-.PHONY: setup demo test bench papers lint coverage bounds constraints clean
+.PHONY: setup demo test bench papers lint coverage bounds fuzz constraints clean
 
 setup: $(VENV)/.complete
 
@@ -56,6 +56,10 @@ coverage: setup
 bounds: setup
 	cache=$$(mktemp -d) && trap 'rm -rf "$$cache"' EXIT && \
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$$cache $(BIN)/python -m pytest tests/kernels tests/pipeline/test_attributions.py
+
+# Damaged model files, ten thousand of every format: FUZZ="--mutations 500".
+fuzz: setup
+	$(BIN)/python -m tests.fuzz $(FUZZ)
 
 # Resolve every version anew, for all Pythons at once.
 constraints: setup

@@ -1,0 +1,286 @@
+"""Damaged model files by the thousand: each ends in one line of refusal or in the library's own predictions, soon and in little memory.
+
+``python -m tests.fuzz`` tries every format; loaders and libraries run in processes of their own, since the libraries' crash and hang on such files.
+"""
+
+import argparse
+import multiprocessing
+import os
+import re
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pipeline import attribute
+from pipeline.errors import LeafledgerError
+from pipeline.models import LOADERS, Model
+
+SECONDS, START_SECONDS = 2.0, 60.0  # that a file may take; that a process may take to import its library
+BYTES = 1 << 30  # that a loader's process may hold at the most, its imports included
+RTOL = 1e-5  # of the margin's bound: XGBoost adds up in single precision
+N_ROWS, N_FEATURES = 64, 4
+WORDS = (0, 1, 2, 0x7F, 0xFF, 0x7FFF, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF)
+NUMBERS = (b"0", b"-1", b"1", b"2", b"99999999999999999999", b"1e308", b"-0.0", b"nan", b"inf", b"1e-320", b"2147483647", b"null", b"[]", b'""')
+NUMBER = re.compile(rb"-?\d[\d.eE+-]*")
+SEED = 20_261
+
+
+def make_rows() -> np.ndarray:
+    """Values of the size of the training's, some missing, and whole numbers in the last column, which are codes where a model has categories."""
+    draw = np.random.default_rng(1)
+    rows = draw.normal(size=(N_ROWS, N_FEATURES)).round(1)
+    rows[draw.random(rows.shape) < 0.1] = np.nan
+    rows[:, -1] = draw.integers(0, 4, N_ROWS)
+    return rows
+
+
+def _training() -> tuple[np.ndarray, np.ndarray]:
+    rows = np.tile(make_rows(), (4, 1))
+    return rows, np.nan_to_num(rows[:, 0]) + np.nan_to_num(rows[:, 1]) * (rows[:, -1] == 2) + np.random.default_rng(2).normal(0, 0.1, len(rows))
+
+
+def _xgboost(suffix: str) -> bytes:
+    import xgboost
+
+    rows, target = _training()
+    data = xgboost.DMatrix(rows, target, feature_types=["q"] * (N_FEATURES - 1) + ["c"], enable_categorical=True)
+    return bytes(xgboost.train({"max_depth": 3, "max_cat_to_onehot": 1, "nthread": 1}, data, 3).save_raw(suffix))
+
+
+def _predict_xgboost(data: bytes, rows: np.ndarray) -> np.ndarray:
+    import xgboost
+
+    booster = xgboost.Booster()
+    booster.load_model(bytearray(data))
+    matrix = xgboost.DMatrix(rows, feature_types=["q"] * (N_FEATURES - 1) + ["c"], enable_categorical=True, nthread=1)
+    return booster.predict(matrix, output_margin=True, validate_features=False)
+
+
+def _lightgbm() -> bytes:
+    import lightgbm
+
+    rows, target = _training()
+    given = {"num_leaves": 6, "min_data_in_leaf": 5, "verbosity": -1, "num_threads": 1, "max_cat_to_onehot": 1, "cat_smooth": 1}
+    return lightgbm.train(given, lightgbm.Dataset(rows, target, categorical_feature=[N_FEATURES - 1]), 3).model_to_string().encode()
+
+
+def _predict_lightgbm(data: bytes, rows: np.ndarray) -> np.ndarray:
+    import lightgbm
+
+    return lightgbm.Booster(model_str=data.decode("latin-1")).predict(rows, raw_score=True, num_threads=1)
+
+
+def _catboost(policy: str, form: str) -> bytes:
+    import catboost
+
+    rows, target = _training()
+    given = {"iterations": 3, "depth": 3, "grow_policy": policy, "allow_writing_files": False, "verbose": False, "thread_count": 1}
+    model = catboost.CatBoostRegressor(**given).fit(rows, target)
+    with tempfile.TemporaryDirectory() as folder:
+        model.save_model(f"{folder}/model", format=form)
+        return Path(folder, "model").read_bytes()
+
+
+def _predict_catboost(data: bytes, rows: np.ndarray) -> np.ndarray:
+    import catboost
+
+    model = catboost.CatBoost()
+    model.load_model(blob=data, format="cbm" if data.startswith(b"CBM1") else "json")
+    return model.predict(rows, prediction_type="RawFormulaVal", thread_count=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A format of model files: a sound one, and what the library itself predicts of another."""
+
+    train: Callable[[], bytes]
+    predict: Callable[[bytes, np.ndarray], np.ndarray]
+
+
+FORMATS = {
+    "xgboost json": Format(lambda: _xgboost("json"), _predict_xgboost),
+    "xgboost ubj": Format(lambda: _xgboost("ubj"), _predict_xgboost),
+    "lightgbm text": Format(_lightgbm, _predict_lightgbm),
+    "catboost cbm": Format(lambda: _catboost("SymmetricTree", "cbm"), _predict_catboost),
+    "catboost json": Format(lambda: _catboost("SymmetricTree", "json"), _predict_catboost),
+    "catboost cbm, free trees": Format(lambda: _catboost("Lossguide", "cbm"), _predict_catboost),
+}  # and CatBoost does not read its own JSON of free trees
+
+
+def mutate(data: bytes, draw: np.random.Generator) -> bytes:
+    """One to three changes: bits, words, written numbers, and pieces doubled, cut or moved."""
+    changed = bytearray(data)
+    for _ in range(draw.integers(1, 4)):
+        at, length = int(draw.integers(max(1, len(changed) - 4))), int(draw.integers(1, 40))
+        kind = draw.integers(6)
+        if kind == 0:
+            changed[at] ^= 1 << int(draw.integers(8))
+        elif kind == 1:
+            changed[at : at + 4] = int(draw.choice(WORDS)).to_bytes(4, "little")
+        elif kind == 2:
+            written = NUMBER.search(changed, at)
+            if written:
+                changed[slice(*written.span())] = NUMBERS[draw.integers(len(NUMBERS))]
+        elif kind == 3:
+            changed[at : at + length] = changed[at : at + length] * 2
+        elif kind == 4:
+            del changed[at : at + length]
+        else:
+            other = int(draw.integers(max(1, len(changed) - length)))
+            changed[at : at + length] = changed[other : other + length]
+    return bytes(changed)
+
+
+def predict_ours(data: bytes, rows: np.ndarray) -> tuple[np.ndarray, float]:
+    """Margins ``(n, outputs)`` and the bound of the largest; LeafledgerError where the file is refused."""
+    loader = next((loader for loader in LOADERS if loader.recognise(data)), None)
+    if loader is None:
+        raise LeafledgerError("model: not a model file")
+    ensemble, features, outputs = loader.parse(data, "model")
+    found = attribute(Model(ensemble, features, outputs, loader.library, ""), rows)
+    return found.margin, float(np.abs(ensemble.base).max() + ensemble.root.size * np.abs(ensemble.value).max(initial=0.0))
+
+
+def _peak() -> int:
+    """Bytes that this process held at the most."""
+    found = re.search(r"VmHWM:\s*(\d+) kB", Path("/proc/self/status").read_text())
+    return int(found[1]) << 10 if found else 0
+
+
+def _serve(connection: Connection, name: str | None) -> None:
+    """Predict what is sent: by the library of that format, or by us."""
+    silence = os.open(os.devnull, os.O_WRONLY)  # the libraries warn of every file
+    os.dup2(silence, 1)
+    os.dup2(silence, 2)
+    rows = make_rows()
+    predict: Callable[[bytes, np.ndarray], Any] = FORMATS[name].predict if name else predict_ours
+    if name:
+        predict(_sound(name), rows)
+    else:
+        for each in FORMATS:
+            predict(_sound(each), rows)  # compiles
+    connection.send(("ready", None, _peak()))
+    while True:
+        data = connection.recv_bytes()
+        try:
+            answer = ("predicted", predict(data, rows))
+        except Exception as error:  # a library refuses in its own way; of ours only LeafledgerError is a refusal
+            answer = ("refused" if name or isinstance(error, LeafledgerError) else "raised", f"{type(error).__name__}: {error}")
+        connection.send((*answer, _peak()))
+
+
+@cache
+def _sound(name: str) -> bytes:
+    return FORMATS[name].train()
+
+
+class Server:
+    """A process that predicts, started again whenever it dies or does not answer in time."""
+
+    def __init__(self, name: str | None):
+        self._name = name
+        self._start()
+
+    def _start(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._connection, theirs = context.Pipe()
+        self._process = context.Process(target=_serve, args=(theirs, self._name), daemon=True)
+        self._process.start()
+        theirs.close()
+        if not self._connection.poll(START_SECONDS) or self._connection.recv()[0] != "ready":
+            raise RuntimeError(f"{self._name or 'ours'}: does not start")
+
+    def ask(self, data: bytes, seconds: float) -> tuple[str, Any, int]:
+        """What became of the file, the predictions or the reason, and the most memory that was held."""
+        try:
+            self._connection.send_bytes(data)
+            if self._connection.poll(seconds):
+                return self._connection.recv()
+            ended = "hung"
+        except (EOFError, OSError):
+            ended = "crashed"
+        self.stop()
+        self._start()
+        return ended, None, 0
+
+    def stop(self) -> None:
+        self._process.kill()
+        self._process.join()
+        self._connection.close()
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What became of a format's damaged files."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    faults: list[str] = field(default_factory=list)  # each a way in which ours failed
+    peak: int = 0
+
+
+def _differ(ours: tuple[np.ndarray, float], theirs: np.ndarray) -> bool:
+    margin, bound = ours
+    theirs = np.asarray(theirs, float).reshape(len(margin), -1)
+    with np.errstate(all="ignore"):
+        return theirs.shape == margin.shape and bool((np.abs(margin - theirs) > RTOL * max(bound, 1e-30)).any())
+
+
+def fuzz(name: str, mutations: int, seed: int = SEED) -> Outcome:
+    """Damage a sound file so many times, and compare what becomes of it."""
+    outcome, sound, draw = Outcome(), _sound(name), np.random.default_rng(seed)
+    ours, theirs = Server(None), Server(name)
+    try:
+        for i in range(mutations):
+            data = mutate(sound, draw)
+            kind, found, peak = ours.ask(data, SECONDS)
+            outcome.peak = max(outcome.peak, peak)
+            if kind in ("crashed", "hung", "raised"):
+                outcome.faults.append(f"mutation {i}: {kind} {found or ''}")
+            elif kind == "refused":
+                outcome.counts["refused"] += 1
+                if "\n" in found:
+                    outcome.faults.append(f"mutation {i}: several lines: {found!r}")
+            else:
+                said, predicted, _ = theirs.ask(data, SECONDS)
+                if said == "predicted" and _differ(found, predicted):
+                    outcome.faults.append(f"mutation {i}: differs by {np.abs(found[0] - np.asarray(predicted).reshape(found[0].shape)).max():.3g}")
+                outcome.counts["the same" if said == "predicted" else f"read, the library {said}"] += 1
+    finally:
+        ours.stop()
+        theirs.stop()
+    if outcome.peak > BYTES:
+        outcome.faults.append(f"held {outcome.peak >> 20} MiB")
+    return outcome
+
+
+def _report(names: list[str], mutations: int) -> Iterator[str]:
+    for name in names:
+        outcome = fuzz(name, mutations)
+        counts = ", ".join(f"{count} {what}" for what, count in sorted(outcome.counts.items()))
+        print(f"{name}: {mutations} damaged files: {counts}; {outcome.peak >> 20} MiB at the most", flush=True)
+        yield from (f"{name}: {fault}" for fault in outcome.faults)
+
+
+def main() -> int:
+    """Every format, and an exit code of 1 if any file was read wrongly."""
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description="Damaged model files.")
+    parser.add_argument("--mutations", type=int, default=10_000, help="of each format")
+    parser.add_argument("--formats", nargs="+", choices=list(FORMATS), default=list(FORMATS), metavar="FORMAT")
+    given = parser.parse_args()
+    faults = list(_report(given.formats, given.mutations))
+    for fault in faults:
+        print(fault)
+    print(f"{len(faults)} crashes, hangs and differences")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,35 @@
+"""Damaged model files end in a refusal or in the library's own predictions; ``make fuzz`` tries thousands."""
+
+import numpy as np
+import pytest
+
+from tests import fuzz
+
+
+@pytest.mark.parametrize(("name", "mutations"), [("xgboost json", 100), ("xgboost ubj", 100), ("lightgbm text", 20), ("catboost cbm", 100)])
+def test_damaged_files_are_refused_or_read_right(name, mutations):
+    """Seeded, in processes of their own; LightGBM's has to be started again after every third file."""
+    outcome = fuzz.fuzz(name, mutations)
+    assert outcome.faults == []
+    assert outcome.counts["refused"] > mutations // 4
+    assert outcome.counts["the same"] > 0
+
+
+def test_differences_are_found():
+    """The comparison can fail: by the bound of what is compared, and not where shapes differ, which no library's own file has."""
+    margin = np.array([[1.0], [2.0]])
+    assert not fuzz._differ((margin, 2.0), np.array([1.0, 2.0]))
+    assert fuzz._differ((margin, 2.0), np.array([1.0, 2.001]))
+    assert not fuzz._differ((margin, 1000.0), np.array([1.0, 2.001]))
+
+
+def test_a_server_survives_what_it_is_asked():
+    """A file that takes too long costs the process, and the next one is answered."""
+    server = fuzz.Server(None)
+    try:
+        sound = fuzz.FORMATS["lightgbm text"].train()
+        assert server.ask(sound, 0.0)[0] == "hung"
+        assert server.ask(sound, 60.0)[0] == "predicted"
+        assert server.ask(b"tree", 60.0)[0] == "refused"
+    finally:
+        server.stop()
