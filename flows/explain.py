@@ -14,12 +14,13 @@ from prefect.context import FlowRunContext
 from prefect.logging import get_run_logger
 from prefect.states import Completed, Failed
 
+from pipeline.background import Background
 from pipeline.config import Job, make_job
 from pipeline.errors import ClusterLost, LeafledgerError, StorageError
 from pipeline.models import Model
 from pipeline.part import Part
 from pipeline.publish import Manifest
-from pipeline.run import Run, aggregate_run, broadcast_run, load_model, map_run, plan_run, publish_run
+from pipeline.run import Broadcast, Run, aggregate_run, broadcast_run, count_run, load_model, map_run, plan_run, publish_run
 
 from . import report
 
@@ -58,28 +59,34 @@ def plan(job: Job, model: Model) -> Run:
     return plan_run(job, model)
 
 
+@stage("count")
+def count(run: Run) -> Background | None:
+    """Stage 3: count the background, on Dask."""
+    return count_run(run, report.show_progress)
+
+
 @stage("broadcast")
-def broadcast(run: Run) -> str:
-    """Stage 3: put the tables where workers read them."""
-    return broadcast_run(run)
+def broadcast(run: Run, counted: Background | None) -> Broadcast:
+    """Stage 4: put the tables where workers read them."""
+    return broadcast_run(run, counted)
 
 
 @stage("map")
-def map_parts(run: Run, tables: str) -> list[Part]:
-    """Stage 4: explain every work item, on Dask."""
-    return map_run(run, tables, report.show_progress(run))
+def map_parts(run: Run, tables: Broadcast) -> list[Part]:
+    """Stage 5: explain every work item, on Dask."""
+    return map_run(run, tables, report.show_progress)
 
 
 @stage("aggregate")
-def aggregate(run: Run, parts: list[Part]) -> dict[str, pa.Table]:
-    """Stage 5: merge the parts' states."""
-    return aggregate_run(run, parts)
+def aggregate(run: Run, tables: Broadcast, parts: list[Part]) -> dict[str, pa.Table]:
+    """Stage 6: merge the parts' states."""
+    return aggregate_run(run, tables, parts)
 
 
 @stage("publish")
-def publish(run: Run, parts: list[Part], summaries: dict[str, pa.Table]) -> Manifest:
-    """Stage 6: write the summaries, and last the manifest."""
-    return publish_run(run, parts, summaries)
+def publish(run: Run, tables: Broadcast, parts: list[Part], summaries: dict[str, pa.Table]) -> Manifest:
+    """Stage 7: write the summaries, and last the manifest."""
+    return publish_run(run, tables, parts, summaries)
 
 
 def scheduled_date() -> Date:
@@ -112,6 +119,8 @@ def explain(
     parameters: dict[str, Any] | None = None,
     partition: dict[str, list[str]] | str | None = None,
     interactions: int | str | None = None,
+    background: str | None = None,
+    tables: str | None = None,
     ids: list[str] | None = None,
     precision: Literal["float32", "float64"] = "float32",
     scheduler: str | None = None,
@@ -124,8 +133,8 @@ def explain(
 
     Parameters
     ----------
-    model, data, out : URIs or paths of the model file, the data and the run's folder; ``{date}`` in them is filled in, and in the partition's
-    method, parameters, partition, interactions, ids, precision, scheduler, workers : as ``pipeline.explain`` takes them
+    model, data, out : URIs or paths of the model file, the data and the run's folder; ``{date}`` in them is filled in, and in all others
+    method, parameters, partition, interactions, background, tables, ids, precision, scheduler, workers : as ``pipeline.explain`` takes them
     date : fills ``{date}``, by default the date for which the flow run was scheduled, see ``scheduled_date``
 
     Returns
@@ -143,6 +152,8 @@ def explain(
             parameters=parameters,
             partition=partition,
             interactions=interactions,
+            background=background,
+            tables=tables,
             ids=ids or (),
             precision=precision,
             scheduler=scheduler,
@@ -152,10 +163,11 @@ def explain(
         run = plan(job, load(job))
         if run.finished is not None:
             return _complete(log, f"{job.out}: finished before, nothing to do", run.finished)
-        tables = broadcast(run)
-        parts = map_parts(run, tables)
-        summaries = aggregate(run, parts)
-        manifest = publish(run, parts, summaries)
+        counted = count(run) if run.uncounted else None  # no stage where there is no background, or its tables are there already
+        prepared = broadcast(run, counted)
+        parts = map_parts(run, prepared)
+        summaries = aggregate(run, prepared, parts)
+        manifest = publish(run, prepared, parts, summaries)
     except LeafledgerError as error:
         return Failed(message=str(error), data=error)
     report.show_summaries(job.out, summaries)

@@ -10,9 +10,10 @@ from prefect.artifacts import create_link_artifact, create_progress_artifact, cr
 from prefect.logging import get_run_logger
 
 from pipeline import storage
+from pipeline.listing import WorkItem
 from pipeline.part import Part
 from pipeline.publish import Manifest
-from pipeline.run import Run
+from pipeline.run import Work
 
 PREFIX = "leafledger-"  # of the summaries' artifacts
 PROGRESS, OUTPUTS = "leafledger-progress", "leafledger-outputs"
@@ -20,15 +21,15 @@ TOP = 10  # features, or pairs of them, shown per output
 UPDATE_SECONDS = 1.0  # a request to the Prefect server at most this often
 
 
-def show_progress(run: Run) -> Callable[[Part], None]:
-    """Watch a run from a progress artifact: the percentage of rows done."""
-    total = run.plan.n_rows
-    artifact = cast(UUID, create_progress_artifact(0.0 if total else 100.0, key=PROGRESS, description=run.job.out))
+def show_progress(work: Work) -> Callable[[Part | WorkItem], None]:
+    """Watch a stage from a progress artifact: the percentage of rows done."""
+    total, description = work.n_rows, f"{work.doing}: {work.run}"
+    artifact = cast(UUID, create_progress_artifact(0.0 if total else 100.0, key=PROGRESS, description=description))
     done, shown = 0, time.monotonic()
 
-    def said(part: Part) -> None:
+    def said(piece: Part | WorkItem) -> None:
         nonlocal done, shown
-        done += part.n_rows
+        done += piece.n_rows
         now = time.monotonic()
         if done < total and now - shown < UPDATE_SECONDS:
             return

@@ -18,7 +18,7 @@ from prefect.types.entrypoint import EntrypointType
 
 from pipeline import storage
 from pipeline.cli import Options, main
-from pipeline.config import make_job
+from pipeline.config import MODEL, make_job
 from pipeline.errors import UsageError
 
 from .explain import explain
@@ -81,10 +81,9 @@ def serve(
     """
     schedule, arguments = make_schedule(cron, time_zone), options.arguments()
     make_job(model, data, options.out, **{**arguments, "date": arguments["date"] or Date.today()})  # a mistake is refused now, not tonight
-    if arguments["partition"] is not None:
-        arguments["partition"] = storage.absolute(arguments["partition"])
     check_server()
-    uris = {"model": storage.absolute(model), "data": storage.absolute(data), "out": storage.absolute(options.out)}
+    uris = {"model": model, "data": data, "out": options.out, **{key: arguments.pop(key) for key in ("partition", "background", "tables")}}
+    uris = {key: uri if uri is None or (key, uri) == ("background", MODEL) else storage.absolute(uri) for key, uri in uris.items()}
     explain.serve(
         name=name,
         schedules=[schedule],

@@ -6,17 +6,24 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ._jit import frozen
+from .background import Background, count_background
+from .background import weigh_leaves as weigh
 from .ensemble import TreeEnsemble
 from .games import Board, play_pairs
 from .lookup import compare
-from .margin import MarginTables, add_margins, prepare_margin
-from .marginal import Background, Units, count_background, cut_into_units, mean_margin, prepare_marginal
+from .margin import MarginTables, add_margins, margin_bytes, prepare_margin
+from .marginal import MarginalGame, table_bytes
 from .methods import Method
 from .parameters import InvalidParameters
 from .paths import empty_coalition, margin_bound, trace
 from .ranks import RankTables, padded, rank_dtype, rank_ensemble, rank_rows
 from .semivalue import SemivalueTables, add_semivalues, no_semivalues, prepare_semivalue
+from .units import MOST_BITS, Cut, Cutter
 
+SUMMED_BITS = 20  # of a leaf whose subsets are summed, at most
+# What is tried in turn where memory is short: patterns instead of sums over subsets, then those instead of tables.
+COARSE_TO_FINE = [*((MOST_BITS, bits) for bits in range(SUMMED_BITS, MOST_BITS, -1)), *((bits, bits) for bits in range(MOST_BITS, -1, -1))]
+RECORD_BYTES = 1 << 12  # of records whose arrays are empty
 ADDITIVITY_TOLERANCE = 1e-9  # of the margin bound; rounding stays near 1e-13, a wrong table is off by far more
 
 
@@ -24,7 +31,10 @@ class Survey(NamedTuple):
     """What is asked of a background."""
 
     ranks: RankTables
-    units: Units
+    cut: Cut
+    players: np.ndarray  # as Prepared's
+    summed_bits: np.ndarray  # (1,) int64, see marginal.MarginalGame
+    n_bytes: np.ndarray  # (1,) int64, of what is prepared, at most
 
 
 class Pairs(NamedTuple):
@@ -56,29 +66,67 @@ class Buffers(NamedTuple):
     margin: np.ndarray  # (outputs, n) float64
 
 
-def _set_up(ensemble: TreeEnsemble, groups) -> tuple[RankTables, Board, np.ndarray]:
-    """Ranks, the board, and which group each of its players is; without groups every feature is a player of its own."""
+def _set_up(ensemble: TreeEnsemble, method: Method, groups) -> tuple[RankTables, Board]:
+    """Ranks and the board; without groups every feature is a player of its own."""
+    if groups is None and not method.by_player:
+        raise InvalidParameters(f"method {method.name!r} needs a partition of the features")
     ranks, splits = rank_ensemble(ensemble)
     traced = trace(ensemble, splits.feature, ranks.column.size)
     groups = np.arange(ensemble.n_features, dtype=np.int32) if groups is None else np.asarray(groups, np.int32)
     players, player = np.unique(groups[ranks.column], return_inverse=True)
-    board = Board(
+    return ranks, Board(
         ensemble=ensemble,
         splits=splits,
         trace=traced,
         comparisons=compare(ensemble, splits, traced),
         rank_type=rank_dtype(ranks),
+        column=ranks.column,
+        groups=groups,
+        players=players.astype(np.int32),
         player=player.astype(np.int32),
-        n_players=players.size,
-        n_all=np.unique(groups).size,
     )
-    return ranks, board, players
 
 
-def survey(ensemble: TreeEnsemble, groups=None) -> Survey:
-    """What the rows of a background are counted with, see ``prepare``."""
-    ranks, board, _ = _set_up(ensemble, groups)
-    return frozen(Survey(ranks, cut_into_units(board)))
+def _players(board: Board, method: Method):
+    """Who plays in the marginal game: at every node ``(nodes,) int32``, and the group of each ``(players,) int32``."""
+    if method.by_player:
+        return board.player_of_node, np.arange(board.n_players, dtype=np.int32)
+    return board.splits.feature, board.player
+
+
+def survey(ensemble: TreeEnsemble, method: Method, groups=None, *, n_rows: int | None, budget: int, interactions: bool = False) -> Survey:
+    """Find what has to be known of a background, and what the tables made of it will need.
+
+    Parameters
+    ----------
+    groups : (features,) int32
+        which group a feature belongs to; None where each is a player of its own
+    n_rows : of the background; None for the model's own leaf weights
+    budget : bytes that tables may have; where there is less room, fewer leaves get tables, and more a list of patterns
+    interactions : as ``prepare`` takes it
+
+    Raises
+    ------
+    InvalidParameters
+        a method without a marginal game, or tables beyond the budget
+    """
+    if interactions or not method.views:
+        raise InvalidParameters(f"method {method.name!r} has no {'interactions in the ' if interactions else ''}marginal game")
+    ranks, board = _set_up(ensemble, method, groups)
+    player, group = _players(board, method)
+    cutter = Cutter(board, player)
+    occurring = n_rows or int(np.bincount(board.trace.tree, ensemble.feature < 0).max(initial=1))
+    width, sizes = ensemble.value.shape[1], []
+    rest = RECORD_BYTES + ranks.threshold.nbytes + 64 * ranks.column.size + margin_bytes(ensemble, board.trace, board.comparisons)
+    for most_bits, summed_bits in COARSE_TO_FINE:
+        cut = cutter.cut(most_bits)
+        sizes.append(rest + sum(table_bytes(cut, occurring, views, group, width, summed_bits) for views in method.views))
+        if sizes[-1] <= budget:
+            return frozen(Survey(ranks, cut, np.asarray(method.rows(board), np.int32), np.array([summed_bits]), np.array(sizes[-1:])))
+    raise InvalidParameters(
+        f"tables of the marginal game would have {min(sizes) / 2**20:.1f} MiB, {budget / 2**20:.1f} MiB are allowed; "
+        "a smaller background, or a partition of the features into fewer groups, needs less"
+    )
 
 
 def count(surveyed: Survey, values) -> Background:
@@ -87,7 +135,12 @@ def count(surveyed: Survey, values) -> Background:
     padding = np.zeros((values.shape[0], padded(n_rows) - n_rows))
     ranks = np.zeros((values.shape[0], padded(n_rows)), rank_dtype(surveyed.ranks))
     rank_rows(np.concatenate((values, padding), axis=1), surveyed.ranks, ranks)
-    return count_background(ranks, surveyed.units, n_rows)
+    return count_background(ranks, surveyed.cut, n_rows)
+
+
+def weigh_leaves(ensemble: TreeEnsemble, method: Method, groups, surveyed: Survey) -> Background:
+    """The model's own leaf weights as a background, or InvalidParameters where they do not say enough."""
+    return weigh(_set_up(ensemble, method, groups)[1], surveyed.cut)
 
 
 def prepare(
@@ -96,6 +149,7 @@ def prepare(
     parameters: Mapping[str, Any],
     groups=None,
     interactions: bool = False,
+    surveyed: Survey | None = None,
     background: Background | None = None,
 ) -> Prepared:
     """Make every table the workers read.
@@ -105,7 +159,7 @@ def prepare(
     groups : (features,) int32
         which group a feature belongs to; None where each is a player of its own
     interactions : also those of every two players, by the method's game value
-    background : rows counted by a survey with the same groups, for the marginal game; None for the path-dependent one
+    surveyed, background : a survey for the same method and groups, and what it counted, for the marginal game; None for the path-dependent one
 
     Raises
     ------
@@ -115,20 +169,15 @@ def prepare(
     value = method.value
     if interactions and not value:
         raise InvalidParameters(f"method {method.name!r} has no interactions")
-    if groups is None and not method.by_player:
-        raise InvalidParameters(f"method {method.name!r} needs a partition of the features")
-    if background is not None and (interactions or not value):
-        raise InvalidParameters(f"method {method.name!r} has no {'interactions in the ' if interactions else ''}marginal game")
-    ranks, board, players = _set_up(ensemble, groups)
+    ranks, board = _set_up(ensemble, method, groups)
     pairs, of_pairs = np.zeros((0, 2), np.int32), no_semivalues(board)
     if interactions and value:
         game, pairs = play_pairs(board, value(parameters))
         of_pairs = prepare_semivalue(game, board)
     tables: NamedTuple
-    if background is not None and value:
-        units = cut_into_units(board)
-        tables = no_semivalues(board)._replace(looked_up=prepare_marginal(board, units, background, value(parameters)))
-        base = mean_margin(board, units, background)
+    if surveyed is not None and background is not None and method.marginal:
+        against = MarginalGame(board, surveyed.cut, background, _players(board, method)[1], int(surveyed.summed_bits[0]))
+        tables, base = method.marginal(against, parameters), against.mean_margin()
     else:
         tables, base = method.prepare(board, parameters), empty_coalition(ensemble, board.trace)
     return frozen(
@@ -136,8 +185,8 @@ def prepare(
             ranks=ranks,
             margin=prepare_margin(ensemble, board.splits, board.trace, board.comparisons),
             method=tables,
-            players=players if method.by_player else ranks.column,
-            pairs=Pairs(players[pairs], of_pairs),
+            players=np.asarray(method.rows(board), np.int32),
+            pairs=Pairs(board.players[pairs], of_pairs),
             base=base,
             bound=margin_bound(ensemble, board.trace),
         )

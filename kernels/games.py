@@ -36,13 +36,28 @@ class Board(NamedTuple):
     trace: Trace
     comparisons: Comparisons
     rank_type: type  # of a rank
-    player: np.ndarray  # (used,) int32, whose a used feature is: a feature's own, or a group's; players count those of used features
-    n_players: int  # of used features
-    n_all: int  # with those of features in no split
+    column: np.ndarray  # (used,) int32, the used features' columns
+    groups: np.ndarray  # (features,) int32, which group a feature belongs to; each a group of its own where there is no partition
+    players: np.ndarray  # (players,) int32, groups with used features
+    player: np.ndarray  # (used,) int32, which of the players a used feature belongs to
 
     @property
     def n_used(self) -> int:
         return self.player.size
+
+    @property
+    def n_players(self) -> int:
+        return self.players.size
+
+    @property
+    def n_all(self) -> int:
+        """Groups, with those of features in no split."""
+        return np.unique(self.groups).size
+
+    @property
+    def members(self):
+        """All features of the players, in splits or not, ``(members,) int64``."""
+        return np.flatnonzero(np.isin(self.groups, self.players))
 
     @property
     def player_of_node(self):
@@ -169,8 +184,11 @@ def play(board: Board, value: GameValue) -> Game:
     )
 
 
-def play_owen(board: Board) -> Game:
-    """Owen values: a feature's Shapley value within its group, among groups that come whole (Owen 1977); a row of phi for each used feature."""
+def play_owen(board: Board, across: GameValue) -> Game:
+    """A feature's Shapley value within its group, among other groups that come whole; a row of phi for each used feature.
+
+    With the Shapley value also ``across`` groups it is the Owen value (Owen 1977); where others never come, that of the group's own game.
+    """
     feature, team = board.splits.feature, board.player_of_node
     traced = trace(board.ensemble, team, board.n_players)
     inner = np.flatnonzero(feature >= 0)
@@ -201,7 +219,7 @@ def play_owen(board: Board) -> Game:
         gain=np.where(mine | alone, taken.feature, board.n_used).astype(np.int32),
         own=mine,
         points=_each(
-            lambda n, n_own, own: _same(shapley(n)) if own < 0 else _product(shapley(n + 1), shapley(n_own)),
+            lambda n, n_own, own: _same(across(n)) if own < 0 else _product(across(n + 1), shapley(n_own)),
             most_on_a_path(copied, traced, firsts & ~mine),
             most_on_a_path(copied, traced, firsts & mine),
             owns,

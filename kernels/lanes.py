@@ -138,7 +138,7 @@ def _mark(typing_context, codes, at, ranks, index, lower, span, bit):
         codes, at, ranks, index, lower, span, bit = arguments
         integer = ir.IntType(signature.args[0].dtype.bitwidth)
         pointer = _pointer(context, builder, signature.args[0], codes, at, WIDE)
-        bits = _broadcast(builder, builder.trunc(bit, integer), ir.VectorType(integer, WIDE))
+        bits = _broadcast(builder, bit if bit.type == integer else builder.trunc(bit, integer), ir.VectorType(integer, WIDE))
         chosen = builder.select(_compared(context, builder, signature.args[2], ranks, index, lower, span, WIDE), bits, ir.Constant(bits.type, None))
         builder.store(builder.or_(builder.load(pointer, align=2), chosen), pointer, align=2)
         return context.get_dummy_value()
@@ -230,9 +230,9 @@ def inside(ranks, index, lower, span):
 
 
 def mark(codes, at, ranks, index, lower, span, bit):
-    """Set ``bit`` in the codes of WIDE rows, ``codes (m,) uint16`` from ``at`` on, where the rows' ranks lie on an interval; see ``inside``."""
+    """Set ``bit`` in the codes of WIDE rows, ``codes (m,)`` integers from ``at`` on, where the rows' ranks lie on an interval; see ``inside``."""
     for i in range(0, WIDE, LANES):
-        codes[at + i : at + i + LANES] |= (inside(ranks, index + i, lower, span) * bit).astype(np.uint16)
+        codes[at + i : at + i + LANES] |= np.where(inside(ranks, index + i, lower, span) > 0, bit, 0).astype(codes.dtype)
 
 
 def choose(pool, at, left, right, ranks, index, lower, span):

@@ -77,16 +77,24 @@ def look_up(splits: RankedSplits, comparisons: Comparisons, trees, targets: Sequ
     return end_to_end(marks, start, targets, tables, splits.words)
 
 
+def padded_width(n_columns: int) -> int:
+    """Numbers in a row of a table."""
+    return -(-n_columns // QUAD) * QUAD
+
+
 def end_to_end(marks, start, targets: Sequence, tables: Sequence, words) -> LookupTables:
     """Tables ``(codes, columns)``, whose columns go to ``targets``."""
-    padded = [np.pad(table, ((0, 0), (0, -table.shape[1] % QUAD))).reshape(-1) for table in tables]
+    ends = np.cumsum([0, *(len(table) * padded_width(table.shape[1]) for table in tables)])
+    values = np.zeros(ends[-1])
+    for table, first, end in zip(tables, ends[:-1], ends[1:], strict=True):
+        values[first:end].reshape(len(table), -1)[:, : table.shape[1]] = table
     return LookupTables(
         marks=marks.astype(np.int32),
         start=start,
         column=np.cumsum([0, *(len(target) for target in targets)]),
         target=np.concatenate([np.zeros(0), *targets]).astype(np.int32),
-        first=np.cumsum([0, *(table.size for table in padded)])[:-1],
-        values=np.concatenate([np.zeros(0), *padded]),
+        first=ends[:-1],
+        values=values,
         words=words,
     )
 

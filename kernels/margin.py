@@ -12,12 +12,13 @@ import numpy as np
 from ._jit import jit
 from .ensemble import TreeEnsemble
 from .lanes import WIDE, choose
-from .lookup import Comparisons, LookupTables, add_lookups, look_up, outcomes, worth_looking_up
+from .lookup import Comparisons, LookupTables, add_lookups, look_up, outcomes, padded_width, worth_looking_up
 from .paths import Trace
 from .ranks import BATCH, RankedSplits, is_member
 
 MOST_LEAVES = 256  # whose numbers fit a byte
 SPLITS_PER_LEVEL = 36  # asked in the time in which a row goes down a level
+NODE_BYTES = 64  # of a split or leaf in any of the three, without its value
 ROWS = 256  # rows that a split is asked for at a time
 CONSTANTS = MOST_LEAVES * WIDE  # bytes of a pool that hold the numbers of leaves, each as often as rows are taken at once
 
@@ -130,10 +131,22 @@ def _lay_out_descent(ensemble: TreeEnsemble, splits: RankedSplits, trace: Trace,
     )
 
 
+def _choose_look_ups(ensemble: TreeEnsemble, trace: Trace, comparisons: Comparisons):
+    """Nodes of every tree, and which trees are looked up."""
+    n_nodes = np.bincount(trace.tree, minlength=ensemble.root.size)
+    return n_nodes, worth_looking_up(comparisons, n_nodes, np.full(n_nodes.size, ensemble.value.shape[1]))
+
+
+def margin_bytes(ensemble: TreeEnsemble, trace: Trace, comparisons: Comparisons) -> int:
+    """Bytes that ``prepare_margin`` will make, at most."""
+    _, looked_up = _choose_look_ups(ensemble, trace, comparisons)
+    codes = int((1 << np.diff(comparisons.start)[looked_up]).sum())
+    return 8 * padded_width(ensemble.value.shape[1]) * codes + (NODE_BYTES + 8 * ensemble.value.shape[1]) * ensemble.feature.size
+
+
 def prepare_margin(ensemble: TreeEnsemble, splits: RankedSplits, trace: Trace, comparisons: Comparisons) -> MarginTables:
     """Tables for ``add_margins``."""
-    n_nodes = np.bincount(trace.tree, minlength=ensemble.root.size)
-    looked_up = worth_looking_up(comparisons, n_nodes, np.full(n_nodes.size, ensemble.value.shape[1]))
+    n_nodes, looked_up = _choose_look_ups(ensemble, trace, comparisons)
     selected = ~looked_up & (n_nodes < 2 * MOST_LEAVES) & (n_nodes // 2 <= SPLITS_PER_LEVEL * trace.levels) & (trace.levels > 0)
     return MarginTables(
         looked_up=_look_up(ensemble, splits, comparisons, np.flatnonzero(looked_up)),

@@ -10,10 +10,13 @@ from scipy.special import binom
 
 from . import game_values
 from .games import Board, GameValue, play, play_owen
+from .marginal import Levels, MarginalGame
 from .parameters import InvalidParameters, Parameter, number, numbers, points
 from .paths import trace
 from .probabilistic import add_probabilistic, prepare_probabilistic
-from .semivalue import add_semivalues, prepare_semivalue
+from .semivalue import SemivalueTables, add_semivalues, no_semivalues, prepare_semivalue
+from .two_step import add_two_step, share_equally
+from .views import Views, each_group, everyone, whole_groups
 
 Parameters = Mapping[str, Any]
 
@@ -23,8 +26,10 @@ class Method:
     """An algorithm of attributions.
 
     ``prepare(board, parameters)`` returns a NamedTuple of arrays; ``kernel(ranks, tables, phi)`` adds into ``phi (outputs, rows, n) float64``, whose
-    rows are the board's players, or its used features where not ``by_player``. Where ``additive``, phi sums to margin minus base value on every
-    row. ``value`` turns parameters into the game value whose interactions can be asked for. ``reductions`` names the summaries a run keeps.
+    rows are the board's ``rows``: players, or features where not ``by_player``. ``marginal(game, parameters)`` returns tables of the same type for
+    the marginal game, in which units are seen by ``views``; a method without views has none. Where ``additive``, phi sums to margin minus base
+    value on every row. ``value`` turns parameters into the game value whose interactions can be asked for. ``reductions`` names the summaries a
+    run keeps.
     """
 
     name: str
@@ -35,7 +40,21 @@ class Method:
     parameters: tuple[Parameter, ...] = ()
     value: Callable[[Parameters], GameValue] | None = None
     by_player: bool = True
+    rows: Callable[[Board], Any] = lambda board: board.players
+    views: tuple[Views, ...] = ()
+    marginal: Callable[[MarginalGame, Parameters], NamedTuple] | None = None
     reductions: tuple[str, ...] = ("importance",)
+
+
+def _against(game: MarginalGame, views: Views, levels: Levels, n_rows: int) -> SemivalueTables:
+    """Tables of a game against a background, where nothing is walked."""
+    looked_up, subsets, patterns = game.play(views, levels, n_rows)
+    return no_semivalues(game.board)._replace(looked_up=looked_up, subsets=subsets, patterns=patterns)
+
+
+def _alone(n_players: int) -> game_values.Quadrature:
+    """Others never come."""
+    return game_values.banzhaf(n_players, 0.0)
 
 
 def _semivalue(name: str, meaning: str, value: Callable[[Parameters], GameValue], additive: bool = False, parameters: tuple[Parameter, ...] = ()):
@@ -48,6 +67,8 @@ def _semivalue(name: str, meaning: str, value: Callable[[Parameters], GameValue]
         additive=additive,
         parameters=parameters,
         value=value,
+        views=(everyone,),
+        marginal=lambda game, given: _against(game, everyone, Levels(None, value(given)), game.board.n_players),
     )
 
 
@@ -86,19 +107,19 @@ METHODS = {
     for method in (
         _semivalue(
             "shapley",
-            "Shapley values, absent features averaged by cover; they add up to margin minus base value",
+            "Shapley values; they add up to margin minus base value",
             lambda _: game_values.shapley,
             additive=True,
         ),
         _semivalue(
             "banzhaf",
-            "Banzhaf values, absent features averaged by cover; the mean effect of a feature when every other is present with probability p",
+            "Banzhaf values; the mean effect of a feature when every other is present with probability p",
             lambda given: lambda n_players: game_values.banzhaf(n_players, given["p"]),
             parameters=(number("p", 0.5, 0.0, 1.0, "probability that another feature is present", closed=True),),
         ),
         _semivalue(
             "beta",
-            "Beta values, absent features averaged by cover; a large alpha weighs small coalitions, a large beta large ones",
+            "Beta values; a large alpha weighs small coalitions, a large beta large ones",
             lambda given: lambda n_players: game_values.beta(n_players, given["alpha"], given["beta"]),
             parameters=(
                 number("alpha", 1.0, 0.0, math.inf, "exponent of 1 - t, less one"),
@@ -107,7 +128,7 @@ METHODS = {
         ),
         _semivalue(
             "semivalue",
-            "any semivalue, absent features averaged by cover: others are present with probability t, and t is spread by a measure on [0, 1]",
+            "any semivalue: others are present with probability t, and t is spread by a measure on [0, 1]",
             _measured,
             parameters=(
                 points("atoms", "t:weight, …: single probabilities and their weights"),
@@ -116,7 +137,7 @@ METHODS = {
         ),
         Method(
             name="probabilistic",
-            meaning="any probabilistic value, absent features averaged by cover: a feature joins coalitions of given sizes",
+            meaning="any probabilistic value: a feature joins coalitions of given sizes",
             prepare=_prepare_probabilistic,
             kernel=add_probabilistic,
             additive=False,
@@ -128,10 +149,32 @@ METHODS = {
         Method(
             name="owen",
             meaning="Owen values of a partition: a feature's Shapley value in its group, among groups that come whole; they add up as Shapley's do",
-            prepare=lambda board, _: prepare_semivalue(play_owen(board), board),
+            prepare=lambda board, _: prepare_semivalue(play_owen(board, game_values.shapley), board),
             kernel=add_semivalues,
             additive=True,
             by_player=False,
+            rows=lambda board: board.column,
+            views=(each_group,),
+            marginal=lambda game, _: _against(game, each_group, Levels(game_values.shapley, game_values.shapley), game.board.n_used),
+        ),
+        Method(
+            name="two_step",
+            meaning="two-step Shapley values of a partition: a feature's own in its group alone, and an equal part of what the group gets beyond it",
+            prepare=lambda board, _: share_equally(
+                board,
+                alone=prepare_semivalue(play_owen(board, _alone), board),
+                groups=prepare_semivalue(play(board, game_values.shapley), board),
+            ),
+            kernel=add_two_step,
+            additive=True,
+            by_player=False,
+            rows=lambda board: board.members,
+            views=(each_group, whole_groups),
+            marginal=lambda game, _: share_equally(
+                game.board,
+                alone=_against(game, each_group, Levels(_alone, game_values.shapley), game.board.n_used),
+                groups=_against(game, whole_groups, Levels(None, game_values.shapley), game.board.n_players),
+            ),
         ),
     )
 }

@@ -34,7 +34,9 @@ from .game_values import shapley
 from .games import Board, Game, play
 from .lanes import LANES, constant, inside, load, splat, store
 from .lookup import LookupTables, add_lookups, look_up, outcomes, worth_looking_up
+from .patterns import PatternTables, add_patterns, no_patterns
 from .ranks import BATCH, is_member, padded
+from .subsets import SubsetTables, add_subsets, no_subsets
 from .walks import (
     ABOVE,
     DOWN,
@@ -59,13 +61,15 @@ from .walks import (
 
 
 class SemivalueTables(NamedTuple):
-    """Trees looked up, and trees walked, by their number of quadrature nodes."""
+    """Trees walked, by their number of quadrature nodes; trees and units looked up; leaves with what is kept of a background."""
 
     one: Walks
     two: Walks
     three: Walks
     four: Walks
     looked_up: LookupTables
+    subsets: SubsetTables
+    patterns: PatternTables
 
 
 @jit
@@ -282,13 +286,15 @@ def prepare_semivalue(game: Game, board: Board) -> SemivalueTables:
     walked = np.flatnonzero(~chosen[game.source])
     walked = walked[np.argsort(game.ensemble.output[walked], kind="stable")]
     one, two, three, four = lay_out_walks(game, walked)
-    return SemivalueTables(one, two, three, four, _look_up(game, board, np.flatnonzero(chosen), rows, start, local))
+    looked_up = _look_up(game, board, np.flatnonzero(chosen), rows, start, local)
+    return SemivalueTables(one, two, three, four, looked_up, no_subsets(board.splits.words), no_patterns(board.splits.words))
 
 
 def no_semivalues(board: Board) -> SemivalueTables:
     """Tables that add nothing, where there is nothing to be added: kernels take the same records whatever was asked for."""
     one, two, three, four = lay_out_walks(play(board, shapley), ())
-    return SemivalueTables(one, two, three, four, look_up(board.splits, board.comparisons, (), (), ()))
+    looked_up, words = look_up(board.splits, board.comparisons, (), (), ()), board.splits.words
+    return SemivalueTables(one, two, three, four, looked_up, no_subsets(words), no_patterns(words))
 
 
 def add_semivalues(ranks, tables: SemivalueTables, phi) -> None:
@@ -302,4 +308,8 @@ def add_semivalues(ranks, tables: SemivalueTables, phi) -> None:
     """
     if tables.looked_up.first.size:
         add_lookups(ranks, tables.looked_up, phi.reshape(-1, phi.shape[2]))
-    _add_walks(ranks, tables[:-1], phi)
+    _add_walks(ranks, tables[:MAX_NODES], phi)
+    if tables.subsets.first.size:
+        add_subsets(ranks, tables.subsets, phi)
+    if tables.patterns.leaves.output.size:
+        add_patterns(ranks, tables.patterns, phi)

@@ -9,19 +9,18 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from kernels.batch import ADDITIVITY_TOLERANCE, Prepared, attribute_batch, count, make_buffers, residuals, survey
-from kernels.marginal import Background
+from kernels.background import Background, merge
+from kernels.batch import ADDITIVITY_TOLERANCE, Prepared, Survey, attribute_batch, count, make_buffers, residuals
 from kernels.methods import Method
-from kernels.parameters import InvalidParameters
 
 from . import schema
-from .config import check_parameters, count_cores, find_method
+from .config import MODEL, check_parameters, count_cores, find_method, table_budget
 from .errors import AdditivityBreach, SchemaMismatch, UsageError
 from .models import load_ensemble
 from .models.model import Feature, Model
 from .part import fill_values
 from .plan import max_slice_rows
-from .players import Groups, Partition, group_numbers, pair_names, player_names, prepare_model, read_groups
+from .players import Groups, Partition, pair_names, player_names, prepare_model, read_groups, survey_model, weigh_model
 
 SLICE_ROWS = 1 << 13
 NUMBERS = tuple("biuf")  # kinds of NumPy's types
@@ -102,16 +101,9 @@ def _attribute_slice(features, method: Method, prepared: Prepared, batch: pa.Rec
         out.interactions[first : first + n] = buffers.pairs[:, :, :n].transpose(2, 0, 1)
 
 
-def _count_background(model: Model, rows: Any, groups: Groups) -> Background:
-    """Rows counted by what they have in common with leaves."""
-    try:
-        surveyed = survey(model.ensemble, group_numbers(groups, model.features))
-    except InvalidParameters as error:
-        raise UsageError(str(error)) from error
+def _count(surveyed: Survey, features, batch: pa.RecordBatch) -> Background:
+    """Rows of a background counted, a slice at a time."""
     columns = surveyed.ranks.column.tolist()
-    features, batch = _as_batch(model, rows, columns)
-    if not batch.num_rows:
-        raise UsageError("the background has no rows, expected at least one")
 
     def work(first):
         part = batch.slice(first, SLICE_ROWS)
@@ -119,8 +111,25 @@ def _count_background(model: Model, rows: Any, groups: Groups) -> Background:
         return count(surveyed, np.array(values, np.float64).reshape(len(columns), part.num_rows))
 
     with ThreadPoolExecutor(count_cores()) as threads:
-        parts = list(threads.map(work, range(0, batch.num_rows, SLICE_ROWS)))
-    return Background(sum(part.n_rows for part in parts), sum(part.counts for part in parts))
+        return merge(list(threads.map(work, range(0, batch.num_rows, SLICE_ROWS))))
+
+
+def _prepare(model: Model, method: Method, parameters, groups: Groups, interactions: bool, background: Any) -> Prepared:
+    """The tables of the game that the background chooses."""
+    if background is None:
+        return prepare_model(model, method, parameters, groups, interactions)
+    if isinstance(background, str):
+        if background != MODEL:
+            raise UsageError(f"background is {background!r}, expected rows or {MODEL!r}")
+        surveyed = survey_model(model, method, groups, None, table_budget(), interactions)
+        counted = weigh_model(model, method, groups, surveyed)
+    else:
+        features, batch = _as_batch(model, background, np.unique(model.ensemble.feature[model.ensemble.feature >= 0]).tolist())
+        if not batch.num_rows:
+            raise UsageError("the background has no rows, expected at least one")
+        surveyed = survey_model(model, method, groups, batch.num_rows, table_budget(), interactions)
+        counted = _count(surveyed, features, batch)
+    return prepare_model(model, method, parameters, groups, interactions, surveyed, counted)
 
 
 def attribute(
@@ -144,8 +153,8 @@ def attribute(
     partition : groups of features, group -> features, or the path or URI of such an object in JSON; a feature that it does not name is a group of
         its own. Values are the groups', with method "owen" the features' within their groups
     interactions : also those of every two players, by the method's game value
-    background : rows, like ``rows``, whose values absent features take, averaged over all of them (the marginal game); None averages over a tree's
-        own covers (the path-dependent game)
+    background : rows, like ``rows``, whose values absent features take, averaged over all of them (the marginal game), or "model" for those behind
+        the model's own leaf weights, where its trees are symmetric; None averages over a tree's own covers (the path-dependent game)
     **parameters : the method's own
 
     Returns
@@ -156,8 +165,7 @@ def attribute(
     chosen = find_method(method)
     groups = read_groups(partition, model.features)
     players = player_names(chosen, groups, model.features)
-    counted = None if background is None else _count_background(model, background, groups)
-    prepared = prepare_model(model, chosen, check_parameters(chosen, parameters), groups, bool(interactions), counted)
+    prepared = _prepare(model, chosen, check_parameters(chosen, parameters), groups, bool(interactions), background)
     features, batch = _as_batch(model, rows, prepared.ranks.column.tolist())
     n, outputs, n_pairs = batch.num_rows, prepared.base.size, len(prepared.pairs.players)
     out = Attributions(

@@ -12,8 +12,8 @@ from kernels.methods import METHODS
 
 from . import schema, storage
 from .errors import InvalidRun
-from .part import PLAN, read_part, sha256
-from .plan import SLICE_BYTES, Plan, from_json
+from .part import read_part, sha256
+from .plan import PLAN, SLICE_BYTES, Plan, from_json
 from .publish import MANIFEST, SUMMARY, Manifest, aggregate, read_manifest
 
 # Attributions are stored rounded; a row's sum may be off by half a unit in the last place of each of its terms.

@@ -33,7 +33,8 @@ class Options:
     """Folder of the run: a path or an fsspec URI such as s3://bucket/prefix; {date} is filled in."""
 
     method: str = "shapley"
-    """shapley; banzhaf (parameter p); beta (alpha, beta); semivalue (atoms, density); probabilistic (sizes or weights); owen (with --partition)."""
+    """shapley; banzhaf (parameter p); beta (alpha, beta); semivalue (atoms, density); probabilistic (sizes or weights); owen and two_step
+    (with --partition)."""
 
     id: Annotated[tuple[str, ...], Parameter(name="--id", negative=(), consume_multiple=True)] = ()
     """Columns to pass through to the attributions."""
@@ -56,8 +57,15 @@ class Options:
     interactions: str | None = None
     """Also the interactions of every two features or groups: how many of a row to keep, the largest, or "all"."""
 
+    background: str | None = None
+    """Averages absent features over these rows instead of over the trees' own covers (the marginal game): a Parquet data set as DATA, or "model"
+    for the model's own leaf weights (symmetric trees, CatBoost's default)."""
+
+    tables: str | None = None
+    """Folder where what is prepared for a background is kept for later runs; by default _leafledger beside the run's folder."""
+
     date: str | None = None
-    """YYYY-MM-DD, fills {date} in MODEL, DATA, --out and --partition."""
+    """YYYY-MM-DD, fills {date} in MODEL, DATA, --out, --partition, --background and --tables."""
 
     def arguments(self) -> dict[str, Any]:
         """As ``make_job`` takes them."""
@@ -69,6 +77,8 @@ class Options:
             "parameters": dict(entry.split("=", 1) for entry in self.parameter),
             "partition": self.partition,
             "interactions": self.interactions,
+            "background": self.background,
+            "tables": self.tables,
             "ids": self.id,
             "precision": self.precision,
             "scheduler": self.scheduler,
@@ -149,6 +159,15 @@ def explain(model: str, data: str, *, options: Options, quiet: bool = False) -> 
     _show_summaries(console, job.out, job.interactions is not None)
 
 
+def _describe(game: Any) -> str:
+    """The background of a marginal game, and its tables."""
+    said = "the model's own leaf weights"
+    if game.listing is not None:
+        said = f"{game.listing.n_rows:,} rows in {len(game.listing.files)} files"
+    size = f"{game.extent.n_bytes / 2**20:.1f} MiB"
+    return f"{said}, {f'at most {size} of tables for' if game.uncounted else f'{size} of tables there already in'} {game.tables}"
+
+
 @app.command
 def plan(model: str, data: str, *, options: Options) -> None:
     """Show what explain would do: work items, rows, memory, refusals. Writes nothing.
@@ -166,12 +185,14 @@ def plan(model: str, data: str, *, options: Options) -> None:
     job = make_job(model, data, options.out, **options.arguments())
     run = plan_run(job, load_model(job))
     parameters = ", ".join(f"{name}={_write_value(value)}" for name, value in run.plan.parameters if value != ())
-    n_players, n_pairs = len(run.plan.groups), len(run.prepared.pairs.players)
+    n_players = len(run.plan.groups)
     said = {
-        "model": f"{run.library}, {len(run.plan.features)} features, outputs {', '.join(run.plan.outputs)}, SHA-256 {run.plan.model_digest[:12]}",
+        "model": f"{run.model.library}, {len(run.plan.features)} features, outputs {', '.join(run.plan.outputs)}, "
+        f"SHA-256 {run.plan.model_digest[:12]}",
         "method": f"{run.plan.method} {parameters}".strip(),
         "groups": f"{n_players} of {len(run.plan.features)} features" if n_players else "",
-        "pairs": f"{n_pairs:,} interact, {job.interactions} kept of a row" if job.interactions is not None else "",
+        "pairs": f"{run.n_pairs:,} interact, {job.interactions} kept of a row" if job.interactions is not None else "",
+        "background": _describe(run.game) if run.plan.background else "",
         "input": f"{run.plan.n_rows:,} rows in {len({item.uri for item in run.plan.items})} files",
         "work": f"{len(run.plan.items)} items, one part each, slices of {run.plan.slice_rows} rows",
         "where": job.scheduler or f"local cluster of {min(job.workers, max(1, len(run.plan.items)))} processes",
@@ -180,8 +201,9 @@ def plan(model: str, data: str, *, options: Options) -> None:
         "output": job.out + (" (finished before: nothing to do)" if run.finished else ""),
     }
     console = Console()
-    for name, text in ((name, text) for name, text in said.items() if text):
-        console.print(f"[bold]{name:<8}[/bold]{text}", soft_wrap=True, highlight=False)
+    shown = {name: text for name, text in said.items() if text}
+    for name, text in shown.items():
+        console.print(f"[bold]{name:<{max(map(len, shown)) + 2}}[/bold]{text}", soft_wrap=True, highlight=False)
 
 
 @app.command

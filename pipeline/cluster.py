@@ -2,17 +2,21 @@
 
 import contextlib
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 
 import distributed
 from distributed.scheduler import KilledWorker
 
+from kernels.background import Background
+
+from .background import count_item, merge_counts
 from .config import Job
 from .errors import ClusterLost, UsageError
-from .part import Part, make_part, warm
-from .plan import WorkItem
+from .listing import WorkItem
+from .part import Part, make_part
 
+FAN_IN = 8  # counts that are added up at a time
 CONNECT_SECONDS = 15  # Dask's own comm timeouts hang below this
 SILENT = logging.CRITICAL  # what a worker has to say reaches the user as an exception
 
@@ -69,10 +73,31 @@ def remote_client(address: str, memory: int) -> Iterator[distributed.Client]:
         yield client
 
 
-def warm_hosts(client: distributed.Client, tables: str, method: str) -> None:
-    """Compile on one worker of every host before its others need it: many processes must not fill one cache at once."""
-    hosts = {worker["host"]: address for address, worker in client.scheduler_info()["workers"].items()}
-    client.gather([client.submit(warm, tables, method, workers=[address], pure=False) for address in hosts.values()])
+@contextlib.contextmanager
+def warm_client(job: Job, n_items: int, memory: int, warm: Callable[..., None], *arguments: str) -> Iterator[distributed.Client]:
+    """A client of the job's cluster, whose hosts have compiled what ``warm(*arguments)`` calls: many processes must not fill one cache at once."""
+    if job.scheduler is None:
+        warm(*arguments)
+        with local_client(job, n_items) as client:
+            yield client
+        return
+    with remote_client(job.scheduler, memory) as client:
+        hosts = {worker["host"]: address for address, worker in client.scheduler_info()["workers"].items()}
+        with _reported(f"{job.scheduler}: compiling kernels", n_items):
+            warmed = [client.submit(warm, *arguments, workers=[address], allow_other_workers=True, pure=False) for address in hosts.values()]
+            client.gather(warmed)
+        yield client
+
+
+@contextlib.contextmanager
+def _reported(where: str, n_left: int) -> Iterator[None]:
+    """Say what was lost with workers or with the scheduler."""
+    try:
+        yield
+    except KilledWorker as error:
+        raise ClusterLost(f"{where}: the workers that it was given to died") from error
+    except CancelledError as error:
+        raise ClusterLost(f"the Dask cluster went away with {n_left} parts to do; run again to go on from there") from error
 
 
 def run_dask(client: distributed.Client, run: str, plan_digest: str, tables: str, items: Sequence[WorkItem]) -> Iterator[Part]:
@@ -83,11 +108,39 @@ def run_dask(client: distributed.Client, run: str, plan_digest: str, tables: str
     try:
         for future in distributed.as_completed(list(waiting)):
             item = waiting.pop(future)
-            try:
-                yield future.result()
-            except KilledWorker as error:
-                raise ClusterLost(f"{item.uri}: row groups {list(item.row_groups)}: the workers that explained them died") from error
-            except CancelledError as error:
-                raise ClusterLost(f"the Dask cluster went away with {len(waiting) + 1} parts to do; run again to go on from there") from error
+            with _reported(f"{item.uri}: row groups {list(item.row_groups)}", len(waiting) + 1):
+                part = future.result()
+            yield part
     finally:
         client.cancel(list(waiting))
+
+
+def count_dask(
+    client: distributed.Client, run: str, plan_digest: str, surveyed: str, items: Sequence[WorkItem], said: Callable[[WorkItem], None]
+) -> Background:
+    """One task per item, whose counts are added up FAN_IN at a time, where they are: neither the client nor a worker ever holds all.
+
+    Counts may be added in any order, so the bits do not depend on the workers. The first failure cancels the rest.
+    """
+    name = plan_digest[:12]
+    waiting = {client.submit(count_item, run, plan_digest, surveyed, item, key=f"count-{item.part}-{name}", pure=False): item for item in items}
+    level, left = 0, list(waiting)
+    while len(left) > 1:  # what is farther up goes first, which makes room
+        level += 1
+        left = [
+            client.submit(merge_counts, *left[i : i + FAN_IN], key=f"merge-{level}-{i}-{name}", pure=False, priority=level)
+            for i in range(0, len(left), FAN_IN)
+        ]
+    (total,) = left
+    del left
+    try:
+        for future in distributed.as_completed(list(waiting)):
+            item = waiting.pop(future)  # nothing but the sum that it is a part of holds on to its counts from here
+            if future.status != "finished":
+                with _reported(f"{item.uri}: row groups {list(item.row_groups)}", len(waiting) + 1):
+                    future.result()
+            said(item)
+        with _reported("counts of the background", 1):
+            return total.result()
+    finally:
+        client.cancel([*waiting, total])

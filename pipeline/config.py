@@ -18,6 +18,9 @@ from .interactions import ALL
 from .players import Partition
 
 SERIAL = "serial"
+MODEL = "model"  # as a background
+TABLES = "_leafledger"  # folder beside that of the run, by default
+TABLE_BYTES = 1 << 30  # of tables for a background that suffice: what is prepared depends on it, so it is the same on every machine
 PRECISIONS = ("float32", "float64")
 SHOWN = 80  # characters of a value in a message
 
@@ -33,6 +36,8 @@ class Job:
     parameters: tuple[tuple[str, Any], ...]
     partition: Partition | None  # of the features, as given
     interactions: int | str | None  # kept of every row: a number, "all", or None
+    background: str | None  # of the marginal game: data, or "model" for its own leaf weights; None for the path-dependent game
+    tables: str  # folder where a background's tables are kept for later runs
     ids: tuple[str, ...]
     precision: str
     scheduler: str | None  # "serial", an address, or None for a local cluster
@@ -81,6 +86,11 @@ def check_interactions(given: int | str | None) -> int | str | None:
     return number
 
 
+def table_budget() -> int:
+    """Bytes that the tables of rows in memory may have."""
+    return psutil.virtual_memory().total // 2
+
+
 def count_cores() -> int:
     """Cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -112,6 +122,8 @@ def make_job(
     parameters: Mapping[str, Any] | None = None,
     partition: Partition | None = None,
     interactions: int | str | None = None,
+    background: str | None = None,
+    tables: str | None = None,
     ids: Iterable[str] = (),
     precision: str = "float32",
     scheduler: str | None = None,
@@ -132,12 +144,21 @@ def make_job(
     if len(set(ids)) != len(ids):
         raise UsageError(f"id columns {', '.join(ids)} name one twice")
     workers = workers or count_cores()
-    for name, uri in (("model", model), ("data", data), ("output", out), ("partition", partition)):
+    named = {"model": model, "data": data, "output": out, "partition": partition, "background": background, "folder of tables": tables}
+    for name, uri in named.items():
         if uri == "":
             raise UsageError(f"the {name} is '', expected a path or URI")
     model, data, out = (storage.absolute(_fill_date(uri, date)) for uri in (model, data, out))
-    if f"{out}/".startswith(f"{data}/"):
-        raise UsageError(f"{out}: lies within the data, whose next run would read it; choose another output")
+    if background is not None and background != MODEL:
+        background = storage.absolute(_fill_date(background, date))
+    for name, uri in (("data", data), ("background", background)):
+        if f"{out}/".startswith(f"{uri}/"):
+            raise UsageError(f"{out}: lies within the {name}, whose next run would read it; choose another output")
+    interactions = check_interactions(interactions)
+    if background is None and tables is not None:
+        raise UsageError(f"{tables}: tables are kept for backgrounds, but none was given")
+    if background is not None and interactions is not None:
+        raise UsageError("the marginal game of a background has no interactions; leave out one or the other")
     values = check_parameters(find_method(method), parameters or {})
     _check_written(values)
     if isinstance(partition, str | PathLike):
@@ -149,7 +170,9 @@ def make_job(
         method=method,
         parameters=tuple(sorted(values.items())),
         partition=partition,
-        interactions=check_interactions(interactions),
+        interactions=interactions,
+        background=background,
+        tables=storage.beside(out, TABLES) if tables is None else storage.absolute(_fill_date(tables, date)),
         ids=ids,
         precision=precision,
         scheduler=scheduler,

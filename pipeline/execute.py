@@ -1,16 +1,30 @@
-"""Work items mapped to parts: serially, which is the specification, or on Dask, which gives the same bits."""
+"""Work items done: serially, which is the specification, or on Dask, which gives the same bits."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
+from kernels.background import Background
+
+from . import background, part
+from .background import count_item, merge_counts
 from .config import SERIAL, Job
-from .part import Part, make_part, warm
-from .plan import WorkItem
+from .listing import WorkItem
+from .part import Part, make_part
 
 
 def run_serial(run: str, plan_digest: str, tables: str, items: Sequence[WorkItem]) -> Iterator[Part]:
     """Every item in turn, in this process."""
     for item in items:
         yield make_part(run, plan_digest, tables, item)
+
+
+def count_serial(run: str, plan_digest: str, surveyed: str, items: Sequence[WorkItem], said: Callable[[WorkItem], None]) -> Background:
+    """Every item of a background in turn, in this process."""
+    total = count_item(run, plan_digest, surveyed, items[0])
+    said(items[0])
+    for item in items[1:]:
+        total = merge_counts(total, count_item(run, plan_digest, surveyed, item))
+        said(item)
+    return total
 
 
 def execute(job: Job, plan_digest: str, tables: str, items: Sequence[WorkItem], memory: int) -> Iterator[Part]:
@@ -20,11 +34,15 @@ def execute(job: Job, plan_digest: str, tables: str, items: Sequence[WorkItem], 
         return
     from . import cluster  # Dask takes a second to import, which planning and serial runs need not wait for
 
-    if job.scheduler is None:
-        warm(tables, job.method)  # fills this machine's cache of compiled kernels before its workers start
-        with cluster.local_client(job, len(items)) as client:
-            yield from cluster.run_dask(client, job.out, plan_digest, tables, items)
-        return
-    with cluster.remote_client(job.scheduler, memory) as client:
-        cluster.warm_hosts(client, tables, job.method)
+    with cluster.warm_client(job, len(items), memory, part.warm, tables, job.method) as client:
         yield from cluster.run_dask(client, job.out, plan_digest, tables, items)
+
+
+def count(job: Job, plan_digest: str, surveyed: str, items: Sequence[WorkItem], memory: int, said: Callable[[WorkItem], None]) -> Background:
+    """A background's items counted and added up, where the job wants it done; ``said`` is called with every item as it is done."""
+    if job.scheduler == SERIAL:
+        return count_serial(job.out, plan_digest, surveyed, items, said)
+    from . import cluster  # as above
+
+    with cluster.warm_client(job, len(items), memory, background.warm, surveyed) as client:
+        return cluster.count_dask(client, job.out, plan_digest, surveyed, items, said)

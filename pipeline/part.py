@@ -6,9 +6,7 @@ import io
 import json
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +20,14 @@ from kernels.ranks import padded
 from kernels.reductions import REDUCTIONS
 
 from . import schema, storage
-from .errors import AdditivityBreach, InvalidData, InvalidRun
+from .errors import AdditivityBreach, InvalidRun
 from .interactions import FIRST, SECOND, VALUE, column_type, count_kept, leaves, make_column
-from .plan import Plan, WorkItem, from_json
+from .listing import WorkItem
+from .plan import Plan, read_plan
 from .players import pair_names
+from .rows import carried_types, miscounted, read_slices
 from .tables import open_tables
 
-PLAN = "plan.json"
 FOOTER = b"leafledger"
 PARTS = "attributions"
 
@@ -72,32 +71,6 @@ def unpack_state(name: str, text: str) -> Any:
     template = REDUCTIONS[name].init(1, 0)
     with np.load(io.BytesIO(base64.b64decode(text))) as arrays:
         return type(template)(*(arrays[f"arr_{i}"] for i in range(len(template))))
-
-
-def _carried(plan: Plan, item: WorkItem, name: str, n_rows: int) -> pa.Array:
-    """A column that the item's path carries, of the type it has in all items, also where this one's value is null."""
-    values = {dict(other.partition).get(name) for other in plan.items}
-    kind = pa.string() if any(isinstance(value, str) for value in values) else pa.int64()
-    return pa.repeat(pa.scalar(dict(item.partition)[name], kind), n_rows)
-
-
-def _read_slices(plan: Plan, item: WorkItem, used: Sequence[int]) -> Iterator[pa.RecordBatch]:
-    """The item's rows, the columns that splits and ids need, at most ``slice_rows`` at a time."""
-    wanted = list(dict.fromkeys((*(plan.features[column].name for column in used), *plan.ids)))
-    if storage.stat(item.uri).etag != item.etag:
-        raise InvalidData(f"{item.uri}: changed since the run was planned")
-    with storage.opened(item.uri) as file:
-        try:
-            parquet = pq.ParquetFile(file, page_checksum_verification=True)
-            present = set(parquet.schema_arrow.names)
-            columns = [name for name in wanted if name in present]
-            for batch in parquet.iter_batches(plan.slice_rows, row_groups=list(item.row_groups), columns=columns, use_threads=False):
-                for name in wanted:
-                    if name not in present:
-                        batch = batch.append_column(name, _carried(plan, item, name, batch.num_rows))
-                yield batch
-        except (pa.ArrowException, OSError) as error:
-            raise InvalidData(f"{item.uri}: row groups {item.row_groups}: cannot read: {' '.join(str(error).split())}") from error
 
 
 def fill_values(plan_features, prepared: Prepared, batch: pa.RecordBatch, buffers: Buffers) -> None:
@@ -191,9 +164,10 @@ def _explain_item(plan: Plan, plan_digest: str, item: WorkItem, prepared: Prepar
     method = METHODS[plan.method]
     buffers = make_buffers(prepared, min(plan.slice_rows, item.n_rows))
     states = {name: init_state(name, buffers) for name in plan.reductions}
+    wanted = list(dict.fromkeys((*(plan.features[column].name for column in prepared.ranks.column), *plan.ids)))
     residual, done, writer = (0.0 if method.additive else None), 0, None
     try:
-        for batch in _read_slices(plan, item, prepared.ranks.column.tolist()):
+        for batch in read_slices(item, wanted, carried_types(plan.items), plan.slice_rows):
             n = batch.num_rows
             if padded(n) != buffers.values.shape[1]:  # kernels take all of a buffer, so the last slice gets a smaller one
                 buffers = make_buffers(prepared, n)
@@ -208,7 +182,7 @@ def _explain_item(plan: Plan, plan_digest: str, item: WorkItem, prepared: Prepar
             writer.write_batch(_make_batch(columns, prepared, batch, buffers))
             done += n
         if done != item.n_rows or writer is None:
-            raise InvalidData(f"{item.uri}: row groups {item.row_groups}: got {done} rows, the footer says {item.n_rows}")
+            raise miscounted(item, done)
         footer = {
             "plan": plan_digest,
             "item": asdict(item),
@@ -251,23 +225,13 @@ def fetch_part(run: str, part: int, plan_digest: str) -> Part | None:
         return read_part(uri, part, local, plan_digest, 0.0)
 
 
-@lru_cache(maxsize=2)
-def _read_plan(run: str, plan_digest: str) -> Plan:
-    where = storage.join(run, PLAN)
-    text = storage.read(where)
-    found = hashlib.sha256(text).hexdigest()
-    if found != plan_digest:
-        raise InvalidRun(f"{where}: not the plan of this run, got {found[:12]}, expected {plan_digest[:12]}")
-    return from_json(text, where)
-
-
 def make_part(run: str, plan_digest: str, tables: str, item: WorkItem) -> Part:
     """Do a work item, or find it done. Names and a small record come in, a small record goes out."""
     found = fetch_part(run, item.part, plan_digest)
     if found is not None:
         return found
     started = time.perf_counter()
-    plan, prepared = _read_plan(run, plan_digest), open_tables(tables)
+    plan, prepared = read_plan(run, plan_digest), open_tables(tables)
     uri = part_uri(run, item.part)
     with tempfile.TemporaryDirectory() as folder:
         local = Path(folder) / "part.parquet"

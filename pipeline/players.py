@@ -1,14 +1,15 @@
 """Who plays: every feature, or the groups of a partition that was given; and the tables of a model that is played so."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from os import PathLike
 from typing import Any
 
 import numpy as np
 
-from kernels.batch import Prepared, prepare
-from kernels.marginal import Background
+from kernels.background import Background
+from kernels.batch import Prepared, Survey, prepare, survey, weigh_leaves
 from kernels.methods import Method
 from kernels.parameters import InvalidParameters
 
@@ -93,14 +94,39 @@ def group_numbers(groups: Groups, features: Sequence[Feature]) -> np.ndarray | N
     return np.array([group_of[feature.name] for feature in features], np.int32)
 
 
-def prepare_model(
-    model: Model, method: Method, parameters: Mapping[str, Any], groups: Groups, interactions: bool, background: Background | None = None
-) -> Prepared:
-    """Make the tables, or refuse parameters that do not fit the model."""
+@contextmanager
+def _refused() -> Iterator[None]:
     try:
-        return prepare(model.ensemble, method, parameters, group_numbers(groups, model.features), interactions, background)
+        yield
     except InvalidParameters as error:
         raise UsageError(str(error)) from error
+
+
+def survey_model(model: Model, method: Method, groups: Groups, n_rows: int | None, budget: int, interactions: bool) -> Survey:
+    """What has to be known of a background with so many rows, None for the model's own leaf weights, or a refusal."""
+    with _refused():
+        numbers = group_numbers(groups, model.features)
+        return survey(model.ensemble, method, numbers, n_rows=n_rows, budget=budget, interactions=interactions)
+
+
+def weigh_model(model: Model, method: Method, groups: Groups, surveyed: Survey) -> Background:
+    """The model's own leaf weights as a background, or a refusal."""
+    with _refused():
+        return weigh_leaves(model.ensemble, method, group_numbers(groups, model.features), surveyed)
+
+
+def prepare_model(
+    model: Model,
+    method: Method,
+    parameters: Mapping[str, Any],
+    groups: Groups,
+    interactions: bool,
+    surveyed: Survey | None = None,
+    background: Background | None = None,
+) -> Prepared:
+    """Make the tables, or refuse parameters that do not fit the model."""
+    with _refused():
+        return prepare(model.ensemble, method, parameters, group_numbers(groups, model.features), interactions, surveyed, background)
 
 
 def pair_names(prepared: Prepared, players: Sequence[str]) -> tuple[tuple[str, str], ...]:

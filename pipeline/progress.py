@@ -7,24 +7,25 @@ from collections.abc import Callable
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from .listing import WorkItem
 from .part import Part
-from .run import Run
+from .run import Work, unwatched
+
+silent = unwatched
 
 
-def silent(run: Run) -> Callable[[Part], None]:  # noqa: ARG001 - the shape of a watcher
-    """Say nothing."""
-    return lambda part: None
+def log_lines(work: Work) -> Callable[[Part | WorkItem], None]:
+    """A line per piece on standard error, for jobs without a terminal."""
+    n_done, n_rows = 0, 0
+    if not work.n_items:
+        print(work.doing, file=sys.stderr, flush=True)  # noqa: T201 - the log of a job
 
-
-def log_lines(run: Run) -> Callable[[Part], None]:
-    """A line per part on standard error, for jobs without a terminal."""
-    done = [0, 0]
-
-    def said(part: Part) -> None:
-        done[0] += 1
-        done[1] += part.n_rows
-        how = f"{part.n_rows / part.seconds:,.0f} rows/s" if part.seconds else "was done before"
-        line = f"part {part.part}: {part.n_rows} rows, {how}; {done[0]} of {len(run.plan.items)} parts, {done[1]} of {run.plan.n_rows} rows"
+    def said(done: Part | WorkItem) -> None:
+        nonlocal n_done, n_rows
+        n_done += 1
+        n_rows += done.n_rows
+        how = "" if isinstance(done, WorkItem) else f", {done.n_rows / done.seconds:,.0f} rows/s" if done.seconds else ", was done before"
+        line = f"{work.doing}: part {done.part}: {done.n_rows} rows{how}; {n_done} of {work.n_items} parts, {n_rows} of {work.n_rows} rows"
         print(line, file=sys.stderr, flush=True)  # noqa: T201 - the log of a job
 
     return said
@@ -51,12 +52,13 @@ class Bar:
     def __exit__(self, *_):
         self._progress.stop()
 
-    def __call__(self, run: Run) -> Callable[[Part], None]:
-        self._progress.update(self._task, description="explaining", total=len(run.plan.items), speed="starting workers")
+    def __call__(self, work: Work) -> Callable[[Part | WorkItem], None]:
+        speed = "starting workers" if work.n_items else ""
+        self._progress.reset(self._task, description=work.doing, total=work.n_items or None, speed=speed)
         started, rows = time.perf_counter(), [0]
 
-        def said(part: Part) -> None:
-            rows[0] += part.n_rows
+        def said(done: Part | WorkItem) -> None:
+            rows[0] += done.n_rows
             speed = f"{rows[0] / (time.perf_counter() - started):,.0f} rows/s"
             self._progress.update(self._task, advance=1, speed=speed)
 

@@ -35,6 +35,7 @@ class Manifest:
     library: str
     method: str
     parameters: dict[str, Any]
+    background: str | None  # as in the plan
     precision: str
     outputs: tuple[str, ...]
     base: tuple[float, ...]  # value of the empty coalition per output, margin units
@@ -140,6 +141,7 @@ def publish(run: str, plan: Plan, library: str, prepared: Prepared, parts: Seque
             library=library,
             method=plan.method,
             parameters=dict(plan.parameters),
+            background=plan.background,
             precision=plan.precision,
             outputs=plan.outputs,
             base=tuple(prepared.base.tolist()),

@@ -1,4 +1,4 @@
-"""A run, stage by stage: load, plan, broadcast, map, aggregate, publish. Each stage is one function; ``explain`` calls them in turn."""
+"""A run, stage by stage: load, plan, count, broadcast, map, aggregate, publish. Each stage is one function; ``explain`` calls them in turn."""
 
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
@@ -10,18 +10,20 @@ from typing import Any
 
 import pyarrow as pa
 
+from kernels.background import Background
 from kernels.batch import Prepared
 
-from . import storage
+from . import execute, storage
+from .background import Marginal, Uncounted, plan_marginal
 from .config import Job, find_method, make_job
 from .errors import RunConflict, UsageError
-from .execute import execute
+from .listing import list_data
 from .models import Model, load_ensemble
-from .part import PLAN, Part
-from .plan import Memory, Plan, differences, digest, from_json, make_plan, survey, to_json
+from .part import Part
+from .plan import PLAN, Memory, Plan, differences, digest, extent_of, from_json, make_plan, to_json
 from .players import Partition, prepare_model, read_groups
 from .publish import Manifest, aggregate, publish, read_manifest
-from .tables import broadcast
+from .tables import FOLDER, broadcast, open_tables, store
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,14 +31,47 @@ class Run:
     """A planned run; nothing is written yet. ``finished`` is the manifest of an earlier run of the same plan."""
 
     job: Job
-    library: str
+    model: Model
     plan: Plan
     memory: Memory
-    prepared: Prepared
+    game: Prepared | Marginal  # the path-dependent game's tables, or what is known of the marginal game
     finished: Manifest | None
 
+    @property
+    def uncounted(self) -> Uncounted | None:
+        """The background, where no earlier run left its tables."""
+        return self.game.uncounted if isinstance(self.game, Marginal) else None
 
-Watch = Callable[[Run], Callable[[Part], None]]
+    @property
+    def n_pairs(self) -> int:
+        """Pairs of players that interact."""
+        return 0 if isinstance(self.game, Marginal) else len(self.game.pairs.players)
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What is about to be done, piece by piece."""
+
+    doing: str  # in words
+    run: str  # its folder
+    n_items: int  # 0 where it is all one piece
+    n_rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Broadcast:
+    """Tables where workers read them, and the same tables here."""
+
+    uri: str
+    prepared: Prepared
+
+
+Watch = Callable[[Work], Callable[[Any], None]]  # called with the work, then with every Part as it is made, or WorkItem as it is counted
+
+
+def unwatched(work: Work) -> Callable[[Any], None]:  # noqa: ARG001 - the shape of a watcher
+    """Watch nothing."""
+    return lambda done: None
 
 
 def load_model(job: Job) -> Model:
@@ -45,11 +80,16 @@ def load_model(job: Job) -> Model:
 
 
 def plan_run(job: Job, model: Model) -> Run:
-    """Stage 2: list the input, match it against the model, prepare the tables, project memory. Refusals happen here; writes nothing."""
+    """Stage 2: list the input and the background, match them against the model, prepare the tables if no row has to be read for them, project
+    memory. Refusals happen here; writes nothing."""
     groups = read_groups(job.partition, model.features)
-    found = survey(job, model)
-    prepared = prepare_model(model, find_method(job.method), dict(job.parameters), groups, job.interactions is not None)
-    plan, memory = make_plan(job, model, groups, found, prepared)
+    found = list_data(job.data, job.ids, model)
+    game: Prepared | Marginal | None = plan_marginal(job, model, groups)
+    if isinstance(game, Marginal):
+        plan, memory = make_plan(job, model, groups, found, game.listing, game.extent)
+    else:
+        game = prepare_model(model, find_method(job.method), dict(job.parameters), groups, job.interactions is not None)
+        plan, memory = make_plan(job, model, groups, found, None, extent_of(game))
     if job.scheduler is None and memory.total > job.worker_memory:
         raise UsageError(
             f"a worker needs {memory.total >> 20} MiB (tables {memory.tables >> 20}, slice {memory.slice >> 20}, largest row group "
@@ -59,7 +99,7 @@ def plan_run(job: Job, model: Model) -> Run:
     held = storage.read_if_exists(where)
     if held is not None:
         _refuse_other(job.out, from_json(held, where), plan)
-    return Run(job, model.library, plan, memory, prepared, read_manifest(job.out))
+    return Run(job, model, plan, memory, game, read_manifest(job.out))
 
 
 def _refuse_other(out: str, held: Plan, plan: Plan) -> None:
@@ -67,35 +107,61 @@ def _refuse_other(out: str, held: Plan, plan: Plan) -> None:
         raise RunConflict(f"{out}: holds another run, different in {differences(held, plan)}; choose another output or remove it")
 
 
-def broadcast_run(run: Run) -> str:
-    """Stage 3: commit the plan, and put the tables where workers can read them; returns the tables' URI."""
+def _commit(run: Run) -> None:
+    """Write the plan, or find it written; refuse another one."""
     uri = storage.join(run.job.out, PLAN)
     with tempfile.TemporaryDirectory() as folder:
         local = Path(folder) / PLAN
         local.write_text(to_json(run.plan))
         if not storage.create(uri, local):
             _refuse_other(run.job.out, from_json(storage.read(uri), uri), run.plan)
-    return broadcast(run.prepared, run.job.out)
 
 
-def map_run(run: Run, tables: str, watch: Callable[[Part], None] = lambda part: None) -> list[Part]:
-    """Stage 4: explain every work item; ``watch`` is called with each part as it is done."""
-    parts = []
-    for part in execute(run.job, digest(run.plan), tables, run.plan.items, run.memory.total):
-        watch(part)
+def count_run(run: Run, watch: Watch = unwatched) -> Background | None:
+    """Stage 3: commit the plan and count the background; None where there is none, or nothing of it to count."""
+    uncounted = run.uncounted
+    if uncounted is None or not uncounted.items:
+        return None
+    _commit(run)
+    surveyed = broadcast(uncounted.surveyed, storage.join(run.job.out, FOLDER))
+    said = watch(Work("counting background", run.job.out, len(uncounted.items), sum(item.n_rows for item in uncounted.items)))
+    return execute.count(run.job, digest(run.plan), surveyed, uncounted.items, run.memory.total, said)
+
+
+def broadcast_run(run: Run, counted: Background | None = None, watch: Watch = unwatched) -> Broadcast:
+    """Stage 4: commit the plan, prepare the tables if a background was counted for them, and put them where workers can read them."""
+    _commit(run)
+    if not isinstance(run.game, Marginal):
+        return Broadcast(broadcast(run.game, storage.join(run.job.out, FOLDER)), run.game)
+    if run.game.uncounted is None:
+        return Broadcast(run.game.tables, open_tables(run.game.tables))
+    watch(Work("preparing tables", run.job.out, 0, 0))
+    return Broadcast(run.game.tables, store(_prepare(run, run.game.uncounted, counted), run.game.tables))
+
+
+def _prepare(run: Run, uncounted: Uncounted, counted: Background | None) -> Prepared:
+    plan, background = run.plan, uncounted.weights if counted is None else counted
+    return prepare_model(run.model, find_method(plan.method), dict(plan.parameters), plan.groups, False, uncounted.surveyed, background)
+
+
+def map_run(run: Run, tables: Broadcast, watch: Watch = unwatched) -> list[Part]:
+    """Stage 5: explain every work item; ``watch`` is called with what is to be done, and what it returns with each part as it is done."""
+    said, parts = watch(Work("explaining", run.job.out, len(run.plan.items), run.plan.n_rows)), []
+    for part in execute.execute(run.job, digest(run.plan), tables.uri, run.plan.items, run.memory.total):
+        said(part)
         parts.append(part)
     return parts
 
 
-def aggregate_run(run: Run, parts: list[Part]) -> dict[str, pa.Table]:
-    """Stage 5: merge the parts' states into summaries."""
+def aggregate_run(run: Run, tables: Broadcast, parts: list[Part]) -> dict[str, pa.Table]:
+    """Stage 6: merge the parts' states into summaries."""
     states = [part.states for part in sorted(parts, key=lambda part: part.part)]
-    return aggregate(run.plan, run.prepared.players.tolist(), run.prepared.pairs.players.tolist(), states)
+    return aggregate(run.plan, tables.prepared.players.tolist(), tables.prepared.pairs.players.tolist(), states)
 
 
-def publish_run(run: Run, parts: list[Part], summaries: dict[str, pa.Table]) -> Manifest:
-    """Stage 6: verify, write the summaries, then the manifest."""
-    return publish(run.job.out, run.plan, run.library, run.prepared, parts, summaries)
+def publish_run(run: Run, tables: Broadcast, parts: list[Part], summaries: dict[str, pa.Table]) -> Manifest:
+    """Stage 7: verify, write the summaries, then the manifest."""
+    return publish(run.job.out, run.plan, run.model.library, tables.prepared, parts, summaries)
 
 
 def explain_job(job: Job, watch: Watch) -> tuple[Manifest, bool]:
@@ -103,10 +169,9 @@ def explain_job(job: Job, watch: Watch) -> tuple[Manifest, bool]:
     run = plan_run(job, load_model(job))
     if run.finished is not None:
         return run.finished, True
-    done = watch(run)
-    tables = broadcast_run(run)
-    parts = map_run(run, tables, done)
-    return publish_run(run, parts, aggregate_run(run, parts)), False
+    tables = broadcast_run(run, count_run(run, watch), watch)
+    parts = map_run(run, tables, watch)
+    return publish_run(run, tables, parts, aggregate_run(run, tables, parts)), False
 
 
 def explain(
@@ -118,29 +183,35 @@ def explain(
     parameters: Mapping[str, Any] | None = None,
     partition: Partition | None = None,
     interactions: int | str | None = None,
+    background: str | PathLike | None = None,
+    tables: str | PathLike | None = None,
     ids: Iterable[str] = (),
     precision: str = "float32",
     scheduler: str | None = None,
     workers: int | None = None,
     date: Date | str | None = None,
-    watch: Watch = lambda run: lambda part: None,
+    watch: Watch = unwatched,
 ) -> Manifest:
     """Explain every row of a Parquet data set and publish attributions and summaries.
 
     Parameters
     ----------
     model, data, out : URIs or paths of the model file, the data (a Parquet file, folder, glob or Hive-partitioned data set) and the run's
-        folder; ``{date}`` in them is filled in
+        folder; ``{date}`` in these and all others is filled in
     method, parameters : see ``METHODS``
     partition : groups of features, group -> features, or the path or URI of such an object in JSON; a feature that it does not name is a group of
         its own. Values are the groups', with method "owen" the features' within their groups
     interactions : also those of every two players: "all" of a row that are not zero, or so many of the largest
+    background : a data set, as for data, over whose rows absent features are averaged (the marginal game), or "model" for the model's own leaf
+        weights (symmetric trees); by default they are averaged over the trees' own covers (the path-dependent game)
+    tables : folder where what is prepared for a background is kept for later runs, by default ``_leafledger`` beside the run's
     ids : columns of the data passed through to the attributions
     precision : "float32" or "float64", of the attributions as stored; they are computed in float64
     scheduler : address of a Dask scheduler, "serial" for this process alone, or None for a local cluster
     workers : processes of the local cluster, by default one per core; each imports the calling script, so call under
         ``if __name__ == "__main__"``
-    watch : called with the planned run; what it returns is called with every part as it is done
+    watch : called with the work, a ``Work``, before the background is counted and before rows are explained; what it returns is called with every
+        piece as it is done
 
     Returns
     -------
@@ -160,6 +231,8 @@ def explain(
         parameters=parameters,
         partition=partition,
         interactions=interactions,
+        background=None if background is None else str(background),
+        tables=None if tables is None else str(tables),
         ids=ids,
         precision=precision,
         scheduler=scheduler,

@@ -61,6 +61,12 @@ def join(uri: str, *parts: str) -> str:
     return "/".join((uri.rstrip("/"), *parts))
 
 
+def beside(uri: str, name: str) -> str:
+    """The place of that name next to ``uri``, or below it where it is the root of a file system or a bucket."""
+    start, _, last = uri.rpartition("/")
+    return join(start if start and last and not start.endswith(("/", ":")) else uri, name)
+
+
 def _info(filesystem, path: str, prefix: str) -> Object:
     found = filesystem.info(path)
     etag = found.get("ETag") or found.get("etag") or f"{found['size']}-{found.get('mtime', '')}"

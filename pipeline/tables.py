@@ -1,4 +1,4 @@
-"""Prepared tables on their way to workers: one ``.npy`` file under its content's hash, mapped into memory once by every worker process."""
+"""Tables, any nested records of arrays, on their way to workers and to later runs: one ``.npy`` file that every worker process maps once."""
 
 import hashlib
 import json
@@ -6,11 +6,9 @@ import tempfile
 from functools import cache, lru_cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-
-from kernels.batch import Prepared
 
 from . import storage
 from .errors import InvalidRun
@@ -51,45 +49,95 @@ def _take(index, mapped: np.ndarray):
     return _record(record)(**{name: _take(entry, mapped) for name, entry in fields.items()})
 
 
-def table_bytes(prepared: Prepared) -> int:
+def table_bytes(record: NamedTuple) -> int:
     """Bytes that every worker maps."""
-    return _place(prepared, [])[1]
+    return _place(record, [])[1]
 
 
-def broadcast(prepared: Prepared, run: str) -> str:
-    """Write the tables below the run's folder, named by their content, and return where; tables that are there already stay."""
+def _write(record: NamedTuple, folder: Path) -> str:
+    """Write both files into a local folder; the content's digest."""
     arrays: list[np.ndarray] = []
-    index, n_bytes = _place(prepared, arrays)
-    text = json.dumps(index)
+    layout, n_bytes = _place(record, arrays)
+    mapped = np.lib.format.open_memmap(folder / BYTES, mode="w+", dtype=np.uint8, shape=(n_bytes,))
+    end = 0
+    for array in arrays:
+        mapped[end : end + array.nbytes] = array.reshape(-1).view(np.uint8)
+        end = -(-(end + array.nbytes) // ALIGNMENT) * ALIGNMENT
+    mapped.flush()
+    content = _digest(layout, mapped)
+    (folder / INDEX).write_text(json.dumps({"sha256": content, "layout": layout}))
+    return content
+
+
+def _digest(layout: Any, mapped: np.ndarray) -> str:
+    content = hashlib.sha256(json.dumps(layout).encode())
+    content.update(mapped.data)
+    return content.hexdigest()
+
+
+def _create(uri: str, folder: Path) -> None:
+    """Publish both files, the index last; what is there already stays."""
+    for file in (BYTES, INDEX):
+        storage.create(storage.join(uri, file), folder / file)
+
+
+def broadcast(record: NamedTuple, folder: str) -> str:
+    """Write tables below a folder, named by their content, and return where."""
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        (folder / INDEX).write_text(text)
-        mapped = np.lib.format.open_memmap(folder / BYTES, mode="w+", dtype=np.uint8, shape=(n_bytes,))
-        end = 0
-        for array in arrays:
-            mapped[end : end + array.nbytes] = array.reshape(-1).view(np.uint8)
-            end = -(-(end + array.nbytes) // ALIGNMENT) * ALIGNMENT
-        mapped.flush()
-        content = hashlib.sha256(text.encode())
-        content.update(mapped.data)
-        uri = storage.join(run, FOLDER, content.hexdigest())
-        for file in (BYTES, INDEX):
-            storage.create(storage.join(uri, file), folder / file)
+        uri = storage.join(folder, _write(record, Path(name)))
+        _create(uri, Path(name))
     return uri
 
 
-def _map(folder: Path) -> Prepared:
-    mapped = np.asarray(np.load(folder / BYTES, mmap_mode="r"))
-    return _take(json.loads((folder / INDEX).read_text()), mapped)
-
-
 @lru_cache(maxsize=2)
-def open_tables(uri: str) -> Prepared:
-    """Map broadcast tables into memory, once per process; tables on an object store are fetched to a temporary folder first."""
-    local = storage.local_path(uri)
+def _open(uri: str) -> tuple[dict, np.ndarray]:
+    """The index, and the bytes mapped into memory; those on an object store are fetched to a temporary folder first."""
+    index, local = json.loads(storage.read(storage.join(uri, INDEX))), storage.local_path(uri)
     if local is not None:
-        return _map(local)
+        return index, _map(local)
     with tempfile.TemporaryDirectory() as name:
-        for file in (BYTES, INDEX):
-            storage.download(storage.join(uri, file), Path(name) / file)
-        return _map(Path(name))  # a mapping outlives its file's name, so nothing is left behind
+        storage.download(storage.join(uri, BYTES), Path(name) / BYTES)
+        return index, _map(Path(name))  # a mapping outlives its file's name, so nothing is left behind
+
+
+def _map(folder: Path) -> np.ndarray:
+    return np.asarray(np.load(folder / BYTES, mmap_mode="r"))
+
+
+def open_tables(uri: str) -> Any:
+    """Tables that were broadcast or stored, mapped into memory once per process."""
+    index, mapped = _open(uri)
+    return _take(index["layout"], mapped)
+
+
+def _is_sound(uri: str) -> bool:
+    try:
+        index, mapped = _open(uri)
+        return _digest(index["layout"], mapped) == index["sha256"]
+    except (ValueError, EOFError, KeyError, TypeError):
+        return False
+
+
+def open_stored(uri: str) -> Any | None:
+    """Tables that an earlier run stored, every byte of them verified; None where there are none.
+
+    Raises
+    ------
+    InvalidRun
+        they are damaged, or a part of them is missing
+    """
+    if not storage.exists(storage.join(uri, INDEX)):
+        return None
+    _open.cache_clear()  # of what may have been replaced
+    if storage.exists(storage.join(uri, BYTES)) and _is_sound(uri):
+        return open_tables(uri)
+    _open.cache_clear()
+    raise InvalidRun(f"{uri}: the tables of an earlier run are damaged there; remove this folder")
+
+
+def store(record: NamedTuple, uri: str) -> Any:
+    """Write tables where later runs look for them, and open what is there: of several runs that write the same, one does."""
+    with tempfile.TemporaryDirectory() as name:
+        _write(record, Path(name))
+        _create(uri, Path(name))
+    return open_stored(uri)

@@ -105,42 +105,50 @@ def size_weight(sizes):
     return lambda size, n: Fraction(float(sizes[size])) / math.comb(n - 1, size)
 
 
-def quotient_semivalue(ensemble, row, group, n_groups, weight):
+def _subsets(players):
+    return itertools.chain.from_iterable(itertools.combinations(players, size) for size in range(len(players) + 1))
+
+
+def _game(ensemble, row, output, background=None):
+    """The game as a function of a set of features, every value computed once; with a background the marginal one (Filom et al. 2024, Def. 2.2)."""
+    known = {}
+
+    def v(features):
+        features = frozenset(features)
+        if features not in known:
+            if background is None:
+                known[features] = coalition_value(ensemble, row, features, output)
+            else:
+                mixed = np.where(np.isin(np.arange(ensemble.n_features), list(features)), row, background)
+                known[features] = sum(Fraction(float(margin(ensemble, x)[output])) for x in mixed) / len(mixed)
+        return known[features]
+
+    return v
+
+
+def quotient_semivalue(ensemble, row, group, n_groups, weight, background=None):
     """The same for groups of features that join together, ``group (features,)``: phi of every group, ``(outputs, n_groups)`` float64."""
     phi = np.zeros((ensemble.base.size, n_groups))
     for k in range(ensemble.base.size):
-        subsets = itertools.chain.from_iterable(itertools.combinations(range(n_groups), size) for size in range(n_groups + 1))
-        v = {s: coalition_value(ensemble, row, {j for j, g in enumerate(group) if g in s}, k) for s in subsets}
+        game = _game(ensemble, row, k, background)
+        v = {s: game([j for j, g in enumerate(group) if g in s]) for s in _subsets(range(n_groups))}
         for g in range(n_groups):
             others = [s for s in v if g not in s]
             phi[k, g] = float(sum(weight(len(s), n_groups) * (v[tuple(sorted((*s, g)))] - v[s]) for s in others))
     return phi
 
 
-def _subsets(players):
-    return itertools.chain.from_iterable(itertools.combinations(players, size) for size in range(len(players) + 1))
+def _members(group):
+    return [[j for j, g in enumerate(group) if g == number] for number in range(max(group) + 1)]
 
 
-def _game(ensemble, row, output):
-    """The game as a function of a set of features, every value computed once."""
-    known = {}
-
-    def v(features):
-        features = frozenset(features)
-        if features not in known:
-            known[features] = coalition_value(ensemble, row, features, output)
-        return known[features]
-
-    return v
-
-
-def owen(ensemble, row, group):
+def owen(ensemble, row, group, background=None):
     """Owen values by their definition (Owen 1977, Eq. 7), ``(outputs, features)``: sums over sets of whole other groups and members of one's own."""
     n, n_groups = ensemble.n_features, max(group) + 1
-    members = [[j for j in range(n) if group[j] == g] for g in range(n_groups)]
+    members = _members(group)
     phi = np.zeros((ensemble.base.size, n))
     for k in range(ensemble.base.size):
-        v = _game(ensemble, row, k)
+        v = _game(ensemble, row, k, background)
         for j in range(n):
             mine = [i for i in members[group[j]] if i != j]
             total = Fraction(0)
@@ -150,6 +158,26 @@ def owen(ensemble, row, group):
                     weight = shapley_weight(len(others), n_groups) * shapley_weight(len(some), len(mine) + 1)
                     total += weight * (v([*whole, *some, j]) - v([*whole, *some]))
             phi[k, j] = float(total)
+    return phi
+
+
+def _shapley_of(v, players, player):
+    """One player's Shapley value in a game of sets of players."""
+    others = _subsets([other for other in players if other != player])
+    return sum(shapley_weight(len(s), len(players)) * (v([*s, player]) - v(s)) for s in others)
+
+
+def two_step(ensemble, row, group, background=None):
+    """Two-step Shapley values by their definition (Kamijo 2009; Filom et al. 2024, Eq. B.12), ``(outputs, features)``."""
+    members = _members(group)
+    phi = np.zeros((ensemble.base.size, ensemble.n_features))
+    for k in range(ensemble.base.size):
+        game = _game(ensemble, row, k, background)
+        v = lambda s, game=game: game(s) - game(())  # noqa: E731 - a definition in a line
+        for g, mine in enumerate(members):
+            whole = _shapley_of(lambda groups, v=v: v([j for h in groups for j in members[h]]), range(len(members)), g)
+            for j in mine:
+                phi[k, j] = float(_shapley_of(v, mine, j) + (whole - v(mine)) / len(mine))
     return phi
 
 
@@ -167,19 +195,3 @@ def interactions(ensemble, row, weight):
             total = sum(weight(len(s), n - 1) * (v([*s, i, j]) - v([*s, i]) - v([*s, j]) + v(s)) for s in others)
             found[k, i, j] = found[k, j, i] = float(total)
     return found
-
-
-def marginal_quotient_semivalue(ensemble, row, background, group, n_groups, weight):
-    """Every group's phi in the marginal game, where absent features take the values of background rows (Filom et al. 2024, Def. 2.2)."""
-
-    def v(present, k):
-        mixed = np.where(np.isin(group, list(present)), row, background)
-        return sum(Fraction(float(margin(ensemble, x)[k])) for x in mixed) / len(mixed)
-
-    phi = np.zeros((ensemble.base.size, n_groups))
-    for k in range(ensemble.base.size):
-        known = {s: v(s, k) for s in _subsets(range(n_groups))}
-        for g in range(n_groups):
-            others = [s for s in known if g not in s]
-            phi[k, g] = float(sum(weight(len(s), n_groups) * (known[tuple(sorted((*s, g)))] - known[s]) for s in others))
-    return phi

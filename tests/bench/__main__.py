@@ -1,4 +1,4 @@
-"""``python -m tests.bench [--quick] [--cases KEY...] [--folder FOLDER]``: measure everything in one go, print tables, write ``results.json``."""
+"""``python -m tests.bench [--quick] [--cases KEY...] [--marginal [KEY...]] [--folder FOLDER]``: measure everything, print, write ``results.json``."""
 
 import argparse
 import json
@@ -6,6 +6,7 @@ import os
 import platform
 import time
 import warnings
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from importlib.metadata import version
@@ -17,9 +18,10 @@ from pipeline.config import count_cores
 
 from .bars import TOTALS, judge
 from .compare import compare
-from .models import CASES, CATBOOST, trained
+from .marginal import BACKGROUNDS, measure_marginal
+from .models import CASES, CATBOOST, MARGINAL, Case, trained
 from .peers import PEERS
-from .report import show_bars, show_comparison, show_first, show_memory, show_runs, show_scaling, show_totals
+from .report import show_bars, show_comparison, show_first, show_marginal, show_memory, show_preparations, show_runs, show_scaling, show_totals
 from .runs import measure_first, measure_memory, race_runs
 from .scaling import measure_scaling
 from .totals import race_totals
@@ -46,11 +48,19 @@ def describe_machine() -> dict[str, str]:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description="Benchmark of kernels and whole runs.")
-    keys = [case.key for case in CASES]
+    keys, marginal = [case.key for case in CASES], [case.key for case in MARGINAL]
     parser.add_argument("--quick", action="store_true", help="the first model only unless named, fewer rows and repeats: a minute once it is trained")
     parser.add_argument("--cases", nargs="+", choices=keys, metavar="KEY", help=f"these models and nothing else; of {', '.join(keys)}")
+    parser.add_argument("--marginal", nargs="*", choices=marginal, metavar="KEY", help=f"the marginal game alone, of these; of {', '.join(marginal)}")
     parser.add_argument("--folder", type=Path, default=Path("build/bench"), help="where models are kept and results.json is written")
     return parser.parse_args()
+
+
+def _choose(cases: Sequence[Case], keys: list[str] | None, first: bool, otherwise: bool) -> list[Case]:
+    """Cases by their keys; without any, all or the first where they are asked for otherwise."""
+    if keys:
+        return [case for case in cases if case.key in keys]
+    return list(cases[:1] if first else cases) if otherwise else []
 
 
 def main() -> None:
@@ -60,7 +70,9 @@ def main() -> None:
     folder.mkdir(parents=True, exist_ok=True)
     warnings.simplefilter("ignore")  # the peers' own
     console, cores, started = Console(width=max(WIDTH, Console().width)), count_cores(), time.perf_counter()
-    chosen = [case for case in CASES if case.key in options.cases] if options.cases else list(CASES[:1] if quick else CASES)
+    whole = not options.cases and options.marginal is None
+    chosen = _choose(CASES, options.cases, quick and whole, whole)
+    marginal_cases = _choose(MARGINAL, options.marginal, quick, whole or options.marginal == [])
     repeats, seconds = (QUICK_REPEATS, QUICK_SECONDS) if quick else (REPEATS, SECONDS)
 
     machine = describe_machine()
@@ -70,7 +82,7 @@ def main() -> None:
         "peer's, / predict: over the model's own predictions, both on as many threads; difference: from ours, of the largest phi\n",
         highlight=False,
     )
-    comparisons, totals = [], []
+    comparisons, totals, marginal = [], [], []
     with ThreadPoolExecutor(cores) as threads:
         for case in chosen:
             comparisons.append(compare(case, folder, threads, cores, repeats, seconds))
@@ -78,13 +90,18 @@ def main() -> None:
             if case.library == CATBOOST:
                 totals = race_totals(case, folder, tuple(n for n in TOTALS if not quick or n <= MOST_QUICK_ROWS), repeats)
                 console.print(show_totals(totals))
+    for case in marginal_cases:
+        marginal.append(measure_marginal(case, folder, BACKGROUNDS, repeats, seconds))
+        console.print(show_preparations(marginal[-1]))
+        console.print(show_marginal(marginal[-1]))
     results = {
         "machine": machine,
         "quick": quick,
         "comparisons": [asdict(comparison) for comparison in comparisons],
         "totals": [asdict(total) for total in totals],
+        "marginal": [asdict(found) for found in marginal],
     }
-    if not options.cases:
+    if whole:
         scaling = measure_scaling(folder, repeats)
         console.print(show_scaling(scaling))
         model = trained(CASES[0], folder)
@@ -100,7 +117,7 @@ def main() -> None:
             "memory": [asdict(entry) for entry in memory],
             "first_attribution": {"cold": asdict(cold), "warm": asdict(warm)},
         }
-    bars = judge(comparisons, totals, cores)
+    bars = judge(comparisons, totals, marginal, cores)
     console.print(show_bars(bars))
     results["bars"] = [asdict(bar) | {"met": bar.met} for bar in bars]
     (folder / "results.json").write_text(json.dumps(results, indent=1))

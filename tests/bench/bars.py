@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from .compare import PREDICT, Comparison
+from .marginal import TOTAL_BACKGROUND, Marginal, named
 from .ours import BANZHAF, KERNEL, SHAPLEY, WHOLE
 from .peers import OWN, SHAPIQ, WOODELF
 from .totals import Total
@@ -19,6 +20,9 @@ AHEAD = ("deep-1x40", "classes-10", "features-2000")  # of the fastest peer that
 TOTALS = {20_000: 5, 1_000_000: 20}  # times CatBoost's own in one call, by rows
 OF_PREDICT = {"catboost-500x6": 1 / 3}
 TABLES = {"xgboost-500x8": (100e6, 5.0)}  # bytes and seconds at most
+# Of the marginal game: rows/s at the slowest background over those at the fastest, times shap with 100 background rows, and times woodelf
+# with everything included.
+FLAT, SHAP_TIMES, WOODELF_TIMES = 0.9, 100, 1
 CORES_TIMES, CORES, BANZHAF_TIMES = 1.9, 2, 2.0
 
 
@@ -60,9 +64,22 @@ def _of_case(found: Comparison, n_threads: int) -> Iterator[Bar]:
         yield Bar(key, f"Banzhaf over Shapley: {what}", found.rate(f"{BANZHAF}: {what}") / found.rate(f"{SHAPLEY}: {what}"), BANZHAF_TIMES)
 
 
-def judge(comparisons: Sequence[Comparison], totals: Sequence[Total], n_threads: int) -> list[Bar]:
+def _of_marginal(found: Marginal) -> Iterator[Bar]:
+    slowest = min(found.ours)
+    yield Bar(found.case, "marginal: slowest background over fastest", slowest / max(found.ours), FLAT)
+    if found.case in OF_PREDICT:
+        yield Bar(found.case, "marginal: times predict, tables apart", slowest / found.rate(PREDICT), OF_PREDICT[found.case])
+    if theirs := found.rate(named("shap", 100)):
+        yield Bar(found.case, "marginal: times shap, 100 background rows", slowest / theirs, SHAP_TIMES)
+    if found.total:
+        what = f"marginal: times woodelf, {found.total.n_rows:,} rows, {TOTAL_BACKGROUND:,} background rows, all included"
+        yield Bar(found.case, what, found.total.ratio, WOODELF_TIMES)
+
+
+def judge(comparisons: Sequence[Comparison], totals: Sequence[Total], marginal: Sequence[Marginal], n_threads: int) -> list[Bar]:
     """Every bar that what was measured can be held against."""
     bars = [bar for found in comparisons for bar in _of_case(found, n_threads)]
+    bars += [bar for found in marginal for bar in _of_marginal(found)]
     bars += [
         Bar("catboost-500x6", f"times {OWN}, {t.n_rows:,} rows, both with tables", t.ratio, TOTALS[t.n_rows]) for t in totals if t.n_rows in TOTALS
     ]

@@ -16,7 +16,7 @@ from kernels.methods import METHODS
 from pipeline.models import load_ensemble
 from pipeline.tables import table_bytes
 
-from .models import Case, make_rows, trained
+from .models import Case, trained
 from .ours import BANZHAF, SHAPLEY, WHOLE, attributions, contend, explain_all, most_rows
 from .peers import PEERS, Peer
 from .timing import Contender, Speed, clock, race, size
@@ -62,7 +62,7 @@ class Comparison:
         return next((check for check in self.checks if check.peer == name), None)
 
 
-def _contend_peer(
+def contend_peer(
     peer: Peer, case: Case, model: Any, rows: np.ndarray, ours: np.ndarray, n_threads: int, seconds: float
 ) -> tuple[list[Contender], Check]:
     """The peer on one thread and, where it uses them, on all, with as many rows as last about ``seconds``; and its check on few."""
@@ -103,7 +103,7 @@ def compare(case: Case, folder: Path, threads: Executor, n_threads: int, repeats
     """Measure one model, each contender on as many of the same rows as it works through in about ``seconds``."""
     path, vendor = trained(case, folder), VENDORS[case.library]
     model, ensemble = vendor.load(path), load_ensemble(path).ensemble
-    rows = make_rows(case.most_rows, 2, case.n_features)
+    rows = case.draw(case.most_rows, 2, case.n_features)
     tables, table_seconds = _prepare(ensemble)
     shapley = tables[SHAPLEY]
     ours = attributions(shapley, SHAPLEY, rows[:CHECKED_ROWS], case.n_features)
@@ -116,7 +116,7 @@ def compare(case: Case, folder: Path, threads: Executor, n_threads: int, repeats
     checks, failures = [], []
     for peer in (peer for peer in PEERS if peer.supports(case)):
         try:
-            made, check = _contend_peer(peer, case, model, rows, ours, n_threads, seconds)
+            made, check = contend_peer(peer, case, model, rows, ours, n_threads, seconds)
         except Exception as error:
             failures.append(f"{peer.name}: {type(error).__name__}: {error}")
         else:

@@ -6,26 +6,13 @@ from pathlib import Path
 
 import numpy as np
 
+from tests.papers import synthetic
+
 TRAINING_ROWS, FEATURES = 50_000, 20
 MISSING = 0.02
 DEEP, DEEP_FEATURES = 40, 64
 WIDE_FEATURES, WIDE_ROWS = 2_000, 8_192
 CLASSES = 10
-
-
-@dataclass(frozen=True, slots=True)
-class Case:
-    """A model to measure, on at most ``most_rows`` rows; its file is named after its key."""
-
-    key: str
-    name: str
-    library: str
-    suffix: str
-    train: Callable[[np.ndarray, np.ndarray, Path], object]
-    n_features: int = FEATURES
-    n_classes: int = 1
-    training_rows: int = TRAINING_ROWS
-    most_rows: int = 50_000
 
 
 def feature_names(n_features: int) -> list[str]:
@@ -50,6 +37,26 @@ def make_target(rows: np.ndarray) -> np.ndarray:
     return np.sin(2 * x[:, 0]) + (x[:, :-1] * x[:, 1:]) @ weight + 0.3 * np.random.default_rng(1).standard_normal(len(x))
 
 
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A model to measure, on at most ``most_rows`` rows; its file is named after its key.
+
+    ``draw(n, seed, n_features)`` gives rows, and those that it is trained on get a ``target``.
+    """
+
+    key: str
+    name: str
+    library: str
+    suffix: str
+    train: Callable[[np.ndarray, np.ndarray, Path], object]
+    n_features: int = FEATURES
+    n_classes: int = 1
+    training_rows: int = TRAINING_ROWS
+    most_rows: int = 50_000
+    draw: Callable[[int, int, int], np.ndarray] = make_rows
+    target: Callable[[np.ndarray], np.ndarray] = make_target
+
+
 def xgboost_trainer(n_trees: int, depth: int, **parameters: object):
     def train(rows, target, path):
         import xgboost
@@ -72,22 +79,26 @@ def _train_deep(rows, target, path):
     xgboost_trainer(1, DEEP, **grown)(rows, np.exp(target / 4), path)
 
 
-def _train_lightgbm(n_trees: int, n_leaves: int):
+def _train_lightgbm(n_trees: int, n_leaves: int, **parameters: object):
     def train(rows, target, path):
         import lightgbm
 
         data = lightgbm.Dataset(rows, target, feature_name=feature_names(rows.shape[1]))
         given = {"objective": "regression", "num_leaves": n_leaves, "verbose": -1, "seed": 1}
-        lightgbm.train(given, data, n_trees).save_model(path)
+        lightgbm.train(given | parameters, data, n_trees).save_model(path)
 
     return train
 
 
-def _train_catboost(rows, target, path):
-    import catboost
+def _train_catboost(n_trees: int, depth: int, **parameters: object):
+    def train(rows, target, path):
+        import catboost
 
-    model = catboost.CatBoostRegressor(iterations=500, depth=6, random_seed=1, allow_writing_files=False, verbose=False)
-    model.fit(catboost.Pool(rows, target, feature_names=NAMES)).save_model(str(path))
+        given = {"iterations": n_trees, "depth": depth, "random_seed": 1, "allow_writing_files": False, "verbose": False}
+        pool = catboost.Pool(rows, target, feature_names=feature_names(rows.shape[1]))
+        catboost.CatBoostRegressor(**given, **parameters).fit(pool).save_model(str(path))
+
+    return train
 
 
 XGBOOST, LIGHTGBM, CATBOOST = "xgboost", "lightgbm", "catboost"
@@ -96,7 +107,7 @@ CASES = (
     Case("xgboost-500x8", "XGBoost, 500 trees, depth 8", XGBOOST, ".ubj", xgboost_trainer(500, 8)),
     Case("lightgbm-100x1024", "LightGBM, 100 trees, 1,024 leaves", LIGHTGBM, ".txt", _train_lightgbm(100, 1024)),
     Case("lightgbm-1x1024", "LightGBM, 1 tree, 1,024 leaves", LIGHTGBM, ".txt", _train_lightgbm(1, 1024)),
-    Case("catboost-500x6", "CatBoost, 500 trees, depth 6", CATBOOST, ".cbm", _train_catboost),
+    Case("catboost-500x6", "CatBoost, 500 trees, depth 6", CATBOOST, ".cbm", _train_catboost(500, 6)),
     Case("deep-1x40", f"XGBoost, 1 tree of depth {DEEP}, {DEEP_FEATURES} features", XGBOOST, ".ubj", _train_deep, n_features=DEEP_FEATURES),
     Case("classes-10", f"XGBoost, {CLASSES} classes, 20 trees each, depth 6", XGBOOST, ".ubj", _train_classes, n_classes=CLASSES, most_rows=16_384),
     Case(
@@ -112,12 +123,37 @@ CASES = (
 )
 
 
+def _synthetic(depth: int) -> Case:
+    """A model of Filom et al. 2024, Section 4.1."""
+    n_trees = synthetic.N_TREES
+    return Case(
+        f"synthetic-{n_trees}x{depth}",
+        f"CatBoost, {n_trees} trees, depth {depth}, on the synthetic rows of Filom et al. 2024",
+        CATBOOST,
+        ".cbm",
+        _train_catboost(n_trees, depth, **synthetic.HYPERPARAMETERS),
+        n_features=synthetic.N_FEATURES,
+        training_rows=synthetic.TRAINING_ROWS,
+        draw=synthetic.make_rows,
+        target=synthetic.make_target,
+    )
+
+
+MARGINAL = (  # models of the marginal game
+    CASES[0],
+    Case("xgboost-500x6", "XGBoost, 500 trees, depth 6", XGBOOST, ".ubj", xgboost_trainer(500, 6)),
+    Case("lightgbm-100x6", "LightGBM, 100 trees, depth 6", LIGHTGBM, ".txt", _train_lightgbm(100, 64, max_depth=6)),
+    next(case for case in CASES if case.library == CATBOOST),
+    *map(_synthetic, (4, 6, 8)),
+)
+
+
 def trained(case: Case, folder: Path) -> Path:
     """The case's model file, trained where it is not there yet."""
     path = folder / f"{case.key}{case.suffix}"
     if not path.exists():
-        rows = make_rows(case.training_rows, 0, case.n_features)
+        rows = case.draw(case.training_rows, 0, case.n_features)
         growing = path.with_name(f".{path.name}")
-        case.train(rows, make_target(rows), growing)
+        case.train(rows, case.target(rows), growing)
         growing.replace(path)
     return path

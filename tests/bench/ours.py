@@ -62,13 +62,13 @@ def spread(work: Callable[[Buffers], None], slices: list[Buffers], threads: Exec
         list(threads.map(work, slices))
 
 
-def attributions(prepared: Prepared, name: str, rows: np.ndarray, n_features: int) -> np.ndarray:
-    """``(outputs, n, n_features) float64``, zero for features no tree uses."""
+def attributions(prepared: Prepared, name: str, rows: np.ndarray, n_players: int) -> np.ndarray:
+    """``(outputs, n, n_players) float64``, zero for features, or groups, that no tree uses."""
     buffers = make_buffers(prepared, len(rows))
     fill(prepared, buffers, rows)
     attribute_batch(METHODS[name], prepared, buffers)
-    out = np.zeros((prepared.base.size, len(rows), n_features))
-    out[:, :, columns(prepared)] = buffers.phi[:, :, : len(rows)].transpose(0, 2, 1)
+    out = np.zeros((prepared.base.size, len(rows), n_players))
+    out[:, :, prepared.players] = buffers.phi[:, :, : len(rows)].transpose(0, 2, 1)
     return out
 
 

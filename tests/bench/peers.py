@@ -42,7 +42,7 @@ class Peer:
         return case.library in self.libraries and case.key not in self.without
 
 
-def _as_is(case: Case, rows: np.ndarray) -> np.ndarray:
+def as_is(case: Case, rows: np.ndarray) -> np.ndarray:
     return rows
 
 
@@ -62,7 +62,7 @@ def _prepare_shap(case, model, threads):
     return explainer
 
 
-def _shap_values(case, result):
+def shap_values(case, result):
     return result.reshape(len(result), case.n_features, case.n_classes).transpose(2, 0, 1)
 
 
@@ -108,7 +108,7 @@ def _prepare_woodelf(case, model, threads):
     return [woodelf.WoodelfExplainer(load_decision_tree_ensemble_model(model, names, class_index=k)) for k in range(case.n_classes)]
 
 
-def _wrap_woodelf(case, rows):
+def wrap_woodelf(case, rows):
     import pandas as pd
 
     return pd.DataFrame(rows, columns=feature_names(case.n_features))
@@ -125,7 +125,7 @@ def _fasttreeshap(algorithm: str) -> Peer:
         libraries=TREES,  # CatBoost's own computes what it is asked of CatBoost's models
         parallel=True,
         prepare=_prepare_fasttreeshap(algorithm),
-        wrap=_as_is,
+        wrap=as_is,
         call=lambda explainer, rows, threads: explainer.shap_values(rows, check_additivity=False),
         values=_fasttreeshap_values,
         without=frozenset({"classes-10"}),  # it cannot read a base score for each class
@@ -150,9 +150,9 @@ PEERS = (
         libraries=TREES,  # of CatBoost's models it knows no covers
         parallel=False,
         prepare=_prepare_shap,
-        wrap=_as_is,
+        wrap=as_is,
         call=lambda explainer, rows, threads: explainer.shap_values(rows, check_additivity=False),
-        values=_shap_values,
+        values=shap_values,
     ),
     _fasttreeshap("v1"),
     _fasttreeshap("v2"),
@@ -162,7 +162,7 @@ PEERS = (
         libraries=EVERY,
         parallel=False,  # n_jobs sends the whole explainer with every row: a hundred times slower
         prepare=_prepare_shapiq,
-        wrap=_as_is,
+        wrap=as_is,
         call=lambda explainers, rows, threads: [explainer.explain_X(rows) for explainer in explainers],
         values=_shapiq_values,
     ),
@@ -172,7 +172,7 @@ PEERS = (
         libraries=TREES,  # NaN for CatBoost's models
         parallel=False,
         prepare=_prepare_woodelf,
-        wrap=_wrap_woodelf,
+        wrap=wrap_woodelf,
         call=lambda explainers, frame, threads: [explainer.shap_values(frame, verbose=False) for explainer in explainers],
         values=lambda case, result: np.stack(result),
         least=lambda case: MANY_ROWS,  # small calls cost the same

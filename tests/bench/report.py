@@ -4,6 +4,7 @@ from rich.table import Table
 
 from .bars import Bar
 from .compare import EXACT, PREDICT, Comparison
+from .marginal import TOTAL_BACKGROUND, Marginal
 from .models import CASES
 from .ours import KERNEL, SHAPLEY, WHOLE
 from .runs import First, Memory
@@ -35,6 +36,30 @@ def show_comparison(found: Comparison) -> Table:
         check = found.check(speed.name)
         ours, floor = found.rate(f"{SHAPLEY}: {WHOLE}", speed.threads), found.rate(PREDICT, speed.threads)
         checked = (f"{check.preparation:.2f} s", f"{check.difference:.0e}", "yes" if check.exact else "no") if check else ("", "", "")
+        table.add_row(*_cells(speed), f"{ours / speed.rate:.3g}" if check else "", f"{speed.rate / floor:.2g}", *checked)
+    return table
+
+
+def show_preparations(found: Marginal) -> Table:
+    table = _columns(f"Marginal game, {found.model}: once for each background, one thread", "survey s", "count s", "tables s", "MB")
+    for made in found.preparations:
+        seconds = (f"{seconds:.3f}" for seconds in (made.survey, made.count, made.tables))
+        table.add_row(f"{made.n_rows:,} background rows", *seconds, f"{made.n_bytes / 1e6:.1f}")
+    return table
+
+
+def show_marginal(found: Marginal) -> Table:
+    """Contenders on one thread; how often ours, with the background it is slowest with, holds their rows/s."""
+    caption = ""
+    if total := found.total:
+        caption = f"{total.n_rows:,} rows against {TOTAL_BACKGROUND:,}, everything included: ours {total.ours.seconds:.2f} s, "
+        caption += f"woodelf {total.theirs.seconds:.2f} s, {total.ratio:.3g} times"
+    caption += "".join(f"\nfailed: {failure}" for failure in found.failures)
+    table = _columns(f"{found.model}: rows", "threads", "rows", "rows/s", "spread", "ours /", "/ predict", "difference", "exact", caption=caption)
+    ours, floor = min(found.ours), found.rate(PREDICT)
+    for speed in found.speeds:
+        check = found.check(speed.name)
+        checked = (f"{check.difference:.0e}", "yes" if check.exact else "no") if check else ("", "")
         table.add_row(*_cells(speed), f"{ours / speed.rate:.3g}" if check else "", f"{speed.rate / floor:.2g}", *checked)
     return table
 

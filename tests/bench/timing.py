@@ -74,13 +74,13 @@ def _clock_alone(contender: Contender, times: int) -> float:
         return clock(contender.call, times)
 
 
-def race(contenders: Sequence[Contender], repeats: int, warm: bool = True) -> list[Speed]:
-    """Time every contender once per round, after a call that does not count where ``warm``."""
+def race(contenders: Sequence[Contender], repeats: int, warm: bool = True, slow: float = SLOW_SECONDS) -> list[Speed]:
+    """Time every contender once per round, after a call that does not count where ``warm``; of those that took ``slow`` seconds, the first counts."""
     times = [_times(contender) if warm else 1 for contender in contenders]
     seconds: list[list[float]] = [[] for _ in contenders]
     for _ in range(repeats):
         for contender, n, found in zip(contenders, times, seconds, strict=True):
-            if (contender.first or 0.0) <= SLOW_SECONDS:
+            if (contender.first or 0.0) <= slow:
                 found.append(_clock_alone(contender, n))
     speeds = []
     for contender, repeated in zip(contenders, seconds, strict=True):

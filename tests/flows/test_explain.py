@@ -13,8 +13,8 @@ import flows.explain
 import pipeline
 from flows import report
 from flows.explain import explain
+from kernels.methods import METHODS
 from pipeline import cli, run, storage
-from pipeline.config import make_job
 from pipeline.errors import ClusterLost, InvalidData, StorageError
 
 STAGES = ["load", "plan", "broadcast", "map", "aggregate", "publish"]
@@ -50,7 +50,7 @@ def finished(server, example, tmp_path_factory):
 @pytest.fixture
 def impatient(monkeypatch):
     """Retries follow at once."""
-    for name in ("load", "plan", "broadcast", "map_parts", "aggregate", "publish"):
+    for name in ("load", "plan", "count", "broadcast", "map_parts", "aggregate", "publish"):
         monkeypatch.setattr(getattr(flows.explain, name), "retry_delay_seconds", [0.01])
 
 
@@ -95,6 +95,18 @@ def test_groups_and_interactions_are_reported(server, client, example, tmp_path)
     assert json.loads(artifacts[f"{report.PREFIX}interactions"].data) == summary
 
 
+def test_a_background_is_counted_in_a_stage_of_its_own(server, client, example, tmp_path):
+    """The flow takes a background and a folder for its tables; the night after does not count it again; the bytes are those of a plain run."""
+    arguments = {"background": f"{example.data}/a.parquet", "tables": str(tmp_path / "{date}")}
+    for night, stages in (("one", [*STAGES[:2], "count", *STAGES[2:]]), ("two", STAGES)):
+        state = explain(example.model, example.data, str(tmp_path / night), scheduler="serial", **arguments, date="2013-01-05", return_state=True)
+        assert state.is_completed()
+        assert [task_run.name.rsplit("-", 1)[0] for task_run in task_runs(client, state)] == stages
+    pipeline.explain(example.model, example.data, tmp_path / "plain", background=arguments["background"], scheduler="serial")
+    assert contents(tmp_path / "one") == contents(tmp_path / "two") == contents(tmp_path / "plain")
+    assert contents(tmp_path / "2013-01-05") == contents(tmp_path / "_leafledger")
+
+
 def test_a_report_without_interactions_has_no_table_of_them(finished, client):
     """What was not asked for is not shown."""
     state, _ = finished
@@ -132,7 +144,7 @@ def test_a_wrong_argument_fails_in_the_command_line_s_words(server, example, tmp
     """Arguments are refused before any task runs."""
     state = explain(example.model, example.data, str(tmp_path), method="lime", return_state=True)
     assert state.is_failed()
-    assert state.message == "method 'lime' is unknown, expected one of shapley, banzhaf, beta, semivalue, probabilistic, owen"
+    assert state.message == f"method 'lime' is unknown, expected one of {', '.join(METHODS)}"
 
 
 @pytest.mark.parametrize("error", [StorageError("s3://bucket: cannot write: try later"), ClusterLost("tcp://10.0.0.1: no answer")])
@@ -140,11 +152,11 @@ def test_what_may_pass_is_tried_again(server, client, example, tmp_path, monkeyp
     """A stage that fails twice for want of storage or of a cluster succeeds the third time, and so does the run."""
     tries = []
 
-    def broadcast_run(planned):
+    def broadcast_run(*planned):
         tries.append(planned)
         if len(tries) < 3:
             raise error
-        return run.broadcast_run(planned)
+        return run.broadcast_run(*planned)
 
     monkeypatch.setattr(flows.explain, "broadcast_run", broadcast_run)
     state = explain(example.model, example.data, str(tmp_path / "run"), scheduler="serial", return_state=True)
@@ -175,12 +187,10 @@ def test_neither_a_refusal_nor_a_missing_file_may_pass(tmp_path):
     assert flows.explain.may_pass(None, None, Failed(data=StorageError("x")))
 
 
-def test_progress_asks_the_server_once_a_second_at_most(example, tmp_path, monkeypatch):
+def test_progress_asks_the_server_once_a_second_at_most(tmp_path, monkeypatch):
     """However fast parts are done, an update is sent a second after the last one or at the end; a server that is away stops nothing."""
     from types import SimpleNamespace
 
-    job = make_job(example.model, example.data, str(tmp_path / "run"))
-    planned = run.plan_run(job, run.load_model(job))
     sent, clock, warned = [], iter([0.0, 0.4, 0.9, 1.1, 1.5]), []
 
     def update(artifact, percent):
@@ -191,7 +201,7 @@ def test_progress_asks_the_server_once_a_second_at_most(example, tmp_path, monke
     monkeypatch.setattr(report, "update_progress_artifact", update)
     monkeypatch.setattr(report, "get_run_logger", lambda: SimpleNamespace(warning=lambda *words: warned.append(words)))
     monkeypatch.setattr(report.time, "monotonic", lambda: next(clock))
-    said = report.show_progress(planned)
+    said = report.show_progress(run.Work("explaining", str(tmp_path / "run"), n_items=4, n_rows=400))
     for _ in range(4):
         said(SimpleNamespace(n_rows=100))
     assert sent == [75.0, 100.0]

@@ -58,13 +58,15 @@ def test_groups_play_the_quotient_game(data, ensemble, name):
         assert_allclose(phi.sum(axis=2) + base, margin, rtol=0, atol=ATOL)
 
 
+@pytest.mark.parametrize("name", ["owen", "two_step"])
 @given(data=st.data(), ensemble=forests())
 @pytest.mark.usefixtures("trees")
-def test_owen_values_are_those_of_the_definition(data, ensemble):
-    """Sums over whole other groups and members of one's own, in exact fractions; they add up, and within a group to the group's value."""
+def test_values_of_a_partition_are_those_of_the_definition(data, ensemble, name):
+    """In exact fractions, over whole groups and members of one's own; they add up, and within a group to the group's value."""
     rows, group = data.draw(batches(ensemble, FEW_ROWS)), groups_of(data, ensemble)
-    phi, base, margin = run("owen", prepare(ensemble, METHODS["owen"], {}, group), rows, ensemble.n_features)
-    assert_allclose(phi, [naive.owen(ensemble, row, group) for row in rows], rtol=0, atol=ATOL)
+    phi, base, margin = run(name, prepare(ensemble, METHODS[name], {}, group), rows, ensemble.n_features)
+    defined = {"owen": naive.owen, "two_step": naive.two_step}[name]
+    assert_allclose(phi, [defined(ensemble, row, group) for row in rows], rtol=0, atol=ATOL)
     assert_allclose(phi.sum(axis=2) + base, margin, rtol=0, atol=ATOL)
     of_groups, _, _ = run("shapley", prepare(ensemble, METHODS["shapley"], {}, group), rows, int(group.max()) + 1)
     for g in range(group.max() + 1):

@@ -34,9 +34,9 @@ SINGLE, DOUBLE = f"{ALGORITHM_3.name}, float32", f"{ALGORITHM_3.name}, float64"
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Numbers by column. ``labels`` starts with the depth."""
+    """Numbers by column. ``labels`` starts with what the figure is drawn against, mostly the depth."""
 
-    labels: tuple[int, ...]
+    labels: tuple[int | str, ...]
     numbers: dict[str, float]
 
 
@@ -50,14 +50,15 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A figure as a table; ``headings`` name the labels of its lines."""
+    """A figure as a table; ``headings`` name the labels of its lines, ``digits`` says how numbers are printed."""
 
     title: str
     headings: tuple[str, ...]
     lines: tuple[Line, ...]
+    digits: str = ".0e"
 
     def column(self, name: str) -> dict[int, float]:
-        """Numbers by depth."""
+        """Numbers by the first label."""
         return {line.labels[0]: line.numbers[name] for line in self.lines if name in line.numbers}
 
 

@@ -136,7 +136,7 @@ def test_errors_on_synthetic_dense():
 def test_the_command_fails_with_a_claim(monkeypatch, capsys):
     """Tables are printed all the same, and the exit status is not zero."""
     figure = figures.Figure("A figure", ("D",), (figures.Line((3,), {"ours": 2e-3}),))
-    monkeypatch.setattr(command, "draw_figures", lambda: [(figure, [figures.stay_below(figure, ("ours",), figures.EXACT)])])
+    monkeypatch.setattr(command, "DRAWN", [lambda: [(figure, [figures.stay_below(figure, ("ours",), figures.EXACT)])]])
     with pytest.raises(SystemExit, match="1 of the claims"):
         command.main()
     assert "FAILS  ours: below 1e-12 at every D" in capsys.readouterr().out

@@ -107,6 +107,23 @@ def distinct_features(tree: TreeEnsemble) -> int:
     return max(map(len, above))
 
 
+def eject(tree: TreeEnsemble, row: np.ndarray) -> np.ndarray:
+    """Shapley values of two features in the game that ends where an absent one is asked for, with the mean below (Filom et al. 2024, Def. C.1)."""
+    inner = np.flatnonzero(tree.feature >= 0)
+    mean = tree.value[:, 0].copy()
+    for node in inner[::-1]:
+        children = [tree.left[node], tree.right[node]]
+        mean[node] = np.average(mean[children], weights=tree.cover[children])
+
+    def v(*present):
+        node = 0
+        while tree.feature[node] in present:
+            node = tree.left[node] if row[tree.feature[node]] <= tree.threshold[node] else tree.right[node]
+        return mean[node]
+
+    return np.array([v(0) - v() + v(0, 1) - v(1), v(1) - v() + v(0, 1) - v(0)]) / 2
+
+
 def ours(name: str, tree: TreeEnsemble, rows: np.ndarray, **parameters: float) -> np.ndarray:
     """What the kernels say: ``(n, features)`` float64."""
     method = METHODS[name]

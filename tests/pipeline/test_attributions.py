@@ -10,7 +10,7 @@ import xgboost
 from numpy.testing import assert_allclose
 
 from kernels.methods import METHODS
-from pipeline import attribute, load_ensemble
+from pipeline import attribute, attributions, load_ensemble
 from pipeline.errors import AdditivityBreach, InvalidModel, SchemaMismatch, UsageError
 from tests.pipeline.conftest import FEATURES, TRAINING
 
@@ -264,9 +264,10 @@ def test_a_background_makes_it_the_marginal_game():
     model = catboost.CatBoostRegressor(iterations=20, depth=5, verbose=False, allow_writing_files=False, random_seed=1, boosting_type="Plain")
     model.fit(rows, target)
     exact = model.get_feature_importance(catboost.Pool(rows[:50]), type="ShapValues", shap_calc_type="Exact")
-    found = attribute(model, rows[:50].astype(float), background=rows.astype(float))
-    assert_allclose(found.phi[:, 0], exact[:, :-1], rtol=0, atol=1e-9)
-    assert_allclose(found.base[0], exact[0, -1], rtol=1e-9)
+    for background in (rows.astype(float), "model"):
+        found = attribute(model, rows[:50].astype(float), background=background)
+        assert_allclose(found.phi[:, 0], exact[:, :-1], rtol=0, atol=1e-9)
+        assert_allclose(found.base[0], exact[0, -1], rtol=1e-9)
 
 
 def test_a_background_may_be_a_data_frame_and_must_have_rows():
@@ -278,7 +279,37 @@ def test_a_background_may_be_a_data_frame_and_must_have_rows():
     assert_allclose(found.phi, attribute(model, frame.to_numpy()[:20], background=frame.to_numpy()).phi, rtol=0, atol=0)
     assert_allclose(found.phi.sum(axis=2) + found.base, found.margin, rtol=0, atol=1e-12)
     assert_allclose(found.base, attribute(model, frame).margin.mean(axis=0), rtol=1e-12)
+    with pytest.raises(UsageError, match=r"tree 0, node \d+: a leaf does not say how its rows compare at every split"):
+        attribute(model, frame, background="model")
+    with pytest.raises(UsageError, match="background is 'rows', expected rows or 'model'"):
+        attribute(model, frame, background="rows")
     with pytest.raises(UsageError, match="the background has no rows, expected at least one"):
         attribute(model, frame, background=frame[:0])
     with pytest.raises(UsageError, match="method 'probabilistic' has no marginal game"):
         attribute(model, frame, "probabilistic", background=frame, sizes=[0.25] * 4)
+
+
+def test_tables_that_do_not_fit_are_refused_before_they_are_made(monkeypatch):
+    """With both sizes."""
+    rows = np.random.default_rng(9).standard_normal((300, 4))
+    model = xgboost.train({"max_depth": 6}, xgboost.DMatrix(rows, rows[:, 0] * rows[:, 1]), 20)
+    monkeypatch.setattr(attributions, "table_budget", lambda: 1 << 10)
+    with pytest.raises(UsageError, match=r"tables of the marginal game would have [0-9.]+ MiB, 0\.0 MiB are allowed"):
+        attribute(model, rows, background=rows)
+
+
+@pytest.mark.parametrize("method", ["owen", "two_step"])
+def test_values_of_a_partition_add_up_in_the_marginal_game(method):
+    """Within groups to the groups' values, with features in no split named all the same."""
+    rng = np.random.default_rng(10)
+    frame = pd.DataFrame(rng.standard_normal((300, 6)), columns=list("abcdef"))
+    frame["f"] = 0.0
+    model = xgboost.train({"max_depth": 4}, xgboost.DMatrix(frame, frame["a"] * frame["b"] + frame["c"]), 10)
+    partition = {"first": ["a", "c", "f"], "second": ["b", "d"]}
+    found = attribute(model, frame[:30], method, background=frame, partition=partition)
+    groups = attribute(model, frame[:30], background=frame, partition=partition)
+    assert found.players == tuple("abcdef")
+    for group, members in (*partition.items(), ("e", "e")):
+        together = found.phi[:, :, [found.players.index(name) for name in members]].sum(axis=2)
+        assert_allclose(together, groups.phi[:, :, groups.players.index(group)], rtol=0, atol=1e-12)
+    assert (found.phi[:, :, 5] != 0).any() == (method == "two_step")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import s3fs
 
-from pipeline import check_run, explain, storage
+from pipeline import background, check_run, explain, storage
 from pipeline.cli import main
 from pipeline.errors import StorageError
 from tests.pipeline.test_run import contents
@@ -34,6 +34,25 @@ def test_a_run_from_and_to_a_bucket(example, bucket, tmp_path, capsys):
     assert "canary" not in captured.out + captured.err
     assert main(["explain", f"{bucket}/model.txt", f"{bucket}/data", "--out", f"{bucket}/runs/one", "--id", "flight"]) == 0
     assert "nothing to do" in capsys.readouterr().out
+
+
+def test_a_background_and_its_tables_in_a_bucket(example, bucket, tmp_path, monkeypatch):
+    """Rows are counted by workers that read them from the bucket; tables lie beside the run and the next run finds them; values are the local run's."""
+    upload(example.data, f"{bucket}/rows")
+    given = {"background": f"{bucket}/rows/month=[12]/data.parquet", "precision": "float64"}
+    explain(example.model, example.data, f"{bucket}/runs/one", **given, workers=2)
+    assert check_run(f"{bucket}/runs/one").n_rows == 3000
+    with monkeypatch.context() as patch:
+        patch.setattr(background, "count", lambda *_: pytest.fail("counted again"))
+        explain(example.model, example.data, f"{bucket}/runs/two", **given, scheduler="serial")
+    given["background"] = f"{example.data}/month=[12]/data.parquet"
+    explain(example.model, example.data, tmp_path / "runs" / "one", **given, scheduler="serial")
+    s3fs.S3FileSystem().get(f"{bucket}/runs", str(tmp_path / "remote"), recursive=True)
+    local, one, two = (contents(folder) for folder in (tmp_path / "runs" / "one", tmp_path / "remote" / "one", tmp_path / "remote" / "two"))
+    assert one == two
+    assert set(local) == set(one)
+    assert local["summary/importance.parquet"] == one["summary/importance.parquet"]
+    assert len(list((tmp_path / "remote" / "_leafledger").iterdir())) == 1
 
 
 def test_a_rerun_in_a_bucket_does_what_is_missing(example, bucket):
@@ -100,3 +119,12 @@ def test_listing_passes_over_hidden_names(tmp_path):
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(b"")
     assert [Path(found.uri).name for found in storage.list_parquet(str(tmp_path))] == ["a.parquet", "b.parquet"]
+
+
+@pytest.mark.parametrize(
+    ("uri", "place"),
+    [("s3://b/runs/one", "s3://b/runs/kept"), ("s3://b/one", "s3://b/kept"), ("s3://b", "s3://b/kept"), ("/a/b", "/a/kept"), ("/a", "/a/kept")],
+)
+def test_what_is_beside_a_root_is_in_it(uri, place):
+    """There is nothing next to a bucket or to a folder of the file system's root that a run may write."""
+    assert storage.beside(uri, "kept") == place

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline import plan
+from pipeline import listing, plan
 from pipeline.config import make_job
 from pipeline.errors import InvalidData, InvalidRun, SchemaMismatch, UsageError
 from pipeline.models import load_ensemble
@@ -34,7 +34,7 @@ def planned(example, data, **arguments):
 )
 def test_row_groups_are_grouped_in_order(counts, groups):
     """Consecutive row groups up to the aim; a larger one alone."""
-    assert plan._group(counts, 10) == groups
+    assert listing._group(counts, 10) == groups
 
 
 def test_a_plan_reads_back_as_it_was(example):
@@ -88,9 +88,9 @@ def test_the_content_of_a_partition_is_planned(example, tmp_path):
 def test_partition_values_are_integers_or_strings():
     """As in Hive: a column of integers where every value is one, strings else, percent-encoded, with a name for null."""
     paths = ["d/a=1/b=x%2Fy/f", "d/a=-2/b=3/f", "d/a=__HIVE_DEFAULT_PARTITION__/b=z/f"]
-    types = plan._partition_types(paths)
+    types = listing._partition_types(paths)
     assert types == {"a": int, "b": str}
-    assert [dict(plan._partition(path, types)) for path in paths] == [{"a": 1, "b": "x/y"}, {"a": -2, "b": "3"}, {"a": None, "b": "z"}]
+    assert [dict(listing._partition(path, types)) for path in paths] == [{"a": 1, "b": "x/y"}, {"a": -2, "b": "3"}, {"a": None, "b": "z"}]
 
 
 def test_files_that_differ_are_named(example, tmp_path):

@@ -23,4 +23,4 @@ def test_the_log_has_a_line_per_part(example, tmp_path, capsys):
     explain(example.model, example.data, tmp_path / "run", scheduler="serial", watch=log_lines)
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 4
-    assert re.fullmatch(r"part 3: \d+ rows, [\d,]+ rows/s; 4 of 4 parts, 3000 of 3000 rows", lines[-1])
+    assert re.fullmatch(r"explaining: part 3: \d+ rows, [\d,]+ rows/s; 4 of 4 parts, 3000 of 3000 rows", lines[-1])

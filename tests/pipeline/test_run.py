@@ -12,8 +12,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 from kernels.methods import METHODS
-from pipeline import attribute, check_run, explain, part
+from pipeline import attribute, check_run, explain, storage
 from pipeline.errors import AdditivityBreach, InvalidData, InvalidRun, RunConflict, UsageError
+from pipeline.plan import from_json
 from pipeline.publish import read_manifest
 from tests.pipeline.conftest import FEATURES, N_ROWS, train, write_data
 
@@ -189,8 +190,8 @@ def test_changed_input_is_refused(example, tmp_path):
         explain(example.model, data, run, scheduler="serial")
     (run / "manifest.json").unlink()
     shutil.rmtree(run / "attributions")
-    item = part.from_json((run / "plan.json").read_text(), "plan.json").items[0]
-    assert part.storage.stat(item.uri).etag != item.etag
+    item = from_json((run / "plan.json").read_text(), "plan.json").items[0]
+    assert storage.stat(item.uri).etag != item.etag
 
 
 def test_input_that_changes_while_the_run_works_stops_it(example, tmp_path):

@@ -6,6 +6,7 @@ from hypothesis import HealthCheck, given, settings
 
 from kernels.batch import prepare
 from kernels.methods import METHODS
+from pipeline import tables
 from pipeline.tables import ALIGNMENT, broadcast, open_tables, table_bytes
 from tests.kernels.test_batch import leaves
 from tests.strategies import forests
@@ -28,6 +29,21 @@ def test_tables_come_back_as_they_were(tmp_path, ensemble):
     assert table_bytes(prepared) >= sum(array.nbytes for array in leaves(prepared))
 
 
+def test_stored_tables_are_those_of_the_first(tmp_path, example):
+    """Where two runs store the same at once, both go on with what is there; nothing is there before."""
+    from pipeline import load_ensemble
+
+    uri = str(tmp_path / "key")
+    prepared = prepare(load_ensemble(example.model).ensemble, METHODS["shapley"], {})
+    assert tables.open_stored(uri) is None
+    first = tables.store(prepared, uri)
+    stat = (tmp_path / "key" / tables.BYTES).stat()
+    second = tables.store(prepared, uri)
+    assert (tmp_path / "key" / tables.BYTES).stat() == stat
+    for found in (first, second, open_tables(uri)):
+        assert all((was == now).all() for was, now in zip(leaves(prepared), leaves(found), strict=True))
+
+
 def test_tables_in_a_bucket_leave_nothing_behind(bucket, example, tmp_path, monkeypatch):
     """Fetched tables live on after their temporary files are gone."""
     from pipeline import load_ensemble
@@ -42,6 +58,6 @@ def test_tables_in_a_bucket_leave_nothing_behind(bucket, example, tmp_path, monk
 @pytest.fixture(autouse=True)
 def _forget():
     """Tests do not share mappings."""
-    open_tables.cache_clear()
+    tables._open.cache_clear()
     yield
-    open_tables.cache_clear()
+    tables._open.cache_clear()

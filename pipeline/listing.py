@@ -1,0 +1,161 @@
+"""Parquet files that a URI names, as their footers have them: matched against the model, their row groups grouped into work items."""
+
+import hashlib
+import json
+import re
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from urllib.parse import unquote
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from . import schema, storage
+from .errors import InvalidData, SchemaMismatch, UsageError
+from .models.model import Feature, Model
+
+FOOTER_READERS = 16
+_PARTITION = re.compile(r"([^/=]+)=([^/]*)")
+_NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+
+
+Hive = tuple[tuple[str, str | int | None], ...]  # columns that a path carries, as in month=4/
+
+
+@dataclass(frozen=True, slots=True)
+class WorkItem:
+    """One deterministic piece of work: some row groups of one file."""
+
+    part: int
+    uri: str
+    etag: str
+    row_groups: tuple[int, ...]
+    n_rows: int
+    first_row: int  # of the file, for messages
+    partition: Hive
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What the footers of a data set say."""
+
+    files: tuple[tuple[storage.Object, Hive, tuple[int, ...]], ...]  # with the columns that the path carries, and the rows of every row group
+    row_group: int  # bytes of the largest, in columns that are read
+    n_chunks: int  # column chunks that a file has at most
+
+    @property
+    def n_rows(self) -> int:
+        return sum(sum(rows) for _, _, rows in self.files)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of which files there are: it changes whenever their bytes do."""
+        return hashlib.sha256(json.dumps(sorted([file.uri, file.etag, sum(rows)] for file, _, rows in self.files)).encode()).hexdigest()
+
+
+def _partition_types(paths: Sequence[str]) -> dict[str, type]:
+    """Columns that the paths carry as ``name=value``: integers where every value is one, else strings."""
+    values: dict[str, set[str]] = {}
+    for path in paths:
+        for name, value in _PARTITION.findall(path):
+            values.setdefault(unquote(name), set()).add(unquote(value))
+    return {name: int if all(re.fullmatch(r"-?\d{1,18}", value) for value in found - {_NULL_PARTITION}) else str for name, found in values.items()}
+
+
+def _partition(path: str, types: dict[str, type]) -> Hive:
+    found = {unquote(name): unquote(value) for name, value in _PARTITION.findall(path)}
+    return tuple((name, None if value == _NULL_PARTITION else types[name](value)) for name, value in sorted(found.items()))
+
+
+def _check_partition_types(features: Sequence[Feature], partition, found: pa.Schema, where: str) -> None:
+    values = {name: value for name, value in partition if name not in found.names}
+    for feature in features:
+        if feature.name in values:
+            value = values[feature.name]
+            schema.check_column(
+                feature,
+                pa.null() if value is None else pa.int64() if isinstance(value, int) else pa.string(),
+                f"{where} (its path)",
+            )
+
+
+def _row_group_bytes(metadata: pq.FileMetaData, columns: set[str]) -> int:
+    """Bytes of the largest row group in the columns named."""
+    read = [c for c in range(metadata.num_columns) if metadata.schema.column(c).path.split(".")[0] in columns]
+    groups = map(metadata.row_group, range(metadata.num_row_groups))
+    return max((sum(group.column(c).total_uncompressed_size for c in read) for group in groups), default=0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Footer:
+    """What a file's footer says, matched against the model; footers of wide files are too large to keep."""
+
+    rows: tuple[int, ...]  # of every row group
+    row_group: int  # bytes of the largest
+    n_chunks: int
+    id_types: dict[str, pa.DataType]
+
+
+def _read_footer(file: storage.Object, partition, model: Model, ids: Sequence[str], read: set[str]) -> _Footer:
+    with storage.opened(file.uri) as opened:
+        try:
+            metadata = pq.read_metadata(opened)
+            found = metadata.schema.to_arrow_schema()
+        except (pa.ArrowException, OSError) as error:
+            raise InvalidData(f"{file.uri}: not a Parquet file: {' '.join(str(error).split())}") from error
+    schema.check_columns(model.features, ids, found, [name for name, _ in partition], file.uri)
+    _check_partition_types(model.features, partition, found, file.uri)
+    return _Footer(
+        rows=tuple(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)),
+        row_group=_row_group_bytes(metadata, read),
+        n_chunks=metadata.num_row_groups * metadata.num_columns,
+        id_types={name: found.field(name).type for name in ids if name in found.names},
+    )
+
+
+def list_data(uri: str, ids: Sequence[str], model: Model) -> Listing:
+    """List the files, read their footers, match them against the model and the id columns: every refusal of data happens here."""
+    files = storage.list_parquet(uri)
+    if not files:
+        raise UsageError(f"{uri}: no Parquet files there")
+    types = _partition_types([file.uri for file in files])
+    partitions = [_partition(file.uri, types) for file in files]
+    read = {model.features[column].name for column in np.unique(model.ensemble.feature) if column >= 0} | set(ids)
+    id_types: dict[str, tuple[pa.DataType, str]] = {}
+    rows, row_group, n_chunks = [], 0, 0
+    with ThreadPoolExecutor(FOOTER_READERS) as readers:
+        footers = readers.map(lambda file, partition: _read_footer(file, partition, model, ids, read), files, partitions)
+        for file, footer in zip(files, footers, strict=True):
+            for name, found in footer.id_types.items():
+                first_type, first_uri = id_types.setdefault(name, (found, file.uri))
+                if found != first_type:
+                    raise SchemaMismatch(f"{file.uri}: id column {name!r} is {found}, it is {first_type} in {first_uri}")
+            rows.append(footer.rows)
+            row_group, n_chunks = max(row_group, footer.row_group), max(n_chunks, footer.n_chunks)
+    return Listing(tuple(zip(files, partitions, rows, strict=True)), row_group, n_chunks)
+
+
+def _group(counts: Sequence[int], item_rows: int) -> list[tuple[int, ...]]:
+    """Runs of consecutive row groups of about ``item_rows`` rows."""
+    groups: list[list[int]] = []
+    rows = 0
+    for i, count in enumerate(counts):
+        if not groups or rows + count > item_rows:
+            groups.append([])
+            rows = 0
+        groups[-1].append(i)
+        rows += count
+    return [tuple(group) for group in groups]
+
+
+def make_items(found: Listing, item_rows: int) -> tuple[WorkItem, ...]:
+    """Work items of about ``item_rows`` rows, in the order of files and rows; row groups stay whole."""
+    items: list[WorkItem] = []
+    for file, partition, rows in found.files:
+        for group in _group(rows, item_rows):
+            n_rows = sum(rows[i] for i in group)
+            if n_rows:
+                items.append(WorkItem(len(items), file.uri, file.etag, group, n_rows, sum(rows[: group[0]]), partition))
+    return tuple(items)
