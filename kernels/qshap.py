@@ -21,6 +21,7 @@ from .lanes import LANES, QUAD, load, splat, store, take
 from .leaf_pairs import make_pass, pair_leaves
 from .lookup import ROWS as BLOCK
 from .lookup import LookupTables, look_up, make_codes, outcomes
+from .parameters import InvalidParameters
 from .preorder import FEATURE, LEFT, LOWER, MEMBERS, PLAYER, RIGHT, ROWS, SPAN, PreorderTrees, ask, number
 from .ranks import padded
 
@@ -156,7 +157,10 @@ def _look_up(board: Board, trees: PreorderTrees, terms: list[Terms | None], chos
 
 
 def prepare_qshap(board: Board) -> QshapTables:
-    """Write the trees of a regression, one output and scalar leaves, for ``add_losses``."""
+    """Write the trees of a regression, which has one output, for ``add_losses``, or InvalidParameters."""
+    n_outputs = board.ensemble.base.size
+    if n_outputs > 1:
+        raise InvalidParameters(f"method 'r2' needs a model of one output, got {n_outputs}")
     trees = number(board)
     terms = _outline(trees)
     n_comparisons = np.diff(board.comparisons.start)
@@ -207,7 +211,7 @@ def _add_evaluated(trees, t, room, row, n, loss, residual):
 
 
 @jit
-def add_losses(ranks, tables, labels, loss, residual, remainder):
+def add_losses(ranks, tables, loss, label, residual, remainder):
     """Add to ``loss`` what every player takes off every row's squared error.
 
     On every row the losses add up to ``(label - start)^2 - (label - margin)^2 + remainder``: with r the residual before a tree, r - mean what it is
@@ -218,8 +222,8 @@ def add_losses(ranks, tables, labels, loss, residual, remainder):
     ----------
     ranks : (used, n) unsigned integers, n a multiple of BATCH
     tables : QshapTables
-    labels : (n,) float64
-    loss : (players, n) float64, squared units of the label
+    loss : (1, players, n) float64, squared units of the label
+    label : (n,) float64
     residual : (n,) float64, overwritten: label - margin
     remainder : (n,) float64, overwritten
     """
@@ -229,7 +233,7 @@ def add_losses(ranks, tables, labels, loss, residual, remainder):
     room, outer, inner, parent, seen = _make_room(tables.games, ranks)
     codes, members = np.empty(BLOCK, np.uint16), np.empty(BLOCK, ranks.dtype)
     for i in range(n):
-        residual[i], remainder[i] = labels[i] - tables.base[0], 0.0
+        residual[i], remainder[i] = label[i] - tables.base[0], 0.0
     for row in range(0, n, BLOCK):
         size = min(BLOCK, n - row)
         for t in range(trees.mean.size):

@@ -20,84 +20,117 @@ from ._jit import jit
 POWERS = 5  # of y - mean, from 0 to 4
 
 
-class R2State(NamedTuple):
-    """Sums over rows; labels are counted from one of them, so that those far from 0 lose no digits. Values of a row are the players' losses, then
-    the squared residual, then the sum of all."""
+class Labels(NamedTuple):
+    """What rows are measured against, and what comes of it; as many rows as a buffer has."""
 
-    rows: np.ndarray  # (1,) float64, how many with weight
-    weight: np.ndarray  # (1,) float64
-    low: np.ndarray  # (1,) float64, least label
-    high: np.ndarray  # (1,) float64, largest
-    origin: np.ndarray  # (1,) float64, a label
-    mean: np.ndarray  # (1,) float64, of label - origin
-    total: np.ndarray  # (1,) float64, SST
-    value: np.ndarray  # (players + 2,) float64, sums of w value
-    square: np.ndarray  # (players + 2,) float64, sums of (w value)^2
-    moments: np.ndarray  # (POWERS,) float64, sums of w^2 (y - mean)^power
-    products: np.ndarray  # (players + 2, 3) float64, sums of w^2 value (y - mean)^power
+    label: np.ndarray  # (n,) float64, any number where it is missing
+    weight: np.ndarray  # (n,) float64, not negative; a row of weight 0 does not count
+    missing: np.ndarray  # (n,) bool, the row has no label, and weight 0
+    group: np.ndarray  # (n,) int64, position in ``names``
+    names: np.ndarray  # (groups,) str, distinct and ascending
+    residual: np.ndarray  # (n,) float64, label - margin
+    remainder: np.ndarray  # (n,) float64, see qshap.add_losses
+
+
+class Sums(NamedTuple):
+    """Sums over the rows of every group; labels are counted from one of them, so that those far from 0 lose no digits. Values of a row are the
+    players' losses, then the squared residual, then the sum of all."""
+
+    rows: np.ndarray  # (groups,) float64, how many with weight
+    missing: np.ndarray  # (groups,) float64, how many without a label
+    weight: np.ndarray  # (groups,) float64
+    low: np.ndarray  # (groups,) float64, least label
+    high: np.ndarray  # (groups,) float64, largest
+    origin: np.ndarray  # (groups,) float64, a label
+    mean: np.ndarray  # (groups,) float64, of label - origin
+    total: np.ndarray  # (groups,) float64, SST
+    value: np.ndarray  # (groups, players + 2) float64, sums of w value
+    square: np.ndarray  # (groups, players + 2) float64, sums of (w value)^2
+    moments: np.ndarray  # (groups, POWERS) float64, sums of w^2 (y - mean)^power
+    products: np.ndarray  # (groups, players + 2, 3) float64, sums of w^2 value (y - mean)^power
+
+
+class R2State(NamedTuple):
+    """The sums of groups by name."""
+
+    names: np.ndarray  # (groups,) str, ascending
+    sums: Sums
 
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """How R^2 is shared; all NaN but counts where the labels do not differ."""
+    """How every group's R^2 is shared, ``(groups,)`` and ``(groups, players)`` float64; all NaN but counts where its labels do not differ."""
 
-    rows: int
-    weight: float
-    sst: float
-    r2: float
-    r2_standard_error: float
-    share: np.ndarray  # (players,) float64
-    standard_error: np.ndarray  # (players,) float64
-    remainder: float  # R^2 less all shares
-    remainder_standard_error: float
+    rows: np.ndarray
+    missing: np.ndarray
+    weight: np.ndarray
+    sst: np.ndarray
+    r2: np.ndarray
+    r2_standard_error: np.ndarray
+    share: np.ndarray
+    standard_error: np.ndarray
+    rank: np.ndarray  # int64, 1 for the largest share
+    remainder: np.ndarray  # R^2 less all shares
+    remainder_standard_error: np.ndarray
+
+
+def no_labels(n: int) -> Labels:
+    """Labels of n rows before any is read: none counts."""
+    zero = np.zeros(n)
+    return Labels(zero, zero.copy(), np.zeros(n, bool), np.zeros(n, np.int64), np.array([""]), zero.copy(), zero.copy())
+
+
+def _no_sums(groups: int, players: int) -> Sums:
+    zero, values = np.zeros(groups), players + 2
+    return Sums(
+        *(zero.copy() for _ in range(3)),
+        low=np.full(groups, np.inf),
+        high=np.full(groups, -np.inf),
+        origin=zero.copy(),
+        mean=zero.copy(),
+        total=zero.copy(),
+        value=np.zeros((groups, values)),
+        square=np.zeros((groups, values)),
+        moments=np.zeros((groups, POWERS)),
+        products=np.zeros((groups, values, 3)),
+    )
 
 
 def no_rows(n_players: int) -> R2State:
     """The state before the first row."""
-    values = n_players + 2
-    return R2State(
-        rows=np.zeros(1),
-        weight=np.zeros(1),
-        low=np.full(1, np.inf),
-        high=np.full(1, -np.inf),
-        origin=np.zeros(1),
-        mean=np.zeros(1),
-        total=np.zeros(1),
-        value=np.zeros(values),
-        square=np.zeros(values),
-        moments=np.zeros(POWERS),
-        products=np.zeros((values, 3)),
-    )
+    return R2State(np.zeros(0, "U1"), _no_sums(0, n_players))
 
 
 @jit
-def _sum_up(loss, residual, labels, weights, n, state):
-    """Sums over n rows, into a state of zeros."""
-    players = loss.shape[0]
+def _sum_up(loss, label, weight, missing, group, residual, n, sums):
+    """Sums over n rows, into zeros."""
+    players, groups = loss.shape[0], sums.rows.size
     for i in range(n):
-        if weights[i] > 0:
-            if state.rows[0] == 0:
-                state.origin[0] = labels[i]
-            state.rows[0] += 1
-            state.weight[0] += weights[i]
-            state.low[0], state.high[0] = min(state.low[0], labels[i]), max(state.high[0], labels[i])
-            state.mean[0] += weights[i] * (labels[i] - state.origin[0])
-    if state.rows[0] == 0:
-        return
-    state.mean[0] /= state.weight[0]
-    drift = 0.0
-    for i in range(n):
-        if weights[i] > 0:
-            drift += weights[i] * (labels[i] - state.origin[0] - state.mean[0])
-    state.mean[0] += drift / state.weight[0]  # what rounding left of the mean
-    for i in range(n):
-        w = weights[i]
+        g, w = group[i], weight[i]
+        sums.missing[g] += missing[i]
         if w > 0:
-            y = labels[i] - state.origin[0] - state.mean[0]
-            state.total[0] += w * y * y
+            if sums.rows[g] == 0:
+                sums.origin[g] = label[i]
+            sums.rows[g] += 1
+            sums.weight[g] += w
+            sums.low[g], sums.high[g] = min(sums.low[g], label[i]), max(sums.high[g], label[i])
+            sums.mean[g] += w * (label[i] - sums.origin[g])
+    for g in range(groups):
+        sums.mean[g] /= max(sums.weight[g], np.finfo(np.float64).tiny)
+    drift = np.zeros(groups)
+    for i in range(n):
+        if weight[i] > 0:
+            drift[group[i]] += weight[i] * (label[i] - sums.origin[group[i]] - sums.mean[group[i]])
+    for g in range(groups):
+        sums.mean[g] += drift[g] / max(sums.weight[g], np.finfo(np.float64).tiny)  # what rounding left of the mean
+    for i in range(n):
+        g, w = group[i], weight[i]
+        if w > 0:
+            y = label[i] - sums.origin[g] - sums.mean[g]
+            sums.total[g] += w * y * y
             power = w * w
             for k in range(POWERS):
-                state.moments[k] += power
+                sums.moments[g, k] += power
                 power *= y
             everything = residual[i] ** 2
             for j in range(players + 2):
@@ -106,59 +139,50 @@ def _sum_up(loss, residual, labels, weights, n, state):
                     everything += value
                 else:
                     value = residual[i] ** 2 if j == players else everything
-                state.value[j] += w * value
-                state.square[j] += (w * value) ** 2
+                sums.value[g, j] += w * value
+                sums.square[g, j] += (w * value) ** 2
                 power = w * w * value
                 for k in range(3):
-                    state.products[j, k] += power
+                    sums.products[g, j, k] += power
                     power *= y
 
 
-def update(state: R2State, loss, residual, labels, weights, n: int) -> R2State:
-    """Add n rows.
-
-    Parameters
-    ----------
-    loss : (players, at least n) float64, what players take off the squared errors
-    residual : (at least n,) float64, label - margin
-    labels : (at least n,) float64
-    weights : (at least n,) float64, not negative; a row of weight 0 does not count, whatever its label
-    n : rows
-    """
-    here = no_rows(loss.shape[0])
-    _sum_up(loss, residual, labels, weights, n, here)
-    return merge(state, here)
+def update(state: R2State, loss, labels: Labels, n: int) -> R2State:
+    """Add the first n rows; ``loss (players, at least n) float64`` is what players take off the squared errors."""
+    here = _no_sums(labels.names.size, loss.shape[0])
+    _sum_up(loss, labels.label, labels.weight, labels.missing, labels.group, labels.residual, n, here)
+    return merge(state, R2State(labels.names, here))
 
 
-def _moved(state: R2State, by: float):
-    """Moments and products about a mean that is less by ``by``."""
-    m, p = state.moments, state.products
+def _moved(sums: Sums, by):
+    """Moments and products about means that are less by ``by (groups,)``."""
+    m, p = sums.moments.T, np.moveaxis(sums.products, 2, 0)
     moments = [m[0]]
     for k, binomials in enumerate(((1,), (1, 2), (1, 3, 3), (1, 4, 6, 4)), 1):
         moments.append(m[k] + sum(c * m[i] * by ** (k - i) for i, c in enumerate(binomials)))
-    products = (p[:, 0], p[:, 1] + by * p[:, 0], p[:, 2] + 2 * by * p[:, 1] + by**2 * p[:, 0])
-    return np.array(moments), np.stack(products, axis=1)
+    along = by[:, None]
+    products = (p[0], p[1] + along * p[0], p[2] + 2 * along * p[1] + along**2 * p[0])
+    return np.stack(moments, axis=1), np.stack(products, axis=2)
 
 
-def merge(a: R2State, b: R2State) -> R2State:
-    """The state of the rows of both."""
-    if b.rows[0] == 0:
-        return a
-    if a.rows[0] == 0:
-        return b
+def _merge_sums(a: Sums, b: Sums) -> Sums:
     weight = a.weight + b.weight
-    distance = b.mean - a.mean + (b.origin - a.origin)
-    mean = a.mean + distance * (b.weight / weight)
-    moments, products = _moved(a, float((a.mean - mean)[0]))
-    more_moments, more_products = _moved(b, float((distance + a.mean - mean)[0]))
-    return R2State(
+    share = np.divide(b.weight, weight, out=np.zeros_like(weight), where=weight > 0)
+    first = a.rows > 0
+    distance = np.where(first & (b.rows > 0), b.mean - a.mean + (b.origin - a.origin), 0.0)
+    start = np.where(first, a.mean, b.mean)
+    mean = start + distance * share
+    moments, products = _moved(a, start - mean)
+    more_moments, more_products = _moved(b, distance + start - mean)
+    return Sums(
         rows=a.rows + b.rows,
+        missing=a.missing + b.missing,
         weight=weight,
         low=np.minimum(a.low, b.low),
         high=np.maximum(a.high, b.high),
-        origin=a.origin,
+        origin=np.where(first, a.origin, b.origin),
         mean=mean,
-        total=a.total + b.total + distance**2 * (a.weight * b.weight / weight),
+        total=a.total + b.total + distance**2 * (a.weight * share),
         value=a.value + b.value,
         square=a.square + b.square,
         moments=moments + more_moments,
@@ -166,21 +190,53 @@ def merge(a: R2State, b: R2State) -> R2State:
     )
 
 
-def finalize(state: R2State) -> Shares:
-    """Shares and their standard errors."""
-    rows, sst = float(state.rows[0]), float(state.total[0])
+def _spread(state: R2State, names) -> Sums:
+    """Sums of all groups ``names``, among them the state's own."""
+    out = _no_sums(names.size, state.sums.value.shape[1] - 2)
+    place = np.searchsorted(names, state.names)
+    for array, found in zip(out, state.sums, strict=True):
+        array[place] = found
+    return out
+
+
+def merge(a: R2State, b: R2State) -> R2State:
+    """The state of the rows of both."""
+    names = np.union1d(a.names, b.names)
+    return R2State(names, _merge_sums(_spread(a, names), _spread(b, names)))
+
+
+def whole(state: R2State) -> R2State:
+    """All groups as one."""
+    parts = (Sums(*(array[g : g + 1] for array in state.sums)) for g in range(state.names.size))
+    total = next(parts, _no_sums(1, state.sums.value.shape[1] - 2))
+    for part in parts:
+        total = _merge_sums(total, part)
+    return R2State(np.array([""]), total)
+
+
+def finalize(state: R2State, place, n_places: int) -> Shares:
+    """Shares of every group and their standard errors; ``place (players,)`` says where players stand among all, the others have no share."""
+    sums = state.sums
+    rows, sst, differ = sums.rows[:, None], sums.total[:, None], (sums.high > sums.low)[:, None]
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.where(state.high > state.low, state.value / sst, np.nan)
-        squares = state.square - 2 * ratio * state.products[:, 2] + ratio**2 * state.moments[4]
+        ratio = np.where(differ, sums.value / sst, np.nan)
+        squares = sums.square - 2 * ratio * sums.products[:, :, 2] + ratio**2 * sums.moments[:, 4:]
         error = np.sqrt(np.maximum(squares, 0.0) * np.divide(rows, rows - 1)) / sst
+    share, standard_error = (np.where(differ, 0.0, np.full((1, n_places), np.nan)) for _ in range(2))
+    share[:, place], standard_error[:, place] = ratio[:, :-2], error[:, :-2]
+    order = np.argsort(-share, axis=1, kind="stable")
+    rank = np.empty(order.shape, np.int64)
+    np.put_along_axis(rank, order, np.broadcast_to(np.arange(1, n_places + 1), order.shape), axis=1)
     return Shares(
-        rows=int(rows),
-        weight=float(state.weight[0]),
-        sst=sst,
-        r2=float(1 - ratio[-2]),
-        r2_standard_error=float(error[-2]),
-        share=ratio[:-2],
-        standard_error=error[:-2],
-        remainder=float(1 - ratio[-1]),
-        remainder_standard_error=float(error[-1]),
+        rows=sums.rows,
+        missing=sums.missing,
+        weight=sums.weight,
+        sst=sums.total,
+        r2=1 - ratio[:, -2],
+        r2_standard_error=error[:, -2],
+        share=share,
+        standard_error=standard_error,
+        rank=rank,
+        remainder=1 - ratio[:, -1],
+        remainder_standard_error=error[:, -1],
     )

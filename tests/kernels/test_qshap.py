@@ -9,13 +9,11 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from kernels import qshap
-from kernels._jit import frozen
+from kernels.batch import ADDITIVITY_TOLERANCE, attribute_batch, make_buffers, missed, prepare
 from kernels.ensemble import TreeEnsemble, check
-from kernels.games import Board
-from kernels.lookup import compare
-from kernels.paths import trace
-from kernels.qshap import add_losses, prepare_qshap
-from kernels.ranks import padded, rank_dtype, rank_ensemble, rank_rows
+from kernels.expansions import find_terms
+from kernels.methods import METHODS
+from kernels.parameters import InvalidParameters
 from tests import naive, naive_r2
 from tests.strategies import batches, forests
 from tests.trees import one_tree
@@ -32,22 +30,16 @@ def regressions(**shape):
 
 def explain(ensemble, rows, labels, groups=None):
     """Losses ``(n, groups)``, residuals, remainders ``(n,)`` and start."""
-    ranks, splits = rank_ensemble(ensemble)
-    traced = trace(ensemble, splits.feature, ranks.column.size)
-    groups = np.arange(ensemble.n_features, dtype=np.int32) if groups is None else np.asarray(groups, np.int32)
-    players, player = np.unique(groups[ranks.column], return_inverse=True)
-    comparisons, dtype = compare(ensemble, splits, traced), rank_dtype(ranks)
-    board = Board(ensemble, splits, traced, comparisons, dtype, ranks.column, groups, players.astype(np.int32), player.astype(np.int32))
-    tables = frozen(prepare_qshap(board))
-    n = padded(len(rows))
-    values, out = np.zeros((ranks.column.size, n)), np.zeros((ranks.column.size, n), dtype)
-    values[:, : len(rows)] = rows.T[ranks.column]
-    rank_rows(values, ranks, out)
-    loss, residual, remainder = np.zeros((players.size, n)), np.empty(n), np.empty(n)
-    add_losses(out, tables, np.concatenate((labels, np.zeros(n - len(rows)))), loss, residual, remainder)
-    found = np.zeros((len(rows), groups.max() + 1))
-    found[:, players] = loss[:, : len(rows)].T
-    return found, residual[: len(rows)], remainder[: len(rows)], tables.start[0]
+    n, method = len(rows), METHODS["r2"]
+    prepared = prepare(ensemble, method, {}, groups)
+    buffers = make_buffers(prepared, n)
+    buffers.values[:, :n] = rows.T[prepared.ranks.column]
+    buffers.labels.label[:n] = labels
+    attribute_batch(method, prepared, buffers)
+    assert missed(prepared, buffers, n).max(initial=0) < ADDITIVITY_TOLERANCE
+    found = np.zeros((n, ensemble.n_features if groups is None else max(groups) + 1))
+    found[:, prepared.players] = buffers.phi[0, :, :n].T
+    return found, buffers.labels.residual[:n], buffers.labels.remainder[:n], prepared.method.start[0]
 
 
 def draw_labels(data, rows):
@@ -133,11 +125,11 @@ def grow(draw, n_trees, depth, n_features, base=0.25):
     return ensemble
 
 
-@pytest.mark.parametrize(("depth", "n_features"), [(3, 6), (4, 30), (6, 8), (6, 40)])
+@pytest.mark.parametrize(("depth", "n_features"), [(3, 6), (4, 30), (5, 8)])
 def test_losses_add_up_and_do_not_depend_on_the_way(depth, n_features):
     """On every row losses sum to (label - start)^2 - (label - margin)^2 + remainder; expansions and pairs of leaves give the same."""
     draw = np.random.default_rng(depth)
-    ensemble = grow(draw, 3, depth, n_features)
+    ensemble = grow(draw, 2, depth, n_features)
     rows = draw.normal(size=(9, n_features))
     rows[draw.random(rows.shape) < 0.1] = np.nan
     labels = draw.normal(size=9) * 3
@@ -163,10 +155,10 @@ def chain(features, values, covers, n_features):
     return one_tree(feature, 0.5, left, right, np.concatenate((np.zeros(n), values)), cover, n_features)
 
 
-def test_a_chain_of_forty_players_has_the_values_of_its_symmetric_game():
-    """A leaf at the end of 40 splits of as many features, all satisfied: m(S) is the product of the others' shares, equal for all; the rest
-    follows by symmetry and additivity, and no expansion has room for the 2^40 sets of players."""
-    n = 40
+def test_a_chain_of_many_players_has_the_values_of_its_symmetric_game():
+    """A leaf at the end of 24 splits of as many features, all satisfied: m(S) is the product of the others' shares, equal for all; the rest
+    follows by symmetry and additivity, and no expansion has room for the 2^24 sets of players."""
+    n = 24
     cover = 0.9 ** np.arange(n + 1)
     ensemble = chain(np.arange(n), [*np.zeros(n), 5.0], np.append(-np.diff(cover), cover[-1]), n)
     loss, residual, _, start = explain(ensemble, np.ones((1, n)), np.array([3.0]))
@@ -176,9 +168,9 @@ def test_a_chain_of_forty_players_has_the_values_of_its_symmetric_game():
 
 
 def test_a_chain_that_a_row_leaves_half_way_has_the_values_of_a_small_game():
-    """Of 44 splits of as many features the row fails the last: m is a product over the others while that one is absent, and 0 else, so the
+    """Of 22 splits of as many features the row fails the last: m is a product over the others while that one is absent, and 0 else, so the
     others share its value by symmetry and its own is a sum over how many are there."""
-    n, value = 44, 5.0
+    n, value = 22, 5.0
     cover = 0.9 ** np.arange(n + 1)
     ensemble = chain(np.arange(n), [*np.zeros(n), value], np.append(-np.diff(cover), cover[-1]), n)
     row = np.ones((1, n))
@@ -189,3 +181,23 @@ def test_a_chain_that_a_row_leaves_half_way_has_the_values_of_a_small_game():
     assert_allclose(loss[0, -1], last, rtol=1e-11)
     assert_allclose(loss[0, :-1], ((3 - start) ** 2 - 9 - last) / (n - 1), rtol=1e-10)
     assert_allclose(residual[0], 3)
+
+
+def test_a_game_of_too_many_terms_is_not_expanded():
+    """Neither where there is much to make on the way to the root, nor where at the root much is to be summed."""
+    n = 6
+    ensemble = chain(np.arange(n), np.arange(n + 1.0), np.ones(n + 1), n)
+    splits = prepare(ensemble, METHODS["r2"], {}).method.games.trees.splits
+    terms = find_terms(splits, 1 << 16)
+    to_make, to_sum = len(terms.below) // 2, sum(map(len, terms.edges))
+    assert find_terms(splits, to_make - 1) is None
+    assert to_make < to_sum
+    assert find_terms(splits, to_sum - 1) is None
+    assert find_terms(splits, to_sum) is not None
+
+
+@given(ensemble=forests().filter(lambda ensemble: ensemble.base.size > 1))
+def test_a_model_of_several_outputs_is_refused(ensemble):
+    """R^2 is that of one output."""
+    with pytest.raises(InvalidParameters, match=r"method 'r2' needs a model of one output, got \d"):
+        prepare(ensemble, METHODS["r2"], {})
