@@ -83,7 +83,9 @@ def no_labels(n: int) -> Labels:
 def _no_sums(groups: int, players: int) -> Sums:
     zero, values = np.zeros(groups), players + 2
     return Sums(
-        *(zero.copy() for _ in range(3)),
+        rows=zero.copy(),
+        missing=zero.copy(),
+        weight=zero.copy(),
         low=np.full(groups, np.inf),
         high=np.full(groups, -np.inf),
         origin=zero.copy(),

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 from kernels.methods import METHODS
 
-from . import schema, storage
+from . import storage
 from .errors import InvalidRun
 from .part import read_part, sha256
 from .plan import PLAN, SLICE_BYTES, Plan, from_json
@@ -53,7 +53,7 @@ def _read_sums(parquet: pq.ParquetFile, group: int, columns: list[str], n_column
 
 def _check_sums(uri: str, plan: Plan, manifest: Manifest, parquet: pq.ParquetFile) -> float:
     """The largest residual of attributions as stored, or InvalidRun where they do not add up."""
-    margins, phi, _ = schema.output_columns(plan.players, plan.outputs, plan.ids, plan.interactions is not None)
+    margins, phi, _ = plan.columns
     n_players, worst, done = len(plan.players), 0.0, 0
     for group in range(parquet.num_row_groups):
         n = parquet.metadata.row_group(group).num_rows
@@ -78,8 +78,8 @@ def _check_part(run: str, plan: Plan, manifest: Manifest, entry: dict, local: Pa
     part = read_part(uri, entry["part"], local, manifest.plan, 0.0)
     if part.n_rows != entry["n_rows"] or part.n_rows != plan.items[entry["part"]].n_rows:
         raise InvalidRun(f"{uri}: has {part.n_rows} rows, the manifest says {entry['n_rows']}, the plan {plan.items[entry['part']].n_rows}")
-    if part.residual is None:
-        return part.states, None
+    if part.residual is None or plan.global_only:
+        return part.states, part.residual
     with pq.ParquetFile(local, page_checksum_verification=True) as parquet:
         return part.states, _check_sums(uri, plan, manifest, parquet)
 
@@ -89,7 +89,7 @@ def _check_summaries(run: str, plan: Plan, manifest: Manifest, states: list[dict
         for entry in manifest.summaries:
             if entry["uri"] == f"{SUMMARY}/{name}.parquet":
                 _download(run, entry, local)
-                if not pq.read_table(local).equals(table):
+                if not pq.read_table(local).equals(table, check_metadata=True):
                     raise InvalidRun(f"{storage.join(run, entry['uri'])}: differs from the summary computed again from the parts")
             elif entry["uri"] == f"{SUMMARY}/{name}.json":
                 _download(run, entry, local)

@@ -207,10 +207,10 @@ def test_an_offset_in_the_first_tree_loses_no_digits():
 
 
 def test_standard_errors_are_the_spread_of_repetitions():
-    """Given a model, shares of 300 samples of 200 rows spread as their standard errors say, within the 10 % that 300 samples can tell."""
+    """Given a model, shares of 200 samples of 100 rows spread as their standard errors say, within the 10 % that 200 samples can tell."""
     draw = np.random.default_rng(6)
-    ensemble = grow(draw, 6, 3, 4)
-    n, repetitions = 200, 300
+    ensemble = grow(draw, 3, 3, 4)
+    n, repetitions = 100, 200
     rows = draw.normal(size=(n * repetitions, 4))
     labels = 2 * rows[:, 0] + rows[:, 1] * rows[:, 2] + draw.standard_t(8, size=len(rows))
     weights = draw.choice([0.5, 1.0, 3.0], len(rows))
