@@ -149,7 +149,7 @@ def _read_targets(method: Method, labels: Any, weights: Any, n_rows: int) -> Tar
     if labels is None:
         raise UsageError(f"method {method.name!r} needs labels")
     found = []
-    for name, given in (("labels", labels), ("weights", np.ones(n_rows) if weights is None else weights)):
+    for name, given in (("labels", labels), ("row weights", np.ones(n_rows) if weights is None else weights)):
         try:
             found.append(np.asarray(given, np.float64))
         except (TypeError, ValueError):
@@ -176,7 +176,7 @@ def attribute(
     interactions: bool = False,
     background: Any = None,
     labels: Any = None,
-    weights: Any = None,
+    row_weights: Any = None,
     **parameters: Any,
 ) -> Attributions:
     """Attribute every row's margin to the features, or to groups of them.
@@ -192,7 +192,7 @@ def attribute(
     interactions : also those of every two players, by the method's game value
     background : rows, like ``rows``, whose values absent features take, averaged over all of them (the marginal game), or "model" for those behind
         the model's own leaf weights, where its trees are symmetric; None averages over a tree's own covers (the path-dependent game)
-    labels, weights : of every row what the model predicts, NaN where it is missing, and by default 1, how much the row counts; for method "r2"
+    labels, row_weights : of every row what the model predicts, NaN where it is missing, and by default 1, how much the row counts; for method "r2"
     **parameters : the method's own
 
     Returns
@@ -214,7 +214,7 @@ def attribute(
         interactions=np.zeros((n, outputs, n_pairs)) if interactions else None,
         pairs=pair_names(prepared, players) if interactions else None,
     )
-    targets = _read_targets(chosen, labels, weights, n)
+    targets = _read_targets(chosen, labels, row_weights, n)
     slice_rows = min(SLICE_ROWS, max_slice_rows(outputs * (prepared.players.size + n_pairs)))
 
     def work(first):
