@@ -205,6 +205,15 @@ def _describe(game: Any) -> str:
     return f"{said}, {f'at most {size} of tables for' if game.uncounted else f'{size} of tables there already in'} {game.tables}"
 
 
+def _describe_labels(labels: Any) -> str:
+    """Their column, and what goes with them."""
+    if labels is None:
+        return ""
+    weight = "" if labels.weight is None else f", weight {labels.weight}"
+    by = f", by {' and '.join(labels.by)}" if labels.by else ""
+    return f"{labels.label}{weight}{by}; rows without one are {'left out' if labels.missing == 'count' else 'refused'}"
+
+
 @app.command
 def plan(model: str, data: str, *, options: Options) -> None:
     """Show what explain would do: work items, rows, memory, refusals. Writes nothing.
@@ -230,6 +239,7 @@ def plan(model: str, data: str, *, options: Options) -> None:
         "groups": f"{n_players} of {len(run.plan.features)} features" if n_players else "",
         "pairs": f"{run.n_pairs:,} interact, {job.interactions} kept of a row" if job.interactions is not None else "",
         "background": _describe(run.game) if run.plan.background else "",
+        "labels": _describe_labels(run.plan.labels),
         "input": f"{run.plan.n_rows:,} rows in {len({item.uri for item in run.plan.items})} files",
         "work": f"{len(run.plan.items)} items, one part each, slices of {run.plan.slice_rows} rows",
         "where": job.scheduler or f"local cluster of {min(job.workers, max(1, len(run.plan.items)))} processes",
