@@ -6,9 +6,11 @@ BIN := $(VENV)/bin
 CONSTRAINTS := infra/constraints.txt
 BENCH_PYTHON ?= $(or $(wildcard $(shell pyenv prefix $$(pyenv latest 3.12 2>/dev/null) 2>/dev/null)/bin/python3.12),python3.12)
 BENCH_VENV ?= .venv-bench
+QSHAP_PYTHON ?= $(or $(wildcard $(shell pyenv prefix $$(pyenv latest 3.11 2>/dev/null) 2>/dev/null)/bin/python3.11),python3.11)
+QSHAP_VENV ?= .venv-qshap
 PIP_VERSION := $(shell sed -n 's/^pip==//p' $(CONSTRAINTS))
 
-.PHONY: setup demo test bench papers lint coverage bounds fuzz constraints clean
+.PHONY: setup demo test bench bench-r2 papers lint coverage bounds fuzz constraints clean
 
 setup: $(VENV)/.complete
 
@@ -28,6 +30,9 @@ $(VENV)/.complete: pyproject.toml $(CONSTRAINTS)
 $(BENCH_VENV)/.complete: pyproject.toml $(CONSTRAINTS)
 	$(call environment,$(BENCH_VENV),$(BENCH_PYTHON),3.12,bench)
 
+$(QSHAP_VENV)/.complete: pyproject.toml $(CONSTRAINTS)
+	$(call environment,$(QSHAP_VENV),$(QSHAP_PYTHON),3.11,qshap)
+
 # Three models of 336,776 flights, explained by the nightly flow.
 demo: setup
 	$(BIN)/python -m infra.demo
@@ -35,9 +40,15 @@ demo: setup
 test: setup
 	$(BIN)/python -m pytest
 
-# Rows per second against the newest of what else there is, which needs Python 3.12: BENCH="--quick", BENCH="--cases xgboost-100x6", BENCH=--marginal.
-bench: $(BENCH_VENV)/.complete
+# Rows per second against the newest of what else there is, which needs Python 3.12, and against qshap, which needs 3.11: BENCH="--quick",
+# BENCH="--cases xgboost-100x6", BENCH=--marginal.
+bench: $(BENCH_VENV)/.complete $(QSHAP_VENV)/.complete
 	$(BENCH_VENV)/bin/python -m tests.bench $(BENCH)
+	$(if $(filter-out --quick,$(BENCH)),,$(QSHAP_VENV)/bin/python -m tests.bench.r2 $(BENCH))
+
+# The decomposition of R^2 alone, beside qshap.
+bench-r2: $(QSHAP_VENV)/.complete
+	$(QSHAP_VENV)/bin/python -m tests.bench.r2 $(BENCH)
 
 # The papers' figures as numbers, theirs and ours: fails where one does not come out as printed.
 papers: setup
@@ -64,9 +75,9 @@ fuzz: setup
 # Resolve every version anew, for all Pythons at once.
 constraints: setup
 	$(BIN)/pip install --quiet uv
-	$(BIN)/uv pip compile pyproject.toml --group dev --group bench --universal --python-version 3.11 --upgrade \
+	$(BIN)/uv pip compile pyproject.toml --group dev --group bench --group qshap --universal --python-version 3.11 --upgrade \
 		--no-header --no-annotate --output-file $(CONSTRAINTS)
 
 clean:
-	rm -rf $(VENV) $(BENCH_VENV) build dist .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(BENCH_VENV) $(QSHAP_VENV) build dist .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -prune -exec rm -rf {} +

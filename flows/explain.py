@@ -120,6 +120,11 @@ def explain(
     interactions: int | str | None = None,
     background: str | None = None,
     tables: str | None = None,
+    label: str | None = None,
+    weight: str | None = None,
+    by: list[str] | None = None,
+    missing_labels: Literal["count", "refuse"] = "count",
+    global_only: bool = False,
     ids: list[str] | None = None,
     precision: Literal["float32", "float64"] = "float32",
     max_rejected: int | None = None,
@@ -136,8 +141,8 @@ def explain(
     Parameters
     ----------
     model, data, out : URIs or paths of the model file, the data and the run's folder; ``{date}`` in them is filled in, and in all others
-    method, parameters, partition, interactions, background, tables, ids, precision, max_rejected, plain_tcp, single_writer, scheduler, workers : as
-        ``pipeline.explain`` takes them
+    method, parameters, partition, interactions, background, tables, label, weight, by, missing_labels, global_only, ids, precision, max_rejected,
+        plain_tcp, single_writer, scheduler, workers : as ``pipeline.explain`` takes them
     date : fills ``{date}``, by default the date for which the flow run was scheduled, see ``scheduled_date``
 
     Returns
@@ -157,6 +162,11 @@ def explain(
             interactions=interactions,
             background=background,
             tables=tables,
+            label=label,
+            weight=weight,
+            by=by or (),
+            missing_labels=missing_labels,
+            global_only=global_only,
             ids=ids or (),
             precision=precision,
             max_rejected=max_rejected,

@@ -16,6 +16,7 @@ from .marginal import MarginalGame, table_bytes
 from .methods import Method
 from .parameters import InvalidParameters
 from .paths import empty_coalition, margin_bound, trace
+from .r2 import Labels, no_labels
 from .ranks import RankTables, padded, rank_dtype, rank_ensemble, rank_rows
 from .semivalue import SemivalueTables, add_semivalues, no_semivalues, prepare_semivalue
 from .units import MOST_BITS, Cut, Cutter
@@ -64,6 +65,7 @@ class Buffers(NamedTuple):
     phi: np.ndarray  # (outputs, rows, n) float64
     pairs: np.ndarray  # (outputs, pairs, n) float64
     margin: np.ndarray  # (outputs, n) float64
+    labels: Labels
 
 
 def _set_up(ensemble: TreeEnsemble, method: Method, groups) -> tuple[RankTables, Board]:
@@ -202,17 +204,20 @@ def make_buffers(prepared: Prepared, n_rows: int) -> Buffers:
         phi=np.zeros((outputs, prepared.players.size, n)),
         pairs=np.zeros((outputs, len(prepared.pairs.players), n)),
         margin=np.zeros((outputs, n)),
+        labels=no_labels(n),
     )
 
 
 def attribute_batch(method: Method, prepared: Prepared, buffers: Buffers) -> None:
-    """Rank ``buffers.values`` and overwrite ``buffers.phi``, ``buffers.pairs`` and ``buffers.margin``."""
+    """Rank ``buffers.values`` and overwrite ``buffers.phi``, ``buffers.pairs``, ``buffers.margin`` and what comes of ``buffers.labels``."""
     buffers.phi[:] = 0.0
     buffers.pairs[:] = 0.0
     buffers.margin[:] = 0.0
     rank_rows(buffers.values, prepared.ranks, buffers.ranks)
     add_margins(buffers.ranks, prepared.margin, buffers.margin)
-    method.kernel(buffers.ranks, prepared.method, buffers.phi)
+    labels = buffers.labels
+    against = (labels.label, labels.residual, labels.remainder) if method.labelled else ()
+    method.kernel(buffers.ranks, prepared.method, buffers.phi, *against)
     add_semivalues(buffers.ranks, prepared.pairs.tables, buffers.pairs)
 
 
@@ -220,3 +225,13 @@ def residuals(prepared: Prepared, buffers: Buffers, n_rows: int):
     """How far attributions are from adding up, ``(outputs, n_rows) float64``: |base + sum of phi - margin|, as a fraction of the margin bound."""
     total = buffers.phi[:, :, :n_rows].sum(axis=1) + prepared.base[:, None] - buffers.margin[:, :n_rows]
     return np.abs(total) / np.maximum(prepared.bound, np.finfo(np.float64).tiny)[:, None]
+
+
+def missed(prepared: Prepared, buffers: Buffers, n_rows: int):
+    """How far losses are from adding up, ``(1, n_rows) float64``: |(label - start)^2 - residual^2 + remainder - sum of phi|, as a fraction of the
+    largest square there can be, and 0 where a label is missing."""
+    labels, start = buffers.labels, prepared.method.start[0]
+    total = (labels.label - start) ** 2 - labels.residual**2 + labels.remainder - buffers.phi[0].sum(axis=0)
+    most = (np.abs(labels.label - start) + prepared.bound[0]) ** 2
+    found = np.where(labels.missing, 0.0, np.abs(total) / np.maximum(most, np.finfo(np.float64).tiny))
+    return found[None, :n_rows]

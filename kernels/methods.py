@@ -14,6 +14,7 @@ from .marginal import Levels, MarginalGame
 from .parameters import InvalidParameters, Parameter, number, numbers, points
 from .paths import trace
 from .probabilistic import add_probabilistic, prepare_probabilistic
+from .qshap import add_losses, prepare_qshap
 from .semivalue import SemivalueTables, add_semivalues, no_semivalues, prepare_semivalue
 from .two_step import add_two_step, share_equally
 from .views import Views, each_group, everyone, whole_groups
@@ -29,13 +30,14 @@ class Method:
     rows are the board's ``rows``: players, or features where not ``by_player``. ``marginal(game, parameters)`` returns tables of the same type for
     the marginal game, in which units are seen by ``views``; a method without views has none. Where ``additive``, phi sums to margin minus base
     value on every row. ``value`` turns parameters into the game value whose interactions can be asked for. ``reductions`` names the summaries a
-    run keeps.
+    run keeps. Where ``labelled``, rows have labels, which the kernel takes as well: ``kernel(ranks, tables, phi, label, residual, remainder)``, see
+    ``qshap.add_losses``. ``column`` is what parts call phi.
     """
 
     name: str
     meaning: str
     prepare: Callable[[Board, Parameters], NamedTuple]
-    kernel: Callable[[Any, Any, Any], None]
+    kernel: Callable[..., None]
     additive: bool
     parameters: tuple[Parameter, ...] = ()
     value: Callable[[Parameters], GameValue] | None = None
@@ -44,6 +46,8 @@ class Method:
     views: tuple[Views, ...] = ()
     marginal: Callable[[MarginalGame, Parameters], NamedTuple] | None = None
     reductions: tuple[str, ...] = ("importance",)
+    labelled: bool = False
+    column: str = "phi"
 
 
 def _against(game: MarginalGame, views: Views, levels: Levels, n_rows: int) -> SemivalueTables:
@@ -175,6 +179,16 @@ METHODS = {
                 alone=_against(game, each_group, Levels(_alone, game_values.shapley), game.board.n_used),
                 groups=_against(game, whole_groups, Levels(None, game_values.shapley), game.board.n_players),
             ),
+        ),
+        Method(
+            name="r2",
+            meaning="what a feature takes off the squared error of a regression, row by row, and so its share of R^2 (Q-SHAP)",
+            prepare=lambda board, _: prepare_qshap(board),
+            kernel=add_losses,
+            additive=False,
+            reductions=("r2",),
+            labelled=True,
+            column="loss",
         ),
     )
 }

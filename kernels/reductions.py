@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from . import r2
 from ._jit import jit
 
 FAN_IN = 8
@@ -27,17 +28,17 @@ class Moments(NamedTuple):
 class Reduction:
     """A summary of what ``reduces`` names, a field of ``Buffers``: ``(outputs, values, rows)``.
 
-    ``init(outputs, values) -> state``, ``update(state, array, n) -> state`` for the first n rows of the array, ``merge(a, b) -> state``,
-    ``finalize(state, place, n_places) -> dict`` from name to ``(outputs, n_places)``, where ``place (values,)`` says where the state's values
-    stand among all; the others are 0 on every row.
+    ``init(outputs, values) -> state``, ``update(state, array, n, labels) -> state`` for the first n rows of the array and their labels, ``merge(a,
+    b) -> state``, ``finalize(state, place, n_places)``, where ``place (values,)`` says where the state's values stand among all; the others are 0 on
+    every row. Moments come out as a dict from name to ``(outputs, n_places)``, R^2 as the Shares of all rows, and those of every group.
     """
 
     name: str
     reduces: str
     init: Callable[[int, int], Any]
-    update: Callable[[Any, np.ndarray, int], Any]
+    update: Callable[..., Any]
     merge: Callable[[Any, Any], Any]
-    finalize: Callable[[Any, np.ndarray, int], dict[str, np.ndarray]]
+    finalize: Callable[[Any, np.ndarray, int], Any]
 
 
 def _init_moments(outputs, values):
@@ -62,7 +63,7 @@ def _measure(values, n, state):
             state.low[k, j], state.high[k, j] = low, high
 
 
-def _update_moments(state, values, n):
+def _update_moments(state, values, n, labels=None):  # noqa: ARG001 - the shape of an update
     if n == 0:
         return state
     here = Moments(np.array([float(n)]), *(np.empty(values.shape[:2]) for _ in range(5)))
@@ -118,6 +119,14 @@ REDUCTIONS = {
     for reduction in (
         Reduction("importance", "phi", _init_moments, _update_moments, _merge_moments, _finalize_importance),
         Reduction("interactions", "pairs", _init_moments, _update_moments, _merge_moments, _finalize_moments),
+        Reduction(
+            name="r2",
+            reduces="phi",
+            init=lambda outputs, values: r2.no_rows(values),
+            update=lambda state, phi, n, labels: r2.update(state, phi[0], labels, n),
+            merge=r2.merge,
+            finalize=lambda state, place, n_places: tuple(r2.finalize(part, place, n_places) for part in (r2.whole(state), state)),
+        ),
     )
 }
 

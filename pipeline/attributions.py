@@ -3,36 +3,41 @@
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from kernels.background import Background, merge
-from kernels.batch import ADDITIVITY_TOLERANCE, Prepared, Survey, attribute_batch, count, make_buffers, residuals
+from kernels.batch import Prepared, Survey, attribute_batch, count, make_buffers
 from kernels.methods import Method
+from kernels.reductions import REDUCTIONS, merge_all
 
 from . import schema
 from .config import MODEL, check_parameters, count_cores, find_method, table_budget
-from .errors import AdditivityBreach, SchemaMismatch, UsageError
+from .errors import SchemaMismatch, UsageError
+from .labels import COUNT, check_values, lay_out
 from .models import load_ensemble
 from .models.model import Feature, Model
-from .part import fill_values
+from .part import check_additivity, fill_values, init_state, update_state
 from .plan import max_slice_rows
 from .players import Groups, Partition, pair_names, player_names, prepare_model, read_groups, survey_model, weigh_model
+from .r2 import R2, take
 
 SLICE_ROWS = 1 << 13
 NUMBERS = tuple("biuf")  # kinds of NumPy's types
+Targets = tuple[np.ndarray, np.ndarray]  # labels and weights, (n,) float64 each
 
 
 @dataclass(frozen=True, slots=True)
 class Attributions:
-    """What each player, a feature or a group of them, contributed to each row's margin.
+    """What each player, a feature or a group of them, contributed to each row's margin; with labels, took off its squared error.
 
     phi : (n, outputs, players) float64, margin units; base : (outputs,) float64, margin with every feature absent; margin : (n, outputs)
     float64, raw score. Where the method is additive, ``phi.sum(axis=2) + base`` is ``margin``. players : their names. interactions : (n, outputs,
-    pairs) float64, and pairs : names of the two players of each, where they were asked for; two players that are no pair do not interact.
+    pairs) float64, and pairs : names of the two players of each, where they were asked for; two players that are no pair do not interact. r2 : how
+    R^2 is shared, with labels; then phi is NaN where a label is missing.
     """
 
     phi: np.ndarray
@@ -41,6 +46,7 @@ class Attributions:
     players: tuple[str, ...]
     interactions: np.ndarray | None = None
     pairs: tuple[tuple[str, str], ...] | None = None
+    r2: R2 | None = None
 
 
 def _narrow(features: tuple[Feature, ...], rows: Any, used: Sequence[int]) -> tuple[tuple[Feature, ...], Any]:
@@ -83,22 +89,24 @@ def _record_batch(columns: list[pa.Array], names: list[str], n_rows: int) -> pa.
     return pa.record_batch(columns, names=names)
 
 
-def _attribute_slice(features, method: Method, prepared: Prepared, batch: pa.RecordBatch, first: int, out: Attributions) -> None:
+def _attribute_slice(
+    features, method: Method, prepared: Prepared, batch: pa.RecordBatch, first: int, out: Attributions, targets: Targets | None
+) -> Any:
+    """Fill the rows from ``first`` on; their state of R^2 where they have labels."""
     n = batch.num_rows
     buffers = make_buffers(prepared, n)
     fill_values(features, prepared, batch, buffers)
+    if targets is not None:
+        buffers = buffers._replace(labels=lay_out(*(values[first : first + n] for values in targets)))
     attribute_batch(method, prepared, buffers)
-    if method.additive:
-        found = residuals(prepared, buffers, n).max(axis=0, initial=0.0)
-        breaches = np.flatnonzero(~(found <= ADDITIVITY_TOLERANCE))
-        if breaches.size:
-            raise AdditivityBreach(
-                f"row {first + breaches[0]}: attributions miss margin - base value by {found[breaches[0]]:.3g} of the margin's bound"
-            )
+    check_additivity(method, prepared, buffers, n, "", first)
     out.phi[first : first + n, :, prepared.players] = buffers.phi[:, :, :n].transpose(2, 0, 1)
+    if targets is not None:
+        out.phi[first : first + n][buffers.labels.missing[:n]] = np.nan
     out.margin[first : first + n] = buffers.margin[:, :n].T
     if out.interactions is not None:
         out.interactions[first : first + n] = buffers.pairs[:, :, :n].transpose(2, 0, 1)
+    return None if targets is None else update_state("r2", init_state("r2", buffers), buffers, n)
 
 
 def _count(surveyed: Survey, features, batch: pa.RecordBatch) -> Background:
@@ -132,6 +140,33 @@ def _prepare(model: Model, method: Method, parameters, groups: Groups, interacti
     return prepare_model(model, method, parameters, groups, interactions, surveyed, counted)
 
 
+def _read_targets(method: Method, labels: Any, weights: Any, n_rows: int) -> Targets | None:
+    """Labels and weights of the rows, for a method that takes them."""
+    if not method.labelled:
+        if labels is not None or weights is not None:
+            raise UsageError(f"method {method.name!r} takes no labels and weights; method 'r2' does")
+        return None
+    if labels is None:
+        raise UsageError(f"method {method.name!r} needs labels")
+    found = []
+    for name, given in (("labels", labels), ("row weights", np.ones(n_rows) if weights is None else weights)):
+        try:
+            found.append(np.asarray(given, np.float64))
+        except (TypeError, ValueError):
+            raise UsageError(f"{name} are no numbers") from None
+        if found[-1].shape != (n_rows,):
+            raise UsageError(f"{name} have shape {found[-1].shape}, expected one number for each of {n_rows} rows")
+    label, weight = found
+    check_values(label, weight, COUNT, "rows", 0, ("the label", "the weight"))
+    return label, weight
+
+
+def _share_out(states: list[Any], prepared: Prepared, n_players: int) -> R2:
+    """Shares of all slices, in their order."""
+    whole, _ = REDUCTIONS["r2"].finalize(merge_all(REDUCTIONS["r2"], states, 1, prepared.players.size), prepared.players, n_players)
+    return take(whole)
+
+
 def attribute(
     ensemble: Model | Any,
     rows: Any,
@@ -140,6 +175,8 @@ def attribute(
     partition: Partition | None = None,
     interactions: bool = False,
     background: Any = None,
+    labels: Any = None,
+    row_weights: Any = None,
     **parameters: Any,
 ) -> Attributions:
     """Attribute every row's margin to the features, or to groups of them.
@@ -155,6 +192,7 @@ def attribute(
     interactions : also those of every two players, by the method's game value
     background : rows, like ``rows``, whose values absent features take, averaged over all of them (the marginal game), or "model" for those behind
         the model's own leaf weights, where its trees are symmetric; None averages over a tree's own covers (the path-dependent game)
+    labels, row_weights : of every row what the model predicts, NaN where it is missing, and by default 1, how much the row counts; for method "r2"
     **parameters : the method's own
 
     Returns
@@ -176,11 +214,12 @@ def attribute(
         interactions=np.zeros((n, outputs, n_pairs)) if interactions else None,
         pairs=pair_names(prepared, players) if interactions else None,
     )
+    targets = _read_targets(chosen, labels, row_weights, n)
     slice_rows = min(SLICE_ROWS, max_slice_rows(outputs * (prepared.players.size + n_pairs)))
 
     def work(first):
-        _attribute_slice(features, chosen, prepared, batch.slice(first, slice_rows), first, out)
+        return _attribute_slice(features, chosen, prepared, batch.slice(first, slice_rows), first, out, targets)
 
     with ThreadPoolExecutor(count_cores()) as threads:
-        list(threads.map(work, range(0, n, slice_rows)))
-    return out
+        states = list(threads.map(work, range(0, n, slice_rows)))
+    return out if targets is None else replace(out, r2=_share_out(states, prepared, len(players)))

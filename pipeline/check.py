@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from kernels.batch import Prepared
 from kernels.methods import METHODS
 
-from . import schema, storage
+from . import storage
 from .errors import InvalidData, InvalidRun, LeafledgerError
 from .listing import WorkItem
 from .models import load_ensemble
@@ -77,7 +77,7 @@ def _read_sums(parquet: pq.ParquetFile, group: int, columns: list[str], n_column
 
 def _check_sums(uri: str, plan: Plan, manifest: Manifest, parquet: pq.ParquetFile) -> float:
     """The largest residual of attributions as stored, or InvalidRun where they do not add up."""
-    margins, phi, _ = schema.output_columns(plan.players, plan.outputs, plan.ids, plan.interactions is not None)
+    margins, phi, _ = plan.columns
     n_players, worst, done = len(plan.players), 0.0, 0
     for group in range(parquet.num_row_groups):
         n = parquet.metadata.row_group(group).num_rows
@@ -127,7 +127,7 @@ def _check_bytes(run: str, plan: Plan, manifest: Manifest, entry: dict, prepared
     """A part's digest, additivity as stored, and its first rows explained again: the residual, and how many rows these were."""
     uri, item = _download(run, entry, local), plan.items[entry["part"]]
     residual = None
-    if METHODS[plan.method].additive:
+    if METHODS[plan.method].additive and not plan.global_only:
         with pq.ParquetFile(local, page_checksum_verification=True) as parquet:
             residual = _check_sums(uri, plan, manifest, parquet)
     return residual, 0 if prepared is None else _explain_again(uri, plan, manifest, item, prepared, local)
@@ -151,7 +151,7 @@ def _check_summaries(run: str, plan: Plan, manifest: Manifest, states: list[dict
         for entry in manifest.summaries:
             if entry["uri"] == f"{SUMMARY}/{name}.parquet":
                 _download(run, entry, local)
-                if not pq.read_table(local).equals(table):
+                if not pq.read_table(local).equals(table, check_metadata=True):
                     raise InvalidRun(f"{storage.join(run, entry['uri'])}: differs from the summary computed again from the parts")
             elif entry["uri"] == f"{SUMMARY}/{name}.json":
                 _download(run, entry, local)
@@ -194,7 +194,7 @@ def check_run(uri: str | PathLike, deep: bool = False) -> Report:
     """
     run = storage.absolute(str(uri))
     manifest, plan = _check_lists(run)
-    prepared = _prepare_again(plan) if deep else None
+    prepared = _prepare_again(plan) if deep and not plan.global_only else None
     states, residuals, n_again = [], [], 0
     with tempfile.TemporaryDirectory() as folder:
         local = Path(folder) / "object"

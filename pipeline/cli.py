@@ -35,7 +35,7 @@ class Options:
 
     method: str = "shapley"
     """shapley; banzhaf (parameter p); beta (alpha, beta); semivalue (atoms, density); probabilistic (sizes or weights); owen and two_step
-    (with --partition)."""
+    (with --partition); r2 (with --label)."""
 
     id: Annotated[tuple[str, ...], Parameter(name="--id", negative=(), consume_multiple=True)] = ()
     """Columns to pass through to the attributions."""
@@ -75,6 +75,21 @@ class Options:
     tables: str | None = None
     """Folder where what is prepared for a background is kept for later runs; by default _leafledger beside the run's folder."""
 
+    label: str | None = None
+    """Column with what the model predicts, for method r2."""
+
+    weight: str | None = None
+    """Column with how much a row counts, for method r2."""
+
+    by: Annotated[tuple[str, ...], Parameter(name="--by", negative=(), consume_multiple=True)] = ()
+    """Columns of groups of rows, whose own R² is shared out as well, for method r2."""
+
+    missing_labels: Annotated[Literal["count", "refuse"], Parameter(name="--missing-labels")] = "count"
+    """What to do with rows without a label: leave them out and count them, or refuse."""
+
+    global_only: Annotated[bool, Parameter(name="--global-only", negative=())] = False
+    """Publish summaries alone, without rows."""
+
     date: str | None = None
     """YYYY-MM-DD, fills {date} in MODEL, DATA, --out, --partition, --background and --tables."""
 
@@ -90,6 +105,11 @@ class Options:
             "interactions": self.interactions,
             "background": self.background,
             "tables": self.tables,
+            "label": self.label,
+            "weight": self.weight,
+            "by": self.by,
+            "missing_labels": self.missing_labels,
+            "global_only": self.global_only,
             "ids": self.id,
             "precision": self.precision,
             "max_rejected": self.max_rejected,
@@ -101,6 +121,10 @@ class Options:
         }
 
 
+def _write_number(value: float | None, how: str) -> str:
+    return "–" if value is None else format(value, how)
+
+
 def _show_summary(console: Console, run: str, name: str, columns: dict[str, str], formats: dict[str, str]) -> None:
     """The first rows of a summary, per output: ``columns`` and, with their formats, numbers, by what they are called in the summary."""
     import json
@@ -109,27 +133,37 @@ def _show_summary(console: Console, run: str, name: str, columns: dict[str, str]
     from .publish import SUMMARY
 
     rows = json.loads(storage.read(storage.join(run, SUMMARY, f"{name}.json")))
-    outputs = dict.fromkeys(row["output"] for row in rows)
+    outputs = dict.fromkeys(row.get("output") for row in rows)
     for output in outputs:
-        mine = sorted((row for row in rows if row["output"] == output), key=lambda row: row["rank"])
+        mine = sorted((row for row in rows if row.get("output") == output), key=lambda row: row["rank"])
         table = Table(title=f"{name}, output {output}" if len(outputs) > 1 else name)
         for column, title in columns.items():
             table.add_column(title, justify="right" if column in formats else "left")
         for row in mine[:TOP]:
-            table.add_row(*(format(row[column], formats[column]) if column in formats else escape(row[column]) for column in columns))
+            table.add_row(*(_write_number(row[column], formats[column]) if column in formats else escape(row[column]) for column in columns))
         console.print(table)
 
 
 MOMENTS = {"rank": "d", "mean_abs": ".4g", "mean": ".4g", "std": ".4g", "share": ".1%"}  # and how they are written
+SHARES = {"rank": "d", "r2": ".4f", "standard_error": ".1g"}
 IMPORTANCE = {"rank": "rank", "feature": "feature", "mean_abs": "mean |phi|", "mean": "mean phi", "std": "std", "share": "share"}
 INTERACTIONS = {"rank": "rank", "first": "first", "second": "second", "mean_abs": "mean |value|", "mean": "mean value", "std": "std"}
 
 
-def _show_summaries(console: Console, run: str, interactions: bool) -> None:
-    """What owns most of the attributions, and what interacts most."""
-    _show_summary(console, run, "importance", IMPORTANCE, MOMENTS)
-    if interactions:
-        _show_summary(console, run, "interactions", INTERACTIONS, MOMENTS)
+R2 = {"rank": "rank", "feature": "feature", "r2": "share of R²", "standard_error": "standard error"}
+SUMMARIES = {"importance": (IMPORTANCE, MOMENTS), "interactions": (INTERACTIONS, MOMENTS), "r2": (R2, SHARES)}
+
+
+def _show_summaries(console: Console, run: str, manifest: Any) -> None:
+    """What owns most of the attributions, or of R^2, and what interacts most."""
+    if manifest.r2 is not None:
+        total, error, rest, sst = (_write_number(manifest.r2[name], ".4g") for name in ("total_r2", "total_standard_error", "remainder", "sst"))
+        counts = f"{manifest.r2['n']:,} rows, {manifest.r2['n_unlabelled']:,} without a label"
+        console.print(f"R² {total} ± {error}, shares and a remainder of {rest}; SST {sst}; {counts}", soft_wrap=True, highlight=False)
+    there = {entry["uri"].rpartition("/")[2] for entry in manifest.summaries}
+    for name, (columns, formats) in SUMMARIES.items():
+        if f"{name}.json" in there:
+            _show_summary(console, run, name, columns, formats)
 
 
 def _write_value(value: Any) -> str:
@@ -169,8 +203,11 @@ def explain(model: str, data: str, *, options: Options, quiet: bool = False) -> 
     console.print(f"{manifest.n_rows:,} rows explained in {len(manifest.parts)} parts", soft_wrap=True)
     if manifest.residual is not None:
         console.print(f"attributions add up to margin - base value within {manifest.residual:.1e} of the margin's bound", soft_wrap=True)
-    console.print(f"attributions: {out}/attributions\nsummary:      {out}/summary\nmanifest:     {out}/manifest.json", soft_wrap=True)
-    _show_summaries(console, job.out, job.interactions is not None)
+    where = {"attributions": "" if job.global_only else "attributions", "summary": "summary", "manifest": "manifest.json"}
+    for name, below in where.items():
+        if below:
+            console.print(f"{f'{name}:':<14}{out}/{below}", soft_wrap=True)
+    _show_summaries(console, job.out, manifest)
     return _tell_rejected(manifest)
 
 
@@ -188,6 +225,15 @@ def _describe(game: Any) -> str:
         said = f"{game.listing.n_rows:,} rows in {len(game.listing.files)} files"
     size = f"{game.extent.n_bytes / 2**20:.1f} MiB"
     return f"{said}, {f'at most {size} of tables for' if game.uncounted else f'{size} of tables there already in'} {game.tables}"
+
+
+def _describe_labels(labels: Any) -> str:
+    """Their column, and what goes with them."""
+    if labels is None:
+        return ""
+    weight = "" if labels.weight is None else f", weight {labels.weight}"
+    by = f", by {' and '.join(labels.by)}" if labels.by else ""
+    return f"{labels.label}{weight}{by}; rows without one are {'left out' if labels.missing == 'count' else 'refused'}"
 
 
 @app.command
@@ -215,6 +261,7 @@ def plan(model: str, data: str, *, options: Options) -> None:
         "groups": f"{n_players} of {len(run.plan.features)} features" if n_players else "",
         "pairs": f"{run.n_pairs:,} interact, {job.interactions} kept of a row" if job.interactions is not None else "",
         "background": _describe(run.game) if run.plan.background else "",
+        "labels": _describe_labels(run.plan.labels),
         "input": f"{run.plan.n_rows:,} rows in {len({item.uri for item in run.plan.items})} files",
         "work": f"{len(run.plan.items)} items, one part each, slices of {run.plan.slice_rows} rows",
         "where": job.scheduler or f"local cluster of {min(job.workers, max(1, len(run.plan.items)))} processes",

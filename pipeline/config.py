@@ -17,7 +17,9 @@ from kernels.methods import METHODS, Method
 from . import storage
 from .errors import UsageError
 from .interactions import ALL
+from .labels import COUNT, REFUSE, LabelColumns
 from .players import Partition
+from .r2 import COLUMNS
 
 SERIAL = "serial"
 MODEL = "model"  # as a background
@@ -40,6 +42,8 @@ class Job:
     interactions: int | str | None  # kept of every row: a number, "all", or None
     background: str | None  # of the marginal game: data, or "model" for its own leaf weights; None for the path-dependent game
     tables: str  # folder where a background's tables are kept for later runs
+    labels: LabelColumns | None  # where the method needs them
+    global_only: bool  # summaries alone, no rows
     ids: tuple[str, ...]
     precision: str
     max_rejected: int | None  # pieces of the data that may be unreadable; None for any number, as long as something is left
@@ -101,6 +105,23 @@ def count_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def check_labels(method: Method, label: str | None, weight: str | None, by: Iterable[str], missing: str) -> LabelColumns | None:
+    """Columns of labels and of what goes with them, for a method that needs labels and for no other."""
+    by = tuple(by)
+    if not method.labelled:
+        if label is not None or weight is not None or by:
+            raise UsageError(f"method {method.name!r} takes no labels, weights and groups of rows; method 'r2' does")
+        return None
+    if not label:
+        raise UsageError(f"method {method.name!r} needs labels; name their column with --label")
+    if missing not in (COUNT, REFUSE):
+        raise UsageError(f"missing labels is {missing!r}, expected {COUNT!r} or {REFUSE!r}")
+    doubled = [name for name in by if by.count(name) > 1 or name in COLUMNS]
+    if doubled:
+        raise UsageError(f"column {doubled[0]!r} would stand twice in the summary of groups; name it once, or rename it")
+    return LabelColumns(label, weight, by, missing)
+
+
 def find_method(name: str) -> Method:
     if name not in METHODS:
         raise UsageError(f"method {name!r} is unknown, expected one of {', '.join(METHODS)}")
@@ -143,6 +164,11 @@ def make_job(
     interactions: int | str | None = None,
     background: str | None = None,
     tables: str | None = None,
+    label: str | None = None,
+    weight: str | None = None,
+    by: Iterable[str] = (),
+    missing_labels: str = COUNT,
+    global_only: bool = False,
     ids: Iterable[str] = (),
     precision: str = "float32",
     max_rejected: int | None = None,
@@ -166,6 +192,8 @@ def make_job(
         raise UsageError(f"max_rejected is {max_rejected}, expected 0 or more")
     _check_scheduler(scheduler, plain_tcp)
     ids = tuple(ids)
+    if ids and global_only:
+        raise UsageError(f"id columns {', '.join(ids)} go with rows, and none are written; leave out one or the other")
     if len(set(ids)) != len(ids):
         raise UsageError(f"id columns {', '.join(ids)} name one twice")
     workers = workers or count_cores()
@@ -184,7 +212,8 @@ def make_job(
         raise UsageError(f"{tables}: tables are kept for backgrounds, but none was given")
     if background is not None and interactions is not None:
         raise UsageError("the marginal game of a background has no interactions; leave out one or the other")
-    values = check_parameters(find_method(method), parameters or {})
+    chosen = find_method(method)
+    values = check_parameters(chosen, parameters or {})
     _check_written(values)
     if isinstance(partition, str | PathLike):
         partition = storage.absolute(_fill_date(str(partition), date))
@@ -198,6 +227,8 @@ def make_job(
         interactions=interactions,
         background=background,
         tables=storage.beside(out, TABLES) if tables is None else storage.absolute(_fill_date(tables, date)),
+        labels=check_labels(chosen, label, weight, by, missing_labels),
+        global_only=global_only,
         ids=ids,
         precision=precision,
         max_rejected=max_rejected,

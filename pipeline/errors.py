@@ -33,6 +33,10 @@ class InvalidColumn(InvalidData):
     """Values of a column cannot be taken for what its type says; whoever knows their file says where."""
 
 
+class InvalidLabel(InvalidData):
+    """A label or weight that R² cannot be shared out with: it ends the run, for the others' shares would be those of other rows."""
+
+
 class RunConflict(LeafledgerError):
     """The output already holds a run of other inputs or parameters."""
 

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from . import schema, storage
 from .errors import InvalidData, SchemaMismatch, UsageError
+from .labels import LabelColumns
 from .models.model import Feature, Model
 
 FOOTER_READERS = 16
@@ -88,6 +89,10 @@ def _partition(path: str, types: dict[str, type]) -> Hive:
     return tuple((name, None if value == _NULL_PARTITION else types[name](value)) for name, value in sorted(found.items()))
 
 
+def _carried_type(value: str | int | None) -> pa.DataType:
+    return pa.null() if value is None else pa.int64() if isinstance(value, int) else pa.string()
+
+
 def _check_partition_types(features: Sequence[Feature], partition, found: pa.Schema, where: str) -> None:
     values = {name: value for name, value in partition if name not in found.names}
     for feature in features:
@@ -95,7 +100,7 @@ def _check_partition_types(features: Sequence[Feature], partition, found: pa.Sch
             value = values[feature.name]
             schema.check_column(
                 feature,
-                pa.null() if value is None else pa.int64() if isinstance(value, int) else pa.string(),
+                _carried_type(value),
                 f"{where} (its path)",
             )
 
@@ -114,55 +119,61 @@ class _Footer:
     rows: tuple[int, ...]  # of every row group
     row_group: int  # bytes of the largest
     n_chunks: int
-    id_types: dict[str, pa.DataType]
+    types: dict[str, pa.DataType]  # of columns that have one type in all files
 
 
-def _read_footer(file: storage.Object, partition, model: Model, ids: Sequence[str], read: set[str]) -> _Footer:
+def _read_footer(file: storage.Object, partition, model: Model, ids: Sequence[str], labels: LabelColumns | None, read: set[str]) -> _Footer:
     with storage.opened(file.uri) as opened:
         try:
             metadata = pq.read_metadata(opened)
             found = metadata.schema.to_arrow_schema()
         except (pa.ArrowException, OSError) as error:
             raise InvalidData(f"{file.uri}: not a Parquet file: {' '.join(str(error).split())}") from error
-    schema.check_columns(model.features, ids, found, [name for name, _ in partition], file.uri)
+    asked = ids if labels is None else list(dict.fromkeys((*ids, *labels.names)))
+    schema.check_columns(model.features, asked, found, [name for name, _ in partition], file.uri)
     _check_partition_types(model.features, partition, found, file.uri)
+    if labels is not None:
+        carried = {name: _carried_type(value) for name, value in partition}
+        numbers = (labels.label,) if labels.weight is None else (labels.label, labels.weight)
+        schema.check_labels(numbers, labels.by, carried | {field.name: field.type for field in found}, file.uri)
     return _Footer(
         rows=tuple(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)),
         row_group=_row_group_bytes(metadata, read),
         n_chunks=metadata.num_row_groups * metadata.num_columns,
-        id_types={name: found.field(name).type for name in ids if name in found.names},
+        types={name: found.field(name).type for name in (*ids, *(labels.by if labels else ())) if name in found.names},
     )
 
 
-def _try_footer(file: storage.Object, partition, model: Model, ids: Sequence[str], read: set[str]) -> _Footer | Rejected:
+def _try_footer(file: storage.Object, partition, model: Model, ids: Sequence[str], labels: LabelColumns | None, read: set[str]) -> _Footer | Rejected:
     """What the footer says, or that it cannot be read; a schema that does not match is refused all the same."""
     try:
-        return _read_footer(file, partition, model, ids, read)
+        return _read_footer(file, partition, model, ids, labels, read)
     except InvalidData as error:
         return Rejected(None, file.uri, (), None, str(error))
 
 
-def list_data(uri: str, ids: Sequence[str], model: Model) -> Listing:
-    """List the files, read their footers, match them against the model and the id columns: every refusal of data happens here, unless some files
-    can be read and others not."""
+def list_data(uri: str, ids: Sequence[str], model: Model, labels: LabelColumns | None = None) -> Listing:
+    """List the files, read their footers, match them against the model, the id columns and those of labels: every refusal of data happens here,
+    unless some files can be read and others not."""
     files = storage.list_parquet(uri)
     if not files:
         raise UsageError(f"{uri}: no Parquet files there")
     types = _partition_types([file.uri for file in files])
     partitions = [_partition(file.uri, types) for file in files]
     read = {model.features[column].name for column in np.unique(model.ensemble.feature) if column >= 0} | set(ids)
-    id_types: dict[str, tuple[pa.DataType, str]] = {}
+    read |= set(labels.names) if labels else set()
+    types_of: dict[str, tuple[pa.DataType, str]] = {}
     found, rejected, row_group, n_chunks = [], [], 0, 0
     with ThreadPoolExecutor(FOOTER_READERS) as readers:
-        footers = readers.map(lambda file, partition: _try_footer(file, partition, model, ids, read), files, partitions)
+        footers = readers.map(lambda file, partition: _try_footer(file, partition, model, ids, labels, read), files, partitions)
         for file, partition, footer in zip(files, partitions, footers, strict=True):
             if isinstance(footer, Rejected):
                 rejected.append(footer)
                 continue
-            for name, is_type in footer.id_types.items():
-                first_type, first_uri = id_types.setdefault(name, (is_type, file.uri))
+            for name, is_type in footer.types.items():
+                first_type, first_uri = types_of.setdefault(name, (is_type, file.uri))
                 if is_type != first_type:
-                    raise SchemaMismatch(f"{file.uri}: id column {name!r} is {is_type}, it is {first_type} in {first_uri}")
+                    raise SchemaMismatch(f"{file.uri}: {'id ' if name in ids else ''}column {name!r} is {is_type}, it is {first_type} in {first_uri}")
             found.append((file, partition, footer.rows))
             row_group, n_chunks = max(row_group, footer.row_group), max(n_chunks, footer.n_chunks)
     if not found:

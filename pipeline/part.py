@@ -6,6 +6,7 @@ import io
 import json
 import tempfile
 import time
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -14,14 +15,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kernels.batch import ADDITIVITY_TOLERANCE, Buffers, Prepared, attribute_batch, make_buffers, residuals
+from kernels.batch import ADDITIVITY_TOLERANCE, Buffers, Prepared, attribute_batch, make_buffers, missed, residuals
 from kernels.methods import METHODS, Method
 from kernels.ranks import padded
 from kernels.reductions import REDUCTIONS
 
 from . import schema, storage
-from .errors import AdditivityBreach, InvalidData, InvalidRun
+from .errors import AdditivityBreach, InvalidData, InvalidLabel, InvalidRun
 from .interactions import FIRST, SECOND, VALUE, column_type, count_kept, leaves, make_column
+from .labels import check_groups, read_labels
 from .listing import Rejected, WorkItem
 from .plan import Plan, read_plan
 from .players import pair_names
@@ -57,20 +59,30 @@ def init_state(name: str, buffers: Buffers) -> Any:
 
 def update_state(name: str, state: Any, buffers: Buffers, n_rows: int) -> Any:
     """The state with the first rows of the buffers in it."""
-    return REDUCTIONS[name].update(state, getattr(buffers, REDUCTIONS[name].reduces), n_rows)
+    return REDUCTIONS[name].update(state, getattr(buffers, REDUCTIONS[name].reduces), n_rows, buffers.labels)
+
+
+def _arrays(record: Any) -> list[np.ndarray]:
+    """Those of nested records."""
+    return [record] if isinstance(record, np.ndarray) else [array for part in record for array in _arrays(part)]
+
+
+def _fill(template: Any, arrays: Iterator[np.ndarray]) -> Any:
+    """Records nested like the template."""
+    return next(arrays) if isinstance(template, np.ndarray) else type(template)(*(_fill(part, arrays) for part in template))
 
 
 def pack_state(state: Any) -> str:
-    """A reduction's state, a NamedTuple of arrays, as text."""
+    """A reduction's state, nested records of arrays, as text."""
     buffer = io.BytesIO()
-    np.savez(buffer, *state)
+    np.savez(buffer, *_arrays(state))
     return base64.b64encode(buffer.getvalue()).decode()
 
 
 def unpack_state(name: str, text: str) -> Any:
     template = REDUCTIONS[name].init(1, 0)
     with np.load(io.BytesIO(base64.b64decode(text))) as arrays:
-        return type(template)(*(arrays[f"arr_{i}"] for i in range(len(template))))
+        return _fill(template, (arrays[f"arr_{i}"] for i in range(len(arrays))))
 
 
 def fill_values(plan_features, prepared: Prepared, batch: pa.RecordBatch, buffers: Buffers) -> None:
@@ -81,20 +93,25 @@ def fill_values(plan_features, prepared: Prepared, batch: pa.RecordBatch, buffer
         buffers.values[j, batch.num_rows :] = 0.0
 
 
-def _check_additivity(method: Method, prepared: Prepared, buffers: Buffers, n_rows: int, item: WorkItem, offset: int) -> float | None:
-    if not method.additive:
+def check_additivity(method: Method, prepared: Prepared, buffers: Buffers, n_rows: int, where: str, first_row: int) -> float | None:
+    """The largest residual of the slice's rows, None where attributions need not add up to margins; refuse what does not add up to what it should."""
+    if not method.additive and not method.labelled:
         return None
     if not n_rows:
         return 0.0
-    found = residuals(prepared, buffers, n_rows)
+    found = (missed if method.labelled else residuals)(prepared, buffers, n_rows)
     breaches = np.flatnonzero(~(found <= ADDITIVITY_TOLERANCE).all(axis=0))
     if breaches.size:
         row = breaches[0]
-        raise AdditivityBreach(
-            f"{item.uri}: row {item.first_row + offset + row}: attributions miss margin - base value by {found[:, row].max():.3g} of the margin's "
-            f"bound, expected at most {ADDITIVITY_TOLERANCE:g}"
+        what = (
+            ("losses miss what trees take off the squared error", "its")
+            if method.labelled
+            else ("attributions miss margin - base value", "the margin's")
         )
-    return float(found.max())
+        raise AdditivityBreach(
+            f"{where}row {first_row + row}: {what[0]} by {found[:, row].max():.3g} of {what[1]} bound, expected at most {ADDITIVITY_TOLERANCE:g}"
+        )
+    return float(found.max()) if method.additive else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +125,7 @@ class _Columns:
     dtype: np.dtype
     n_players: int
     interactions: bool
+    labelled: bool  # a row without a label has no attributions
     n_kept: int  # interactions of a row, at most
     pair_names: tuple[pa.Array, pa.Array]  # of every pair's first and second player
 
@@ -116,8 +134,9 @@ def _output_columns(plan: Plan, prepared: Prepared, batch: pa.Schema) -> _Column
     """Id columns, margins, attributions, interactions."""
     number = pa.float32() if plan.precision == "float32" else pa.float64()
     players, n_pairs = plan.players, len(prepared.pairs.players)
-    margins, phi, pairs = schema.output_columns(players, plan.outputs, plan.ids, plan.interactions is not None)
-    fields = [batch.field(name) for name in plan.ids] + [pa.field(name, number, nullable=False) for name in (*margins, *phi)]
+    margins, phi, pairs = plan.columns
+    fields = [batch.field(name) for name in plan.ids] + [pa.field(name, number, nullable=False) for name in margins]
+    fields += [pa.field(name, number, nullable=plan.labels is not None) for name in phi]
     fields += [pa.field(name, column_type(number), nullable=False) for name in pairs]
     named = pair_names(prepared, players)
     return _Columns(
@@ -128,6 +147,7 @@ def _output_columns(plan: Plan, prepared: Prepared, batch: pa.Schema) -> _Column
         dtype=np.dtype(plan.precision),
         n_players=len(players),
         interactions=plan.interactions is not None,
+        labelled=plan.labels is not None,
         n_kept=count_kept(n_pairs, plan.interactions),
         pair_names=(pa.array([first for first, _ in named], pa.string()), pa.array([second for _, second in named], pa.string())),
     )
@@ -146,13 +166,15 @@ def _open_part(local: Path, columns: _Columns) -> pq.ParquetWriter:
 
 
 def _make_batch(columns: _Columns, prepared: Prepared, batch: pa.RecordBatch, buffers: Buffers) -> pa.RecordBatch:
-    n, unused = batch.num_rows, pa.array(np.zeros(batch.num_rows, columns.dtype))
+    n = batch.num_rows
+    missing = buffers.labels.missing[:n] if columns.labelled else None
+    unused = pa.array(np.zeros(n, columns.dtype), mask=missing)
     arrays = [batch.column(name) for name in columns.ids]
     arrays += [pa.array(margin[:n].astype(columns.dtype)) for margin in buffers.margin]
     for phi in buffers.phi:
         attributions = [unused] * columns.n_players
         for row, player in enumerate(prepared.players):
-            attributions[player] = pa.array(phi[row, :n].astype(columns.dtype))
+            attributions[player] = pa.array(phi[row, :n].astype(columns.dtype), mask=missing)
         arrays += attributions
     if columns.interactions:
         arrays += [make_column(pairs[:, :n], columns.n_kept, columns.dtype, columns.pair_names) for pairs in buffers.pairs]
@@ -160,11 +182,13 @@ def _make_batch(columns: _Columns, prepared: Prepared, batch: pa.RecordBatch, bu
 
 
 def explain_item(plan: Plan, plan_digest: str, item: WorkItem, prepared: Prepared, local: Path) -> None:
-    """Attribute every row of the item and write the part to a local file, reduction states and digests in its footer."""
+    """Attribute every row of the item and write the part to a local file, reduction states and digests in its footer; no rows where summaries are all
+    that is asked for."""
     method = METHODS[plan.method]
     buffers = make_buffers(prepared, min(plan.slice_rows, item.n_rows))
     states = {name: init_state(name, buffers) for name in plan.reductions}
-    wanted = list(dict.fromkeys((*(plan.features[column].name for column in prepared.ranks.column), *plan.ids)))
+    labels = () if plan.labels is None else plan.labels.names
+    wanted = list(dict.fromkeys((*(plan.features[column].name for column in prepared.ranks.column), *plan.ids, *labels)))
     residual, done, writer = (0.0 if method.additive else None), 0, None
     try:
         for batch in read_slices(item, wanted, carried_types(plan.items), plan.slice_rows):
@@ -173,14 +197,18 @@ def explain_item(plan: Plan, plan_digest: str, item: WorkItem, prepared: Prepare
                 buffers = make_buffers(prepared, n)
             with located(item):
                 fill_values(plan.features, prepared, batch, buffers)
+                if plan.labels is not None:
+                    buffers = buffers._replace(labels=read_labels(plan.labels, batch, item.uri, item.first_row + done))
+                    check_groups(plan.labels, buffers.labels.names.size, len(plan.players))
             attribute_batch(method, prepared, buffers)
-            found = _check_additivity(method, prepared, buffers, n, item, done)
+            found = check_additivity(method, prepared, buffers, n, f"{item.uri}: ", item.first_row + done)
             residual = found if residual is None or found is None else max(residual, found)
             states = {name: update_state(name, state, buffers, n) for name, state in states.items()}
             if writer is None:
                 columns = _output_columns(plan, prepared, batch.schema)
                 writer = _open_part(local, columns)
-            writer.write_batch(_make_batch(columns, prepared, batch, buffers))
+            if not plan.global_only:
+                writer.write_batch(_make_batch(columns, prepared, batch, buffers))
             done += n
         if done != item.n_rows or writer is None:
             raise miscounted(item, done)
@@ -188,6 +216,7 @@ def explain_item(plan: Plan, plan_digest: str, item: WorkItem, prepared: Prepare
             "plan": plan_digest,
             "item": asdict(item),
             "n_rows": done,
+            "stored": 0 if plan.global_only else done,
             "residual": residual,
             "states": {name: pack_state(state) for name, state in states.items()},
         }
@@ -219,9 +248,9 @@ def read_footer(uri: str, part: int, file: Any, plan_digest: str) -> Footer:
         footer = json.loads((metadata.metadata or {}).get(FOOTER, b"{}"))
     except (pa.ArrowException, OSError, ValueError) as error:
         raise InvalidRun(f"{uri}: not a part of a run: {' '.join(str(error).split())}") from error
-    if footer.get("plan") != plan_digest or footer["item"]["part"] != part or footer["n_rows"] != metadata.num_rows:
+    if footer.get("plan") != plan_digest or footer["item"]["part"] != part or footer["stored"] != metadata.num_rows:
         raise InvalidRun(f"{uri}: a part of another plan ({str(footer.get('plan'))[:12]}), expected {plan_digest[:12]}")
-    return Footer(metadata.num_rows, footer["residual"], footer["states"])
+    return Footer(footer["n_rows"], footer["residual"], footer["states"])
 
 
 def read_part(uri: str, part: int, local: Path, plan_digest: str, seconds: float) -> Part:
@@ -264,6 +293,8 @@ def try_part(run: str, plan_digest: str, tables: str, item: WorkItem) -> Part | 
     """``make_part``, or why the item's rows cannot be read."""
     try:
         return make_part(run, plan_digest, tables, item)
+    except InvalidLabel:
+        raise
     except InvalidData as error:
         return Rejected(item.part, item.uri, item.row_groups, item.n_rows, str(error))
 
@@ -273,5 +304,5 @@ def warm(tables: str, method: str) -> None:
     prepared = open_tables(tables)
     buffers = make_buffers(prepared, 1)
     attribute_batch(METHODS[method], prepared, buffers)
-    for name in REDUCTIONS:
+    for name in (*METHODS[method].reductions, "interactions"):
         update_state(name, init_state(name, buffers), buffers, 1)

@@ -19,6 +19,7 @@ from . import schema, storage
 from .config import Job
 from .errors import InvalidRun
 from .interactions import count_kept
+from .labels import LabelColumns
 from .listing import Listing, Rejected, WorkItem, make_items
 from .models.cityhash import HashedCategory
 from .models.model import Feature, Model
@@ -31,6 +32,7 @@ ITEM_CHUNKS = 1 << 18  # and at most so many column chunks in it, which a writer
 CHUNK_BYTES = 2048  # what it, or a reader, holds of each
 SLICE_ROWS = 1 << 15  # rows a worker holds at a time,
 SLICE_BYTES = 1 << 26  # and at most so many bytes of attributions
+LABEL_BYTES = 128  # of a row's label, weight and group, as read and as laid out, and what comes of them
 WORKER_OVERHEAD = 400 << 20  # a worker process with its imports, before any table or row
 SAID = {
     "features": "features",
@@ -55,6 +57,8 @@ class Plan:
     data: str
     background: str | None  # "model" for its own leaf weights, None for the path-dependent game
     background_digest: str | None  # of its files
+    labels: LabelColumns | None
+    global_only: bool
     ids: tuple[str, ...]
     features: tuple[Feature, ...]
     outputs: tuple[str, ...]
@@ -65,6 +69,12 @@ class Plan:
     @property
     def n_rows(self) -> int:
         return sum(item.n_rows for item in self.items)
+
+    @property
+    def columns(self) -> tuple[list[str], list[str], list[str]]:
+        """Names of a part's columns of margins, attributions and interactions."""
+        method = METHODS[self.method]
+        return schema.output_columns(self.players, self.outputs, self.ids, self.interactions is not None, method.column)
 
     @property
     def players(self) -> tuple[str, ...]:
@@ -130,6 +140,8 @@ def from_json(text: str | bytes, where: str) -> Plan:
         fields["rejected"] = tuple(Rejected.of(entry) for entry in fields["rejected"])
         for name in ("parameters", "groups", "ids", "outputs", "background", "background_digest"):
             fields[name] = as_tuples(fields[name])
+        labels = fields["labels"]
+        fields["labels"] = None if labels is None else LabelColumns(**{**labels, "by": tuple(labels["by"])})
         return Plan(**fields)
     except KeyError as error:
         raise InvalidRun(f"{where}: not a plan of this version, it has no {error}; choose another output or remove it") from error
@@ -184,7 +196,7 @@ def extent_of(prepared: Prepared) -> Extent:
 def make_plan(job: Job, model: Model, groups: Groups, found: Listing, background: Listing | None, tables: Extent) -> tuple[Plan, Memory]:
     """Decide all that the output depends on, and project what a worker needs of memory."""
     players = player_names(METHODS[job.method], groups, model.features)
-    columns = schema.output_columns(players, model.outputs, job.ids, job.interactions is not None)
+    columns = schema.output_columns(players, model.outputs, job.ids, job.interactions is not None, METHODS[job.method].column)
     n_outputs, n_pairs = len(model.outputs), len(tables.pairs)
     n_kept = count_kept(n_pairs, job.interactions)
     cells = n_outputs * (tables.n_players + n_pairs + n_kept)
@@ -203,6 +215,8 @@ def make_plan(job: Job, model: Model, groups: Groups, found: Listing, background
         data=job.data,
         background=job.background,
         background_digest=None if background is None else background.digest,
+        labels=job.labels,
+        global_only=job.global_only,
         ids=job.ids,
         features=model.features,
         outputs=model.outputs,
@@ -213,6 +227,7 @@ def make_plan(job: Job, model: Model, groups: Groups, found: Listing, background
     # Values, ranks, and the columns as read; attributions, before and after rounding, and encoded; interactions, and entries as they are written.
     entry = 2 * 8 + 2 * (4 + _mean_length(tables.pairs, players))
     row_bytes = tables.n_used * (8 + 4 + 8) + n_outputs * (8 + tables.n_players * (8 + 8 + 8) + n_pairs * 8 + n_kept * entry)
+    row_bytes += LABEL_BYTES if job.labels else 0
     read = [found] if background is None else [found, background]
     # While a background is counted: values as read, together, padded and ranked.
     counted = 0 if background is None else max_slice_rows(tables.n_used) * tables.n_used * (3 * 8 + 4)

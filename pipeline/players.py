@@ -14,11 +14,18 @@ from kernels.methods import Method
 from kernels.parameters import InvalidParameters
 
 from . import storage
-from .errors import UsageError
+from .errors import UnsupportedModel, UsageError
 from .models.model import Feature, Model
+from .models.objectives import Margin
 
 Groups = tuple[tuple[str, tuple[str, ...]], ...]  # every group with its features, in the model's order; empty where there is no partition
 Partition = Mapping[str, Iterable[str]] | str | PathLike  # groups with their features, or where such an object is in JSON
+
+_MEANINGLESS = {
+    Margin.CLASS: "R² of the margin is not meaningful for a classifier (objective {objective!r}); the Brier score of its probability is not "
+    "shared out, since a link stands between it and the trees",
+    Margin.OTHER: "R² of the margin is not meaningful where the margin is not a prediction of the label (objective {objective!r})",
+}
 
 
 def _refuse_doubled(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -124,7 +131,9 @@ def prepare_model(
     surveyed: Survey | None = None,
     background: Background | None = None,
 ) -> Prepared:
-    """Make the tables, or refuse parameters that do not fit the model."""
+    """Make the tables, or refuse a model or parameters that do not fit."""
+    if method.labelled and model.objective.margin is not Margin.LABEL:
+        raise UnsupportedModel(_MEANINGLESS[model.objective.margin].format(objective=model.objective.name))
     with _refused():
         return prepare(model.ensemble, method, parameters, group_numbers(groups, model.features), interactions, surveyed, background)
 

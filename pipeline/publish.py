@@ -17,9 +17,11 @@ from kernels.reductions import REDUCTIONS, merge_all
 
 from . import storage
 from .errors import InvalidRun
+from .labels import check_groups
 from .listing import Rejected
 from .part import Part, sha256, unpack_state
 from .plan import Plan, as_tuples, digest
+from .r2 import read_totals, tabulate
 from .tables import FOLDER
 
 MANIFEST = "manifest.json"
@@ -48,6 +50,7 @@ class Manifest:
     parts: tuple[dict[str, Any], ...]  # part, uri below the run, n_rows, size, sha256
     summaries: tuple[dict[str, Any], ...]  # uri below the run, size, sha256
     rejected: tuple[Rejected, ...]  # rows that could not be explained, and why
+    r2: dict[str, Any] | None = None  # R^2 and what else there is beside its shares, where it was shared out
 
     @property
     def n_rejected(self) -> int:
@@ -95,22 +98,37 @@ def _label_pairs(plan: Plan, players: Sequence[int], pairs: Sequence[Sequence[in
 _LABELLERS = {"phi": _label_players, "pairs": _label_pairs}  # by what a reduction reduces
 
 
+def _tabulate_moments(name: str, plan: Plan, place: np.ndarray, labels: dict[str, list[str]], merged: Any) -> dict[str, pa.Table]:
+    n_rows = len(next(iter(labels.values())))
+    found = REDUCTIONS[name].finalize(merged, place, n_rows)
+    named = {"output": [output for output in plan.outputs for _ in range(n_rows)]}
+    named |= {label: names * len(plan.outputs) for label, names in labels.items()}
+    texts = {label: pa.array(names, pa.string()) for label, names in named.items()}
+    return {name: pa.table({**texts, **{key: values.reshape(-1) for key, values in found.items()}})}
+
+
+def _tabulate_r2(name: str, plan: Plan, place: np.ndarray, labels: dict[str, list[str]], merged: Any) -> dict[str, pa.Table]:
+    by = () if plan.labels is None else plan.labels.by
+    if plan.labels is not None:
+        check_groups(plan.labels, merged.names.size, len(plan.players))
+    whole, groups = REDUCTIONS[name].finalize(merged, place, len(plan.players))
+    return tabulate(labels["feature"], by, whole, groups, merged.names)
+
+
+_TABULATORS = {"importance": _tabulate_moments, "interactions": _tabulate_moments, "r2": _tabulate_r2}
+
+
 def aggregate(plan: Plan, players: Sequence[int], pairs: Sequence[Sequence[int]], states: Sequence[dict[str, str]]) -> dict[str, pa.Table]:
-    """Merge states, given in part order and never in order of completion; one table per reduction, a row per output and player, or pair.
+    """Merge states, given in part order and never in order of completion; per reduction a table, a row per output and player, or pair, or see ``r2``.
 
     Players are named in a column ``feature``, whether they are features or groups of them.
     """
-    tables = {}
+    tables: dict[str, pa.Table] = {}
     for name in plan.reductions:
         reduction = REDUCTIONS[name]
         rows = _LABELLERS[reduction.reduces](plan, players, pairs)
-        n_rows = len(next(iter(rows.labels.values())))
         merged = merge_all(reduction, (unpack_state(name, state[name]) for state in states), len(plan.outputs), rows.place.size)
-        found = reduction.finalize(merged, rows.place, n_rows)
-        labels = {"output": [output for output in plan.outputs for _ in range(n_rows)]}
-        labels |= {label: names * len(plan.outputs) for label, names in rows.labels.items()}
-        texts = {label: pa.array(names, pa.string()) for label, names in labels.items()}
-        tables[name] = pa.table({**texts, **{key: values.reshape(-1) for key, values in found.items()}})
+        tables |= _TABULATORS[name](name, plan, rows.place, rows.labels, merged)
     return tables
 
 
@@ -180,6 +198,7 @@ def publish(
             ),
             summaries=tuple(_publish_summaries(run, summaries, folder)),
             rejected=tuple(rejected),
+            r2=read_totals(summaries["r2"]) if "r2" in summaries else None,
         )
         local = folder / MANIFEST
         local.write_text(json.dumps(asdict(manifest), indent=1))

@@ -17,6 +17,7 @@ from . import execute, storage
 from .background import Marginal, Uncounted, plan_marginal
 from .config import Job, find_method, make_job
 from .errors import RunConflict, UsageError
+from .labels import COUNT
 from .listing import Rejected, list_data
 from .models import Model, load_ensemble
 from .part import Part
@@ -92,7 +93,7 @@ def plan_run(job: Job, model: Model) -> Run:
     """Stage 2: list the input and the background, match them against the model, prepare the tables if no row has to be read for them, project
     memory. Refusals happen here; writes nothing."""
     groups = read_groups(job.partition, model.features)
-    found = list_data(job.data, job.ids, model)
+    found = list_data(job.data, job.ids, model, job.labels)
     Limit(job.max_rejected, len(found.files) + len(found.rejected)).check(found.rejected)
     game: Prepared | Marginal | None = plan_marginal(job, model, groups)
     if isinstance(game, Marginal):
@@ -215,6 +216,11 @@ def explain(
     interactions: int | str | None = None,
     background: str | PathLike | None = None,
     tables: str | PathLike | None = None,
+    label: str | None = None,
+    weight: str | None = None,
+    by: Iterable[str] = (),
+    missing_labels: str = COUNT,
+    global_only: bool = False,
     ids: Iterable[str] = (),
     precision: str = "float32",
     max_rejected: int | None = None,
@@ -238,6 +244,10 @@ def explain(
     background : a data set, as for data, over whose rows absent features are averaged (the marginal game), or "model" for the model's own leaf
         weights (symmetric trees); by default they are averaged over the trees' own covers (the path-dependent game)
     tables : folder where what is prepared for a background is kept for later runs, by default ``_leafledger`` beside the run's
+    label, weight : columns of the data with what the model predicts and, by default 1, how much a row counts, for method "r2"
+    by : columns of the data; rows with the same values in them are a group, whose own R^2 is shared out as well
+    missing_labels : "count" to leave rows without a label out, "refuse" to end the run at the first
+    global_only : publish the summaries alone, without rows
     ids : columns of the data passed through to the attributions
     precision : "float32" or "float64", of the attributions as stored; they are computed in float64
     max_rejected : pieces of the data, files or work items, that may be left out since they cannot be read; by default any number, as long as
@@ -270,6 +280,11 @@ def explain(
         interactions=interactions,
         background=None if background is None else str(background),
         tables=None if tables is None else str(tables),
+        label=label,
+        weight=weight,
+        by=by,
+        missing_labels=missing_labels,
+        global_only=global_only,
         ids=ids,
         precision=precision,
         max_rejected=max_rejected,

@@ -1,7 +1,7 @@
 """Columns of the data against the features of the model, by name; and how a column's values become the numbers that ranks are made of."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +11,7 @@ from .errors import InvalidColumn, SchemaMismatch
 from .models.cityhash import HashedCategory
 from .models.model import Feature
 
-MARGIN, PHI, INTERACTIONS = "margin", "phi", "interactions"
+MARGIN, INTERACTIONS = "margin", "interactions"
 
 
 def _value_type(found: pa.DataType) -> pa.DataType:
@@ -129,11 +129,26 @@ def _column_values(feature: Feature, column: pa.Array) -> np.ndarray:
     return column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
 
 
-def output_columns(players: Sequence[str], outputs: Sequence[str], ids: Sequence[str], interactions: bool) -> tuple[list[str], list[str], list[str]]:
+def check_labels(numbers: Sequence[str], by: Sequence[str], types: Mapping[str, pa.DataType], where: str) -> None:
+    """Refuse columns of labels and weights that hold no numbers, and columns of groups that hold no texts, integers or dates."""
+    for name in numbers:
+        found = types[name]
+        if not (_is_number(found) or pa.types.is_null(found)):
+            raise SchemaMismatch(f"{where}: column {name!r} is {found}, expected numbers")
+    for name in by:
+        found = _value_type(types[name])
+        grouped = (_is_text(found), pa.types.is_integer(found), pa.types.is_boolean(found), pa.types.is_date(found), pa.types.is_null(found))
+        if not any(grouped):
+            raise SchemaMismatch(f"{where}: column {name!r} is {found}, expected texts, integers or dates to group rows by")
+
+
+def output_columns(
+    players: Sequence[str], outputs: Sequence[str], ids: Sequence[str], interactions: bool, phi_name: str
+) -> tuple[list[str], list[str], list[str]]:
     """Names of the columns of margins, attributions and interactions, outputs outermost; refuse names that collide."""
     stems = [f"_{output}" for output in outputs] if len(outputs) > 1 else [""]
     margins = [MARGIN + stem for stem in stems]
-    phi = [f"{PHI}{stem}_{player}" for stem in stems for player in players]
+    phi = [f"{phi_name}{stem}_{player}" for stem in stems for player in players]
     pairs = [INTERACTIONS + stem for stem in stems] if interactions else []
     twice = [name for name, count in Counter((*ids, *margins, *phi, *pairs)).items() if count > 1]
     if twice:

@@ -18,12 +18,12 @@ __all__ = ["LOADERS", "Feature", "Loader", "Model", "load_ensemble"]
 
 
 def _parse(loader: Loader, data: bytes, where: str) -> Model:
-    ensemble, features, outputs = loader.parse(data, where)
+    ensemble, features, outputs, objective = loader.parse(data, where)
     names = [feature.name for feature in features]
     if len(set(names)) != len(names):
         doubled = next(name for name in names if names.count(name) > 1)
         raise InvalidModel(f"{where}: two features are called {doubled!r}, data are matched by name")
-    return Model(ensemble, features, outputs, loader.library, hashlib.sha256(data).hexdigest())
+    return Model(ensemble, features, outputs, loader.library, hashlib.sha256(data).hexdigest(), objective)
 
 
 def load_ensemble(source: str | PathLike | Any) -> Model:

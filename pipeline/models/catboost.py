@@ -12,8 +12,9 @@ from kernels.ensemble import TreeEnsemble
 
 from ..errors import InvalidModel, UnsupportedModel
 from .catboost_cbm import MAGIC, read_cbm
-from .catboost_trees import HASH_MASK, MAX_SYMMETRIC_DEPTH, Column, Contents, Tree, build, free_tree, symmetric_tree
+from .catboost_trees import HASH_MASK, MAX_SYMMETRIC_DEPTH, Column, Contents, Tree, build, free_tree, loss_name, symmetric_tree
 from .model import Feature, Loader
+from .objectives import Objective
 
 JSON_START = re.compile(rb'\s*\{\s*"(ctr_data|features_info|model_info|oblivious_trees|scale_and_bias|trees)"\s*:')
 KINDS = {dict: "an object", list: "a list", str: "a string", int: "an integer", bool: "true or false"}
@@ -175,6 +176,14 @@ def _class_names(model: dict[str, Any], where: str) -> tuple[str, ...]:
     return tuple(map(str, _list(params, "class_names", where)))
 
 
+def _loss(model: dict[str, Any], where: str) -> str:
+    info = model.get("model_info")
+    try:
+        return loss_name(info.get("params") if isinstance(info, dict) else None)
+    except (ValueError, RecursionError) as error:
+        raise InvalidModel(f"{where}: its parameters are not sound JSON: {error}") from error
+
+
 def _read_json(data: bytes, where: str) -> Contents:
     try:
         model = json.loads(data, object_pairs_hook=_distinct, parse_constant=_no_constant)
@@ -191,14 +200,14 @@ def _read_json(data: bytes, where: str) -> Contents:
     for t, record in enumerate(_list(model, key, where)):
         trees.append(read(record, bins, n_outputs, f"{where}: tree {t}"))
         n_outputs = trees[0].value.shape[1]
-    return Contents(columns, tuple(trees), scale, bias if bias.size else np.zeros(n_outputs or 1), _class_names(model, where))
+    return Contents(columns, tuple(trees), scale, bias if bias.size else np.zeros(n_outputs or 1), _class_names(model, where), _loss(model, where))
 
 
 def _recognise(data: bytes) -> bool:
     return data[:4] == MAGIC or JSON_START.match(data[:200]) is not None
 
 
-def _parse(data: bytes, where: str) -> tuple[TreeEnsemble, tuple[Feature, ...], tuple[str, ...]]:
+def _parse(data: bytes, where: str) -> tuple[TreeEnsemble, tuple[Feature, ...], tuple[str, ...], Objective]:
     try:
         contents = read_cbm(data, where) if data[:4] == MAGIC else _read_json(data, where)
     except OverflowError as error:

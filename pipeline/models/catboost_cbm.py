@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import InvalidModel, UnsupportedModel
-from .catboost_trees import HASH_MASK, MAX_FEATURES, MAX_SYMMETRIC_DEPTH, MAX_TREES, Column, Contents, Tree, free_tree, symmetric_tree
+from .catboost_trees import HASH_MASK, MAX_FEATURES, MAX_SYMMETRIC_DEPTH, MAX_TREES, Column, Contents, Tree, free_tree, loss_name, symmetric_tree
 
 MAGIC = b"CBM1"
 FORMAT = b"FlabuffersModel_v1"  # spelt so
@@ -245,6 +245,10 @@ def _class_names(core: _Table, where: str) -> tuple[str, ...]:
     return ()
 
 
+def _loss(core: _Table) -> str:
+    return next((loss_name(entry.text(1)) for entry in core.tables(2) if entry.text(0) == b"params"), "")
+
+
 def _core(data: bytes, where: str) -> _Table:
     size = int.from_bytes(data[4:8], "little")
     if len(data) < 8 or data[:4] != MAGIC or size > len(data) - 8:
@@ -277,7 +281,7 @@ def read_cbm(data: bytes, where: str) -> Contents:
                 raise InvalidModel(f"{where}: one bias, expected {n_outputs}")
         if bias.size != n_outputs:
             raise InvalidModel(f"{where}: {bias.size} biases, expected {n_outputs}")
-        return Contents(_columns(model), _trees(model, n_outputs, where), model.number(14, "<d", 1.0), bias, _class_names(core, where))
+        return Contents(_columns(model), _trees(model, n_outputs, where), model.number(14, "<d", 1.0), bias, _class_names(core, where), _loss(core))
     except struct.error as error:
         raise InvalidModel(f"{where}: an offset points outside the file ({error})") from error
     except _TooMuchError as error:

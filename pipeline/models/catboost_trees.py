@@ -1,7 +1,9 @@
 """What a CatBoost file of either format says, and the arrays that it becomes."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -10,6 +12,7 @@ from kernels.ensemble import InvalidEnsemble, TreeEnsemble, bit_set, check
 from ..errors import InvalidModel, UnsupportedModel
 from .cityhash import HashedCategory
 from .model import Feature
+from .objectives import CATBOOST, Objective, objective_of
 
 MAX_FEATURES, MAX_TREES, MAX_DEPTH, MAX_SYMMETRIC_DEPTH, MAX_NODES = 100_000, 50_000, 64, 16, 1_000_000
 MAX_SET_WORDS = 1 << 24  # 64 MiB of category sets; CatBoost itself splits on at most 255 values of a feature
@@ -50,6 +53,15 @@ class Contents:
     scale: float
     bias: np.ndarray  # (outputs,) float64
     class_names: tuple[str, ...]
+    loss: str  # "" where the file does not say
+
+
+def loss_name(parameters: Any) -> str:
+    """The loss function among a model's training parameters, an object or its text."""
+    found = json.loads(parameters) if isinstance(parameters, str | bytes) else parameters
+    loss = found.get("loss_function") if isinstance(found, dict) else None
+    name = loss.get("type") if isinstance(loss, dict) else None
+    return name if isinstance(name, str) else ""
 
 
 def symmetric_tree(splits: Sequence[int], value: np.ndarray, weight: np.ndarray) -> Tree:
@@ -133,7 +145,7 @@ def _join(trees: Sequence[Tree], n_outputs: int) -> tuple[Tree, np.ndarray]:
     return Tree(split, left, right, joined("value", (0, n_outputs), float), joined("weight", (0,), float)), first[:-1].astype(np.int32)
 
 
-def build(contents: Contents, where: str) -> tuple[TreeEnsemble, tuple[Feature, ...], tuple[str, ...]]:
+def build(contents: Contents, where: str) -> tuple[TreeEnsemble, tuple[Feature, ...], tuple[str, ...], Objective]:
     """Turn a model into arrays, and check them."""
     order = _columns(contents, where)
     if len(contents.trees) > MAX_TREES:
@@ -197,4 +209,5 @@ def build(contents: Contents, where: str) -> tuple[TreeEnsemble, tuple[Feature, 
         raise InvalidModel(f"{where}: {error}") from error
     features = tuple(Feature(column.name, True, _categories(column)) if column.categorical else Feature(column.name) for column in by_position)
     named = n_outputs > 1 and len(contents.class_names) == n_outputs
-    return ensemble, features, contents.class_names if named else tuple(str(k) for k in range(n_outputs))
+    outputs = contents.class_names if named else tuple(str(k) for k in range(n_outputs))
+    return ensemble, features, outputs, objective_of(contents.loss, CATBOOST)

@@ -13,6 +13,7 @@ from kernels.ensemble import WORD_BITS, InvalidEnsemble, TreeEnsemble, check
 
 from ..errors import InvalidModel, UnsupportedModel
 from .model import Feature, Loader
+from .objectives import LIGHTGBM, Margin, Objective, objective_of
 
 VERSIONS = ("v3", "v4")
 MAX_OUTPUTS = 100_000
@@ -260,7 +261,14 @@ def _refuse_mixed(feature, owner, first, second, names, says, where):
         raise UnsupportedModel(f"{where}: feature {names[feature[both[0]]]!r} {says} (tree {owner[both[0]]})")
 
 
-def parse(data: bytes, where: str) -> tuple[TreeEnsemble, tuple[Feature, ...], tuple[str, ...]]:
+def _objective(header: dict[bytes, bytes]) -> Objective:
+    """Absent where it was the user's own; ``sqrt`` as a parameter says that the label's root was trained on."""
+    text = header.get(b"objective", b"").decode("ascii", "replace")
+    name, *parameters = text.split() or [""]
+    return Objective(text, Margin.OTHER) if "sqrt" in parameters else objective_of(name, LIGHTGBM)
+
+
+def parse(data: bytes, where: str) -> tuple[TreeEnsemble, tuple[Feature, ...], tuple[str, ...], Objective]:
     """Read a LightGBM text model, version 3 or 4; margins are raw scores, averaged over iterations for random forests.
 
     Covers are row counts, which LightGBM's own ``pred_contrib`` uses (tree.cpp, ``TreeSHAP``).
@@ -355,7 +363,7 @@ def _assemble(trees, n_outputs, names, header, declared, lists, where):
         check(ensemble)
     except InvalidEnsemble as error:
         raise InvalidModel(f"{where}: {error}") from None
-    return ensemble, features, tuple(str(k) for k in range(n_outputs))
+    return ensemble, features, tuple(str(k) for k in range(n_outputs)), _objective(header)
 
 
 def recognise(data: bytes) -> bool:

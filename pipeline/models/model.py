@@ -6,6 +6,10 @@ from typing import Any
 
 from kernels.ensemble import TreeEnsemble
 
+from .objectives import Objective
+
+UNKNOWN = Objective()
+
 
 @dataclass(frozen=True, slots=True)
 class Feature:
@@ -29,19 +33,20 @@ class Model:
     outputs: tuple[str, ...]
     library: str
     digest: str
+    objective: Objective = UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)
 class Loader:
     """One library's native format.
 
-    ``recognise(data) -> bool`` looks at the first bytes only; ``parse(data, where) -> (TreeEnsemble, features, outputs)`` raises
+    ``recognise(data) -> bool`` looks at the first bytes only; ``parse(data, where) -> (TreeEnsemble, features, outputs, Objective)`` raises
     InvalidModel or UnsupportedModel; ``serialise(model) -> bytes`` turns one of the library's own objects (``owns(model)``) into the
     bytes that ``parse`` reads.
     """
 
     library: str
     recognise: Callable[[bytes], bool]
-    parse: Callable[[bytes, str], tuple[TreeEnsemble, tuple[Feature, ...], tuple[str, ...]]]
+    parse: Callable[[bytes, str], tuple[TreeEnsemble, tuple[Feature, ...], tuple[str, ...], Objective]]
     owns: Callable[[Any], bool]
     serialise: Callable[[Any], bytes]

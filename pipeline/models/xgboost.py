@@ -12,6 +12,7 @@ from kernels.ensemble import WORD_BITS, InvalidEnsemble, TreeEnsemble, check
 
 from ..errors import InvalidModel, UnsupportedModel
 from .model import Feature, Loader
+from .objectives import XGBOOST, Objective, objective_of
 from .ubjson import integer, member, numbers, read_document, shown
 
 MAX_TREES = 50_000
@@ -173,8 +174,8 @@ def _vector_leaves(tree, right, leaf, width, n_outputs, where):
     return np.where(leaf[:, None], weights.reshape(n_leaves, width)[rows], 0.0)
 
 
-def _base(learner: dict[str, Any], n_outputs: int, where: str) -> np.ndarray:
-    """``(outputs,)`` float64, margin before any tree."""
+def _base(learner: dict[str, Any], n_outputs: int, where: str) -> tuple[np.ndarray, Objective]:
+    """``(outputs,)`` float64, margin before any tree, and the objective whose link it went through."""
     text = member(member(learner, "learner_model_param", dict, where), "base_score", str, where)
     name = member(member(learner, "objective", dict, where), "name", str, where)
     if name not in LINKS:
@@ -188,7 +189,7 @@ def _base(learner: dict[str, Any], n_outputs: int, where: str) -> np.ndarray:
     base = LINKS[name](np.broadcast_to(stored, n_outputs)).astype(np.float64)
     if not np.isfinite(base).all():
         raise UnsupportedModel(f"{where}: base score {text[:40]} of {name} is the margin {base.tolist()}, expected finite numbers")
-    return base
+    return base, objective_of(name, XGBOOST)
 
 
 def _category_list(entry: Any, name: str, version: tuple[int, ...], where: str) -> tuple[Any, ...]:
@@ -265,7 +266,7 @@ def _rounds(model: dict[str, Any], learner: dict[str, Any], n_trees: int, per_ro
     return int(bounds[integer(attributes, "best_iteration", 0, bounds.size - 2, where) + 1])
 
 
-def parse(data: bytes, where: str) -> tuple[TreeEnsemble, tuple[Feature, ...], tuple[str, ...]]:
+def parse(data: bytes, where: str) -> tuple[TreeEnsemble, tuple[Feature, ...], tuple[str, ...], Objective]:
     """Read a JSON or UBJSON model of the boosters gbtree and dart, as XGBoost 1.0 to 3.4 write them.
 
     Margins are those of ``output_margin=True``, without a ``base_margin``, which belongs to data and not to a model. Covers are
@@ -285,7 +286,7 @@ def parse(data: bytes, where: str) -> tuple[TreeEnsemble, tuple[Feature, ...], t
     n_features = integer(parameters, "num_feature", 1, MAX_FEATURES, where)
     n_classes = integer(parameters, "num_class", 0, MAX_OUTPUTS, where, default="0")
     n_outputs = max(1, n_classes, integer(parameters, "num_target", 0, MAX_OUTPUTS, where, default="1"))
-    base = _base(learner, n_outputs, where)
+    base, objective = _base(learner, n_outputs, where)
     stored = member(model, "trees", list, where)
     gbtree = member(model, "gbtree_model_param", dict, where)
     if len(stored) > MAX_TREES or len(stored) != integer(gbtree, "num_trees", 0, MAX_TREES, where):
@@ -304,7 +305,7 @@ def parse(data: bytes, where: str) -> tuple[TreeEnsemble, tuple[Feature, ...], t
     widths = {tree.value.shape[1] for tree in trees} or {1}
     if len(widths) > 1:
         raise UnsupportedModel(f"{where}: some trees have vector leaves and some have not, expected one kind")
-    return _assemble(trees, widths.pop(), weight, output[:n_trees], base, learner, model, n_features, version, where)
+    return *_assemble(trees, widths.pop(), weight, output[:n_trees], base, learner, model, n_features, version, where), objective
 
 
 def _assemble(trees, width, weight, output, base, learner, model, n_features, version, where):

@@ -2,14 +2,11 @@
 
 import argparse
 import json
-import os
-import platform
 import time
 import warnings
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
-from importlib.metadata import version
 from pathlib import Path
 
 from rich.console import Console
@@ -18,6 +15,7 @@ from pipeline.config import count_cores
 
 from .bars import TOTALS, judge
 from .compare import compare
+from .machine import describe_machine
 from .marginal import BACKGROUNDS, measure_marginal
 from .models import CASES, CATBOOST, MARGINAL, Case, trained
 from .peers import PEERS
@@ -26,24 +24,10 @@ from .runs import measure_first, measure_memory, race_runs
 from .scaling import measure_scaling
 from .totals import race_totals
 
-PACKAGES = ("leafledger", "numpy", "numba", "pyarrow", "dask", "xgboost", "lightgbm", "catboost")
 WIDTH = 150  # of the tables, also where there is no terminal
 REPEATS, SECONDS = 5, 0.4  # of a contender, and how long a repeat lasts at most, where rows do not cost more
 QUICK_REPEATS, QUICK_SECONDS = 3, 0.1
 MOST_QUICK_ROWS = 20_000
-
-
-def describe_machine() -> dict[str, str]:
-    """Processor, cores, how busy they are, and versions: without them the numbers say nothing."""
-    info = Path("/proc/cpuinfo")
-    names = [line.partition(":")[2].strip() for line in info.read_text().splitlines() if line.startswith("model name")] if info.exists() else []
-    return {
-        "processor": names[0] if names else platform.processor() or platform.machine(),
-        "cores": str(count_cores()),
-        "load average at start": f"{os.getloadavg()[0]:.1f}",
-        "python": platform.python_version(),
-        **{name: version(name) for name in (*PACKAGES, *dict.fromkeys(peer.package for peer in PEERS if peer.package))},
-    }
 
 
 def _options() -> argparse.Namespace:
@@ -75,7 +59,7 @@ def main() -> None:
     marginal_cases = _choose(MARGINAL, options.marginal, quick, whole or options.marginal == [])
     repeats, seconds = (QUICK_REPEATS, QUICK_SECONDS) if quick else (REPEATS, SECONDS)
 
-    machine = describe_machine()
+    machine = describe_machine(peer.package for peer in PEERS if peer.package)
     console.print(", ".join(f"{name} {value}" for name, value in machine.items()), highlight=False)
     console.print(
         "rows/s: medians of interleaved repeats; spread: (slowest - fastest) / median; ours /: rows/s of shapley with ranks and margins over the "

@@ -98,7 +98,7 @@ def example(tmp_path_factory):
     settings = {"verbosity": -1, "num_threads": 1, "deterministic": True, "num_leaves": 7}
     lightgbm.train(settings, lightgbm.Dataset(frame, target), 5).save_model(folder / "model.txt")
     (folder / "data").mkdir()
-    frame = frame.assign(flight=np.arange(N_ROWS))
+    frame = frame.assign(flight=np.arange(N_ROWS), late=target + rng.normal(size=N_ROWS), carrier=rng.choice(["AA", "UA"], N_ROWS))
     frame[:250].to_parquet(folder / "data" / "a.parquet")
     frame[250:].to_parquet(folder / "data" / "b.parquet")
     return Example(str(folder / "model.txt"), str(folder / "data"))

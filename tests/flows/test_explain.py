@@ -95,6 +95,20 @@ def test_groups_and_interactions_are_reported(server, client, example, tmp_path)
     assert json.loads(artifacts[f"{report.PREFIX}interactions"].data) == summary
 
 
+def test_shares_of_r2_are_reported(server, client, example, tmp_path):
+    """The flow takes labels and groups; shares of all rows and of every group are tables, and the bytes are those of a plain run."""
+    arguments = {"method": "r2", "label": "late", "by": ["carrier"], "missing_labels": "refuse"}
+    state = explain(example.model, example.data, str(tmp_path / "run"), scheduler="serial", **arguments, return_state=True)
+    pipeline.explain(example.model, example.data, tmp_path / "plain", scheduler="serial", **arguments)
+    assert contents(tmp_path / "run") == contents(tmp_path / "plain")
+    artifacts = {found.key: found for found in client.read_artifacts() if found.flow_run_id == state.state_details.flow_run_id}
+    for name, n_rows in (("r2", 3), ("r2_by", 6)):
+        summary = json.loads((tmp_path / "run" / "summary" / f"{name}.json").read_text())
+        shown = json.loads(artifacts[report.PREFIX + name.replace("_", "-")].data)
+        assert shown == sorted(summary, key=lambda row: row["rank"])
+        assert len(shown) == n_rows
+
+
 def test_a_background_is_counted_in_a_stage_of_its_own(server, client, example, tmp_path):
     """The flow takes a background and a folder for its tables; the night after does not count it again; the bytes are those of a plain run."""
     arguments = {"background": f"{example.data}/a.parquet", "tables": str(tmp_path / "{date}")}

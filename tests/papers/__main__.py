@@ -5,10 +5,11 @@ import time
 from rich.console import Console
 from rich.table import Table
 
+from .explained import draw_explained
 from .figures import Figure, draw_figures
 from .marginal import draw_marginal
 
-DRAWN = (draw_figures, draw_marginal)
+DRAWN = (draw_figures, draw_marginal, draw_explained)
 WIDTH = 170  # of the tables, also where there is no terminal
 
 

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -65,6 +66,27 @@ def test_groups_and_interactions_are_shown(example, tmp_path, capsys):
     assert "│    1 │ flight" in said
     assert "│    1 │ flight │ carrier" in said
     assert run(capsys, "check", out)[0] == 0
+
+
+def test_shares_of_r2_are_shown(example, tmp_path, capsys):
+    """The plan says which columns are asked for; a run shows R^2 and its shares, also where a constant label leaves nothing to share."""
+    arguments = ("--method", "r2", "--label", "delay", "--weight", "month", "--by", "carrier", "month", "--global-only")
+    code, said, _ = run(capsys, "plan", example.model, example.data, "--out", tmp_path / "run", *arguments)
+    assert code == 0
+    assert "labels  delay, weight month, by carrier and month; rows without one are left out\n" in said
+    code, said, _ = run(capsys, "explain", example.model, example.data, "--out", tmp_path / "run", *arguments, "--scheduler", "serial")
+    assert code == 0
+    n_missing = example.frame["delay"].isna().sum()
+    assert f"{3000 - n_missing:,} rows, {n_missing} without a label" in said
+    assert "│    1 │ delay" in said
+    assert "attributions:" not in said
+    one = [str(path) for path in Path(example.data).glob("month=1")]
+    constant = (example.model, *one, "--out", tmp_path / "one", "--method", "r2", "--label", "month", "--scheduler", "serial")
+    code, said, _ = run(capsys, "explain", *constant)
+    assert code == 0
+    assert "R² – ± –" in said
+    code, said, log = run(capsys, "explain", example.model, example.data, "--out", tmp_path / "no", "--method", "r2")
+    assert (code, said, log) == (2, "", "leafledger: method 'r2' needs labels; name their column with --label\n")
 
 
 def test_parameters_are_written_as_they_are_given(example, tmp_path, capsys):

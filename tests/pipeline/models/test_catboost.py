@@ -71,7 +71,7 @@ def contributions(model, pool, n_outputs):
 
 def assert_same_model(model, rows, data):
     """Margins on hostile rows, contributions on the given ones."""
-    ensemble, features, outputs = LOADER.parse(data, "m")
+    ensemble, features, outputs, _ = LOADER.parse(data, "m")
     probes = hostile(ensemble)
     assert_allclose(naive.margins(ensemble, probes), raw(model, probes), rtol=RTOL, atol=ATOL)
     found = contributions(model, catboost.Pool(rows), len(outputs))
@@ -124,7 +124,7 @@ def test_several_outputs_are_vector_leaves_with_class_names(policy):
 
 
 def assert_same_margins(model, data):
-    ensemble, _, outputs = LOADER.parse(data, "m")
+    ensemble, _, outputs, _ = LOADER.parse(data, "m")
     probes = hostile(ensemble)
     assert_allclose(naive.margins(ensemble, probes), raw(model, probes), rtol=RTOL, atol=ATOL)
     return ensemble, outputs
@@ -213,7 +213,7 @@ def test_categories_by_hash_and_by_text(policy, form, tmp_path):
         data = (tmp_path / "m").read_bytes()
     else:
         data = saved(model, tmp_path, form)
-    ensemble, features, _ = LOADER.parse(data, "m")
+    ensemble, features, *_ = LOADER.parse(data, "m")
     assert [feature.categorical for feature in features] == [True, False, True, True]
     known = (features[0].categories or ()) + (features[2].categories or ())
     assert all(isinstance(category, str if form == "json with texts" else HashedCategory) for category in known)
@@ -236,7 +236,7 @@ def test_a_code_outside_the_list_is_unseen(code):
     """Unseen, negative, huge and missing codes all take the way of an unknown category."""
     rows, target = mixed()
     model = catboost.CatBoostRegressor(one_hot_max_size=10, cat_features=[0, 2, 3], **SHAPE).fit(rows, target)
-    ensemble, features, _ = LOADER.parse(LOADER.serialise(model), "m")
+    ensemble, features, *_ = LOADER.parse(LOADER.serialise(model), "m")
     known = coded(features, rows[:5])
     unseen, odd = known.copy(), known.copy()
     unseen[:, 0], odd[:, 0] = len(features[0].categories or ()), code
@@ -263,7 +263,7 @@ def test_unused_and_dropped_features_keep_their_names():
     model = catboost.CatBoostRegressor(ignored_features=[1], **SHAPE).fit(pool)
     assert [f.name for f in LOADER.parse(LOADER.serialise(model), "m")[1]] == ["a", "b", "c", "d"]
     model.drop_unused_features()
-    ensemble, features, _ = LOADER.parse(LOADER.serialise(model), "m")
+    ensemble, features, *_ = LOADER.parse(LOADER.serialise(model), "m")
     kept = ["abcd".index(feature.name) for feature in features]
     assert 1 not in kept
     assert_allclose(naive.margins(ensemble, rows[:20][:, kept]), raw(model, rows[:20]), rtol=RTOL, atol=ATOL)
@@ -278,7 +278,7 @@ def test_no_trees_is_a_constant(tmp_path):
         if form == "json":
             record = json.loads(data)
             record["oblivious_trees"] = None
-            ensemble, features, _ = LOADER.parse(json.dumps(record).encode(), "m")
+            ensemble, features, *_ = LOADER.parse(json.dumps(record).encode(), "m")
             assert (ensemble.root.size, len(features)) == (0, 4)
             assert_array_equal(naive.margins(ensemble, rows[:2])[:, 0], [record["scale_and_bias"][1][0]] * 2)
     model.shrink(1)

@@ -131,7 +131,7 @@ def test_mutations_end_in_a_model_or_a_refusal(texts, policy, which):
             else:
                 changed[at : at + 4] = rng.choice([0, 1, 2**31 - 1, 2**31, 2**32 - 1, 2**32 - 8]).astype(np.uint32).tobytes()
         try:
-            ensemble, _, _ = LOADER.parse(bytes(changed), "m")
+            ensemble, *_ = LOADER.parse(bytes(changed), "m")
         except (InvalidModel, UnsupportedModel) as error:
             refusals.append(str(error))
         else:

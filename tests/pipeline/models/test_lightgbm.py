@@ -73,7 +73,7 @@ def frame_booster():
 
 
 def load(booster):
-    return LOADER.parse(LOADER.serialise(booster), "model.txt")
+    return LOADER.parse(LOADER.serialise(booster), "model.txt")[:3]
 
 
 def edge_rows(ensemble, n_rows=600):
@@ -307,7 +307,7 @@ def test_saved_and_reloaded_files_read_alike(tmp_path):
     first = LOADER.parse(path.read_bytes(), str(path))
     for other in (frame_booster(), lgb.Booster(model_file=path)):
         ensemble, features, outputs = load(other)
-        assert (features, outputs) == first[1:]
+        assert (features, outputs) == first[1:3]
         for mine, theirs in zip(ensemble, first[0], strict=True):
             np.testing.assert_array_equal(mine, theirs)
 

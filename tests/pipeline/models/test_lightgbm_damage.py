@@ -27,7 +27,7 @@ def text(categories=False):
 
 
 def parse(model):
-    return LOADER.parse(model.encode(), "model.txt")
+    return LOADER.parse(model.encode(), "model.txt")[:3]
 
 
 def resized(model):

@@ -381,7 +381,7 @@ def test_mutated_files_end_in_a_clean_error_or_a_sound_ensemble(file_format, kin
             else:
                 damaged[at:at] = damaged[at : at + int(rng.integers(1, 9))]
         try:
-            ensemble, features, _ = LOADER.parse(bytes(damaged), "m")
+            ensemble, features, *_ = LOADER.parse(bytes(damaged), "m")
         except (InvalidModel, UnsupportedModel) as error:
             refusals.append(str(error))
             continue

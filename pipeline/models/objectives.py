@@ -1,0 +1,41 @@
+"""What models were trained for, and so what their margins are: in the label's own units, a class's score, or on another scale."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Margin(Enum):
+    """What a raw score stands for."""
+
+    LABEL = "label"  # a prediction of the label, in its units
+    CLASS = "class"  # a score that a link turns into a class's probability
+    OTHER = "other"  # a logarithm, a position in a ranking, a hazard
+
+
+@dataclass(frozen=True, slots=True)
+class Objective:
+    """An objective as its library writes it, "" where the model does not say; that of a user's own function is taken for a regression's."""
+
+    name: str = ""
+    margin: Margin = Margin.LABEL
+
+
+def _named(classes: str, others: str) -> dict[str, Margin]:
+    return dict.fromkeys(classes.split(), Margin.CLASS) | dict.fromkeys(others.split(), Margin.OTHER)
+
+
+XGBOOST = _named(
+    "binary:logistic binary:logitraw binary:hinge multi:softmax multi:softprob",
+    "reg:logistic reg:gamma reg:tweedie count:poisson survival:cox survival:aft rank:ndcg rank:pairwise rank:map",
+)
+LIGHTGBM = _named("binary multiclass multiclassova", "poisson gamma tweedie cross_entropy cross_entropy_lambda lambdarank rank_xendcg")
+CATBOOST = _named(
+    "Logloss CrossEntropy Focal MultiClass MultiClassOneVsAll MultiLogloss MultiCrossEntropy",
+    "Poisson Tweedie LogLinQuantile Cox SurvivalAft PairLogit PairLogitPairwise YetiRank YetiRankPairwise LambdaMart StochasticFilter StochasticRank "
+    "QueryRMSE QuerySoftMax QueryCrossEntropy GroupQuantile",
+)
+
+
+def objective_of(name: str, known: dict[str, Margin]) -> Objective:
+    """The objective that a model names."""
+    return Objective(name, known.get(name, Margin.LABEL))

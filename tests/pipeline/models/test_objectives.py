@@ -1,0 +1,98 @@
+"""What a margin stands for is known from every library's files, in every format."""
+
+import catboost
+import lightgbm
+import numpy as np
+import pytest
+import xgboost
+from numpy.testing import assert_allclose
+
+from pipeline import load_ensemble
+from pipeline.models.objectives import Margin, Objective
+
+DRAW = np.random.default_rng(5)
+ROWS = DRAW.random((200, 3))
+LABEL = 0.1 + 0.8 * ROWS[:, 0]
+CLASSES = (LABEL > 0.5).astype(int)
+LABELS, CLASS, OTHER = Margin.LABEL, Margin.CLASS, Margin.OTHER
+XGBOOST = {
+    "reg:squarederror": LABELS,
+    "reg:absoluteerror": LABELS,
+    "reg:pseudohubererror": LABELS,
+    "reg:squaredlogerror": LABELS,
+    "reg:logistic": OTHER,
+    "reg:gamma": OTHER,
+    "reg:tweedie": OTHER,
+    "count:poisson": OTHER,
+    "binary:logistic": CLASS,
+}
+LIGHTGBM = {
+    "regression": LABELS,
+    "regression_l1": LABELS,
+    "huber": LABELS,
+    "quantile": LABELS,
+    "fair": LABELS,
+    "poisson": OTHER,
+    "gamma": OTHER,
+    "cross_entropy": OTHER,
+    "binary": CLASS,
+}
+CATBOOST = {
+    "RMSE": LABELS,
+    "MAE": LABELS,
+    "Quantile:alpha=0.3": LABELS,
+    "Huber:delta=1": LABELS,
+    "Poisson": OTHER,
+    "Tweedie:variance_power=1.5": OTHER,
+    "Logloss": CLASS,
+    "CrossEntropy": CLASS,
+}
+
+
+def assert_margin_of(model, name, margin, predicted, raw):
+    """The loader's word, and the library's: a margin is a prediction of the label where no link stands between both."""
+    assert load_ensemble(model).objective == Objective(name, margin)
+    assert np.allclose(predicted, raw) == (margin is LABELS)
+
+
+@pytest.mark.parametrize("name", XGBOOST)
+def test_xgboost(name):
+    """The objective of its configuration."""
+    data = xgboost.DMatrix(ROWS, CLASSES if XGBOOST[name] is CLASS else LABEL)
+    model = xgboost.train({"objective": name, "max_depth": 2, "nthread": 1}, data, 3)
+    assert_margin_of(model, name, XGBOOST[name], model.predict(data), model.predict(data, output_margin=True))
+
+
+@pytest.mark.parametrize("name", LIGHTGBM)
+def test_lightgbm(name):
+    """The objective of its header, without the parameters behind it."""
+    data = lightgbm.Dataset(ROWS, CLASSES if LIGHTGBM[name] is CLASS else LABEL)
+    model = lightgbm.train({"objective": name, "verbosity": -1, "num_threads": 1}, data, 3)
+    assert_margin_of(model, name, LIGHTGBM[name], model.predict(ROWS), model.predict(ROWS, raw_score=True))
+
+
+def test_lightgbm_with_roots_and_with_a_function():
+    """``reg_sqrt`` trains on the label's root; a user's own objective is not in the file, and is taken for a regression's."""
+    model = lightgbm.train({"reg_sqrt": True, "verbosity": -1, "num_threads": 1}, lightgbm.Dataset(ROWS, LABEL), 3)
+    assert_margin_of(model, "regression sqrt", OTHER, model.predict(ROWS), model.predict(ROWS, raw_score=True))
+    own = {"objective": lambda found, data: (found - data.get_label(), np.ones(200)), "verbosity": -1, "num_threads": 1}
+    assert load_ensemble(lightgbm.train(own, lightgbm.Dataset(ROWS, LABEL), 3)).objective == Objective()
+
+
+@pytest.mark.parametrize("form", ["cbm", "json"])
+@pytest.mark.parametrize("name", CATBOOST)
+def test_catboost(name, form, tmp_path):
+    """The loss function of its parameters, in either format."""
+    label = CLASSES if name == "Logloss" else LABEL
+    model = catboost.CatBoost({"loss_function": name, "iterations": 3, "verbose": False, "allow_writing_files": False}).fit(ROWS, label)
+    model.save_model(tmp_path / "model", format=form)
+    kind = {LABELS: "RawFormulaVal", OTHER: "Exponent", CLASS: "Probability"}[CATBOOST[name]]
+    predicted, raw = model.predict(ROWS, prediction_type=kind), model.predict(ROWS, prediction_type="RawFormulaVal")
+    assert_margin_of(str(tmp_path / "model"), name.partition(":")[0], CATBOOST[name], predicted[..., -1] if kind == "Probability" else predicted, raw)
+
+
+def test_models_of_many_outputs():
+    """A classifier of several classes says so."""
+    model = xgboost.train({"objective": "multi:softprob", "num_class": 2, "nthread": 1}, xgboost.DMatrix(ROWS, CLASSES), 2)
+    assert load_ensemble(model).objective == Objective("multi:softprob", CLASS)
+    assert_allclose(model.predict(xgboost.DMatrix(ROWS)).sum(axis=1), 1, rtol=1e-6)
