@@ -2,8 +2,8 @@
 
 ``Lanes`` is an LLVM vector of eight doubles, which the backend splits into what the machine has (one 512-bit, two 256-bit, four 128-bit
 registers). Loads and stores take a flat contiguous array and the index of the first of eight elements; ``+ - *`` may fuse into
-multiply-adds (flag ``contract``) and are otherwise exact, as is ``/``, so results do not depend on how a loop was vectorised. With the JIT off the same
-functions work on arrays of eight elements.
+multiply-adds (flag ``contract``) and are otherwise exact, as is ``/``, so results do not depend on how a loop was vectorised. With the JIT off
+the same functions work on arrays of eight elements.
 """
 
 import operator

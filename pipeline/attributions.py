@@ -33,6 +33,7 @@ class Attributions:
     phi : (n, outputs, players) float64, margin units; base : (outputs,) float64, margin with every feature absent; margin : (n, outputs)
     float64, raw score. Where the method is additive, ``phi.sum(axis=2) + base`` is ``margin``. players : their names. interactions : (n, outputs,
     pairs) float64, and pairs : names of the two players of each, where they were asked for; two players that are no pair do not interact.
+    path : (n, outputs, steps) float64, what method "ranker" made larger, at each of its steps.
     """
 
     phi: np.ndarray
@@ -41,6 +42,7 @@ class Attributions:
     players: tuple[str, ...]
     interactions: np.ndarray | None = None
     pairs: tuple[tuple[str, str], ...] | None = None
+    path: np.ndarray | None = None
 
 
 def _narrow(features: tuple[Feature, ...], rows: Any, used: Sequence[int]) -> tuple[tuple[Feature, ...], Any]:
@@ -99,6 +101,8 @@ def _attribute_slice(features, method: Method, prepared: Prepared, batch: pa.Rec
     out.margin[first : first + n] = buffers.margin[:, :n].T
     if out.interactions is not None:
         out.interactions[first : first + n] = buffers.pairs[:, :, :n].transpose(2, 0, 1)
+    if out.path is not None:
+        out.path[first : first + n] = buffers.path[:, :, :n].transpose(2, 0, 1)
 
 
 def _count(surveyed: Survey, features, batch: pa.RecordBatch) -> Background:
@@ -167,7 +171,7 @@ def attribute(
     players = player_names(chosen, groups, model.features)
     prepared = _prepare(model, chosen, check_parameters(chosen, parameters), groups, bool(interactions), background)
     features, batch = _as_batch(model, rows, prepared.ranks.column.tolist())
-    n, outputs, n_pairs = batch.num_rows, prepared.base.size, len(prepared.pairs.players)
+    n, outputs, n_pairs, n_steps = batch.num_rows, prepared.base.size, len(prepared.pairs.players), int(prepared.n_steps[0])
     out = Attributions(
         phi=np.zeros((n, outputs, len(players))),
         base=prepared.base,
@@ -175,8 +179,9 @@ def attribute(
         players=players,
         interactions=np.zeros((n, outputs, n_pairs)) if interactions else None,
         pairs=pair_names(prepared, players) if interactions else None,
+        path=np.zeros((n, outputs, n_steps)) if n_steps else None,
     )
-    slice_rows = min(SLICE_ROWS, max_slice_rows(outputs * (prepared.players.size + n_pairs)))
+    slice_rows = min(SLICE_ROWS, max_slice_rows(outputs * (prepared.players.size + n_pairs + n_steps)))
 
     def work(first):
         _attribute_slice(features, chosen, prepared, batch.slice(first, slice_rows), first, out)

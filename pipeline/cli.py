@@ -34,7 +34,7 @@ class Options:
 
     method: str = "shapley"
     """shapley; banzhaf (parameter p); beta (alpha, beta); semivalue (atoms, density); probabilistic (sizes or weights); owen and two_step
-    (with --partition)."""
+    (with --partition); ranker (steps, rate, optimizer)."""
 
     id: Annotated[tuple[str, ...], Parameter(name="--id", negative=(), consume_multiple=True)] = ()
     """Columns to pass through to the attributions."""
@@ -120,6 +120,8 @@ def _show_summaries(console: Console, run: str, interactions: bool) -> None:
 
 def _write_value(value: Any) -> str:
     """A parameter's value as it is written on the command line, shortened."""
+    if isinstance(value, str):
+        return value
     entries = value if isinstance(value, tuple) else (value,)
     text = ",".join(":".join(f"{number:g}" for number in entry) if isinstance(entry, tuple) else f"{entry:g}" for entry in entries)
     return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"

@@ -83,7 +83,12 @@ def _label_pairs(plan: Plan, players: Sequence[int], pairs: Sequence[Sequence[in
     return _Rows({"first": [names[i] for i, _ in pairs], "second": [names[j] for _, j in pairs]}, np.arange(len(pairs)))
 
 
-_LABELLERS = {"phi": _label_players, "pairs": _label_pairs}  # by what a reduction reduces
+def _label_steps(plan: Plan, players: Sequence[int], pairs: Sequence[Sequence[int]]) -> _Rows:  # noqa: ARG001 - the shape of a labeller
+    steps = range(plan.n_steps)
+    return _Rows({"step": [str(step + 1) for step in steps]}, np.arange(len(steps)))
+
+
+_LABELLERS = {"phi": _label_players, "pairs": _label_pairs, "path": _label_steps}  # by what a reduction reduces
 
 
 def aggregate(plan: Plan, players: Sequence[int], pairs: Sequence[Sequence[int]], states: Sequence[dict[str, str]]) -> dict[str, pa.Table]:
