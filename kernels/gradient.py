@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ._jit import frozen, jit
+from .ensemble import TreeEnsemble
 from .games import Game
 from .lanes import LANES, constant, inside, load, splat, store
 from .ranks import is_member
@@ -45,7 +46,7 @@ class GradientTables(NamedTuple):
     words: np.ndarray  # uint32
 
 
-def _as_rows(game: Game):
+def compare_rows(game: Game):
     """Categorical splits as comparisons of membership with 1, in rows after those of the used features; and those rows."""
     splits = game.splits
     nodes = np.flatnonzero(splits.members >= 0)
@@ -56,22 +57,31 @@ def _as_rows(game: Game):
     return splits._replace(feature=feature, lower=lower, span=span), sets.astype(np.int32).reshape(-1, 2)
 
 
+def trees_by_output(ensemble: TreeEnsemble):
+    """Trees with splits, those of output 0 first; trees with leaves for all outputs stand once for each.
+
+    Returns
+    -------
+    trees, column : (walks,) int64, and which number of its leaves each is about
+    output : (outputs + 1,) int64, output k's are trees[output[k]:output[k + 1]]
+    base : (outputs,) float64, margin of the trees without splits, and before any
+    """
+    wide, alone, base = ensemble.value.shape[1] > 1, ensemble.feature[ensemble.root] < 0, ensemble.base.astype(np.float64)
+    trees = []
+    for k in range(base.size):
+        mine = (ensemble.output == k) | wide
+        trees.append(np.flatnonzero(mine & ~alone))
+        base[k] += ensemble.value[ensemble.root[mine & alone], k if wide else 0].sum()
+    sizes = [len(some) for some in trees]
+    return np.concatenate(trees), np.repeat(np.arange(base.size) * wide, sizes), np.cumsum([0, *sizes]), base
+
+
 def prepare_gradient(game: Game) -> GradientTables:
     """Write the trees of a game for the walk; its points are not asked for."""
     ensemble, trace, splits = game.ensemble, game.trace, order_splits(game)
-    ranked, members = _as_rows(game)
-    leaf, width = ensemble.feature < 0, ensemble.value.shape[1]
-    outputs = np.arange(ensemble.base.size)
-    trees = [np.flatnonzero((ensemble.output == k) | (width > 1)) for k in outputs]
-    base = ensemble.base.astype(np.float64)
-    walked = []
-    for k, mine in zip(outputs, trees, strict=True):
-        alone = leaf[ensemble.root[mine]]
-        base[k] += ensemble.value[ensemble.root[mine[alone]], k if width > 1 else 0].sum()
-        walked.append(mine[~alone])
-    tree = np.concatenate([np.zeros(0, np.int64), *walked])
-    column = np.repeat(outputs if width > 1 else 0 * outputs, [len(mine) for mine in walked])
-
+    ranked, members = compare_rows(game)
+    tree, column, output, base = trees_by_output(ensemble)
+    leaf = ensemble.feature < 0
     n_splits = (splits.start[1:] - splits.start[:-1])[tree]
     walk = np.repeat(np.arange(tree.size), n_splits)
     mine = np.arange(walk.size) - (np.cumsum(n_splits) - n_splits)[walk] + splits.start[tree[walk]]
@@ -110,7 +120,7 @@ def prepare_gradient(game: Game) -> GradientTables:
         GradientTables(
             start=stop - n_steps,
             stop=stop,
-            output=np.cumsum([0, *map(len, walked)]),
+            output=output,
             base=base,
             levels=np.array([trace.level[node].max(initial=-1) + 1], np.int64),
             n_players=np.array([game.n_rows], np.int64),
