@@ -140,44 +140,59 @@ def _fold(ranks, i, tables, w, width, absent, vectors):
 
 
 @jit
+def _join(places, m, width, n_all, joins, stops, absent):
+    """Of a tree's m players, ``places (rankings, most) int64``: where they join its vectors, and the places that these are about, ``stops``.
+
+    Deletion's rankings are insertion's the other way round, and come after them.
+    """
+    n_rankings = len(places)
+    for r in range(n_rankings):
+        back = n_rankings + r
+        joins[:m] = 1
+        for p in range(m):
+            for other in range(m):
+                joins[p] += places[r, other] < places[r, p]
+        for some in (r, back):
+            stops[some, 0], stops[some, m + 1] = 1, n_all + 1
+        for p in range(m):
+            stops[r, joins[p]] = places[r, p]
+            stops[back, m + 1 - joins[p]] = n_all + 1 - places[r, p]
+            at, at_back = p * width + r * (m + 1), p * width + back * (m + 1)
+            for q in range(m + 1):
+                absent[at + q] = q < joins[p]
+                absent[at_back + q] = q < m + 1 - joins[p]
+
+
+@jit
 def _add_areas(ranks, tables, place, areas, curves):
     n_rankings, n_rows = place.shape[1:3]
     most = 0
     for w in range(tables.first.size - 1):
         most = max(most, tables.first[w + 1] - tables.first[w])
-    widest = (n_rankings * (most + 1) + LANES - 1) // LANES * LANES
+    widest = (2 * n_rankings * (most + 1) + LANES - 1) // LANES * LANES
     absent, vectors = np.zeros(most * widest), np.empty(tables.places[0] * widest)
-    joins, sorted_places = np.empty(most, np.int64), np.empty((n_rankings, most + 2), np.int64)
-    n_all = tables.n_all[0]
+    joins, stops = np.empty(most, np.int64), np.empty((2 * n_rankings, most + 2), np.int64)
+    places, n_all = np.empty((n_rankings, most), np.int64), tables.n_all[0]
     for i in range(n_rows):
         for k in range(tables.base.size):
             for w in range(tables.output[k], tables.output[k + 1]):
                 players = tables.player[tables.first[w] : tables.first[w + 1]]
                 m = players.size
-                width = (n_rankings * (m + 1) + LANES - 1) // LANES * LANES
+                width = (2 * n_rankings * (m + 1) + LANES - 1) // LANES * LANES
                 for r in range(n_rankings):
-                    mine = place[k, r, i]
                     for p in range(m):
-                        here, q = mine[players[p]], 1
-                        for other in players:
-                            q += mine[other] < here
-                        joins[p] = q
-                        sorted_places[r, q] = here
-                    sorted_places[r, 0], sorted_places[r, m + 1] = 1, n_all + 1
-                    for p in range(m):
-                        at = p * width + r * (m + 1)
-                        for q in range(m + 1):
-                            absent[at + q] = 1.0 if q < joins[p] else 0.0
+                        places[r, p] = place[k, r, i, players[p]]
+                _join(places, m, width, n_all, joins, stops, absent)
                 _fold(ranks, i, tables, w, width, absent, vectors)
-                for r in range(n_rankings):
-                    area = 0.0
+                for r in range(2 * n_rankings):
+                    area, at = 0.0, r * (m + 1)
                     for q in range(m + 1):
-                        area += vectors[r * (m + 1) + q] * (sorted_places[r, q + 1] - sorted_places[r, q])
+                        area += vectors[at + q] * (stops[r, q + 1] - stops[r, q])
                     areas[k, r, i] += area / n_all
                     if curves.shape[3]:
-                        curves[k, r, i, 0] += vectors[r * (m + 1)]
+                        curves[k, r, i, 0] += vectors[at]
                         for q in range(1, m + 1):
-                            curves[k, r, i, sorted_places[r, q]] += vectors[r * (m + 1) + q] - vectors[r * (m + 1) + q - 1]
+                            curves[k, r, i, stops[r, q]] += vectors[at + q] - vectors[at + q - 1]
 
 
 def add_areas(ranks, tables: CurveTables, scores, insertion, deletion, curves=None) -> None:
@@ -194,10 +209,9 @@ def add_areas(ranks, tables: CurveTables, scores, insertion, deletion, curves=No
     """
     outputs, _, n = scores.shape[1:]
     n_rankings, n_all = len(scores), int(tables.n_all[0])
-    place = np.empty((outputs, 2 * n_rankings, n, scores.shape[2]), np.int32)
+    place = np.empty((outputs, n_rankings, n, scores.shape[2]), np.int32)
     for r, some in enumerate(scores):
         place[:, r] = rank_players(some, tables)
-        place[:, n_rankings + r] = n_all + 1 - place[:, r]
     areas = np.zeros((outputs, 2 * n_rankings, n))
     steps = np.zeros((outputs, 2 * n_rankings, n, n_all + 1 if curves is not None else 0))
     _add_areas(ranks, tables, place, areas, steps)
