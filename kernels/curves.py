@@ -8,6 +8,7 @@ on, and before with its share of the cover. Vectors of several rankings lie end 
 A ranking is by descending score; equal scores keep the order of features. Those that no split asks for have score 0 and a place all the same.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -195,23 +196,21 @@ def _add_areas(ranks, tables, place, areas, curves):
                             curves[k, r, i, stops[r, q]] += vectors[at + q] - vectors[at + q - 1]
 
 
-def add_areas(ranks, tables: CurveTables, scores, insertion, deletion, curves=None) -> None:
+def add_areas(ranks, tables: CurveTables, scores: Sequence, insertion, deletion, curves=None) -> None:
     """Add the areas under every row's curves, by several rankings at once.
 
     Parameters
     ----------
     ranks : (used, n) unsigned integers
     tables : CurveTables
-    scores : (rankings, outputs, players, n) float64, see ``rank_players``
+    scores : of every ranking, (outputs, players, n) float64, see ``rank_players``
     insertion, deletion : (outputs, rankings, n) float64, margin units
     curves : (outputs, 2 * rankings, n, players + 1) float64, the curves themselves, insertion's first; overwritten. Players are all, with those that
         no split asks for; None where areas are enough
     """
-    outputs, _, n = scores.shape[1:]
+    outputs, _, n = scores[0].shape
     n_rankings, n_all = len(scores), int(tables.n_all[0])
-    place = np.empty((outputs, n_rankings, n, scores.shape[2]), np.int32)
-    for r, some in enumerate(scores):
-        place[:, r] = rank_players(some, tables)
+    place = np.stack([rank_players(some, tables) for some in scores], axis=1)
     areas = np.zeros((outputs, 2 * n_rankings, n))
     steps = np.zeros((outputs, 2 * n_rankings, n, n_all + 1 if curves is not None else 0))
     _add_areas(ranks, tables, place, areas, steps)

@@ -101,7 +101,7 @@ def aggregate(plan: Plan, players: Sequence[int], pairs: Sequence[Sequence[int]]
         reduction = REDUCTIONS[name]
         rows = _LABELLERS[reduction.reduces](plan, players, pairs)
         n_rows = len(next(iter(rows.labels.values())))
-        merged = merge_all(reduction, (unpack_state(name, state[name]) for state in states), len(plan.outputs), rows.place.size)
+        merged = merge_all(reduction, (unpack_state(reduction, state[name]) for state in states), len(plan.outputs), rows.place.size)
         found = reduction.finalize(merged, rows.place, n_rows)
         labels = {"output": [output for output in plan.outputs for _ in range(n_rows)]}
         labels |= {label: names * len(plan.outputs) for label, names in rows.labels.items()}
