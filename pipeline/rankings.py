@@ -127,7 +127,7 @@ def gradient(ensemble: Any, rows: Any, z: Any = 0.5, *, partition: Partition | N
         n, at = part.stop - part.start, _to_kernel(point[part], found.board.players, ranks.shape[1])
         phi, margin = np.zeros(at.shape), np.zeros((at.shape[0], at.shape[2]))
         add_gradients(ranks, tables, at, phi, margin)
-        out.phi[part, :, found.board.players] = phi[:, :, :n].transpose(1, 2, 0)
+        out.phi[part, :, found.board.players] = phi[:, :, :n].transpose(2, 0, 1)
         out.margin[part] = margin[:, :n].T
 
     found.spread(work, 3 * found.n_outputs * found.board.n_players)
