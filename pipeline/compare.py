@@ -43,7 +43,7 @@ class _Asked:
     """A ranking as it was asked for: a method with its parameters, or an earlier run."""
 
     name: str
-    method: str | None
+    method: str  # empty of a run
     parameters: dict[str, Any]
     run: str | None
 
@@ -51,14 +51,13 @@ class _Asked:
 def _parse(entry: str) -> _Asked:
     """``method``, ``method:value:…`` with its parameters in their order, or ``run:URI``."""
     if entry.startswith(RUN):
-        return _Asked(entry, None, {}, storage.absolute(entry[len(RUN) :]))
+        return _Asked(entry, "", {}, storage.absolute(entry[len(RUN) :]))
     name, *values = entry.split(":")
     method = find_method(name)
-    if len(values) > len(method.parameters):
-        takes = ":".join(("", *(parameter.name for parameter in method.parameters)))
-        raise UsageError(f"{entry!r} gives {len(values)} parameters, expected at most {len(method.parameters)}: {name}{takes}")
-    given = {parameter.name: value for parameter, value in zip(method.parameters, values, strict=False)}
-    return _Asked(entry, name, check_parameters(method, given), None)
+    known = [parameter.name for parameter in method.parameters]
+    if len(values) > len(known):
+        raise UsageError(f"{entry!r} gives {len(values)} parameters, expected at most {len(known)}: {':'.join((name, *known))}")
+    return _Asked(entry, name, check_parameters(method, dict(zip(known, values, strict=False))), None)
 
 
 def _read_run(run: str, model: Model) -> Plan:
@@ -102,10 +101,10 @@ def _ask(model: Model, asked: Sequence[_Asked], plans: dict[str, Plan], top: tup
     rankings = []
     for each in asked:
         tables, columns = "", tuple[tuple[str, ...], ...]()
-        if each.method is not None:
+        if each.run is None:
             tables = broadcast(prepare_model(model, METHODS[each.method], each.parameters, (), False), folder)
         else:
-            plan = plans[str(each.run)]
+            plan = plans[each.run]
             phi = schema.output_columns(plan.players, plan.outputs, plan.ids, plan.interactions is not None)[1]
             number = {name: j for j, name in enumerate(plan.players)}
             n_players = len(plan.players)

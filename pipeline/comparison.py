@@ -27,8 +27,8 @@ class Ranking:
     """Where scores come from: a method with its tables, or the columns of an earlier run, ``(outputs, players)``."""
 
     name: str  # as it was asked for
-    method: str | None
-    tables: str  # URI of a method's
+    method: str  # and its tables' URI, both empty of a run
+    tables: str
     run: str | None
     columns: tuple[tuple[str, ...], ...]
 
@@ -84,7 +84,7 @@ class _Measurer:
         self._buffers = make_buffers(self.prepared, n_rows)
         self._methods: list[tuple[Prepared, Buffers] | None] = []
         for ranking in question.rankings:
-            if ranking.method is None:
+            if ranking.run is not None:
                 self._methods.append(None)
                 continue
             prepared = open_tables(ranking.tables)
@@ -98,12 +98,12 @@ class _Measurer:
             fill_values(self._features, self.prepared, batch, self._buffers)
         rank_rows(self._buffers.values, self.prepared.ranks, self._buffers.ranks)
         scores = []
-        for r, (ranking, method) in enumerate(zip(self._question.rankings, self._methods, strict=True)):
-            if method is None:
+        for r, (ranking, own) in enumerate(zip(self._question.rankings, self._methods, strict=True)):
+            if own is None:
                 scores.append(columns[r].take(n) if batch is not None else np.zeros((*self._buffers.phi.shape[:2], n)))
             else:
-                attribute_batch(METHODS[str(ranking.method)], method[0], method[1])
-                scores.append(method[1].phi[:, :, :n])
+                attribute_batch(METHODS[ranking.method], *own)
+                scores.append(own[1].phi[:, :, :n])
         return measure_values(self._buffers, self._metrics, scores, self._question.top)
 
 
