@@ -52,7 +52,7 @@ def test_curves_are_those_of_the_definition(data, ensemble, n_rankings):
             assert_allclose(area[k, r, i], expected[1:].mean(), rtol=0, atol=ATOL)
 
 
-@given(data=st.data(), ensemble=forests(max_trees=6, max_depth=7, max_features=9))
+@given(data=st.data(), ensemble=forests(max_depth=5, max_features=7))
 def test_curves_end_at_the_margin(data, ensemble):
     """From the value of the empty coalition to the raw score, whatever the ranking."""
     rows = data.draw(batches(ensemble))

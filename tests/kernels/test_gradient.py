@@ -51,7 +51,7 @@ def test_gradients_are_those_of_the_definition(data, ensemble):
             assert_allclose(margin[i, k], float(naive.extension(ensemble, row, z[i, k], k)), rtol=0, atol=ATOL)
 
 
-@given(data=st.data(), ensemble=forests(max_depth=6, max_features=9), p=st.sampled_from((0.5, 0.125, 0.75, 0.0, 1.0)))
+@given(data=st.data(), ensemble=forests(max_depth=5, max_features=7), p=st.sampled_from((0.5, 0.125, 0.75, 0.0, 1.0)))
 def test_on_the_diagonal_gradients_are_banzhaf_values(data, ensemble, p):
     """Where everything is present with probability p, the derivatives are the weighted Banzhaf values, which the other kernel computes."""
     rows = data.draw(batches(ensemble))
@@ -59,7 +59,7 @@ def test_on_the_diagonal_gradients_are_banzhaf_values(data, ensemble, p):
     assert_allclose(phi, explain("banzhaf", ensemble, rows, p=p)[0], rtol=0, atol=ATOL)
 
 
-@given(data=st.data(), ensemble=forests(max_trees=6, max_depth=7, max_features=9))
+@given(data=st.data(), ensemble=forests(max_depth=5, max_features=7))
 def test_the_corners_are_the_margin_and_the_base_value(data, ensemble):
     """With all present f is the row's margin, with none the value of the empty coalition."""
     rows = data.draw(batches(ensemble))
@@ -69,7 +69,7 @@ def test_the_corners_are_the_margin_and_the_base_value(data, ensemble):
     assert_allclose(gradients(ensemble, rows, np.zeros(shape))[1], np.tile(base, (len(rows), 1)), rtol=0, atol=ATOL)
 
 
-@given(data=st.data(), ensemble=forests(max_depth=6))
+@given(data=st.data(), ensemble=forests())
 def test_along_an_axis_the_derivative_is_a_difference(data, ensemble):
     """f is linear in each probability alone: f at its end less f at its start, whatever the others are."""
     rows = data.draw(batches(ensemble, max_rows=2))

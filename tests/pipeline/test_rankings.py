@@ -1,6 +1,7 @@
 """Rankings of rows in memory: curves and gradients by name, for frames and matrices, with the refusals that users see."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 
@@ -57,6 +58,22 @@ def test_the_path_of_the_objective(example, rows):
     assert (found.path[:, :, 0] == 0).all()
     assert (np.diff(found.path, axis=2) >= -ATOL).all()
     assert pipeline.attribute(example.model, rows).path is None
+
+
+def test_a_run_keeps_the_path_of_the_objective(example, tmp_path):
+    """Scores and a summary per step, found sound by the verifier, and the same bytes on two workers."""
+    parts = []
+    for who, where in {"serial": {"scheduler": "serial"}, "two": {"workers": 2}}.items():
+        run = tmp_path / who
+        pipeline.explain(example.model, example.data, run, method="ranker", parameters={"steps": 3}, precision="float64", **where)
+        assert pipeline.check_run(str(run)).residual is None
+        parts.append([path.read_bytes() for path in sorted(run.glob("*/*.parquet"))])
+    assert parts[0] == parts[1]
+    frame = example.frame[FEATURES].assign(month=example.frame["month"].astype(int))
+    path = pipeline.attribute(example.model, frame, "ranker", steps=3).path
+    summary = pd.read_parquet(run / "summary" / "objective.parquet")
+    assert summary["step"].tolist() == ["1", "2", "3"]
+    assert_allclose(summary["mean"], path[:, 0].mean(axis=0), rtol=1e-12, atol=1e-12)
 
 
 def test_groups(example, rows):
