@@ -55,6 +55,7 @@ class Prepared(NamedTuple):
     pairs: Pairs
     base: np.ndarray  # (outputs,) float64, value of the empty coalition
     bound: np.ndarray  # (outputs,) float64, no margin is larger
+    n_steps: np.ndarray  # (1,) int64, of the way that the method goes for every row; 0 of most
 
 
 class Buffers(NamedTuple):
@@ -64,14 +65,13 @@ class Buffers(NamedTuple):
     ranks: np.ndarray  # (used, n) unsigned integers
     phi: np.ndarray  # (outputs, rows, n) float64
     pairs: np.ndarray  # (outputs, pairs, n) float64
+    path: np.ndarray  # (outputs, steps, n) float64, what the method makes larger, on its way
     margin: np.ndarray  # (outputs, n) float64
     labels: Labels
 
 
-def _set_up(ensemble: TreeEnsemble, method: Method, groups) -> tuple[RankTables, Board]:
-    """Ranks and the board; without groups every feature is a player of its own."""
-    if groups is None and not method.by_player:
-        raise InvalidParameters(f"method {method.name!r} needs a partition of the features")
+def make_board(ensemble: TreeEnsemble, groups=None) -> tuple[RankTables, Board]:
+    """How rows become ranks, and the board; without groups every feature is a player of its own."""
     ranks, splits = rank_ensemble(ensemble)
     traced = trace(ensemble, splits.feature, ranks.column.size)
     groups = np.arange(ensemble.n_features, dtype=np.int32) if groups is None else np.asarray(groups, np.int32)
@@ -87,6 +87,13 @@ def _set_up(ensemble: TreeEnsemble, method: Method, groups) -> tuple[RankTables,
         players=players.astype(np.int32),
         player=player.astype(np.int32),
     )
+
+
+def _set_up(ensemble: TreeEnsemble, method: Method, groups) -> tuple[RankTables, Board]:
+    """The board for a method."""
+    if groups is None and not method.by_player:
+        raise InvalidParameters(f"method {method.name!r} needs a partition of the features")
+    return make_board(ensemble, groups)
 
 
 def _players(board: Board, method: Method):
@@ -191,6 +198,7 @@ def prepare(
             pairs=Pairs(board.players[pairs], of_pairs),
             base=base,
             bound=margin_bound(ensemble, board.trace),
+            n_steps=np.array([method.path(parameters) if method.path else 0], np.int64),
         )
     )
 
@@ -203,21 +211,22 @@ def make_buffers(prepared: Prepared, n_rows: int) -> Buffers:
         ranks=np.zeros((used, n), rank_dtype(prepared.ranks)),
         phi=np.zeros((outputs, prepared.players.size, n)),
         pairs=np.zeros((outputs, len(prepared.pairs.players), n)),
+        path=np.zeros((outputs, int(prepared.n_steps[0]), n)),
         margin=np.zeros((outputs, n)),
         labels=no_labels(n),
     )
 
 
 def attribute_batch(method: Method, prepared: Prepared, buffers: Buffers) -> None:
-    """Rank ``buffers.values`` and overwrite ``buffers.phi``, ``buffers.pairs``, ``buffers.margin`` and what comes of ``buffers.labels``."""
+    """Rank ``buffers.values`` and overwrite all others but labels, of which what comes of them."""
     buffers.phi[:] = 0.0
     buffers.pairs[:] = 0.0
     buffers.margin[:] = 0.0
     rank_rows(buffers.values, prepared.ranks, buffers.ranks)
     add_margins(buffers.ranks, prepared.margin, buffers.margin)
     labels = buffers.labels
-    against = (labels.label, labels.residual, labels.remainder) if method.labelled else ()
-    method.kernel(buffers.ranks, prepared.method, buffers.phi, *against)
+    more = (labels.label, labels.residual, labels.remainder) if method.labelled else (buffers.path,) if method.path else ()
+    method.kernel(buffers.ranks, prepared.method, buffers.phi, *more)
     add_semivalues(buffers.ranks, prepared.pairs.tables, buffers.pairs)
 
 

@@ -2,8 +2,8 @@
 
 ``Lanes`` is an LLVM vector of eight doubles, which the backend splits into what the machine has (one 512-bit, two 256-bit, four 128-bit
 registers). Loads and stores take a flat contiguous array and the index of the first of eight elements; ``+ - *`` may fuse into
-multiply-adds (flag ``contract``) and are otherwise exact, so results do not depend on how a loop was vectorised. With the JIT off the same
-functions work on arrays of eight elements.
+multiply-adds (flag ``contract``) and are otherwise exact, as is ``/``, so results do not depend on how a loop was vectorised. With the JIT off
+the same functions work on arrays of eight elements.
 """
 
 import operator
@@ -194,7 +194,7 @@ def _arithmetic(python_operator, instruction):
         return None
 
 
-for _python_operator, _instruction in ((operator.add, "fadd"), (operator.sub, "fsub"), (operator.mul, "fmul")):
+for _python_operator, _instruction in ((operator.add, "fadd"), (operator.sub, "fsub"), (operator.mul, "fmul"), (operator.truediv, "fdiv")):
     _arithmetic(_python_operator, _instruction)
 
 

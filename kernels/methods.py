@@ -11,14 +11,16 @@ from scipy.special import binom
 from . import game_values
 from .games import Board, GameValue, play, play_owen
 from .marginal import Levels, MarginalGame
-from .parameters import InvalidParameters, Parameter, number, numbers, points
+from .parameters import InvalidParameters, Parameter, choice, number, numbers, points, whole
 from .paths import trace
 from .probabilistic import add_probabilistic, prepare_probabilistic
 from .qshap import add_losses, prepare_qshap
+from .ranker import MOST_STEPS, add_scores, prepare_ranker
 from .semivalue import SemivalueTables, add_semivalues, no_semivalues, prepare_semivalue
 from .two_step import add_two_step, share_equally
 from .views import Views, each_group, everyone, whole_groups
 
+ADAM, ASCENT = "adam", "ascent"
 Parameters = Mapping[str, Any]
 
 
@@ -29,9 +31,10 @@ class Method:
     ``prepare(board, parameters)`` returns a NamedTuple of arrays; ``kernel(ranks, tables, phi)`` adds into ``phi (outputs, rows, n) float64``, whose
     rows are the board's ``rows``: players, or features where not ``by_player``. ``marginal(game, parameters)`` returns tables of the same type for
     the marginal game, in which units are seen by ``views``; a method without views has none. Where ``additive``, phi sums to margin minus base
-    value on every row. ``value`` turns parameters into the game value whose interactions can be asked for. ``reductions`` names the summaries a
-    run keeps. Where ``labelled``, rows have labels, which the kernel takes as well: ``kernel(ranks, tables, phi, label, residual, remainder)``, see
-    ``qshap.add_losses``. ``column`` is what parts call phi.
+    value on every row. ``value`` turns parameters into the game value whose interactions can be asked for. Where a method has a ``path`` of so many
+    steps, by its parameters, ``kernel(ranks, tables, phi, path)`` writes ``path (outputs, steps, n) float64`` too. ``reductions`` names the
+    summaries a run keeps. Where ``labelled``, rows have labels, which the kernel takes as well: ``kernel(ranks, tables, phi, label, residual,
+    remainder)``, see ``qshap.add_losses``. ``column`` is what parts call phi.
     """
 
     name: str
@@ -45,6 +48,7 @@ class Method:
     rows: Callable[[Board], Any] = lambda board: board.players
     views: tuple[Views, ...] = ()
     marginal: Callable[[MarginalGame, Parameters], NamedTuple] | None = None
+    path: Callable[[Parameters], int] | None = None
     reductions: tuple[str, ...] = ("importance",)
     labelled: bool = False
     column: str = "phi"
@@ -189,6 +193,20 @@ METHODS = {
             reductions=("r2",),
             labelled=True,
             column="loss",
+        ),
+        Method(
+            name="ranker",
+            meaning="scores that rank features so that those on top raise the margin and those at the bottom lower it; Banzhaf values after one step",
+            prepare=lambda board, given: prepare_ranker(play(board, _alone), given["steps"], given["rate"], given["optimizer"] == ADAM),
+            kernel=add_scores,
+            additive=False,
+            parameters=(
+                whole("steps", 10, 1, MOST_STEPS, "gradients that are averaged"),
+                number("rate", 0.1, 0.0, math.inf, "length of a step; with ascent of that of a gradient, in units of 1 / margin"),
+                choice("optimizer", ADAM, (ADAM, ASCENT), "adam or ascent"),
+            ),
+            path=lambda given: given["steps"],
+            reductions=("importance", "objective"),
         ),
     )
 }

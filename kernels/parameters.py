@@ -1,4 +1,4 @@
-"""What a method takes besides a model: numbers, lists of numbers, and points, as text from a command line or as Python values."""
+"""What a method takes besides a model: numbers, names, lists of numbers, and points, as text from a command line or as Python values."""
 
 import itertools
 from collections.abc import Callable
@@ -37,6 +37,29 @@ def number(name: str, default: float, lower: float, upper: float, meaning: str, 
         if not (lower < value < upper or (closed and value in (lower, upper))):
             raise ValueError(f"expected a number between {lower:g} and {upper:g}")
         return value
+
+    return Parameter(name, default, read, meaning)
+
+
+def whole(name: str, default: int, lower: int, upper: int, meaning: str) -> Parameter:
+    """A whole number between two others, which are allowed themselves."""
+
+    def read(given: Any) -> int:
+        value = _float(given)
+        if not (lower <= value <= upper and value == int(value)):
+            raise ValueError(f"expected a whole number from {lower} to {upper}")
+        return int(value)
+
+    return Parameter(name, default, read, meaning)
+
+
+def choice(name: str, default: str, names: tuple[str, ...], meaning: str) -> Parameter:
+    """One of some names."""
+
+    def read(given: Any) -> str:
+        if given not in names:
+            raise ValueError(f"expected {' or '.join(names)}")
+        return given
 
     return Parameter(name, default, read, meaning)
 

@@ -114,10 +114,23 @@ def _finalize_importance(state, place, n_places):
     return {**moments, "share": np.divide(mean_abs, total, out=np.zeros_like(mean_abs), where=total > 0), "rank": rank}
 
 
+def _finalize_path(state, place, n_places):
+    moments = _finalize_moments(state, place, n_places)
+    return {name: moments[name] for name in ("mean", "std", "min", "max")}
+
+
+def _finalize_means(state, place, n_places):  # noqa: ARG001 - the shape of a reduction
+    """Means and their standard errors, which one row does not tell."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return {"mean": state.mean, "standard_error": np.sqrt(state.spread / (state.rows - 1) / state.rows)}
+
+
+MEANS = Reduction("means", "values", _init_moments, _update_moments, _merge_moments, _finalize_means)  # of what rankings are compared by
 REDUCTIONS = {
     reduction.name: reduction
     for reduction in (
         Reduction("importance", "phi", _init_moments, _update_moments, _merge_moments, _finalize_importance),
+        Reduction("objective", "path", _init_moments, _update_moments, _merge_moments, _finalize_path),
         Reduction("interactions", "pairs", _init_moments, _update_moments, _merge_moments, _finalize_moments),
         Reduction(
             name="r2",

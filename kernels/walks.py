@@ -47,7 +47,7 @@ class Walks(NamedTuple):
         return self._replace(**{name: getattr(self, name)[mine] for name in ("start", "stop", "tree", "output", "weights")})
 
 
-class _Splits(NamedTuple):
+class Splits(NamedTuple):
     """The ensemble's splits, tree by tree in preorder, their children in the order in which a walk takes them."""
 
     node: np.ndarray  # (splits,) int32
@@ -72,7 +72,7 @@ def _place(order, first, second, own, n_steps, position):
             position[second[v]] = position[v] + 1 + n_steps[first[v]]
 
 
-def _order_splits(game: Game) -> _Splits:
+def order_splits(game: Game) -> Splits:
     ensemble, trace = game.ensemble, game.trace
     leaf = ensemble.feature < 0
     node = trace.order[~leaf[trace.order]]
@@ -86,7 +86,7 @@ def _order_splits(game: Game) -> _Splits:
     own[node] = np.where(last == LEAVES, 1, 2)
     _place(trace.order, children[0], children[1], own, n_steps, position)
     start = np.concatenate(([0], np.cumsum(np.bincount(trace.tree[node], minlength=ensemble.root.size))))
-    return _Splits(node, start, first, second, last, position, n_steps)
+    return Splits(node, start, first, second, last, position, n_steps)
 
 
 def _divide(a, b):
@@ -142,7 +142,7 @@ class _Walk(NamedTuple):
     points: Points
 
 
-def _lay_out(game: Game, splits: _Splits, walks: list[_Walk], q: int) -> Walks:
+def _lay_out(game: Game, splits: Splits, walks: list[_Walk], q: int) -> Walks:
     ensemble, ranked, trace = game.ensemble, game.splits, game.trace
     tree = np.array([walk.tree for walk in walks], np.int64)
     nodes = np.array([walk.points.nodes for walk in walks]).reshape(-1, q, 2)
@@ -234,7 +234,7 @@ def _merged(cost):
 
 def lay_out_walks(game: Game, trees) -> list[Walks]:
     """Write trees as walks, by their number of quadrature nodes from 1 to MAX_NODES; ``trees`` counts the game's, walks keep their order."""
-    splits = _order_splits(game)
+    splits = order_splits(game)
     walks = [_Walk(tree, part) for tree in trees for part in _parts(game.points[tree])]
     cost = np.zeros(MAX_NODES + 1)
     for walk in walks:

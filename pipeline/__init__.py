@@ -6,7 +6,10 @@ from typing import Any
 _WHERE = {
     "attribute": "attributions",
     "check_run": "check",
+    "compare": "compare",
+    "curves": "rankings",
     "explain": "run",
+    "gradient": "rankings",
     "load_ensemble": "models",
     "LeafledgerError": "errors",
 }

@@ -37,7 +37,8 @@ class Attributions:
     phi : (n, outputs, players) float64, margin units; base : (outputs,) float64, margin with every feature absent; margin : (n, outputs)
     float64, raw score. Where the method is additive, ``phi.sum(axis=2) + base`` is ``margin``. players : their names. interactions : (n, outputs,
     pairs) float64, and pairs : names of the two players of each, where they were asked for; two players that are no pair do not interact. r2 : how
-    R^2 is shared, with labels; then phi is NaN where a label is missing.
+    R^2 is shared, with labels; then phi is NaN where a label is missing. path : (n, outputs, steps) float64, what method "ranker" made larger,
+    at each of its steps.
     """
 
     phi: np.ndarray
@@ -47,6 +48,7 @@ class Attributions:
     interactions: np.ndarray | None = None
     pairs: tuple[tuple[str, str], ...] | None = None
     r2: R2 | None = None
+    path: np.ndarray | None = None
 
 
 def _narrow(features: tuple[Feature, ...], rows: Any, used: Sequence[int]) -> tuple[tuple[Feature, ...], Any]:
@@ -64,7 +66,7 @@ def _narrow(features: tuple[Feature, ...], rows: Any, used: Sequence[int]) -> tu
     return (left, rows[names]) if rows.columns.isin(names).sum() == len(names) else (features, rows)
 
 
-def _as_batch(model: Model, rows: Any, used: Sequence[int]) -> tuple[tuple[Feature, ...], pa.RecordBatch]:
+def as_batch(model: Model, rows: Any, used: Sequence[int]) -> tuple[tuple[Feature, ...], pa.RecordBatch]:
     """The used columns of rows in Arrow, and how to read all: a data frame's hold categories, a matrix's, in the model's order, their codes."""
     names = [model.features[column].name for column in used]
     if isinstance(rows, np.ndarray):
@@ -106,6 +108,8 @@ def _attribute_slice(
     out.margin[first : first + n] = buffers.margin[:, :n].T
     if out.interactions is not None:
         out.interactions[first : first + n] = buffers.pairs[:, :, :n].transpose(2, 0, 1)
+    if out.path is not None:
+        out.path[first : first + n] = buffers.path[:, :, :n].transpose(2, 0, 1)
     return None if targets is None else update_state("r2", init_state("r2", buffers), buffers, n)
 
 
@@ -132,7 +136,7 @@ def _prepare(model: Model, method: Method, parameters, groups: Groups, interacti
         surveyed = survey_model(model, method, groups, None, table_budget(), interactions)
         counted = weigh_model(model, method, groups, surveyed)
     else:
-        features, batch = _as_batch(model, background, np.unique(model.ensemble.feature[model.ensemble.feature >= 0]).tolist())
+        features, batch = as_batch(model, background, np.unique(model.ensemble.feature[model.ensemble.feature >= 0]).tolist())
         if not batch.num_rows:
             raise UsageError("the background has no rows, expected at least one")
         surveyed = survey_model(model, method, groups, batch.num_rows, table_budget(), interactions)
@@ -204,8 +208,8 @@ def attribute(
     groups = read_groups(partition, model.features)
     players = player_names(chosen, groups, model.features)
     prepared = _prepare(model, chosen, check_parameters(chosen, parameters), groups, bool(interactions), background)
-    features, batch = _as_batch(model, rows, prepared.ranks.column.tolist())
-    n, outputs, n_pairs = batch.num_rows, prepared.base.size, len(prepared.pairs.players)
+    features, batch = as_batch(model, rows, prepared.ranks.column.tolist())
+    n, outputs, n_pairs, n_steps = batch.num_rows, prepared.base.size, len(prepared.pairs.players), int(prepared.n_steps[0])
     out = Attributions(
         phi=np.zeros((n, outputs, len(players))),
         base=prepared.base,
@@ -213,9 +217,10 @@ def attribute(
         players=players,
         interactions=np.zeros((n, outputs, n_pairs)) if interactions else None,
         pairs=pair_names(prepared, players) if interactions else None,
+        path=np.zeros((n, outputs, n_steps)) if n_steps else None,
     )
     targets = _read_targets(chosen, labels, row_weights, n)
-    slice_rows = min(SLICE_ROWS, max_slice_rows(outputs * (prepared.players.size + n_pairs)))
+    slice_rows = min(SLICE_ROWS, max_slice_rows(outputs * (prepared.players.size + n_pairs + n_steps)))
 
     def work(first):
         return _attribute_slice(features, chosen, prepared, batch.slice(first, slice_rows), first, out, targets)

@@ -1,4 +1,4 @@
-"""The command ``leafledger``: explain, plan, check. A mistake gets one line on standard error; exit code 0 only when the run is finished."""
+"""The command ``leafledger``: explain, plan, compare, check. A mistake gets one line on standard error; exit code 0 only when the run is finished."""
 
 import sys
 from contextlib import nullcontext
@@ -15,6 +15,7 @@ from .errors import LeafledgerError, UsageError
 TOP = 10  # features, and pairs of them, shown after a run
 PARTLY = 3  # exit code of a run that had to leave rows out
 SHOWN = 60  # characters of a parameter
+WIDE = 140  # characters of a table with a column for each measure, also where there is no terminal
 
 app = App(
     name="leafledger",
@@ -35,7 +36,7 @@ class Options:
 
     method: str = "shapley"
     """shapley; banzhaf (parameter p); beta (alpha, beta); semivalue (atoms, density); probabilistic (sizes or weights); owen and two_step
-    (with --partition); r2 (with --label)."""
+    (with --partition); ranker (steps, rate, optimizer); r2 (with --label)."""
 
     id: Annotated[tuple[str, ...], Parameter(name="--id", negative=(), consume_multiple=True)] = ()
     """Columns to pass through to the attributions."""
@@ -168,6 +169,8 @@ def _show_summaries(console: Console, run: str, manifest: Any) -> None:
 
 def _write_value(value: Any) -> str:
     """A parameter's value as it is written on the command line, shortened."""
+    if isinstance(value, str):
+        return value
     entries = value if isinstance(value, tuple) else (value,)
     text = ",".join(":".join(f"{number:g}" for number in entry) if isinstance(entry, tuple) else f"{entry:g}" for entry in entries)
     return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
@@ -273,6 +276,84 @@ def plan(model: str, data: str, *, options: Options) -> None:
     shown = {name: text for name, text in said.items() if text}
     for name, text in shown.items():
         console.print(f"[bold]{name:<{max(map(len, shown)) + 2}}[/bold]{text}", soft_wrap=True, highlight=False)
+
+
+def _show_comparison(console: Console, found: Any) -> None:
+    """A row per ranking: measures of its own, and how far it agrees with the first; standard errors in brackets."""
+    rows = found.to_pylist()
+    outputs = dict.fromkeys(row["output"] for row in rows)
+    for output in outputs:
+        mine = [row for row in rows if row["output"] == output]
+        alone = dict.fromkeys(row["measure"] for row in mine if row["other"] is None)
+        names = dict.fromkeys(row["ranking"] for row in mine if row["other"] is None)
+        first = next(iter(names))
+        shared = dict.fromkeys(row["measure"] for row in mine if row["other"] is not None)
+        cells = {(row["measure"], row["ranking"] if row["other"] is None else row["other"]): row for row in mine if row["ranking"] == first}
+        cells |= {(row["measure"], row["ranking"]): row for row in mine if row["other"] is None}
+        table = Table(
+            title=f"comparison, output {output}" if len(outputs) > 1 else "comparison",
+            caption=f"means of {mine[0]['rows']:,} rows (standard errors); on the right with {first}, of every two in the file",
+        )
+        table.add_column("ranking")
+        for measure in (*alone, *shared):
+            table.add_column(measure, justify="right")
+        for name in names:
+            numbers = (cells.get((measure, name)) for measure in (*alone, *shared))
+            table.add_row(escape(name), *("" if row is None else f"{row['mean']:.4g} ({row['standard_error']:.1g})" for row in numbers))
+        console.print(table)
+
+
+@app.command
+def compare(
+    model: str,
+    data: str,
+    *,
+    methods: str,
+    out: str,
+    top: str = "1,3,10",
+    scheduler: str | None = None,
+    workers: int | None = None,
+    date: str | None = None,
+    quiet: bool = False,
+) -> None:
+    """Compare how several methods rank the features of every row: areas of insertion and deletion curves, agreement of every two.
+
+    Parameters
+    ----------
+    model
+        As for explain.
+    data
+        As for explain.
+    methods
+        Methods with commas between them, their parameters in order after colons, as beta:4:1; run:URI for the columns of an earlier run on the same
+        data.
+    out
+        Parquet object to write, a path or an fsspec URI.
+    top
+        Sizes of sets of the largest features, whose agreement is measured.
+    scheduler
+        As for explain.
+    workers
+        As for explain.
+    date
+        YYYY-MM-DD, fills {date} in MODEL, DATA and --out.
+    quiet
+        Show nothing but errors.
+    """
+    from . import progress
+    from .compare import compare as compare_rankings
+
+    try:
+        sizes = [int(k) for k in top.split(",")]
+    except ValueError:
+        raise UsageError(f"top is {top!r}, expected numbers of features with commas between them") from None
+    console, bar = Console(quiet=quiet), progress.Bar(Console(stderr=True)) if sys.stderr.isatty() and not quiet else None
+    with bar or nullcontext():
+        watch = bar or (progress.silent if quiet else progress.log_lines)
+        asked = methods.split(",")
+        found = compare_rankings(model, data, out, methods=asked, top=sizes, scheduler=scheduler, workers=workers, date=date, watch=watch)
+    console.width = max(console.width, WIDE)
+    _show_comparison(console, found)
 
 
 @app.command

@@ -4,6 +4,7 @@ import contextlib
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
+from typing import Any
 
 import distributed
 from distributed.scheduler import KilledWorker
@@ -11,6 +12,7 @@ from distributed.scheduler import KilledWorker
 from kernels.background import Background
 
 from .background import count_item, merge_counts
+from .comparison import Question, compare_item
 from .config import Job
 from .errors import ClusterLost, UsageError, WorkersDied
 from .listing import Rejected, WorkItem
@@ -74,7 +76,7 @@ def remote_client(address: str, memory: int) -> Iterator[distributed.Client]:
 
 
 @contextlib.contextmanager
-def warm_client(job: Job, n_items: int, memory: int, warm: Callable[..., None], *arguments: str) -> Iterator[distributed.Client]:
+def warm_client(job: Job, n_items: int, memory: int, warm: Callable[..., None], *arguments: Any) -> Iterator[distributed.Client]:
     """A client of the job's cluster, whose hosts have compiled what ``warm(*arguments)`` calls: many processes must not fill one cache at once."""
     if job.scheduler is None:
         warm(*arguments)
@@ -133,6 +135,19 @@ def _run_tasks(
                 died(item)
             else:
                 yield part
+    finally:
+        client.cancel(list(waiting))
+
+
+def compare_dask(client: distributed.Client, question: Question, items: Sequence[WorkItem]) -> Iterator[tuple[WorkItem, str]]:
+    """One task per item, with its state, in the order in which they are done. The first failure cancels the rest."""
+    waiting = {client.submit(compare_item, question, item, pure=False): item for item in items}
+    try:
+        for future in distributed.as_completed(list(waiting)):
+            item = waiting.pop(future)
+            with _reported(f"{item.uri}: row groups {list(item.row_groups)}", len(waiting) + 1):
+                state = future.result()
+            yield item, state
     finally:
         client.cancel(list(waiting))
 

@@ -4,8 +4,9 @@ from collections.abc import Callable, Iterator, Sequence
 
 from kernels.background import Background
 
-from . import background, part
+from . import background, comparison, part
 from .background import count_item, merge_counts
+from .comparison import Question, compare_item
 from .config import SERIAL, Job
 from .listing import Rejected, WorkItem
 from .part import Part, try_part
@@ -36,6 +37,17 @@ def execute(job: Job, plan_digest: str, tables: str, items: Sequence[WorkItem], 
 
     with cluster.warm_client(job, len(items), memory, part.warm, tables, job.method) as client:
         yield from cluster.run_dask(client, job.out, plan_digest, tables, items)
+
+
+def compare(job: Job, question: Question, items: Sequence[WorkItem], memory: int) -> Iterator[tuple[WorkItem, str]]:
+    """Items with their states, in the order in which they are done, where the job wants it."""
+    if job.scheduler == SERIAL or not items:
+        yield from ((item, compare_item(question, item)) for item in items)
+        return
+    from . import cluster  # as above
+
+    with cluster.warm_client(job, len(items), memory, comparison.warm, question) as client:
+        yield from cluster.compare_dask(client, question, items)
 
 
 def count(job: Job, plan_digest: str, surveyed: str, items: Sequence[WorkItem], memory: int, said: Callable[[WorkItem], None]) -> Background:

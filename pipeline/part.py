@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from kernels.batch import ADDITIVITY_TOLERANCE, Buffers, Prepared, attribute_batch, make_buffers, missed, residuals
 from kernels.methods import METHODS, Method
 from kernels.ranks import padded
-from kernels.reductions import REDUCTIONS
+from kernels.reductions import REDUCTIONS, Reduction
 
 from . import schema, storage
 from .errors import AdditivityBreach, InvalidData, InvalidLabel, InvalidRun
@@ -79,8 +79,8 @@ def pack_state(state: Any) -> str:
     return base64.b64encode(buffer.getvalue()).decode()
 
 
-def unpack_state(name: str, text: str) -> Any:
-    template = REDUCTIONS[name].init(1, 0)
+def unpack_state(reduction: Reduction, text: str) -> Any:
+    template = reduction.init(1, 0)
     with np.load(io.BytesIO(base64.b64decode(text))) as arrays:
         return _fill(template, (arrays[f"arr_{i}"] for i in range(len(arrays))))
 

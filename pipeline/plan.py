@@ -82,6 +82,12 @@ class Plan:
         return player_names(METHODS[self.method], self.groups, self.features)
 
     @property
+    def n_steps(self) -> int:
+        """Of the way that the method goes for every row."""
+        path = METHODS[self.method].path
+        return path(dict(self.parameters)) if path else 0
+
+    @property
     def reductions(self) -> tuple[str, ...]:
         """Summaries that the run keeps."""
         return METHODS[self.method].reductions + (() if self.interactions is None else ("interactions",))
@@ -95,6 +101,7 @@ class Extent:
     n_players: int  # whose they are
     pairs: np.ndarray  # (pairs, 2) int32, see kernels.batch.Pairs
     n_bytes: int  # that workers map, at most
+    n_steps: int = 0  # of the way that the method goes for every row
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +197,7 @@ def max_slice_rows(cells: int) -> int:
 
 def extent_of(prepared: Prepared) -> Extent:
     """What make_plan asks of tables that are prepared."""
-    return Extent(prepared.ranks.column.size, prepared.players.size, prepared.pairs.players, table_bytes(prepared))
+    return Extent(prepared.ranks.column.size, prepared.players.size, prepared.pairs.players, table_bytes(prepared), int(prepared.n_steps[0]))
 
 
 def make_plan(job: Job, model: Model, groups: Groups, found: Listing, background: Listing | None, tables: Extent) -> tuple[Plan, Memory]:
@@ -199,7 +206,7 @@ def make_plan(job: Job, model: Model, groups: Groups, found: Listing, background
     columns = schema.output_columns(players, model.outputs, job.ids, job.interactions is not None, METHODS[job.method].column)
     n_outputs, n_pairs = len(model.outputs), len(tables.pairs)
     n_kept = count_kept(n_pairs, job.interactions)
-    cells = n_outputs * (tables.n_players + n_pairs + n_kept)
+    cells = n_outputs * (tables.n_players + n_pairs + n_kept + tables.n_steps)
     slice_rows, n_columns = max_slice_rows(cells), len(job.ids) + sum(map(len, columns))
     items = make_items(found, min(ITEM_ROWS, slice_rows * max(1, ITEM_CHUNKS // n_columns)))
     n_slices = max((-(-item.n_rows // slice_rows) for item in items), default=0)
@@ -226,7 +233,7 @@ def make_plan(job: Job, model: Model, groups: Groups, found: Listing, background
     )
     # Values, ranks, and the columns as read; attributions, before and after rounding, and encoded; interactions, and entries as they are written.
     entry = 2 * 8 + 2 * (4 + _mean_length(tables.pairs, players))
-    row_bytes = tables.n_used * (8 + 4 + 8) + n_outputs * (8 + tables.n_players * (8 + 8 + 8) + n_pairs * 8 + n_kept * entry)
+    row_bytes = tables.n_used * (8 + 4 + 8) + n_outputs * (8 + tables.n_players * (8 + 8 + 8) + n_pairs * 8 + n_kept * entry + tables.n_steps * 8)
     row_bytes += LABEL_BYTES if job.labels else 0
     read = [found] if background is None else [found, background]
     # While a background is counted: values as read, together, padded and ranked.

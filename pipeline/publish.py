@@ -95,7 +95,12 @@ def _label_pairs(plan: Plan, players: Sequence[int], pairs: Sequence[Sequence[in
     return _Rows({"first": [names[i] for i, _ in pairs], "second": [names[j] for _, j in pairs]}, np.arange(len(pairs)))
 
 
-_LABELLERS = {"phi": _label_players, "pairs": _label_pairs}  # by what a reduction reduces
+def _label_steps(plan: Plan, players: Sequence[int], pairs: Sequence[Sequence[int]]) -> _Rows:  # noqa: ARG001 - the shape of a labeller
+    steps = range(plan.n_steps)
+    return _Rows({"step": [str(step + 1) for step in steps]}, np.arange(len(steps)))
+
+
+_LABELLERS = {"phi": _label_players, "pairs": _label_pairs, "path": _label_steps}  # by what a reduction reduces
 
 
 def _tabulate_moments(name: str, plan: Plan, place: np.ndarray, labels: dict[str, list[str]], merged: Any) -> dict[str, pa.Table]:
@@ -115,7 +120,7 @@ def _tabulate_r2(name: str, plan: Plan, place: np.ndarray, labels: dict[str, lis
     return tabulate(labels["feature"], by, whole, groups, merged.names)
 
 
-_TABULATORS = {"importance": _tabulate_moments, "interactions": _tabulate_moments, "r2": _tabulate_r2}
+_TABULATORS = {"r2": _tabulate_r2}  # the others are moments
 
 
 def aggregate(plan: Plan, players: Sequence[int], pairs: Sequence[Sequence[int]], states: Sequence[dict[str, str]]) -> dict[str, pa.Table]:
@@ -127,8 +132,8 @@ def aggregate(plan: Plan, players: Sequence[int], pairs: Sequence[Sequence[int]]
     for name in plan.reductions:
         reduction = REDUCTIONS[name]
         rows = _LABELLERS[reduction.reduces](plan, players, pairs)
-        merged = merge_all(reduction, (unpack_state(name, state[name]) for state in states), len(plan.outputs), rows.place.size)
-        tables |= _TABULATORS[name](name, plan, rows.place, rows.labels, merged)
+        merged = merge_all(reduction, (unpack_state(reduction, state[name]) for state in states), len(plan.outputs), rows.place.size)
+        tables |= _TABULATORS.get(name, _tabulate_moments)(name, plan, rows.place, rows.labels, merged)
     return tables
 
 

@@ -195,3 +195,54 @@ def interactions(ensemble, row, weight):
             total = sum(weight(len(s), n - 1) * (v([*s, i, j]) - v([*s, i]) - v([*s, j]) + v(s)) for s in others)
             found[k, i, j] = found[k, j, i] = float(total)
     return found
+
+
+def _chance(z, others, present):
+    """Probability that of these features those present are, each by itself with probability z."""
+    return math.prod((z[j] if j in present else 1 - z[j] for j in others), start=Fraction(1))
+
+
+def extension(ensemble, row, z, output):
+    """The multilinear extension (Owen 1972): the expected value where each feature is present with a probability of its own, in fractions."""
+    v, z = _game(ensemble, row, output), [Fraction(float(p)) for p in z]
+    return sum(_chance(z, range(len(z)), s) * v(s) for s in _subsets(range(len(z))))
+
+
+def gradient(ensemble, row, z, output):
+    """Its derivatives (Owen 1972, Eq. 8), in fractions: each feature's expected effect."""
+    v, z = _game(ensemble, row, output), [Fraction(float(p)) for p in z]
+    others = [[j for j in range(len(z)) if j != i] for i in range(len(z))]
+    return [sum(_chance(z, others[i], s) * (v([*s, i]) - v(s)) for s in _subsets(others[i])) for i in range(len(z))]
+
+
+def ranker(ensemble, row, output, steps, rate, adaptive):
+    """TreeGrad-Ranker line by line (Li, Yu and Low 2026, Alg. 2 and 10, the denominator of Kingma and Ba 2015): scores, and the objective's path."""
+    z = np.full(ensemble.n_features, 0.5)
+    scores, mean, square = np.zeros(z.size), np.zeros(z.size), np.zeros(z.size)
+    path = []
+    for t in range(1, steps + 1):
+        at_z, at_rest = (np.array(gradient(ensemble, row, point, output), float) for point in (z, 1 - z))
+        path.append(float(extension(ensemble, row, z, output) - extension(ensemble, row, 1 - z, output)) / 2)
+        g = (at_z + at_rest) / 2
+        scores = (t - 1) / t * scores + g / t
+        mean, square = 0.9 * mean + 0.1 * g, 0.999 * square + 0.001 * g**2
+        step = mean / (1 - 0.9**t) / (np.sqrt(square / (1 - 0.999**t)) + 1e-8) if adaptive else g
+        z = np.clip(z + rate * step, 0, 1)
+    return scores, np.array(path)
+
+
+def ranking(scores):
+    """Features by descending score, equal ones in their own order."""
+    return sorted(range(len(scores)), key=lambda j: -scores[j])
+
+
+def insertion(ensemble, row, scores, output):
+    """f(S) for the features on top of the ranking, from none to all, in fractions (Li, Yu and Low 2026, Eq. 5)."""
+    order = ranking(scores)
+    return [coalition_value(ensemble, row, order[:k], output) for k in range(len(order) + 1)]
+
+
+def deletion(ensemble, row, scores, output):
+    """f(S) for the features at the bottom of the ranking, from none to all, in fractions (ibid.)."""
+    order = ranking(scores)[::-1]
+    return [coalition_value(ensemble, row, order[:k], output) for k in range(len(order) + 1)]

@@ -1,4 +1,5 @@
-"""``python -m tests.bench [--quick] [--cases KEY...] [--marginal [KEY...]] [--folder FOLDER]``: measure everything, print, write ``results.json``."""
+"""``python -m tests.bench [--quick] [--cases KEY...] [--marginal [KEY...]] [--rankings [KEY...]] [--folder FOLDER]``: measure everything, print,
+write ``results.json``."""
 
 import argparse
 import json
@@ -19,7 +20,19 @@ from .machine import describe_machine
 from .marginal import BACKGROUNDS, measure_marginal
 from .models import CASES, CATBOOST, MARGINAL, Case, trained
 from .peers import PEERS
-from .report import show_bars, show_comparison, show_first, show_marginal, show_memory, show_preparations, show_runs, show_scaling, show_totals
+from .rankings import measure_rankings
+from .report import (
+    show_bars,
+    show_comparison,
+    show_first,
+    show_marginal,
+    show_memory,
+    show_preparations,
+    show_rankings,
+    show_runs,
+    show_scaling,
+    show_totals,
+)
 from .runs import measure_first, measure_memory, race_runs
 from .scaling import measure_scaling
 from .totals import race_totals
@@ -36,6 +49,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="the first model only unless named, fewer rows and repeats: a minute once it is trained")
     parser.add_argument("--cases", nargs="+", choices=keys, metavar="KEY", help=f"these models and nothing else; of {', '.join(keys)}")
     parser.add_argument("--marginal", nargs="*", choices=marginal, metavar="KEY", help=f"the marginal game alone, of these; of {', '.join(marginal)}")
+    parser.add_argument("--rankings", nargs="*", choices=keys, metavar="KEY", help="the ranker and curves alone, on these models or all")
     parser.add_argument("--folder", type=Path, default=Path("build/bench"), help="where models are kept and results.json is written")
     return parser.parse_args()
 
@@ -54,9 +68,10 @@ def main() -> None:
     folder.mkdir(parents=True, exist_ok=True)
     warnings.simplefilter("ignore")  # the peers' own
     console, cores, started = Console(width=max(WIDTH, Console().width)), count_cores(), time.perf_counter()
-    whole = not options.cases and options.marginal is None
+    whole = not options.cases and options.marginal is None and options.rankings is None
     chosen = _choose(CASES, options.cases, quick and whole, whole)
     marginal_cases = _choose(MARGINAL, options.marginal, quick, whole or options.marginal == [])
+    ranked_cases = _choose(CASES, options.rankings, quick, whole or options.rankings == [])
     repeats, seconds = (QUICK_REPEATS, QUICK_SECONDS) if quick else (REPEATS, SECONDS)
 
     machine = describe_machine(peer.package for peer in PEERS if peer.package)
@@ -66,7 +81,7 @@ def main() -> None:
         "peer's, / predict: over the model's own predictions, both on as many threads; difference: from ours, of the largest phi\n",
         highlight=False,
     )
-    comparisons, totals, marginal = [], [], []
+    comparisons, totals, marginal, rankings = [], [], [], []
     with ThreadPoolExecutor(cores) as threads:
         for case in chosen:
             comparisons.append(compare(case, folder, threads, cores, repeats, seconds))
@@ -78,12 +93,16 @@ def main() -> None:
         marginal.append(measure_marginal(case, folder, BACKGROUNDS, repeats, seconds))
         console.print(show_preparations(marginal[-1]))
         console.print(show_marginal(marginal[-1]))
+    for case in ranked_cases:
+        rankings.append(measure_rankings(case, folder, repeats))
+        console.print(show_rankings(rankings[-1]))
     results = {
         "machine": machine,
         "quick": quick,
         "comparisons": [asdict(comparison) for comparison in comparisons],
         "totals": [asdict(total) for total in totals],
         "marginal": [asdict(found) for found in marginal],
+        "rankings": [asdict(found) for found in rankings],
     }
     if whole:
         scaling = measure_scaling(folder, repeats)
@@ -101,7 +120,7 @@ def main() -> None:
             "memory": [asdict(entry) for entry in memory],
             "first_attribution": {"cold": asdict(cold), "warm": asdict(warm)},
         }
-    bars = judge(comparisons, totals, marginal, cores)
+    bars = judge(comparisons, totals, marginal, rankings, cores)
     console.print(show_bars(bars))
     results["bars"] = [asdict(bar) | {"met": bar.met} for bar in bars]
     (folder / "results.json").write_text(json.dumps(results, indent=1))

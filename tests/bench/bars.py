@@ -7,6 +7,7 @@ from .compare import PREDICT, Comparison
 from .marginal import TOTAL_BACKGROUND, Marginal, named
 from .ours import BANZHAF, KERNEL, SHAPLEY, WHOLE
 from .peers import OWN, SHAPIQ, WOODELF
+from .rankings import RANKER, Rankings
 from .totals import Total
 
 # Times a peer's rows per second on one thread: ranks, margins and phi of ours.
@@ -23,6 +24,7 @@ TABLES = {"xgboost-500x8": (100e6, 5.0)}  # bytes and seconds at most
 # Of the marginal game: rows/s at the slowest background over those at the fastest, times shap with 100 background rows, and times woodelf
 # with everything included.
 FLAT, SHAP_TIMES, WOODELF_TIMES = 0.9, 100, 1
+RANKER_TIMES = 25  # of Banzhaf values, where these are walked too: a tree that is looked up costs nearly nothing
 CORES_TIMES, CORES, BANZHAF_TIMES = 1.9, 2, 2.0
 
 
@@ -76,10 +78,17 @@ def _of_marginal(found: Marginal) -> Iterator[Bar]:
         yield Bar(found.case, what, found.total.ratio, WOODELF_TIMES)
 
 
-def judge(comparisons: Sequence[Comparison], totals: Sequence[Total], marginal: Sequence[Marginal], n_threads: int) -> list[Bar]:
+def judge(
+    comparisons: Sequence[Comparison], totals: Sequence[Total], marginal: Sequence[Marginal], rankings: Sequence[Rankings], n_threads: int
+) -> list[Bar]:
     """Every bar that what was measured can be held against."""
     bars = [bar for found in comparisons for bar in _of_case(found, n_threads)]
     bars += [bar for found in marginal for bar in _of_marginal(found)]
+    bars += [
+        Bar(found.case, f"seconds of {RANKER}, over those of {BANZHAF}", found.seconds(RANKER) / found.seconds(BANZHAF), RANKER_TIMES, most=True)
+        for found in rankings
+        if found.walked
+    ]
     bars += [
         Bar("catboost-500x6", f"times {OWN}, {t.n_rows:,} rows, both with tables", t.ratio, TOTALS[t.n_rows]) for t in totals if t.n_rows in TOTALS
     ]

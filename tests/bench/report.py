@@ -6,7 +6,8 @@ from .bars import Bar
 from .compare import EXACT, PREDICT, Comparison
 from .marginal import TOTAL_BACKGROUND, Marginal
 from .models import CASES
-from .ours import KERNEL, SHAPLEY, WHOLE
+from .ours import BANZHAF, KERNEL, SHAPLEY, WHOLE
+from .rankings import Rankings
 from .runs import First, Memory
 from .scaling import Step
 from .timing import Speed
@@ -61,6 +62,16 @@ def show_marginal(found: Marginal) -> Table:
         check = found.check(speed.name)
         checked = (f"{check.difference:.0e}", "yes" if check.exact else "no") if check else ("", "")
         table.add_row(*_cells(speed), f"{ours / speed.rate:.3g}" if check else "", f"{speed.rate / floor:.2g}", *checked)
+    return table
+
+
+def show_rankings(found: Rankings) -> Table:
+    """Microseconds of a row, and as many times those of Banzhaf values."""
+    caption = f"{found.n_features + 1:,} points to a curve, two curves to a ranking"
+    table = _columns(f"Rankings, {found.model}: one thread", "rows", "µs / row", "spread", f"/ {BANZHAF}", caption=caption)
+    for speed in found.speeds:
+        spread = "once" if speed.spread is None else f"{speed.spread:.0%}"
+        table.add_row(speed.name, f"{speed.n_rows:,}", f"{1e6 / speed.rate:.1f}", spread, f"{found.seconds(speed.name) / found.seconds(BANZHAF):.3g}")
     return table
 
 

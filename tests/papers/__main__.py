@@ -8,8 +8,9 @@ from rich.table import Table
 from .explained import draw_explained
 from .figures import Figure, draw_figures
 from .marginal import draw_marginal
+from .rankings import draw_rankings
 
-DRAWN = (draw_figures, draw_marginal, draw_explained)
+DRAWN = (draw_figures, draw_marginal, draw_explained, draw_rankings)
 WIDTH = 170  # of the tables, also where there is no terminal
 
 

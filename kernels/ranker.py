@@ -1,0 +1,95 @@
+"""Scores that rank features: TreeGrad-Ranker (Li, Yu and Low 2026, Algorithms 2 and 10), on the game of the whole ensemble.
+
+A set S of features that raises the margin when present and lowers it when absent maximises (f(S) - f(all others)) / 2. Relaxed to points z, where
+every feature is present with a probability of its own, that is ascended along the gradient g from the middle, z = 1/2; scores are the mean of the
+gradients on the way. After one step they are the Banzhaf values; after more they are no longer linear in the model, so trees are summed in
+every step, never at the end. An output has a way of its own, since features that raise one class may lower another.
+
+Both ways to ascend: z + rate g, in units of 1 / margin, and ADAM (Kingma and Ba 2015), whose steps have about the length ``rate`` whatever the
+margin's unit. Its denominator is sqrt(v) + 1e-8 as there and in the authors' code; Algorithm 10 prints sqrt(v + 1e-8), with which models of small
+margins hardly move.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ._jit import frozen, jit
+from .games import Game
+from .gradient import INSIDE, ROWS, GradientTables, make_stacks, prepare_gradient, take_batch, walk_one, walk_two
+
+MOST_STEPS = 10_000
+MOMENTUM, MEMORY, NEGLIGIBLE = 0.9, 0.999, 1e-8  # of ADAM: beta_1, beta_2 and epsilon'
+
+
+class RankerTables(NamedTuple):
+    """Trees, and how to ascend."""
+
+    gradient: GradientTables
+    n_steps: np.ndarray  # (1,) int64
+    rate: np.ndarray  # (1,) float64, length of a step
+    adaptive: np.ndarray  # (1,) bool, ADAM
+
+
+def prepare_ranker(game: Game, n_steps: int, rate: float, adaptive: bool) -> RankerTables:
+    """Write a game's trees for ``add_scores``."""
+    return frozen(RankerTables(prepare_gradient(game), np.array([n_steps], np.int64), np.array([rate]), np.array([adaptive])))
+
+
+@jit
+def _step(z, g, mean, square, t, rate, adaptive):
+    """Move z along the gradient of step t = 1, 2, …, all ``(players * ROWS,)``; ADAM's means of g and its square are kept."""
+    if adaptive:
+        faster, slower = rate / (1 - MOMENTUM**t), 1 / (1 - MEMORY**t)
+        for i in range(z.size):
+            mean[i] = MOMENTUM * mean[i] + (1 - MOMENTUM) * g[i]
+            square[i] = MEMORY * square[i] + (1 - MEMORY) * g[i] * g[i]
+            z[i] += faster * mean[i] / (np.sqrt(slower * square[i]) + NEGLIGIBLE)
+    else:
+        for i in range(z.size):
+            z[i] += rate * g[i]
+    for i in range(z.size):
+        z[i] = min(max(z[i], INSIDE), 1 - INSIDE)
+
+
+@jit
+def _add_scores(ranks, tables, phi, path):
+    trees, n_steps, n = tables.gradient, tables.n_steps[0], ranks.shape[1]
+    stacks, size = make_stacks(ranks, trees), trees.n_players[0] * ROWS
+    z, g, total, mean, square = np.empty(size), np.empty(size), np.empty(size), np.empty(size), np.empty(size)
+    margin = np.empty(2 * ROWS)
+    for row in range(0, n, ROWS):
+        take_batch(ranks, trees, row, stacks[0])
+        for k in range(trees.base.size):
+            z[:] = 0.5
+            total[:] = 0.0
+            mean[:] = 0.0
+            square[:] = 0.0
+            for t in range(n_steps):
+                g[:] = 0.0
+                if t == 0:  # z and 1 - z are the same
+                    walk_one(stacks, trees, k, z, g, margin)
+                else:
+                    walk_two(stacks, trees, k, z, g, margin)
+                    for i in range(ROWS):
+                        path[k, t, row + i] = (margin[i] - margin[ROWS + i]) / 2
+                total += g
+                if t + 1 < n_steps:
+                    _step(z, g, mean, square, t + 1, tables.rate[0], tables.adaptive[0])
+            for j in range(phi.shape[1]):
+                for i in range(ROWS):
+                    phi[k, j, row + i] += total[j * ROWS + i] / n_steps
+
+
+def add_scores(ranks, tables: RankerTables, phi, path) -> None:
+    """Add every row's scores to ``phi``, and write the way its objective took.
+
+    Parameters
+    ----------
+    ranks : (used, n) unsigned integers, n a multiple of BATCH
+    tables : RankerTables
+    phi : (outputs, players, n) float64, margin units
+    path : (outputs, steps, n) float64, (f(z) - f(1 - z)) / 2 at each of the points whose gradients are averaged, the first of which is 0
+    """
+    path[:, :1] = 0.0
+    _add_scores(ranks, tables, phi, path)

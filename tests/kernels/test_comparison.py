@@ -1,0 +1,71 @@
+"""What rankings are compared by: areas of the curves, agreement as SciPy and sets have it, means with standard errors in any slicing."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from scipy import stats
+
+from kernels.batch import make_board, prepare
+from kernels.comparison import METRICS, agreements, by_score, list_values, measure_values
+from kernels.methods import METHODS
+from kernels.reductions import MEANS, merge_all
+from tests import naive
+from tests.kernels.test_semivalue import ATOL, attributed
+from tests.strategies import batches, forests
+
+TOP = (1, 3)
+
+
+@given(data=st.data(), ensemble=forests())
+def test_values_stand_where_the_list_says(data, ensemble):
+    """Areas of each ranking are those of the definition, the pairs' numbers those of sets and of SciPy."""
+    rows = data.draw(batches(ensemble, max_rows=1))
+    found = [attributed(name, prepare(ensemble, METHODS[name], given_), rows) for name, given_ in (("shapley", {}), ("banzhaf", {"p": 0.25}))]
+    scores, board = [buffers.phi[:, :, :1] for buffers in found], make_board(ensemble)[1]
+    values = measure_values(found[0], {name: metric.prepare(board) for name, metric in METRICS.items()}, scores, TOP)
+    listed = list_values(2, tuple(METRICS), TOP)
+    assert values.shape == (ensemble.base.size, len(listed), 1)
+    for k in range(ensemble.base.size):
+        everywhere = np.zeros((2, ensemble.n_features))
+        everywhere[:, board.players] = [some[k, :, 0] for some in scores]
+        for value, number in zip(listed, values[k, :, 0], strict=True):
+            mine = everywhere[value.ranking]
+            area = {"insertion": naive.insertion(ensemble, rows[0], mine, k), "deletion": naive.deletion(ensemble, rows[0], mine, k)}
+            if value.measure in area:
+                assert_allclose(number, float(sum(area[value.measure][1:])) / ensemble.n_features, rtol=0, atol=ATOL)
+            elif value.measure.startswith("top"):
+                first = [set(naive.ranking(np.abs(some[k, :, 0]))[: int(value.measure[4:])]) for some in scores]
+                assert number == len(first[0] & first[1]) / max(1, len(first[0]))
+
+
+@given(st.integers(0, 2**32), st.integers(2, 9))
+def test_the_correlation_is_spearmans(seed, n_players):
+    """As SciPy has it, of signed scores and of their magnitudes."""
+    a, b = np.random.default_rng(seed).normal(size=(2, 1, n_players, 4))
+    for agreement in agreements(())[:2]:
+        found = agreement.measure(agreement.order(a), agreement.order(b))
+        sized = (np.abs(a), np.abs(b)) if agreement.name.endswith("sizes") else (a, b)
+        assert_allclose(found[0], [stats.spearmanr(sized[0][0, :, i], sized[1][0, :, i]).statistic for i in range(4)], rtol=0, atol=1e-14)
+
+
+def test_equal_scores_keep_the_order_of_features():
+    """Also where a zero is negative."""
+    assert by_score(np.array([0.0, 1.0, -0.0, 1.0])[None, :, None])[0, :, 0].tolist() == [3, 1, 4, 2]
+
+
+@given(st.integers(0, 2**32), st.lists(st.integers(1, 99), max_size=5))
+def test_means_and_standard_errors_in_any_slicing(seed, cuts):
+    """The mean, and the standard deviation of all rows by the root of their number."""
+    values = np.random.default_rng(seed).normal(3.0, 2.0, (2, 3, 100))
+    states = [MEANS.update(MEANS.init(2, 3), np.ascontiguousarray(some), some.shape[2]) for some in np.split(values, sorted(cuts), axis=2)]
+    found = MEANS.finalize(merge_all(MEANS, states, 2, 3), np.arange(3), 3)
+    assert_allclose(found["mean"], values.mean(axis=2), rtol=1e-12)
+    assert_allclose(found["standard_error"], values.std(axis=2, ddof=1) / 10, rtol=1e-10)
+
+
+def test_one_row_has_no_standard_error():
+    """And none has no mean worth a name."""
+    found = MEANS.finalize(MEANS.update(MEANS.init(1, 1), np.full((1, 1, 1), 5.0), 1), np.arange(1), 1)
+    assert found["mean"][0, 0] == 5.0
+    assert np.isnan(found["standard_error"][0, 0])

@@ -1,0 +1,140 @@
+"""Rankings compared on a data set: the same bytes for any number of workers, equal to means of what the same rows give in memory."""
+
+import json
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from numpy.testing import assert_allclose
+from scipy import stats
+
+import pipeline
+from pipeline import cli
+from pipeline.compare import compare
+from pipeline.errors import RunConflict, UsageError
+from tests.pipeline.conftest import FEATURES, train, write_data
+
+METHODS = ("shapley", "banzhaf:0.25", "beta:4:1", "ranker:3:0.1:ascent")
+
+
+@pytest.fixture(scope="module")
+def several(example, tmp_path_factory):
+    """A model of three classes, and the example's rows in more row groups."""
+    folder = tmp_path_factory.mktemp("compare")
+    train(example.frame, objective="multiclass", num_class=3).save_model(folder / "model.txt")
+    return str(folder / "model.txt"), write_data(example.frame, folder / "data", row_group_size=100)
+
+
+def pick(found, measure, ranking, other, output):
+    """The row of a comparison that is about these."""
+    same = found["other"].isna() if other is None else found["other"] == other
+    return found[(found["measure"] == measure) & (found["ranking"] == ranking) & same & (found["output"] == output)].iloc[0]
+
+
+def inputs(frame):
+    return frame[FEATURES].assign(month=frame["month"].astype(int))
+
+
+def test_workers_change_no_byte(several, tmp_path):
+    """Serially, and on a cluster of two: one file."""
+    model, data = several
+    tables = [
+        compare(model, data, tmp_path / f"{who}.parquet", methods=METHODS, **where)
+        for who, where in {"serial": {"scheduler": "serial"}, "two": {"workers": 2}}.items()
+    ]
+    assert tables[0].equals(tables[1])
+    assert (tmp_path / "serial.parquet").read_bytes() == (tmp_path / "two.parquet").read_bytes()
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith("_")] == []
+
+
+def test_numbers_are_those_of_the_rows(example, several, tmp_path):
+    """Areas are means of the curves' of rows in memory with their standard errors, correlations SciPy's, for every output."""
+    model, data = several
+    found = compare(model, data, tmp_path / "out.parquet", methods=METHODS, top=(1, 2), scheduler="serial").to_pandas()
+    rows = inputs(example.frame)
+    given = {"banzhaf:0.25": {"p": 0.25}, "beta:4:1": {"alpha": 4, "beta": 1}, METHODS[3]: {"steps": 3, "rate": 0.1, "optimizer": "ascent"}}
+    scores = {name: pipeline.attribute(model, rows, name.split(":")[0], **given.get(name, {})).phi for name in METHODS}
+    used = np.abs(np.stack(list(scores.values()))).sum(axis=(0, 1, 2)) > 0
+    assert len(found) == 3 * (3 * 4 + 4 * 6)
+    assert (found["rows"] == len(rows)).all()
+    for name, phi in scores.items():
+        curves = pipeline.curves(model, rows, phi)
+        for measure, area in {"insertion": curves.insertion_area, "deletion": curves.deletion_area}.items():
+            for k in range(3):
+                row = pick(found, measure, name, None, str(k))
+                assert_allclose(row["mean"], area[:, k].mean(), rtol=1e-12)
+                assert_allclose(row["standard_error"], stats.sem(area[:, k]), rtol=1e-9)
+    a, b = (scores[name][:, 1][:, used] for name in METHODS[:2])
+    order = [np.argsort(np.argsort(-some, axis=1, kind="stable"), axis=1) for some in (a, b)]
+    expected = [stats.spearmanr(*pair).statistic for pair in zip(*order, strict=True)]
+    assert_allclose(pick(found, "correlation", METHODS[0], METHODS[1], "1")["mean"], np.mean(expected), rtol=1e-12)
+    top = [np.argsort(-np.abs(some), axis=1, kind="stable")[:, :2] for some in (a, b)]
+    expected = [len(set(x) & set(y)) / 2 for x, y in zip(*top, strict=True)]
+    assert_allclose(pick(found, "top 2", METHODS[0], METHODS[1], "1")["mean"], np.mean(expected), rtol=1e-12)
+
+
+def test_columns_of_earlier_runs(several, tmp_path):
+    """A run's own attributions rank as its method does, marginal values among them; its parts are read along with the rows."""
+    model, data = several
+    pipeline.explain(model, data, tmp_path / "run", precision="float64", scheduler="serial")
+    pipeline.explain(model, data, tmp_path / "marginal", background=data, scheduler="serial")
+    runs = tuple(f"run:{tmp_path}/{name}" for name in ("run", "marginal"))
+    found = compare(model, data, tmp_path / "out.parquet", methods=("shapley", *runs), scheduler="serial").to_pandas()
+    for output in "012":
+        assert pick(found, "correlation", "shapley", runs[0], output)["mean"] == 1.0
+        assert pick(found, "insertion", runs[0], None, output)["mean"] == pick(found, "insertion", "shapley", None, output)["mean"]
+        assert 0 < pick(found, "correlation", "shapley", runs[1], output)["mean"] < 1
+
+
+def test_a_comparison_is_written_once(example, tmp_path):
+    """The same again changes nothing, another one is refused; the file says what was compared."""
+    out = tmp_path / "out.parquet"
+    for _ in range(2):
+        compare(example.model, example.data, out, methods=("shapley",), scheduler="serial")
+    with pytest.raises(RunConflict, match="exists already and differs from this comparison"):
+        compare(example.model, example.data, out, methods=("banzhaf",), scheduler="serial")
+    facts = json.loads(pq.read_schema(out).metadata[b"leafledger"])
+    assert [ranking["name"] for ranking in facts["rankings"]] == ["shapley"]
+
+
+@pytest.mark.parametrize(
+    ("methods", "top", "says"),
+    [
+        (("shapley", "shapley"), (1,), "methods are shapley, shapley, expected different ones"),
+        (("beta:4:1:1",), (1,), "gives 3 parameters, expected at most 2: beta:alpha:beta"),
+        (("beta:none",), (1,), "parameter 'alpha' is 'none', expected a number"),
+        (("lime",), (1,), "method 'lime' is unknown"),
+        (("owen",), (1,), "method 'owen' needs a partition"),
+        (("shapley",), (0,), "top is 0, expected different numbers of features"),
+        (("run:nowhere",), (1,), "nowhere: not a finished run"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(example, tmp_path, methods, top, says):
+    """Before any row is read."""
+    with pytest.raises(UsageError, match=says):
+        compare(example.model, example.data, tmp_path / "out.parquet", methods=methods, top=top, scheduler="serial")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_other_rows_are_refused(example, several, tmp_path):
+    """A run on other files, or with other outputs, says nothing of these rows."""
+    model, data = several
+    pipeline.explain(example.model, example.data, tmp_path / "run", scheduler="serial")
+    with pytest.raises(UsageError, match="is about other rows"):
+        compare(example.model, data, tmp_path / "out.parquet", methods=(f"run:{tmp_path}/run",), scheduler="serial")
+    with pytest.raises(UsageError, match="has outputs 0; expected those"):
+        compare(model, data, tmp_path / "out.parquet", methods=(f"run:{tmp_path}/run",), scheduler="serial")
+
+
+def test_the_command_shows_a_table(example, tmp_path, capsys):
+    """A row per ranking with its areas and how far it agrees with the first; mistakes get a line."""
+    out = tmp_path / "out.parquet"
+    arguments = ["compare", example.model, example.data, "--methods", "shapley,banzhaf,beta:4:1,ranker", "--scheduler", "serial"]
+    assert cli.main([*arguments, "--out", str(out), "--top", "1,2"]) == 0
+    said = capsys.readouterr()
+    for text in ("ranking", "insertion", "deletion", "top 2", "correlation", "│ shapley", "│ beta:4:1", "│ ranker", "means of 3,000 rows"):
+        assert text in said.out
+    assert said.err.count("comparing: part") == 4
+    assert pq.read_table(out).num_rows == 3 * 4 + 4 * 6
+    assert cli.main([*arguments, "--out", str(out), "--top", "few"]) == 2
+    assert "top is 'few', expected numbers of features" in capsys.readouterr().err
