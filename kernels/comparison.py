@@ -43,7 +43,7 @@ class Agreement:
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """What a number of a comparison is: a measure of a ranking, or of two."""
+    """What a number of a comparison is: a measure of a ranking; by how much it is above another's on the same row; how far the two agree."""
 
     measure: str
     ranking: int
@@ -99,23 +99,25 @@ def agreements(top: Sequence[int]) -> tuple[Agreement, ...]:
     return (
         *(Agreement(f"top {k}", by_size, partial(overlap, k)) for k in top),
         Agreement("correlation", by_score, correlate),
-        Agreement("correlation of sizes", by_size, correlate),
+        Agreement("size correlation", by_size, correlate),
     )
 
 
 def list_values(n_rankings: int, metrics: Sequence[str], top: Sequence[int]) -> tuple[Value, ...]:
     """The numbers of a comparison, in the order in which ``measure_values`` gives them."""
-    alone = [Value(name, r) for metric in metrics for name in METRICS[metric].names for r in range(n_rankings)]
-    pairs = [Value(agreement.name, a, b) for agreement in agreements(top) for a, b in itertools.combinations(range(n_rankings), 2)]
-    return (*alone, *pairs)
+    names, pairs = [name for metric in metrics for name in METRICS[metric].names], list(itertools.combinations(range(n_rankings), 2))
+    alone = [Value(name, r) for name in names for r in range(n_rankings)]
+    return (*alone, *(Value(name, a, b) for name in (*names, *(agreement.name for agreement in agreements(top))) for a, b in pairs))
 
 
 def measure_values(buffers: Buffers, tables: dict[str, Any], scores: Sequence[np.ndarray], top: Sequence[int]) -> np.ndarray:
     """Every number of a comparison, ``(outputs, values, n)``, of a slice of ranked rows; ``tables`` are those of the metrics asked for, by name."""
     outputs, _, n = scores[0].shape
-    found = [METRICS[metric].measure(buffers, some, scores).reshape(outputs, -1, n) for metric, some in tables.items()]
+    alone = np.concatenate([METRICS[metric].measure(buffers, some, scores) for metric, some in tables.items()], axis=1)
+    a, b = np.array(list(itertools.combinations(range(len(scores)), 2)), np.int64).reshape(-1, 2).T
+    found = [alone.reshape(outputs, -1, n), (alone[:, :, a] - alone[:, :, b]).reshape(outputs, -1, n)]
     orders = {order: [order(some) for some in scores] for order in (by_score, by_size)}
     for agreement in agreements(top):
         places = orders[agreement.order]
-        found += [agreement.measure(a, b)[:, None] for a, b in itertools.combinations(places, 2)]
+        found += [agreement.measure(one, other)[:, None] for one, other in itertools.combinations(places, 2)]
     return np.concatenate(found, axis=1)

@@ -20,10 +20,9 @@ from .lanes import LANES, load, splat, store
 from .ranks import is_member
 from .walks import LEAVES, UP_LEAF, order_splits
 
+ROWS = 4  # at a time: a split is read once for all of them
 # A split's numbers: kind, place among the vectors, of the first child and of the second; comparison, see RankedSplits; which of the tree's players.
 KIND, PLACE, FIRST, SECOND, FEATURE, LOWER, SPAN, PLAYER = range(8)
-# Its constants: children's shares of the cover, and values where they are leaves.
-SHARE, SHARE_SECOND, LEAF, LEAF_SECOND = range(4)
 
 
 class CurveTables(NamedTuple):
@@ -34,7 +33,7 @@ class CurveTables(NamedTuple):
     base: np.ndarray  # (outputs,) float64, margin of trees without splits, and before any
     places: np.ndarray  # (1,) int64, most places in a tree
     splits: np.ndarray  # (splits, 8) int32
-    constants: np.ndarray  # (splits, 4) float64
+    constants: np.ndarray  # (splits, 4) float64: children's shares of the cover, and values where they are leaves
     first: np.ndarray  # (trees + 1,) int64, tree t asks for player[first[t]:first[t + 1]]
     player: np.ndarray  # int32
     members: np.ndarray  # (sets, 2) int32, see gradient.GradientTables
@@ -108,41 +107,46 @@ def rank_players(scores, tables: CurveTables):
 
 
 @jit
-def _fold(ranks, i, tables, w, width, absent, vectors):
-    """Fold the tree w of row i to the vector at place 0; ``absent (players * width,)`` is 1 where a player is not there yet."""
+def _fold(ranks, row, n_rows, tables, w, width, absent, vectors):
+    """Fold the tree w, for rows from ``row`` on, to the vectors at place 0; ``absent (players, ROWS, width)``, flat, is 1 where a player is not there
+    yet."""
     top = np.int64(np.iinfo(ranks.dtype).max)
-    n_used = ranks.shape[0]
+    n_used, stride = ranks.shape[0], ROWS * width
     for s in range(tables.start[w], tables.start[w + 1]):
-        kind, feature, player = tables.splits[s, KIND], tables.splits[s, FEATURE], tables.splits[s, PLAYER] * width
-        if feature < n_used:
-            rank = np.int64(ranks[feature, i])
-        else:
-            used, word = tables.members[feature - n_used]
-            rank = is_member(tables.words, word, np.int64(ranks[used, i]))
-        goes = (rank - tables.splits[s, LOWER]) & top <= tables.splits[s, SPAN] & top
-        # The first child's share is that of the cover while the player is absent, and then all or nothing.
-        there = splat(1.0 if goes else 0.0)
-        less = splat(-tables.constants[s, SHARE_SECOND] if goes else tables.constants[s, SHARE])
-        here, first, second = tables.splits[s, PLACE] * width, tables.splits[s, FIRST] * width, tables.splits[s, SECOND] * width
-        leaf_second = splat(tables.constants[s, LEAF_SECOND])
-        if kind == LEAVES:
-            step = splat(tables.constants[s, LEAF]) - leaf_second
-            for c in range(0, width, LANES):
-                store(vectors, here + c, leaf_second + (there + less * load(absent, player + c)) * step)
-        elif kind == UP_LEAF:
-            for c in range(0, width, LANES):
-                step = load(vectors, first + c) - leaf_second
-                store(vectors, here + c, leaf_second + (there + less * load(absent, player + c)) * step)
-        else:
-            for c in range(0, width, LANES):
-                under = load(vectors, second + c)
-                step = load(vectors, first + c) - under
-                store(vectors, here + c, under + (there + less * load(absent, player + c)) * step)
+        kind, feature, lower, span = tables.splits[s, KIND], tables.splits[s, FEATURE], tables.splits[s, LOWER], tables.splits[s, SPAN] & top
+        share, share_second, leaf, leaf_second = tables.constants[s]
+        for b in range(n_rows):
+            if feature < n_used:
+                rank = np.int64(ranks[feature, row + b])
+            else:
+                used, word = tables.members[feature - n_used]
+                rank = is_member(tables.words, word, np.int64(ranks[used, row + b]))
+            goes = (rank - lower) & top <= span
+            # The first child's share is that of the cover while the player is absent, and then all or nothing.
+            there, less = splat(1.0 if goes else 0.0), splat(-share_second if goes else share)
+            player, here = tables.splits[s, PLAYER] * stride + b * width, tables.splits[s, PLACE] * stride + b * width
+            first, second = tables.splits[s, FIRST] * stride + b * width, tables.splits[s, SECOND] * stride + b * width
+            if kind == LEAVES:
+                under = splat(leaf_second)
+                step = splat(leaf) - under
+                for c in range(0, width, LANES):
+                    store(vectors, here + c, under + (there + less * load(absent, player + c)) * step)
+            elif kind == UP_LEAF:
+                under = splat(leaf_second)
+                for c in range(0, width, LANES):
+                    step = load(vectors, first + c) - under
+                    store(vectors, here + c, under + (there + less * load(absent, player + c)) * step)
+            else:
+                for c in range(0, width, LANES):
+                    under = load(vectors, second + c)
+                    step = load(vectors, first + c) - under
+                    store(vectors, here + c, under + (there + less * load(absent, player + c)) * step)
 
 
 @jit
-def _join(places, m, width, n_all, joins, stops, absent):
-    """Of a tree's m players, ``places (rankings, most) int64``: where they join its vectors, and the places that these are about, ``stops``.
+def _join(places, m, first, stride, n_all, joins, stops, absent):
+    """Of a tree's m players, ``places (rankings, most) int64``: where they join a row's vectors, which start at ``first`` of ``absent``, and the
+    places that these are about, ``stops``.
 
     Deletion's rankings are insertion's the other way round, and come after them.
     """
@@ -158,7 +162,7 @@ def _join(places, m, width, n_all, joins, stops, absent):
         for p in range(m):
             stops[r, joins[p]] = places[r, p]
             stops[back, m + 1 - joins[p]] = n_all + 1 - places[r, p]
-            at, at_back = p * width + r * (m + 1), p * width + back * (m + 1)
+            at, at_back = first + p * stride + r * (m + 1), first + p * stride + back * (m + 1)
             for q in range(m + 1):
                 absent[at + q] = q < joins[p]
                 absent[at_back + q] = q < m + 1 - joins[p]
@@ -170,30 +174,34 @@ def _add_areas(ranks, tables, place, areas, curves):
     most = 0
     for w in range(tables.first.size - 1):
         most = max(most, tables.first[w + 1] - tables.first[w])
-    widest = (2 * n_rankings * (most + 1) + LANES - 1) // LANES * LANES
+    widest = ROWS * ((2 * n_rankings * (most + 1) + LANES - 1) // LANES * LANES)
     absent, vectors = np.zeros(most * widest), np.empty(tables.places[0] * widest)
-    joins, stops = np.empty(most, np.int64), np.empty((2 * n_rankings, most + 2), np.int64)
+    joins, stops = np.empty(most, np.int64), np.empty((ROWS, 2 * n_rankings, most + 2), np.int64)
     places, n_all = np.empty((n_rankings, most), np.int64), tables.n_all[0]
-    for i in range(n_rows):
+    for row in range(0, n_rows, ROWS):
+        size = min(ROWS, n_rows - row)
         for k in range(tables.base.size):
             for w in range(tables.output[k], tables.output[k + 1]):
                 players = tables.player[tables.first[w] : tables.first[w + 1]]
                 m = players.size
                 width = (2 * n_rankings * (m + 1) + LANES - 1) // LANES * LANES
-                for r in range(n_rankings):
-                    for p in range(m):
-                        places[r, p] = place[k, r, i, players[p]]
-                _join(places, m, width, n_all, joins, stops, absent)
-                _fold(ranks, i, tables, w, width, absent, vectors)
-                for r in range(2 * n_rankings):
-                    area, at = 0.0, r * (m + 1)
-                    for q in range(m + 1):
-                        area += vectors[at + q] * (stops[r, q + 1] - stops[r, q])
-                    areas[k, r, i] += area / n_all
-                    if curves.shape[3]:
-                        curves[k, r, i, 0] += vectors[at]
-                        for q in range(1, m + 1):
-                            curves[k, r, i, stops[r, q]] += vectors[at + q] - vectors[at + q - 1]
+                for b in range(size):
+                    for r in range(n_rankings):
+                        for p in range(m):
+                            places[r, p] = place[k, r, row + b, players[p]]
+                    _join(places, m, b * width, ROWS * width, n_all, joins, stops[b], absent)
+                _fold(ranks, row, size, tables, w, width, absent, vectors)
+                for b in range(size):
+                    for r in range(2 * n_rankings):
+                        area, at = 0.0, b * width + r * (m + 1)
+                        for q in range(m + 1):
+                            area += vectors[at + q] * (stops[b, r, q + 1] - stops[b, r, q])
+                        areas[k, r, row + b] += area / n_all
+                        if curves.shape[3]:
+                            curve = curves[k, r, row + b]
+                            curve[0] += vectors[at]
+                            for q in range(1, m + 1):
+                                curve[stops[b, r, q]] += vectors[at + q] - vectors[at + q - 1]
 
 
 def add_areas(ranks, tables: CurveTables, scores: Sequence, insertion, deletion, curves=None) -> None:

@@ -15,7 +15,7 @@ from .errors import LeafledgerError, UsageError
 TOP = 10  # features, and pairs of them, shown after a run
 PARTLY = 3  # exit code of a run that had to leave rows out
 SHOWN = 60  # characters of a parameter
-WIDE = 140  # characters of a table with a column for each measure, also where there is no terminal
+WIDE = 150  # characters of a table with a column for each measure, also where there is no terminal
 
 app = App(
     name="leafledger",
@@ -287,14 +287,14 @@ def _show_comparison(console: Console, found: Any) -> None:
         alone = dict.fromkeys(row["measure"] for row in mine if row["other"] is None)
         names = dict.fromkeys(row["ranking"] for row in mine if row["other"] is None)
         first = next(iter(names))
-        shared = dict.fromkeys(row["measure"] for row in mine if row["other"] is not None)
-        cells = {(row["measure"], row["ranking"] if row["other"] is None else row["other"]): row for row in mine if row["ranking"] == first}
+        shared = dict.fromkeys(row["measure"] for row in mine if row["measure"] not in alone)
+        cells = {(row["measure"], row["other"]): row for row in mine if row["ranking"] == first}
         cells |= {(row["measure"], row["ranking"]): row for row in mine if row["other"] is None}
         table = Table(
             title=f"comparison, output {output}" if len(outputs) > 1 else "comparison",
-            caption=f"means of {mine[0]['rows']:,} rows (standard errors); on the right with {first}, of every two in the file",
+            caption=f"means of {mine[0]['rows']:,} rows (standard errors); on the right with {first}; the file has every two, and differences",
         )
-        table.add_column("ranking")
+        table.add_column("ranking", no_wrap=True)
         for measure in (*alone, *shared):
             table.add_column(measure, justify="right")
         for name in names:

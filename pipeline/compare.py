@@ -209,7 +209,8 @@ def compare(
     Returns
     -------
     pa.Table
-        columns output, measure, ranking, other (None where the measure is of one ranking), mean, standard_error and rows
+        columns output, measure, ranking, other (None where the measure is of one ranking), mean, standard_error and rows. Where there is another,
+        insertion and deletion are differences on the same rows, the ranking's less the other's
     """
     job = make_job(str(model), str(data), str(out), scheduler=scheduler, workers=workers, date=date)
     return compare_job(job, methods, top, watch)

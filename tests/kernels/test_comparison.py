@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 from scipy import stats
 
 from kernels.batch import make_board, prepare
-from kernels.comparison import METRICS, agreements, by_score, list_values, measure_values
+from kernels.comparison import METRICS, Value, agreements, by_score, list_values, measure_values
 from kernels.methods import METHODS
 from kernels.reductions import MEANS, merge_all
 from tests import naive
@@ -32,7 +32,10 @@ def test_values_stand_where_the_list_says(data, ensemble):
         for value, number in zip(listed, values[k, :, 0], strict=True):
             mine = everywhere[value.ranking]
             area = {"insertion": naive.insertion(ensemble, rows[0], mine, k), "deletion": naive.deletion(ensemble, rows[0], mine, k)}
-            if value.measure in area:
+            if value.measure in area and value.other is not None:
+                mine, other = (values[k, listed.index(Value(value.measure, r)), 0] for r in (value.ranking, value.other))
+                assert number == mine - other
+            elif value.measure in area:
                 assert_allclose(number, float(sum(area[value.measure][1:])) / ensemble.n_features, rtol=0, atol=ATOL)
             elif value.measure.startswith("top"):
                 first = [set(naive.ranking(np.abs(some[k, :, 0]))[: int(value.measure[4:])]) for some in scores]
@@ -45,7 +48,7 @@ def test_the_correlation_is_spearmans(seed, n_players):
     a, b = np.random.default_rng(seed).normal(size=(2, 1, n_players, 4))
     for agreement in agreements(())[:2]:
         found = agreement.measure(agreement.order(a), agreement.order(b))
-        sized = (np.abs(a), np.abs(b)) if agreement.name.endswith("sizes") else (a, b)
+        sized = (np.abs(a), np.abs(b)) if agreement.name.startswith("size") else (a, b)
         assert_allclose(found[0], [stats.spearmanr(sized[0][0, :, i], sized[1][0, :, i]).statistic for i in range(4)], rtol=0, atol=1e-14)
 
 

@@ -55,7 +55,7 @@ def test_numbers_are_those_of_the_rows(example, several, tmp_path):
     given = {"banzhaf:0.25": {"p": 0.25}, "beta:4:1": {"alpha": 4, "beta": 1}, METHODS[3]: {"steps": 3, "rate": 0.1, "optimizer": "ascent"}}
     scores = {name: pipeline.attribute(model, rows, name.split(":")[0], **given.get(name, {})).phi for name in METHODS}
     used = np.abs(np.stack(list(scores.values()))).sum(axis=(0, 1, 2)) > 0
-    assert len(found) == 3 * (3 * 4 + 4 * 6)
+    assert len(found) == 3 * (3 * 4 + 3 * 6 + 4 * 6)
     assert (found["rows"] == len(rows)).all()
     for name, phi in scores.items():
         curves = pipeline.curves(model, rows, phi)
@@ -64,6 +64,10 @@ def test_numbers_are_those_of_the_rows(example, several, tmp_path):
                 row = pick(found, measure, name, None, str(k))
                 assert_allclose(row["mean"], area[:, k].mean(), rtol=1e-12)
                 assert_allclose(row["standard_error"], stats.sem(area[:, k]), rtol=1e-9)
+    areas = [pipeline.curves(model, rows, scores[name]).insertion_area[:, 2] for name in METHODS[2:]]
+    row = pick(found, "insertion", *METHODS[2:], "2")
+    assert_allclose(row["mean"], (areas[0] - areas[1]).mean(), rtol=0, atol=1e-12)
+    assert_allclose(row["standard_error"], stats.sem(areas[0] - areas[1]), rtol=1e-6, atol=1e-15)
     a, b = (scores[name][:, 1][:, used] for name in METHODS[:2])
     order = [np.argsort(np.argsort(-some, axis=1, kind="stable"), axis=1) for some in (a, b)]
     expected = [stats.spearmanr(*pair).statistic for pair in zip(*order, strict=True)]
@@ -135,6 +139,6 @@ def test_the_command_shows_a_table(example, tmp_path, capsys):
     for text in ("ranking", "insertion", "deletion", "top 2", "correlation", "│ shapley", "│ beta:4:1", "│ ranker", "means of 3,000 rows"):
         assert text in said.out
     assert said.err.count("comparing: part") == 4
-    assert pq.read_table(out).num_rows == 3 * 4 + 4 * 6
+    assert pq.read_table(out).num_rows == 3 * 4 + 3 * 6 + 4 * 6
     assert cli.main([*arguments, "--out", str(out), "--top", "few"]) == 2
     assert "top is 'few', expected numbers of features" in capsys.readouterr().err
