@@ -1,0 +1,65 @@
+"""The prediction gap by its definition: means over perturbed rows, enumerated. Shares nothing with the kernels but the ensemble's arrays."""
+
+import itertools
+from fractions import Fraction
+
+import numpy as np
+
+from tests import naive
+
+
+def gap(ensemble, row, outcomes, perturbed):
+    """PG² of every output, exact fractions: ``outcomes[unit]`` lists what a unit may become, ``(values of features, probability)``, of which the
+    units in ``perturbed`` do (Gajewski et al. 2024, Definition of PG²)."""
+    start = exact_margin(ensemble, row)
+    total = [Fraction(0)] * len(start)
+    for drawn in itertools.product(*(outcomes[unit] for unit in perturbed)):
+        moved, probability = list(row), Fraction(1)
+        for values, chance in drawn:
+            probability *= chance
+            for feature, value in values.items():
+                moved[feature] = value
+        for k, margin in enumerate(exact_margin(ensemble, moved)):
+            total[k] += probability * (margin - start[k]) ** 2
+    return total
+
+
+def exact_margin(ensemble, row):
+    """Raw score in exact fractions, a list."""
+    out = [Fraction(float(base)) for base in ensemble.base]
+    for tree, node in enumerate(ensemble.root):
+        while ensemble.feature[node] >= 0:
+            side = ensemble.left if naive.goes_left(ensemble, node, float(row[ensemble.feature[node]])) else ensemble.right
+            node = side[node]
+        for column, value in enumerate(ensemble.value[node]):
+            out[ensemble.output[tree] + column] += Fraction(float(value))
+    return out
+
+
+def mean_gap(ensemble, row, outcomes, ranking):
+    """PGI²: the mean over prefixes of a ranking of units; units without outcomes stay."""
+    gaps = [gap(ensemble, row, outcomes, [u for u in ranking[:k] if u in outcomes]) for k in range(1, len(ranking) + 1)]
+    return [sum(of_output) / len(ranking) for of_output in zip(*gaps, strict=True)]
+
+
+def rank_greedily(ensemble, row, outcomes, output):
+    """Units in greedy order with the gap of each prefix; of equal gains, the first unit's."""
+    order, gaps = [], []
+    while len(order) < len(outcomes):
+        tried = {u: gap(ensemble, row, outcomes, [*order, u])[output] for u in sorted(outcomes) if u not in order}
+        best = max(tried, key=lambda u: (tried[u], -u))
+        order.append(best)
+        gaps.append(tried[best])
+    return order, gaps
+
+
+def cells(ensemble, feature, lower):
+    """What a numeric feature becomes under noise with a distribution function of its own, ``lower(t)`` = P(x' <= t): a value of every cell between
+    its thresholds, with the cell's probability as it is in floating point."""
+    thresholds = sorted({float(t) for t, f, c in zip(ensemble.threshold, ensemble.feature, ensemble.category_set, strict=True) if f == feature and c < 0})
+    found, below = [], 0.0
+    for t in thresholds:
+        found.append(({feature: t}, Fraction(lower(t)) - Fraction(below)))
+        below = lower(t)
+    beyond = np.nextafter(np.float32(thresholds[-1]), np.float32(np.inf)) if thresholds else 0.0
+    return [*found, ({feature: float(beyond)}, 1 - Fraction(below))]
