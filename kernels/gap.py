@@ -44,9 +44,8 @@ class _Row(NamedTuple):
     held: np.ndarray  # (units + 1,) int64, units whose ``given`` differs from ``chance``
     at: np.ndarray  # (units,) int64, and the leaf's side of each, -1 for others
     asked: np.ndarray  # (units,) int64, -1 between uses
-    pool: np.ndarray  # float64, rows of ``given`` for sides
-    place: np.ndarray  # (sides,) int64, where in the pool, -1 if not
-    end: np.ndarray  # (1,) int64, of the pool
+    pool: np.ndarray  # float64, what ``given`` is for each side of most units
+    place: np.ndarray  # (sides,) int64, where in the pool, -1 for units that found no room
 
 
 class _Leaves(NamedTuple):
@@ -66,11 +65,15 @@ class _Leaves(NamedTuple):
 @jit
 def _make_row(boxes):
     n_sides, n_units = boxes.unit.size, boxes.perturbed.size
-    pooled = 0
+    place, end = np.full(n_sides, -1, np.int64), boxes.given.size
     for u in range(n_units):
-        if boxes.moved[u]:
-            pooled += (boxes.first[u + 1] - boxes.first[u]) ** 2
-    return _Row(
+        n = boxes.first[u + 1] - boxes.first[u]
+        start = boxes.given_start[u]
+        if boxes.moved[u] and end + n * n <= boxes.given.size + POOLED:
+            start, end = end, end + n * n
+        for s in range(n if start >= 0 else 0):
+            place[boxes.first[u] + s] = start + s * n
+    row = _Row(
         np.zeros(n_sides, np.bool_),
         np.zeros(n_sides),
         np.zeros(n_sides),
@@ -78,10 +81,11 @@ def _make_row(boxes):
         np.zeros(n_units + 1, np.int64),
         np.full(n_units, -1, np.int64),
         np.full(n_units, -1, np.int64),
-        np.zeros(min(pooled, POOLED)),
-        np.full(n_sides, -1, np.int64),
-        np.zeros(1, np.int64),
+        np.zeros(end),
+        place,
     )
+    _copy(boxes.given, row.pool[: boxes.given.size])
+    return row
 
 
 @jit
@@ -115,22 +119,34 @@ def _holds(boxes, ranks, i, c):
 
 
 @jit
-def _spread(boxes, tails, i, u, lower, upper, missing):
-    """Probability that unit u of row i is in an interval of ranks, or missing."""
+def _weigh(tail, mass, lower, upper):
+    """Probability of an interval of ranks."""
     p = 0.0
     if lower < upper:
-        p = tails.tail[i, boxes.cell[u] + 1 + upper] - tails.tail[i, boxes.cell[u] + 1 + lower]
+        p = tail[1 + upper] - tail[1 + lower]
         if p < 0.0:
-            p += tails.mass[i, u]
-    return p + missing * tails.missing[i, u]
+            p += mass
+    return p
+
+
+@jit
+def _narrow(tails, boxes, i, s, chance, out):
+    """Probabilities of all sides of a moved unit given side s, ``chance`` its own; what is given what cannot be is 0."""
+    u, interval = boxes.unit[s], boxes.interval
+    first, tail, mass, lost = boxes.first[u], tails.tail[i, boxes.cell[u] : boxes.cell[u + 1]], tails.mass[i, u], tails.missing[i, u]
+    lower, upper, missing = interval[s, 0], interval[s, 1], interval[s, 2]
+    for j in range(out.size):
+        p = 0.0
+        if chance > 0.0:
+            p = _weigh(tail, mass, max(lower, interval[first + j, 0]), min(upper, interval[first + j, 1])) / chance
+            if missing & interval[first + j, 2] > 0:
+                p += lost / chance
+        out[j] = p
 
 
 @jit
 def _meet(ranks, tails, boxes, i, row):
     """Fill in what is known of row i."""
-    row.place[:] = -1
-    row.end[0] = 0
-    row.at[:] = -1
     for s in range(row.inside.size):
         u = boxes.unit[s]
         row.inside[s] = True
@@ -138,7 +154,13 @@ def _meet(ranks, tails, boxes, i, row):
             row.inside[s] &= _holds(boxes, ranks, i, c)
         row.chance[s] = boxes.drawn[s]
         if boxes.moved[u]:
-            row.chance[s] = _spread(boxes, tails, i, u, boxes.interval[s, 0], boxes.interval[s, 1], boxes.interval[s, 2])
+            tail = tails.tail[i, boxes.cell[u] : boxes.cell[u + 1]]
+            row.chance[s] = _weigh(tail, tails.mass[i, u], boxes.interval[s, 0], boxes.interval[s, 1])
+            row.chance[s] += boxes.interval[s, 2] * tails.missing[i, u]
+    for s in range(row.inside.size):
+        if boxes.moved[boxes.unit[s]] and row.place[s] >= 0:
+            n = boxes.first[boxes.unit[s] + 1] - boxes.first[boxes.unit[s]]
+            _narrow(tails, boxes, i, s, row.chance[s], row.pool[row.place[s] : row.place[s] + n])
     row.given[:] = row.chance
     for t in range(boxes.tree.size - 1):
         for leaf in range(boxes.tree[t], boxes.tree[t + 1]):
@@ -150,52 +172,15 @@ def _meet(ranks, tails, boxes, i, row):
 
 
 @jit
-def _narrow(tail, mass, lost, lower, upper, missing, chance, interval, out):
-    """Probabilities of intervals of one unit, given one of them."""
-    for s in range(out.size):
-        low, high = max(lower, interval[s, 0]), min(upper, interval[s, 1])
-        p = 0.0
-        if low < high:
-            p = tail[1 + high] - tail[1 + low]
-            if p < 0.0:
-                p += mass
-        if missing & interval[s, 2] > 0:
-            p += lost
-        out[s] = p / chance
-
-
-@jit
-def _give(tails, boxes, i, s, row):
-    """Put the probabilities of a unit's sides given side s into ``row.given``, where the pair loops read them; what cannot be gives 0."""
-    u = boxes.unit[s]
-    first, stop = boxes.first[u], boxes.first[u + 1]
-    n, given = stop - first, row.given[first:stop]
-    if not boxes.moved[u]:
-        start = boxes.given_start[u] + (s - first) * n
-        _copy(boxes.given[start : start + n], given)
-    elif row.place[s] >= 0:
-        _copy(row.pool[row.place[s] : row.place[s] + n], given)
-    elif row.chance[s] == 0.0:
-        given[:] = 0.0
-    else:
-        lower, upper, missing = boxes.interval[s, 0], boxes.interval[s, 1], boxes.interval[s, 2]
-        tail, mass, lost = tails.tail[i, boxes.cell[u] : boxes.cell[u + 1]], tails.mass[i, u], tails.missing[i, u]
-        _narrow(tail, mass, lost, lower, upper, missing, row.chance[s], boxes.interval[first:stop], given)
-        if row.end[0] + n <= row.pool.size:
-            row.place[s] = row.end[0]
-            _copy(given, row.pool[row.end[0] : row.end[0] + n])
-            row.end[0] += n
-
-
-@jit
 def _copy(values, out):
     for j in range(out.size):
         out[j] = values[j]
 
 
 @jit
-def _turn(unit, first, chance, sides, n_held, asked, held, at, given):
-    """Turn from the leaf before to one with these sides: release units of which it asks nothing; returns how many are still held."""
+def _enter(tails, boxes, i, sides, n_held, row):
+    """Put the probabilities given these sides, a leaf's, into ``row.given``, where the pair loops read them; returns how many units are held."""
+    unit, first, chance, given, asked, held, at, place = boxes.unit, boxes.first, row.chance, row.given, row.asked, row.held, row.at, row.place
     for s in sides:
         asked[unit[s]] = s
     n = 0
@@ -208,22 +193,17 @@ def _turn(unit, first, chance, sides, n_held, asked, held, at, given):
             at[u] = -1
             _copy(chance[first[u] : first[u + 1]], given[first[u] : first[u + 1]])
     for s in sides:
-        asked[unit[s]] = -1
-    return n
-
-
-@jit
-def _enter(tails, boxes, i, sides, n_held, row):
-    """Turn to a leaf with these sides; returns how many units are held."""
-    n = _turn(boxes.unit, boxes.first, row.chance, sides, n_held, row.asked, row.held, row.at, row.given)
-    for s in sides:
-        u = boxes.unit[s]
-        if row.at[u] < 0:
-            row.held[n] = u
+        u = unit[s]
+        asked[u] = -1
+        if at[u] < 0:
+            held[n] = u
             n += 1
-        if row.at[u] != s:
-            _give(tails, boxes, i, s, row)
-            row.at[u] = s
+        if at[u] != s:
+            at[u] = s
+            if place[s] >= 0:
+                _copy(row.pool[place[s] : place[s] + first[u + 1] - first[u]], given[first[u] : first[u + 1]])
+            else:
+                _narrow(tails, boxes, i, s, chance[s], given[first[u] : first[u + 1]])
     return n
 
 
