@@ -25,7 +25,8 @@ class Boxes(NamedTuple):
     """Leaves in the order of trees, and all distinct sides, those of a unit end to end."""
 
     value: np.ndarray  # (leaves, width) float64
-    start: np.ndarray  # (leaves + 1,) int64, leaf l's sides are side[start[l]:start[l + 1]], those of splits at the top first
+    start: np.ndarray  # (leaves + 1,) int64, leaf l's sides are side[start[l]:start[l + 1]],
+    stays: np.ndarray  # (leaves,) int64, from here on those of units that are never perturbed
     side: np.ndarray  # int32
     tree: np.ndarray  # (trees + 1,) int64, tree t's leaves are tree[t]..tree[t + 1] - 1
     uses: np.ndarray  # (trees, units) bool, the tree asks something of the unit
@@ -78,7 +79,7 @@ def _edges(board: Board):
 
 
 def _paths(board: Board, leaves, parent):
-    """Edges of every leaf's path, of a feature's only the lowest: ``(leaf's position, edge)``, from the top down."""
+    """Edges of every leaf's path, of a feature's only the lowest: ``(leaf's position, edge)``."""
     at, owner, owners, edges = leaves, np.arange(leaves.size), [], []
     while (parent[at] >= 0).any():
         owner, at = owner[parent[at] >= 0], at[parent[at] >= 0]
@@ -89,9 +90,7 @@ def _paths(board: Board, leaves, parent):
     above = board.trace.above[parent[edge]]
     keys, covered = owner * parent.size + edge, (owner * parent.size + above)[above >= 0]
     kept = ~np.isin(keys, covered)
-    owner, edge = owner[kept], edge[kept]
-    order = np.lexsort((board.trace.level[edge], owner))
-    return owner[order], edge[order]
+    return owner[kept], edge[kept]
 
 
 def _probabilities(sides, conditions, atoms: Atoms, member, place: Mapping[int, int], top: int):
@@ -143,7 +142,6 @@ def lay_out_boxes(board: Board, atoms: Mapping[int, Atoms]) -> Boxes:
         asked[o].setdefault(int(unit_of[c]), []).append(c)
     keys = sorted({(unit, tuple(sorted(found))) for sides in asked for unit, found in sides.items()})
     number = {key: s for s, key in enumerate(keys)}
-    side = [number[unit, tuple(sorted(found))] for sides in asked for unit, found in sides.items()]
     unit = np.array([unit for unit, _ in keys], np.int32)
     first = np.searchsorted(unit, np.arange(board.n_players + 1))
 
@@ -159,19 +157,24 @@ def lay_out_boxes(board: Board, atoms: Mapping[int, Atoms]) -> Boxes:
         drawn[first[u] : first[u + 1]], given_start[u], end = probability, end, end + table.size
         given.append(table.reshape(-1))
 
+    perturbed = moved | (given_start >= 0)
+    asks = [sorted((number[u, tuple(sorted(found))] for u, found in sides.items()), key=lambda s: not perturbed[unit[s]]) for sides in asked]
+    side = np.array([s for sides in asks for s in sides], np.int32)
     n_trees = ensemble.root.size
     tree_of_leaf = traced.tree[leaves]
     uses = np.zeros((n_trees, board.n_players), bool)
     sizes_of = np.array([len(sides) for sides in asked], np.int64)
-    uses[np.repeat(tree_of_leaf, sizes_of), unit[side] if side else []] = True
+    uses[np.repeat(tree_of_leaf, sizes_of), unit[side]] = True
+    start = np.concatenate(([0], np.cumsum(sizes_of))).astype(np.int64)
     width, outputs = ensemble.value.shape[1], ensemble.base.size
     targets = [
         [(t, k if width > 1 else 0) for t in range(n_trees) if width > 1 or ensemble.output[t] == k] for k in range(outputs)
     ]
     return Boxes(
         value=ensemble.value[leaves],
-        start=np.concatenate(([0], np.cumsum(sizes_of))).astype(np.int64),
-        side=np.array(side, np.int32),
+        start=start,
+        stays=start[:-1] + np.array([sum(bool(perturbed[unit[s]]) for s in sides) for sides in asks], np.int64),
+        side=side,
         tree=np.searchsorted(tree_of_leaf, np.arange(n_trees + 1)),
         uses=uses,
         used_start=np.concatenate(([0], np.cumsum(uses.sum(axis=1)))).astype(np.int64),
@@ -181,7 +184,7 @@ def lay_out_boxes(board: Board, atoms: Mapping[int, Atoms]) -> Boxes:
         first=first,
         unit=unit,
         interval=np.array([conditions[found[0], 1:4] if moved[u] else (0, 0, 0) for u, found in keys], np.int64).reshape(-1, 3),
-        perturbed=moved | (given_start >= 0),
+        perturbed=perturbed,
         moved=moved,
         cell=np.concatenate(([0], np.cumsum(cells))).astype(np.int64),
         given_start=given_start,

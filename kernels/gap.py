@@ -39,7 +39,7 @@ class _Row(NamedTuple):
 
     inside: np.ndarray  # (sides,) bool, the row itself is
     chance: np.ndarray  # (sides,) float64, its perturbed unit is
-    given: np.ndarray  # (sides,) float64, the same given the sides of the leaf at hand
+    given: np.ndarray  # (sides + 1,) float64, the same given the sides of the leaf at hand, and 1
     own: np.ndarray  # (trees,) int64, the leaf that the row reaches
     held: np.ndarray  # (units + 1,) int64, units whose ``given`` differs from ``chance``
     at: np.ndarray  # (units,) int64, and the leaf's side of each, -1 for others
@@ -49,17 +49,14 @@ class _Row(NamedTuple):
 
 
 class _Leaves(NamedTuple):
-    """Leaves of one output's trees that count, with what of their sides matters."""
+    """Leaves of one output's trees that count, their sides in the order of a ranking."""
 
     first: np.ndarray  # (targets + 1,) int64, those of each tree
     value: np.ndarray  # float64, y
-    chance: np.ndarray  # float64, of its sides of perturbed units
-    broken: np.ndarray  # int64, the unit that the row violates; of a ranking, how many sides up to the last violated one
-    start: np.ndarray  # int64, of its sides; of those of perturbed units first,
-    middle: np.ndarray  # then of the others
+    broken: np.ndarray  # int64, how many sides there are up to the last one that the row violates
+    start: np.ndarray  # int64
     side: np.ndarray  # int64
-    mean: np.ndarray  # (targets, units) float64, what a tree adds to the mean of y, by unit
-    level: np.ndarray  # (targets,) float64, and whatever the unit
+    mean: np.ndarray  # (targets, units) float64, what perturbing a unit adds to the mean of y over a tree
 
 
 @jit
@@ -76,7 +73,7 @@ def _make_row(boxes):
     row = _Row(
         np.zeros(n_sides, np.bool_),
         np.zeros(n_sides),
-        np.zeros(n_sides),
+        np.ones(n_sides + 1),
         np.zeros(boxes.tree.size, np.int64),
         np.zeros(n_units + 1, np.int64),
         np.full(n_units, -1, np.int64),
@@ -97,13 +94,10 @@ def _make_leaves(boxes):
     return _Leaves(
         np.zeros(most + 1, np.int64),
         np.zeros(n),
-        np.zeros(n),
-        np.zeros(n, np.int64),
         np.zeros(n, np.int64),
         np.zeros(n, np.int64),
         np.zeros(boxes.side.size, np.int64),
         np.zeros((most, boxes.perturbed.size)),
-        np.zeros(most),
     )
 
 
@@ -161,7 +155,7 @@ def _meet(ranks, tails, boxes, i, row):
         if boxes.moved[boxes.unit[s]] and row.place[s] >= 0:
             n = boxes.first[boxes.unit[s] + 1] - boxes.first[boxes.unit[s]]
             _narrow(tails, boxes, i, s, row.chance[s], row.pool[row.place[s] : row.place[s] + n])
-    row.given[:] = row.chance
+    _copy(row.chance, row.given[: row.chance.size])
     for t in range(boxes.tree.size - 1):
         for leaf in range(boxes.tree[t], boxes.tree[t + 1]):
             inside = True
