@@ -167,9 +167,7 @@ def lay_out_boxes(board: Board, atoms: Mapping[int, Atoms]) -> Boxes:
     uses[np.repeat(tree_of_leaf, sizes_of), unit[side]] = True
     start = np.concatenate(([0], np.cumsum(sizes_of))).astype(np.int64)
     width, outputs = ensemble.value.shape[1], ensemble.base.size
-    targets = [
-        [(t, k if width > 1 else 0) for t in range(n_trees) if width > 1 or ensemble.output[t] == k] for k in range(outputs)
-    ]
+    targets = [[(t, k if width > 1 else 0) for t in range(n_trees) if width > 1 or ensemble.output[t] == k] for k in range(outputs)]
     return Boxes(
         value=ensemble.value[leaves],
         start=start,

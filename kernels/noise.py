@@ -8,8 +8,8 @@ import numpy as np
 from scipy.special import ndtr
 
 from .boxes import Atoms, Boxes
-from .gap import Tails
 from .games import Board
+from .gap import Tails
 from .ranks import RankTables, rank_dtype
 
 SMALLEST = 1e-300  # what stands for a probability of the upper side that is 0, so that its sign tells the side
