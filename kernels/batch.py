@@ -67,9 +67,14 @@ class Buffers(NamedTuple):
 
 
 def _set_up(ensemble: TreeEnsemble, method: Method, groups) -> tuple[RankTables, Board]:
-    """Ranks and the board; without groups every feature is a player of its own."""
+    """Ranks and the board, or a refusal of a method that needs groups."""
     if groups is None and not method.by_player:
         raise InvalidParameters(f"method {method.name!r} needs a partition of the features")
+    return set_up(ensemble, groups)
+
+
+def set_up(ensemble: TreeEnsemble, groups) -> tuple[RankTables, Board]:
+    """Ranks and the board; without groups every feature is a player of its own."""
     ranks, splits = rank_ensemble(ensemble)
     traced = trace(ensemble, splits.feature, ranks.column.size)
     groups = np.arange(ensemble.n_features, dtype=np.int32) if groups is None else np.asarray(groups, np.int32)

@@ -13,6 +13,8 @@ import numpy as np
 
 from .games import Board
 
+KEPT = 1 << 22
+
 
 class Atoms(NamedTuple):
     """What a unit is drawn from."""
@@ -46,6 +48,7 @@ class Boxes(NamedTuple):
     condition_start: np.ndarray  # (sides + 1,) int64, side s holds where conditions condition_start[s]..condition_start[s + 1] - 1 of a row do
     condition: np.ndarray  # (conditions, 5) int64: used feature; interval as above; first of its set's members, -1 on numeric features
     member: np.ndarray  # bool, the categorical features' sets, a number for every rank
+    kept: np.ndarray  # (1,) int64, probabilities of sides given others that may be kept while a row is worked on
 
 
 def _edges(board: Board):
@@ -191,6 +194,7 @@ def lay_out_boxes(board: Board, atoms: Mapping[int, Atoms]) -> Boxes:
         condition_start=np.concatenate(([0], np.cumsum([len(found) for _, found in keys]))).astype(np.int64),
         condition=conditions[[c for _, found in keys for c in found]].astype(np.int64).reshape(-1, 5),
         member=member,
+        kept=np.array([KEPT]),
     )
 
 

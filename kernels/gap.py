@@ -21,8 +21,6 @@ import numpy as np
 from ._jit import jit
 from .lanes import LANES, load, splat, store
 
-KEPT = 1 << 22  # probabilities of sides given blocks that are kept while a row is worked on
-
 
 class Tails(NamedTuple):
     """How moved units are spread, row by row."""
@@ -65,7 +63,7 @@ def make_row(boxes):
     for t in range(n_trees):
         block[t + 1] = block[t] + (boxes.tree[t + 1] - boxes.tree[t] + LANES - 1) // LANES
     size = (n_sides + 1) * LANES
-    given = np.ones(block[-1] * size if block[-1] * size <= KEPT else size)
+    given = np.ones(block[-1] * size if block[-1] * size <= boxes.kept[0] else size)
     at = np.full((LANES, boxes.perturbed.size), -1, np.int64)
     return Row(
         np.zeros(n_sides, np.bool_), np.zeros(n_sides), np.zeros(n_trees, np.int64), block, given, at, np.zeros(boxes.perturbed.size, np.int64)

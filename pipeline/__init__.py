@@ -8,6 +8,8 @@ _WHERE = {
     "check_run": "check",
     "explain": "run",
     "load_ensemble": "models",
+    "prediction_gap": "gap",
+    "rank_by_gap": "gap",
     "LeafledgerError": "errors",
 }
 __all__ = [*_WHERE]

@@ -58,7 +58,7 @@ def _narrow(features: tuple[Feature, ...], rows: Any, used: Sequence[int]) -> tu
     return (left, rows[names]) if rows.columns.isin(names).sum() == len(names) else (features, rows)
 
 
-def _as_batch(model: Model, rows: Any, used: Sequence[int]) -> tuple[tuple[Feature, ...], pa.RecordBatch]:
+def as_batch(model: Model, rows: Any, used: Sequence[int]) -> tuple[tuple[Feature, ...], pa.RecordBatch]:
     """The used columns of rows in Arrow, and how to read all: a data frame's hold categories, a matrix's, in the model's order, their codes."""
     names = [model.features[column].name for column in used]
     if isinstance(rows, np.ndarray):
@@ -124,7 +124,7 @@ def _prepare(model: Model, method: Method, parameters, groups: Groups, interacti
         surveyed = survey_model(model, method, groups, None, table_budget(), interactions)
         counted = weigh_model(model, method, groups, surveyed)
     else:
-        features, batch = _as_batch(model, background, np.unique(model.ensemble.feature[model.ensemble.feature >= 0]).tolist())
+        features, batch = as_batch(model, background, np.unique(model.ensemble.feature[model.ensemble.feature >= 0]).tolist())
         if not batch.num_rows:
             raise UsageError("the background has no rows, expected at least one")
         surveyed = survey_model(model, method, groups, batch.num_rows, table_budget(), interactions)
@@ -166,7 +166,7 @@ def attribute(
     groups = read_groups(partition, model.features)
     players = player_names(chosen, groups, model.features)
     prepared = _prepare(model, chosen, check_parameters(chosen, parameters), groups, bool(interactions), background)
-    features, batch = _as_batch(model, rows, prepared.ranks.column.tolist())
+    features, batch = as_batch(model, rows, prepared.ranks.column.tolist())
     n, outputs, n_pairs = batch.num_rows, prepared.base.size, len(prepared.pairs.players)
     out = Attributions(
         phi=np.zeros((n, outputs, len(players))),

@@ -95,7 +95,8 @@ def group_numbers(groups: Groups, features: Sequence[Feature]) -> np.ndarray | N
 
 
 @contextmanager
-def _refused() -> Iterator[None]:
+def refused() -> Iterator[None]:
+    """What kernels refuse, as a mistake of the caller's."""
     try:
         yield
     except InvalidParameters as error:
@@ -104,14 +105,14 @@ def _refused() -> Iterator[None]:
 
 def survey_model(model: Model, method: Method, groups: Groups, n_rows: int | None, budget: int, interactions: bool) -> Survey:
     """What has to be known of a background with so many rows, None for the model's own leaf weights, or a refusal."""
-    with _refused():
+    with refused():
         numbers = group_numbers(groups, model.features)
         return survey(model.ensemble, method, numbers, n_rows=n_rows, budget=budget, interactions=interactions)
 
 
 def weigh_model(model: Model, method: Method, groups: Groups, surveyed: Survey) -> Background:
     """The model's own leaf weights as a background, or a refusal."""
-    with _refused():
+    with refused():
         return weigh_leaves(model.ensemble, method, group_numbers(groups, model.features), surveyed)
 
 
@@ -125,7 +126,7 @@ def prepare_model(
     background: Background | None = None,
 ) -> Prepared:
     """Make the tables, or refuse parameters that do not fit the model."""
-    with _refused():
+    with refused():
         return prepare(model.ensemble, method, parameters, group_numbers(groups, model.features), interactions, surveyed, background)
 
 
