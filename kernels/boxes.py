@@ -110,6 +110,12 @@ def _probabilities(sides, conditions, atoms: Atoms, member, place: Mapping[int, 
     return probability, np.divide(joint, probability[:, None], out=np.zeros_like(joint), where=probability[:, None] > 0)
 
 
+def numeric_alone(board: Board):
+    """``(units,) bool``: a numeric feature by itself, which noise can be added to."""
+    first_member = np.unique(board.player, return_index=True)[1]
+    return (np.bincount(board.groups)[board.players] == 1) & (board.ensemble.n_categories[board.column[first_member]] == 0)
+
+
 def lay_out_boxes(board: Board, atoms: Mapping[int, Atoms]) -> Boxes:
     """Make boxes of all leaves.
 
@@ -148,10 +154,9 @@ def lay_out_boxes(board: Board, atoms: Mapping[int, Atoms]) -> Boxes:
     unit = np.array([unit for unit, _ in keys], np.int32)
     first = np.searchsorted(unit, np.arange(board.n_players + 1))
 
-    sizes = np.bincount(board.groups)[board.players]
-    lone = np.array([int(np.flatnonzero(board.player == u)[0]) for u in range(board.n_players)], np.int64)
-    moved = np.array([sizes[u] == 1 and ensemble.n_categories[board.players[u]] == 0 and u not in atoms for u in range(board.n_players)], bool)
-    cells = np.where(moved, highest[lone] + 2, 0)
+    first_member = np.unique(board.player, return_index=True)[1]
+    moved = numeric_alone(board) & ~np.isin(np.arange(board.n_players), list(atoms))
+    cells = np.where(moved, highest[first_member] + 2, 0)
     given_start, given, drawn, end = np.full(board.n_players, -1), [np.zeros(0)], np.zeros(unit.size), 0
     for u, found in atoms.items():
         mine = {int(f): j for j, f in enumerate(np.flatnonzero(board.player == u))}

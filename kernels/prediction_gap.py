@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ._jit import frozen
-from .boxes import Boxes, count_visits, lay_out_boxes
+from .boxes import Boxes, count_visits, lay_out_boxes, numeric_alone
 from .games import Board
 from .gap import measure_rankings
 from .greedy import rank_greedily
@@ -68,15 +68,6 @@ def prepare_gap(board: Board, scale, measured: Measured | None, *, drawn=None, r
             upto=np.concatenate([np.zeros(0), *(np.cumsum(found.weight) for found in atoms.values())]),
         )
     )
-
-
-def numeric_alone(board: Board):
-    """``(units,) bool``: a numeric feature by itself, which noise can be added to."""
-    return (np.bincount(board.groups)[board.players] == 1) & (board.ensemble.n_categories[board.column[_firsts(board)]] == 0)
-
-
-def _firsts(board: Board):
-    return np.unique(board.player, return_index=True)[1]
 
 
 def complete(tables: GapTables, order, gaps, top: int):

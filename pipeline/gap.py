@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 
 from kernels.batch import set_up
-from kernels.boxes import count_visits
+from kernels.boxes import count_visits, numeric_alone
 from kernels.games import Board
 from kernels.noise import NOISES, Measured, Noise, measure, merge
-from kernels.prediction_gap import BUDGET, GapTables, check_cost, complete, gap_rows, greedy_rows, numeric_alone, place_units, prepare_gap, sample_rows
+from kernels.prediction_gap import BUDGET, GapTables, check_cost, complete, gap_rows, greedy_rows, place_units, prepare_gap, sample_rows
 from kernels.ranks import RankTables, padded, rank_dtype, rank_rows
 
 from . import schema

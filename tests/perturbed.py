@@ -59,7 +59,8 @@ def cells(ensemble, feature, lower):
     thresholds = sorted({float(t) for t, f, c in zip(ensemble.threshold, ensemble.feature, ensemble.category_set, strict=True) if f == feature and c < 0})
     found, below = [], 0.0
     for t in thresholds:
-        found.append(({feature: t}, Fraction(lower(t)) - Fraction(below)))
+        inside = t if abs(t) > 1e-3 else t - 1e-3  # a zero may be read as missing
+        found.append(({feature: inside}, Fraction(lower(t)) - Fraction(below)))
         below = lower(t)
-    beyond = np.nextafter(np.float32(thresholds[-1]), np.float32(np.inf)) if thresholds else 0.0
-    return [*found, ({feature: float(beyond)}, 1 - Fraction(below))]
+    beyond = max(thresholds[-1] + 1, float(np.nextafter(np.float32(thresholds[-1]), np.float32(np.inf)))) if thresholds else 0.0
+    return [*found, ({feature: beyond}, 1 - Fraction(below))]
