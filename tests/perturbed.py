@@ -3,8 +3,6 @@
 import itertools
 from fractions import Fraction
 
-import numpy as np
-
 from tests import naive
 
 
@@ -56,11 +54,16 @@ def rank_greedily(ensemble, row, outcomes, output):
 def cells(ensemble, feature, lower):
     """What a numeric feature becomes under noise with a distribution function of its own, ``lower(t)`` = P(x' <= t): a value of every cell between
     its thresholds, with the cell's probability as it is in floating point."""
-    thresholds = sorted({float(t) for t, f, c in zip(ensemble.threshold, ensemble.feature, ensemble.category_set, strict=True) if f == feature and c < 0})
+    thresholds = sorted(
+        {float(t) for t, f, c in zip(ensemble.threshold, ensemble.feature, ensemble.category_set, strict=True) if f == feature and c < 0}
+    )
     found, below = [], 0.0
     for t in thresholds:
-        inside = t if abs(t) > 1e-3 else t - 1e-3  # a zero may be read as missing
-        found.append(({feature: inside}, Fraction(lower(t)) - Fraction(below)))
+        found.append(({feature: t - beside(t)}, Fraction(lower(t)) - Fraction(below)))
         below = lower(t)
-    beyond = max(thresholds[-1] + 1, float(np.nextafter(np.float32(thresholds[-1]), np.float32(np.inf)))) if thresholds else 0.0
-    return [*found, ({feature: beyond}, 1 - Fraction(below))]
+    return [*found, ({feature: thresholds[-1] + beside(thresholds[-1]) if thresholds else 0.0}, 1 - Fraction(below))]
+
+
+def beside(threshold):
+    """How far a value of the cell next to a threshold is from it: rounds to neither side of it, nor to a zero, which may be read as missing."""
+    return 1e-3 * max(1.0, abs(threshold))

@@ -139,7 +139,9 @@ def stumps(said, n_features):
         for name in ("feature", "threshold", "missing_left", "category_set", "value", "cover", "output")
     }
     shift = 3 * np.arange(len(trees)).repeat(3)
-    sides = {name: np.where(shifted < 0, -1, shifted + shift) for name in ("left", "right") for shifted in [np.tile(getattr(trees[0], name), len(trees))]}
+    sides = {
+        name: np.where(shifted < 0, -1, shifted + shift) for name in ("left", "right") for shifted in [np.tile(getattr(trees[0], name), len(trees))]
+    }
     sides = {name: side.astype(np.int32) for name, side in sides.items()}
     return trees[0]._replace(**joined, **sides, root=(3 * np.arange(len(trees))).astype(np.int32))
 
