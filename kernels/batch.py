@@ -217,7 +217,8 @@ def attribute_batch(method: Method, prepared: Prepared, buffers: Buffers) -> Non
     buffers.margin[:] = 0.0
     rank_rows(buffers.values, prepared.ranks, buffers.ranks)
     add_margins(buffers.ranks, prepared.margin, buffers.margin)
-    method.kernel(buffers.ranks, prepared.method, buffers.phi)
+    read = (buffers.values, buffers.ranks) if method.reads_values else (buffers.ranks,)
+    method.kernel(*read, prepared.method, buffers.phi)
     add_semivalues(buffers.ranks, prepared.pairs.tables, buffers.pairs)
 
 

@@ -41,6 +41,17 @@ def number(name: str, default: float, lower: float, upper: float, meaning: str, 
     return Parameter(name, default, read, meaning)
 
 
+def choice(name: str, default: str, options: tuple[str, ...], meaning: str) -> Parameter:
+    """One of a few words."""
+
+    def read(given: Any) -> str:
+        if given not in options:
+            raise ValueError(f"expected one of {', '.join(options)}")
+        return given
+
+    return Parameter(name, default, read, meaning)
+
+
 def _entries(given: Any, expected: str) -> list:
     try:
         return given.split(",") if isinstance(given, str) else list(given)

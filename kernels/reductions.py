@@ -113,10 +113,20 @@ def _finalize_importance(state, place, n_places):
     return {**moments, "share": np.divide(mean_abs, total, out=np.zeros_like(mean_abs), where=total > 0), "rank": rank}
 
 
+def _finalize_gaps(state, place, n_places):
+    """Players by mean rank, those never ranked last; the last place is not a player's but the score's, and has rank 0."""
+    moments = _finalize_moments(state, place, n_places)
+    mean = moments["mean"].copy()
+    mean[mean == 0] = np.inf
+    mean[:, -1] = -np.inf
+    return {**moments, "rank": np.argsort(np.argsort(mean, axis=1, kind="stable"), axis=1, kind="stable")}
+
+
 REDUCTIONS = {
     reduction.name: reduction
     for reduction in (
         Reduction("importance", "phi", _init_moments, _update_moments, _merge_moments, _finalize_importance),
+        Reduction("gaps", "phi", _init_moments, _update_moments, _merge_moments, _finalize_gaps),
         Reduction("interactions", "pairs", _init_moments, _update_moments, _merge_moments, _finalize_moments),
     )
 }

@@ -34,7 +34,7 @@ class Options:
 
     method: str = "shapley"
     """shapley; banzhaf (parameter p); beta (alpha, beta); semivalue (atoms, density); probabilistic (sizes or weights); owen and two_step
-    (with --partition)."""
+    (with --partition); gap (ranking, noise, scale, budget) and gap_greedy (top, noise, scale, budget)."""
 
     id: Annotated[tuple[str, ...], Parameter(name="--id", negative=(), consume_multiple=True)] = ()
     """Columns to pass through to the attributions."""
@@ -108,20 +108,26 @@ def _show_summary(console: Console, run: str, name: str, columns: dict[str, str]
 
 MOMENTS = {"rank": "d", "mean_abs": ".4g", "mean": ".4g", "std": ".4g", "share": ".1%"}  # and how they are written
 IMPORTANCE = {"rank": "rank", "feature": "feature", "mean_abs": "mean |phi|", "mean": "mean phi", "std": "std", "share": "share"}
+GAPS = {"rank": "rank", "feature": "feature", "mean": "mean rank, pgi2", "std": "std"}
 INTERACTIONS = {"rank": "rank", "first": "first", "second": "second", "mean_abs": "mean |value|", "mean": "mean value", "std": "std"}
 
 
-def _show_summaries(console: Console, run: str, interactions: bool) -> None:
-    """What owns most of the attributions, and what interacts most."""
-    _show_summary(console, run, "importance", IMPORTANCE, MOMENTS)
-    if interactions:
-        _show_summary(console, run, "interactions", INTERACTIONS, MOMENTS)
+SUMMARIES = {"importance": IMPORTANCE, "gaps": GAPS, "interactions": INTERACTIONS}
+
+
+def _show_summaries(console: Console, run: str, kept: tuple[str, ...]) -> None:
+    """What owns most of the attributions, what is ranked first, and what interacts most."""
+    for name in kept:
+        _show_summary(console, run, name, SUMMARIES[name], MOMENTS)
 
 
 def _write_value(value: Any) -> str:
     """A parameter's value as it is written on the command line, shortened."""
     entries = value if isinstance(value, tuple) else (value,)
-    text = ",".join(":".join(f"{number:g}" for number in entry) if isinstance(entry, tuple) else f"{entry:g}" for entry in entries)
+    text = ",".join(
+        ":".join(f"{number:g}" for number in entry) if isinstance(entry, tuple) else entry if isinstance(entry, str) else f"{entry:g}"
+        for entry in entries
+    )
     return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
 
 
@@ -156,7 +162,9 @@ def explain(model: str, data: str, *, options: Options, quiet: bool = False) -> 
     if manifest.residual is not None:
         console.print(f"attributions add up to margin - base value within {manifest.residual:.1e} of the margin's bound", soft_wrap=True)
     console.print(f"attributions: {out}/attributions\nsummary:      {out}/summary\nmanifest:     {out}/manifest.json", soft_wrap=True)
-    _show_summaries(console, job.out, job.interactions is not None)
+    _show_summaries(
+        console, job.out, tuple(entry["uri"].split("/")[-1].removesuffix(".json") for entry in manifest.summaries if ".json" in entry["uri"])
+    )
 
 
 def _describe(game: Any) -> str:

@@ -106,7 +106,7 @@ class _Columns:
     numbers: tuple[str, ...]  # leaves of Parquet's schema that hold numbers,
     names: tuple[str, ...]  # and those that hold names
     dtype: np.dtype
-    n_players: int
+    types: tuple[np.dtype, ...]  # of a row's attributions
     interactions: bool
     n_kept: int  # interactions of a row, at most
     pair_names: tuple[pa.Array, pa.Array]  # of every pair's first and second player
@@ -116,8 +116,12 @@ def _output_columns(plan: Plan, prepared: Prepared, batch: pa.Schema) -> _Column
     """Id columns, margins, attributions, interactions."""
     number = pa.float32() if plan.precision == "float32" else pa.float64()
     players, n_pairs = plan.players, len(prepared.pairs.players)
-    margins, phi, pairs = schema.output_columns(players, plan.outputs, plan.ids, plan.interactions is not None)
-    fields = [batch.field(name) for name in plan.ids] + [pa.field(name, number, nullable=False) for name in (*margins, *phi)]
+    method = METHODS[plan.method]
+    n_scores = len(method.scores)
+    margins, phi, pairs = schema.output_columns(players, plan.outputs, plan.ids, plan.interactions is not None, method.stem, n_scores)
+    types = [pa.int32() if method.whole else number] * (len(players) - n_scores) + [number] * n_scores
+    fields = [batch.field(name) for name in plan.ids] + [pa.field(name, number, nullable=False) for name in margins]
+    fields += [pa.field(name, kind, nullable=False) for name, kind in zip(phi, types * len(plan.outputs), strict=True)]
     fields += [pa.field(name, column_type(number), nullable=False) for name in pairs]
     named = pair_names(prepared, players)
     return _Columns(
@@ -126,7 +130,7 @@ def _output_columns(plan: Plan, prepared: Prepared, batch: pa.Schema) -> _Column
         numbers=(*margins, *phi, *(leaf for name in pairs for leaf in leaves(name, VALUE))),
         names=tuple(leaf for name in pairs for leaf in leaves(name, FIRST, SECOND)),
         dtype=np.dtype(plan.precision),
-        n_players=len(players),
+        types=tuple(np.dtype(kind.to_pandas_dtype()) for kind in types),
         interactions=plan.interactions is not None,
         n_kept=count_kept(n_pairs, plan.interactions),
         pair_names=(pa.array([first for first, _ in named], pa.string()), pa.array([second for _, second in named], pa.string())),
@@ -146,13 +150,14 @@ def _open_part(local: Path, columns: _Columns) -> pq.ParquetWriter:
 
 
 def _make_batch(columns: _Columns, prepared: Prepared, batch: pa.RecordBatch, buffers: Buffers) -> pa.RecordBatch:
-    n, unused = batch.num_rows, pa.array(np.zeros(batch.num_rows, columns.dtype))
+    n = batch.num_rows
+    unused = {kind: pa.array(np.zeros(n, kind)) for kind in set(columns.types)}
     arrays = [batch.column(name) for name in columns.ids]
     arrays += [pa.array(margin[:n].astype(columns.dtype)) for margin in buffers.margin]
     for phi in buffers.phi:
-        attributions = [unused] * columns.n_players
+        attributions = [unused[kind] for kind in columns.types]
         for row, player in enumerate(prepared.players):
-            attributions[player] = pa.array(phi[row, :n].astype(columns.dtype))
+            attributions[player] = pa.array(phi[row, :n].astype(columns.types[player]))
         arrays += attributions
     if columns.interactions:
         arrays += [make_column(pairs[:, :n], columns.n_kept, columns.dtype, columns.pair_names) for pairs in buffers.pairs]

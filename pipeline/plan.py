@@ -177,7 +177,8 @@ def extent_of(prepared: Prepared) -> Extent:
 def make_plan(job: Job, model: Model, groups: Groups, found: Listing, background: Listing | None, tables: Extent) -> tuple[Plan, Memory]:
     """Decide all that the output depends on, and project what a worker needs of memory."""
     players = player_names(METHODS[job.method], groups, model.features)
-    columns = schema.output_columns(players, model.outputs, job.ids, job.interactions is not None)
+    method = METHODS[job.method]
+    columns = schema.output_columns(players, model.outputs, job.ids, job.interactions is not None, method.stem, len(method.scores))
     n_outputs, n_pairs = len(model.outputs), len(tables.pairs)
     n_kept = count_kept(n_pairs, job.interactions)
     cells = n_outputs * (tables.n_players + n_pairs + n_kept)

@@ -82,8 +82,9 @@ def read_groups(partition: Partition | None, features: Sequence[Feature]) -> Gro
 
 
 def player_names(method: Method, groups: Groups, features: Sequence[Feature]) -> tuple[str, ...]:
-    """Whose phi are, in the numbers of ``Prepared.players``: all groups of a partition, or all features."""
-    return tuple(group for group, _ in groups) if groups and method.by_player else tuple(feature.name for feature in features)
+    """Whose phi are, in the numbers of ``Prepared.players``: all groups of a partition, or all features; and scores."""
+    names = tuple(group for group, _ in groups) if groups and method.by_player else tuple(feature.name for feature in features)
+    return (*names, *method.scores)
 
 
 def group_numbers(groups: Groups, features: Sequence[Feature]) -> np.ndarray | None:
