@@ -6,9 +6,10 @@ from rich.console import Console
 from rich.table import Table
 
 from .figures import Figure, draw_figures
+from .gap import draw_gap
 from .marginal import draw_marginal
 
-DRAWN = (draw_figures, draw_marginal)
+DRAWN = (draw_figures, draw_marginal, draw_gap)
 WIDTH = 170  # of the tables, also where there is no terminal
 
 
