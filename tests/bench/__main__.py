@@ -1,4 +1,4 @@
-"""``python -m tests.bench [--quick] [--cases KEY...] [--marginal [KEY...]] [--folder FOLDER]``: measure everything, print, write ``results.json``."""
+"""``python -m tests.bench [--quick] [--cases KEY...] [--marginal [KEY...]] [--gap] [--folder FOLDER]``: measure everything, print, write ``results.json``."""
 
 import argparse
 import json
@@ -16,12 +16,24 @@ from rich.console import Console
 
 from pipeline.config import count_cores
 
-from .bars import TOTALS, judge
+from .bars import TOTALS, judge, judge_gaps
 from .compare import compare
+from .gap import SIZES, measure_gaps
 from .marginal import BACKGROUNDS, measure_marginal
 from .models import CASES, CATBOOST, MARGINAL, Case, trained
 from .peers import PEERS
-from .report import show_bars, show_comparison, show_first, show_marginal, show_memory, show_preparations, show_runs, show_scaling, show_totals
+from .report import (
+    show_bars,
+    show_comparison,
+    show_first,
+    show_gaps,
+    show_marginal,
+    show_memory,
+    show_preparations,
+    show_runs,
+    show_scaling,
+    show_totals,
+)
 from .runs import measure_first, measure_memory, race_runs
 from .scaling import measure_scaling
 from .totals import race_totals
@@ -52,6 +64,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="the first model only unless named, fewer rows and repeats: a minute once it is trained")
     parser.add_argument("--cases", nargs="+", choices=keys, metavar="KEY", help=f"these models and nothing else; of {', '.join(keys)}")
     parser.add_argument("--marginal", nargs="*", choices=marginal, metavar="KEY", help=f"the marginal game alone, of these; of {', '.join(marginal)}")
+    parser.add_argument("--gap", action="store_true", help="the prediction gap alone")
     parser.add_argument("--folder", type=Path, default=Path("build/bench"), help="where models are kept and results.json is written")
     return parser.parse_args()
 
@@ -70,7 +83,7 @@ def main() -> None:
     folder.mkdir(parents=True, exist_ok=True)
     warnings.simplefilter("ignore")  # the peers' own
     console, cores, started = Console(width=max(WIDTH, Console().width)), count_cores(), time.perf_counter()
-    whole = not options.cases and options.marginal is None
+    whole = not options.cases and options.marginal is None and not options.gap
     chosen = _choose(CASES, options.cases, quick and whole, whole)
     marginal_cases = _choose(MARGINAL, options.marginal, quick, whole or options.marginal == [])
     repeats, seconds = (QUICK_REPEATS, QUICK_SECONDS) if quick else (REPEATS, SECONDS)
@@ -94,12 +107,16 @@ def main() -> None:
         marginal.append(measure_marginal(case, folder, BACKGROUNDS, repeats, seconds))
         console.print(show_preparations(marginal[-1]))
         console.print(show_marginal(marginal[-1]))
+    gaps = list(measure_gaps(folder, repeats, SIZES[:4] if quick else SIZES)) if whole or options.gap else []
+    if gaps:
+        console.print(show_gaps(gaps))
     results = {
         "machine": machine,
         "quick": quick,
         "comparisons": [asdict(comparison) for comparison in comparisons],
         "totals": [asdict(total) for total in totals],
         "marginal": [asdict(found) for found in marginal],
+        "gaps": [asdict(step) for step in gaps],
     }
     if whole:
         scaling = measure_scaling(folder, repeats)
@@ -117,7 +134,7 @@ def main() -> None:
             "memory": [asdict(entry) for entry in memory],
             "first_attribution": {"cold": asdict(cold), "warm": asdict(warm)},
         }
-    bars = judge(comparisons, totals, marginal, cores)
+    bars = judge(comparisons, totals, marginal, cores) + judge_gaps(gaps)
     console.print(show_bars(bars))
     results["bars"] = [asdict(bar) | {"met": bar.met} for bar in bars]
     (folder / "results.json").write_text(json.dumps(results, indent=1))

@@ -2,9 +2,8 @@
 prefixes of each move the prediction. On scikit-learn's packaged data (diabetes, and wine and breast cancer with the class as a number), for the
 paper's are not packaged: orderings are claimed, not digits."""
 
-import math
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +13,6 @@ from scipy.stats import qmc
 from sklearn import datasets
 
 import pipeline
-from kernels.ensemble import TreeEnsemble
 from pipeline.gap import rank_players
 
 from .figures import Claim, Figure, Line
@@ -24,53 +22,6 @@ PAIRS, ROWS = 24, 100  # of rows and sets of Table 1; rows of the others
 DATA = {"diabetes": datasets.load_diabetes, "wine": datasets.load_wine, "breast cancer": datasets.load_breast_cancer}
 MODELS = {"single": (1, 0.9), "bigger": (40, 0.2)}  # trees and learning rate, of depth 4
 SHAP = "SHAP"
-
-
-def algorithm_1(ensemble: TreeEnsemble, row, chosen: set[int], scale: float) -> float:
-    """PG² as it is printed: over every leaf, over every leaf again, with the product of factors kept up to date; numeric features, one output."""
-    lower, upper, factor = ([start] * ensemble.n_features for start in (-math.inf, math.inf, 1.0))
-
-    def normal(t: float, x: float) -> float:
-        return 0.5 * math.erfc((x - t) / (scale * math.sqrt(2)))
-
-    def chance(q: int) -> float:
-        if q in chosen:
-            return normal(upper[q], row[q]) - normal(lower[q], row[q])
-        return float(lower[q] < row[q] <= upper[q])
-
-    def walk(node: int, product: float, arrive: Callable[[float, float], None]) -> None:
-        q = ensemble.feature[node]
-        if q < 0:
-            arrive(ensemble.value[node, 0], product)
-            return
-        before, t = (lower[q], upper[q], factor[q]), ensemble.threshold[node]
-        for child, low, high in ((ensemble.left[node], before[0], min(before[1], t)), (ensemble.right[node], max(before[0], t), before[1])):
-            lower[q], upper[q] = low, high
-            factor[q] = chance(q) if low < high else 0.0
-            if factor[q] > 0:
-                walk(child, product / before[2] * factor[q], arrive)
-            lower[q], upper[q], factor[q] = before
-
-    moments = [0.0, 0.0]
-
-    def first(y: float, product: float) -> None:
-        moments[0] += y * product
-
-        def second(other: float, both: float) -> None:
-            moments[1] += y * other * both
-
-        for root in ensemble.root:
-            walk(root, product, second)
-
-    for root in ensemble.root:
-        walk(root, 1.0, first)
-    c = 0.0
-    for root in ensemble.root:
-        node = root
-        while ensemble.feature[node] >= 0:
-            node = (ensemble.left if row[ensemble.feature[node]] <= ensemble.threshold[node] else ensemble.right)[node]
-        c += ensemble.value[node, 0]
-    return c * c + moments[1] - 2 * c * moments[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +81,9 @@ def table_1(kinds: Iterable[str], n_pairs: int) -> Figure:
                         errors[how] += abs(sampled(found, row, chosen, scale, drawn) - value)
                 numbers = {how: error / max(sum(exact), 1e-300) for how, error in errors.items()}
                 lines.append(Line((f"{name}, {kind}", scale, n), numbers))
-    return Figure("Gajewski et al. 2024, Table 1: error of sampling in the time of the exact value", ("model", "scale", "points"), tuple(lines), ".1e")
+    return Figure(
+        "Gajewski et al. 2024, Table 1: error of sampling in the time of the exact value", ("model", "scale", "points"), tuple(lines), ".1e"
+    )
 
 
 def claims_1(figure: Figure) -> list[Claim]:
@@ -159,7 +112,9 @@ def tables_2_and_3(kinds: Iterable[str], n_rows: int) -> tuple[Figure, Figure]:
                 tops = (np.sort(ranked[key][:, 0, :k], axis=1) for k in (1, 2, 3) for key in (SHAP, f"greedy {scale}"))
                 same = [float((a == next(tops)).all(axis=1).mean()) for a in tops]
                 agreement.append(Line((f"{name}, {kind}", scale), {f"k = {k}": share for k, share in enumerate(same, 1)}))
-                means = {key: float(pipeline.prediction_gap(found.model, found.rows, ranking=order, scale=scale).mean()) for key, order in ranked.items()}
+                means = {
+                    key: float(pipeline.prediction_gap(found.model, found.rows, ranking=order, scale=scale).mean()) for key, order in ranked.items()
+                }
                 gaps.append(Line((f"{name}, {kind}", scale), means))
     headings = ("model", "scale")
     return (
@@ -175,14 +130,19 @@ def claims_2(figure: Figure) -> list[Claim]:
     grows = sum(lines[-1].numbers["k = 1"] >= lines[0].numbers["k = 1"] for lines in by_model)
     return [
         Claim("with many trees the first three features are SHAP's on less than two thirds of the rows", all(n["k = 3"] < 2 / 3 for n in bigger)),
-        Claim(f"the first feature is SHAP's on as many rows or more at the largest scale than at the smallest: {grows} of {len(by_model)} models, "
-              "expected more than half", 2 * grows > len(by_model)),
+        Claim(
+            f"the first feature is SHAP's on as many rows or more at the largest scale than at the smallest: {grows} of {len(by_model)} models, "
+            "expected more than half",
+            2 * grows > len(by_model),
+        ),
     ]
 
 
 def claims_3(figure: Figure) -> list[Claim]:
     """The greedy ranking of a scale moves predictions most at that scale, and more than SHAP's."""
-    best = [max(line.numbers, key=lambda key, line=line: line.numbers[key] * (1 + 1e-9 * (key == f"greedy {line.labels[1]}"))) for line in figure.lines]
+    best = [
+        max(line.numbers, key=lambda key, line=line: line.numbers[key] * (1 + 1e-9 * (key == f"greedy {line.labels[1]}"))) for line in figure.lines
+    ]
     own = sum(key == f"greedy {line.labels[1]}" for key, line in zip(best, figure.lines, strict=True))
     beyond = all(line.numbers[f"greedy {line.labels[1]}"] >= line.numbers[SHAP] for line in figure.lines)
     return [
