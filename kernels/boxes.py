@@ -62,7 +62,7 @@ def _edges(board: Board):
     on_left[ensemble.left[inner]] = True
     position, highest = splits.lower + splits.span, np.zeros(board.n_used, np.int64)
     np.maximum.at(highest, splits.feature[inner], position[inner] + 1)
-    interval, sets = np.zeros((n_nodes, 3), np.int64), {}
+    interval, sets = np.zeros((n_nodes, 3), np.int64), dict[int, np.ndarray]()
     for level in range(1, int(traced.levels.max(initial=0)) + 1):
         v = np.flatnonzero(traced.level == level)
         p, left = parent[v], on_left[v]

@@ -207,10 +207,10 @@ def list_asked(boxes, first_leaf, stop_leaf, row):
 @jit
 def meets(units, uses):
     """Some of the units is used."""
+    found = False
     for u in units:
-        if uses[u]:
-            return True
-    return False
+        found |= uses[u]
+    return found
 
 
 @jit

@@ -40,7 +40,7 @@ class Method:
     name: str
     meaning: str
     prepare: Callable[[Board, Parameters], NamedTuple]
-    kernel: Callable[[Any, Any, Any], None]
+    kernel: Callable[..., None]
     additive: bool
     parameters: tuple[Parameter, ...] = ()
     value: Callable[[Parameters], GameValue] | None = None

@@ -85,7 +85,8 @@ def check_cost(tables: GapTables, budget: float, passes: int = 1) -> None:
     visits = passes * count_visits(tables.boxes)
     if visits > budget:
         raise InvalidParameters(
-            f"exact prediction gaps take up to {visits:.3g} pairs of leaves per row, the budget is {budget:.3g}; raise it, or have pipeline.prediction_gap approximate"
+            f"exact prediction gaps take up to {visits:.3g} pairs of leaves per row, the budget is {budget:.3g}; raise it, or have "
+            "pipeline.prediction_gap approximate"
         )
 
 

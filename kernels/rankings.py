@@ -73,6 +73,7 @@ def add_greedy(values, ranks, tables: RankingTables, phi) -> None:
     """Rank greedily; add ranks, from 1, and the mean of PG² over the prefixes to phi."""
     gap, top = tables.gap, int(tables.top[0])
     for some, x, r in _sliced(values, ranks):
-        order, gaps = complete(gap, *greedy_rows(gap, NOISES[tables.noise[0]], x, r, min(top, int(gap.boxes.perturbed.sum()))), top)
+        units, of_prefix = greedy_rows(gap, NOISES[tables.noise[0]], x, r, min(top, int(gap.boxes.perturbed.sum())))
+        order, gaps = complete(gap, units, of_prefix, top)
         phi[:, :-1, some] += _ranks(order, int(gap.n_all[0]))[:, :, gap.units].transpose(1, 2, 0)
         phi[:, -1, some] += gaps.mean(axis=2).T

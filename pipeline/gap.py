@@ -74,7 +74,8 @@ def _measure(model: Model, board: Board, ranks: RankTables, drawn, data: Any) ->
         raise UsageError("data has no rows, expected at least one")
 
     def work(first):
-        return measure(*_values(features, ranks, batch.slice(first, 1 << 13)), board, drawn)
+        values, ranked = _values(features, ranks, batch.slice(first, 1 << 13))
+        return measure(values, ranked, board, drawn)
 
     with ThreadPoolExecutor(count_cores()) as threads:
         return merge(threads.map(work, range(0, batch.num_rows, 1 << 13)))

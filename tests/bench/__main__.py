@@ -1,4 +1,4 @@
-"""``python -m tests.bench [--quick] [--cases KEY...] [--marginal [KEY...]] [--gap] [--folder FOLDER]``: measure everything, print, write ``results.json``."""
+"""``python -m tests.bench [--quick] [--cases KEY...] [--marginal [KEY...]] [--gap]``: measure everything, print, write ``results.json``."""
 
 import argparse
 import json

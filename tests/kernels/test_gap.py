@@ -189,7 +189,7 @@ def test_greedy_rankings_are_those_of_the_definition(data, ensemble):
     assert_allclose(of_whole.mean(axis=2), by_ranking, rtol=RTOL, atol=ATOL)
 
 
-@given(data=st.data(), ensemble=forests(max_trees=6, max_depth=6, max_features=9))
+@given(data=st.data(), ensemble=forests(max_trees=4, max_depth=4, max_features=7))
 def test_a_ranking_is_the_mean_of_its_prefixes(data, ensemble):
     """PGI² in one pass, PG² of every prefix by itself, and greedy gaps step by step, on larger trees; features that nothing can move come along."""
     rows = data.draw(batches(ensemble, 2))
