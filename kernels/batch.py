@@ -225,8 +225,9 @@ def attribute_batch(method: Method, prepared: Prepared, buffers: Buffers) -> Non
     rank_rows(buffers.values, prepared.ranks, buffers.ranks)
     add_margins(buffers.ranks, prepared.margin, buffers.margin)
     labels = buffers.labels
+    read = (buffers.values, buffers.ranks) if method.reads_values else (buffers.ranks,)
     more = (labels.label, labels.residual, labels.remainder) if method.labelled else (buffers.path,) if method.path else ()
-    method.kernel(buffers.ranks, prepared.method, buffers.phi, *more)
+    method.kernel(*read, prepared.method, buffers.phi, *more)
     add_semivalues(buffers.ranks, prepared.pairs.tables, buffers.pairs)
 
 

@@ -11,11 +11,14 @@ from scipy.special import binom
 from . import game_values
 from .games import Board, GameValue, play, play_owen
 from .marginal import Levels, MarginalGame
+from .noise import NOISES
 from .parameters import InvalidParameters, Parameter, choice, number, numbers, points, whole
 from .paths import trace
+from .prediction_gap import BUDGET
 from .probabilistic import add_probabilistic, prepare_probabilistic
 from .qshap import add_losses, prepare_qshap
 from .ranker import MOST_STEPS, add_scores, prepare_ranker
+from .rankings import PGI2, add_gaps, add_greedy, prepare_rankings, rows_of
 from .semivalue import SemivalueTables, add_semivalues, no_semivalues, prepare_semivalue
 from .two_step import add_two_step, share_equally
 from .views import Views, each_group, everyone, whole_groups
@@ -34,7 +37,9 @@ class Method:
     value on every row. ``value`` turns parameters into the game value whose interactions can be asked for. Where a method has a ``path`` of so many
     steps, by its parameters, ``kernel(ranks, tables, phi, path)`` writes ``path (outputs, steps, n) float64`` too. ``reductions`` names the
     summaries a run keeps. Where ``labelled``, rows have labels, which the kernel takes as well: ``kernel(ranks, tables, phi, label, residual,
-    remainder)``, see ``qshap.add_losses``. ``column`` is what parts call phi.
+    remainder)``, see ``qshap.add_losses``. A method that ``reads_values`` is called as ``kernel(values, ranks, tables, phi)``, with values as
+    ranking left them. ``column`` is what parts call phi; the last rows of phi may be no player's but ``scores``, with names of their own, and where
+    ``whole`` all others hold whole numbers.
     """
 
     name: str
@@ -52,6 +57,9 @@ class Method:
     reductions: tuple[str, ...] = ("importance",)
     labelled: bool = False
     column: str = "phi"
+    reads_values: bool = False
+    scores: tuple[str, ...] = ()
+    whole: bool = False
 
 
 def _against(game: MarginalGame, views: Views, levels: Levels, n_rows: int) -> SemivalueTables:
@@ -108,6 +116,49 @@ def _prepare_probabilistic(board: Board, given: Parameters) -> NamedTuple:
             raise InvalidParameters(f"parameter 'weights' overflows: there are too many coalitions of {board.n_all} players; give 'sizes'")
     traced = trace(board.ensemble, board.player_of_node, board.n_players)
     return prepare_probabilistic(board.ensemble, board.splits, traced, board.player_of_node, sizes)
+
+
+RANKERS = ("shapley", "banzhaf", "beta")  # methods that rank, with their default parameters
+PERTURBED = (
+    choice("noise", "normal", tuple(noise.name for noise in NOISES), "what is added to numeric features; categorical ones stay"),
+    numbers("scale", "standard deviation of the noise, or one for every feature; 1 by default"),
+    number("budget", BUDGET, 0.0, math.inf, "pairs of leaves that may be looked at for a row"),
+)
+
+
+def _prepare_gap(board: Board, given: Parameters) -> NamedTuple:
+    ranker = METHODS[given["ranking"]]
+    of_ranker = ranker.prepare(board, {parameter.name: parameter.default for parameter in ranker.parameters})
+    return prepare_rankings(board, given, ranker=RANKERS.index(ranker.name), of_ranker=of_ranker, top=board.n_all, passes=1)
+
+
+def _add_gaps(values, ranks, tables, phi) -> None:
+    add_gaps(values, ranks, tables, phi, METHODS[RANKERS[tables.ranker[0]]].kernel)
+
+
+def _prepare_greedy(board: Board, given: Parameters) -> NamedTuple:
+    top = min(int(given["top"]) or board.n_all, board.n_all)
+    return prepare_rankings(board, given, ranker=0, of_ranker=np.zeros(0), top=top, passes=max(1, min(top, board.n_players)))
+
+
+def _ranking(
+    name: str, meaning: str, prepare: Callable[[Board, Parameters], NamedTuple], kernel: Callable[..., None], parameter: Parameter
+) -> Method:
+    """A method that ranks, and measures its rankings."""
+    return Method(
+        name=name,
+        meaning=meaning,
+        prepare=prepare,
+        kernel=kernel,
+        additive=False,
+        parameters=(parameter, *PERTURBED),
+        rows=rows_of,
+        reductions=("gaps",),
+        reads_values=True,
+        column="rank",
+        scores=(PGI2,),
+        whole=True,
+    )
 
 
 METHODS = {
@@ -207,6 +258,20 @@ METHODS = {
             ),
             path=lambda given: given["steps"],
             reductions=("importance", "objective"),
+        ),
+        _ranking(
+            "gap",
+            "a ranking by size of a method's values, and its PGI²: how far perturbing the features ranked first moves the prediction",
+            _prepare_gap,
+            _add_gaps,
+            choice("ranking", "shapley", RANKERS, "method whose values rank"),
+        ),
+        _ranking(
+            "gap_greedy",
+            "the greedy ranking: each feature in turn the one whose perturbation moves the prediction most, and its PGI²",
+            _prepare_greedy,
+            add_greedy,
+            number("top", 0.0, 0.0, math.inf, "features that are ranked, 0 for all", closed=True),
         ),
     )
 }

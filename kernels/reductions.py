@@ -126,11 +126,23 @@ def _finalize_means(state, place, n_places):  # noqa: ARG001 - the shape of a re
 
 
 MEANS = Reduction("means", "values", _init_moments, _update_moments, _merge_moments, _finalize_means)  # of what rankings are compared by
+
+
+def _finalize_gaps(state, place, n_places):
+    """Players by mean rank, those never ranked last; the last place is not a player's but the score's, and has rank 0."""
+    moments = _finalize_moments(state, place, n_places)
+    mean = moments["mean"].copy()
+    mean[mean == 0] = np.inf
+    mean[:, -1] = -np.inf
+    return {**moments, "rank": np.argsort(np.argsort(mean, axis=1, kind="stable"), axis=1, kind="stable")}
+
+
 REDUCTIONS = {
     reduction.name: reduction
     for reduction in (
         Reduction("importance", "phi", _init_moments, _update_moments, _merge_moments, _finalize_importance),
         Reduction("objective", "path", _init_moments, _update_moments, _merge_moments, _finalize_path),
+        Reduction("gaps", "phi", _init_moments, _update_moments, _merge_moments, _finalize_gaps),
         Reduction("interactions", "pairs", _init_moments, _update_moments, _merge_moments, _finalize_moments),
         Reduction(
             name="r2",

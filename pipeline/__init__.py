@@ -11,6 +11,8 @@ _WHERE = {
     "explain": "run",
     "gradient": "rankings",
     "load_ensemble": "models",
+    "prediction_gap": "gap",
+    "rank_by_gap": "gap",
     "LeafledgerError": "errors",
 }
 __all__ = [*_WHERE]

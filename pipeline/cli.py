@@ -36,7 +36,8 @@ class Options:
 
     method: str = "shapley"
     """shapley; banzhaf (parameter p); beta (alpha, beta); semivalue (atoms, density); probabilistic (sizes or weights); owen and two_step
-    (with --partition); ranker (steps, rate, optimizer); r2 (with --label)."""
+    (with --partition); ranker (steps, rate, optimizer); gap (ranking, noise, scale, budget) and gap_greedy (top, noise, scale, budget); r2 (with
+    --label)."""
 
     id: Annotated[tuple[str, ...], Parameter(name="--id", negative=(), consume_multiple=True)] = ()
     """Columns to pass through to the attributions."""
@@ -148,11 +149,12 @@ def _show_summary(console: Console, run: str, name: str, columns: dict[str, str]
 MOMENTS = {"rank": "d", "mean_abs": ".4g", "mean": ".4g", "std": ".4g", "share": ".1%"}  # and how they are written
 SHARES = {"rank": "d", "r2": ".4f", "standard_error": ".1g"}
 IMPORTANCE = {"rank": "rank", "feature": "feature", "mean_abs": "mean |phi|", "mean": "mean phi", "std": "std", "share": "share"}
+GAPS = {"rank": "rank", "feature": "feature", "mean": "mean rank, pgi2", "std": "std"}
 INTERACTIONS = {"rank": "rank", "first": "first", "second": "second", "mean_abs": "mean |value|", "mean": "mean value", "std": "std"}
 
 
 R2 = {"rank": "rank", "feature": "feature", "r2": "share of R²", "standard_error": "standard error"}
-SUMMARIES = {"importance": (IMPORTANCE, MOMENTS), "interactions": (INTERACTIONS, MOMENTS), "r2": (R2, SHARES)}
+SUMMARIES = {"importance": (IMPORTANCE, MOMENTS), "gaps": (GAPS, MOMENTS), "interactions": (INTERACTIONS, MOMENTS), "r2": (R2, SHARES)}
 
 
 def _show_summaries(console: Console, run: str, manifest: Any) -> None:
@@ -172,7 +174,10 @@ def _write_value(value: Any) -> str:
     if isinstance(value, str):
         return value
     entries = value if isinstance(value, tuple) else (value,)
-    text = ",".join(":".join(f"{number:g}" for number in entry) if isinstance(entry, tuple) else f"{entry:g}" for entry in entries)
+    text = ",".join(
+        ":".join(f"{number:g}" for number in entry) if isinstance(entry, tuple) else entry if isinstance(entry, str) else f"{entry:g}"
+        for entry in entries
+    )
     return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
 
 

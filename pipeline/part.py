@@ -123,7 +123,7 @@ class _Columns:
     numbers: tuple[str, ...]  # leaves of Parquet's schema that hold numbers,
     names: tuple[str, ...]  # and those that hold names
     dtype: np.dtype
-    n_players: int
+    types: tuple[np.dtype, ...]  # of a row's attributions
     interactions: bool
     labelled: bool  # a row without a label has no attributions
     n_kept: int  # interactions of a row, at most
@@ -134,9 +134,11 @@ def _output_columns(plan: Plan, prepared: Prepared, batch: pa.Schema) -> _Column
     """Id columns, margins, attributions, interactions."""
     number = pa.float32() if plan.precision == "float32" else pa.float64()
     players, n_pairs = plan.players, len(prepared.pairs.players)
+    n_scores = len(METHODS[plan.method].scores)
     margins, phi, pairs = plan.columns
+    types = [pa.int32() if METHODS[plan.method].whole else number] * (len(players) - n_scores) + [number] * n_scores
     fields = [batch.field(name) for name in plan.ids] + [pa.field(name, number, nullable=False) for name in margins]
-    fields += [pa.field(name, number, nullable=plan.labels is not None) for name in phi]
+    fields += [pa.field(name, kind, nullable=plan.labels is not None) for name, kind in zip(phi, types * len(plan.outputs), strict=True)]
     fields += [pa.field(name, column_type(number), nullable=False) for name in pairs]
     named = pair_names(prepared, players)
     return _Columns(
@@ -145,7 +147,7 @@ def _output_columns(plan: Plan, prepared: Prepared, batch: pa.Schema) -> _Column
         numbers=(*margins, *phi, *(leaf for name in pairs for leaf in leaves(name, VALUE))),
         names=tuple(leaf for name in pairs for leaf in leaves(name, FIRST, SECOND)),
         dtype=np.dtype(plan.precision),
-        n_players=len(players),
+        types=tuple(np.dtype(kind.to_pandas_dtype()) for kind in types),
         interactions=plan.interactions is not None,
         labelled=plan.labels is not None,
         n_kept=count_kept(n_pairs, plan.interactions),
@@ -168,13 +170,13 @@ def _open_part(local: Path, columns: _Columns) -> pq.ParquetWriter:
 def _make_batch(columns: _Columns, prepared: Prepared, batch: pa.RecordBatch, buffers: Buffers) -> pa.RecordBatch:
     n = batch.num_rows
     missing = buffers.labels.missing[:n] if columns.labelled else None
-    unused = pa.array(np.zeros(n, columns.dtype), mask=missing)
+    unused = {kind: pa.array(np.zeros(n, kind), mask=missing) for kind in set(columns.types)}
     arrays = [batch.column(name) for name in columns.ids]
     arrays += [pa.array(margin[:n].astype(columns.dtype)) for margin in buffers.margin]
     for phi in buffers.phi:
-        attributions = [unused] * columns.n_players
+        attributions = [unused[kind] for kind in columns.types]
         for row, player in enumerate(prepared.players):
-            attributions[player] = pa.array(phi[row, :n].astype(columns.dtype), mask=missing)
+            attributions[player] = pa.array(phi[row, :n].astype(columns.types[player]), mask=missing)
         arrays += attributions
     if columns.interactions:
         arrays += [make_column(pairs[:, :n], columns.n_kept, columns.dtype, columns.pair_names) for pairs in buffers.pairs]

@@ -74,7 +74,7 @@ class Plan:
     def columns(self) -> tuple[list[str], list[str], list[str]]:
         """Names of a part's columns of margins, attributions and interactions."""
         method = METHODS[self.method]
-        return schema.output_columns(self.players, self.outputs, self.ids, self.interactions is not None, method.column)
+        return schema.output_columns(self.players, self.outputs, self.ids, self.interactions is not None, method.column, len(method.scores))
 
     @property
     def players(self) -> tuple[str, ...]:
@@ -203,7 +203,8 @@ def extent_of(prepared: Prepared) -> Extent:
 def make_plan(job: Job, model: Model, groups: Groups, found: Listing, background: Listing | None, tables: Extent) -> tuple[Plan, Memory]:
     """Decide all that the output depends on, and project what a worker needs of memory."""
     players = player_names(METHODS[job.method], groups, model.features)
-    columns = schema.output_columns(players, model.outputs, job.ids, job.interactions is not None, METHODS[job.method].column)
+    method = METHODS[job.method]
+    columns = schema.output_columns(players, model.outputs, job.ids, job.interactions is not None, method.column, len(method.scores))
     n_outputs, n_pairs = len(model.outputs), len(tables.pairs)
     n_kept = count_kept(n_pairs, job.interactions)
     cells = n_outputs * (tables.n_players + n_pairs + n_kept + tables.n_steps)

@@ -89,8 +89,9 @@ def read_groups(partition: Partition | None, features: Sequence[Feature]) -> Gro
 
 
 def player_names(method: Method, groups: Groups, features: Sequence[Feature]) -> tuple[str, ...]:
-    """Whose phi are, in the numbers of ``Prepared.players``: all groups of a partition, or all features."""
-    return tuple(group for group, _ in groups) if groups and method.by_player else tuple(feature.name for feature in features)
+    """Whose phi are, in the numbers of ``Prepared.players``: all groups of a partition, or all features; and scores."""
+    names = tuple(group for group, _ in groups) if groups and method.by_player else tuple(feature.name for feature in features)
+    return (*names, *method.scores)
 
 
 def group_numbers(groups: Groups, features: Sequence[Feature]) -> np.ndarray | None:
@@ -102,7 +103,8 @@ def group_numbers(groups: Groups, features: Sequence[Feature]) -> np.ndarray | N
 
 
 @contextmanager
-def _refused() -> Iterator[None]:
+def refused() -> Iterator[None]:
+    """What kernels refuse, as a mistake of the caller's."""
     try:
         yield
     except InvalidParameters as error:
@@ -111,14 +113,14 @@ def _refused() -> Iterator[None]:
 
 def survey_model(model: Model, method: Method, groups: Groups, n_rows: int | None, budget: int, interactions: bool) -> Survey:
     """What has to be known of a background with so many rows, None for the model's own leaf weights, or a refusal."""
-    with _refused():
+    with refused():
         numbers = group_numbers(groups, model.features)
         return survey(model.ensemble, method, numbers, n_rows=n_rows, budget=budget, interactions=interactions)
 
 
 def weigh_model(model: Model, method: Method, groups: Groups, surveyed: Survey) -> Background:
     """The model's own leaf weights as a background, or a refusal."""
-    with _refused():
+    with refused():
         return weigh_leaves(model.ensemble, method, group_numbers(groups, model.features), surveyed)
 
 
@@ -134,7 +136,7 @@ def prepare_model(
     """Make the tables, or refuse a model or parameters that do not fit."""
     if method.labelled and model.objective.margin is not Margin.LABEL:
         raise UnsupportedModel(_MEANINGLESS[model.objective.margin].format(objective=model.objective.name))
-    with _refused():
+    with refused():
         return prepare(model.ensemble, method, parameters, group_numbers(groups, model.features), interactions, surveyed, background)
 
 

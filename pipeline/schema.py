@@ -143,12 +143,14 @@ def check_labels(numbers: Sequence[str], by: Sequence[str], types: Mapping[str, 
 
 
 def output_columns(
-    players: Sequence[str], outputs: Sequence[str], ids: Sequence[str], interactions: bool, phi_name: str
+    players: Sequence[str], outputs: Sequence[str], ids: Sequence[str], interactions: bool, phi_name: str, n_scores: int = 0
 ) -> tuple[list[str], list[str], list[str]]:
-    """Names of the columns of margins, attributions and interactions, outputs outermost; refuse names that collide."""
+    """Names of the columns of margins, attributions and interactions, outputs outermost; refuse names that collide. The last of the players may be
+    scores, whose columns have their own names."""
     stems = [f"_{output}" for output in outputs] if len(outputs) > 1 else [""]
     margins = [MARGIN + stem for stem in stems]
-    phi = [f"{phi_name}{stem}_{player}" for stem in stems for player in players]
+    named, scores = players[: len(players) - n_scores], players[len(players) - n_scores :]
+    phi = [name for stem in stems for name in (*(f"{phi_name}{stem}_{player}" for player in named), *(score + stem for score in scores))]
     pairs = [INTERACTIONS + stem for stem in stems] if interactions else []
     twice = [name for name, count in Counter((*ids, *margins, *phi, *pairs)).items() if count > 1]
     if twice:

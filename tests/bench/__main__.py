@@ -1,5 +1,5 @@
-"""``python -m tests.bench [--quick] [--cases KEY...] [--marginal [KEY...]] [--rankings [KEY...]] [--folder FOLDER]``: measure everything, print,
-write ``results.json``."""
+"""``python -m tests.bench [--quick] [--cases KEY...] [--marginal [KEY...]] [--rankings [KEY...]] [--gap] [--folder FOLDER]``: measure everything,
+print, write ``results.json``."""
 
 import argparse
 import json
@@ -14,8 +14,9 @@ from rich.console import Console
 
 from pipeline.config import count_cores
 
-from .bars import TOTALS, judge
+from .bars import TOTALS, judge, judge_gaps
 from .compare import compare
+from .gap import SIZES, measure_gaps
 from .machine import describe_machine
 from .marginal import BACKGROUNDS, measure_marginal
 from .models import CASES, CATBOOST, MARGINAL, Case, trained
@@ -25,6 +26,7 @@ from .report import (
     show_bars,
     show_comparison,
     show_first,
+    show_gaps,
     show_marginal,
     show_memory,
     show_preparations,
@@ -50,6 +52,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--cases", nargs="+", choices=keys, metavar="KEY", help=f"these models and nothing else; of {', '.join(keys)}")
     parser.add_argument("--marginal", nargs="*", choices=marginal, metavar="KEY", help=f"the marginal game alone, of these; of {', '.join(marginal)}")
     parser.add_argument("--rankings", nargs="*", choices=keys, metavar="KEY", help="the ranker and curves alone, on these models or all")
+    parser.add_argument("--gap", action="store_true", help="the prediction gap alone")
     parser.add_argument("--folder", type=Path, default=Path("build/bench"), help="where models are kept and results.json is written")
     return parser.parse_args()
 
@@ -68,7 +71,7 @@ def main() -> None:
     folder.mkdir(parents=True, exist_ok=True)
     warnings.simplefilter("ignore")  # the peers' own
     console, cores, started = Console(width=max(WIDTH, Console().width)), count_cores(), time.perf_counter()
-    whole = not options.cases and options.marginal is None and options.rankings is None
+    whole = not options.cases and options.marginal is None and options.rankings is None and not options.gap
     chosen = _choose(CASES, options.cases, quick and whole, whole)
     marginal_cases = _choose(MARGINAL, options.marginal, quick, whole or options.marginal == [])
     ranked_cases = _choose(CASES, options.rankings, quick, whole or options.rankings == [])
@@ -96,6 +99,9 @@ def main() -> None:
     for case in ranked_cases:
         rankings.append(measure_rankings(case, folder, repeats))
         console.print(show_rankings(rankings[-1]))
+    gaps = list(measure_gaps(folder, repeats, SIZES[:4] if quick else SIZES)) if whole or options.gap else []
+    if gaps:
+        console.print(show_gaps(gaps))
     results = {
         "machine": machine,
         "quick": quick,
@@ -103,6 +109,7 @@ def main() -> None:
         "totals": [asdict(total) for total in totals],
         "marginal": [asdict(found) for found in marginal],
         "rankings": [asdict(found) for found in rankings],
+        "gaps": [asdict(step) for step in gaps],
     }
     if whole:
         scaling = measure_scaling(folder, repeats)
@@ -120,7 +127,7 @@ def main() -> None:
             "memory": [asdict(entry) for entry in memory],
             "first_attribution": {"cold": asdict(cold), "warm": asdict(warm)},
         }
-    bars = judge(comparisons, totals, marginal, rankings, cores)
+    bars = judge(comparisons, totals, marginal, rankings, cores) + judge_gaps(gaps)
     console.print(show_bars(bars))
     results["bars"] = [asdict(bar) | {"met": bar.met} for bar in bars]
     (folder / "results.json").write_text(json.dumps(results, indent=1))

@@ -4,6 +4,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from .compare import PREDICT, Comparison
+from .gap import BAR as GAP_BAR
+from .gap import GREEDY, MOST_SECONDS, PLAIN, SET, GapStep
+from .gap import TIMES as TIMES_PLAIN
 from .marginal import TOTAL_BACKGROUND, Marginal, named
 from .ours import BANZHAF, KERNEL, SHAPLEY, WHOLE
 from .peers import OWN, SHAPIQ, WOODELF
@@ -76,6 +79,16 @@ def _of_marginal(found: Marginal) -> Iterator[Bar]:
     if found.total:
         what = f"marginal: times woodelf, {found.total.n_rows:,} rows, {TOTAL_BACKGROUND:,} background rows, all included"
         yield Bar(found.case, what, found.total.ratio, WOODELF_TIMES)
+
+
+def judge_gaps(steps: Sequence[GapStep]) -> list[Bar]:
+    """Bars of the prediction gap."""
+    bars = []
+    for step in (step for step in steps if (step.n_trees, step.depth) == GAP_BAR):
+        case = f"gap-{step.n_trees}x{step.depth}"
+        bars.append(Bar(case, "ms of a greedy ranking", 1e3 * step.seconds[GREEDY], 1e3 * MOST_SECONDS, most=True))
+        bars.append(Bar(case, f"times {PLAIN} in Python", step.seconds[PLAIN] / step.seconds[SET], TIMES_PLAIN))
+    return bars
 
 
 def judge(

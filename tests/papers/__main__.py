@@ -7,10 +7,11 @@ from rich.table import Table
 
 from .explained import draw_explained
 from .figures import Figure, draw_figures
+from .gap import draw_gap
 from .marginal import draw_marginal
 from .rankings import draw_rankings
 
-DRAWN = (draw_figures, draw_marginal, draw_explained, draw_rankings)
+DRAWN = (draw_figures, draw_marginal, draw_explained, draw_rankings, draw_gap)
 WIDTH = 170  # of the tables, also where there is no terminal
 
 

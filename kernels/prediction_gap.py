@@ -1,0 +1,173 @@
+"""The prediction gap of rows: tables of a model and of how it is perturbed, exact values, their cost, and values by quasi-Monte Carlo."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ._jit import frozen
+from .boxes import Boxes, count_visits, lay_out_boxes, numeric_alone
+from .games import Board
+from .gap import measure_rankings
+from .greedy import rank_greedily
+from .margin import MarginTables, add_margins, prepare_margin
+from .noise import Measured, Moves, Noise, atoms_of, deviations, prepare_moves, spread_rows
+from .parameters import InvalidParameters
+from .ranks import padded, rank_ensemble
+
+BUDGET = 1e8  # pairs of leaves that may be looked at for a row, a second or less
+REPEATS = 16  # independent scramblings of a sequence, whose spread is the standard error
+POINTS = 1 << 10  # of a sequence
+
+
+class GapTables(NamedTuple):
+    """A model, and how it is perturbed."""
+
+    boxes: Boxes
+    moves: Moves
+    margin: MarginTables
+    units: np.ndarray  # (units,) int32, the group, or column, that a unit is
+    n_all: np.ndarray  # (1,) int64, groups with those of features in no split
+    member: np.ndarray  # (used,) int64, which unit's a used feature is
+    atom_start: np.ndarray  # (units + 1,) int64, what a drawn unit is drawn from is atoms[atom_start[u]:atom_start[u + 1]],
+    atoms: np.ndarray  # (atoms, most members) int64, ranks of its used features
+    upto: np.ndarray  # (atoms,) float64, with the probability of it or one before
+
+
+def prepare_gap(board: Board, scale, measured: Measured | None, *, drawn=None, relative: bool = False) -> GapTables:
+    """Make the tables.
+
+    Parameters
+    ----------
+    scale : (features,) float64, standard deviation of the noise of each feature
+    measured : what was measured of data, see ``noise.measure``; without it nothing is drawn
+    drawn : (units,) bool, units whose values are drawn anew from the data
+    relative : scales are multiples of the standard deviations measured
+    """
+    ranks, _ = rank_ensemble(board.ensemble)
+    drawn = np.zeros(board.n_players, bool) if drawn is None else np.asarray(drawn, bool)
+    lone = numeric_alone(board)
+    atoms = {} if measured is None else atoms_of(measured, board, np.flatnonzero(drawn & ~lone).tolist())
+    boxes = lay_out_boxes(board, atoms)
+    used_scale = np.asarray(scale, np.float64)[board.column]
+    if relative and measured is not None:
+        used_scale = used_scale * deviations(measured)
+    most = max([1, *(found.ranks.shape[1] for found in atoms.values())])
+    sizes = [atoms[u].weight.size if u in atoms else 0 for u in range(board.n_players)]
+    padded_ranks = [np.pad(found.ranks, ((0, 0), (0, most - found.ranks.shape[1]))) for found in atoms.values()]
+    return frozen(
+        GapTables(
+            boxes=boxes,
+            moves=prepare_moves(board, boxes, ranks, used_scale, measured, drawn & lone),
+            margin=prepare_margin(board.ensemble, board.splits, board.trace, board.comparisons),
+            units=board.players,
+            n_all=np.array([board.n_all], np.int64),
+            member=board.player.astype(np.int64),
+            atom_start=np.concatenate(([0], np.cumsum(sizes))).astype(np.int64),
+            atoms=np.concatenate([np.zeros((0, most), np.int64), *padded_ranks]),
+            upto=np.concatenate([np.zeros(0), *(np.cumsum(found.weight) for found in atoms.values())]),
+        )
+    )
+
+
+def complete(tables: GapTables, order, gaps, top: int):
+    """Rankings of groups from those of units, ``top`` long: after all units that can be perturbed the others come, in their own order, and change
+    nothing."""
+    stay = np.setdiff1d(np.arange(int(tables.n_all[0])), tables.units[tables.boxes.perturbed])[: top - order.shape[2]]
+    shape = (*order.shape[:2], stay.size)
+    last = gaps[:, :, -1:] if gaps.shape[2] else np.zeros((*order.shape[:2], 1))
+    players = tables.units[order] if order.shape[2] else order
+    return np.concatenate((players, np.broadcast_to(stay, shape)), axis=2), np.concatenate((gaps, np.broadcast_to(last, shape)), axis=2)
+
+
+def check_cost(tables: GapTables, budget: float, passes: int = 1) -> None:
+    """Refuse what takes more pairs of leaves than the budget has, by the ensemble alone; rows take fewer."""
+    visits = passes * count_visits(tables.boxes)
+    if visits > budget:
+        raise InvalidParameters(
+            f"exact prediction gaps take up to {visits:.3g} pairs of leaves per row, the budget is {budget:.3g}; raise it, or have "
+            "pipeline.prediction_gap approximate"
+        )
+
+
+def place_units(tables: GapTables, order):
+    """From rankings of groups, most important first, ``(n, outputs, ranked) int64``: the prefix with which each unit comes to be perturbed,
+    ``(n, outputs, units) int64``, and the share of each prefix of units in PGI², ``(n, outputs, units) float64``.
+
+    A prefix ends with a unit that can be perturbed, and stands for all that end with groups that change nothing, up to the next such.
+    """
+    n, outputs, n_ranked = order.shape
+    where = np.zeros((n, outputs, int(tables.n_all[0])), np.int64)
+    np.put_along_axis(where, order, np.broadcast_to(np.arange(1, n_ranked + 1), order.shape), axis=2)
+    position = np.where(tables.boxes.perturbed, where[:, :, tables.units], 0)
+    by_position = np.sort(np.where(position > 0, position, n_ranked + 1), axis=2)
+    places = np.where(position > 0, (position[..., None] >= by_position[:, :, None, :]).sum(axis=3), 0)
+    ends = np.concatenate((by_position[:, :, 1:], np.full((n, outputs, 1), n_ranked + 1)), axis=2)
+    return places, (ends - by_position) / max(n_ranked, 1)
+
+
+def gap_rows(tables: GapTables, noise: Noise, values, ranks, places, weights):
+    """PG² added up over prefixes, ``(n, outputs) float64``; ``values`` and ``ranks`` ``(used, n)`` as ``rank_rows`` left them."""
+    out = np.zeros(places.shape[:2])
+    measure_rankings(ranks, spread_rows(values, tables.moves, noise), tables.boxes, places, weights, out)
+    return out
+
+
+def greedy_rows(tables: GapTables, noise: Noise, values, ranks, steps: int):
+    """The greedy ranking: units in order ``(n, outputs, steps) int64``, -1 where none is left, and PG² of each prefix."""
+    shape = (values.shape[1], tables.boxes.target_start.size - 1, steps)
+    order, gaps = np.zeros(shape, np.int64), np.zeros(shape)
+    rank_greedily(ranks, spread_rows(values, tables.moves, noise), tables.boxes, order, gaps)
+    return order, gaps
+
+
+def _halton(seed: int) -> Callable[[int], Any]:
+    """Points in the unit cube of so many dimensions, ``(points, dimensions)``, scrambled (Owen 2017)."""
+    from scipy.stats import qmc  # takes a second to import, which exact values need not wait for
+
+    return lambda n_units: qmc.Halton(n_units, scramble=True, rng=np.random.default_rng(seed)).random(POINTS)
+
+
+def independent(seed: int) -> Callable[[int], Any]:
+    """The same by plain Monte Carlo."""
+    return lambda n_units: np.random.default_rng(seed).random((POINTS, n_units))
+
+
+def _draw(tables: GapTables, tails, i: int, points, ranks):
+    """Ranks of perturbed values: ``ranks (used, points)`` are overwritten; a unit's by its column of ``points``."""
+    top = np.iinfo(ranks.dtype).max
+    for u in np.flatnonzero(tables.boxes.perturbed):
+        members, p = np.flatnonzero(tables.member == u), points[:, u]
+        if tables.boxes.moved[u]:
+            tail, mass = tails.tail[i, tables.boxes.cell[u] + 1 : tables.boxes.cell[u + 1]], tails.mass[i, u]
+            lower = np.where(tail < 0, mass + tail, tail)
+            ranks[members[0]] = np.where(p < mass, np.minimum(np.searchsorted(lower, p, side="right"), tail.size - 1), top)
+        else:
+            some = slice(tables.atom_start[u], tables.atom_start[u + 1])
+            atom = np.minimum(np.searchsorted(tables.upto[some], p, side="right"), some.stop - some.start - 1)
+            ranks[members] = tables.atoms[some][atom, : members.size].T
+
+
+def sample_rows(tables: GapTables, noise: Noise, values, ranks, places, weights, seed: int = 0, sequence=_halton, repeats: int = REPEATS):
+    """What ``gap_rows`` gives, by quasi-Monte Carlo: estimates and their standard errors, ``(n, outputs) float64`` each, of ``repeats`` sequences."""
+    tails, (n, outputs, n_units) = spread_rows(values, tables.moves, noise), places.shape
+    found = np.zeros((repeats, n, outputs))
+    points = [sequence(seed + r)(n_units) if n_units else np.zeros((POINTS, 0)) for r in range(repeats)]
+    base = np.zeros((outputs, padded(1)))
+    for i in range(n):
+        own = np.repeat(ranks[:, i : i + 1], padded(1), axis=1)
+        base[:] = 0.0
+        add_margins(own, tables.margin, base)
+        for r in range(repeats):
+            moved = np.zeros((ranks.shape[0], POINTS), ranks.dtype)
+            moved[:] = ranks[:, i : i + 1]
+            still = moved.copy()
+            _draw(tables, tails, i, points[r], moved)
+            for k in range(outputs):
+                for prefix in np.flatnonzero(weights[i, k]) + 1:
+                    there = (places[i, k] > 0) & (places[i, k] <= prefix)
+                    mixed = np.where(there[tables.member][:, None], moved, still)
+                    margin = np.zeros((outputs, POINTS))
+                    add_margins(mixed, tables.margin, margin)
+                    found[r, i, k] += weights[i, k, prefix - 1] * ((margin[k] - base[k, 0]) ** 2).mean()
+    return found.mean(axis=0), found.std(axis=0, ddof=1) / np.sqrt(repeats)

@@ -1,0 +1,79 @@
+"""Rankings of a run's rows, and how far their prefixes move the prediction: what the methods ``gap`` and ``gap_greedy`` prepare and write."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .games import Board
+from .noise import NOISES
+from .parameters import InvalidParameters
+from .prediction_gap import GapTables, check_cost, complete, gap_rows, greedy_rows, place_units, prepare_gap
+
+SLICE = 128  # rows whose noise is spread out at a time
+PGI2 = "pgi2"
+
+
+class RankingTables(NamedTuple):
+    """How rows are ranked and perturbed."""
+
+    gap: GapTables
+    noise: np.ndarray  # (1,) int64, which of NOISES
+    ranker: np.ndarray  # (1,) int64, which method ranks by its values
+    of_ranker: Any  # that method's tables; of the greedy ranking arrays without meaning
+    top: np.ndarray  # (1,) int64, groups that are ranked
+
+
+def rows_of(board: Board):
+    """Rows of phi: a rank for every player, and at last the ranking's PGI²."""
+    return np.append(board.players, board.n_all)
+
+
+def prepare_rankings(board: Board, given: Mapping[str, Any], *, ranker: int, of_ranker: Any, top: int, passes: int):
+    """Tables for noise on every numeric feature; refuse what they cannot do, and what costs too much."""
+    n = board.groups.size
+    if board.n_all < n:
+        raise InvalidParameters("groups of features are drawn from data, which a run does not read beforehand; use pipeline.prediction_gap")
+    scale = given["scale"] or (1.0,)
+    if len(scale) not in (1, n) or min(scale) < 0:
+        raise InvalidParameters(f"parameter 'scale' has {len(scale)} numbers, expected one of at least 0, or as many for {n} features")
+    tables = prepare_gap(board, np.broadcast_to(np.array(scale, np.float64), n), None)
+    check_cost(tables, given["budget"], passes)
+    noise = [noise.name for noise in NOISES].index(given["noise"])
+    return RankingTables(tables, np.array([noise]), np.array([ranker]), of_ranker, np.array([top]))
+
+
+def _sliced(values, ranks):
+    for first in range(0, values.shape[1], SLICE):
+        some = slice(first, first + SLICE)
+        yield some, np.ascontiguousarray(values[:, some]), np.ascontiguousarray(ranks[:, some])
+
+
+def add_gaps(values, ranks, tables: RankingTables, phi, kernel: Callable[[Any, Any, Any], None]) -> None:
+    """Rank players by size of what ``kernel`` gives, the largest first, equal ones in their own order; add ranks, from 1, and PGI² to phi."""
+    gap, (outputs, n_rows, n) = tables.gap, phi.shape
+    found = np.zeros((outputs, n_rows - 1, n))
+    kernel(ranks, tables.of_ranker, found)
+    for some, x, r in _sliced(values, ranks):
+        size = np.zeros((x.shape[1], outputs, int(gap.n_all[0])))
+        size[:, :, gap.units] = np.abs(found[:, :, some]).transpose(2, 0, 1)
+        order = np.argsort(-size, axis=2, kind="stable")
+        phi[:, :-1, some] += _ranks(order, size.shape[2])[:, :, gap.units].transpose(1, 2, 0)
+        phi[:, -1, some] += gap_rows(gap, NOISES[tables.noise[0]], x, r, *place_units(gap, order)).T
+
+
+def _ranks(order, n_players: int):
+    """From rankings to ranks, ``(n, outputs, players)``; 0 for who is not ranked."""
+    ranks = np.zeros((*order.shape[:2], n_players))
+    np.put_along_axis(ranks, order, np.broadcast_to(np.arange(1.0, order.shape[2] + 1), order.shape), axis=2)
+    return ranks
+
+
+def add_greedy(values, ranks, tables: RankingTables, phi) -> None:
+    """Rank greedily; add ranks, from 1, and the mean of PG² over the prefixes to phi."""
+    gap, top = tables.gap, int(tables.top[0])
+    for some, x, r in _sliced(values, ranks):
+        units, of_prefix = greedy_rows(gap, NOISES[tables.noise[0]], x, r, min(top, int(gap.boxes.perturbed.sum())))
+        order, gaps = complete(gap, units, of_prefix, top)
+        phi[:, :-1, some] += _ranks(order, int(gap.n_all[0]))[:, :, gap.units].transpose(1, 2, 0)
+        phi[:, -1, some] += gaps.mean(axis=2).T

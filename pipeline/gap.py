@@ -1,0 +1,240 @@
+"""How far predictions move when features are perturbed: PG² of a set of features, PGI² of a ranking, and the greedy ranking, of rows in memory."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from kernels.batch import make_board
+from kernels.boxes import count_visits, numeric_alone
+from kernels.games import Board
+from kernels.noise import NOISES, Measured, Noise, measure, merge
+from kernels.prediction_gap import BUDGET, GapTables, check_cost, complete, gap_rows, greedy_rows, place_units, prepare_gap, sample_rows
+from kernels.ranks import RankTables, padded, rank_dtype, rank_rows
+
+from . import schema
+from .attributions import as_batch, attribute
+from .config import count_cores, shorten
+from .errors import UsageError
+from .models import load_ensemble
+from .models.model import Feature, Model
+from .players import Groups, Partition, group_numbers, read_groups, refused
+
+EMPIRICAL = "empirical"
+SLICE_ROWS = 128
+Scale = float | Mapping[str, float] | Sequence[float]
+
+
+def find_noise(noise: str | Callable[[Any], Any]) -> Noise:
+    """A distribution by name, or by its function P(noise <= z), z in units of scale; numeric features drawn anew need none."""
+    if callable(noise):
+        return Noise("given", noise, lambda z: 1.0 - noise(z))
+    known = {found.name: found for found in NOISES} | {EMPIRICAL: NOISES[0]}
+    if noise not in known:
+        raise UsageError(f"noise is {shorten(noise)}, expected one of {', '.join(known)}, or a distribution function")
+    return known[noise]
+
+
+def read_scale(scale: Scale, features: Sequence[Feature]) -> np.ndarray:
+    """The scale of every feature, ``(features,) float64``, from a number, one for each feature, or by name."""
+    names = [feature.name for feature in features]
+    if isinstance(scale, Mapping):
+        unknown = sorted(set(scale) - set(names))
+        if unknown:
+            raise UsageError(f"scale names {unknown[0]!r}, which is no feature of the model")
+        missing = [feature.name for feature in features if feature.name not in scale and not feature.categorical]
+        if missing:
+            raise UsageError(f"scale has none for feature {missing[0]!r}")
+        scale = [scale.get(name, 0.0) for name in names]
+    try:
+        found = np.broadcast_to(np.asarray(scale, np.float64), (len(names),))
+    except (TypeError, ValueError):
+        raise UsageError(f"scale is {shorten(scale)}, expected a number, or one for each of {len(names)} features") from None
+    if not ((found >= 0) & np.isfinite(found)).all():
+        raise UsageError(f"scale is {shorten(scale)}, expected numbers of at least 0")
+    return found
+
+
+def _values(features: Sequence[Feature], ranks: RankTables, batch: pa.RecordBatch):
+    """Values and ranks of a slice, ``(used, n)`` each, as kernels read them."""
+    n = batch.num_rows
+    values = np.zeros((ranks.column.size, padded(n)))
+    for j, column in enumerate(ranks.column):
+        values[j, :n] = schema.column_values(features[column], batch.column(features[column].name))
+    ranked = np.zeros(values.shape, rank_dtype(ranks))
+    rank_rows(values, ranks, ranked)
+    return np.ascontiguousarray(values[:, :n]), np.ascontiguousarray(ranked[:, :n])
+
+
+def _measure(model: Model, board: Board, ranks: RankTables, drawn, data: Any) -> Measured:
+    features, batch = as_batch(model, data, ranks.column.tolist())
+    if not batch.num_rows:
+        raise UsageError("data has no rows, expected at least one")
+
+    def work(first):
+        values, ranked = _values(features, ranks, batch.slice(first, 1 << 13))
+        return measure(values, ranked, board, drawn)
+
+    with ThreadPoolExecutor(count_cores()) as threads:
+        return merge(threads.map(work, range(0, batch.num_rows, 1 << 13)))
+
+
+def _prepare(model: Model, groups: Groups, noise: Any, scale: Scale, data: Any, resample: bool) -> tuple[RankTables, GapTables, Noise]:
+    chosen, scales = find_noise(noise), read_scale(scale, model.features)
+    if data is None and isinstance(noise, str) and noise == EMPIRICAL:
+        raise UsageError("noise 'empirical' draws values from data, but none was given")
+    ranks, board = make_board(model.ensemble, group_numbers(groups, model.features))
+    lone = numeric_alone(board)
+    drawn = np.where(lone, isinstance(noise, str) and noise == EMPIRICAL, resample and data is not None)
+    measured = None if data is None else _measure(model, board, ranks, drawn, data)
+    return ranks, prepare_gap(board, scales, measured, drawn=drawn, relative=True), chosen
+
+
+def _numbers(names: Any, players: Sequence[str], what: str) -> list[int]:
+    place = {name: number for number, name in enumerate(players)}
+    given = [names] if isinstance(names, str) else list(names)
+    for name in given:
+        if name not in place:
+            raise UsageError(f"{what} names {shorten(name)}, which is no feature or group of the model")
+    if len(set(given)) < len(given):
+        raise UsageError(f"{what} names one twice")
+    return [place[name] for name in given]
+
+
+def rank_players(phi) -> np.ndarray:
+    """Players by the size of their attributions, the largest first, equal ones in their own order: ``(n, outputs, players) int64``."""
+    return np.argsort(-np.abs(phi), axis=2, kind="stable")
+
+
+def _orders(ranking: Any, model: Model, rows: Any, partition: Partition | None, players: Sequence[str], n: int) -> np.ndarray:
+    """Rankings of players of every row and output."""
+    outputs = len(model.outputs)
+    if isinstance(ranking, str):
+        return rank_players(attribute(model, rows, ranking, partition=partition).phi)
+    if isinstance(ranking, np.ndarray) and ranking.dtype.kind in "iu":
+        order = ranking[:, None, :] if ranking.ndim == 2 else ranking
+        if order.ndim != 3 or order.shape[0] != n or order.shape[1] not in (1, outputs):
+            raise UsageError(f"ranking has shape {ranking.shape}, expected a line of players for each of {n} rows, or for each of their outputs")
+        by_number = np.sort(order, axis=2)
+        if order.size and (by_number[:, :, 0].min() < 0 or by_number.max() >= len(players) or (np.diff(by_number, axis=2) == 0).any()):
+            raise UsageError(f"ranking has other entries than different numbers of players from 0 to {len(players) - 1}")
+        return np.broadcast_to(order, (n, outputs, order.shape[2])).astype(np.int64)
+    numbers = np.array(_numbers(ranking, players, "ranking"), np.int64)
+    return np.broadcast_to(numbers, (n, outputs, numbers.size))
+
+
+def prediction_gap(
+    ensemble: Model | Any,
+    rows: Any,
+    *,
+    features: Iterable[str] | None = None,
+    ranking: Any = None,
+    noise: str | Callable[[Any], Any] = "normal",
+    scale: Scale = 1.0,
+    data: Any = None,
+    resample: bool = True,
+    partition: Partition | None = None,
+    budget: float = BUDGET,
+    approximate: bool = False,
+    seed: int = 0,
+) -> Any:
+    """The mean squared change of every row's margin when features are perturbed, exactly (Gajewski et al. 2024).
+
+    Parameters
+    ----------
+    ensemble, rows : as ``attribute`` takes them
+    features : those that are perturbed, all by default: PG² of the set
+    ranking : or a ranking, whose prefixes are perturbed in turn, and PG² averaged over them: PGI². Names, the most important first; positions of
+        features ``(n, features)`` or ``(n, outputs, features)``, row by row; or a method of ``attribute``, which ranks by size of its values
+    noise : "normal", "uniform" or "laplace", of mean 0, is added to numeric features; a function P(noise <= z) of arrays is one of your own;
+        "empirical" draws them anew from ``data``. Noise leaves a missing value missing
+    scale : standard deviation of the noise, of one of your own the unit of z: a number, one for each feature, or by name
+    data : rows, like ``rows``; scales are multiples of the standard deviations of their features
+    resample : draw categorical features, and groups of features together, from ``data``; without it, or without data, they stay
+    partition : groups of features, such as dummies of one category, as ``attribute`` takes them
+    budget : pairs of leaves that may be looked at for a row. What the ensemble may need beyond it is refused, or
+    approximate : computed by quasi-Monte Carlo, with ``seed``
+
+    Returns
+    -------
+    ndarray ``(n, outputs) float64``, squared margin units; where ``approximate``, a pair of it and of standard errors, 0 where it is exact
+    """
+    model = load_ensemble(ensemble)
+    if features is not None and ranking is not None:
+        raise UsageError("features and ranking were both given; leave out one or the other")
+    groups = read_groups(partition, model.features)
+    players = [group for group, _ in groups] or [feature.name for feature in model.features]
+    ranks, tables, chosen = _prepare(model, groups, noise, scale, data, resample)
+    read, batch = as_batch(model, rows, ranks.column.tolist())
+    n, outputs = batch.num_rows, len(model.outputs)
+    within = count_visits(tables.boxes) <= budget
+    if not approximate:
+        with refused():
+            check_cost(tables, budget)
+    orders = None if ranking is None else _orders(ranking, model, rows, partition, players, n)
+    together = np.isin(tables.units, range(len(players)) if features is None else _numbers(features, players, "features")) & tables.boxes.perturbed
+    gaps, errors = np.zeros((n, outputs)), np.zeros((n, outputs))
+
+    def work(first):
+        values, ranked = _values(read, ranks, batch.slice(first, SLICE_ROWS))
+        some = slice(first, first + values.shape[1])
+        if orders is None:
+            shape = (values.shape[1], outputs, 1)
+            places, weights = np.broadcast_to(together, (*shape[:2], together.size)).astype(np.int64), np.ones(shape)
+        else:
+            places, weights = place_units(tables, orders[some])
+        if within:
+            gaps[some] = gap_rows(tables, chosen, values, ranked, places, weights)
+        else:
+            gaps[some], errors[some] = sample_rows(tables, chosen, values, ranked, places, weights, seed)
+
+    with ThreadPoolExecutor(count_cores()) as threads:
+        list(threads.map(work, range(0, n, SLICE_ROWS)))
+    return (gaps, errors) if approximate else gaps
+
+
+def rank_by_gap(
+    ensemble: Model | Any,
+    rows: Any,
+    *,
+    top: int | None = None,
+    noise: str | Callable[[Any], Any] = "normal",
+    scale: Scale = 1.0,
+    data: Any = None,
+    resample: bool = True,
+    partition: Partition | None = None,
+    budget: float = BUDGET,
+) -> tuple[np.ndarray, np.ndarray]:
+    """The greedy ranking of every row: at each step the feature that raises PG² most, of equal gains (to 1e-12 of PG²) the first feature.
+
+    Parameters
+    ----------
+    top : how many are ranked, by default all; the others as for ``prediction_gap``
+
+    Returns
+    -------
+    order : (n, outputs, top) int64, positions of features or groups; those that no perturbation can change come last, in their own order
+    gaps : (n, outputs, top) float64, PG² of each prefix; the mean over all is the ranking's PGI²
+    """
+    model = load_ensemble(ensemble)
+    groups = read_groups(partition, model.features)
+    ranks, tables, chosen = _prepare(model, groups, noise, scale, data, resample)
+    read, batch = as_batch(model, rows, ranks.column.tolist())
+    n_players, outputs = int(tables.n_all[0]), len(model.outputs)
+    top = n_players if top is None else min(top, n_players)
+    steps = min(top, int(tables.boxes.perturbed.sum()))
+    with refused():
+        check_cost(tables, budget, max(steps, 1))
+    order, gaps = (np.zeros((batch.num_rows, outputs, top), kind) for kind in (np.int64, np.float64))
+
+    def work(first):
+        values, ranked = _values(read, ranks, batch.slice(first, SLICE_ROWS))
+        some = slice(first, first + values.shape[1])
+        found, of_prefix = greedy_rows(tables, chosen, values, ranked, steps)
+        order[some], gaps[some] = complete(tables, found, of_prefix, top)
+
+    with ThreadPoolExecutor(count_cores()) as threads:
+        list(threads.map(work, range(0, batch.num_rows, SLICE_ROWS)))
+    return order, gaps

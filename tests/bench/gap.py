@@ -1,0 +1,75 @@
+"""The prediction gap against the size of a model, on one thread, and against Algorithm 1 of Gajewski et al. 2024 in plain Python."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from kernels.batch import make_board
+from kernels.noise import NOISES
+from kernels.prediction_gap import gap_rows, greedy_rows, place_units, prepare_gap
+from kernels.ranks import padded, rank_dtype, rank_rows
+from pipeline.models import load_ensemble
+from tests.perturbed import algorithm_1
+
+from .models import CASES, trained, xgboost_trainer
+from .timing import Contender, clock, race
+
+FEATURES, SCALE, ROWS = 11, 0.3, 32
+# Trees and depth; up to 10,000 leaves.
+SIZES = ((1, 1), (1, 4), (10, 4), (40, 4), (160, 4), (640, 4), (160, 2), (160, 6), (40, 8))
+BAR = (40, 4)  # trees and depth at which
+MOST_SECONDS, TIMES = 0.010, 100  # a greedy ranking must take no longer, and the plain algorithm so many times as long
+PLAIN_LEAVES = 1_000  # of models that the plain algorithm is asked about
+SET, RANKING, GREEDY, PLAIN = "PG²", "PGI²", "greedy", "Algorithm 1"
+
+
+@dataclass(frozen=True, slots=True)
+class GapStep:
+    """Seconds per row of one model."""
+
+    n_trees: int
+    depth: int
+    n_leaves: int
+    seconds: dict[str, float]
+
+
+def _rows(n: int) -> np.ndarray:
+    """Standard normal, none missing: the plain algorithm knows no missing values."""
+    return np.random.default_rng(2).standard_normal((n, FEATURES))
+
+
+def _measure(folder: Path, n_trees: int, depth: int, repeats: int) -> GapStep:
+    case = replace(CASES[0], key=f"gap-{n_trees}x{depth}", train=xgboost_trainer(n_trees, depth), n_features=FEATURES)
+    ensemble = load_ensemble(trained(case, folder)).ensemble
+    ranks, board = make_board(ensemble, None)
+    tables = prepare_gap(board, np.full(FEATURES, SCALE), None)
+    n_leaves, noise = int((ensemble.feature < 0).sum()), NOISES[0]
+    n = max(1, min(ROWS, 40_000 // n_leaves))
+    rows, values = _rows(n), np.zeros((ranks.column.size, padded(n)))
+    values[:, :n] = rows.T[ranks.column]
+    ranked = np.zeros(values.shape, rank_dtype(ranks))
+    rank_rows(values, ranks, ranked)
+    values, ranked = values[:, :n].copy(), ranked[:, :n].copy()
+    n_units = tables.units.size
+    halves = np.broadcast_to(np.arange(n_units) % 2, (n, 1, n_units)).astype(np.int64)
+    order = np.broadcast_to(np.arange(FEATURES), (n, 1, FEATURES))
+    calls = {
+        SET: partial(gap_rows, tables, noise, values, ranked, halves, np.ones((n, 1, 1))),
+        RANKING: partial(gap_rows, tables, noise, values, ranked, *place_units(tables, order)),
+        GREEDY: partial(greedy_rows, tables, noise, values, ranked, n_units),
+    }
+    contenders = [Contender(name, 1, n, call, clock(call)) for name, call in calls.items()]
+    if n_leaves <= PLAIN_LEAVES:
+        chosen = set(tables.units[1::2].tolist())
+        plain = partial(algorithm_1, ensemble, rows[0], chosen, SCALE)
+        contenders.append(Contender(PLAIN, 1, 1, plain, clock(plain)))
+    return GapStep(n_trees, depth, n_leaves, {speed.name: speed.seconds / speed.n_rows for speed in race(contenders, repeats)})
+
+
+def measure_gaps(folder: Path, repeats: int, sizes: tuple[tuple[int, int], ...] = SIZES) -> Iterator[GapStep]:
+    """Time every model."""
+    for n_trees, depth in sizes:
+        yield _measure(folder, n_trees, depth, repeats)

@@ -1,0 +1,308 @@
+"""The prediction gap: equal to enumeration in exact fractions, right on worked examples, accurate far out; greedy rankings are greedy."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+from kernels.batch import make_board
+from kernels.boxes import count_visits
+from kernels.noise import NOISES, deviations, measure, merge
+from kernels.parameters import InvalidParameters
+from kernels.prediction_gap import check_cost, complete, gap_rows, greedy_rows, independent, place_units, prepare_gap, sample_rows
+from kernels.ranks import padded, rank_dtype, rank_rows
+from tests import naive, perturbed
+from tests.strategies import batches, forests
+from tests.trees import one_tree
+
+RTOL, ATOL = 1e-11, 1e-13  # sums of some hundred products; leaves are at most 2 in size, trees at most 3
+NORMAL = NOISES[0]
+
+
+def ranked(ensemble, rows, groups=None):
+    """Values and ranks of rows as kernels read them, the rank tables and the board."""
+    ranks, board = make_board(ensemble, groups)
+    values = np.zeros((ranks.column.size, padded(len(rows))))
+    values[:, : len(rows)] = rows.T[ranks.column]
+    found = np.zeros(values.shape, rank_dtype(ranks))
+    rank_rows(values, ranks, found)
+    return values[:, : len(rows)].copy(), found[:, : len(rows)].copy(), board
+
+
+def noisy(ensemble, rows, scale):
+    """Tables, values and ranks where numeric features get noise and nothing is drawn."""
+    values, ranks, board = ranked(ensemble, rows)
+    return prepare_gap(board, np.broadcast_to(scale, ensemble.n_features), None), values, ranks
+
+
+def drawn(ensemble, rows, data, groups=None, only=None):
+    """The same where every unit, or those of the groups in ``only``, is drawn from data."""
+    values, ranks, board = ranked(ensemble, rows, groups)
+    chosen = np.ones(board.n_players, bool) if only is None else np.isin(board.players, only)
+    measured = measure(*ranked(ensemble, data, groups)[:2], board, chosen)
+    return prepare_gap(board, np.zeros(ensemble.n_features), measured, drawn=chosen), values, ranks
+
+
+def outcomes_of(data, groups, units):
+    """What each unit becomes: its features' values in a row of data, every row alike."""
+    found = {}
+    for u in units:
+        mine = [j for j, g in enumerate(groups) if g == u]
+        found[int(u)] = [({j: row[j] for j in mine}, Fraction(1, len(data))) for row in data]
+    return found
+
+
+def together(tables, n, outputs, groups):
+    """Places and weights of a set of groups."""
+    there = np.isin(tables.units, groups) & tables.boxes.perturbed
+    return np.broadcast_to(there, (n, outputs, there.size)).astype(np.int64), np.ones((n, outputs, 1))
+
+
+def groups_of(data, ensemble):
+    return np.unique([data.draw(st.integers(0, 2)) for _ in range(ensemble.n_features)], return_inverse=True)[1]
+
+
+def measured_gaps(tables, values, ranks, places, weights):
+    """By blocks that are kept and by blocks that are not: the same."""
+    found = gap_rows(tables, NORMAL, values, ranks, places, weights)
+    forgetful = tables._replace(boxes=tables.boxes._replace(kept=np.zeros(1, np.int64)))
+    assert_array_equal(gap_rows(forgetful, NORMAL, values, ranks, places, weights), found)
+    return found
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+@given(data=st.data(), ensemble=forests(max_features=4))
+def test_gaps_of_sets_and_rankings_are_those_of_the_definition(data, ensemble, grouped):
+    """Units drawn from data, by enumeration of all that they become, in exact fractions: numbers, categories, missing values, groups together."""
+    rows, seen = data.draw(batches(ensemble, 2)), data.draw(batches(ensemble, 3))
+    groups = groups_of(data, ensemble) if grouped else np.arange(ensemble.n_features)
+    tables, values, ranks = drawn(ensemble, rows, seen, groups)
+    n_groups, outputs = int(groups.max()) + 1, ensemble.base.size
+    outcomes = outcomes_of(seen, groups, range(n_groups))
+    chosen = sorted(data.draw(st.sets(st.integers(0, n_groups - 1))))
+    expected = [[float(g) for g in perturbed.gap(ensemble, row, outcomes, chosen)] for row in rows]
+    assert_allclose(measured_gaps(tables, values, ranks, *together(tables, len(rows), outputs, chosen)), expected, rtol=RTOL, atol=ATOL)
+    ranking = data.draw(st.permutations(range(n_groups)))[: data.draw(st.integers(1, n_groups))]
+    order = np.broadcast_to(np.array(ranking), (len(rows), outputs, len(ranking)))
+    expected = [[float(g) for g in perturbed.mean_gap(ensemble, row, outcomes, ranking)] for row in rows]
+    assert_allclose(measured_gaps(tables, values, ranks, *place_units(tables, order)), expected, rtol=RTOL, atol=ATOL)
+
+
+@given(data=st.data(), ensemble=forests(max_features=4))
+def test_what_is_not_drawn_stays(data, ensemble):
+    """Some units drawn, the others as they are."""
+    rows, seen = data.draw(batches(ensemble, 2)), data.draw(batches(ensemble, 3))
+    only = sorted(data.draw(st.sets(st.integers(0, ensemble.n_features - 1))))
+    tables, values, ranks = drawn(ensemble, rows, seen, None, only)
+    outcomes = outcomes_of(seen, range(ensemble.n_features), only)
+    found = measured_gaps(tables, values, ranks, *together(tables, len(rows), ensemble.base.size, only))
+    assert_allclose(found, [[float(g) for g in perturbed.gap(ensemble, row, outcomes, only)] for row in rows], rtol=RTOL, atol=ATOL)
+
+
+@pytest.mark.parametrize("noise", NOISES, ids=lambda noise: noise.name)
+@given(data=st.data(), ensemble=forests(max_features=3))
+def test_gaps_under_noise(data, ensemble, noise):
+    """Noise on numeric features, by enumeration of the cells between thresholds, whose probabilities a distribution function gives."""
+    rows = data.draw(batches(ensemble, 1))
+    numeric = [j for j in range(ensemble.n_features) if ensemble.n_categories[j] == 0]
+    tables, values, ranks = noisy(ensemble, rows, 0.7)
+    outcomes = {j: noisy_outcomes(ensemble, j, float(rows[0, j]), 0.7, noise) for j in numeric}
+    found = gap_rows(tables, noise, values, ranks, *together(tables, 1, ensemble.base.size, numeric))
+    assert_allclose(found[0], [float(g) for g in perturbed.gap(ensemble, rows[0], outcomes, numeric)], rtol=1e-9, atol=1e-12)
+
+
+def noisy_outcomes(ensemble, feature, x, scale, noise):
+    """Cells under noise; what the model reads as missing, and what is infinite, stays."""
+    with np.errstate(over="ignore"):
+        read = float(np.float32(x)) if ensemble.single_precision else x
+    if not math.isfinite(read) or (ensemble.zero_missing[feature] and abs(read) <= float(np.float32(1e-35))):
+        return [({feature: x}, Fraction(1))]
+    return perturbed.cells(ensemble, feature, lambda t: float(noise.lower(np.array((t - read) / scale))))
+
+
+GOLDEN = [  # Gajewski et al. 2024, by hand: 4 (1 - Phi(1)), and so on; thresholds, values and features of stumps, then the gap
+    (((0, 0.0, 1.0, 3.0),), 1, 0.6346210157258283),
+    (((0, 0.0, 0.0, 1.0), (0, 1.0, 0.0, 2.0)), 1, 0.3406563095),
+    (((0, 0.0, 0.0, 1.0), (1, 0.0, 0.0, 2.0)), 2, 0.8939622281),
+]
+
+
+def stumps(said, n_features):
+    """An ensemble of stumps: feature, threshold, value up to it and beyond."""
+    trees = [one_tree([f, -1, -1], [t, 0, 0], [1, -1, -1], [2, -1, -1], [0, low, high], [2, 1, 1], n_features) for f, t, low, high in said]
+    joined = {
+        name: np.concatenate([getattr(tree, name) for tree in trees])
+        for name in ("feature", "threshold", "missing_left", "category_set", "value", "cover", "output")
+    }
+    shift = 3 * np.arange(len(trees)).repeat(3)
+    sides = {
+        name: np.where(shifted < 0, -1, shifted + shift) for name in ("left", "right") for shifted in [np.tile(getattr(trees[0], name), len(trees))]
+    }
+    sides = {name: side.astype(np.int32) for name, side in sides.items()}
+    return trees[0]._replace(**joined, **sides, root=(3 * np.arange(len(trees))).astype(np.int32))
+
+
+@pytest.mark.parametrize(("said", "n_features", "expected"), GOLDEN)
+def test_worked_examples(said, n_features, expected):
+    """x = -1 in every feature, standard normal noise on all."""
+    tables, values, ranks = noisy(stumps(said, n_features), -np.ones((1, n_features)), 1.0)
+    found = measured_gaps(tables, values, ranks, *together(tables, 1, 1, range(n_features)))
+    assert_allclose(found, [[expected]], rtol=1e-9)
+    for none in (together(tables, 1, 1, []), together(noisy(stumps(said, n_features), -np.ones((1, n_features)), 0.0)[0], 1, 1, range(n_features))):
+        scale = 1.0 if not none[0].any() else 0.0
+        assert gap_rows(noisy(stumps(said, n_features), -np.ones((1, n_features)), scale)[0], NORMAL, values, ranks, *none) == 0.0
+
+
+@pytest.mark.parametrize("x", [-30.0, 30.0])
+def test_far_tails_keep_their_digits(x):
+    """A threshold thirty deviations away, on either side: 4 (1 - Phi(30)), and two trees' interval between thresholds there."""
+    tables, values, ranks = noisy(stumps(GOLDEN[0][0], 1), np.array([[x]]), 1.0)
+    far = math.erfc(30 / math.sqrt(2)) / 2
+    assert_allclose(measured_gaps(tables, values, ranks, *together(tables, 1, 1, [0])), [[4 * far]], rtol=1e-12)
+    step = math.copysign(1.0, -x)
+    inner, outer = (math.erfc(z / math.sqrt(2)) / 2 for z in (30.0, 31.0))
+    said = ((0, 0.0, 0.0, 1.0), (0, step, 0.0, 1.0))
+    tables, values, ranks = noisy(stumps(said, 1), np.array([[x]]), 1.0)
+    assert_allclose(measured_gaps(tables, values, ranks, *together(tables, 1, 1, [0])), [[inner - outer + 4 * outer]], rtol=1e-12)
+
+
+@given(data=st.data(), ensemble=forests(max_features=4))
+def test_greedy_rankings_are_those_of_the_definition(data, ensemble):
+    """Every candidate tried at every step, in exact fractions; of equal gains the first feature's."""
+    rows, seen = data.draw(batches(ensemble, 2)), data.draw(batches(ensemble, 2))
+    tables, values, ranks = drawn(ensemble, rows, seen)
+    units, n = tables.units, ensemble.n_features
+    order, gaps = greedy_rows(tables, NORMAL, values, ranks, units.size)
+    outcomes = outcomes_of(seen, range(n), units.tolist())
+    for i, row in enumerate(rows):
+        for k in range(ensemble.base.size):
+            expected, of_prefix = perturbed.rank_greedily(ensemble, row, outcomes, k)
+            assert_array_equal(units[order[i, k]] if units.size else [], expected)
+            assert_allclose(gaps[i, k], [float(g) for g in of_prefix], rtol=RTOL, atol=ATOL)
+    whole, of_whole = complete(tables, order, gaps, n)
+    assert_array_equal(np.sort(whole, axis=2), np.broadcast_to(np.arange(n), whole.shape))
+    by_ranking = measured_gaps(tables, values, ranks, *place_units(tables, whole))
+    assert_allclose(of_whole.mean(axis=2), by_ranking, rtol=RTOL, atol=ATOL)
+
+
+@given(data=st.data(), ensemble=forests(max_trees=4, max_depth=4, max_features=7))
+def test_a_ranking_is_the_mean_of_its_prefixes(data, ensemble):
+    """PGI² in one pass, PG² of every prefix by itself, and greedy gaps step by step, on larger trees; features that nothing can move come along."""
+    rows = data.draw(batches(ensemble, 2))
+    tables, values, ranks = noisy(ensemble, rows, 0.5)
+    n, outputs = ensemble.n_features, ensemble.base.size
+    ranking = np.array([[data.draw(st.permutations(range(n))) for _ in range(outputs)] for _ in rows])
+    found = measured_gaps(tables, values, ranks, *place_units(tables, ranking))
+    prefixes = np.zeros((len(rows), outputs))
+    for end in range(1, n + 1):
+        there = (ranking[:, :, :end, None] == tables.units).any(axis=2) & tables.boxes.perturbed
+        prefixes += gap_rows(tables, NORMAL, values, ranks, there.astype(np.int64), np.ones((len(rows), outputs, 1)))
+    assert_allclose(found, prefixes / n, rtol=RTOL, atol=ATOL)
+    order, gaps = greedy_rows(tables, NORMAL, values, ranks, tables.units.size + 1)  # one step more than there are units
+    steps = int(tables.boxes.perturbed.sum())
+    assert (order[:, :, steps:] == -1).all()
+    for end in range(1, steps + 1):
+        there = (order[:, :, :end, None] == np.arange(tables.units.size)).any(axis=2)
+        alone = gap_rows(tables, NORMAL, values, ranks, there.astype(np.int64), np.ones((len(rows), outputs, 1)))
+        assert_allclose(gaps[:, :, end - 1], alone, rtol=RTOL, atol=1e-12)
+
+
+def test_trees_without_a_feature_in_common():
+    """Each stump on a feature of its own: x' moves every one independently, so the gap is known, and no pair of leaves is looked at."""
+    n = 5
+    ensemble = stumps(tuple((j, 0.0, 0.0, float(j + 1)) for j in range(n)), n)
+    tables, values, ranks = noisy(ensemble, -np.ones((1, n)), 1.0)
+    assert count_visits(tables.boxes) == 0
+    p, value = math.erfc(1 / math.sqrt(2)) / 2, np.arange(1.0, n + 1)
+    moves = lambda some: p * (some**2).sum() + p * p * (some.sum() ** 2 - (some**2).sum())  # noqa: E731 - a definition in a line
+    expected = [moves(value[::-1][:end]) for end in range(1, n + 1)]
+    order, gaps = greedy_rows(tables, NORMAL, values, ranks, n)
+    assert_array_equal(order[0, 0], np.arange(n)[::-1])
+    assert_allclose(gaps[0, 0], expected, rtol=1e-13)
+    assert_allclose(measured_gaps(tables, values, ranks, *place_units(tables, order)), [[np.mean(expected)]], rtol=1e-13)
+
+
+@given(data=st.data(), ensemble=forests())
+def test_measures_of_parts_add_up(data, ensemble):
+    """Deviations and what units are drawn from, of two parts and of the whole."""
+    parts = [data.draw(batches(ensemble, 3)) for _ in range(2)]
+    finite = [np.where(np.isfinite(part) & (np.abs(part) < 100), part, np.nan) for part in parts]
+    _, _, board = ranked(ensemble, finite[0])
+    everything = np.ones(board.n_players, bool)
+    some = np.arange(board.n_players) % 2 == 0
+    for chosen in (everything, some):
+        one, two, whole = (measure(*ranked(ensemble, rows)[:2], board, chosen) for rows in (*finite, np.concatenate(finite)))
+        merged = merge([one, two])
+        assert_allclose(deviations(merged), deviations(whole), rtol=1e-12, atol=1e-12)
+        for name in ("n", "start", "seen", "times"):
+            assert_array_equal(getattr(merged, name), getattr(whole, name))
+
+
+def forest_and_rows():
+    rng = np.random.default_rng(0)
+    said = tuple((int(j), float(t), 0.0, float(v)) for j, t, v in zip(rng.integers(0, 4, 12), rng.normal(size=12), rng.normal(size=12), strict=True))
+    return stumps(said, 4), rng.normal(size=(3, 4))
+
+
+def test_sampling_comes_to_the_exact_value():
+    """By quasi-Monte Carlo within its standard errors; by Monte Carlo with an error that falls like one over the root of the number of points."""
+    ensemble, rows = forest_and_rows()
+    tables, values, ranks = noisy(ensemble, rows, 0.5)
+    places, weights = place_units(tables, np.broadcast_to(np.arange(4), (3, 1, 4)))
+    exact = gap_rows(tables, NORMAL, values, ranks, places, weights)
+    found, error = sample_rows(tables, NORMAL, values, ranks, places, weights)
+    assert (np.abs(found - exact) < 5 * error).all()
+    assert (error < 0.01 * exact).all()
+    errors = {}
+    for repeats in (2, 18):
+        runs = [sample_rows(tables, NORMAL, values, ranks, places, weights, 1000 * seed, independent, repeats)[0] for seed in range(8)]
+        errors[repeats] = np.sqrt(np.mean([(run - exact) ** 2 for run in runs]))
+    assert 1.8 < errors[2] / errors[18] < 5  # 3, for nine times as many
+
+
+def test_sampling_draws_from_data_too():
+    """Categories, groups and missing values."""
+    ensemble, rows = forest_and_rows()
+    seen = np.where(np.arange(20).reshape(5, 4) % 7 == 0, np.nan, np.random.default_rng(1).normal(size=(5, 4)))
+    for groups in (np.arange(4), np.array([0, 0, 1, 2])):
+        tables, values, ranks = drawn(ensemble, rows, seen, groups)
+        places, weights = together(tables, 3, 1, range(4))
+        exact = gap_rows(tables, NORMAL, values, ranks, places, weights)
+        found, error = sample_rows(tables, NORMAL, values, ranks, places, weights)
+        assert (np.abs(found - exact) < 5 * error).all()
+
+
+def test_a_budget_refuses_with_the_number():
+    """Twelve stumps on four features: pairs of leaves of stumps on the same one."""
+    ensemble, rows = forest_and_rows()
+    tables, _, _ = noisy(ensemble, rows, 1.0)
+    same = sum(int(a == b) for i, a in enumerate(ensemble.feature[::3]) for b in ensemble.feature[::3][:i])
+    assert count_visits(tables.boxes) == 4 * same
+    check_cost(tables, 4.0 * same)
+    with pytest.raises(InvalidParameters, match="pairs of leaves per row, the budget is 1"):
+        check_cost(tables, 1.0)
+
+
+def test_a_model_without_splits_has_no_gap():
+    """One leaf: nothing is perturbed, and every feature comes in its own order."""
+    ensemble = one_tree([-1], [0.0], [-1], [-1], [2.0], [1.0], 3)
+    tables, values, ranks = noisy(ensemble, np.zeros((2, 3)), 1.0)
+    order, gaps = complete(tables, *greedy_rows(tables, NORMAL, values, ranks, 0), 3)
+    assert_array_equal(order, np.broadcast_to(np.arange(3), (2, 1, 3)))
+    assert (gaps == 0).all()
+    assert (gap_rows(tables, NORMAL, values, ranks, *place_units(tables, order)) == 0).all()
+    assert (sample_rows(tables, NORMAL, values, ranks, *place_units(tables, order))[0] == 0).all()
+    assert naive.margin(ensemble, np.zeros(3)) == 2.0
+
+
+def test_the_algorithm_as_it_is_printed():
+    """Algorithm 1 in plain Python gives the same, as far as its c² - 2cE + E² lets it."""
+    ensemble, rows = forest_and_rows()
+    tables, values, ranks = noisy(ensemble, rows, 0.5)
+    for chosen in ([0, 1, 2, 3], [1, 3], []):
+        found = gap_rows(tables, NORMAL, values, ranks, *together(tables, 3, 1, chosen))
+        assert_allclose(found[:, 0], [perturbed.algorithm_1(ensemble, row, set(chosen), 0.5) for row in rows], rtol=1e-9, atol=1e-12)

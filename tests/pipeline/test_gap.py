@@ -1,0 +1,163 @@
+"""Prediction gaps of every library's model, by Python and by runs: exact ones are what sampling comes to, and what cannot be done is refused."""
+
+import catboost
+import lightgbm
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+import xgboost
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import ndtr
+
+import pipeline
+from pipeline.errors import UsageError
+
+N, NAMES = 300, ["age", "city", "red", "green", "blue"]
+
+
+@pytest.fixture(scope="module")
+def frame():
+    rng = np.random.default_rng(0)
+    colour = rng.integers(0, 3, N)
+    found = pd.DataFrame({"age": rng.normal(40, 10, N), "city": rng.integers(0, 4, N)})
+    found.loc[::9, "age"] = np.nan
+    return found.assign(**{name: (colour == c).astype(float) for c, name in enumerate(NAMES[2:])})
+
+
+@pytest.fixture(scope="module", params=["xgboost", "lightgbm", "catboost"])
+def model(request, frame):
+    """City is a category, red, green and blue are dummies."""
+    target = np.nan_to_num(frame["age"], nan=60) / 10 * (frame["city"] % 2) + 3 * frame["red"] - frame["blue"]
+    coded = frame.assign(city=frame["city"].astype("category"))
+    if request.param == "xgboost":
+        return xgboost.train({"max_depth": 3, "nthread": 1}, xgboost.DMatrix(coded, target, enable_categorical=True), 8)
+    if request.param == "lightgbm":
+        given = {"num_leaves": 6, "verbose": -1, "num_threads": 1, "min_data_per_group": 1}
+        return lightgbm.train(given, lightgbm.Dataset(coded, target), 8)
+    found = catboost.CatBoostRegressor(iterations=8, depth=3, one_hot_max_size=9, thread_count=1, verbose=False, allow_writing_files=False)
+    return found.fit(catboost.Pool(frame, target, cat_features=["city"]))
+
+
+DUMMIES = {"colour": ["red", "green", "blue"]}
+
+
+@pytest.mark.parametrize("given", [{"scale": 0.5}, {"noise": "empirical"}, {"resample": False, "noise": "laplace"}], ids=str)
+@pytest.mark.parametrize("ranking", [None, "shapley"])
+def test_exact_gaps_are_what_sampling_comes_to(model, frame, given, ranking):
+    """Noise, values drawn anew, categories and dummies that are drawn together; PG² of all features, and PGI² of a ranking."""
+    some, asked = frame[:6], {"data": frame, "partition": DUMMIES, "ranking": ranking} | given
+    exact = pipeline.prediction_gap(model, some, **asked)
+    found, errors = pipeline.prediction_gap(model, some, approximate=True, budget=0, **asked)
+    assert exact.shape == (6, 1)
+    assert (np.abs(found - exact) <= 6 * errors + 1e-12).all()
+    again, none = pipeline.prediction_gap(model, some, approximate=True, **asked)
+    assert_array_equal(again, exact)
+    assert (none == 0).all()
+
+
+def test_what_stays_moves_nothing(model, frame):
+    """A missing value under noise, a category and dummies that are not drawn."""
+    missing = frame[frame["age"].isna()][:3]
+    assert (pipeline.prediction_gap(model, missing, features=["age"], scale=9.0) == 0).all()
+    assert (pipeline.prediction_gap(model, missing, features=["city", "colour"], partition=DUMMIES) == 0).all()
+    assert (pipeline.prediction_gap(model, missing, features=["age"], noise="empirical", data=frame) > 0).any()
+
+
+def test_scales_and_distributions(model, frame):
+    """By number, by feature, by deviation; by name and by function."""
+    some = frame[:5]
+    scale = dict.fromkeys(NAMES, 0.5) | {"age": 3.0}
+    found = pipeline.prediction_gap(model, some, scale=scale)
+    assert_array_equal(pipeline.prediction_gap(model, some, scale=[3.0, 0.5, 0.5, 0.5, 0.5]), found)
+    assert_allclose(pipeline.prediction_gap(model, some, scale=scale, noise=ndtr), found, rtol=1e-9, atol=1e-12)
+    deviation = frame["age"].std(ddof=0)
+    relative = pipeline.prediction_gap(model, some, features=["age"], scale=0.2, data=frame)
+    assert_allclose(pipeline.prediction_gap(model, some, features=["age"], scale=0.2 * deviation), relative, rtol=1e-6)
+
+
+def test_greedy_rankings_and_given_ones(model, frame):
+    """The mean of a greedy ranking's gaps is its PGI², given back by number or, where rows agree, by name."""
+    some = frame[:4]
+    order, gaps = pipeline.rank_by_gap(model, some, scale=2.0)
+    assert_allclose(pipeline.prediction_gap(model, some, ranking=order, scale=2.0), gaps.mean(axis=2), rtol=1e-9, atol=1e-15)
+    one = pipeline.prediction_gap(model, some[:1], ranking=[NAMES[j] for j in order[0, 0]], scale=2.0)
+    assert_allclose(one, gaps[:1].mean(axis=2), rtol=1e-9, atol=1e-15)
+    top, _ = pipeline.rank_by_gap(model, some, top=2, scale=2.0)
+    assert_array_equal(top, order[:, :, :2])
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"noise": "pink"}, "noise is 'pink', expected one of normal, uniform, laplace, empirical"),
+        ({"noise": "empirical"}, "draws values from data, but none was given"),
+        ({"scale": -1.0}, "expected numbers of at least 0"),
+        ({"scale": "wide"}, "expected a number, or one for each of 5 features"),
+        ({"scale": {"age": 1.0}}, "scale has none for feature"),
+        ({"scale": {"height": 1.0}}, "scale names 'height'"),
+        ({"features": ["height"]}, "features names 'height'"),
+        ({"ranking": ["age", "age"]}, "ranking names one twice"),
+        ({"ranking": np.zeros((2, 2), int)}, "ranking has shape"),
+        ({"ranking": np.zeros((3, 2), int)}, "different numbers of players from 0 to 4"),
+        ({"ranking": ["age"], "features": ["age"]}, "leave out one or the other"),
+        ({"budget": 1.0}, "pairs of leaves per row, the budget is 1"),
+        ({"data": np.zeros((0, 5))}, "data has no rows"),
+    ],
+    ids=str,
+)
+def test_refusals(model, frame, given, says):
+    """One line that says what was got and what was expected."""
+    with pytest.raises(UsageError, match=says) as refusal:
+        pipeline.prediction_gap(model, frame[:3], **given)
+    assert "\n" not in str(refusal.value)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """An XGBoost model of numbers, and rows."""
+    folder, rng = tmp_path_factory.mktemp("gaps"), np.random.default_rng(1)
+    rows = pd.DataFrame(rng.normal(size=(50, 4)), columns=list("abcd"))
+    rows.to_parquet(folder / "rows.parquet")
+    booster = xgboost.train({"max_depth": 3, "nthread": 1}, xgboost.DMatrix(rows[["a", "b", "c", "d"]], rows["a"] * rows["b"] + rows["c"]), 6)
+    booster.save_model(folder / "model.json")
+    return folder, rows
+
+
+@pytest.mark.parametrize("method", ["gap", "gap_greedy"])
+def test_runs_write_what_python_gives(files, method):
+    """Ranks as whole numbers, and the ranking's PGI²; a run that the verifier finds sound."""
+    folder, rows = files
+    out, model = folder / method, folder / "model.json"
+    pipeline.explain(model, folder / "rows.parquet", out, method=method, parameters={"scale": "0.3"}, precision="float64", scheduler="serial")
+    found = pq.read_table(out / "attributions").to_pandas()
+    if method == "gap":
+        order = np.argsort(-np.abs(pipeline.attribute(model, rows).phi), axis=2, kind="stable")
+        pgi2 = pipeline.prediction_gap(model, rows, ranking="shapley", scale=0.3)
+    else:
+        order, gaps = pipeline.rank_by_gap(model, rows, scale=0.3)
+        pgi2 = gaps.mean(axis=2)
+    assert_array_equal(found["pgi2"], pgi2[:, 0])
+    ranks = found[[f"rank_{name}" for name in "abcd"]]
+    assert (ranks.dtypes == np.int32).all()
+    assert_array_equal(ranks, np.argsort(order[:, 0], axis=1) + 1)
+    assert pipeline.check_run(str(out)).n_rows == 50
+
+
+@pytest.mark.parametrize(
+    ("method", "given", "says"),
+    [
+        ("gap", {"parameters": {"budget": 1}}, "the budget is 1"),
+        ("gap", {"parameters": {"ranking": "owen"}}, "expected one of shapley, banzhaf, beta"),
+        ("gap", {"parameters": {"scale": "1,2"}}, "parameter 'scale' has 2 numbers"),
+        ("gap_greedy", {"partition": {"both": ["a", "b"]}}, "groups of features are drawn from data"),
+        ("gap_greedy", {"interactions": "all"}, "method 'gap_greedy' has no interactions"),
+    ],
+    ids=str,
+)
+def test_runs_refuse_while_planning(files, method, given, says):
+    """Before anything is written."""
+    folder, _ = files
+    with pytest.raises(UsageError, match=says):
+        pipeline.explain(folder / "model.json", folder / "rows.parquet", folder / "refused", method=method, scheduler="serial", **given)
+    assert not (folder / "refused").exists()
