@@ -145,7 +145,7 @@ def predict_ours(data: bytes, rows: np.ndarray) -> tuple[np.ndarray, float]:
     if loader is None:
         raise LeafledgerError("model: not a model file")
     ensemble, features, outputs, objective = loader.parse(data, "model")
-    found = attribute(Model(ensemble, features, outputs, objective, loader.library, ""), rows)
+    found = attribute(Model(ensemble, features, outputs, loader.library, "", objective), rows)
     return found.margin, float(np.abs(ensemble.base).max() + ensemble.root.size * np.abs(ensemble.value).max(initial=0.0))
 
 
