@@ -8,15 +8,15 @@ import os
 import re
 import secrets
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import fsspec
 from aiohttp import ClientError as BrokenAnswer
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import BotoCoreError, ClientError, FlexibleChecksumError
 from fsspec.asyn import AsyncFileSystem
 from fsspec.exceptions import FSTimeoutError
 
@@ -72,7 +72,15 @@ def _open_filesystem(uri: str) -> tuple[Any, str]:
 def _ask(filesystem, operation: str, *arguments: Any, n_bytes: int = 0, **given: Any) -> Any:
     """An operation, cut off after its time on file systems that know how to (fsspec's asynchronous ones, such as S3's)."""
     deadline = {"timeout": SECONDS + n_bytes / BYTES_PER_SECOND} if isinstance(filesystem, AsyncFileSystem) else {}
-    return getattr(filesystem, operation)(*arguments, **given, **deadline)
+    return _again(lambda: getattr(filesystem, operation)(*arguments, **given, **deadline))
+
+
+def _again(ask: Callable[[], Any]) -> Any:
+    """What comes of asking, once more where the answer was damaged on its way: a client that sees so by the store's checksum does not ask again."""
+    try:
+        return ask()
+    except FlexibleChecksumError:
+        return ask()
 
 
 def _is_local(filesystem) -> bool:
@@ -183,7 +191,7 @@ class _Reported:
 
     def read(self, n_bytes: int = -1) -> bytes:
         with _reported("read", self._uri):
-            return self._file.read(n_bytes)
+            return _again(lambda: self._file.read(n_bytes))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._file, name)
@@ -287,10 +295,9 @@ def creates_once(folder: str) -> bool:
 def remove(uri: str) -> None:
     """Delete all below ``uri``; nothing happens where there is nothing."""
     filesystem, path = _open_filesystem(uri)
-    with _reported("delete", uri):
+    with _reported("delete", uri), suppress(FileNotFoundError):  # also where somebody else deletes it at the same time
         filesystem.invalidate_cache()
-        if _ask(filesystem, "exists", path):
-            _ask(filesystem, "rm", path, recursive=True)
+        _ask(filesystem, "rm", path, recursive=True)
 
 
 def local_path(uri: str) -> Path | None:

@@ -64,7 +64,11 @@ class Exchange:
         if self._handler.headers.get("Expect", "").lower() == "100-continue":
             self._handler.send_response_only(100)
             self._handler.end_headers()
-        return self._handler.rfile.read(int(share * int(self._handler.headers.get("Content-Length", 0))))
+        size = int(share * int(self._handler.headers.get("Content-Length", 0)))
+        found = self._handler.rfile.read(size)
+        if len(found) < size:  # who sent it is dead; no store takes a part for the whole
+            raise Dropped
+        return found
 
     def forward(self) -> Answer:
         """Send the request on; what the store said."""
@@ -89,7 +93,7 @@ class Exchange:
         if handler.command != "HEAD":
             handler.send_header("Content-Length", str(len(answer.body)))
         handler.end_headers()
-        told = answer.body if body is None else body
+        told = b"" if handler.command == "HEAD" else answer.body if body is None else body
         step = max(1, len(told) // 8) if pause else max(1, len(told))
         for start in range(0, len(told), step):
             time.sleep(pause)
@@ -162,6 +166,15 @@ def flip(exchange: Exchange) -> None:
     if body:
         body[len(body) // 2] ^= 0x10
     exchange.answer(answer, bytes(body))
+
+
+def flip_unnoticed(exchange: Exchange) -> None:
+    """The same from a store that says no checksums."""
+    answer = exchange.forward()
+    headers = [(name, value) for name, value in answer.headers if not name.lower().startswith("x-amz-checksum")]
+    middle = len(answer.body) // 2
+    damaged = bytes(byte ^ 0x10 if i == middle else byte for i, byte in enumerate(answer.body))
+    exchange.answer(Answer(answer.status, answer.reason, headers, answer.body), damaged)
 
 
 def unconditional(exchange: Exchange) -> None:
