@@ -23,6 +23,7 @@ app = App(
     help_epilogue="Example: leafledger explain model.json flights/ --out explained/ --id flight",
     version_flags=["--version"],
     result_action="return_value",
+    suppress_keyboard_interrupt=False,  # main says how to go on
 )
 
 

@@ -7,9 +7,11 @@ import json
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 import pyarrow as pa
@@ -80,9 +82,13 @@ def pack_state(state: Any) -> str:
 
 
 def unpack_state(reduction: Reduction, text: str) -> Any:
+    """The state again; InvalidRun where it is not as it was packed, which its checksum tells."""
     template = reduction.init(1, 0)
-    with np.load(io.BytesIO(base64.b64decode(text))) as arrays:
-        return _fill(template, (arrays[f"arr_{i}"] for i in range(len(arrays))))
+    try:
+        with np.load(io.BytesIO(base64.b64decode(text))) as arrays:
+            return _fill(template, (arrays[f"arr_{i}"] for i in range(len(arrays))))
+    except (ValueError, KeyError, EOFError, BadZipFile) as error:
+        raise InvalidRun(f"a part's state of {reduction.name!r} is damaged: {' '.join(str(error).split())}") from error
 
 
 def fill_values(plan_features, prepared: Prepared, batch: pa.RecordBatch, buffers: Buffers) -> None:
@@ -261,15 +267,29 @@ def read_part(uri: str, part: int, local: Path, plan_digest: str, seconds: float
     return Part(part, uri, footer.n_rows, local.stat().st_size, sha256(local), footer.residual, seconds, footer.states)
 
 
+def _check_bytes(uri: str, local: Path, states: dict[str, str]) -> None:
+    """InvalidRun where bytes of a part are not those that were written: every page has a checksum, and so has every state."""
+    try:
+        for name, state in states.items():
+            unpack_state(REDUCTIONS[name], state)
+        with pq.ParquetFile(local, page_checksum_verification=True) as parquet:
+            for group in range(parquet.num_row_groups):
+                parquet.read_row_group(group)
+    except (pa.ArrowException, OSError, InvalidRun) as error:
+        raise InvalidRun(f"{uri}: damaged, or arrived damaged: {' '.join(str(error).split())}") from error
+
+
 def fetch_part(run: str, part: int, plan_digest: str) -> Part | None:
-    """The part as published, verified against its footer; None if it is not there."""
+    """The part as published, verified against its footer and page by page; None if it is not there."""
     uri = part_uri(run, part)
     if not storage.exists(uri):
         return None
     with tempfile.TemporaryDirectory() as folder:
         local = Path(folder) / "part.parquet"
         storage.download(uri, local)
-        return read_part(uri, part, local, plan_digest, 0.0)
+        found = read_part(uri, part, local, plan_digest, 0.0)
+        _check_bytes(uri, local, found.states)
+        return found
 
 
 def make_part(run: str, plan_digest: str, tables: str, item: WorkItem) -> Part:
@@ -292,7 +312,9 @@ def make_part(run: str, plan_digest: str, tables: str, item: WorkItem) -> Part:
 
 
 def try_part(run: str, plan_digest: str, tables: str, item: WorkItem) -> Part | Rejected:
-    """``make_part``, or why the item's rows cannot be read."""
+    """``make_part``, or why the item's rows cannot be read: twice, since bytes may also be damaged on their way."""
+    with suppress(InvalidData):
+        return make_part(run, plan_digest, tables, item)
     try:
         return make_part(run, plan_digest, tables, item)
     except InvalidLabel:

@@ -207,6 +207,6 @@ def publish(
         )
         local = folder / MANIFEST
         local.write_text(json.dumps(asdict(manifest), indent=1))
+        storage.remove(storage.join(run, FOLDER))  # before the manifest, after which nothing is left to do, or to fail
         _publish_file(storage.join(run, MANIFEST), local)
-    storage.remove(storage.join(run, FOLDER))
     return manifest

@@ -120,7 +120,7 @@ def _refuse_other(out: str, held: Plan, plan: Plan) -> None:
 
 def _commit(run: Run) -> None:
     """Write the plan, or find it written; refuse another one."""
-    if not run.job.single_writer and not storage.creates_once(run.job.out):
+    if not run.job.single_writer and not storage.creates_once(storage.join(run.job.out, FOLDER)):
         raise UsageError(
             f"{run.job.out}: the store ignores conditions on what it writes, so that two runs could overwrite each other; use --single-writer if "
             "nobody else writes there"

@@ -1,0 +1,47 @@
+"""Runs in processes of their own, started fast, that a test kills when it likes."""
+
+import contextlib
+import io
+import multiprocessing
+import os
+import signal
+
+import fsspec
+
+context = multiprocessing.get_context("forkserver")
+context.set_forkserver_preload(["pipeline.cli", "pipeline.run", "pipeline.check", "pipeline.models", "s3fs", "moto"])
+
+
+def _run(environment: dict[str, str], arguments: list[str], said) -> None:
+    from pipeline.cli import main
+
+    os.environ.update(environment)
+    fsspec.config.set_conf_env(fsspec.config.conf)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()) as err:
+        code = main(arguments)
+    said.send((code, out.getvalue(), err.getvalue()))
+    os._exit(code)
+
+
+class Client:
+    """A command line in a process of its own."""
+
+    def __init__(self, environment: dict[str, str], arguments: list[str]):
+        self._said, said = context.Pipe(duplex=False)
+        self.process = context.Process(target=_run, args=(environment, arguments, said))
+        self.process.start()
+        said.close()
+
+    def kill(self, number: int = signal.SIGKILL) -> None:
+        """Send a signal."""
+        os.kill(self.process.pid, number)
+
+    def wait(self, seconds: float = 120) -> int | None:
+        """Its exit code, negative the signal that ended it."""
+        self.process.join(seconds)
+        return self.process.exitcode
+
+    def output(self) -> tuple[int, str, str]:
+        """Exit code, standard output and standard error of one that ended by itself."""
+        return self._said.recv()

@@ -1,0 +1,87 @@
+"""A store behind a proxy that breaks it, the example and its fault-free run, and the sum of what the suite did."""
+
+import json
+import secrets
+
+import fsspec
+import pytest
+import s3fs
+
+from pipeline import explain, storage
+from tests.faults.proxy import Proxy
+from tests.faults.verdict import ID, Runner, Tally, contents
+from tests.pipeline.conftest import example, s3_endpoint
+
+__all__ = ["example", "s3_endpoint"]  # fixtures
+
+TALLY = pytest.StashKey[Tally]()
+# As in production, but that nobody waits for half a minute.
+PATIENCE = {"config_kwargs": {"connect_timeout": 2, "read_timeout": 2, "retries": {"mode": "legacy", "total_max_attempts": 3}}}
+CANARY = {"AWS_ACCESS_KEY_ID": "canary-id", "AWS_SECRET_ACCESS_KEY": "canary-secret", "AWS_DEFAULT_REGION": "us-east-1"}
+
+
+def pytest_addoption(parser):
+    parser.addoption("--long", action="store_true", help="all faults and many seeds, not only those that take seconds")
+
+
+def pytest_configure(config):
+    config.stash[TALLY] = Tally()
+    config.addinivalue_line("markers", "long: takes minutes, runs with --long alone")
+
+
+def pytest_collection_modifyitems(config, items):
+    if not config.getoption("--long"):
+        for item in items:
+            if item.get_closest_marker("long"):
+                item.add_marker(pytest.mark.skip(reason="takes minutes: make faults"))
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    if config.stash[TALLY].faults:
+        terminalreporter.section("faults")
+        for line in config.stash[TALLY].lines():
+            terminalreporter.write_line(line)
+
+
+@pytest.fixture(scope="session")
+def tally(request):
+    """What the whole session did."""
+    return request.config.stash[TALLY]
+
+
+@pytest.fixture(scope="session")
+def proxy(s3_endpoint, tally):
+    """In front of moto, for the whole session: clients are cached by the address."""
+    with Proxy(s3_endpoint) as proxy:
+        yield proxy
+        tally.faults.update(proxy.injected)
+        proxy.shutdown()
+
+
+@pytest.fixture(scope="session")
+def runner(example, tmp_path_factory, tally):
+    """The example, and what a fault-free run of it publishes."""
+    out = str(tmp_path_factory.mktemp("reference") / "run")
+    explain(example.model, example.data, out, ids=[ID], scheduler="serial")
+    return Runner(example.model, example.data, contents(out), tally)
+
+
+@pytest.fixture
+def environment(proxy, monkeypatch):
+    """Variables that make this process and its children use the proxy, with little patience."""
+    variables = {**CANARY, "AWS_ENDPOINT_URL": proxy.url, "FSSPEC_S3": json.dumps(PATIENCE)}
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setitem(fsspec.config.conf, "s3", PATIENCE)
+    monkeypatch.setattr(storage, "SECONDS", 8.0)
+    s3fs.S3FileSystem.clear_instance_cache()
+    yield variables
+    s3fs.S3FileSystem.clear_instance_cache()
+
+
+@pytest.fixture
+def bucket(environment):
+    """An empty bucket's URI."""
+    name = f"nightly-{secrets.token_hex(4)}"
+    s3fs.S3FileSystem().mkdir(name)
+    return f"s3://{name}"

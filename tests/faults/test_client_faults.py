@@ -1,0 +1,94 @@
+"""Clients that are killed at any step of the commit, again and again: what they committed stays, the next one does the rest."""
+
+import signal
+
+import pytest
+
+from tests.faults.clients import Client
+from tests.faults.proxy import Rule, afterwards, before
+from tests.faults.verdict import ID, committed, contents
+
+WRITES = "^(PUT|POST|DELETE) "
+STEPS = 14  # writes of a fault-free run: probe three times, plan, tables twice, four parts, summary twice, tables removed, manifest
+SOME = {3, 7, 11, 13}  # for the short suite: plan, a part, the summary, the manifest
+
+
+@pytest.fixture
+def start(runner, environment, bucket):
+    """Start a run of the example into the bucket."""
+
+    def started():
+        return Client(environment, ["explain", runner.model, runner.data, "--out", f"{bucket}/run", "--id", ID, "--scheduler", "serial"])
+
+    return started
+
+
+def interrupt(start, proxy, when, skip, number=signal.SIGKILL):
+    """A client that gets a signal at its n-th write, before the store has it or after; its exit code, and how many writes there were."""
+    clients = []
+
+    def end():
+        clients[0].kill(number)
+        if number == signal.SIGKILL:
+            clients[0].wait()
+
+    rule = Rule(WRITES, when(end), skip=skip)
+    with proxy.broken(rule):
+        clients.append(start())
+        code = clients[0].wait()
+    return code, rule.seen
+
+
+@pytest.mark.parametrize("when", [before, afterwards])
+@pytest.mark.parametrize("step", [pytest.param(step, marks=[] if step in SOME else pytest.mark.long) for step in range(STEPS)])
+def test_a_client_killed_at_a_step_of_the_commit(runner, proxy, bucket, start, step, when):
+    """The next one does what is missing; after the manifest there is nothing left to do."""
+    code, _ = interrupt(start, proxy, when, step)
+    assert code == -signal.SIGKILL
+    found, left = contents(f"{bucket}/run"), committed(f"{bucket}/run")
+    assert ("manifest.json" in found) == (step == STEPS - 1 and when is afterwards)
+    again = start()
+    assert again.wait() == 0
+    runner.judge(f"{bucket}/run", left)
+
+
+def test_the_steps_are_all_steps(runner, proxy, bucket, start):
+    """Killing at each of them leaves none out."""
+    with proxy.broken():
+        assert start().wait() == 0
+        assert sum(line.split()[0] in {"PUT", "POST", "DELETE"} for line in proxy.lines) == STEPS
+    runner.judge(f"{bucket}/run")
+
+
+@pytest.mark.long
+def test_clients_killed_one_after_another(runner, proxy, bucket, start):
+    """Each is killed right after the first new object that it creates, until one finds nothing left to do."""
+    killed = 0
+    while True:
+        before_it, fresh = committed(f"{bucket}/run"), set(contents(f"{bucket}/run"))
+        clients = []
+        with proxy.broken(Rule("^PUT .*(plan|npy|index|part|importance|manifest)", afterwards(lambda: clients[0].kill()))):
+            clients.append(start())
+            code = clients[0].wait()
+        assert committed(f"{bucket}/run").items() >= before_it.items()
+        if code == 0:
+            break
+        killed += 1
+        assert code == -signal.SIGKILL
+        assert set(contents(f"{bucket}/run")) > fresh
+    assert killed >= 10
+    runner.judge(f"{bucket}/run", before_it)
+
+
+def test_an_interrupt_ends_a_run_that_can_be_gone_on_with(runner, proxy, bucket, start):
+    """Ctrl-C is exit code 130 and one line."""
+    clients = []
+    with proxy.broken(Rule("^PUT .*part-00002", before(lambda: clients[0].kill(signal.SIGINT)))):
+        clients.append(start())
+        assert clients[0].wait() == 130
+    _, _, err = clients[0].output()
+    assert err.splitlines()[-1] == "leafledger: interrupted; run the same command again to go on from there"
+    left = committed(f"{bucket}/run")
+    assert left
+    assert start().wait() == 0
+    runner.judge(f"{bucket}/run", left)

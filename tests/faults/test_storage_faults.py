@@ -1,0 +1,245 @@
+"""Stores that fail, lie, forget or stall: every run ends as the fault-free one, or in one line after which the next run finishes it."""
+
+import re
+import threading
+from dataclasses import replace
+
+import pytest
+import s3fs
+
+from pipeline import check_run, explain, storage
+from pipeline.errors import InvalidRun, LeafledgerError, RunConflict, StorageError, UsageError
+from tests.faults.proxy import Rule, drop_answer, flip, flip_unnoticed, hang, lose_answer, reset, says, slow, truncate, unconditional
+from tests.faults.verdict import committed, contents
+
+ALWAYS = float("inf")
+UNAVAILABLE, INTERNAL, THROTTLED = says(503, "SlowDown"), says(500, "InternalError"), says(429, "TooManyRequests")
+FORBIDDEN, EXPIRED = says(403, "AccessDenied"), says(400, "ExpiredToken")
+PART, PLAN, MANIFEST, SUMMARY = r"PUT .*part-00002", "PUT .*plan.json", "PUT .*manifest.json", "PUT .*summary/importance.parquet"
+
+PASSING = {
+    "503 twice": Rule(PART, UNAVAILABLE, times=2),
+    "503 twice while looking": Rule("(HEAD|GET)", UNAVAILABLE, times=2),
+    "500 once": Rule(PART, INTERNAL),
+    "429 once": Rule(PART, THROTTLED),
+    "reset in the middle of a PUT": Rule(PART, reset),
+    "hang": Rule(PART, hang),
+    "slow": Rule("GET", slow, times=3),
+    "probe's answer lost": Rule("PUT .*_probe", lose_answer),
+    "second probe's answer lost": Rule("PUT .*_probe", lose_answer, skip=1),
+    "plan's answer lost": Rule(PLAN, lose_answer),
+    "plan's connection lost": Rule(PLAN, drop_answer),
+    "tables' answer lost": Rule("PUT .*_tables", lose_answer),
+    "part's answer lost": Rule(PART, lose_answer),
+    "part's connection lost": Rule(PART, drop_answer),
+    "summary's answer lost": Rule(SUMMARY, lose_answer),
+    "manifest's answer lost": Rule(MANIFEST, lose_answer),
+    "manifest's connection lost": Rule(MANIFEST, drop_answer),
+    "tables cut": Rule("GET .*tables.npy", truncate),
+    "plan cut": Rule("GET .*plan.json", truncate),
+    "tables flipped": Rule("GET .*tables.npy", flip_unnoticed),
+    "every third request": Rule(".", UNAVAILABLE, times=ALWAYS, share=0.3),
+}
+
+SHORT = {"503 twice", "reset in the middle of a PUT", "plan's connection lost", "part's answer lost", "manifest's answer lost", "tables flipped"}
+SHORT |= {"probe's answer lost", "403 in the middle", "credentials expire", "gone", "manifest refused"}
+
+
+def cases(rules):
+    """Names of rules, most of them for the long suite alone."""
+    return [pytest.param(name, marks=[] if name in SHORT else pytest.mark.long) for name in rules]
+
+
+@pytest.mark.parametrize("name", cases(PASSING))
+def test_what_passes_is_survived(runner, proxy, bucket, name):
+    """The run goes on as if nothing had been."""
+    rule = PASSING[name]
+    with proxy.broken(rule):
+        runner.explain(f"{bucket}/run")
+    assert rule.made
+    runner.judge(f"{bucket}/run")
+
+
+LASTING = {
+    "503 for ever": Rule(PART, UNAVAILABLE, times=ALWAYS),
+    "403 in the middle": Rule(PART, FORBIDDEN, times=ALWAYS),
+    "credentials expire": Rule(".", EXPIRED, times=ALWAYS, skip=20),
+    "hang for ever": Rule(PART, hang, times=ALWAYS),
+    "reset for ever": Rule(PART, reset, times=ALWAYS),
+    "gone": Rule(".", reset, times=ALWAYS, skip=20),
+    "manifest refused": Rule(MANIFEST, INTERNAL, times=ALWAYS),
+    "tables cut for ever": Rule("GET .*tables.npy", truncate, times=ALWAYS),
+    "tables flipped for ever": Rule("GET .*tables.npy", flip_unnoticed, times=ALWAYS),
+    "plan flipped for ever": Rule("GET .*plan.json", flip_unnoticed, times=ALWAYS),
+}
+
+
+@pytest.mark.parametrize("name", cases(LASTING))
+def test_what_lasts_is_said_in_one_line_and_gone_on_from(runner, proxy, bucket, name):
+    """The failed run leaves no manifest; the next one does what is missing, and nothing else."""
+    rule = LASTING[name]
+    with proxy.broken(rule):
+        error = runner.fails(f"{bucket}/run")
+    assert rule.made
+    assert isinstance(error, StorageError | InvalidRun)
+    runner.go_on(f"{bucket}/run")
+
+
+@pytest.mark.parametrize("fault", [FORBIDDEN, pytest.param(UNAVAILABLE, marks=pytest.mark.long)], ids=["read-only", "unavailable"])
+def test_an_output_that_cannot_be_written_fails_before_the_work(runner, proxy, bucket, fault):
+    """No row is explained for nothing."""
+    with proxy.broken(Rule("(PUT|POST|DELETE)", fault, times=ALWAYS)):
+        error = runner.fails(f"{bucket}/run", watch=lambda work: pytest.fail(f"started {work.doing}"))
+    assert "cannot write" in str(error)
+    assert contents(f"{bucket}/run") == {}
+    runner.go_on(f"{bucket}/run")
+
+
+def test_a_store_that_ignores_conditions_is_refused_unless_there_is_one_writer(runner, proxy, bucket):
+    """Two runs could overwrite each other there; a sole writer goes on from its own crash all the same."""
+    ignores = Rule("PUT", unconditional, times=ALWAYS)
+    with proxy.broken(ignores):
+        with pytest.raises(UsageError, match="ignores conditions .* --single-writer"):
+            runner.explain(f"{bucket}/run")
+        assert contents(f"{bucket}/run") == {}
+    with proxy.broken(Rule(MANIFEST, INTERNAL, times=ALWAYS), ignores):
+        runner.fails(f"{bucket}/run", single_writer=True)
+    with proxy.broken(ignores):
+        runner.go_on(f"{bucket}/run", single_writer=True)
+
+
+@pytest.fixture
+def large(tmp_path, monkeypatch):
+    """A file that goes up in pieces."""
+    monkeypatch.setattr(storage, "SINGLE_PUT", 10 << 20)
+    path = tmp_path / "large"
+    path.write_bytes(bytes(range(256)) * (3 << 14))
+    return path
+
+
+def uploads(bucket):
+    """Multipart uploads that were begun and neither completed nor aborted."""
+    return s3fs.S3FileSystem().call_s3("list_multipart_uploads", Bucket=bucket.removeprefix("s3://")).get("Uploads", [])
+
+
+@pytest.mark.parametrize("fault", [lose_answer, drop_answer, INTERNAL, reset, None], ids=lambda fault: fault and fault.__qualname__)
+def test_an_upload_in_pieces_is_created_once(proxy, bucket, large, tally, fault):
+    """Whatever becomes of the completion's answer, the object is there, whole, once, and a second writer is told so."""
+    rules = [Rule("POST .*uploadId", fault)] if fault else []
+    with proxy.broken(*rules):
+        storage.create(f"{bucket}/large", large)  # False where it is taken for another's, which callers compare
+    assert [rule.made for rule in rules] == [1] * len(rules)
+    assert storage.read(f"{bucket}/large") == large.read_bytes()
+    assert not storage.create(f"{bucket}/large", large)
+    assert uploads(bucket) == []
+
+
+@pytest.mark.parametrize("pattern", ["PUT .*partNumber=2", "POST .*uploadId"])
+def test_an_upload_that_fails_leaves_nothing(proxy, bucket, large, pattern):
+    """Neither an object nor pieces that somebody pays for."""
+    with proxy.broken(Rule(pattern, UNAVAILABLE, times=ALWAYS)), pytest.raises(StorageError, match="/large: cannot write"):
+        storage.create(f"{bucket}/large", large)
+    assert contents(bucket) == {}
+    assert uploads(bucket) == []
+
+
+def test_two_runs_at_once_publish_one(runner, proxy, bucket):
+    """Both finish, or one says that the other was faster; what is there is one run's."""
+    ended = []
+
+    def go():
+        try:
+            runner.explain(f"{bucket}/run")
+            ended.append(None)
+        except LeafledgerError as error:
+            ended.append(error)
+
+    together = threading.Barrier(2)
+    with proxy.broken(Rule("PUT .*(plan|part|manifest)", lambda exchange: meet(exchange, together), times=ALWAYS)):
+        runs = [threading.Thread(target=go) for _ in range(2)]
+        for run in runs:
+            run.start()
+        for run in runs:
+            run.join()
+    assert ended == [None, None]
+    runner.judge(f"{bucket}/run")
+
+
+def meet(exchange, together):
+    """Two at once race to the store: who finds nobody goes on alone after a while."""
+    try:
+        together.wait(0.5)
+    except threading.BrokenBarrierError:
+        together.reset()
+    exchange.answer(exchange.forward())
+
+
+def test_another_run_s_folder_is_not_taken(runner, proxy, bucket):
+    """A run of another method that starts between this one's look and its commit is told."""
+    other = []
+
+    def overtake(exchange):
+        if not other:
+            other.append(True)
+            explain(runner.model, runner.data, f"{bucket}/run", ids=["flight"], scheduler="serial")
+        exchange.answer(exchange.forward())
+
+    with proxy.broken(Rule(PLAN, overtake)), pytest.raises(RunConflict, match="holds another run"):
+        runner.explain(f"{bucket}/run", method="banzhaf")
+    runner.judge(f"{bucket}/run")
+
+
+INPUT = {
+    "cut": Rule("GET .*month%3D2", truncate, skip=1),
+    "flipped": Rule("GET .*month%3D2", flip, skip=1),
+    "503 twice": Rule("(GET|HEAD) .*month", UNAVAILABLE, skip=6, times=2),
+}
+
+
+@pytest.mark.parametrize("name", INPUT)
+def test_input_that_arrives_damaged_is_read_again(runner, proxy, bucket, name):
+    """A fault of the way is no fault of the data: nothing is rejected."""
+    s3fs.S3FileSystem().put(f"{runner.data}/", f"{bucket}/data/", recursive=True)
+    there = replace(runner, data=f"{bucket}/data")
+    there.explain(f"{bucket}/sound")
+    there = replace(there, reference=contents(f"{bucket}/sound"))
+    with proxy.broken(INPUT[name]):
+        there.explain(f"{bucket}/run")
+    assert INPUT[name].made
+    there.judge(f"{bucket}/run")
+
+
+def test_an_object_that_is_lost_is_missed(runner, bucket):
+    """The verifier names it; without its manifest, the run is finished again with that part alone."""
+    runner.explain(f"{bucket}/run")
+    s3fs.S3FileSystem().rm_file(f"{bucket}/run/attributions/part-00001.parquet")
+    with pytest.raises((InvalidRun, StorageError), match=r"part-00001\.parquet"):
+        check_run(f"{bucket}/run")
+    s3fs.S3FileSystem().rm_file(f"{bucket}/run/manifest.json")
+    runner.go_on(f"{bucket}/run")
+
+
+@pytest.mark.long
+def test_more_objects_than_a_page_are_listed_and_removed(bucket):
+    """Stores list a thousand at a time."""
+    filesystem = s3fs.S3FileSystem()
+    filesystem.pipe({f"{bucket}/many/part-{i:05d}.parquet": b"x" for i in range(1050)})
+    assert len(storage.list_parquet(f"{bucket}/many")) == 1050
+    storage.remove(f"{bucket}/many")
+    assert contents(bucket) == {}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["cut", "flipped"])
+def test_a_committed_part_that_arrives_damaged_is_not_believed(runner, proxy, bucket, name):
+    """A rerun reads what is there: other bytes than the store holds never reach a manifest."""
+    with proxy.broken(Rule(MANIFEST, INTERNAL, times=ALWAYS)):
+        runner.fails(f"{bucket}/run")
+    before = committed(f"{bucket}/run")
+    with proxy.broken(Rule("GET .*part-00001", {"cut": truncate, "flipped": flip_unnoticed}[name])):
+        try:
+            runner.explain(f"{bucket}/run", before)
+        except LeafledgerError as error:
+            assert re.search(r"part-00001\.parquet: ", str(error))
+            runner.explain(f"{bucket}/run", before)
+    runner.judge(f"{bucket}/run", before)

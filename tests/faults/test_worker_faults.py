@@ -1,0 +1,218 @@
+"""Workers and schedulers that die, freeze or wake up: Dask does their work again, and what is published is published once."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import replace
+
+import dask
+import distributed
+import psutil
+import pytest
+
+from pipeline import check_run, explain
+from pipeline.errors import ClusterLost
+from tests.faults.preload import DEADLY, SECONDS
+from tests.faults.verdict import ID, committed, contents
+from tests.pipeline.conftest import write_data
+
+SEEDS, KILLS = 10, 8
+
+
+@pytest.fixture(autouse=True)
+def slow_workers(monkeypatch):
+    """Work lasts long enough to be interrupted."""
+    monkeypatch.setenv("DASK_DISTRIBUTED__WORKER__PRELOAD", '["tests.faults.preload"]')
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([os.getcwd(), os.environ.get("PYTHONPATH", "")]))
+    monkeypatch.setenv(SECONDS, "0.3")
+    with dask.config.set({"distributed.worker.preload": ["tests.faults.preload"]}):
+        yield
+
+
+def workers():
+    """Processes of Dask's workers below this one."""
+    found = []
+    for process in psutil.Process().children(recursive=True):
+        try:
+            line = " ".join(process.cmdline())
+            if "spawn_main" in line and not process.children() and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+        except psutil.NoSuchProcess:
+            continue
+    return found
+
+
+def strike(tally, number, chosen):
+    """Send a signal to processes that may be gone by then."""
+    for process in chosen:
+        try:
+            process.send_signal(number)
+            tally.faults[f"worker {signal.Signals(number).name}"] += 1
+        except psutil.NoSuchProcess:
+            continue
+
+
+def struck(act):
+    """A watcher that acts once the first item is explained."""
+
+    def watch(work):
+        acted = []
+
+        def done(part):
+            if not acted:
+                acted.append(True)
+                act()
+
+        return done
+
+    return watch
+
+
+@pytest.fixture(scope="module")
+def many(runner, example, tmp_path_factory):
+    """A dozen items, so that there is something left to do when workers die."""
+    folder = tmp_path_factory.mktemp("many")
+    for k in range(3):
+        write_data(example.frame[k::3].assign(month=example.frame["month"][k::3] + 10 * k), folder / "data")
+    out = folder / "reference"
+    explain(runner.model, folder / "data", out, ids=[ID], scheduler="serial")
+    return replace(runner, data=str(folder / "data"), reference=contents(str(out)))
+
+
+def thaw(tally, frozen):
+    strike(tally, signal.SIGCONT, frozen)
+
+
+@pytest.mark.parametrize("case", ["one", pytest.param("all", marks=pytest.mark.long), pytest.param("terminated", marks=pytest.mark.long), "frozen"])
+def test_workers_that_die_or_freeze_cost_nothing(many, tally, tmp_path, case):
+    """The bytes are those of the serial run; one that wakes up finds its work done."""
+    timers = []
+
+    def act():
+        found = workers()
+        assert found
+        if case == "frozen":
+            strike(tally, signal.SIGSTOP, found[:1])
+            timers.append(threading.Timer(8, thaw, (tally, found[:1])))
+            timers[-1].start()
+        else:
+            strike(tally, signal.SIGTERM if case == "terminated" else signal.SIGKILL, found if case == "all" else found[:1])
+
+    with dask.config.set({"distributed.scheduler.worker-ttl": "3s"}):
+        many.explain(str(tmp_path / "run"), scheduler=None, workers=2, watch=struck(act))
+    for timer in timers:
+        timer.join()
+    many.judge(str(tmp_path / "run"))
+
+
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(1, SEEDS))])
+def test_chaos(many, tally, tmp_path, seed):
+    """Workers are killed at random times: the result is the fault-free one, at the latest of the run after one that lost its cluster."""
+    rng, over, out = random.Random(seed), threading.Event(), str(tmp_path / "run")
+
+    def kill():
+        for _ in range(KILLS):
+            if over.wait(rng.uniform(0.2, 3.0)):
+                return
+            found = workers()
+            if found:
+                strike(tally, signal.SIGKILL, [rng.choice(found)])
+
+    killer = threading.Thread(target=kill)
+    try:
+        with dask.config.set({"distributed.scheduler.allowed-failures": 30}):
+            many.explain(out, scheduler=None, workers=2, watch=struck(killer.start))
+    except ClusterLost:
+        over.set()
+        many.go_on(out)
+    finally:
+        over.set()
+        killer.join()
+    many.judge(out)
+
+
+def test_an_item_that_ends_its_worker_is_rejected(many, tally, tmp_path, monkeypatch):
+    """A segmentation fault is tried again a few times, elsewhere and alone; all the rest is published."""
+    monkeypatch.setenv(DEADLY, "5")
+    monkeypatch.setenv(SECONDS, "0")
+    out = tmp_path / "run"
+    with dask.config.set({"distributed.scheduler.allowed-failures": 1}):
+        manifest = explain(many.model, many.data, out, ids=[ID], workers=2)
+    tally.faults["segmentation fault"] += 1
+    assert [entry.part for entry in manifest.rejected] == [5]
+    assert "the workers that it was given to died" in manifest.rejected[0].reason
+    assert len(manifest.parts) == 11
+    assert manifest.n_rows + manifest.n_rejected == 3000
+    check_run(out)
+    found = contents(str(out))
+    assert [name for name in found if name.startswith("attributions/") and found[name] != many.reference[name]] == []
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    """A scheduler and two workers of the command line; started by a call, ended with the test."""
+    started = []
+
+    def start():
+        port, environment = 8900 + random.randrange(900), {**os.environ}
+        address = f"tcp://127.0.0.1:{port}"
+        commands = [["dask_scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard"]]
+        commands += [["dask_worker", address, "--host", "127.0.0.1", "--nthreads", "1", "--no-dashboard", "--death-timeout", "20"]] * 2
+        processes = [
+            subprocess.Popen(
+                [sys.executable, "-m", f"distributed.cli.{command[0]}", *command[1:]],
+                env=environment,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                cwd=os.getcwd(),
+            )
+            for command in commands
+        ]
+        started.extend(processes)
+        with distributed.Client(address, timeout=60) as client:
+            client.wait_for_workers(2, timeout=60)
+        return address, processes
+
+    yield start
+    for process in started:
+        process.terminate()
+    for process in started:
+        try:
+            process.wait(20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+
+
+def test_a_run_outlives_its_scheduler(many, tally, tmp_path, cluster):
+    """It says that it can be gone on with, and another cluster does what is missing."""
+    out = str(tmp_path / "run")
+    address, (scheduler, *_) = cluster()
+
+    def end():
+        scheduler.kill()
+        tally.faults["scheduler SIGKILL"] += 1
+
+    error = many.fails(out, scheduler=address, watch=struck(end))
+    assert isinstance(error, ClusterLost)
+    assert str(error).endswith("run again to go on from there")
+    time.sleep(2)  # a worker may be finishing its item
+    assert committed(out)
+    address, _ = cluster()
+    many.go_on(out, scheduler=address)
+
+
+def test_a_local_cluster_listens_on_the_loopback_address_alone(many, tmp_path):
+    """An open scheduler would run anybody's code."""
+    listening = []
+
+    def look():
+        for process in [psutil.Process(), *psutil.Process().children(recursive=True)]:
+            listening.extend(entry.laddr.ip for entry in process.net_connections("inet") if entry.status == psutil.CONN_LISTEN)
+
+    many.explain(str(tmp_path / "run"), scheduler=None, workers=2, watch=struck(look))
+    assert len(listening) > 3
+    assert set(listening) <= {"127.0.0.1", "::1"}
