@@ -107,43 +107,6 @@ def rank_players(scores, tables: CurveTables):
 
 
 @jit
-def _fold(ranks, row, n_rows, tables, w, width, absent, vectors):
-    """Fold the tree w, for rows from ``row`` on, to the vectors at place 0; ``absent (players, ROWS, width)``, flat, is 1 where a player is not there
-    yet."""
-    top = np.int64(np.iinfo(ranks.dtype).max)
-    n_used, stride = ranks.shape[0], ROWS * width
-    for s in range(tables.start[w], tables.start[w + 1]):
-        kind, feature, lower, span = tables.splits[s, KIND], tables.splits[s, FEATURE], tables.splits[s, LOWER], tables.splits[s, SPAN] & top
-        share, share_second, leaf, leaf_second = tables.constants[s]
-        for b in range(n_rows):
-            if feature < n_used:
-                rank = np.int64(ranks[feature, row + b])
-            else:
-                used, word = tables.members[feature - n_used]
-                rank = is_member(tables.words, word, np.int64(ranks[used, row + b]))
-            goes = (rank - lower) & top <= span
-            # The first child's share is that of the cover while the player is absent, and then all or nothing.
-            there, less = splat(1.0 if goes else 0.0), splat(-share_second if goes else share)
-            player, here = tables.splits[s, PLAYER] * stride + b * width, tables.splits[s, PLACE] * stride + b * width
-            first, second = tables.splits[s, FIRST] * stride + b * width, tables.splits[s, SECOND] * stride + b * width
-            if kind == LEAVES:
-                under = splat(leaf_second)
-                step = splat(leaf) - under
-                for c in range(0, width, LANES):
-                    store(vectors, here + c, under + (there + less * load(absent, player + c)) * step)
-            elif kind == UP_LEAF:
-                under = splat(leaf_second)
-                for c in range(0, width, LANES):
-                    step = load(vectors, first + c) - under
-                    store(vectors, here + c, under + (there + less * load(absent, player + c)) * step)
-            else:
-                for c in range(0, width, LANES):
-                    under = load(vectors, second + c)
-                    step = load(vectors, first + c) - under
-                    store(vectors, here + c, under + (there + less * load(absent, player + c)) * step)
-
-
-@jit
 def _join(places, m, first, stride, n_all, joins, stops, absent):
     """Of a tree's m players, ``places (rankings, most) int64``: where they join a row's vectors, which start at ``first`` of ``absent``, and the
     places that these are about, ``stops``.
@@ -170,6 +133,7 @@ def _join(places, m, first, stride, n_all, joins, stops, absent):
 
 @jit
 def _add_areas(ranks, tables, place, areas, curves):
+    """All arithmetic of floats is in here, for a kernel that another calls is compiled with it and by itself, and may round otherwise."""
     n_rankings, n_rows = place.shape[1:3]
     most = 0
     for w in range(tables.first.size - 1):
@@ -178,6 +142,7 @@ def _add_areas(ranks, tables, place, areas, curves):
     absent, vectors = np.zeros(most * widest), np.empty(tables.places[0] * widest)
     joins, stops = np.empty(most, np.int64), np.empty((ROWS, 2 * n_rankings, most + 2), np.int64)
     places, n_all = np.empty((n_rankings, most), np.int64), tables.n_all[0]
+    top, n_used = np.int64(np.iinfo(ranks.dtype).max), ranks.shape[0]
     for row in range(0, n_rows, ROWS):
         size = min(ROWS, n_rows - row)
         for k in range(tables.base.size):
@@ -190,7 +155,41 @@ def _add_areas(ranks, tables, place, areas, curves):
                         for p in range(m):
                             places[r, p] = place[k, r, row + b, players[p]]
                     _join(places, m, b * width, ROWS * width, n_all, joins, stops[b], absent)
-                _fold(ranks, row, size, tables, w, width, absent, vectors)
+                stride = ROWS * width
+                for s in range(tables.start[w], tables.start[w + 1]):
+                    kind, feature, lower, span = (
+                        tables.splits[s, KIND],
+                        tables.splits[s, FEATURE],
+                        tables.splits[s, LOWER],
+                        tables.splits[s, SPAN] & top,
+                    )
+                    share, share_second, leaf, leaf_second = tables.constants[s]
+                    for b in range(size):
+                        if feature < n_used:
+                            rank = np.int64(ranks[feature, row + b])
+                        else:
+                            used, word = tables.members[feature - n_used]
+                            rank = is_member(tables.words, word, np.int64(ranks[used, row + b]))
+                        goes = (rank - lower) & top <= span
+                        # The first child's share is that of the cover while the player is absent, and then all or nothing.
+                        there, less = splat(1.0 if goes else 0.0), splat(-share_second if goes else share)
+                        player, here = tables.splits[s, PLAYER] * stride + b * width, tables.splits[s, PLACE] * stride + b * width
+                        first, second = tables.splits[s, FIRST] * stride + b * width, tables.splits[s, SECOND] * stride + b * width
+                        if kind == LEAVES:
+                            under = splat(leaf_second)
+                            step = splat(leaf) - under
+                            for c in range(0, width, LANES):
+                                store(vectors, here + c, under + (there + less * load(absent, player + c)) * step)
+                        elif kind == UP_LEAF:
+                            under = splat(leaf_second)
+                            for c in range(0, width, LANES):
+                                step = load(vectors, first + c) - under
+                                store(vectors, here + c, under + (there + less * load(absent, player + c)) * step)
+                        else:
+                            for c in range(0, width, LANES):
+                                under = load(vectors, second + c)
+                                step = load(vectors, first + c) - under
+                                store(vectors, here + c, under + (there + less * load(absent, player + c)) * step)
                 for b in range(size):
                     for r in range(2 * n_rankings):
                         area, at = 0.0, b * width + r * (m + 1)

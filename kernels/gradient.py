@@ -299,25 +299,6 @@ def _make_walker(Q):
 walk_one, walk_two = _make_walker(1), _make_walker(2)
 
 
-@jit
-def _add_gradients(ranks, tables, z, phi, margin):
-    n = ranks.shape[1]
-    stacks, n_players = make_stacks(ranks, tables), tables.n_players[0]
-    point, gained, value = np.empty(n_players * ROWS), np.empty(n_players * ROWS), np.empty(ROWS)
-    for row in range(0, n, ROWS):
-        take_batch(ranks, tables, row, stacks[0])
-        for k in range(tables.base.size):
-            for j in range(n_players):
-                for i in range(ROWS):
-                    point[j * ROWS + i] = min(max(z[k, j, row + i], INSIDE), 1 - INSIDE)
-            gained[:] = 0.0
-            walk_one(stacks, tables, k, point, gained, value)
-            for j in range(n_players):
-                for i in range(ROWS):
-                    phi[k, j, row + i] += gained[j * ROWS + i]
-            margin[k, row : row + ROWS] += value
-
-
 def add_gradients(ranks, tables: GradientTables, z, phi, margin) -> None:
     """Add the gradient at every row's own point, and the margin that is expected there.
 
@@ -329,4 +310,14 @@ def add_gradients(ranks, tables: GradientTables, z, phi, margin) -> None:
     phi : (outputs, players, n) float64, margin units
     margin : (outputs, n) float64
     """
-    _add_gradients(ranks, tables, z, phi, margin)
+    n = ranks.shape[1]
+    stacks, n_players = make_stacks(ranks, tables), tables.n_players[0]
+    point, gained, value = np.empty(n_players * ROWS), np.empty(n_players * ROWS), np.empty(ROWS)
+    for row in range(0, n, ROWS):
+        take_batch(ranks, tables, row, stacks[0])
+        for k in range(tables.base.size):
+            point.reshape(-1, ROWS)[:] = np.clip(z[k, :, row : row + ROWS], INSIDE, 1 - INSIDE)
+            gained[:] = 0.0
+            walk_one(stacks, tables, k, point, gained, value)
+            phi[k, :, row : row + ROWS] += gained.reshape(-1, ROWS)
+            margin[k, row : row + ROWS] += value

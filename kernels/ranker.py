@@ -52,9 +52,9 @@ def _step(z, g, mean, square, t, rate, adaptive):
         z[i] = min(max(z[i], INSIDE), 1 - INSIDE)
 
 
-@jit
 def _add_scores(ranks, tables, phi, path):
-    trees, n_steps, n = tables.gradient, tables.n_steps[0], ranks.shape[1]
+    """No kernel: one that another calls is compiled with it and by itself, and may round otherwise."""
+    trees, n_steps, n = tables.gradient, int(tables.n_steps[0]), ranks.shape[1]
     stacks, size = make_stacks(ranks, trees), trees.n_players[0] * ROWS
     z, g, total, mean, square = np.empty(size), np.empty(size), np.empty(size), np.empty(size), np.empty(size)
     margin = np.empty(2 * ROWS)
@@ -71,14 +71,11 @@ def _add_scores(ranks, tables, phi, path):
                     walk_one(stacks, trees, k, z, g, margin)
                 else:
                     walk_two(stacks, trees, k, z, g, margin)
-                    for i in range(ROWS):
-                        path[k, t, row + i] = (margin[i] - margin[ROWS + i]) / 2
+                    path[k, t, row : row + ROWS] = (margin[:ROWS] - margin[ROWS:]) / 2
                 total += g
                 if t + 1 < n_steps:
                     _step(z, g, mean, square, t + 1, tables.rate[0], tables.adaptive[0])
-            for j in range(phi.shape[1]):
-                for i in range(ROWS):
-                    phi[k, j, row + i] += total[j * ROWS + i] / n_steps
+            phi[k, :, row : row + ROWS] += total.reshape(-1, ROWS) / n_steps
 
 
 def add_scores(ranks, tables: RankerTables, phi, path) -> None:
