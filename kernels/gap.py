@@ -38,7 +38,7 @@ class Row(NamedTuple):
     chance: np.ndarray  # (sides,) float64, its perturbed unit is
     own: np.ndarray  # (trees,) int64, the leaf that the row reaches
     block: np.ndarray  # (trees + 1,) int64, tree t's blocks are block[t]..block[t + 1] - 1
-    given: np.ndarray  # float64, of every block, or of one alone, ``chance`` given each of its leaves: (sides + 1, LANES), the last is 1
+    given: np.ndarray  # float64, of a block, ``chance`` given each of its leaves: (sides + 1, LANES), the last is 1
     at: np.ndarray  # (LANES, units) int64, -1 between uses
     asked: np.ndarray  # (units,) int64, units of which a block asks something
 
@@ -62,8 +62,7 @@ def make_row(boxes):
     block = np.zeros(n_trees + 1, np.int64)
     for t in range(n_trees):
         block[t + 1] = block[t] + (boxes.tree[t + 1] - boxes.tree[t] + LANES - 1) // LANES
-    size = (n_sides + 1) * LANES
-    given = np.ones(block[-1] * size if block[-1] * size <= boxes.kept[0] else size)
+    given = np.ones((n_sides + 1) * LANES)
     at = np.full((LANES, boxes.perturbed.size), -1, np.int64)
     return Row(
         np.zeros(n_sides, np.bool_), np.zeros(n_sides), np.zeros(n_trees, np.int64), block, given, at, np.zeros(boxes.perturbed.size, np.int64)
@@ -122,43 +121,42 @@ def _narrow(tail, mass, lost, lower, upper, missing, chance, interval, first, la
 
 
 @jit
-def _fill(boxes, tails, i, first_leaf, stop_leaf, row, given):
-    """Put the probabilities of all sides given each leaf of a block into ``given``."""
-    unit, first, chance, at = boxes.unit, boxes.first, row.chance, row.at
+def _fill_lane(boxes, tails, i, u, s, chance, lane, given):
+    """Put the probabilities of unit u's sides given side s, or nothing where s < 0, into a lane of ``given``."""
+    start, stop = boxes.first[u], boxes.first[u + 1]
+    if s < 0:
+        for other in range(start, stop):
+            given[other * LANES + lane] = chance[other]
+    elif boxes.moved[u]:
+        tail, mass, lost = tails.tail[i, boxes.cell[u] : boxes.cell[u + 1]], tails.mass[i, u], tails.missing[i, u]
+        lower, upper, missing = boxes.interval[s, 0], boxes.interval[s, 1], boxes.interval[s, 2]
+        _narrow(tail, mass, lost, lower, upper, missing, chance[s], boxes.interval[start:stop], start, lane, given)
+    else:
+        for other in range(start, stop):
+            given[other * LANES + lane] = boxes.given[boxes.given_start[u] + (s - start) * (stop - start) + other - start]
+
+
+@jit
+def fill_block(boxes, tails, i, first_leaf, stop_leaf, wanted, row, given):
+    """Put the probabilities of the sides of wanted units given each leaf of a block into ``given``."""
+    unit, first, at = boxes.unit, boxes.first, row.at
     for leaf in range(first_leaf, stop_leaf):
         for j in range(boxes.start[leaf], boxes.stays[leaf]):
             at[leaf - first_leaf, unit[boxes.side[j]]] = boxes.side[j]
     for u in range(boxes.perturbed.size):
-        start, stop = first[u], first[u + 1]
-        before = -2
-        for lane in range(LANES):
-            s = at[lane, u]
-            at[lane, u] = -1
-            if s == before:
-                for other in range(start, stop):
-                    given[other * LANES + lane] = given[other * LANES + lane - 1]
-            elif s < 0:
-                for other in range(start, stop):
-                    given[other * LANES + lane] = chance[other]
-            elif boxes.moved[u]:
-                tail, mass, lost = tails.tail[i, boxes.cell[u] : boxes.cell[u + 1]], tails.mass[i, u], tails.missing[i, u]
-                lower, upper, missing = boxes.interval[s, 0], boxes.interval[s, 1], boxes.interval[s, 2]
-                _narrow(tail, mass, lost, lower, upper, missing, chance[s], boxes.interval[start:stop], start, lane, given)
-            else:
-                for other in range(start, stop):
-                    given[other * LANES + lane] = boxes.given[boxes.given_start[u] + (s - start) * (stop - start) + other - start]
-            before = s
-
-
-@jit
-def given_block(boxes, tails, i, tree, b, row):
-    """Probabilities of all sides given each leaf of block b, which is one of the tree's."""
-    size = (boxes.unit.size + 1) * LANES
-    if row.given.size > size:
-        return row.given[b * size : (b + 1) * size]
-    first_leaf = boxes.tree[tree] + (b - row.block[tree]) * LANES
-    _fill(boxes, tails, i, first_leaf, min(first_leaf + LANES, boxes.tree[tree + 1]), row, row.given)
-    return row.given
+        same = True
+        for lane in range(1, LANES):
+            same &= at[lane, u] == at[0, u]
+        if wanted[u] > 0:
+            for lane in range(1 if same else LANES):
+                if lane > 0 and at[lane, u] == at[lane - 1, u]:
+                    for other in range(first[u], first[u + 1]):
+                        given[other * LANES + lane] = given[other * LANES + lane - 1]
+                else:
+                    _fill_lane(boxes, tails, i, u, at[lane, u], row.chance, lane, given)
+            for other in range(first[u], first[u + 1] if same else first[u]):
+                store(given, other * LANES, splat(given[other * LANES]))
+        at[:, u] = -1
 
 
 @jit
@@ -181,11 +179,6 @@ def meet(ranks, tails, boxes, i, row):
                 inside &= row.inside[boxes.side[j]]
             if inside:
                 row.own[t] = leaf
-    size = (boxes.unit.size + 1) * LANES
-    for t in range(boxes.tree.size - 1 if row.given.size > size else 0):
-        for b in range(row.block[t], row.block[t + 1]):
-            first_leaf = boxes.tree[t] + (b - row.block[t]) * LANES
-            _fill(boxes, tails, i, first_leaf, min(first_leaf + LANES, boxes.tree[t + 1]), row, row.given[b * size : (b + 1) * size])
 
 
 @jit
@@ -311,7 +304,8 @@ def _sum_ranked(boxes, tails, i, k, place, weight, row, leaves, ahead, later):
             if n_here == 0:
                 continue
             asked = row.asked[: list_asked(boxes, first_leaf, stop_leaf, row)]
-            given = given_block(boxes, tails, i, trees[a], b, row)
+            given = row.given
+            fill_block(boxes, tails, i, first_leaf, stop_leaf, place, row, given)
             listed = (leaves.first[a + 1 :], leaves.start, leaves.broken, leaves.value, leaves.side, leaves.mean[a + 1 :])
             _sum_later(trees[a + 1 :], given, place, ahead, asked, boxes.unit, boxes.uses, boxes.used_start, boxes.used, *listed, later)
             for leaf in range(first_leaf, stop_leaf):

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ._jit import jit
-from .gap import given_block, list_asked, make_row, meet, meets
+from .gap import fill_block, list_asked, make_row, meet, meets
 from .lanes import LANES, load, splat, store
 
 TIE = 1e-12  # gains that differ by less, as a fraction of PG², are equal
@@ -34,11 +34,14 @@ class _Reached(NamedTuple):
     sums: np.ndarray  # (units + 1, LANES) float64, flat: of a block, what a candidate adds to the sum over later leaves, and last that sum
     scale: np.ndarray  # (LANES,) float64
     gains: np.ndarray  # (units, LANES) float64, flat
+    given: np.ndarray  # float64, of every block, what gap.Row's is of one, while a row is worked on; none where that is too much to keep
+    filled: np.ndarray  # (blocks,) bool
 
 
 @jit
-def _make_reached(boxes):
+def _make_reached(boxes, row):
     n, n_trees, n_units = boxes.stays.size, boxes.tree.size - 1, boxes.perturbed.size
+    n_blocks, size = row.block[-1], row.given.size
     return _Reached(
         np.zeros(n),
         np.zeros(n),
@@ -54,7 +57,20 @@ def _make_reached(boxes):
         np.zeros((n_units + 1) * LANES),
         np.zeros(LANES),
         np.zeros(n_units * LANES),
+        np.ones(n_blocks * size if n_blocks * size <= boxes.kept[0] else 0),
+        np.zeros(n_blocks, np.bool_),
     )
+
+
+@jit
+def _given_block(boxes, tails, i, b, first_leaf, stop_leaf, row, out):
+    """Probabilities of all sides given each leaf of block b."""
+    size = row.given.size
+    given = row.given if out.given.size == 0 else out.given[b * size : (b + 1) * size]
+    if out.given.size == 0 or not out.filled[b]:
+        fill_block(boxes, tails, i, first_leaf, stop_leaf, boxes.perturbed, row, given)
+        out.filled[b] = True
+    return given
 
 
 @jit
@@ -177,7 +193,7 @@ def _try_all(tails, boxes, i, k, chosen, row, out, gain):
                 counts |= out.value[leaf] != 0.0
             if counts:
                 asked = row.asked[: list_asked(boxes, first_leaf, stop_leaf, row)]
-                given = given_block(boxes, tails, i, trees[a], b, row)
+                given = _given_block(boxes, tails, i, b, first_leaf, stop_leaf, row, out)
                 _sum_later(trees[a + 1 :], given, asked, *of_boxes, *of_leaves, out.sums)
                 total += _add_block(boxes, first_leaf, stop_leaf, row, out)
     for u in range(gain.size):
@@ -197,10 +213,12 @@ def rank_greedily(ranks, tails, boxes, order, gaps):
     order : (n, outputs, steps) int64, the unit chosen at each step, -1 where no candidate is left; is overwritten
     gaps : (n, outputs, steps) float64, PG² of the units up to each step, where none is left that of all; is overwritten
     """
-    row, reached, n_units = make_row(boxes), _make_reached(boxes), boxes.perturbed.size
+    row, n_units = make_row(boxes), boxes.perturbed.size
+    reached = _make_reached(boxes, row)
     gain, chosen = np.zeros(n_units), np.zeros(n_units, np.bool_)
     for i in range(order.shape[0]):
         meet(ranks, tails, boxes, i, row)
+        reached.filled[:] = False
         for k in range(order.shape[1]):
             chosen[:] = False
             gap = 0.0

@@ -61,6 +61,8 @@ def _measure(folder: Path, n_trees: int, depth: int, repeats: int) -> GapStep:
         RANKING: partial(gap_rows, tables, noise, values, ranked, *place_units(tables, order)),
         GREEDY: partial(greedy_rows, tables, noise, values, ranked, n_units),
     }
+    for call in calls.values():
+        call()  # compiles
     contenders = [Contender(name, 1, n, call, clock(call)) for name, call in calls.items()]
     if n_leaves <= PLAIN_LEAVES:
         chosen = set(tables.units[1::2].tolist())

@@ -107,11 +107,11 @@ def show_scaling(steps: list[Step]) -> Table:
 
 def show_gaps(steps: list[GapStep]) -> Table:
     names = list(steps[0].seconds) + [PLAIN] * (PLAIN not in steps[0].seconds)
-    table = _columns("Prediction gap, milliseconds per row, one thread", "trees", "depth", "leaves", *names, f"{PLAIN} / {SET}")
+    table = _columns("Prediction gap, milliseconds per row, one thread", "depth", "leaves", *names, f"{PLAIN} / {SET}")
     for step in steps:
         times = (f"{1e3 * step.seconds[name]:.3g}" if name in step.seconds else "" for name in names)
         ratio = f"{step.seconds[PLAIN] / step.seconds[SET]:.0f}" if PLAIN in step.seconds else ""
-        table.add_row(f"{step.n_trees:,}", f"{step.depth}", f"{step.n_leaves:,}", *times, ratio)
+        table.add_row(f"{step.n_trees:,} trees", f"{step.depth}", f"{step.n_leaves:,}", *times, ratio)
     return table
 
 

@@ -66,11 +66,12 @@ def groups_of(data, ensemble):
     return np.unique([data.draw(st.integers(0, 2)) for _ in range(ensemble.n_features)], return_inverse=True)[1]
 
 
-def measured_gaps(tables, values, ranks, places, weights):
+def ranked_greedily(tables, values, ranks, steps):
     """By blocks that are kept and by blocks that are not: the same."""
-    found = gap_rows(tables, NORMAL, values, ranks, places, weights)
+    found = greedy_rows(tables, NORMAL, values, ranks, steps)
     forgetful = tables._replace(boxes=tables.boxes._replace(kept=np.zeros(1, np.int64)))
-    assert_array_equal(gap_rows(forgetful, NORMAL, values, ranks, places, weights), found)
+    for one, other in zip(greedy_rows(forgetful, NORMAL, values, ranks, steps), found, strict=True):
+        assert_array_equal(one, other)
     return found
 
 
@@ -85,11 +86,11 @@ def test_gaps_of_sets_and_rankings_are_those_of_the_definition(data, ensemble, g
     outcomes = outcomes_of(seen, groups, range(n_groups))
     chosen = sorted(data.draw(st.sets(st.integers(0, n_groups - 1))))
     expected = [[float(g) for g in perturbed.gap(ensemble, row, outcomes, chosen)] for row in rows]
-    assert_allclose(measured_gaps(tables, values, ranks, *together(tables, len(rows), outputs, chosen)), expected, rtol=RTOL, atol=ATOL)
+    assert_allclose(gap_rows(tables, NORMAL, values, ranks, *together(tables, len(rows), outputs, chosen)), expected, rtol=RTOL, atol=ATOL)
     ranking = data.draw(st.permutations(range(n_groups)))[: data.draw(st.integers(1, n_groups))]
     order = np.broadcast_to(np.array(ranking), (len(rows), outputs, len(ranking)))
     expected = [[float(g) for g in perturbed.mean_gap(ensemble, row, outcomes, ranking)] for row in rows]
-    assert_allclose(measured_gaps(tables, values, ranks, *place_units(tables, order)), expected, rtol=RTOL, atol=ATOL)
+    assert_allclose(gap_rows(tables, NORMAL, values, ranks, *place_units(tables, order)), expected, rtol=RTOL, atol=ATOL)
 
 
 @given(data=st.data(), ensemble=forests(max_features=4))
@@ -99,7 +100,7 @@ def test_what_is_not_drawn_stays(data, ensemble):
     only = sorted(data.draw(st.sets(st.integers(0, ensemble.n_features - 1))))
     tables, values, ranks = drawn(ensemble, rows, seen, None, only)
     outcomes = outcomes_of(seen, range(ensemble.n_features), only)
-    found = measured_gaps(tables, values, ranks, *together(tables, len(rows), ensemble.base.size, only))
+    found = gap_rows(tables, NORMAL, values, ranks, *together(tables, len(rows), ensemble.base.size, only))
     assert_allclose(found, [[float(g) for g in perturbed.gap(ensemble, row, outcomes, only)] for row in rows], rtol=RTOL, atol=ATOL)
 
 
@@ -150,7 +151,7 @@ def stumps(said, n_features):
 def test_worked_examples(said, n_features, expected):
     """x = -1 in every feature, standard normal noise on all."""
     tables, values, ranks = noisy(stumps(said, n_features), -np.ones((1, n_features)), 1.0)
-    found = measured_gaps(tables, values, ranks, *together(tables, 1, 1, range(n_features)))
+    found = gap_rows(tables, NORMAL, values, ranks, *together(tables, 1, 1, range(n_features)))
     assert_allclose(found, [[expected]], rtol=1e-9)
     for none in (together(tables, 1, 1, []), together(noisy(stumps(said, n_features), -np.ones((1, n_features)), 0.0)[0], 1, 1, range(n_features))):
         scale = 1.0 if not none[0].any() else 0.0
@@ -162,12 +163,12 @@ def test_far_tails_keep_their_digits(x):
     """A threshold thirty deviations away, on either side: 4 (1 - Phi(30)), and two trees' interval between thresholds there."""
     tables, values, ranks = noisy(stumps(GOLDEN[0][0], 1), np.array([[x]]), 1.0)
     far = math.erfc(30 / math.sqrt(2)) / 2
-    assert_allclose(measured_gaps(tables, values, ranks, *together(tables, 1, 1, [0])), [[4 * far]], rtol=1e-12)
+    assert_allclose(gap_rows(tables, NORMAL, values, ranks, *together(tables, 1, 1, [0])), [[4 * far]], rtol=1e-12)
     step = math.copysign(1.0, -x)
     inner, outer = (math.erfc(z / math.sqrt(2)) / 2 for z in (30.0, 31.0))
     said = ((0, 0.0, 0.0, 1.0), (0, step, 0.0, 1.0))
     tables, values, ranks = noisy(stumps(said, 1), np.array([[x]]), 1.0)
-    assert_allclose(measured_gaps(tables, values, ranks, *together(tables, 1, 1, [0])), [[inner - outer + 4 * outer]], rtol=1e-12)
+    assert_allclose(gap_rows(tables, NORMAL, values, ranks, *together(tables, 1, 1, [0])), [[inner - outer + 4 * outer]], rtol=1e-12)
 
 
 @given(data=st.data(), ensemble=forests(max_features=4))
@@ -176,7 +177,7 @@ def test_greedy_rankings_are_those_of_the_definition(data, ensemble):
     rows, seen = data.draw(batches(ensemble, 2)), data.draw(batches(ensemble, 2))
     tables, values, ranks = drawn(ensemble, rows, seen)
     units, n = tables.units, ensemble.n_features
-    order, gaps = greedy_rows(tables, NORMAL, values, ranks, units.size)
+    order, gaps = ranked_greedily(tables, values, ranks, units.size)
     outcomes = outcomes_of(seen, range(n), units.tolist())
     for i, row in enumerate(rows):
         for k in range(ensemble.base.size):
@@ -185,7 +186,7 @@ def test_greedy_rankings_are_those_of_the_definition(data, ensemble):
             assert_allclose(gaps[i, k], [float(g) for g in of_prefix], rtol=RTOL, atol=ATOL)
     whole, of_whole = complete(tables, order, gaps, n)
     assert_array_equal(np.sort(whole, axis=2), np.broadcast_to(np.arange(n), whole.shape))
-    by_ranking = measured_gaps(tables, values, ranks, *place_units(tables, whole))
+    by_ranking = gap_rows(tables, NORMAL, values, ranks, *place_units(tables, whole))
     assert_allclose(of_whole.mean(axis=2), by_ranking, rtol=RTOL, atol=ATOL)
 
 
@@ -196,7 +197,7 @@ def test_a_ranking_is_the_mean_of_its_prefixes(data, ensemble):
     tables, values, ranks = noisy(ensemble, rows, 0.5)
     n, outputs = ensemble.n_features, ensemble.base.size
     ranking = np.array([[data.draw(st.permutations(range(n))) for _ in range(outputs)] for _ in rows])
-    found = measured_gaps(tables, values, ranks, *place_units(tables, ranking))
+    found = gap_rows(tables, NORMAL, values, ranks, *place_units(tables, ranking))
     prefixes = np.zeros((len(rows), outputs))
     for end in range(1, n + 1):
         there = (ranking[:, :, :end, None] == tables.units).any(axis=2) & tables.boxes.perturbed
@@ -223,7 +224,7 @@ def test_trees_without_a_feature_in_common():
     order, gaps = greedy_rows(tables, NORMAL, values, ranks, n)
     assert_array_equal(order[0, 0], np.arange(n)[::-1])
     assert_allclose(gaps[0, 0], expected, rtol=1e-13)
-    assert_allclose(measured_gaps(tables, values, ranks, *place_units(tables, order)), [[np.mean(expected)]], rtol=1e-13)
+    assert_allclose(gap_rows(tables, NORMAL, values, ranks, *place_units(tables, order)), [[np.mean(expected)]], rtol=1e-13)
 
 
 @given(data=st.data(), ensemble=forests())
