@@ -8,7 +8,7 @@ BENCH_PYTHON ?= $(or $(wildcard $(shell pyenv prefix $$(pyenv latest 3.12 2>/dev
 BENCH_VENV ?= .venv-bench
 PIP_VERSION := $(shell sed -n 's/^pip==//p' $(CONSTRAINTS))
 
-.PHONY: setup demo test bench papers lint coverage bounds constraints clean
+.PHONY: setup demo test faults bench papers lint coverage bounds constraints clean
 
 setup: $(VENV)/.complete
 
@@ -34,6 +34,10 @@ demo: setup
 
 test: setup
 	$(BIN)/python -m pytest
+
+# Every fault of stores (moto and, where Debian's Ceph is installed, a real one), workers, schedulers, clients and hosts, with many seeds; half an hour.
+faults: setup
+	$(BIN)/python -m pytest tests/faults --long $(FAULTS)
 
 # Rows per second against the newest of what else there is, which needs Python 3.12: BENCH="--quick", BENCH="--cases xgboost-100x6", BENCH=--marginal.
 bench: $(BENCH_VENV)/.complete
