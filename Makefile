@@ -10,7 +10,7 @@ QSHAP_PYTHON ?= $(or $(wildcard $(shell pyenv prefix $$(pyenv latest 3.11 2>/dev
 QSHAP_VENV ?= .venv-qshap
 PIP_VERSION := $(shell sed -n 's/^pip==//p' $(CONSTRAINTS))
 
-.PHONY: setup demo test bench bench-r2 papers lint coverage bounds fuzz constraints clean
+.PHONY: setup demo test faults bench bench-r2 papers lint coverage bounds fuzz constraints clean
 
 setup: $(VENV)/.complete
 
@@ -39,6 +39,10 @@ demo: setup
 
 test: setup
 	$(BIN)/python -m pytest
+
+# Every fault of stores (moto and, where Debian's Ceph is installed, a real one), workers, schedulers, clients and hosts, with many seeds; half an hour.
+faults: setup
+	$(BIN)/python -m pytest tests/faults --long $(FAULTS)
 
 # Rows per second against the newest of what else there is, which needs Python 3.12, and against qshap, which needs 3.11: BENCH="--quick",
 # BENCH="--cases xgboost-100x6", BENCH=--marginal.

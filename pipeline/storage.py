@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import fsspec
-from aiohttp import ClientError as BrokenAnswer
 from botocore.exceptions import BotoCoreError, ClientError, FlexibleChecksumError
 from fsspec.asyn import AsyncFileSystem
 from fsspec.exceptions import FSTimeoutError
@@ -24,6 +23,7 @@ from .errors import StorageError
 
 _GLOB = re.compile(r"[*?\[]")
 S3 = "s3"
+HTTP = "aiohttp."  # whose errors of answers that break off are no OSErrors; known by name, since it need not be imported for local files
 SECONDS, BYTES_PER_SECOND = 120.0, 1 << 20  # an operation may take so long, and longer if it has more to move than that
 # Of one request; botocore tries it again three times, after 5xx too and, in this mode alone, after 429, and s3fs the whole once more.
 REQUEST = {"connect_timeout": 10, "read_timeout": 30, "retries": {"mode": "legacy", "total_max_attempts": 4}}
@@ -48,7 +48,9 @@ def _reported(doing: str, uri: str) -> Iterator[None]:
         yield
     except FileNotFoundError as error:
         raise StorageError(f"{uri}: cannot {doing}: no such file or object") from error
-    except (OSError, BotoCoreError, BrokenAnswer, ImportError) as error:
+    except Exception as error:
+        if not (isinstance(error, OSError | BotoCoreError | ImportError) or type(error).__module__.startswith(HTTP)):
+            raise
         reason = " ".join(str(error).split()) or type(error).__name__
         raise StorageError(f"{uri}: cannot {doing}: {reason}") from error
 

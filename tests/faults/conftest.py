@@ -9,19 +9,22 @@ import s3fs
 
 from pipeline import explain, storage
 from tests.faults.proxy import Proxy
+from tests.faults.radosgw import missing, radosgw
 from tests.faults.verdict import ID, Runner, Tally, contents
-from tests.pipeline.conftest import example, s3_endpoint
+from tests.pipeline.conftest import example, run_moto
 
-__all__ = ["example", "s3_endpoint"]  # fixtures
+__all__ = ["example"]  # a fixture
 
 TALLY = pytest.StashKey[Tally]()
 # As in production, but that nobody waits for half a minute.
 PATIENCE = {"config_kwargs": {"connect_timeout": 2, "read_timeout": 2, "retries": {"mode": "legacy", "total_max_attempts": 3}}}
+RADOSGW = "radosgw"
 CANARY = {"AWS_ACCESS_KEY_ID": "canary-id", "AWS_SECRET_ACCESS_KEY": "canary-secret", "AWS_DEFAULT_REGION": "us-east-1"}
 
 
 def pytest_addoption(parser):
-    parser.addoption("--long", action="store_true", help="all faults and many seeds, not only those that take seconds")
+    parser.addoption("--long", action="store_true", help="all faults and many seeds, not only those that take seconds; implies --radosgw")
+    parser.addoption("--radosgw", action="store_true", help="store faults also in front of a real store, where it is installed")
 
 
 def pytest_configure(config):
@@ -30,10 +33,17 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(config, items):
-    if not config.getoption("--long"):
+    if not config.getoption("--long", False):
         for item in items:
             if item.get_closest_marker("long"):
                 item.add_marker(pytest.mark.skip(reason="takes minutes: make faults"))
+
+
+def pytest_generate_tests(metafunc):
+    """Whatever needs a store is tried in front of each."""
+    if "s3_endpoint" in metafunc.fixturenames:
+        real = metafunc.config.getoption("--long", False) or metafunc.config.getoption("--radosgw", False)
+        metafunc.parametrize("s3_endpoint", ["moto", RADOSGW] if real else ["moto"], indirect=True, scope="session")
 
 
 def pytest_terminal_summary(terminalreporter, config):
@@ -50,8 +60,21 @@ def tally(request):
 
 
 @pytest.fixture(scope="session")
+def s3_endpoint(request):
+    """A store of its own."""
+    if request.param == RADOSGW:
+        if missing():
+            pytest.skip(f"{', '.join(missing())} not installed: apt-get install radosgw ceph-mon ceph-osd ceph-mgr ceph-common")
+        with radosgw(CANARY["AWS_ACCESS_KEY_ID"], CANARY["AWS_SECRET_ACCESS_KEY"]) as url:
+            yield url
+    else:
+        with run_moto() as url:
+            yield url
+
+
+@pytest.fixture(scope="session")
 def proxy(s3_endpoint, tally):
-    """In front of moto, for the whole session: clients are cached by the address."""
+    """In front of a store, as long as that lasts: clients are cached by the address."""
     with Proxy(s3_endpoint) as proxy:
         yield proxy
         tally.faults.update(proxy.injected)

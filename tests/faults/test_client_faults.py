@@ -23,8 +23,8 @@ def start(runner, environment, bucket):
     return started
 
 
-def interrupt(start, proxy, when, skip, number=signal.SIGKILL):
-    """A client that gets a signal at its n-th write, before the store has it or after; its exit code, and how many writes there were."""
+def interrupt(start, proxy, when, pattern=WRITES, skip=0, number=signal.SIGKILL):
+    """A client that gets a signal at a request, before the store has it or after; it has ended when this returns."""
     clients = []
 
     def end():
@@ -32,19 +32,17 @@ def interrupt(start, proxy, when, skip, number=signal.SIGKILL):
         if number == signal.SIGKILL:
             clients[0].wait()
 
-    rule = Rule(WRITES, when(end), skip=skip)
-    with proxy.broken(rule):
+    with proxy.broken(Rule(pattern, when(end), skip=skip)):
         clients.append(start())
-        code = clients[0].wait()
-    return code, rule.seen
+        clients[0].wait()
+    return clients[0]
 
 
 @pytest.mark.parametrize("when", [before, afterwards])
 @pytest.mark.parametrize("step", [pytest.param(step, marks=[] if step in SOME else pytest.mark.long) for step in range(STEPS)])
 def test_a_client_killed_at_a_step_of_the_commit(runner, proxy, bucket, start, step, when):
     """The next one does what is missing; after the manifest there is nothing left to do."""
-    code, _ = interrupt(start, proxy, when, step)
-    assert code == -signal.SIGKILL
+    assert interrupt(start, proxy, when, skip=step).wait() == -signal.SIGKILL
     found, left = contents(f"{bucket}/run"), committed(f"{bucket}/run")
     assert ("manifest.json" in found) == (step == STEPS - 1 and when is afterwards)
     again = start()
@@ -66,10 +64,7 @@ def test_clients_killed_one_after_another(runner, proxy, bucket, start):
     killed = 0
     while True:
         before_it, fresh = committed(f"{bucket}/run"), set(contents(f"{bucket}/run"))
-        clients = []
-        with proxy.broken(Rule("^PUT .*(plan|npy|index|part|importance|manifest)", afterwards(lambda: clients[0].kill()))):
-            clients.append(start())
-            code = clients[0].wait()
+        code = interrupt(start, proxy, afterwards, "^PUT .*(plan|npy|index|part|importance|manifest)").wait()
         assert committed(f"{bucket}/run").items() >= before_it.items()
         if code == 0:
             break
@@ -82,11 +77,9 @@ def test_clients_killed_one_after_another(runner, proxy, bucket, start):
 
 def test_an_interrupt_ends_a_run_that_can_be_gone_on_with(runner, proxy, bucket, start):
     """Ctrl-C is exit code 130 and one line."""
-    clients = []
-    with proxy.broken(Rule("^PUT .*part-00002", before(lambda: clients[0].kill(signal.SIGINT)))):
-        clients.append(start())
-        assert clients[0].wait() == 130
-    _, _, err = clients[0].output()
+    client = interrupt(start, proxy, before, "^PUT .*part-00002", number=signal.SIGINT)
+    assert client.wait() == 130
+    _, _, err = client.output()
     assert err.splitlines()[-1] == "leafledger: interrupted; run the same command again to go on from there"
     left = committed(f"{bucket}/run")
     assert left

@@ -1,6 +1,5 @@
 """Stores that fail, lie, forget or stall: every run ends as the fault-free one, or in one line after which the next run finishes it."""
 
-import re
 import threading
 from dataclasses import replace
 
@@ -95,11 +94,13 @@ def test_an_output_that_cannot_be_written_fails_before_the_work(runner, proxy, b
     runner.go_on(f"{bucket}/run")
 
 
-def test_a_store_that_ignores_conditions_is_refused_unless_there_is_one_writer(runner, proxy, bucket):
+def test_a_store_that_ignores_conditions_is_refused_unless_there_is_one_writer(runner, proxy, bucket, request):
     """Two runs could overwrite each other there; a sole writer goes on from its own crash all the same."""
+    if "radosgw" in request.node.name:
+        pytest.skip("conditions are signed, and this store verifies signatures")
     ignores = Rule("PUT", unconditional, times=ALWAYS)
     with proxy.broken(ignores):
-        with pytest.raises(UsageError, match="ignores conditions .* --single-writer"):
+        with pytest.raises(UsageError, match=r"ignores conditions .* --single-writer"):
             runner.explain(f"{bucket}/run")
         assert contents(f"{bucket}/run") == {}
     with proxy.broken(Rule(MANIFEST, INTERNAL, times=ALWAYS), ignores):
@@ -236,10 +237,8 @@ def test_a_committed_part_that_arrives_damaged_is_not_believed(runner, proxy, bu
     with proxy.broken(Rule(MANIFEST, INTERNAL, times=ALWAYS)):
         runner.fails(f"{bucket}/run")
     before = committed(f"{bucket}/run")
-    with proxy.broken(Rule("GET .*part-00001", {"cut": truncate, "flipped": flip_unnoticed}[name])):
-        try:
-            runner.explain(f"{bucket}/run", before)
-        except LeafledgerError as error:
-            assert re.search(r"part-00001\.parquet: ", str(error))
-            runner.explain(f"{bucket}/run", before)
-    runner.judge(f"{bucket}/run", before)
+    damage = Rule("GET .*part-00001", {"cut": truncate, "flipped": flip_unnoticed}[name], times=ALWAYS)
+    with proxy.broken(damage), pytest.raises(LeafledgerError, match=r"part-00001\.parquet: "):
+        runner.explain(f"{bucket}/run", before)
+    assert damage.made
+    runner.go_on(f"{bucket}/run")

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 import fsspec
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 from pipeline import check_run, explain
-from pipeline.cluster import ClusterLost
-from pipeline.errors import LeafledgerError
+from pipeline.errors import ClusterLost, LeafledgerError
 from pipeline.part import Part
 
 ID = "flight"
@@ -91,14 +91,13 @@ class Runner:
 
     def fails(self, out: str, **given) -> LeafledgerError:
         """A run that must end in one line."""
-        try:
+        with pytest.raises(LeafledgerError) as raised:
             self.explain(out, **given)
-        except LeafledgerError as error:
-            assert "\n" not in str(error)
-            assert str(error).startswith((out, self.model, self.data)) or isinstance(error, ClusterLost)
-            assert "canary" not in str(error)
-            return error
-        raise AssertionError("the run finished")
+        said = str(raised.value)
+        assert "\n" not in said
+        assert "canary" not in said
+        assert said.startswith((out, self.model, self.data)) or isinstance(raised.value, ClusterLost)
+        return raised.value
 
     def go_on(self, out: str, **given) -> None:
         """Run again after a fault, and judge."""

@@ -1,5 +1,6 @@
 """A small model and a small data set with everything a real one has: missing values, categories, partitions, several row groups."""
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -71,16 +72,25 @@ def example(tmp_path_factory):
     return Example(str(folder / "model.txt"), booster, frame, write_data(frame, folder / "data"))
 
 
-@pytest.fixture(scope="session")
-def s3_endpoint():
-    """A moto server on a free port of the loopback address."""
+@contextmanager
+def run_moto():
+    """A moto server on a free port of the loopback address; its URL."""
     from moto.server import ThreadedMotoServer
 
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()
-    yield f"http://{host}:{port}"
-    server.stop()
+    try:
+        yield f"http://{host}:{port}"
+    finally:
+        server.stop()
+
+
+@pytest.fixture(scope="session")
+def s3_endpoint():
+    """A moto server for the whole session."""
+    with run_moto() as url:
+        yield url
 
 
 @pytest.fixture

@@ -1,0 +1,89 @@
+"""Two hosts, made of network namespaces, of which one is cut off in the middle of a run, and a disk that is full."""
+
+import os
+import shutil
+import subprocess
+import sys
+from contextlib import ExitStack
+
+import distributed
+import pytest
+
+from pipeline.errors import LeafledgerError
+from tests.faults.test_worker_faults import many, struck
+from tests.faults.verdict import contents
+
+__all__ = ["many"]  # a fixture
+PORT = 8797
+pytestmark = pytest.mark.long
+
+
+def call(*command):
+    subprocess.run(command, check=True, capture_output=True)
+
+
+@pytest.fixture
+def hosts():
+    """Two namespaces, each with a link to this one: names and this end's addresses."""
+    if os.geteuid() != 0 or shutil.which("ip") is None:
+        pytest.skip("network namespaces need root and iproute2")
+    with ExitStack() as undo:
+        found = {}
+        for i in (1, 2):
+            name, link = f"leafledger{i}", f"leaf{i}"
+            if subprocess.run(["ip", "netns", "add", name], capture_output=True).returncode:
+                pytest.skip("no network namespaces can be made here")
+            undo.callback(subprocess.run, ["ip", "netns", "del", name], capture_output=True)
+            call("ip", "link", "add", link, "type", "veth", "peer", "name", "eth0", "netns", name)
+            call("ip", "addr", "add", f"10.77.{i}.1/24", "dev", link)
+            call("ip", "link", "set", link, "up")
+            for arguments in (["addr", "add", f"10.77.{i}.2/24", "dev", "eth0"], ["link", "set", "eth0", "up"], ["link", "set", "lo", "up"]):
+                call("ip", "-n", name, *arguments)
+            found[name] = (link, f"10.77.{i}.1")
+        yield found
+
+
+def test_a_host_that_is_cut_off_costs_nothing(many, tally, tmp_path, hosts, monkeypatch):
+    """The other one finishes the run."""
+    monkeypatch.setenv("DASK_DISTRIBUTED__WORKER__PRELOAD", '["tests.faults.preload"]')
+    monkeypatch.setenv("DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL", "5s")
+    monkeypatch.setenv("FAULTS_SECONDS", "1")
+    dask = [sys.executable, "-m"]
+    commands = [[*dask, "distributed.cli.dask_scheduler", "--host", "0.0.0.0", "--port", str(PORT), "--no-dashboard"]]
+    commands += [
+        ["ip", "netns", "exec", name, *dask, "distributed.cli.dask_worker", f"tcp://{address}:{PORT}", "--nthreads", "1", "--no-dashboard"]
+        for name, (_, address) in hosts.items()
+    ]
+    with ExitStack() as undo:
+        for command in commands:
+            process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=os.getcwd())
+            undo.callback(process.wait)
+            undo.callback(process.kill)
+        address = f"tcp://127.0.0.1:{PORT}"
+        with distributed.Client(address, timeout=60) as client:
+            client.wait_for_workers(2, timeout=60)
+
+        def cut():
+            call("ip", "link", "set", hosts["leafledger1"][0], "down")
+            tally.faults["link cut"] += 1
+
+        many.explain(str(tmp_path / "run"), scheduler=address, watch=struck(cut))
+        many.judge(str(tmp_path / "run"))
+        call("ip", "link", "set", hosts["leafledger1"][0], "up")
+
+
+def test_a_full_disk_is_said_and_gone_on_from(runner, tally, tmp_path):
+    """Nothing is half there; once there is room, the next run does the rest."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=72k", "tmpfs", disk], capture_output=True).returncode:
+        pytest.skip("no tmpfs can be mounted here")
+    try:
+        with pytest.raises(LeafledgerError, match="No space left on device"):
+            runner.explain(str(disk / "run"))
+        tally.faults["disk full"] += 1
+        assert [name for name in contents(str(disk / "run")) if "/." in name] == []
+        call("mount", "-o", "remount,size=64m", str(disk))
+        runner.go_on(str(disk / "run"))
+    finally:
+        call("umount", "--lazy", str(disk))  # tables that this process has mapped lie there
