@@ -15,6 +15,8 @@ from .errors import InvalidLabel, UsageError
 from .models.model import Feature
 
 COUNT, REFUSE = "count", "refuse"
+# Sums of fourth powers of labels times squared weights stay finite, over any number of rows there is.
+LARGEST_LABEL, LARGEST_WEIGHT = 1e60, 1e30
 MOST_SHARES = 1 << 17  # of all groups: every part keeps their sums in its footer, some hundred bytes of each
 
 
@@ -44,11 +46,13 @@ def _refuse(bad: np.ndarray, where: str, first_row: int, says) -> None:
 
 
 def check_values(label: np.ndarray, weight: np.ndarray, missing: str, where: str, first_row: int, names: Sequence[str]) -> None:
-    """Refuse labels that are infinite, or where told to missing, and weights that are not finite or negative; ``names`` are what both are called."""
-    _refuse(np.isinf(label), where, first_row, lambda i: f"{names[0]} is {label[i]}, expected a finite number")
+    """Refuse labels that are too large, or where told to missing, and weights that are too large or negative; ``names`` are what both are called."""
+    said = f"expected a number between {-LARGEST_LABEL:g} and {LARGEST_LABEL:g}"
+    _refuse(np.abs(label) > LARGEST_LABEL, where, first_row, lambda i: f"{names[0]} is {label[i]}, {said}")
     if missing == REFUSE:
         _refuse(np.isnan(label), where, first_row, lambda i: f"{names[0]} is missing, expected a number, or --missing-labels {COUNT}")
-    _refuse(~((weight >= 0) & (weight < np.inf)), where, first_row, lambda i: f"{names[1]} is {weight[i]}, expected a finite number >= 0")
+    said = f"expected a number between 0 and {LARGEST_WEIGHT:g}"
+    _refuse(~((weight >= 0) & (weight <= LARGEST_WEIGHT)), where, first_row, lambda i: f"{names[1]} is {weight[i]}, {said}")
 
 
 def lay_out(label: np.ndarray, weight: np.ndarray, group: np.ndarray | None = None, names: np.ndarray | None = None) -> Labels:

@@ -38,9 +38,9 @@ class R2:
 
     @property
     def totals(self) -> dict[str, Any]:
-        """What is said once of all shares; None where it is NaN."""
+        """What is said once of all shares; None where it is no number."""
         found = {name: getattr(self, name) for name in TOTALS}
-        return {name: None if math.isnan(value) else value for name, value in found.items()}
+        return {name: value if math.isfinite(value) else None for name, value in found.items()}
 
 
 def take(shares: Shares, group: int = 0) -> R2:
@@ -65,7 +65,7 @@ def take(shares: Shares, group: int = 0) -> R2:
 
 def _shares(players: Sequence[str], found: R2) -> dict[str, pa.Array]:
     numbers = {"r2": found.share, "standard_error": found.standard_error}
-    columns = {name: pa.array(values, mask=np.isnan(values)) for name, values in numbers.items()}
+    columns = {name: pa.array(values, mask=~np.isfinite(values)) for name, values in numbers.items()}
     return {"feature": pa.array(players, pa.string()), **columns, "rank": pa.array(found.rank)}
 
 

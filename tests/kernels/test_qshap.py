@@ -125,11 +125,11 @@ def grow(draw, n_trees, depth, n_features, base=0.25):
     return ensemble
 
 
-@pytest.mark.parametrize(("depth", "n_features"), [(3, 6), (4, 30), (5, 8)])
-def test_losses_add_up_and_do_not_depend_on_the_way(depth, n_features):
+@pytest.mark.parametrize(("n_trees", "depth", "n_features"), [(3, 3, 6), (1, 4, 30), (1, 5, 8)])
+def test_losses_add_up_and_do_not_depend_on_the_way(n_trees, depth, n_features):
     """On every row losses sum to (label - start)^2 - (label - margin)^2 + remainder; expansions and pairs of leaves give the same."""
     draw = np.random.default_rng(depth)
-    ensemble = grow(draw, 2, depth, n_features)
+    ensemble = grow(draw, n_trees, depth, n_features)
     rows = draw.normal(size=(9, n_features))
     rows[draw.random(rows.shape) < 0.1] = np.nan
     labels = draw.normal(size=9) * 3
@@ -156,9 +156,9 @@ def chain(features, values, covers, n_features):
 
 
 def test_a_chain_of_many_players_has_the_values_of_its_symmetric_game():
-    """A leaf at the end of 24 splits of as many features, all satisfied: m(S) is the product of the others' shares, equal for all; the rest
-    follows by symmetry and additivity, and no expansion has room for the 2^24 sets of players."""
-    n = 24
+    """A leaf at the end of 16 splits of as many features, all satisfied: m(S) is the product of the others' shares, equal for all; the rest
+    follows by symmetry and additivity, and no expansion has room for the 2^16 sets of players."""
+    n = 16
     cover = 0.9 ** np.arange(n + 1)
     ensemble = chain(np.arange(n), [*np.zeros(n), 5.0], np.append(-np.diff(cover), cover[-1]), n)
     loss, residual, _, start = explain(ensemble, np.ones((1, n)), np.array([3.0]))
@@ -168,9 +168,9 @@ def test_a_chain_of_many_players_has_the_values_of_its_symmetric_game():
 
 
 def test_a_chain_that_a_row_leaves_half_way_has_the_values_of_a_small_game():
-    """Of 22 splits of as many features the row fails the last: m is a product over the others while that one is absent, and 0 else, so the
+    """Of 14 splits of as many features the row fails the last: m is a product over the others while that one is absent, and 0 else, so the
     others share its value by symmetry and its own is a sum over how many are there."""
-    n, value = 22, 5.0
+    n, value = 14, 5.0
     cover = 0.9 ** np.arange(n + 1)
     ensemble = chain(np.arange(n), [*np.zeros(n), value], np.append(-np.diff(cover), cover[-1]), n)
     row = np.ones((1, n))

@@ -156,6 +156,17 @@ def test_a_constant_label_has_no_r2(labelled, tmp_path):
         assert check_run(str(tmp_path / label)).n_rows == len(labelled.frame)
 
 
+def test_the_largest_labels_and_weights_have_finite_shares(example):
+    """Labels up to 1e60 and weights up to 1e30 overflow nowhere, and leave the model nothing to explain; larger ones are refused."""
+    n = len(example.frame)
+    labels, weights = np.where(np.arange(n) % 2, 1e60, -1e60), np.full(n, 1e30)
+    found = attribute(example.booster, example.frame[FEATURES], "r2", labels=labels, row_weights=weights).r2
+    assert np.isfinite([*found.totals.values(), *found.share, *found.standard_error]).all()
+    assert_allclose(found.total_r2, 0, atol=1e-12)
+    with pytest.raises(InvalidData, match=r"the label is -2e\+60"):
+        attribute(example.booster, example.frame[FEATURES], "r2", labels=2 * labels)
+
+
 def test_no_rows_have_no_r2(labelled, tmp_path):
     """An empty data set has a summary, without shares and without groups."""
     labelled.frame[:0].to_parquet(tmp_path / "data.parquet")
@@ -216,7 +227,7 @@ def test_losses_that_do_not_add_up_stop_the_run(labelled, tmp_path, monkeypatch)
         ({"by": ["n"]}, UsageError, "column 'n' would stand twice"),
         ({"missing_labels": "refuse"}, InvalidData, r"row \d+: label 'label' is missing, expected a number, or --missing-labels count"),
         ({"missing_labels": "drop"}, UsageError, "missing labels is 'drop', expected 'count' or 'refuse'"),
-        ({"weight": "delay"}, InvalidData, r"row \d+: weight 'delay' is (nan|-\d+\.0), expected a finite number >= 0"),
+        ({"weight": "delay"}, InvalidData, r"row \d+: weight 'delay' is (nan|-\d+\.0), expected a number between 0 and 1e\+30"),
         ({"global_only": True, "ids": ["flight"]}, UsageError, "id columns flight go with rows, and none are written"),
         ({"method": "shapley"}, UsageError, "method 'shapley' takes no labels, weights and groups of rows; method 'r2' does"),
         ({"interactions": 3}, UsageError, "method 'r2' has no interactions"),
@@ -272,8 +283,8 @@ def test_a_model_of_several_targets_is_refused(example):
         ("shapley", {"labels": [1.0]}, "method 'shapley' takes no labels and weights"),
         ("r2", {"labels": [1.0]}, r"labels have shape \(1,\), expected one number for each of 3000 rows"),
         ("r2", {"labels": ["a"] * 3000}, "labels are no numbers"),
-        ("r2", {"labels": np.full(3000, np.inf)}, "rows: row 0: the label is inf, expected a finite number"),
-        ("r2", {"labels": np.ones(3000), "row_weights": -np.ones(3000)}, "rows: row 0: the weight is -1.0, expected a finite number >= 0"),
+        ("r2", {"labels": np.full(3000, np.inf)}, r"rows: row 0: the label is inf, expected a number between -1e\+60 and 1e\+60"),
+        ("r2", {"labels": np.ones(3000), "row_weights": -np.ones(3000)}, r"rows: row 0: the weight is -1.0, expected a number between 0 and 1e\+30"),
     ],
 )
 def test_labels_in_memory_are_checked(example, method, given, says):
