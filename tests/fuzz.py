@@ -144,8 +144,8 @@ def predict_ours(data: bytes, rows: np.ndarray) -> tuple[np.ndarray, float]:
     loader = next((loader for loader in LOADERS if loader.recognise(data)), None)
     if loader is None:
         raise LeafledgerError("model: not a model file")
-    ensemble, features, outputs = loader.parse(data, "model")
-    found = attribute(Model(ensemble, features, outputs, loader.library, ""), rows)
+    ensemble, features, outputs, objective = loader.parse(data, "model")
+    found = attribute(Model(ensemble, features, outputs, loader.library, "", objective), rows)
     return found.margin, float(np.abs(ensemble.base).max() + ensemble.root.size * np.abs(ensemble.value).max(initial=0.0))
 
 
