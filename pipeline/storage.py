@@ -288,7 +288,7 @@ def creates_once(folder: str) -> bool:
     filesystem, path = _open_filesystem(uri)
     if _is_local(filesystem):
         return True  # a link is refused by every file system
-    with _reported("write", uri), tempfile.NamedTemporaryFile() as file:
+    with _reported("write", folder), tempfile.NamedTemporaryFile() as file:
         _, again = (_put(filesystem, path, Path(file.name)) for _ in range(2))
         _ask(filesystem, "rm_file", path)
     return not again

@@ -107,9 +107,9 @@ def test_what_is_not_there_is_said(example, bucket, capsys, name):
 
 
 def test_a_bucket_that_is_not_there_fails_before_the_work(example, bucket, capsys):
-    """An output that cannot be written fails at the plan's commit."""
+    """An output that cannot be written fails where its store is tried."""
     assert main(["explain", example.model, example.data, "--out", "s3://missing-bucket/run", "--scheduler", "serial"]) == 1
-    assert "s3://missing-bucket/run/plan.json: cannot write" in capsys.readouterr().err
+    assert "s3://missing-bucket/run: cannot write" in capsys.readouterr().err
 
 
 def test_listing_passes_over_hidden_names(tmp_path):
