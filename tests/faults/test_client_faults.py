@@ -26,13 +26,7 @@ def start(runner, environment, bucket):
 def interrupt(start, proxy, when, pattern=WRITES, skip=0, number=signal.SIGKILL):
     """A client that gets a signal at a request, before the store has it or after; it has ended when this returns."""
     clients = []
-
-    def end():
-        clients[0].kill(number)
-        if number == signal.SIGKILL:
-            clients[0].wait()
-
-    with proxy.broken(Rule(pattern, when(end), skip=skip)):
+    with proxy.broken(Rule(pattern, when(lambda: clients[0].kill(number)), skip=skip)):
         clients.append(start())
         clients[0].wait()
     return clients[0]
