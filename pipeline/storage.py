@@ -8,23 +8,25 @@ import os
 import re
 import secrets
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import fsspec
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import BotoCoreError, ClientError, FlexibleChecksumError
 from fsspec.asyn import AsyncFileSystem
+from fsspec.exceptions import FSTimeoutError
 
 from .errors import StorageError
 
 _GLOB = re.compile(r"[*?\[]")
 S3 = "s3"
-SECONDS, BYTES_PER_SECOND = 120.0, 1 << 20  # an operation that reads may take so long, and longer if it has more to read than that
-# Of one request; botocore tries it again three times, also after 5xx, and s3fs the whole once more.
-REQUEST = {"connect_timeout": 10, "read_timeout": 30, "retries": {"mode": "standard", "total_max_attempts": 4}}
+HTTP = "aiohttp."  # whose errors of answers that break off are no OSErrors; known by name, since it need not be imported for local files
+SECONDS, BYTES_PER_SECOND = 120.0, 1 << 20  # an operation may take so long, and longer if it has more to move than that
+# Of one request; botocore tries it again three times, after 5xx too and, in this mode alone, after 429, and s3fs the whole once more.
+REQUEST = {"connect_timeout": 10, "read_timeout": 30, "retries": {"mode": "legacy", "total_max_attempts": 4}}
 ATTEMPTS = 2
 SINGLE_PUT = 128 << 20  # bytes; larger files go up in pieces, whose completion some stores do not make conditional
 # What S3 and its imitations answer where an object is there already, or is just being created by somebody else.
@@ -46,7 +48,9 @@ def _reported(doing: str, uri: str) -> Iterator[None]:
         yield
     except FileNotFoundError as error:
         raise StorageError(f"{uri}: cannot {doing}: no such file or object") from error
-    except (OSError, BotoCoreError, ImportError) as error:
+    except Exception as error:
+        if not (isinstance(error, OSError | BotoCoreError | ImportError) or type(error).__module__.startswith(HTTP)):
+            raise
         reason = " ".join(str(error).split()) or type(error).__name__
         raise StorageError(f"{uri}: cannot {doing}: {reason}") from error
 
@@ -67,10 +71,18 @@ def _open_filesystem(uri: str) -> tuple[Any, str]:
     return filesystem, path
 
 
-def _ask(filesystem, operation: str, path: str, *arguments: Any, n_bytes: int = 0) -> Any:
-    """An operation that reads, cut off after its time on file systems that know how to (fsspec's asynchronous ones, such as S3's)."""
+def _ask(filesystem, operation: str, *arguments: Any, n_bytes: int = 0, **given: Any) -> Any:
+    """An operation, cut off after its time on file systems that know how to (fsspec's asynchronous ones, such as S3's)."""
     deadline = {"timeout": SECONDS + n_bytes / BYTES_PER_SECOND} if isinstance(filesystem, AsyncFileSystem) else {}
-    return getattr(filesystem, operation)(path, *arguments, **deadline)
+    return _again(lambda: getattr(filesystem, operation)(*arguments, **given, **deadline))
+
+
+def _again(ask: Callable[[], Any]) -> Any:
+    """What comes of asking, once more where the answer was damaged on its way: a client that sees so by the store's checksum does not ask again."""
+    try:
+        return ask()
+    except FlexibleChecksumError:
+        return ask()
 
 
 def _is_local(filesystem) -> bool:
@@ -181,7 +193,7 @@ class _Reported:
 
     def read(self, n_bytes: int = -1) -> bytes:
         with _reported("read", self._uri):
-            return self._file.read(n_bytes)
+            return _again(lambda: self._file.read(n_bytes))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._file, name)
@@ -242,15 +254,19 @@ def _is_conflict(error: OSError) -> bool:
 
 
 def _put(filesystem, path: str, source: Path) -> bool:
-    """One conditional PUT, or a multipart upload whose completion is conditional; one that fails is aborted."""
+    """One conditional PUT, or a multipart upload whose completion is conditional, which is aborted where it fails; False where an object is there
+    then, maybe one's own whose acknowledgement was lost."""
     conditional = {"mode": "create", "chunksize": SINGLE_PUT // 2} if S3 in filesystem.protocol else {}
-    try:
-        filesystem.put_file(str(source), path, **conditional)
-    except OSError as error:
-        if _is_conflict(error):
-            return False
-        raise
-    return True
+    for left in reversed(range(ATTEMPTS)):
+        try:
+            _ask(filesystem, "put_file", str(source), path, n_bytes=source.stat().st_size, **conditional)
+            return True
+        except OSError as error:
+            if _is_conflict(error) or _ask(filesystem, "exists", path):
+                return False
+            if not (left and isinstance(error, FSTimeoutError)):  # else it hung, which a client that awaits "100 Continue" does without limit
+                raise
+    return False
 
 
 def create(uri: str, source: Path) -> bool:
@@ -273,18 +289,17 @@ def creates_once(folder: str) -> bool:
     if _is_local(filesystem):
         return True  # a link is refused by every file system
     with _reported("write", folder), tempfile.NamedTemporaryFile() as file:
-        first, second = (_put(filesystem, path, Path(file.name)) for _ in range(2))
-        filesystem.rm_file(path)
-    return first and not second
+        _, again = (_put(filesystem, path, Path(file.name)) for _ in range(2))
+        _ask(filesystem, "rm_file", path)
+    return not again
 
 
 def remove(uri: str) -> None:
     """Delete all below ``uri``; nothing happens where there is nothing."""
     filesystem, path = _open_filesystem(uri)
-    with _reported("delete", uri):
+    with _reported("delete", uri), suppress(FileNotFoundError):  # also where somebody else deletes it at the same time
         filesystem.invalidate_cache()
-        if _ask(filesystem, "exists", path):
-            filesystem.rm(path, recursive=True)
+        _ask(filesystem, "rm", path, recursive=True)
 
 
 def local_path(uri: str) -> Path | None:

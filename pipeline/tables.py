@@ -3,6 +3,7 @@
 import hashlib
 import json
 import tempfile
+from contextlib import suppress
 from functools import cache, lru_cache
 from importlib import import_module
 from pathlib import Path
@@ -16,6 +17,7 @@ from .errors import InvalidRun
 FOLDER = "_tables"
 INDEX, BYTES = "index.json", "tables.npy"
 ALIGNMENT = 64  # bytes, a cache line
+FETCHES = 2  # of what arrives damaged
 RECORDS = "kernels."  # what the names of tables' types start with, module first
 
 
@@ -91,13 +93,18 @@ def broadcast(record: NamedTuple, folder: str) -> str:
 
 @lru_cache(maxsize=2)
 def _open(uri: str) -> tuple[dict, np.ndarray]:
-    """The index, and the bytes mapped into memory; those on an object store are fetched to a temporary folder first."""
-    index, local = json.loads(storage.read(storage.join(uri, INDEX))), storage.local_path(uri)
+    """The index, and the bytes mapped into memory; those on an object store are fetched to a temporary folder first, and verified."""
+    local = storage.local_path(uri)
     if local is not None:
-        return index, _map(local)
-    with tempfile.TemporaryDirectory() as name:
-        storage.download(storage.join(uri, BYTES), Path(name) / BYTES)
-        return index, _map(Path(name))  # a mapping outlives its file's name, so nothing is left behind
+        return json.loads(storage.read(storage.join(uri, INDEX))), _map(local)
+    for _ in range(FETCHES):
+        with tempfile.TemporaryDirectory() as name:
+            storage.download(storage.join(uri, BYTES), Path(name) / BYTES)
+            with suppress(ValueError, KeyError, TypeError):
+                index, mapped = json.loads(storage.read(storage.join(uri, INDEX))), _map(Path(name))
+                if _digest(index["layout"], mapped) == index["sha256"]:
+                    return index, mapped  # a mapping outlives its file's name, so nothing is left behind
+    raise InvalidRun(f"{uri}: the tables there are damaged, or arrive damaged")
 
 
 def _map(folder: Path) -> np.ndarray:
@@ -114,7 +121,7 @@ def _is_sound(uri: str) -> bool:
     try:
         index, mapped = _open(uri)
         return _digest(index["layout"], mapped) == index["sha256"]
-    except (ValueError, EOFError, KeyError, TypeError):
+    except (ValueError, EOFError, KeyError, TypeError, InvalidRun):
         return False
 
 
