@@ -18,7 +18,7 @@ from .ranks import RankedSplits, is_member
 
 MAX_COMPARISONS = 10  # a table has two to this power rows
 ENTRIES_PER_NODE = 32  # a table is at most so many times as large as its tree; walking takes about as many constants
-ROWS = 1024  # rows of data that a tree is looked up for while its table is in the first-level cache
+ROWS = 1 << 13  # of data that a tree is looked up for at a time: fewer, and large tables would come from memory too often
 FEATURE, LOWER, SPAN, MEMBERS, BIT = range(5)  # a mark's numbers: a comparison, see RankedSplits, and the bit it sets in the code
 
 
@@ -107,7 +107,7 @@ def end_to_end(marks, start, targets: Sequence, tables: Sequence, words) -> Look
 def make_codes(ranks, n, row, size, tables, t, codes, members):
     """Codes at table t of ``size`` rows, a multiple of WIDE, from ``row`` on of n; ``ranks (used * n,)``, ``codes (ROWS,)`` of a type that holds
     them overwritten, and ``members (ROWS,)`` to work in."""
-    codes[:] = 0
+    codes[:size] = 0
     for m in range(tables.start[t], tables.start[t + 1]):
         at, bit = tables.marks[m, FEATURE] * n + row, 1 << tables.marks[m, BIT]
         lower, span, word = np.int64(tables.marks[m, LOWER]), np.int64(tables.marks[m, SPAN]), tables.marks[m, MEMBERS]
