@@ -99,7 +99,10 @@ def find_terms(splits, most: int) -> Terms | None:
     if sum(map(len, edges)) > most:
         return None
     second = zero + 1 + height[0]
-    put = lambda place: place if place >= 0 else second - 1 - place  # noqa: E731 - a definition in a line
+
+    def put(place):
+        return place if place >= 0 else second - 1 - place
+
     return Terms(
         splits=[(first, put(place), *counts) for first, place, *counts in reversed(out)],
         below=[put(place) for place in below],

@@ -136,11 +136,11 @@ def _inside(typing_context, ranks, index, lower, span):
 def _mark(typing_context, codes, at, ranks, index, lower, span, bit):
     def generate(context, builder, signature, arguments):
         codes, at, ranks, index, lower, span, bit = arguments
-        integer = ir.IntType(signature.args[0].dtype.bitwidth)
+        integer, width = ir.IntType(signature.args[0].dtype.bitwidth), signature.args[0].dtype.bitwidth // 8
         pointer = _pointer(context, builder, signature.args[0], codes, at, WIDE)
         bits = _broadcast(builder, bit if bit.type == integer else builder.trunc(bit, integer), ir.VectorType(integer, WIDE))
         chosen = builder.select(_compared(context, builder, signature.args[2], ranks, index, lower, span, WIDE), bits, ir.Constant(bits.type, None))
-        builder.store(builder.or_(builder.load(pointer, align=2), chosen), pointer, align=2)
+        builder.store(builder.or_(builder.load(pointer, align=width), chosen), pointer, align=width)
         return context.get_dummy_value()
 
     return types.none(codes, types.intp, ranks, types.intp, types.int64, types.int64, types.int64), generate
@@ -159,15 +159,15 @@ def _choose(typing_context, pool, at, left, right, ranks, index, lower, span):
 
 
 @intrinsic
-def _take(typing_context, table, first, width, codes, at):
+def _take(typing_context, table, first, starts, at):
     def generate(context, builder, signature, arguments):
-        table, first, width, codes, at = arguments
+        table, first, starts, at = arguments
         rows = []
-        code = _pointer(context, builder, signature.args[3], codes, at)
-        loaded = builder.load(code, align=2)
+        offset = _pointer(context, builder, signature.args[2], starts, at)
+        offset = builder.bitcast(offset, offset.type.pointee.element.as_pointer())
         for i in range(LANES):
-            row = builder.zext(builder.extract_element(loaded, ir.Constant(ir.IntType(32), i)), width.type)
-            pointer = _pointer(context, builder, signature.args[0], table, builder.add(first, builder.mul(row, width)), QUAD)
+            start = builder.load(builder.gep(offset, [ir.Constant(ir.IntType(32), i)]), align=4)  # one by one: a vector would be taken apart again
+            pointer = _pointer(context, builder, signature.args[0], table, builder.add(first, builder.zext(start, first.type)), QUAD)
             rows.append(builder.load(pointer, align=8))
         halves = []
         for a, b, c, d in (rows[:QUAD], rows[QUAD:]):
@@ -176,7 +176,7 @@ def _take(typing_context, table, first, width, codes, at):
         columns = [_shuffled(builder, low, high, list(range(LANES))) for low, high in zip(*halves, strict=True)]
         return context.make_tuple(builder, signature.return_type, columns)
 
-    return types.UniTuple(LANES_TYPE, QUAD)(table, types.intp, types.intp, codes, types.intp), generate
+    return types.UniTuple(LANES_TYPE, QUAD)(table, types.intp, starts, types.intp), generate
 
 
 def _arithmetic(python_operator, instruction):
@@ -243,14 +243,13 @@ def choose(pool, at, left, right, ranks, index, lower, span):
         pool[at + i : at + i + LANES] = np.where(chosen, pool[left + i : left + i + LANES], pool[right + i : right + i + LANES])
 
 
-def take(table, first, width, codes, at):
+def take(table, first, starts, at):
     """QUAD numbers from a row of a table for each of eight rows of data, as QUAD lanes.
 
-    ``table (m,) float64`` has rows of ``width`` numbers, the first four of row 0 from ``first`` on; ``codes (m,) uint16`` from ``at`` on say which
-    rows.
+    ``starts (m,) uint32`` from ``at`` on say where in ``table (m,) float64``, counted from ``first``, the numbers of a row of data start.
     """
-    starts = first + codes[at : at + LANES].astype(np.int64) * width
-    return tuple(table[starts + k] for k in range(QUAD))
+    places = first + starts[at : at + LANES].astype(np.int64)
+    return tuple(table[places + k] for k in range(QUAD))
 
 
 @overload(load)
@@ -289,5 +288,5 @@ def _compiled_choose(pool, at, left, right, ranks, index, lower, span):
 
 
 @overload(take)
-def _compiled_take(table, first, width, codes, at):
-    return lambda table, first, width, codes, at: _take(table, first, width, codes, at)
+def _compiled_take(table, first, starts, at):
+    return lambda table, first, starts, at: _take(table, first, starts, at)

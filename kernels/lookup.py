@@ -1,7 +1,8 @@
 """Trees that are looked up: where a tree makes few distinct comparisons, their outcomes are a code, and everything it can give is a row of a table.
 
 A symmetric tree of depth m makes m comparisons, whatever its 2^m - 1 splits; so its attributions are one of 2^m rows (the leaf codes of CatBoost's
-own evaluator). Codes are made for 32 rows at a time; a row of the table is taken with two or three loads and shuffled into lanes.
+own evaluator). Codes are made for 32 rows at a time, in bytes where they fit; of a table's row four numbers at a time are taken with one load and
+shuffled into lanes.
 """
 
 from collections.abc import Sequence
@@ -17,7 +18,7 @@ from .ranks import RankedSplits, is_member
 
 MAX_COMPARISONS = 10  # a table has two to this power rows
 ENTRIES_PER_NODE = 32  # a table is at most so many times as large as its tree; walking takes about as many constants
-ROWS = 1024  # rows of data that a tree is looked up for while its table is in the first-level cache
+ROWS = 1 << 13  # of data that a tree is looked up for at a time: fewer, and large tables would come from memory too often
 FEATURE, LOWER, SPAN, MEMBERS, BIT = range(5)  # a mark's numbers: a comparison, see RankedSplits, and the bit it sets in the code
 
 
@@ -36,7 +37,8 @@ class LookupTables(NamedTuple):
     start: np.ndarray  # (tables + 1,) int64, table t's codes are made by marks[start[t]:start[t + 1]]
     column: np.ndarray  # (tables + 1,) int64, table t's columns are target[column[t]:column[t + 1]]
     target: np.ndarray  # (columns,) int32, row of the result that a column is added to
-    first: np.ndarray  # (tables,) int64, where the table starts in values; its rows are padded to a multiple of QUAD numbers
+    n_codes: np.ndarray  # (tables,) int32, rows of the table
+    first: np.ndarray  # (tables,) int64, where the table starts in values; its rows are padded, see padded_width
     values: np.ndarray  # float64
     words: np.ndarray  # uint32
 
@@ -77,9 +79,10 @@ def look_up(splits: RankedSplits, comparisons: Comparisons, trees, targets: Sequ
     return end_to_end(marks, start, targets, tables, splits.words)
 
 
-def padded_width(n_columns: int) -> int:
-    """Numbers in a row of a table."""
-    return -(-n_columns // QUAD) * QUAD
+@jit
+def padded_width(n_columns):
+    """Numbers in a row of a table: they are taken one by one where there is one, else in quads."""
+    return n_columns if n_columns == 1 else (n_columns + QUAD - 1) // QUAD * QUAD
 
 
 def end_to_end(marks, start, targets: Sequence, tables: Sequence, words) -> LookupTables:
@@ -93,6 +96,7 @@ def end_to_end(marks, start, targets: Sequence, tables: Sequence, words) -> Look
         start=start,
         column=np.cumsum([0, *(len(target) for target in targets)]),
         target=np.concatenate([np.zeros(0), *targets]).astype(np.int32),
+        n_codes=np.array([len(table) for table in tables], np.int32),
         first=ends[:-1],
         values=values,
         words=words,
@@ -101,9 +105,9 @@ def end_to_end(marks, start, targets: Sequence, tables: Sequence, words) -> Look
 
 @jit
 def make_codes(ranks, n, row, size, tables, t, codes, members):
-    """Codes at table t of ``size`` rows, a multiple of WIDE, from ``row`` on of n; ``ranks (used * n,)``, ``codes (ROWS,)`` overwritten, and
-    ``members (ROWS,)`` to work in."""
-    codes[:] = 0
+    """Codes at table t of ``size`` rows, a multiple of WIDE, from ``row`` on of n; ``ranks (used * n,)``, ``codes (ROWS,)`` of a type that holds
+    them overwritten, and ``members (ROWS,)`` to work in."""
+    codes[:size] = 0
     for m in range(tables.start[t], tables.start[t + 1]):
         at, bit = tables.marks[m, FEATURE] * n + row, 1 << tables.marks[m, BIT]
         lower, span, word = np.int64(tables.marks[m, LOWER]), np.int64(tables.marks[m, SPAN]), tables.marks[m, MEMBERS]
@@ -118,6 +122,13 @@ def make_codes(ranks, n, row, size, tables, t, codes, members):
 
 
 @jit
+def make_starts(codes, width, size, starts):
+    """Where the rows of a table of ``width`` numbers start that the first ``size`` codes mean: ``starts (ROWS,) uint32`` overwritten."""
+    for i in range(size):
+        starts[i] = np.uint32(codes[i]) * np.uint32(width)
+
+
+@jit
 def add_lookups(ranks, tables, out):
     """Add every tree's row of its table, for every row of data.
 
@@ -129,13 +140,23 @@ def add_lookups(ranks, tables, out):
     """
     n = ranks.shape[1]
     flat_ranks, flat_out = ranks.reshape(-1), out.reshape(-1)
-    codes, members = np.empty(ROWS, np.uint16), np.empty(ROWS, ranks.dtype)
+    narrow, wide = np.empty(ROWS, np.uint8), np.empty(ROWS, np.uint16)
+    members, starts = np.empty(ROWS, ranks.dtype), np.empty(ROWS, np.uint32)
     for row in range(0, n, ROWS):
         size = min(ROWS, n - row)
         for t in range(tables.first.size):
-            make_codes(flat_ranks, n, row, size, tables, t, codes, members)
             n_columns = tables.column[t + 1] - tables.column[t]
-            width = (n_columns + QUAD - 1) // QUAD * QUAD
+            if tables.n_codes[t] <= 1 << 8:
+                make_codes(flat_ranks, n, row, size, tables, t, narrow, members)
+                make_starts(narrow, padded_width(n_columns), size, starts)
+            else:
+                make_codes(flat_ranks, n, row, size, tables, t, wide, members)
+                make_starts(wide, padded_width(n_columns), size, starts)
+            if n_columns == 1:
+                table, sums = tables.values[tables.first[t] :], out[tables.target[tables.column[t]], row : row + size]
+                for i in range(size):
+                    sums[i] += table[starts[i]]
+                continue
             for k in range(0, n_columns, QUAD):
                 column, last = tables.column[t] + k, n_columns - k - 1
                 first = tables.target[column] * n + row
@@ -143,7 +164,7 @@ def add_lookups(ranks, tables, out):
                 third = tables.target[column + min(2, last)] * n + row
                 fourth = tables.target[column + min(3, last)] * n + row
                 for i in range(0, size, LANES):
-                    w, x, y, z = take(tables.values, tables.first[t] + k, width, codes, i)
+                    w, x, y, z = take(tables.values, tables.first[t] + k, starts, i)
                     store(flat_out, first + i, load(flat_out, first + i) + w)
                     if last > 0:
                         store(flat_out, second + i, load(flat_out, second + i) + x)

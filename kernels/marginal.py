@@ -173,7 +173,7 @@ def table_bytes(cut: Cut, n_rows: int, views: Views, player_group, width: int, s
             seen = views(players, player_group[players])
             n_columns, n_marks = width * sum(view.rows.size for view in seen), int(units.start[u + 1] - units.start[u])
             if coded:
-                total += (8 * padded_width(n_columns) << bits) + 20 * n_marks + 4 * n_columns + 24
+                total += (8 * padded_width(n_columns) << bits) + 20 * n_marks + 4 * n_columns + 28
                 continue
             total += len(seen) * (20 * n_marks + 8 * width + 44) + 4 * n_columns
             for n_players in (view.n_players for view in seen):

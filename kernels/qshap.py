@@ -20,7 +20,7 @@ from .games import Board
 from .lanes import LANES, QUAD, load, splat, store, take
 from .leaf_pairs import make_pass, pair_leaves
 from .lookup import ROWS as BLOCK
-from .lookup import LookupTables, look_up, make_codes, outcomes
+from .lookup import LookupTables, look_up, make_codes, make_starts, outcomes, padded_width
 from .parameters import InvalidParameters
 from .preorder import FEATURE, LEFT, LOWER, MEMBERS, PLAYER, RIGHT, ROWS, SPAN, PreorderTrees, ask, number
 from .ranks import padded
@@ -178,16 +178,16 @@ def prepare_qshap(board: Board) -> QshapTables:
 
 
 @jit
-def _add_looked_up(tables, t, codes, row, size, n, loss, residual):
-    """Add tree t's part to the losses of ``size`` rows from ``row`` on, and take its value off their residuals."""
+def _add_looked_up(tables, t, codes, starts, row, size, n, loss, residual):
+    """Add tree t's part to the losses of ``size`` rows from ``row`` on, and take its value off their residuals; ``starts (BLOCK,)`` to work in."""
     looked_up, trees, x = tables.looked_up, tables.games.trees, tables.table[t]
     first_player, first, width = trees.player_start[t], looked_up.first[x], looked_up.column[x + 1] - looked_up.column[x]
-    padded_width = (width + QUAD - 1) // QUAD * QUAD
+    make_starts(codes, padded_width(width), size, starts)
     for k in range(0, width, QUAD):
         one = trees.player[first_player + k // 2] * n + row if k < width - 1 else 0
         other = trees.player[first_player + k // 2 + 1] * n + row if k + 2 < width - 1 else 0
         for i in range(0, size, LANES):
-            a, a_squared, b, b_squared = take(looked_up.values, first + k, padded_width, codes, i)
+            a, a_squared, b, b_squared = take(looked_up.values, first + k, starts, i)
             left = load(residual, row + i)
             if k < width - 1:
                 store(loss, one + i, load(loss, one + i) + (left + left) * a - a_squared)
@@ -231,7 +231,7 @@ def add_losses(ranks, tables, loss, label, residual, remainder):
     trees = tables.games.trees
     flat_ranks, flat_loss = ranks.reshape(-1), loss.reshape(-1)
     room, outer, inner, parent, seen = _make_room(tables.games, ranks)
-    codes, members = np.empty(BLOCK, np.uint16), np.empty(BLOCK, ranks.dtype)
+    codes, members, starts = np.empty(BLOCK, np.uint16), np.empty(BLOCK, ranks.dtype), np.empty(BLOCK, np.uint32)
     for i in range(n):
         residual[i], remainder[i] = label[i] - tables.base[0], 0.0
     for row in range(0, n, BLOCK):
@@ -244,7 +244,7 @@ def add_losses(ranks, tables, loss, label, residual, remainder):
                 store(residual, i, before - mean)
             if tables.table[t] >= 0:
                 make_codes(flat_ranks, n, row, size, tables.looked_up, tables.table[t], codes, members)
-                _add_looked_up(tables, t, codes, row, size, n, flat_loss, residual)
+                _add_looked_up(tables, t, codes, starts, row, size, n, flat_loss, residual)
             else:
                 for i in range(row, row + size, ROWS):
                     _evaluate(tables.games, t, flat_ranks, n, i, room, outer, inner, parent, seen)

@@ -111,13 +111,15 @@ def is_member(words, first, rank):
 
 @jit
 def _rank_numbers(values, threshold, start, stop, position):
-    """Number of thresholds below each value, by a binary search without branches; ``position (n,) int64`` is overwritten."""
+    """Number of thresholds below each value, by a binary search without branches; ``position (n,) uint64`` is overwritten, whose places, unlike
+    signed ones, need no look at whether they count from the end."""
     position[:] = 0
-    step = (stop - start + 1) // 2
-    while step > 0:
+    ahead = np.uint64((stop - start + 1) // 2)
+    while ahead > 0:
+        middle = threshold[start + np.int64(ahead) - 1 : stop]
         for i in range(values.size):
-            position[i] += step * (threshold[start + position[i] + step - 1] < values[i])
-        step //= 2
+            position[i] += ahead * np.uint64(middle[position[i]] < values[i])
+        ahead >>= np.uint64(1)
 
 
 @jit
@@ -128,7 +130,7 @@ def _rank_codes(values, n_codes, position):
         if np.isnan(x):
             position[i] = n_codes + 1
         elif x > -1.0 and x < n_codes:
-            position[i] = np.int64(x)
+            position[i] = np.uint64(x)
         else:
             position[i] = n_codes
 
@@ -145,7 +147,7 @@ def rank_rows(values, tables, out):
     out : (used, n) uint8, uint16 or uint32 as ``rank_dtype`` says: number of the feature's distinct thresholds below the value, the
         type's highest number where missing; on categorical features the code, then unseen, then missing
     """
-    position = np.empty(BATCH, np.int64)
+    position = np.empty(BATCH, np.uint64)
     top = np.iinfo(out.dtype).max
     for j in range(out.shape[0]):
         start, stop, n_codes = tables.start[j], tables.start[j + 1], tables.n_codes[j]

@@ -29,3 +29,15 @@ def one_tree(feature, threshold, left, right, value, cover, n_features: int) -> 
     )
     check(ensemble)
     return ensemble
+
+
+def chain(features, values, covers, n_features):
+    """One tree: split i asks feature i for x <= 0.5; its left child is leaf ``values[i]``, its right one split i + 1, at last ``values[-1]``."""
+    n = len(features)
+    node = np.arange(2 * n + 1)
+    split = node < n
+    left = np.where(split, node + n, -1)
+    right = np.where(split, np.where(node < n - 1, node + 1, 2 * n), -1)
+    cover = np.concatenate((np.cumsum(covers[::-1])[::-1][:n], covers))
+    feature = np.where(split, np.append(features, np.zeros(n + 1)), -1)
+    return one_tree(feature, 0.5, left, right, np.concatenate((np.zeros(n), values)), cover, n_features)

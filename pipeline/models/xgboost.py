@@ -122,13 +122,14 @@ def _tree(tree: Any, number: int, n_features: int, n_outputs: int, where: str) -
     right = numbers(tree, "right_children", int, n_nodes, where)
     feature = numbers(tree, "split_indices", int, n_nodes, where)
     condition = _single(numbers(tree, "split_conditions", float, n_nodes, where))
-    default_left = numbers(tree, "default_left", int, n_nodes, where) != 0
+    default_left = numbers(tree, "default_left", int, n_nodes, where)
     kept = feature != DELETED
     if n_nodes - kept.sum() != integer(parameters, "num_deleted", 0, n_nodes, where, default="0") or not kept[0]:
         raise InvalidModel(f"{where}: {n_nodes - kept.sum()} nodes are deleted, 'num_deleted' is {shown(parameters.get('num_deleted'))}")
     leaf = left == -1
     inner = ~leaf & kept
     _refuse_outside(feature[inner], 0, n_features - 1, "feature", where)
+    _refuse_outside(default_left[inner], 0, 1, "default direction", where)
     position = np.where(kept, np.cumsum(kept) - 1, -1)
     for child in (left, right):
         _refuse_outside(child[inner], 0, n_nodes - 1, "child", where)
@@ -146,7 +147,7 @@ def _tree(tree: Any, number: int, n_features: int, n_outputs: int, where: str) -
     return _Tree(
         feature=np.where(leaf, -1, feature[kept]),
         condition=condition[kept],
-        default_left=default_left[kept],
+        default_left=default_left[kept] == 1,
         left=np.where(leaf, -1, left[kept]),
         right=np.where(leaf, -1, right[kept]),
         value=value[kept],

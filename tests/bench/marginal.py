@@ -29,8 +29,9 @@ BACKGROUNDS, MOST_ROWS, TOTAL_BACKGROUND = (100, 1_000, 10_000, 100_000), 100_00
 PAIRS = 3_000  # of a row and a background row, that one call of a peer is made for at least
 MOST_PAIRS = 100_000 * 100  # background rows times trees: one row would take seconds, and more background rows take proportionally longer
 SLOW = 2.0  # seconds: a longer call of a peer is made once, but in the race with everything included
-ALL_ALONG = "xgboost-100x6"  # the case in which woodelf is asked against every background: its time hardly depends on it
-SLOW_CASES = ("synthetic-300x8",)  # minutes of woodelf, whatever the number of rows
+ALL_ALONG = ("xgboost-100x6", "synthetic-300x4", "synthetic-300x6")  # cases in which woodelf is asked against every background
+ONCE = ("synthetic-300x7", "synthetic-300x8")  # minutes of woodelf, whatever the number of rows: only with everything included
+NEVER = ("synthetic-300x9", "synthetic-300x10")  # twice as many again for every level
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +144,7 @@ def peers_against(case: Case, background: np.ndarray, n_trees: int) -> Iterator[
             values=lambda case, result: np.asarray(result)[None, :, :-1],
             least=lambda case: max(1, PAIRS // n),
         )
-    if n == TOTAL_BACKGROUND or case.key == ALL_ALONG:
+    if n == TOTAL_BACKGROUND or case.key in ALL_ALONG:
         yield Peer(
             name=named(WOODELF, n),
             package="woodelf-explainer",
@@ -154,7 +155,7 @@ def peers_against(case: Case, background: np.ndarray, n_trees: int) -> Iterator[
             call=lambda explainer, frame, threads: explainer.shap_values(frame, verbose=False),
             values=lambda case, result: result[None],
             least=lambda case: MOST_ROWS,  # it prepares in every call
-            without=frozenset(SLOW_CASES),
+            without=frozenset(ONCE + NEVER),
         )
 
 
@@ -207,7 +208,7 @@ def measure_marginal(case: Case, folder: Path, backgrounds: tuple[int, ...], rep
                 contenders += contending
                 checks.append(check)
     total = None
-    if TOTAL_BACKGROUND in backgrounds and case.key not in SLOW_CASES:
+    if TOTAL_BACKGROUND in backgrounds and case.key not in NEVER:
         total = _race_total(case, path, rows, drawn[TOTAL_BACKGROUND], repeats)
     return Marginal(
         case=case.key,

@@ -30,32 +30,34 @@ def test_lanes_agree_with_numpy(dtype, lower, span):
 
 
 @jit
-def code(ranks, lower, span, codes, pool, table, width, out):
+def code(ranks, lower, span, codes, bit, pool, table, starts, out):
     """Codes of all rows in two comparisons, choices by the first, and the middle of each code's row of the table."""
     for i in range(0, ranks.size, WIDE):
         mark(codes, i, ranks, i, lower, span, 1)
-        mark(codes, i, ranks, i, 2, 1, 512)
+        mark(codes, i, ranks, i, 2, 1, bit)
         choose(pool, i, ranks.size + i, 2 * ranks.size + i, ranks, i, lower, span)
     for i in range(0, ranks.size, LANES):
-        for k, lanes in enumerate(take(table, 2, width, codes, i)):
+        for k, lanes in enumerate(take(table, 2, starts, i)):
             store(out, k * ranks.size + i, lanes)
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.uint32])
 @pytest.mark.parametrize(("lower", "span"), [(0, 3), (-1, 4), (4, -6)])
-def test_codes_choices_and_rows_of_tables_agree_with_numpy(dtype, lower, span):
+@pytest.mark.parametrize(("code_type", "bit"), [(np.uint8, 128), (np.uint16, 512)])
+def test_codes_choices_and_rows_of_tables_agree_with_numpy(dtype, lower, span, code_type, bit):
     """A bit per comparison, a byte per choice, four numbers of a row per code."""
     rng = np.random.default_rng(0)
     top, n, width = int(np.iinfo(dtype).max), 2 * WIDE, 8
     ranks = rng.choice([0, 1, 2, 3, 4, 5, top - 1, top], n).astype(dtype)
     first = np.array([(int(r) - lower) % (top + 1) <= span % (top + 1) for r in ranks])
-    codes, pool = np.zeros(n, np.uint16), rng.integers(0, 255, 3 * n).astype(np.uint8)
+    codes, pool = np.zeros(n, code_type), rng.integers(0, 255, 3 * n).astype(np.uint8)
     table, out = rng.standard_normal(width * 1024), np.zeros(QUAD * n)
     chosen = np.where(first, pool[n : 2 * n], pool[2 * n :])
-    code(ranks, lower, span, codes, pool, table, width, out)
-    assert (codes == first + 512 * np.isin(ranks, (2, 3))).all()
+    starts = rng.integers(0, 1024, n).astype(np.uint32) * width
+    code(ranks, lower, span, codes, bit, pool, table, starts, out)
+    assert (codes == first + bit * np.isin(ranks, (2, 3))).all()
     assert (pool[:n] == chosen).all()
-    assert (out.reshape(QUAD, n) == table.reshape(-1, width)[codes, 2 : 2 + QUAD].T).all()
+    assert (out.reshape(QUAD, n) == table.reshape(-1, width)[starts // width, 2 : 2 + QUAD].T).all()
 
 
 @pytest.mark.skipif(not config.BOUNDSCHECK or config.DISABLE_JIT, reason="bounds are checked in a pass of their own: make bounds")

@@ -15,9 +15,9 @@ from kernels.methods import METHODS
 from kernels.parameters import InvalidParameters
 from tests import naive
 from tests.kernels.test_margin import symmetric
-from tests.kernels.test_semivalue import ATOL, chain, run
+from tests.kernels.test_semivalue import ATOL, run
 from tests.strategies import batches, forests
-from tests.trees import one_tree
+from tests.trees import chain, one_tree
 
 WEIGHTS = {
     "shapley": naive.shapley_weight,
@@ -125,7 +125,10 @@ def two_features(nodes, n_features=2):
     for v in range(len(nodes) - 1, -1, -1):
         if split[v]:
             cover[v] = cover[nodes[v][2]] + cover[nodes[v][3]]
-    take = lambda k, default: [node[k] if len(node) == 4 else default for node in nodes]  # noqa: E731 - a definition in a line
+
+    def take(k, default):
+        return [node[k] if len(node) == 4 else default for node in nodes]
+
     values = [0.0 if len(node) == 4 else node[0] for node in nodes]
     return one_tree(take(0, -1), take(1, 0.0), take(2, -1), take(3, -1), values, cover, n_features)
 

@@ -13,8 +13,9 @@ from kernels.batch import prepare
 from kernels.methods import METHODS
 from kernels.parameters import InvalidParameters
 from tests import naive
-from tests.kernels.test_semivalue import ATOL, chain, explain, run
+from tests.kernels.test_semivalue import ATOL, explain, run
 from tests.strategies import batches, forests
+from tests.trees import chain
 
 
 def moment(size, n, atoms):

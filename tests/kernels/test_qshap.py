@@ -16,7 +16,7 @@ from kernels.methods import METHODS
 from kernels.parameters import InvalidParameters
 from tests import naive, naive_r2
 from tests.strategies import batches, forests
-from tests.trees import one_tree
+from tests.trees import chain, one_tree
 
 # Leaves are at most 2 in size, labels 8, trees at most 3: what is left is rounding of sums of some hundred terms of size 100.
 ATOL = 1e-12
@@ -141,18 +141,6 @@ def test_losses_add_up_and_do_not_depend_on_the_way(n_trees, depth, n_features):
         assert_allclose(loss.sum(axis=1), (labels - start) ** 2 - residual**2 + remainder, rtol=0, atol=1e-11)
     assert_allclose(found["looked up"][0], found["expanded"][0], rtol=0, atol=1e-11)
     assert_allclose(found["by pairs"][0], found["expanded"][0], rtol=0, atol=1e-11)
-
-
-def chain(features, values, covers, n_features):
-    """One tree: split i asks feature i for x <= 0.5; its left child is leaf ``values[i]``, its right one split i + 1, at last ``values[-1]``."""
-    n = len(features)
-    node = np.arange(2 * n + 1)
-    split = node < n
-    left = np.where(split, node + n, -1)
-    right = np.where(split, np.where(node < n - 1, node + 1, 2 * n), -1)
-    cover = np.concatenate((np.cumsum(covers[::-1])[::-1][:n], covers))
-    feature = np.where(split, np.append(features, np.zeros(n + 1)), -1)
-    return one_tree(feature, 0.5, left, right, np.concatenate((np.zeros(n), values)), cover, n_features)
 
 
 def test_a_chain_of_many_players_has_the_values_of_its_symmetric_game():

@@ -15,7 +15,7 @@ from kernels.ensemble import check
 from kernels.methods import METHODS
 from tests import naive
 from tests.strategies import batches, forests
-from tests.trees import one_tree
+from tests.trees import chain
 
 # Leaves are at most 2 in size and trees at most 3: what is left is rounding of sums of some thirty terms.
 ATOL = 1e-13
@@ -41,18 +41,6 @@ def attributed(name, prepared, rows):
     buffers.values[:, : len(rows)] = rows.T[prepared.ranks.column]
     attribute_batch(METHODS[name], prepared, buffers)
     return buffers
-
-
-def chain(features, values, covers, n_features):
-    """One tree: split i asks feature i for x <= 0.5; its left child is leaf ``values[i]``, its right one split i + 1, at last ``values[-1]``."""
-    n = len(features)
-    node = np.arange(2 * n + 1)
-    split = node < n
-    left = np.where(split, node + n, -1)
-    right = np.where(split, np.where(node < n - 1, node + 1, 2 * n), -1)
-    cover = np.concatenate((np.cumsum(covers[::-1])[::-1][:n], covers))
-    feature = np.where(split, np.append(features, np.zeros(n + 1)), -1)
-    return one_tree(feature, 0.5, left, right, np.concatenate((np.zeros(n), values)), cover, n_features)
 
 
 @given(data=st.data(), ensemble=forests())

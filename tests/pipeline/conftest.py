@@ -11,6 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from pipeline import explain
+
 N_ROWS = 3000
 FEATURES = ["distance", "delay", "carrier", "month"]
 TRAINING = {"verbosity": -1, "num_threads": 1, "deterministic": True, "seed": 1, "num_leaves": 15, "min_data_in_leaf": 5}
@@ -70,6 +72,13 @@ def example(tmp_path_factory):
     booster = train(frame)
     booster.save_model(folder / "model.txt")
     return Example(str(folder / "model.txt"), booster, frame, write_data(frame, folder / "data"))
+
+
+@pytest.fixture(scope="session")
+def serial(example, tmp_path_factory):
+    """A serial run, and its manifest."""
+    out = tmp_path_factory.mktemp("serial") / "run"
+    return out, explain(example.model, example.data, out, ids=["flight", "name"], scheduler="serial")
 
 
 @contextmanager

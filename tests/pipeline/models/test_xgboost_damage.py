@@ -136,6 +136,7 @@ DAMAGES: list[tuple[tuple, Any, str]] = [
     ((*TREE, "split_conditions", 6), 1e300, r"leaf value is \[inf\]"),
     ((*TREE, "split_conditions", 6), "1", "expected a list of numbers"),
     ((*TREE, "default_left"), [1], "'default_left' has 1 numbers, expected 7"),
+    ((*TREE, "default_left"), [255, 0, 0, 0, 0, 0, 0], "tree 1: position 0: default direction is 255, expected 0..1"),
     ((*TREE, "sum_hessian"), None, "'sum_hessian' is missing"),
     ((*TREE, "sum_hessian", 0), float("nan"), "cover is nan"),
     ((*TREE, "sum_hessian", 0), float("inf"), "cover is inf"),
