@@ -1,35 +1,25 @@
-"""What rankings are compared by: metrics of each, measured on the model, and how far every two agree.
+"""What rankings are compared by: how good each is, measured on the model, and how far every two agree.
 
 A ranking comes as scores, ``(outputs, players, n) float64``, whatever they were computed by. Its order is that of descending scores, as insertion and
-deletion take it; which features are the largest, whatever their sign, is another order. Equal ones keep the order of features.
+deletion take it; which features are the largest, whatever their sign, is another order, and the one whose prefixes are perturbed. Equal ones keep
+the order of features.
 """
 
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
 
 import numpy as np
 
 from . import game_values
-from .batch import Buffers
-from .curves import add_areas, prepare_curves
+from .curves import CurveTables, add_areas, prepare_curves
 from .games import Board, play
+from .noise import Noise
+from .prediction_gap import GapTables, gap_rows, place_units
+from .rankings import order_by_size
 
-
-@dataclass(frozen=True, slots=True)
-class Metric:
-    """Numbers that tell how good a ranking is, by ``names``.
-
-    ``prepare(board)`` makes tables once per model; ``measure(buffers, tables, scores)`` returns ``(outputs, names, rankings, n) float64`` for a slice
-    of rows and the scores of every ranking.
-    """
-
-    name: str
-    names: tuple[str, ...]
-    prepare: Callable[[Board], NamedTuple]
-    measure: Callable[[Buffers, Any, Sequence[np.ndarray]], np.ndarray]
+AREAS = ("insertion", "deletion", "insertion - deletion")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,24 +40,27 @@ class Value:
     other: int | None = None
 
 
-def _measure_areas(buffers: Buffers, tables, scores: Sequence[np.ndarray]) -> np.ndarray:
+def prepare_areas(board: Board) -> CurveTables:
+    """Tables for ``measure_areas``, made once per model."""
+    return prepare_curves(play(board, game_values.shapley), board.players, board.n_all)
+
+
+def measure_areas(ranks, tables: CurveTables, scores: Sequence[np.ndarray]) -> np.ndarray:
+    """AREAS of every ranking, ``(outputs, 3, rankings, n) float64``."""
     outputs, _, n = scores[0].shape
     areas = np.zeros((outputs, 2, len(scores), n))
-    add_areas(buffers.ranks, tables, scores, areas[:, 0], areas[:, 1])
+    add_areas(ranks, tables, scores, areas[:, 0], areas[:, 1])
     return np.concatenate((areas, areas[:, :1] - areas[:, 1:]), axis=1)
 
 
-METRICS = {
-    metric.name: metric
-    for metric in (
-        Metric(
-            name="areas",
-            names=("insertion", "deletion", "insertion - deletion"),
-            prepare=lambda board: prepare_curves(play(board, game_values.shapley), board.players, board.n_all),
-            measure=_measure_areas,
-        ),
-    )
-}
+def measure_gaps(values, ranks, tables: Sequence[GapTables], noise: Noise, scores: Sequence[np.ndarray]) -> np.ndarray:
+    """PGI² of every ranking by size, for every scale's tables, ``(outputs, scales, rankings, n) float64``."""
+    outputs, _, n = scores[0].shape
+    found = np.zeros((outputs, len(tables), len(scores), n))
+    for s, gap in enumerate(tables):
+        for r, some in enumerate(scores):
+            found[:, s, r] = gap_rows(gap, noise, values, ranks, *place_units(gap, order_by_size(gap, some))).T
+    return found
 
 
 def by_score(scores):
@@ -103,21 +96,24 @@ def agreements(top: Sequence[int]) -> tuple[Agreement, ...]:
     )
 
 
-def list_values(n_rankings: int, metrics: Sequence[str], top: Sequence[int]) -> tuple[Value, ...]:
-    """The numbers of a comparison, in the order in which ``measure_values`` gives them."""
-    names, pairs = [name for metric in metrics for name in METRICS[metric].names], list(itertools.combinations(range(n_rankings), 2))
-    alone = [Value(name, r) for name in names for r in range(n_rankings)]
-    return (*alone, *(Value(name, a, b) for name in (*names, *(agreement.name for agreement in agreements(top))) for a, b in pairs))
+def list_values(measures: Sequence[str], n_rankings: int, some: Sequence[Agreement] = ()) -> tuple[Value, ...]:
+    """The numbers of a comparison, in the order in which ``set_against`` and then ``measure_agreements`` give them."""
+    pairs = list(itertools.combinations(range(n_rankings), 2))
+    alone = [Value(measure, r) for measure in measures for r in range(n_rankings)]
+    return (*alone, *(Value(name, a, b) for name in (*measures, *(agreement.name for agreement in some)) for a, b in pairs))
 
 
-def measure_values(buffers: Buffers, tables: dict[str, Any], scores: Sequence[np.ndarray], top: Sequence[int]) -> np.ndarray:
-    """Every number of a comparison, ``(outputs, values, n)``, of a slice of ranked rows; ``tables`` are those of the metrics asked for, by name."""
+def set_against(measured) -> np.ndarray:
+    """Measures of every ranking, and by how much they are above those of every other on the same row: from ``(outputs, measures, rankings, n)``,
+    ``(outputs, values, n)``."""
+    outputs, _, n_rankings, n = measured.shape
+    a, b = np.array(list(itertools.combinations(range(n_rankings), 2)), np.int64).reshape(-1, 2).T
+    return np.concatenate((measured.reshape(outputs, -1, n), (measured[:, :, a] - measured[:, :, b]).reshape(outputs, -1, n)), axis=1)
+
+
+def measure_agreements(scores: Sequence[np.ndarray], some: Sequence[Agreement]) -> np.ndarray:
+    """How far every two rankings agree, ``(outputs, agreements * pairs, n)``."""
     outputs, _, n = scores[0].shape
-    alone = np.concatenate([METRICS[metric].measure(buffers, some, scores) for metric, some in tables.items()], axis=1)
-    a, b = np.array(list(itertools.combinations(range(len(scores)), 2)), np.int64).reshape(-1, 2).T
-    found = [alone.reshape(outputs, -1, n), (alone[:, :, a] - alone[:, :, b]).reshape(outputs, -1, n)]
-    orders = {order: [order(some) for some in scores] for order in (by_score, by_size)}
-    for agreement in agreements(top):
-        places = orders[agreement.order]
-        found += [agreement.measure(one, other)[:, None] for one, other in itertools.combinations(places, 2)]
-    return np.concatenate(found, axis=1)
+    places = {order: [order(each) for each in scores] for order in {agreement.order for agreement in some}}
+    pairs = [agreement.measure(a, b)[:, None] for agreement in some for a, b in itertools.combinations(places[agreement.order], 2)]
+    return np.concatenate([np.zeros((outputs, 0, n)), *pairs], axis=1)

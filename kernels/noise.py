@@ -71,18 +71,19 @@ def _signed(lower, upper, mass=1.0):
     return np.where(lower <= mass / 2, lower, -np.maximum(upper, SMALLEST))
 
 
-def measure(values, ranks, board: Board, drawn) -> Measured:
-    """Moments of the used features, and what units are drawn from: ``values (used, n) float64`` and their ranks, ``drawn (units,) bool``."""
+def measure(values, ranks, player, drawn) -> Measured:
+    """Moments of the used features, and what units are drawn from: ``values (used, n) float64`` and their ranks, ``player (used,)``, which unit's a
+    feature is, ``drawn (units,) bool``."""
     there = ~np.isnan(values)
     n = there.sum(axis=1).astype(np.float64)
     total = np.where(there, values, 0.0)
     mean = total.sum(axis=1) / np.maximum(n, 1.0)
     spread = (np.where(there, values - mean[:, None], 0.0) ** 2).sum(axis=1)
-    most = int(np.bincount(board.player, minlength=1).max(initial=1))
+    most = int(np.bincount(player, minlength=1).max(initial=1))
     seen, times, start = [np.zeros((0, most), np.int64)], [np.zeros(0)], [0]
-    for u in range(board.n_players):
+    for u in range(len(drawn)):
         if drawn[u]:
-            mine = np.flatnonzero(board.player == u)
+            mine = np.flatnonzero(player == u)
             found, counts = np.unique(ranks[mine].T.astype(np.int64), axis=0, return_counts=True)
             seen.append(np.pad(found, ((0, 0), (0, most - mine.size)), constant_values=-1))
             times.append(counts.astype(np.float64))

@@ -49,16 +49,28 @@ def _sliced(values, ranks):
         yield some, np.ascontiguousarray(values[:, some]), np.ascontiguousarray(ranks[:, some])
 
 
+def order_by_size(gap: GapTables, scores):
+    """Groups by the size of their units' scores ``(outputs, units, n)``, the largest first, equal ones in their own order:
+    ``(n, outputs, groups) int64``."""
+    outputs, _, n = scores.shape
+    size = np.zeros((n, outputs, int(gap.n_all[0])))
+    size[:, :, gap.units] = np.abs(scores).transpose(2, 0, 1)
+    return np.argsort(-size, axis=2, kind="stable")
+
+
+def scores_of(ranks):
+    """Scores, the highest first, from ranks, 1 the first and 0 for who has none: ``(outputs, players, n)``."""
+    return np.where(ranks > 0, ranks.shape[1] + 1 - ranks, 0.0)
+
+
 def add_gaps(values, ranks, tables: RankingTables, phi, kernel: Callable[[Any, Any, Any], None]) -> None:
     """Rank players by size of what ``kernel`` gives, the largest first, equal ones in their own order; add ranks, from 1, and PGI² to phi."""
     gap, (outputs, n_rows, n) = tables.gap, phi.shape
     found = np.zeros((outputs, n_rows - 1, n))
     kernel(ranks, tables.of_ranker, found)
     for some, x, r in _sliced(values, ranks):
-        size = np.zeros((x.shape[1], outputs, int(gap.n_all[0])))
-        size[:, :, gap.units] = np.abs(found[:, :, some]).transpose(2, 0, 1)
-        order = np.argsort(-size, axis=2, kind="stable")
-        phi[:, :-1, some] += _ranks(order, size.shape[2])[:, :, gap.units].transpose(1, 2, 0)
+        order = order_by_size(gap, found[:, :, some])
+        phi[:, :-1, some] += _ranks(order, order.shape[2])[:, :, gap.units].transpose(1, 2, 0)
         phi[:, -1, some] += gap_rows(gap, NOISES[tables.noise[0]], x, r, *place_units(gap, order)).T
 
 

@@ -7,15 +7,11 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import App, CycloptsError, Parameter
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
 from .errors import LeafledgerError, UsageError
 
-TOP = 10  # features, and pairs of them, shown after a run
 PARTLY = 3  # exit code of a run that had to leave rows out
 SHOWN = 60  # characters of a parameter
-WIDE = 150  # characters of a table with a column for each measure, also where there is no terminal
 
 app = App(
     name="leafledger",
@@ -124,52 +120,6 @@ class Options:
         }
 
 
-def _write_number(value: float | None, how: str) -> str:
-    return "–" if value is None else format(value, how)
-
-
-def _show_summary(console: Console, run: str, name: str, columns: dict[str, str], formats: dict[str, str]) -> None:
-    """The first rows of a summary, per output: ``columns`` and, with their formats, numbers, by what they are called in the summary."""
-    import json
-
-    from . import storage
-    from .publish import SUMMARY
-
-    rows = json.loads(storage.read(storage.join(run, SUMMARY, f"{name}.json")))
-    outputs = dict.fromkeys(row.get("output") for row in rows)
-    for output in outputs:
-        mine = sorted((row for row in rows if row.get("output") == output), key=lambda row: row["rank"])
-        table = Table(title=f"{name}, output {output}" if len(outputs) > 1 else name)
-        for column, title in columns.items():
-            table.add_column(title, justify="right" if column in formats else "left")
-        for row in mine[:TOP]:
-            table.add_row(*(_write_number(row[column], formats[column]) if column in formats else escape(row[column]) for column in columns))
-        console.print(table)
-
-
-MOMENTS = {"rank": "d", "mean_abs": ".4g", "mean": ".4g", "std": ".4g", "share": ".1%"}  # and how they are written
-SHARES = {"rank": "d", "r2": ".4f", "standard_error": ".1g"}
-IMPORTANCE = {"rank": "rank", "feature": "feature", "mean_abs": "mean |phi|", "mean": "mean phi", "std": "std", "share": "share"}
-GAPS = {"rank": "rank", "feature": "feature", "mean": "mean rank, pgi2", "std": "std"}
-INTERACTIONS = {"rank": "rank", "first": "first", "second": "second", "mean_abs": "mean |value|", "mean": "mean value", "std": "std"}
-
-
-R2 = {"rank": "rank", "feature": "feature", "r2": "share of R²", "standard_error": "standard error"}
-SUMMARIES = {"importance": (IMPORTANCE, MOMENTS), "gaps": (GAPS, MOMENTS), "interactions": (INTERACTIONS, MOMENTS), "r2": (R2, SHARES)}
-
-
-def _show_summaries(console: Console, run: str, manifest: Any) -> None:
-    """What owns most of the attributions, or of R^2, and what interacts most."""
-    if manifest.r2 is not None:
-        total, error, rest, sst = (_write_number(manifest.r2[name], ".4g") for name in ("total_r2", "total_standard_error", "remainder", "sst"))
-        counts = f"{manifest.r2['n']:,} rows, {manifest.r2['n_unlabelled']:,} without a label"
-        console.print(f"R² {total} ± {error}, shares and a remainder of {rest}; SST {sst}; {counts}", soft_wrap=True, highlight=False)
-    there = {entry["uri"].rpartition("/")[2] for entry in manifest.summaries}
-    for name, (columns, formats) in SUMMARIES.items():
-        if f"{name}.json" in there:
-            _show_summary(console, run, name, columns, formats)
-
-
 def _write_value(value: Any) -> str:
     """A parameter's value as it is written on the command line, shortened."""
     if isinstance(value, str):
@@ -198,6 +148,7 @@ def explain(model: str, data: str, *, options: Options, quiet: bool = False) -> 
     from . import progress
     from .config import make_job
     from .run import explain_job
+    from .show import show_summaries
 
     console = Console(quiet=quiet)
     job = make_job(model, data, options.out, **options.arguments())
@@ -216,7 +167,7 @@ def explain(model: str, data: str, *, options: Options, quiet: bool = False) -> 
     for name, below in where.items():
         if below:
             console.print(f"{f'{name}:':<14}{out}/{below}", soft_wrap=True)
-    _show_summaries(console, job.out, manifest)
+    show_summaries(console, job.out, manifest)
     return _tell_rejected(manifest)
 
 
@@ -284,29 +235,12 @@ def plan(model: str, data: str, *, options: Options) -> None:
         console.print(f"[bold]{name:<{max(map(len, shown)) + 2}}[/bold]{text}", soft_wrap=True, highlight=False)
 
 
-def _show_comparison(console: Console, found: Any) -> None:
-    """A row per ranking: measures of its own, and how far it agrees with the first; standard errors in brackets."""
-    rows = found.to_pylist()
-    outputs = dict.fromkeys(row["output"] for row in rows)
-    for output in outputs:
-        mine = [row for row in rows if row["output"] == output]
-        alone = dict.fromkeys(row["measure"] for row in mine if row["other"] is None)
-        names = dict.fromkeys(row["ranking"] for row in mine if row["other"] is None)
-        first = next(iter(names))
-        shared = dict.fromkeys(row["measure"] for row in mine if row["measure"] not in alone)
-        cells = {(row["measure"], row["other"]): row for row in mine if row["ranking"] == first}
-        cells |= {(row["measure"], row["ranking"]): row for row in mine if row["other"] is None}
-        table = Table(
-            title=f"comparison, output {output}" if len(outputs) > 1 else "comparison",
-            caption=f"means of {mine[0]['rows']:,} rows (standard errors); on the right with {first}; the file has every two, and differences",
-        )
-        table.add_column("ranking", no_wrap=True)
-        for measure in (*alone, *shared):
-            table.add_column(measure, justify="right")
-        for name in names:
-            numbers = (cells.get((measure, name)) for measure in (*alone, *shared))
-            table.add_row(escape(name), *("" if row is None else f"{row['mean']:.4g} ({row['standard_error']:.1g})" for row in numbers))
-        console.print(table)
+def _numbers(name: str, given: str, kind: type) -> list:
+    """Numbers with commas between them."""
+    try:
+        return [kind(number) for number in given.split(",") if given]
+    except ValueError:
+        raise UsageError(f"{name} is {given!r}, expected numbers with commas between them") from None
 
 
 @app.command
@@ -317,12 +251,16 @@ def compare(
     methods: str,
     out: str,
     top: str = "1,3,10",
+    scales: str = "0.1,0.5,1",
+    noise: Literal["normal", "uniform", "laplace"] = "normal",
+    gap_rows: int = 1000,
+    budget: float = 1e8,
     scheduler: str | None = None,
     workers: int | None = None,
     date: str | None = None,
     quiet: bool = False,
 ) -> None:
-    """Compare how several methods rank the features of every row: areas of insertion and deletion curves, agreement of every two.
+    """Compare how several methods rank the features of every row: insertion and deletion areas, prediction gaps, agreement of every two.
 
     Parameters
     ----------
@@ -337,6 +275,14 @@ def compare(
         Parquet object to write, a path or an fsspec URI.
     top
         Sizes of sets of the largest features, whose agreement is measured.
+    scales
+        Perturbations under which PGI² is measured, in standard deviations of each feature on the data, with commas; "" for none.
+    noise
+        Their distribution.
+    gap_rows
+        Rows that PGI² is measured on, spread evenly over the data: it costs thousands of times what attributions do.
+    budget
+        Pairs of leaves that PGI² may look at for a row; what the model may need beyond it is refused.
     scheduler
         As for explain.
     workers
@@ -348,18 +294,28 @@ def compare(
     """
     from . import progress
     from .compare import compare as compare_rankings
+    from .show import show_comparison
 
-    try:
-        sizes = [int(k) for k in top.split(",")]
-    except ValueError:
-        raise UsageError(f"top is {top!r}, expected numbers of features with commas between them") from None
+    sizes, sigmas = _numbers("top", top, int), _numbers("scales", scales, float)
     console, bar = Console(quiet=quiet), progress.Bar(Console(stderr=True)) if sys.stderr.isatty() and not quiet else None
     with bar or nullcontext():
         watch = bar or (progress.silent if quiet else progress.log_lines)
-        asked = methods.split(",")
-        found = compare_rankings(model, data, out, methods=asked, top=sizes, scheduler=scheduler, workers=workers, date=date, watch=watch)
-    console.width = max(console.width, WIDE)
-    _show_comparison(console, found)
+        found = compare_rankings(
+            model,
+            data,
+            out,
+            methods=methods.split(","),
+            top=sizes,
+            scales=sigmas,
+            noise=noise,
+            gap_rows=gap_rows,
+            budget=budget,
+            scheduler=scheduler,
+            workers=workers,
+            date=date,
+            watch=watch,
+        )
+    show_comparison(console, found)
 
 
 @app.command

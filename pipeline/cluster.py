@@ -12,7 +12,6 @@ from distributed.scheduler import KilledWorker
 from kernels.background import Background
 
 from .background import count_item, merge_counts
-from .comparison import Question, compare_item
 from .config import Job
 from .errors import ClusterLost, UsageError, WorkersDied
 from .listing import Rejected, WorkItem
@@ -139,15 +138,17 @@ def _run_tasks(
         client.cancel(list(waiting))
 
 
-def compare_dask(client: distributed.Client, question: Question, items: Sequence[WorkItem]) -> Iterator[tuple[WorkItem, str]]:
-    """One task per item, with its state, in the order in which they are done. The first failure cancels the rest."""
-    waiting = {client.submit(compare_item, question, item, pure=False): item for item in items}
+def each_dask(
+    client: distributed.Client, work: Callable[[Any, WorkItem], Any], asked: Any, items: Sequence[WorkItem]
+) -> Iterator[tuple[WorkItem, Any]]:
+    """One Dask task per item, with what it makes of it, in the order in which they are done. The first failure cancels the rest."""
+    waiting = {client.submit(work, asked, item, pure=False): item for item in items}
     try:
         for future in distributed.as_completed(list(waiting)):
             item = waiting.pop(future)
-            with _reported(f"{item.uri}: row groups {list(item.row_groups)}", len(waiting) + 1):
-                state = future.result()
-            yield item, state
+            with _reported(_name(item), len(waiting) + 1):
+                made = future.result()
+            yield item, made
     finally:
         client.cancel(list(waiting))
 

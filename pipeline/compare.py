@@ -3,7 +3,7 @@
 import hashlib
 import json
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import date as Date
 from os import PathLike
@@ -15,16 +15,23 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kernels.batch import make_board
-from kernels.comparison import METRICS, list_values
+from kernels.boxes import count_visits, numeric_alone
+from kernels.comparison import prepare_areas
+from kernels.games import Board
 from kernels.methods import METHODS
+from kernels.noise import NOISES, Measured, merge
+from kernels.prediction_gap import BUDGET, GapTables, prepare_gap
+from kernels.rankings import PGI2
 from kernels.reductions import MEANS, merge_all
 
-from . import execute, schema, storage
-from .comparison import Question, Ranking
-from .config import Job, check_parameters, find_method, make_job
+from . import comparison, execute, measuring, schema, storage
+from .comparison import Question, Ranking, compare_item, name_values
+from .config import Job, check_parameters, find_method, make_job, shorten
 from .errors import InvalidData, RunConflict, UsageError
 from .listing import Listing, WorkItem, list_data, make_items
+from .measuring import Measuring, measure_item
 from .models import Model, load_ensemble
+from .models.model import Feature
 from .part import unpack_state
 from .plan import ITEM_ROWS, PLAN, WORKER_OVERHEAD, Plan, from_json, max_slice_rows
 from .players import prepare_model
@@ -34,8 +41,22 @@ from .tables import broadcast
 
 RUN = "run:"  # what the name of an earlier run starts with
 TOP = (1, 3, 10)
+SCALES = (0.1, 0.5, 1.0)
+NOISE = NOISES[0].name
+GAP_ROWS = 1000  # prediction gaps cost thousands of times what attributions do
 RANKER = "banzhaf"  # whose tables rank rows, for they are the smallest
 FOOTER = b"leafledger"
+
+
+@dataclass(frozen=True, slots=True)
+class Measures:
+    """What rankings are compared by."""
+
+    top: tuple[int, ...] = TOP
+    scales: tuple[float, ...] = SCALES
+    noise: str = NOISE
+    gap_rows: int = GAP_ROWS
+    budget: float = BUDGET
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,47 +120,93 @@ def _slice_rows(n_used: int, n_outputs: int, n_rankings: int) -> int:
     return max_slice_rows(3 * n_used + n_outputs * n_rankings * 6 * (n_used + 1))
 
 
-def _ask(model: Model, asked: Sequence[_Asked], plans: dict[str, Plan], top: tuple[int, ...], folder: str) -> Question:
-    """Prepare and broadcast all tables."""
-    ranks, board = make_board(model.ensemble)
-    features = tuple(model.features[column] for column in ranks.column)
-    rankings = []
+def _check_cost(tables: GapTables, n_rankings: int, measures: Measures) -> None:
+    """Refuse what takes more pairs of leaves per row than the budget has."""
+    visits = n_rankings * len(measures.scales) * count_visits(tables.boxes)
+    if visits > measures.budget:
+        raise UsageError(
+            f"PGI² of {n_rankings} rankings at {len(measures.scales)} scales takes up to {visits:.3g} pairs of leaves per row, the budget is "
+            f"{measures.budget:.3g}; raise it, or ask for fewer scales or none"
+        )
+
+
+def _measure(job: Job, board: Board, ranks: str, features: tuple[Feature, ...], items: Sequence[WorkItem], watch: Watch) -> tuple[Measured, Any]:
+    """A first pass over the data: features' standard deviations, and the values of categorical ones, which are drawn."""
+    drawn = ~numeric_alone(board)
+    asked, parts = Measuring(ranks, features, tuple(drawn.tolist()), max_slice_rows(len(features))), {}
+    said = watch(Work("measuring", job.data, len(items), sum(item.n_rows for item in items)))
+    for item, measured in execute.each(job, measure_item, measuring.warm, asked, items, WORKER_OVERHEAD):
+        parts[item.part] = measured
+        said(item)
+    return merge(parts[item.part] for item in items), drawn
+
+
+def _prepare_gaps(job: Job, board: Board, ranks: str, features, items, n_rankings: int, measures: Measures, watch: Watch) -> list[GapTables]:
+    """Tables for every scale, in standard deviations measured on the data."""
+    if not measures.scales or not items:
+        return []
+    _check_cost(prepare_gap(board, np.zeros(board.ensemble.n_features), None), n_rankings, measures)
+    measured, drawn = _measure(job, board, ranks, features, items, watch)
+    return [prepare_gap(board, np.full(board.ensemble.n_features, scale), measured, drawn=drawn, relative=True) for scale in measures.scales]
+
+
+def _rank(model: Model, asked: Sequence[_Asked], plans: dict[str, Plan], features: Sequence[Feature], folder: str) -> Iterator[Ranking]:
+    """Where every ranking's scores come from; tables are broadcast."""
     for each in asked:
-        tables, columns = "", tuple[tuple[str, ...], ...]()
         if each.run is None:
             tables = broadcast(prepare_model(model, METHODS[each.method], each.parameters, (), False), folder)
-        else:
-            plan = plans[each.run]
-            phi = schema.output_columns(plan.players, plan.outputs, plan.ids, plan.interactions is not None, METHODS[plan.method].column)[1]
-            number = {name: j for j, name in enumerate(plan.players)}
-            n_players = len(plan.players)
-            columns = tuple(tuple(phi[k * n_players + number[feature.name]] for feature in features) for k in range(len(plan.outputs)))
-        rankings.append(Ranking(each.name, each.method, tables, each.run, columns))
+            yield Ranking(each.name, each.method, tables, None, ())
+            continue
+        plan = plans[each.run]
+        phi = schema.output_columns(plan.players, plan.outputs, plan.ids, plan.interactions is not None, METHODS[plan.method].column)[1]
+        number, n_players = {name: j for j, name in enumerate(plan.players)}, len(plan.players)
+        columns = tuple(tuple(phi[k * n_players + number[feature.name]] for feature in features) for k in range(len(plan.outputs)))
+        yield Ranking(each.name, plan.method, "", each.run, columns)
+
+
+def _ask(
+    job: Job, model: Model, asked: Sequence[_Asked], plans: dict[str, Plan], items: Sequence[WorkItem], measures: Measures, folder: str, watch: Watch
+) -> Question:
+    """Prepare and broadcast all tables."""
+    ranked, board = make_board(model.ensemble)
+    features = tuple(model.features[column] for column in ranked.column)
+    rankings = tuple(_rank(model, asked, plans, features, folder))
+    ranks = broadcast(prepare_model(model, METHODS[RANKER], check_parameters(METHODS[RANKER], {}), (), False), folder)
+    gaps = _prepare_gaps(job, board, ranks, features, items, len(asked), measures, watch)
+    sizes = [item.n_rows for item in items]
     return Question(
-        rankings=tuple(rankings),
-        ranks=broadcast(prepare_model(model, METHODS[RANKER], check_parameters(METHODS[RANKER], {}), (), False), folder),
-        metrics=tuple((name, broadcast(metric.prepare(board), folder)) for name, metric in METRICS.items()),
-        top=top,
+        rankings=rankings,
+        ranks=ranks,
+        areas=broadcast(prepare_areas(board), folder),
+        gaps=tuple(broadcast(tables, folder) for tables in gaps),
+        noise=measures.noise,
+        start=tuple(np.cumsum([0, *sizes])[:-1].tolist()),
+        sample=(min(measures.gap_rows, sum(sizes)), sum(sizes)),
+        top=measures.top,
         features=features,
         slice_rows=_slice_rows(len(features), len(model.outputs), len(asked)),
     )
 
 
-def _tabulate(model: Model, names: Sequence[str], top: Sequence[int], states: Sequence[str]) -> pa.Table:
+def _tabulate(model: Model, names: Sequence[str], measures: Measures, states: Sequence[Sequence[str]]) -> pa.Table:
     """Merge states, in the order of items; a row per output, measure and ranking, or two of them."""
-    values = list_values(len(names), tuple(METRICS), top)
-    merged = merge_all(MEANS, (unpack_state(MEANS, state) for state in states), len(model.outputs), len(values))
-    found, n_outputs = MEANS.finalize(merged, np.arange(len(values)), len(values)), len(model.outputs)
-    return pa.table(
-        {
-            "output": pa.array([output for output in model.outputs for _ in values], pa.string()),
-            "measure": pa.array([value.measure for value in values] * n_outputs, pa.string()),
-            "ranking": pa.array([names[value.ranking] for value in values] * n_outputs, pa.string()),
-            "other": pa.array([None if value.other is None else names[value.other] for value in values] * n_outputs, pa.string()),
-            **{name: numbers.reshape(-1) for name, numbers in found.items()},
-            "rows": pa.array([int(merged.rows[0])] * len(values) * n_outputs, pa.int64()),
-        }
-    )
+    n_outputs, tables = len(model.outputs), []
+    for pass_, values in enumerate(name_values(len(names), measures.top, [f"{PGI2} {scale:g}" for scale in measures.scales])):
+        merged = merge_all(MEANS, (unpack_state(MEANS, each[pass_]) for each in states), n_outputs, len(values))
+        found = MEANS.finalize(merged, np.arange(len(values)), len(values))
+        tables.append(
+            pa.table(
+                {
+                    "output": pa.array([output for output in model.outputs for _ in values], pa.string()),
+                    "measure": pa.array([value.measure for value in values] * n_outputs, pa.string()),
+                    "ranking": pa.array([names[value.ranking] for value in values] * n_outputs, pa.string()),
+                    "other": pa.array([None if value.other is None else names[value.other] for value in values] * n_outputs, pa.string()),
+                    **{name: numbers.reshape(-1) for name, numbers in found.items()},
+                    "rows": pa.array([int(merged.rows[0])] * len(values) * n_outputs, pa.int64()),
+                }
+            )
+        )
+    return pa.concat_tables(tables)
 
 
 def _publish(out: str, table: pa.Table) -> None:
@@ -151,15 +218,22 @@ def _publish(out: str, table: pa.Table) -> None:
             raise RunConflict(f"{out}: exists already and differs from this comparison; choose another output or remove it")
 
 
-def _check_top(top: Sequence[int]) -> tuple[int, ...]:
+def _check(measures: Measures) -> None:
+    top, scales, known = measures.top, measures.scales, [noise.name for noise in NOISES]
     if not top or any(k < 1 for k in top) or len(set(top)) < len(top):
         raise UsageError(f"top is {', '.join(map(str, top)) or 'empty'}, expected different numbers of features, at least 1 each")
-    return tuple(top)
+    if not all(0 < scale < np.inf for scale in scales) or len({f"{scale:g}" for scale in scales}) < len(scales):
+        raise UsageError(f"scales are {', '.join(map(str, scales))}, expected different numbers above 0")
+    if measures.noise not in known:
+        raise UsageError(f"noise is {shorten(measures.noise)}, expected one of {', '.join(known)}")
+    if measures.gap_rows < 1:
+        raise UsageError(f"gap_rows is {measures.gap_rows}, expected at least 1")
 
 
-def compare_job(job: Job, entries: Sequence[str], top: Sequence[int], watch: Watch) -> pa.Table:
+def compare_job(job: Job, entries: Sequence[str], measures: Measures, watch: Watch) -> pa.Table:
     """All of it, for arguments that were checked."""
-    asked, sizes = [_parse(entry) for entry in entries], _check_top(top)
+    _check(measures)
+    asked = [_parse(entry) for entry in entries]
     names = [each.name for each in asked]
     if not names or len(set(names)) < len(names):
         raise UsageError(f"methods are {', '.join(names) or 'none'}, expected different ones")
@@ -169,18 +243,18 @@ def compare_job(job: Job, entries: Sequence[str], top: Sequence[int], watch: Wat
     if found.rejected:
         raise InvalidData(found.rejected[0].reason)  # means of some of the rows would be those of other data
     items = _choose_items(found, plans)
-    decides = json.dumps([model.digest, names, sizes, [asdict(item) for item in items]])
+    decides = json.dumps([model.digest, names, asdict(measures), [asdict(item) for item in items]])
     folder = storage.beside(job.out, f"_compare-{hashlib.sha256(decides.encode()).hexdigest()[:16]}")
     try:
-        question, states = _ask(model, asked, plans, sizes, folder), {}
+        question, states = _ask(job, model, asked, plans, items, measures, folder, watch), {}
         said = watch(Work("comparing", job.out, len(items), sum(item.n_rows for item in items)))
-        for item, state in execute.compare(job, question, items, WORKER_OVERHEAD):
+        for item, state in execute.each(job, compare_item, comparison.warm, question, items, WORKER_OVERHEAD):
             states[item.part] = state
             said(item)
     finally:
         storage.remove(folder)
-    facts = {"model": job.model, "model_digest": model.digest, "data": job.data, "rankings": [asdict(each) for each in asked], "top": sizes}
-    table = _tabulate(model, names, sizes, [states[item.part] for item in items]).replace_schema_metadata({FOOTER: json.dumps(facts)})
+    facts = {"model": job.model, "model_digest": model.digest, "data": job.data, "rankings": [asdict(each) for each in asked], **asdict(measures)}
+    table = _tabulate(model, names, measures, [states[item.part] for item in items]).replace_schema_metadata({FOOTER: json.dumps(facts)})
     _publish(job.out, table)
     return table
 
@@ -192,6 +266,10 @@ def compare(
     *,
     methods: Sequence[str],
     top: Sequence[int] = TOP,
+    scales: Sequence[float] = SCALES,
+    noise: str = NOISE,
+    gap_rows: int = GAP_ROWS,
+    budget: float = BUDGET,
     scheduler: str | None = None,
     workers: int | None = None,
     date: Date | str | None = None,
@@ -205,12 +283,17 @@ def compare(
     out : URI or path of the Parquet object to write; the same comparison may be written again
     methods : names of ``METHODS`` with their parameters in order, such as "beta:4:1", and finished runs on the same data, "run:URI"
     top : sizes of the sets of the largest features whose agreement is measured
+    scales, noise : PGI² is measured under "normal", "uniform" or "laplace" noise on numeric features, of each of these scales times their standard
+        deviations on the data; values of categorical ones are drawn from the data
+    gap_rows : on so many rows, spread evenly over the data
+    budget : pairs of leaves that PGI² may look at for a row. What the ensemble may need beyond it is refused
 
     Returns
     -------
     pa.Table
         columns output, measure, ranking, other (None where the measure is of one ranking), mean, standard_error and rows. Where there is another,
-        insertion and deletion are differences on the same rows, the ranking's less the other's
+        areas and PGI² are differences on the same rows, the ranking's less the other's
     """
     job = make_job(str(model), str(data), str(out), scheduler=scheduler, workers=workers, date=date)
-    return compare_job(job, methods, top, watch)
+    measures = Measures(tuple(top), tuple(map(float, scales)), noise, gap_rows, budget)
+    return compare_job(job, methods, measures, watch)

@@ -1,6 +1,6 @@
 """One work item of a comparison of rankings: what a Dask task does. Names and a small record come in, a reduction's state goes out."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,8 +8,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kernels.batch import Buffers, Prepared, attribute_batch, make_buffers
-from kernels.comparison import list_values, measure_values
+from kernels.comparison import AREAS, Value, agreements, list_values, measure_agreements, measure_areas, measure_gaps, set_against
 from kernels.methods import METHODS
+from kernels.noise import NOISES
+from kernels.rankings import scores_of
 from kernels.ranks import padded, rank_rows
 from kernels.reductions import MEANS
 
@@ -27,8 +29,8 @@ class Ranking:
     """Where scores come from: a method with its tables, or the columns of an earlier run, ``(outputs, players)``."""
 
     name: str  # as it was asked for
-    method: str  # and its tables' URI, both empty of a run
-    tables: str
+    method: str
+    tables: str  # their URI, empty of a run
     run: str | None
     columns: tuple[tuple[str, ...], ...]
 
@@ -39,7 +41,11 @@ class Question:
 
     rankings: tuple[Ranking, ...]
     ranks: str  # URI of tables that rank rows
-    metrics: tuple[tuple[str, str], ...]  # name, and URI of its tables
+    areas: str  # URI of tables that curves are made by
+    gaps: tuple[str, ...]  # of tables that the prediction gap is measured by, for every scale
+    noise: str
+    start: tuple[int, ...]  # of every item, how many rows come before it
+    sample: tuple[int, int]  # gaps are measured on so many rows, of so many in all
     top: tuple[int, ...]
     features: tuple[Feature, ...]  # those that splits ask for
     slice_rows: int
@@ -90,43 +96,62 @@ class _Measurer:
             prepared = open_tables(ranking.tables)
             mine = make_buffers(prepared, n_rows)._replace(values=self._buffers.values, ranks=self._buffers.ranks)
             self._methods.append((prepared, mine))
-        self._metrics = {name: open_tables(uri) for name, uri in question.metrics}
+        self._areas, self._gaps = open_tables(question.areas), [open_tables(uri) for uri in question.gaps]
+        self._noise = next(noise for noise in NOISES if noise.name == question.noise)
+        self._agreements = agreements(question.top)
 
-    def measure(self, batch: pa.RecordBatch | None, columns: dict[int, _Columns], n: int) -> np.ndarray:
-        """``(outputs, values, n)`` of a slice; without one, of rows of zeros."""
+    def measure(self, batch: pa.RecordBatch | None, columns: dict[int, _Columns], n: int, chosen: np.ndarray) -> list[np.ndarray]:
+        """``(outputs, values, n)`` of a slice, and of the rows of it that are ``chosen``; without one, of rows of zeros."""
         if batch is not None:
             fill_values(self._features, self.prepared, batch, self._buffers)
-        rank_rows(self._buffers.values, self.prepared.ranks, self._buffers.ranks)
-        scores = []
+        values, ranks = self._buffers.values, self._buffers.ranks
+        rank_rows(values, self.prepared.ranks, ranks)
+        scores, n_used = [], len(self._question.features)
         for r, (ranking, own) in enumerate(zip(self._question.rankings, self._methods, strict=True)):
             if own is None:
-                scores.append(columns[r].take(n) if batch is not None else np.zeros((*self._buffers.phi.shape[:2], n)))
+                found = columns[r].take(n) if batch is not None else np.zeros((*self._buffers.phi.shape[:2], n))
             else:
                 attribute_batch(METHODS[ranking.method], *own)
-                scores.append(own[1].phi[:, :, :n])
-        return measure_values(self._buffers, self._metrics, scores, self._question.top)
+                found = own[1].phi[:, :n_used, :n]
+            scores.append(scores_of(found) if METHODS[ranking.method].whole else found)
+        areas = set_against(measure_areas(ranks, self._areas, scores))
+        some = [np.ascontiguousarray(each[..., chosen]) for each in scores]
+        gaps = measure_gaps(np.ascontiguousarray(values[:, chosen]), np.ascontiguousarray(ranks[:, chosen]), self._gaps, self._noise, some)
+        return [np.concatenate((areas, measure_agreements(scores, self._agreements)), axis=1), set_against(gaps)]
 
 
-def compare_item(question: Question, item: WorkItem) -> str:
-    """Measure every row of an item; the state of their means, as text."""
+def name_values(n_rankings: int, top: Sequence[int], scales: Sequence[str]) -> list[tuple[Value, ...]]:
+    """What is measured of every row, and of the sample."""
+    return [list_values(AREAS, n_rankings, agreements(top)), list_values(scales, n_rankings)]
+
+
+def _choose(question: Question, first: int, n: int) -> np.ndarray:
+    """Which of n rows, before which come so many others, are of the sample: it is spread evenly over all of them."""
+    taken, n_rows = question.sample
+    before = np.array([row * taken // n_rows for row in range(first, first + n + 1)])
+    return np.flatnonzero(before[1:] > before[:-1])
+
+
+def compare_item(question: Question, item: WorkItem) -> list[str]:
+    """Measure the rows of an item; states of the means of all, and of the sample, as text."""
     columns = {r: _Columns(ranking, item.part) for r, ranking in enumerate(question.rankings) if ranking.run is not None}
     measurer = _Measurer(question, min(question.slice_rows, item.n_rows))
-    n_values = len(list_values(len(question.rankings), [name for name, _ in question.metrics], question.top))
-    state, done = MEANS.init(measurer.prepared.base.size, n_values), 0
+    named = name_values(len(question.rankings), question.top, question.gaps)
+    states, done = [MEANS.init(measurer.prepared.base.size, len(values)) for values in named], 0
     names = [feature.name for feature in question.features]
     for batch in read_slices(item, names, carried_types((item,)), question.slice_rows):
         n = batch.num_rows
         if padded(n) != padded(measurer.n_rows):  # as in parts of a run
             measurer = _Measurer(question, n)
-        state = MEANS.update(state, measurer.measure(batch, columns, n), n)
+        measured = measurer.measure(batch, columns, n, _choose(question, question.start[item.part] + done, n))
+        states = [MEANS.update(state, values, values.shape[2]) for state, values in zip(states, measured, strict=True)]
         done += n
     if done != item.n_rows:
         raise miscounted(item, done)
-    return pack_state(state)
+    return [pack_state(state) for state in states]
 
 
 def warm(question: Question) -> None:
     """Compile, or read from the cache, every kernel that items call."""
-    measurer = _Measurer(question, 1)
-    values = measurer.measure(None, {}, 1)
-    MEANS.update(MEANS.init(*values.shape[:2]), values, 1)
+    for values in _Measurer(question, 1).measure(None, {}, 1, np.arange(1)):
+        MEANS.update(MEANS.init(*values.shape[:2]), values, 1)

@@ -1,15 +1,17 @@
 """Work items done: serially, which is the specification, or on Dask, which gives the same bits."""
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from kernels.background import Background
 
-from . import background, comparison, part
+from . import background, part
 from .background import count_item, merge_counts
-from .comparison import Question, compare_item
 from .config import SERIAL, Job
 from .listing import Rejected, WorkItem
 from .part import Part, try_part
+
+Work = Callable[[Any, WorkItem], Any]
 
 
 def run_serial(run: str, plan_digest: str, tables: str, items: Sequence[WorkItem]) -> Iterator[Part | Rejected]:
@@ -39,15 +41,16 @@ def execute(job: Job, plan_digest: str, tables: str, items: Sequence[WorkItem], 
         yield from cluster.run_dask(client, job.out, plan_digest, tables, items)
 
 
-def compare(job: Job, question: Question, items: Sequence[WorkItem], memory: int) -> Iterator[tuple[WorkItem, str]]:
-    """Items with their states, in the order in which they are done, where the job wants it."""
+def each(job: Job, work: Work, warm: Callable[[Any], None], asked: Any, items: Sequence[WorkItem], memory: int) -> Iterator[tuple[WorkItem, Any]]:
+    """What ``work(asked, item)`` makes of every item, in the order in which they are done, where the job wants it; ``asked`` is a small record, and
+    ``warm(asked)`` compiles what it calls."""
     if job.scheduler == SERIAL or not items:
-        yield from ((item, compare_item(question, item)) for item in items)
+        yield from ((item, work(asked, item)) for item in items)
         return
     from . import cluster  # as above
 
-    with cluster.warm_client(job, len(items), memory, comparison.warm, question) as client:
-        yield from cluster.compare_dask(client, question, items)
+    with cluster.warm_client(job, len(items), memory, warm, asked) as client:
+        yield from cluster.each_dask(client, work, asked, items)
 
 
 def count(job: Job, plan_digest: str, surveyed: str, items: Sequence[WorkItem], memory: int, said: Callable[[WorkItem], None]) -> Background:

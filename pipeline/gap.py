@@ -75,7 +75,7 @@ def _measure(model: Model, board: Board, ranks: RankTables, drawn, data: Any) ->
 
     def work(first):
         values, ranked = _values(features, ranks, batch.slice(first, 1 << 13))
-        return measure(values, ranked, board, drawn)
+        return measure(values, ranked, board.player, drawn)
 
     with ThreadPoolExecutor(count_cores()) as threads:
         return merge(threads.map(work, range(0, batch.num_rows, 1 << 13)))

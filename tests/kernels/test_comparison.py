@@ -1,16 +1,32 @@
-"""What rankings are compared by: areas of the curves, agreement as SciPy and sets have it, means with standard errors in any slicing."""
+"""What rankings are compared by: areas of the curves, prediction gaps, agreement as SciPy and sets have it, means with standard errors in any
+slicing."""
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_allclose
 from scipy import stats
 
 from kernels.batch import make_board, prepare
-from kernels.comparison import METRICS, Value, agreements, by_score, list_values, measure_values
+from kernels.comparison import (
+    AREAS,
+    Value,
+    agreements,
+    by_score,
+    list_values,
+    measure_agreements,
+    measure_areas,
+    measure_gaps,
+    prepare_areas,
+    set_against,
+)
 from kernels.methods import METHODS
+from kernels.noise import NOISES
+from kernels.rankings import scores_of
 from kernels.reductions import MEANS, merge_all
-from tests import naive
+from tests import naive, perturbed
+from tests.kernels.test_gap import drawn, outcomes_of
 from tests.kernels.test_semivalue import ATOL, attributed
 from tests.strategies import batches, forests
 
@@ -23,8 +39,9 @@ def test_values_stand_where_the_list_says(data, ensemble):
     rows = data.draw(batches(ensemble, max_rows=1))
     found = [attributed(name, prepare(ensemble, METHODS[name], given_), rows) for name, given_ in (("shapley", {}), ("banzhaf", {"p": 0.25}))]
     scores, board = [buffers.phi[:, :, :1] for buffers in found], make_board(ensemble)[1]
-    values = measure_values(found[0], {name: metric.prepare(board) for name, metric in METRICS.items()}, scores, TOP)
-    listed = list_values(2, tuple(METRICS), TOP)
+    areas = set_against(measure_areas(found[0].ranks, prepare_areas(board), scores))
+    values = np.concatenate((areas, measure_agreements(scores, agreements(TOP))), axis=1)
+    listed = list_values(AREAS, 2, agreements(TOP))
     assert values.shape == (ensemble.base.size, len(listed), 1)
     for k in range(ensemble.base.size):
         everywhere = np.zeros((2, ensemble.n_features))
@@ -40,6 +57,29 @@ def test_values_stand_where_the_list_says(data, ensemble):
             elif value.measure.startswith("top"):
                 first = [set(naive.ranking(np.abs(some[k, :, 0]))[: int(value.measure[4:])]) for some in scores]
                 assert number == len(first[0] & first[1]) / max(1, len(first[0]))
+
+
+@given(data=st.data(), ensemble=forests(max_trees=2, max_depth=2, max_features=3))
+def test_gaps_of_rankings_are_those_of_the_definition(data, ensemble):
+    """By enumeration of all that features become, in exact fractions; features in no split come last, in their own order."""
+    rows, seen = data.draw(batches(ensemble, 2)), data.draw(batches(ensemble, 2))
+    tables, values, ranks = drawn(ensemble, rows, seen)
+    scores = data.draw(hnp.arrays(np.float64, (2, ensemble.base.size, tables.units.size, len(rows)), elements=st.integers(-2, 2)))
+    found = measure_gaps(values, ranks, [tables, tables], NOISES[0], scores)
+    assert found.shape == (ensemble.base.size, 2, 2, len(rows))
+    outcomes = outcomes_of(seen, range(ensemble.n_features), range(ensemble.n_features))
+    for i, row in enumerate(rows):
+        for r in range(2):
+            for k in range(ensemble.base.size):
+                size = np.zeros(ensemble.n_features)
+                size[tables.units] = np.abs(scores[r, k, :, i])
+                expected = float(perturbed.mean_gap(ensemble, row, outcomes, naive.ranking(size))[k])
+                assert_allclose(found[k, :, r, i], expected, rtol=1e-11, atol=1e-13)
+
+
+def test_ranks_become_scores():
+    """The first has the highest; who has no rank comes last."""
+    assert scores_of(np.array([2.0, 0.0, 1.0, 3.0])[None, :, None])[0, :, 0].tolist() == [3, 0, 4, 2]
 
 
 @given(st.integers(0, 2**32), st.integers(2, 9))

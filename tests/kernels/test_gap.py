@@ -43,7 +43,7 @@ def drawn(ensemble, rows, data, groups=None, only=None):
     """The same where every unit, or those of the groups in ``only``, is drawn from data."""
     values, ranks, board = ranked(ensemble, rows, groups)
     chosen = np.ones(board.n_players, bool) if only is None else np.isin(board.players, only)
-    measured = measure(*ranked(ensemble, data, groups)[:2], board, chosen)
+    measured = measure(*ranked(ensemble, data, groups)[:2], board.player, chosen)
     return prepare_gap(board, np.zeros(ensemble.n_features), measured, drawn=chosen), values, ranks
 
 
@@ -236,7 +236,7 @@ def test_measures_of_parts_add_up(data, ensemble):
     everything = np.ones(board.n_players, bool)
     some = np.arange(board.n_players) % 2 == 0
     for chosen in (everything, some):
-        one, two, whole = (measure(*ranked(ensemble, rows)[:2], board, chosen) for rows in (*finite, np.concatenate(finite)))
+        one, two, whole = (measure(*ranked(ensemble, rows)[:2], board.player, chosen) for rows in (*finite, np.concatenate(finite)))
         merged = merge([one, two])
         assert_allclose(deviations(merged), deviations(whole), rtol=1e-12, atol=1e-12)
         for name in ("n", "start", "seen", "times"):

@@ -12,9 +12,11 @@ import pipeline
 from pipeline import cli
 from pipeline.compare import compare
 from pipeline.errors import RunConflict, UsageError
+from pipeline.gap import rank_players
 from tests.pipeline.conftest import FEATURES, train, write_data
 
 METHODS = ("shapley", "banzhaf:0.25", "beta:4:1", "ranker:3:0.1:ascent")
+SOME = {"scales": (0.1, 1.0), "gap_rows": 100}
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +41,7 @@ def test_workers_change_no_byte(several, tmp_path):
     """Serially, and on a cluster of two: one file."""
     model, data = several
     tables = [
-        compare(model, data, tmp_path / f"{who}.parquet", methods=METHODS, **where)
+        compare(model, data, tmp_path / f"{who}.parquet", methods=METHODS, **SOME, **where)
         for who, where in {"serial": {"scheduler": "serial"}, "two": {"workers": 2}}.items()
     ]
     assert tables[0].equals(tables[1])
@@ -50,7 +52,7 @@ def test_workers_change_no_byte(several, tmp_path):
 def test_numbers_are_those_of_the_rows(example, several, tmp_path):
     """Areas are means of the curves' of rows in memory with their standard errors, correlations SciPy's, for every output."""
     model, data = several
-    found = compare(model, data, tmp_path / "out.parquet", methods=METHODS, top=(1, 2), scheduler="serial").to_pandas()
+    found = compare(model, data, tmp_path / "out.parquet", methods=METHODS, top=(1, 2), scales=(), scheduler="serial").to_pandas()
     rows = inputs(example.frame)
     given = {"banzhaf:0.25": {"p": 0.25}, "beta:4:1": {"alpha": 4, "beta": 1}, METHODS[3]: {"steps": 3, "rate": 0.1, "optimizer": "ascent"}}
     scores = {name: pipeline.attribute(model, rows, name.split(":")[0], **given.get(name, {})).phi for name in METHODS}
@@ -77,13 +79,36 @@ def test_numbers_are_those_of_the_rows(example, several, tmp_path):
     assert_allclose(pick(found, "top 2", METHODS[0], METHODS[1], "1")["mean"], np.mean(expected), rtol=1e-12)
 
 
+def test_gaps_are_those_of_rows_in_memory(example, tmp_path):
+    """PGI² in standard deviations of the data, on a sample spread evenly over it; categories are drawn; a greedy ranking's is the largest."""
+    names = ("shapley", "gap_greedy:0:normal:100")
+    found = compare(example.model, example.data, tmp_path / "out.parquet", methods=names, noise="uniform", scheduler="serial", **SOME).to_pandas()
+    rows = inputs(example.frame)
+    at = np.arange(3000)
+    some = rows[(at + 1) * 100 // 3000 > at * 100 // 3000]
+    shapley = rank_players(pipeline.attribute(example.model, some, "shapley").phi)
+    greedy, _ = pipeline.rank_by_gap(example.model, some, scale=100.0)
+    for scale in ("0.1", "1"):
+        gaps = [
+            pipeline.prediction_gap(example.model, some, ranking=order, noise="uniform", scale=float(scale), data=rows)[:, 0]
+            for order in (shapley, greedy)
+        ]
+        for name, gap in zip(names, gaps, strict=True):
+            row = pick(found, f"pgi2 {scale}", name, None, "0")
+            assert row["rows"] == 100
+            assert_allclose(row["mean"], gap.mean(), rtol=1e-10)
+            assert_allclose(row["standard_error"], stats.sem(gap), rtol=1e-8)
+        assert_allclose(pick(found, f"pgi2 {scale}", *names, "0")["mean"], (gaps[0] - gaps[1]).mean(), rtol=1e-6, atol=1e-10)
+    assert (found[~found["measure"].str.startswith("pgi2")]["rows"] == 3000).all()
+
+
 def test_columns_of_earlier_runs(several, tmp_path):
     """A run's own attributions rank as its method does, marginal values among them; its parts are read along with the rows."""
     model, data = several
     pipeline.explain(model, data, tmp_path / "run", precision="float64", scheduler="serial")
     pipeline.explain(model, data, tmp_path / "marginal", background=data, scheduler="serial")
     runs = tuple(f"run:{tmp_path}/{name}" for name in ("run", "marginal"))
-    found = compare(model, data, tmp_path / "out.parquet", methods=("shapley", *runs), scheduler="serial").to_pandas()
+    found = compare(model, data, tmp_path / "out.parquet", methods=("shapley", *runs), scales=(), scheduler="serial").to_pandas()
     for output in "012":
         assert pick(found, "correlation", "shapley", runs[0], output)["mean"] == 1.0
         assert pick(found, "insertion", runs[0], None, output)["mean"] == pick(found, "insertion", "shapley", None, output)["mean"]
@@ -94,11 +119,28 @@ def test_a_comparison_is_written_once(example, tmp_path):
     """The same again changes nothing, another one is refused; the file says what was compared."""
     out = tmp_path / "out.parquet"
     for _ in range(2):
-        compare(example.model, example.data, out, methods=("shapley",), scheduler="serial")
+        compare(example.model, example.data, out, methods=("shapley",), scales=(), scheduler="serial")
     with pytest.raises(RunConflict, match="exists already and differs from this comparison"):
-        compare(example.model, example.data, out, methods=("banzhaf",), scheduler="serial")
+        compare(example.model, example.data, out, methods=("banzhaf",), scales=(), scheduler="serial")
     facts = json.loads(pq.read_schema(out).metadata[b"leafledger"])
     assert [ranking["name"] for ranking in facts["rankings"]] == ["shapley"]
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"scales": (0.0,)}, "scales are 0.0, expected different numbers above 0"),
+        ({"scales": (0.5, 0.5)}, "scales are 0.5, 0.5, expected different numbers"),
+        ({"noise": "pink"}, "noise is 'pink', expected one of normal, uniform, laplace"),
+        ({"gap_rows": 0}, "gap_rows is 0, expected at least 1"),
+        ({"budget": 10}, r"PGI² of 1 rankings at 3 scales takes up to .* pairs of leaves per row, the budget is 10; raise it"),
+    ],
+)
+def test_gaps_that_cannot_be_measured_are_refused(example, tmp_path, given, says):
+    """Before any row is read."""
+    with pytest.raises(UsageError, match=says):
+        compare(example.model, example.data, tmp_path / "out.parquet", methods=("shapley",), scheduler="serial", **given)
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(
@@ -134,11 +176,22 @@ def test_the_command_shows_a_table(example, tmp_path, capsys):
     """A row per ranking with its areas and how far it agrees with the first; mistakes get a line."""
     out = tmp_path / "out.parquet"
     arguments = ["compare", example.model, example.data, "--methods", "shapley,banzhaf,beta:4:1,ranker", "--scheduler", "serial"]
-    assert cli.main([*arguments, "--out", str(out), "--top", "1,2"]) == 0
+    assert cli.main([*arguments, "--out", str(out), "--top", "1,2", "--scales", "0.5", "--gap-rows", "20"]) == 0
     said = capsys.readouterr()
-    for text in ("ranking", "insertion", "deletion", "top 2", "correlation", "│ shapley", "│ beta:4:1", "│ ranker", "means of 3,000 rows"):
+    for text in (
+        "ranking",
+        "insertion",
+        "deletion",
+        "top 2",
+        "correlation",
+        "│ shapley",
+        "│ beta:4:1",
+        "│ ranker",
+        "pgi2 0.5",
+        "means of 3,000, of PGI² 20 rows",
+    ):
         assert text in said.out
     assert said.err.count("comparing: part") == 4
-    assert pq.read_table(out).num_rows == 3 * 4 + 3 * 6 + 4 * 6
+    assert pq.read_table(out).num_rows == 3 * 4 + 3 * 6 + 4 * 6 + 4 + 6
     assert cli.main([*arguments, "--out", str(out), "--top", "few"]) == 2
-    assert "top is 'few', expected numbers of features" in capsys.readouterr().err
+    assert "top is 'few', expected numbers with commas between them" in capsys.readouterr().err
