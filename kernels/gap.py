@@ -87,37 +87,32 @@ def _make_leaves(boxes):
 
 
 @jit
-def _holds(boxes, ranks, i, c):
-    """Condition c of row i."""
-    rank = np.int64(ranks[boxes.condition[c, 0], i])
-    if boxes.condition[c, 4] >= 0:
-        return boxes.member[boxes.condition[c, 4] + rank]
-    if rank == np.iinfo(ranks.dtype).max:
-        return boxes.condition[c, 3] > 0
-    return boxes.condition[c, 1] < rank and rank <= boxes.condition[c, 2]
+def _holds(condition, member, rank, top):
+    """A condition of a unit's rank."""
+    if condition[4] >= 0:
+        return member[condition[4] + rank]
+    if rank == top:
+        return condition[3] > 0
+    return condition[1] < rank and rank <= condition[2]
 
 
 @jit
 def _weigh(tail, mass, lower, upper):
-    """Probability of an interval of ranks."""
-    p = 0.0
-    if lower < upper:
-        p = tail[1 + upper] - tail[1 + lower]
-        if p < 0.0:
-            p += mass
-    return p
+    """Probability of an interval of ranks, without branches on it."""
+    p = tail[np.uint64(1 + max(lower, upper))] - tail[np.uint64(1 + lower)]
+    return p + (mass if p < 0.0 else 0.0)
 
 
 @jit
 def _narrow(tail, mass, lost, lower, upper, missing, chance, interval, first, lane, given):
     """Probabilities of a moved unit's sides given one of them, ``chance`` its own; what is given what cannot be is 0."""
+    if chance == 0.0:
+        for j in range(interval.shape[0]):
+            given[(first + j) * LANES + lane] = 0.0
+        return
     for j in range(interval.shape[0]):
-        p = 0.0
-        if chance > 0.0:
-            p = _weigh(tail, mass, max(lower, interval[j, 0]), min(upper, interval[j, 1])) / chance
-            if missing & interval[j, 2] > 0:
-                p += lost / chance
-        given[(first + j) * LANES + lane] = p
+        p = _weigh(tail, mass, max(lower, interval[j, 0]), min(upper, interval[j, 1]))
+        given[(first + j) * LANES + lane] = (p + (lost if missing & interval[j, 2] > 0 else 0.0)) / chance
 
 
 @jit
@@ -162,22 +157,24 @@ def fill_block(boxes, tails, i, first_leaf, stop_leaf, wanted, row, given):
 @jit
 def meet(ranks, tails, boxes, i, row):
     """Fill in what is known of row i."""
-    for s in range(row.inside.size):
-        u = boxes.unit[s]
-        row.inside[s] = True
+    condition, member, inside, chance, interval = boxes.condition, boxes.member, row.inside, row.chance, boxes.interval
+    top = np.int64(np.iinfo(ranks.dtype).max)
+    for s in range(inside.size):
+        inside[s] = True
         for c in range(boxes.condition_start[s], boxes.condition_start[s + 1]):
-            row.inside[s] &= _holds(boxes, ranks, i, c)
-        row.chance[s] = boxes.drawn[s]
+            inside[s] &= _holds(condition[c], member, np.int64(ranks[condition[c, 0], i]), top)
+    chance[:] = boxes.drawn
+    for u in range(boxes.moved.size):
         if boxes.moved[u]:
-            tail = tails.tail[i, boxes.cell[u] : boxes.cell[u + 1]]
-            row.chance[s] = _weigh(tail, tails.mass[i, u], boxes.interval[s, 0], boxes.interval[s, 1])
-            row.chance[s] += boxes.interval[s, 2] * tails.missing[i, u]
+            tail, mass, lost = tails.tail[i, boxes.cell[u] : boxes.cell[u + 1]], tails.mass[i, u], tails.missing[i, u]
+            for s in range(boxes.first[u], boxes.first[u + 1]):
+                chance[s] = _weigh(tail, mass, interval[s, 0], interval[s, 1]) + interval[s, 2] * lost
     for t in range(boxes.tree.size - 1):
         for leaf in range(boxes.tree[t], boxes.tree[t + 1]):
-            inside = True
+            reached = True
             for j in range(boxes.start[leaf], boxes.start[leaf + 1]):
-                inside &= row.inside[boxes.side[j]]
-            if inside:
+                reached &= inside[boxes.side[j]]
+            if reached:
                 row.own[t] = leaf
 
 
