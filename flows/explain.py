@@ -14,7 +14,7 @@ from prefect.context import FlowRunContext
 from prefect.logging import get_run_logger
 from prefect.states import Completed, Failed
 
-from pipeline.background import Background
+from kernels.batch import Counted
 from pipeline.config import Job, make_job
 from pipeline.errors import ClusterLost, LeafledgerError, StorageError
 from pipeline.models import Model
@@ -59,13 +59,13 @@ def plan(job: Job, model: Model) -> Run:
 
 
 @stage("count")
-def count(run: Run) -> Background | None:
+def count(run: Run) -> Counted | None:
     """Stage 3: count the background, on Dask."""
     return count_run(run, report.show_progress)
 
 
 @stage("broadcast")
-def broadcast(run: Run, counted: Background | None) -> Broadcast:
+def broadcast(run: Run, counted: Counted | None) -> Broadcast:
     """Stage 4: put the tables where workers read them."""
     return broadcast_run(run, counted)
 

@@ -1,20 +1,25 @@
 """From floats to attributions: everything a worker needs of a model, and one slice of rows through it."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from . import game_values
 from ._jit import frozen
 from .background import Background, count_background
+from .background import merge as merge_counts
 from .background import weigh_leaves as weigh
+from .boxes import lay_out_boxes, numeric_alone
 from .ensemble import TreeEnsemble
-from .games import Board, play_pairs
+from .games import Board, play, play_pairs
 from .lookup import compare
 from .margin import MarginTables, add_margins, margin_bytes, prepare_margin
 from .marginal import MarginalGame, table_bytes
 from .methods import Method
+from .noise import Measured, measure
+from .noise import merge as merge_measured
 from .parameters import InvalidParameters
 from .paths import empty_coalition, margin_bound, trace
 from .r2 import Labels, no_labels
@@ -38,6 +43,19 @@ class Survey(NamedTuple):
     players: np.ndarray  # as Prepared's
     summed_bits: np.ndarray  # (1,) int64, see marginal.MarginalGame
     n_bytes: np.ndarray  # (1,) int64, of what is prepared, at most
+
+
+class Inquiry(NamedTuple):
+    """What is asked of a background that rows are perturbed by: moments of its features, and what units are drawn from."""
+
+    ranks: RankTables
+    player: np.ndarray  # (used,) int64, which unit's a feature is
+    players: np.ndarray  # as Prepared's
+    n_bytes: np.ndarray  # (1,) int64, of what is prepared, at most
+
+
+Asked = Survey | Inquiry
+Counted = Background | Measured  # what is known of a background, by what was asked
 
 
 class Pairs(NamedTuple):
@@ -105,8 +123,25 @@ def _players(board: Board, method: Method):
     return board.splits.feature, board.player
 
 
-def survey(ensemble: TreeEnsemble, method: Method, groups=None, *, n_rows: int | None, budget: int, interactions: bool = False) -> Survey:
-    """Find what has to be known of a background, and what the tables made of it will need.
+def _count_bytes(record) -> int:
+    """Bytes of nested records."""
+    return record.nbytes if isinstance(record, np.ndarray) else sum(map(_count_bytes, record))
+
+
+def _inquire(ranks: RankTables, board: Board, method: Method, n_rows: int | None) -> Inquiry:
+    boxes, alone = lay_out_boxes(board, {}), numeric_alone(board)
+    n_ranks = np.diff(ranks.start) + ranks.n_codes + 3.0
+    n_patterns = np.ones(board.n_players)
+    np.multiply.at(n_patterns, board.player, n_ranks)
+    atoms = (np.minimum(n_patterns, n_rows or 0) * (16 + 8 * np.bincount(board.player, minlength=board.n_players)))[~alone].sum()
+    n_bytes = _count_bytes(boxes) + atoms + 8 * (np.diff(boxes.first)[~alone] ** 2).sum()
+    n_bytes += _count_bytes(prepare_semivalue(play(board, game_values.shapley), board))  # of the method that ranks; others need no more
+    n_bytes += ranks.threshold.nbytes + margin_bytes(board.ensemble, board.trace, board.comparisons)
+    return frozen(Inquiry(ranks, board.player.astype(np.int64), np.asarray(method.rows(board), np.int32), np.array([n_bytes], np.int64)))
+
+
+def survey(ensemble: TreeEnsemble, method: Method, groups=None, *, n_rows: int | None, budget: int, interactions: bool = False) -> Asked:
+    """Find what has to be known of a background, and what the tables made of it will need: an Inquiry for a method that perturbs rows, else a Survey.
 
     Parameters
     ----------
@@ -121,9 +156,11 @@ def survey(ensemble: TreeEnsemble, method: Method, groups=None, *, n_rows: int |
     InvalidParameters
         a method without a marginal game, or tables beyond the budget
     """
-    if interactions or not method.views:
+    if interactions or not (method.views or method.perturbed):
         raise InvalidParameters(f"method {method.name!r} has no {'interactions in the ' if interactions else ''}marginal game")
     ranks, board = _set_up(ensemble, method, groups)
+    if method.perturbed:
+        return _inquire(ranks, board, method, n_rows)
     player, group = _players(board, method)
     cutter = Cutter(board, player)
     occurring = n_rows or int(np.bincount(board.trace.tree, ensemble.feature < 0).max(initial=1))
@@ -140,18 +177,28 @@ def survey(ensemble: TreeEnsemble, method: Method, groups=None, *, n_rows: int |
     )
 
 
-def count(surveyed: Survey, values) -> Background:
-    """Count the rows of a background, or of a part of one, ``values (used, n) float64``."""
+def count(surveyed: Asked, values) -> Counted:
+    """Count the rows of a background, or of a part of one, ``values (used, n) float64``, or measure them."""
     n_rows = values.shape[1]
-    padding = np.zeros((values.shape[0], padded(n_rows) - n_rows))
-    ranks = np.zeros((values.shape[0], padded(n_rows)), rank_dtype(surveyed.ranks))
-    rank_rows(np.concatenate((values, padding), axis=1), surveyed.ranks, ranks)
+    values = np.concatenate((values, np.zeros((values.shape[0], padded(n_rows) - n_rows))), axis=1)
+    ranks = np.zeros(values.shape, rank_dtype(surveyed.ranks))
+    rank_rows(values, surveyed.ranks, ranks)
+    if isinstance(surveyed, Inquiry):
+        everything = np.ones(int(surveyed.player.max(initial=-1)) + 1, bool)
+        return measure(values[:, :n_rows], ranks[:, :n_rows], surveyed.player, everything)
     return count_background(ranks, surveyed.cut, n_rows)
 
 
-def weigh_leaves(ensemble: TreeEnsemble, method: Method, groups, surveyed: Survey) -> Background:
+def weigh_leaves(ensemble: TreeEnsemble, method: Method, groups, surveyed: Asked) -> Background:
     """The model's own leaf weights as a background, or InvalidParameters where they do not say enough."""
+    if isinstance(surveyed, Inquiry):
+        raise InvalidParameters(f"method {method.name!r} perturbs rows by what is measured of a background, expected rows, got the model")
     return weigh(_set_up(ensemble, method, groups)[1], surveyed.cut)
+
+
+def merge(parts: Sequence[Any]) -> Counted:
+    """What ``count`` returns of all parts together, all Background or all Measured. Sums of what was measured are rounded, so their order counts."""
+    return merge_measured(parts) if isinstance(parts[0], Measured) else merge_counts(parts)
 
 
 def prepare(
@@ -160,8 +207,8 @@ def prepare(
     parameters: Mapping[str, Any],
     groups=None,
     interactions: bool = False,
-    surveyed: Survey | None = None,
-    background: Background | None = None,
+    surveyed: Asked | None = None,
+    background: Counted | None = None,
 ) -> Prepared:
     """Make every table the workers read.
 
@@ -170,7 +217,8 @@ def prepare(
     groups : (features,) int32
         which group a feature belongs to; None where each is a player of its own
     interactions : also those of every two players, by the method's game value
-    surveyed, background : a survey for the same method and groups, and what it counted, for the marginal game; None for the path-dependent one
+    surveyed, background : a survey for the same method and groups, and what it counted, for the marginal game or for a method that perturbs rows;
+        None for the path-dependent game
 
     Raises
     ------
@@ -186,7 +234,9 @@ def prepare(
         game, pairs = play_pairs(board, value(parameters))
         of_pairs = prepare_semivalue(game, board)
     tables: NamedTuple
-    if surveyed is not None and background is not None and method.marginal:
+    if method.perturbed and isinstance(background, Measured):
+        tables, base = method.perturbed(board, parameters, background), empty_coalition(ensemble, board.trace)
+    elif method.marginal and isinstance(surveyed, Survey) and isinstance(background, Background):
         against = MarginalGame(board, surveyed.cut, background, _players(board, method)[1], int(surveyed.summed_bits[0]))
         tables, base = method.marginal(against, parameters), against.mean_margin()
     else:

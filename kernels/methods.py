@@ -11,14 +11,14 @@ from scipy.special import binom
 from . import game_values
 from .games import Board, GameValue, play, play_owen
 from .marginal import Levels, MarginalGame
-from .noise import NOISES
+from .noise import NOISES, Measured
 from .parameters import InvalidParameters, Parameter, choice, number, numbers, points, whole
 from .paths import trace
 from .prediction_gap import BUDGET
 from .probabilistic import add_probabilistic, prepare_probabilistic
 from .qshap import add_losses, prepare_qshap
 from .ranker import MOST_STEPS, add_scores, prepare_ranker
-from .rankings import PGI2, add_gaps, add_greedy, prepare_rankings, rows_of
+from .rankings import EMPIRICAL, NO, PGI2, YES, add_gaps, add_greedy, prepare_rankings, rows_of
 from .semivalue import SemivalueTables, add_semivalues, no_semivalues, prepare_semivalue
 from .two_step import add_two_step, share_equally
 from .views import Views, each_group, everyone, whole_groups
@@ -33,7 +33,8 @@ class Method:
 
     ``prepare(board, parameters)`` returns a NamedTuple of arrays; ``kernel(ranks, tables, phi)`` adds into ``phi (outputs, rows, n) float64``, whose
     rows are the board's ``rows``: players, or features where not ``by_player``. ``marginal(game, parameters)`` returns tables of the same type for
-    the marginal game, in which units are seen by ``views``; a method without views has none. Where ``additive``, phi sums to margin minus base
+    the marginal game, in which units are seen by ``views``; a method without views has none. ``perturbed(board, parameters, measured)`` returns
+    tables of the same type where rows are perturbed by what was measured of a background. Where ``additive``, phi sums to margin minus base
     value on every row. ``value`` turns parameters into the game value whose interactions can be asked for. Where a method has a ``path`` of so many
     steps, by its parameters, ``kernel(ranks, tables, phi, path)`` writes ``path (outputs, steps, n) float64`` too. ``reductions`` names the
     summaries a run keeps. Where ``labelled``, rows have labels, which the kernel takes as well: ``kernel(ranks, tables, phi, label, residual,
@@ -53,6 +54,7 @@ class Method:
     rows: Callable[[Board], Any] = lambda board: board.players
     views: tuple[Views, ...] = ()
     marginal: Callable[[MarginalGame, Parameters], NamedTuple] | None = None
+    perturbed: Callable[[Board, Parameters, Measured], NamedTuple] | None = None
     path: Callable[[Parameters], int] | None = None
     reductions: tuple[str, ...] = ("importance",)
     labelled: bool = False
@@ -120,35 +122,35 @@ def _prepare_probabilistic(board: Board, given: Parameters) -> NamedTuple:
 
 RANKERS = ("shapley", "banzhaf", "beta")  # methods that rank, with their default parameters
 PERTURBED = (
-    choice("noise", "normal", tuple(noise.name for noise in NOISES), "what is added to numeric features; categorical ones stay"),
-    numbers("scale", "standard deviation of the noise, or one for every feature; 1 by default"),
+    choice("noise", "normal", (*(noise.name for noise in NOISES), EMPIRICAL), "what is added to numeric features; empirical draws them anew instead"),
+    numbers("scale", "standard deviation of the noise, or one for every feature; 1 by default; with a background in the features' own"),
     number("budget", BUDGET, 0.0, math.inf, "pairs of leaves that may be looked at for a row"),
+    choice("resample", YES, (YES, NO), "categories and groups are drawn from the background; without one they stay"),
 )
 
 
-def _prepare_gap(board: Board, given: Parameters) -> NamedTuple:
+def _prepare_gap(board: Board, given: Parameters, measured: Measured | None = None) -> NamedTuple:
     ranker = METHODS[given["ranking"]]
     of_ranker = ranker.prepare(board, {parameter.name: parameter.default for parameter in ranker.parameters})
-    return prepare_rankings(board, given, ranker=RANKERS.index(ranker.name), of_ranker=of_ranker, top=board.n_all, passes=1)
+    return prepare_rankings(board, given, measured, ranker=RANKERS.index(ranker.name), of_ranker=of_ranker, top=board.n_all, passes=1)
 
 
 def _add_gaps(values, ranks, tables, phi) -> None:
     add_gaps(values, ranks, tables, phi, METHODS[RANKERS[tables.ranker[0]]].kernel)
 
 
-def _prepare_greedy(board: Board, given: Parameters) -> NamedTuple:
+def _prepare_greedy(board: Board, given: Parameters, measured: Measured | None = None) -> NamedTuple:
     top = min(int(given["top"]) or board.n_all, board.n_all)
-    return prepare_rankings(board, given, ranker=0, of_ranker=np.zeros(0), top=top, passes=max(1, min(top, board.n_players)))
+    return prepare_rankings(board, given, measured, ranker=0, of_ranker=np.zeros(0), top=top, passes=max(1, min(top, board.n_players)))
 
 
-def _ranking(
-    name: str, meaning: str, prepare: Callable[[Board, Parameters], NamedTuple], kernel: Callable[..., None], parameter: Parameter
-) -> Method:
+def _ranking(name: str, meaning: str, prepare: Callable[..., NamedTuple], kernel: Callable[..., None], parameter: Parameter) -> Method:
     """A method that ranks, and measures its rankings."""
     return Method(
         name=name,
         meaning=meaning,
         prepare=prepare,
+        perturbed=prepare,
         kernel=kernel,
         additive=False,
         parameters=(parameter, *PERTURBED),

@@ -5,13 +5,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .boxes import numeric_alone
 from .games import Board
-from .noise import NOISES
+from .noise import NOISES, Measured
 from .parameters import InvalidParameters
 from .prediction_gap import GapTables, check_cost, complete, gap_rows, greedy_rows, place_units, prepare_gap
 
 SLICE = 128  # rows whose noise is spread out at a time
 PGI2 = "pgi2"
+EMPIRICAL = "empirical"  # noise that is none: numeric features' values are drawn too
+YES, NO = "yes", "no"
 
 
 class RankingTables(NamedTuple):
@@ -29,17 +32,21 @@ def rows_of(board: Board):
     return np.append(board.players, board.n_all)
 
 
-def prepare_rankings(board: Board, given: Mapping[str, Any], *, ranker: int, of_ranker: Any, top: int, passes: int):
-    """Tables for noise on every numeric feature; refuse what they cannot do, and what costs too much."""
+def prepare_rankings(board: Board, given: Mapping[str, Any], measured: Measured | None, *, ranker: int, of_ranker: Any, top: int, passes: int):
+    """Tables for noise on numeric features, in standard deviations where these were measured, and for what is drawn of what was measured; refuse
+    what they cannot do, and what costs too much."""
     n = board.groups.size
-    if board.n_all < n:
-        raise InvalidParameters("groups of features are drawn from data, which a run does not read beforehand; use pipeline.prediction_gap")
+    if measured is None and board.n_all < n:
+        raise InvalidParameters("groups of features are drawn from a background, but none was given")
+    if measured is None and given["noise"] == EMPIRICAL:
+        raise InvalidParameters(f"parameter 'noise' is {EMPIRICAL!r}, which draws values from a background, but none was given")
     scale = given["scale"] or (1.0,)
     if len(scale) not in (1, n) or min(scale) < 0:
         raise InvalidParameters(f"parameter 'scale' has {len(scale)} numbers, expected one of at least 0, or as many for {n} features")
-    tables = prepare_gap(board, np.broadcast_to(np.array(scale, np.float64), n), None)
+    drawn = np.where(numeric_alone(board), given["noise"] == EMPIRICAL, given["resample"] == YES and measured is not None)
+    tables = prepare_gap(board, np.broadcast_to(np.array(scale, np.float64), n), measured, drawn=drawn, relative=True)
     check_cost(tables, given["budget"], passes)
-    noise = [noise.name for noise in NOISES].index(given["noise"])
+    noise = next((number for number, noise in enumerate(NOISES) if noise.name == given["noise"]), 0)
     return RankingTables(tables, np.array([noise]), np.array([ranker]), of_ranker, np.array([top]))
 
 

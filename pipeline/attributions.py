@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from kernels.background import Background, merge
-from kernels.batch import Prepared, Survey, attribute_batch, count, make_buffers
+from kernels.batch import Asked, Counted, Prepared, attribute_batch, count, make_buffers, merge
 from kernels.methods import Method
 from kernels.reductions import REDUCTIONS, merge_all
 
@@ -113,7 +112,7 @@ def _attribute_slice(
     return None if targets is None else update_state("r2", init_state("r2", buffers), buffers, n)
 
 
-def _count(surveyed: Survey, features, batch: pa.RecordBatch) -> Background:
+def _count(surveyed: Asked, features, batch: pa.RecordBatch) -> Counted:
     """Rows of a background counted, a slice at a time."""
     columns = surveyed.ranks.column.tolist()
 
@@ -134,7 +133,7 @@ def _prepare(model: Model, method: Method, parameters, groups: Groups, interacti
         if background != MODEL:
             raise UsageError(f"background is {background!r}, expected rows or {MODEL!r}")
         surveyed = survey_model(model, method, groups, None, table_budget(), interactions)
-        counted = weigh_model(model, method, groups, surveyed)
+        counted: Counted = weigh_model(model, method, groups, surveyed)
     else:
         features, batch = as_batch(model, background, np.unique(model.ensemble.feature[model.ensemble.feature >= 0]).tolist())
         if not batch.num_rows:

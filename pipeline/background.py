@@ -2,13 +2,14 @@
 
 import hashlib
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.metadata import version
 
 import numpy as np
 
-from kernels.background import Background, merge
-from kernels.batch import Survey, count
+from kernels.background import Background
+from kernels.batch import Asked, Counted, count, merge
 
 from . import schema, storage
 from .config import MODEL, TABLE_BYTES, Job, find_method
@@ -20,12 +21,14 @@ from .players import Groups, survey_model, weigh_model
 from .rows import carried_types, located, miscounted, read_slices
 from .tables import open_stored, open_tables
 
+FAN_IN = 8  # counts that are added up at a time
+
 
 @dataclass(frozen=True, slots=True)
 class Uncounted:
     """A background before it is counted."""
 
-    surveyed: Survey  # what is asked of every row
+    surveyed: Asked  # what is asked of every row
     items: tuple[WorkItem, ...]  # rows to count; none where these stand in their place:
     weights: Background | None  # the model's own
 
@@ -46,7 +49,7 @@ def _name_tables(job: Job, model: Model, groups: Groups, listing: Listing | None
     return storage.join(job.tables, hashlib.sha256(json.dumps(decides).encode()).hexdigest())
 
 
-def _survey(job: Job, model: Model, groups: Groups, n_rows: int | None) -> Survey:
+def _survey(job: Job, model: Model, groups: Groups, n_rows: int | None) -> Asked:
     """With TABLE_BYTES, or as many times more as it takes and a worker has room for, so that its room decides nothing but whether there is enough."""
     budget = TABLE_BYTES
     while True:
@@ -81,13 +84,13 @@ def plan_marginal(job: Job, model: Model, groups: Groups) -> Marginal | None:
     return Marginal(listing, tables, Uncounted(surveyed, items, weights), extent)
 
 
-def _count_slice(plan: Plan, surveyed: Survey, batch) -> Background:
+def _count_slice(plan: Plan, surveyed: Asked, batch) -> Counted:
     columns = [plan.features[column] for column in surveyed.ranks.column]
     values = [schema.column_values(feature, batch.column(feature.name)) for feature in columns]
     return count(surveyed, np.array(values, np.float64).reshape(len(columns), batch.num_rows))
 
 
-def count_item(run: str, plan_digest: str, surveyed: str, item: WorkItem) -> Background:
+def count_item(run: str, plan_digest: str, surveyed: str, item: WorkItem) -> Counted:
     """Count the rows of one item of the background: what a Dask task does. Names and a small record come in."""
     plan, asked = read_plan(run, plan_digest), open_tables(surveyed)
     wanted = [plan.features[column].name for column in asked.ranks.column]
@@ -101,9 +104,28 @@ def count_item(run: str, plan_digest: str, surveyed: str, item: WorkItem) -> Bac
     return counted
 
 
-def merge_counts(*counted: Background) -> Background:
-    """Add up what was counted, whatever the order."""
+def merge_counts(*counted: Counted) -> Counted:
+    """Add up what was counted."""
     return merge(counted)
+
+
+def merge_evenly(parts: Iterable[Counted]) -> Counted:
+    """Add up FAN_IN at a time, by their places alone, so that sums are rounded the same wherever it is done; few are held at once."""
+    levels: list[list[Counted]] = [[]]
+    for part in parts:
+        levels[0].append(part)
+        for level, held in enumerate(levels):
+            if len(held) < FAN_IN:
+                break
+            if level + 1 == len(levels):
+                levels.append([])
+            levels[level + 1].append(merge_counts(*held))
+            held.clear()
+    last: list[Counted] = []
+    for held in levels:
+        held += last
+        last = [merge_counts(*held)] if held else []
+    return last[0]
 
 
 def warm(surveyed: str) -> None:

@@ -9,15 +9,14 @@ from typing import Any
 import distributed
 from distributed.scheduler import KilledWorker
 
-from kernels.background import Background
+from kernels.batch import Counted
 
-from .background import count_item, merge_counts
+from .background import FAN_IN, count_item, merge_counts
 from .config import Job
 from .errors import ClusterLost, UsageError, WorkersDied
 from .listing import Rejected, WorkItem
 from .part import Part, try_part
 
-FAN_IN = 8  # counts that are added up at a time
 CONNECT_SECONDS = 15  # Dask's own comm timeouts hang below this
 SILENT = logging.CRITICAL  # what a worker has to say reaches the user as an exception
 
@@ -155,10 +154,10 @@ def each_dask(
 
 def count_dask(
     client: distributed.Client, run: str, plan_digest: str, surveyed: str, items: Sequence[WorkItem], said: Callable[[WorkItem], None]
-) -> Background:
+) -> Counted:
     """One task per item, whose counts are added up FAN_IN at a time, where they are: neither the client nor a worker ever holds all.
 
-    Counts may be added in any order, so the bits do not depend on the workers. The first failure cancels the rest.
+    They are added by their places alone, so the bits do not depend on the workers. The first failure cancels the rest.
     """
     name = plan_digest[:12]
     waiting = {client.submit(count_item, run, plan_digest, surveyed, item, key=f"count-{item.part}-{name}", pure=False): item for item in items}

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from kernels.background import Background
+from kernels.batch import Counted
 
 from . import background, part
-from .background import count_item, merge_counts
+from .background import count_item, merge_evenly
 from .config import SERIAL, Job
 from .listing import Rejected, WorkItem
 from .part import Part, try_part
@@ -20,14 +20,15 @@ def run_serial(run: str, plan_digest: str, tables: str, items: Sequence[WorkItem
         yield try_part(run, plan_digest, tables, item)
 
 
-def count_serial(run: str, plan_digest: str, surveyed: str, items: Sequence[WorkItem], said: Callable[[WorkItem], None]) -> Background:
+def count_serial(run: str, plan_digest: str, surveyed: str, items: Sequence[WorkItem], said: Callable[[WorkItem], None]) -> Counted:
     """Every item of a background in turn, in this process."""
-    total = count_item(run, plan_digest, surveyed, items[0])
-    said(items[0])
-    for item in items[1:]:
-        total = merge_counts(total, count_item(run, plan_digest, surveyed, item))
-        said(item)
-    return total
+
+    def counted():
+        for item in items:
+            yield count_item(run, plan_digest, surveyed, item)
+            said(item)
+
+    return merge_evenly(counted())
 
 
 def execute(job: Job, plan_digest: str, tables: str, items: Sequence[WorkItem], memory: int) -> Iterator[Part | Rejected]:
@@ -53,7 +54,7 @@ def each(job: Job, work: Work, warm: Callable[[Any], None], asked: Any, items: S
         yield from cluster.each_dask(client, work, asked, items)
 
 
-def count(job: Job, plan_digest: str, surveyed: str, items: Sequence[WorkItem], memory: int, said: Callable[[WorkItem], None]) -> Background:
+def count(job: Job, plan_digest: str, surveyed: str, items: Sequence[WorkItem], memory: int, said: Callable[[WorkItem], None]) -> Counted:
     """A background's items counted and added up, where the job wants it done; ``said`` is called with every item as it is done."""
     if job.scheduler == SERIAL:
         return count_serial(job.out, plan_digest, surveyed, items, said)

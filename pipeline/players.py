@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from kernels.background import Background
-from kernels.batch import Prepared, Survey, prepare, survey, weigh_leaves
+from kernels.batch import Asked, Counted, Prepared, prepare, survey, weigh_leaves
 from kernels.methods import Method
 from kernels.parameters import InvalidParameters
 
@@ -111,14 +111,14 @@ def refused() -> Iterator[None]:
         raise UsageError(str(error)) from error
 
 
-def survey_model(model: Model, method: Method, groups: Groups, n_rows: int | None, budget: int, interactions: bool) -> Survey:
+def survey_model(model: Model, method: Method, groups: Groups, n_rows: int | None, budget: int, interactions: bool) -> Asked:
     """What has to be known of a background with so many rows, None for the model's own leaf weights, or a refusal."""
     with refused():
         numbers = group_numbers(groups, model.features)
         return survey(model.ensemble, method, numbers, n_rows=n_rows, budget=budget, interactions=interactions)
 
 
-def weigh_model(model: Model, method: Method, groups: Groups, surveyed: Survey) -> Background:
+def weigh_model(model: Model, method: Method, groups: Groups, surveyed: Asked) -> Background:
     """The model's own leaf weights as a background, or a refusal."""
     with refused():
         return weigh_leaves(model.ensemble, method, group_numbers(groups, model.features), surveyed)
@@ -130,8 +130,8 @@ def prepare_model(
     parameters: Mapping[str, Any],
     groups: Groups,
     interactions: bool,
-    surveyed: Survey | None = None,
-    background: Background | None = None,
+    surveyed: Asked | None = None,
+    background: Counted | None = None,
 ) -> Prepared:
     """Make the tables, or refuse a model or parameters that do not fit."""
     if method.labelled and model.objective.margin is not Margin.LABEL:

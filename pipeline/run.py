@@ -10,8 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from kernels.background import Background
-from kernels.batch import Prepared
+from kernels.batch import Counted, Prepared
 
 from . import execute, storage
 from .background import Marginal, Uncounted, plan_marginal
@@ -133,7 +132,7 @@ def _commit(run: Run) -> None:
             _refuse_other(run.job.out, from_json(storage.read(uri), uri), run.plan)
 
 
-def count_run(run: Run, watch: Watch = unwatched) -> Background | None:
+def count_run(run: Run, watch: Watch = unwatched) -> Counted | None:
     """Stage 3: commit the plan and count the background; None where there is none, or nothing of it to count."""
     uncounted = run.uncounted
     if uncounted is None or not uncounted.items:
@@ -144,7 +143,7 @@ def count_run(run: Run, watch: Watch = unwatched) -> Background | None:
     return execute.count(run.job, digest(run.plan), surveyed, uncounted.items, run.memory.total, said)
 
 
-def broadcast_run(run: Run, counted: Background | None = None, watch: Watch = unwatched) -> Broadcast:
+def broadcast_run(run: Run, counted: Counted | None = None, watch: Watch = unwatched) -> Broadcast:
     """Stage 4: commit the plan, prepare the tables if a background was counted for them, and put them where workers can read them."""
     _commit(run)
     if not isinstance(run.game, Marginal):
@@ -155,7 +154,7 @@ def broadcast_run(run: Run, counted: Background | None = None, watch: Watch = un
     return Broadcast(run.game.tables, store(_prepare(run, run.game.uncounted, counted), run.game.tables))
 
 
-def _prepare(run: Run, uncounted: Uncounted, counted: Background | None) -> Prepared:
+def _prepare(run: Run, uncounted: Uncounted, counted: Counted | None) -> Prepared:
     plan, background = run.plan, uncounted.weights if counted is None else counted
     return prepare_model(run.model, find_method(plan.method), dict(plan.parameters), plan.groups, False, uncounted.surveyed, background)
 

@@ -127,6 +127,16 @@ def test_however_many_count_the_bits_are_the_same(example, uri, serial, tmp_path
     assert contents(tmp_path / "two") == contents(tmp_path / "four") == contents(serial[0].parent)
 
 
+@pytest.mark.parametrize("n", [1, 7, 8, 9, 64, 65, 80])
+def test_sums_are_made_by_places(monkeypatch, n):
+    """Eight neighbours at a time, then eight sums, as on Dask."""
+    monkeypatch.setattr(background, "merge", lambda parts: parts[0] if len(parts) == 1 else list(parts))
+    left = list(range(n))
+    while len(left) > 1:
+        left = [left[i] if i + 1 == len(left) else left[i : i + 8] for i in range(0, len(left), 8)]
+    assert background.merge_evenly(iter(range(n))) == left[0]
+
+
 def test_slices_of_a_background_do_not_show(example, uri, serial, tmp_path, monkeypatch):
     """Rows are counted a slice at a time."""
     monkeypatch.setattr(background, "max_slice_rows", lambda _: 128)

@@ -144,13 +144,64 @@ def test_runs_write_what_python_gives(files, method):
     assert pipeline.check_run(str(out)).n_rows == 50
 
 
+def save(model, folder):
+    """The model in its library's own format."""
+    if isinstance(model, lightgbm.Booster):
+        return model.save_model(folder / "model.txt") and folder / "model.txt"
+    name = folder / ("model.json" if isinstance(model, xgboost.Booster) else "model.cbm")
+    model.save_model(name)
+    return name
+
+
+@pytest.mark.parametrize("parameters", [{"scale": "0.5"}, {"noise": "empirical"}, {"noise": "laplace", "resample": "no"}], ids=str)
+@pytest.mark.parametrize("method", ["gap", "gap_greedy"])
+def test_runs_perturb_by_what_was_measured_of_a_background(model, frame, tmp_path, method, parameters):
+    """Standard deviations, categories and groups of a data set in several files, as Python does it with rows in memory."""
+    (tmp_path / "data").mkdir()
+    for i in range(3):
+        frame[100 * i : 100 * (i + 1)].to_parquet(tmp_path / "data" / f"{i}.parquet")
+    given = {"method": method, "background": tmp_path / "data", "partition": DUMMIES, "precision": "float64", "scheduler": "serial"}
+    pipeline.explain(save(model, tmp_path), tmp_path / "data" / "0.parquet", tmp_path / "run", parameters=parameters, **given)
+    found = pq.read_table(tmp_path / "run" / "attributions").to_pandas()
+    asked = {"data": frame, "partition": DUMMIES, "scale": float(parameters.get("scale", 1)), "noise": parameters.get("noise", "normal")}
+    asked["resample"] = "resample" not in parameters
+    if method == "gap":
+        pgi2 = pipeline.prediction_gap(model, frame[:100], ranking="shapley", **asked)[:, 0]
+        in_memory = pipeline.attribute(model, frame[:100], method, background=frame, partition=DUMMIES, **parameters)
+        assert_allclose(in_memory.phi[:, 0, -1], pgi2, rtol=1e-9)
+    else:
+        order, gaps = pipeline.rank_by_gap(model, frame[:100], **asked)
+        pgi2 = gaps[:, 0].mean(axis=1)
+        ranks = found[[f"rank_{name}" for name in ("age", "city", "colour")]]
+        assert_array_equal(ranks, np.argsort(order[:, 0], axis=1) + 1)
+    assert_allclose(found["pgi2"], pgi2, rtol=1e-9)
+    assert pipeline.check_run(str(tmp_path / "run"), True).n_rows == 100
+
+
+@pytest.mark.parametrize("model", ["lightgbm"], indirect=True)
+def test_workers_change_no_byte(model, frame, tmp_path):
+    """What is measured is added up by the places of its parts, whoever measures."""
+    (tmp_path / "data").mkdir()
+    for i in range(10):
+        frame[30 * i : 30 * (i + 1)].to_parquet(tmp_path / "data" / f"{i}.parquet")
+    for name, where in {"serial": {"scheduler": "serial"}, "two": {"workers": 2}}.items():
+        given = {"method": "gap", "background": tmp_path / "data", "partition": DUMMIES, "tables": tmp_path / f"tables-{name}", **where}
+        pipeline.explain(save(model, tmp_path), tmp_path / "data" / "0.parquet", tmp_path / name, **given)
+    one, two = ([path.read_bytes() for path in sorted((tmp_path / name / "attributions").glob("*"))] for name in ("serial", "two"))
+    assert one == two
+    one, two = ([path.read_bytes() for path in sorted((tmp_path / f"tables-{name}").rglob("*.npy"))] for name in ("serial", "two"))
+    assert one == two
+
+
 @pytest.mark.parametrize(
     ("method", "given", "says"),
     [
         ("gap", {"parameters": {"budget": 1}}, "the budget is 1"),
-        ("gap", {"parameters": {"ranking": "owen"}}, "expected one of shapley, banzhaf, beta"),
+        ("gap", {"parameters": {"ranking": "owen"}}, "expected shapley or banzhaf or beta"),
         ("gap", {"parameters": {"scale": "1,2"}}, "parameter 'scale' has 2 numbers"),
-        ("gap_greedy", {"partition": {"both": ["a", "b"]}}, "groups of features are drawn from data"),
+        ("gap_greedy", {"partition": {"both": ["a", "b"]}}, "groups of features are drawn from a background, but none was given"),
+        ("gap", {"parameters": {"noise": "empirical"}}, "'empirical', which draws values from a background, but none was given"),
+        ("gap", {"background": "model"}, "perturbs rows by what is measured of a background, expected rows, got the model"),
         ("gap_greedy", {"interactions": "all"}, "method 'gap_greedy' has no interactions"),
     ],
     ids=str,
