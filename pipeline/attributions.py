@@ -194,7 +194,8 @@ def attribute(
         its own. Values are the groups', with method "owen" the features' within their groups
     interactions : also those of every two players, by the method's game value
     background : rows, like ``rows``, whose values absent features take, averaged over all of them (the marginal game), or "model" for those behind
-        the model's own leaf weights, where its trees are symmetric; None averages over a tree's own covers (the path-dependent game)
+        the model's own leaf weights, where its trees are symmetric; None averages over a tree's own covers (the path-dependent game). With methods
+        "gap" and "gap_greedy" rows that perturbations are measured on
     labels, row_weights : of every row what the model predicts, NaN where it is missing, and by default 1, how much the row counts; for method "r2"
     **parameters : the method's own
 

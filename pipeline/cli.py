@@ -33,7 +33,7 @@ class Options:
 
     method: str = "shapley"
     """shapley; banzhaf (parameter p); beta (alpha, beta); semivalue (atoms, density); probabilistic (sizes or weights); owen and two_step
-    (with --partition); ranker (steps, rate, optimizer); gap (ranking, noise, scale, budget) and gap_greedy (top, noise, scale, budget); r2 (with
+    (with --partition); ranker (steps, rate, optimizer); gap (ranking, noise, scale, budget, resample) and gap_greedy (top, and these); r2 (with
     --label)."""
 
     id: Annotated[tuple[str, ...], Parameter(name="--id", negative=(), consume_multiple=True)] = ()
@@ -69,7 +69,7 @@ class Options:
 
     background: str | None = None
     """Averages absent features over these rows instead of over the trees' own covers (the marginal game): a Parquet data set as DATA, or "model"
-    for the model's own leaf weights (symmetric trees, CatBoost's default)."""
+    for the model's own leaf weights (symmetric trees, CatBoost's default). With gap and gap_greedy: what rows are perturbed by is measured on it."""
 
     tables: str | None = None
     """Folder where what is prepared for a background is kept for later runs; by default _leafledger beside the run's folder."""

@@ -241,7 +241,8 @@ def explain(
         its own. Values are the groups', with method "owen" the features' within their groups
     interactions : also those of every two players: "all" of a row that are not zero, or so many of the largest
     background : a data set, as for data, over whose rows absent features are averaged (the marginal game), or "model" for the model's own leaf
-        weights (symmetric trees); by default they are averaged over the trees' own covers (the path-dependent game)
+        weights (symmetric trees); by default they are averaged over the trees' own covers (the path-dependent game). With methods "gap" and
+        "gap_greedy" a data set on which deviations are measured, and from which categories and groups are drawn
     tables : folder where what is prepared for a background is kept for later runs, by default ``_leafledger`` beside the run's
     label, weight : columns of the data with what the model predicts and, by default 1, how much a row counts, for method "r2"
     by : columns of the data; rows with the same values in them are a group, whose own R^2 is shared out as well
