@@ -14,7 +14,7 @@ from prefect.context import FlowRunContext
 from prefect.logging import get_run_logger
 from prefect.states import Completed, Failed
 
-from kernels.batch import Counted
+from pipeline.background import Counted
 from pipeline.config import Job, make_job
 from pipeline.errors import ClusterLost, LeafledgerError, StorageError
 from pipeline.models import Model
