@@ -253,7 +253,7 @@ def compare(
     top: str = "1,3,10",
     scales: str = "0.1,0.5,1",
     noise: Literal["normal", "uniform", "laplace"] = "normal",
-    gap_rows: int = 1000,
+    gap_rows: int = 200,
     budget: float = 1e8,
     scheduler: str | None = None,
     workers: int | None = None,

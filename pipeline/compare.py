@@ -43,7 +43,7 @@ RUN = "run:"  # what the name of an earlier run starts with
 TOP = (1, 3, 10)
 SCALES = (0.1, 0.5, 1.0)
 NOISE = NOISES[0].name
-GAP_ROWS = 1000  # prediction gaps cost thousands of times what attributions do
+GAP_ROWS = 200  # prediction gaps cost thousands of times what attributions do
 RANKER = "banzhaf"  # whose tables rank rows, for they are the smallest
 FOOTER = b"leafledger"
 

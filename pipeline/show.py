@@ -1,6 +1,7 @@
 """What the command shows of summaries and comparisons: tables, the largest first."""
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 from rich.console import Console
@@ -51,32 +52,33 @@ def show_summaries(console: Console, run: str, manifest: Any) -> None:
             _show_summary(console, run, name, columns, formats)
 
 
+def _show_measures(console: Console, title: str, caption: str, names: Iterable[str], cells: dict[tuple[str, str], Any]) -> None:
+    """A row per ranking, its measures with standard errors in brackets."""
+    table = Table(title=title, caption=caption)
+    table.add_column("ranking", no_wrap=True)
+    measures = dict.fromkeys(measure for measure, _ in cells)
+    for measure in measures:
+        table.add_column(measure, justify="right")
+    for name in names:
+        numbers = (cells.get((measure, name)) for measure in measures)
+        table.add_row(escape(name), *("" if row is None else f"{row['mean']:.4g} ({row['standard_error']:.1g})" for row in numbers))
+    console.print(table)
+
+
 def show_comparison(console: Console, found: Any) -> None:
-    """A row per ranking: measures of its own, and how far it agrees with the first; standard errors in brackets."""
+    """Measures of every ranking, and how far it agrees with the first, per output."""
     console.width = max(console.width, WIDE)
     rows = found.to_pylist()
     outputs = dict.fromkeys(row["output"] for row in rows)
-
-    def counted(mine):
-        n_rows = dict.fromkeys(row["rows"] for row in mine)
-        return ", of PGI² ".join(f"{n:,}" for n in n_rows)
-
     for output in outputs:
         mine = [row for row in rows if row["output"] == output]
-        alone = dict.fromkeys(row["measure"] for row in mine if row["other"] is None)
-        names = dict.fromkeys(row["ranking"] for row in mine if row["other"] is None)
-        first = next(iter(names))
-        shared = dict.fromkeys(row["measure"] for row in mine if row["measure"] not in alone)
-        cells = {(row["measure"], row["other"]): row for row in mine if row["ranking"] == first}
-        cells |= {(row["measure"], row["ranking"]): row for row in mine if row["other"] is None}
-        table = Table(
-            title=f"comparison, output {output}" if len(outputs) > 1 else "comparison",
-            caption=f"means of {counted(mine)} rows (standard errors); on the right with {first}; the file has every two, and differences",
-        )
-        table.add_column("ranking", no_wrap=True)
-        for measure in (*alone, *shared):
-            table.add_column(measure, justify="right")
-        for name in names:
-            numbers = (cells.get((measure, name)) for measure in (*alone, *shared))
-            table.add_row(escape(name), *("" if row is None else f"{row['mean']:.4g} ({row['standard_error']:.1g})" for row in numbers))
-        console.print(table)
+        of = f", output {output}" if len(outputs) > 1 else ""
+        alone = {(row["measure"], row["ranking"]): row for row in mine if row["other"] is None}
+        names = list(dict.fromkeys(name for _, name in alone))
+        n_rows = ", of PGI² ".join(f"{n:,}" for n in dict.fromkeys(row["rows"] for row in mine))
+        _show_measures(console, f"comparison{of}", f"means of {n_rows} rows (standard errors)", names, alone)
+        own = {measure for measure, _ in alone}
+        shared = {(row["measure"], row["other"]): row for row in mine if row["ranking"] == names[0] and row["measure"] not in own}
+        if shared:
+            caption = "the file has every two, and differences of measures on the same rows"
+            _show_measures(console, f"agreement with {escape(names[0])}{of}", caption, names[1:], shared)
