@@ -37,8 +37,9 @@ $(QSHAP_VENV)/.complete: pyproject.toml $(CONSTRAINTS)
 demo: setup
 	$(BIN)/python -m infra.demo
 
+# Everything, or TESTS="tests/pipeline -k store".
 test: setup
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(TESTS)
 
 # Every fault of stores (moto and, where Debian's Ceph is installed, a real one), workers, schedulers, clients and hosts, with many seeds; half an hour.
 faults: setup
