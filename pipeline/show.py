@@ -61,7 +61,7 @@ def _show_measures(console: Console, title: str, caption: str, names: Iterable[s
         table.add_column(measure, justify="right")
     for name in names:
         numbers = (cells.get((measure, name)) for measure in measures)
-        table.add_row(escape(name), *("" if row is None else f"{row['mean']:.4g} ({row['standard_error']:.1g})" for row in numbers))
+        table.add_row(escape(name), *("" if row is None else f"{row['mean']:.4g} ({row['standard_error']:.2g})" for row in numbers))
     console.print(table)
 
 
