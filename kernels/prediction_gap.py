@@ -17,7 +17,7 @@ from .ranks import padded, rank_ensemble
 
 BUDGET = 1e8  # pairs of leaves that may be looked at for a row, a second or less
 REPEATS = 16  # independent scramblings of a sequence, whose spread is the standard error
-POINTS = 1 << 10  # of a sequence
+POINTS = 1 << 10  # of a sequence, a multiple of BATCH
 
 
 class GapTables(NamedTuple):
@@ -100,8 +100,9 @@ def place_units(tables: GapTables, order):
     where = np.zeros((n, outputs, int(tables.n_all[0])), np.int64)
     np.put_along_axis(where, order, np.broadcast_to(np.arange(1, n_ranked + 1), order.shape), axis=2)
     position = np.where(tables.boxes.perturbed, where[:, :, tables.units], 0)
-    by_position = np.sort(np.where(position > 0, position, n_ranked + 1), axis=2)
-    places = np.where(position > 0, (position[..., None] >= by_position[:, :, None, :]).sum(axis=3), 0)
+    filled = np.where(position > 0, position, n_ranked + 1)
+    places = np.where(position > 0, np.argsort(np.argsort(filled, axis=2), axis=2) + 1, 0)
+    by_position = np.sort(filled, axis=2)
     ends = np.concatenate((by_position[:, :, 1:], np.full((n, outputs, 1), n_ranked + 1)), axis=2)
     return places, (ends - by_position) / max(n_ranked, 1)
 
@@ -159,15 +160,14 @@ def sample_rows(tables: GapTables, noise: Noise, values, ranks, places, weights,
         base[:] = 0.0
         add_margins(own, tables.margin, base)
         for r in range(repeats):
-            moved = np.zeros((ranks.shape[0], POINTS), ranks.dtype)
-            moved[:] = ranks[:, i : i + 1]
+            moved = np.repeat(ranks[:, i : i + 1], len(points[r]), axis=1)
             still = moved.copy()
             _draw(tables, tails, i, points[r], moved)
             for k in range(outputs):
                 for prefix in np.flatnonzero(weights[i, k]) + 1:
                     there = (places[i, k] > 0) & (places[i, k] <= prefix)
                     mixed = np.where(there[tables.member][:, None], moved, still)
-                    margin = np.zeros((outputs, POINTS))
+                    margin = np.zeros((outputs, len(points[r])))
                     add_margins(mixed, tables.margin, margin)
                     found[r, i, k] += weights[i, k, prefix - 1] * ((margin[k] - base[k, 0]) ** 2).mean()
     return found.mean(axis=0), found.std(axis=0, ddof=1) / np.sqrt(repeats)

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from kernels.batch import make_board
 from kernels.boxes import count_visits
-from kernels.noise import NOISES, deviations, measure, merge
+from kernels.noise import NOISES, Noise, deviations, measure, merge
 from kernels.parameters import InvalidParameters
 from kernels.prediction_gap import check_cost, complete, gap_rows, greedy_rows, independent, place_units, prepare_gap, sample_rows
 from kernels.ranks import padded, rank_dtype, rank_rows
@@ -85,11 +85,12 @@ def test_gaps_of_sets_and_rankings_are_those_of_the_definition(data, ensemble, g
     n_groups, outputs = int(groups.max()) + 1, ensemble.base.size
     outcomes = outcomes_of(seen, groups, range(n_groups))
     chosen = sorted(data.draw(st.sets(st.integers(0, n_groups - 1))))
-    expected = [[float(g) for g in perturbed.gap(ensemble, row, outcomes, chosen)] for row in rows]
+    gaps = [perturbed.make_gap(ensemble, row, outcomes) for row in rows]
+    expected = [[float(g) for g in gap(chosen)] for gap in gaps]
     assert_allclose(gap_rows(tables, NORMAL, values, ranks, *together(tables, len(rows), outputs, chosen)), expected, rtol=RTOL, atol=ATOL)
     ranking = data.draw(st.permutations(range(n_groups)))[: data.draw(st.integers(1, n_groups))]
     order = np.broadcast_to(np.array(ranking), (len(rows), outputs, len(ranking)))
-    expected = [[float(g) for g in perturbed.mean_gap(ensemble, row, outcomes, ranking)] for row in rows]
+    expected = [[float(g) for g in perturbed.mean_gap(gap, outcomes, ranking)] for gap in gaps]
     assert_allclose(gap_rows(tables, NORMAL, values, ranks, *place_units(tables, order)), expected, rtol=RTOL, atol=ATOL)
 
 
@@ -101,7 +102,7 @@ def test_what_is_not_drawn_stays(data, ensemble):
     tables, values, ranks = drawn(ensemble, rows, seen, None, only)
     outcomes = outcomes_of(seen, range(ensemble.n_features), only)
     found = gap_rows(tables, NORMAL, values, ranks, *together(tables, len(rows), ensemble.base.size, only))
-    assert_allclose(found, [[float(g) for g in perturbed.gap(ensemble, row, outcomes, only)] for row in rows], rtol=RTOL, atol=ATOL)
+    assert_allclose(found, [[float(g) for g in perturbed.make_gap(ensemble, row, outcomes)(only)] for row in rows], rtol=RTOL, atol=ATOL)
 
 
 @pytest.mark.parametrize("noise", NOISES, ids=lambda noise: noise.name)
@@ -113,7 +114,7 @@ def test_gaps_under_noise(data, ensemble, noise):
     tables, values, ranks = noisy(ensemble, rows, 0.7)
     outcomes = {j: noisy_outcomes(ensemble, j, float(rows[0, j]), 0.7, noise) for j in numeric}
     found = gap_rows(tables, noise, values, ranks, *together(tables, 1, ensemble.base.size, numeric))
-    assert_allclose(found[0], [float(g) for g in perturbed.gap(ensemble, rows[0], outcomes, numeric)], rtol=1e-9, atol=1e-12)
+    assert_allclose(found[0], [float(g) for g in perturbed.make_gap(ensemble, rows[0], outcomes)(numeric)], rtol=1e-9, atol=1e-12)
 
 
 def noisy_outcomes(ensemble, feature, x, scale, noise):
@@ -153,9 +154,9 @@ def test_worked_examples(said, n_features, expected):
     tables, values, ranks = noisy(stumps(said, n_features), -np.ones((1, n_features)), 1.0)
     found = gap_rows(tables, NORMAL, values, ranks, *together(tables, 1, 1, range(n_features)))
     assert_allclose(found, [[expected]], rtol=1e-9)
-    for none in (together(tables, 1, 1, []), together(noisy(stumps(said, n_features), -np.ones((1, n_features)), 0.0)[0], 1, 1, range(n_features))):
-        scale = 1.0 if not none[0].any() else 0.0
-        assert gap_rows(noisy(stumps(said, n_features), -np.ones((1, n_features)), scale)[0], NORMAL, values, ranks, *none) == 0.0
+    assert gap_rows(tables, NORMAL, values, ranks, *together(tables, 1, 1, [])) == 0.0
+    still, _, _ = noisy(stumps(said, n_features), -np.ones((1, n_features)), 0.0)
+    assert gap_rows(still, NORMAL, values, ranks, *together(still, 1, 1, range(n_features))) == 0.0
 
 
 @pytest.mark.parametrize("x", [-30.0, 30.0])
@@ -171,6 +172,18 @@ def test_far_tails_keep_their_digits(x):
     assert_allclose(gap_rows(tables, NORMAL, values, ranks, *together(tables, 1, 1, [0])), [[inner - outer + 4 * outer]], rtol=1e-12)
 
 
+def test_rounding_of_a_distribution_function_does_no_harm():
+    """One that falls by a rounding between two thresholds, above the middle and below: nothing is between them."""
+
+    def lower(z):
+        return np.where(z < 0, np.where(z <= -1.0, 0.2, np.nextafter(0.2, 0.0)), 0.8)
+
+    falling = Noise("falling", lower, lambda z: lower(-z))
+    for x in (-0.75, 0.75):  # one deviation, and a half, from the thresholds
+        tables, values, ranks = noisy(stumps(((0, -0.25, 0.0, 1.0), (0, 0.25, 0.0, 1.0)), 1), np.array([[x]]), 1.0)
+        assert_allclose(gap_rows(tables, falling, values, ranks, *together(tables, 1, 1, [0])), [[4 * 0.2]], rtol=1e-12)
+
+
 @given(data=st.data(), ensemble=forests(max_features=4))
 def test_greedy_rankings_are_those_of_the_definition(data, ensemble):
     """Every candidate tried at every step, in exact fractions; of equal gains the first feature's."""
@@ -180,8 +193,9 @@ def test_greedy_rankings_are_those_of_the_definition(data, ensemble):
     order, gaps = ranked_greedily(tables, values, ranks, units.size)
     outcomes = outcomes_of(seen, range(n), units.tolist())
     for i, row in enumerate(rows):
+        gap = perturbed.make_gap(ensemble, row, outcomes)
         for k in range(ensemble.base.size):
-            expected, of_prefix = perturbed.rank_greedily(ensemble, row, outcomes, k)
+            expected, of_prefix = perturbed.rank_greedily(gap, outcomes, k)
             assert_array_equal(units[order[i, k]] if units.size else [], expected)
             assert_allclose(gaps[i, k], [float(g) for g in of_prefix], rtol=RTOL, atol=ATOL)
     whole, of_whole = complete(tables, order, gaps, n)
