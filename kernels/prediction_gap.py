@@ -17,7 +17,7 @@ from .ranks import padded, rank_ensemble
 
 BUDGET = 1e8  # pairs of leaves that may be looked at for a row, a second or less
 REPEATS = 16  # independent scramblings of a sequence, whose spread is the standard error
-POINTS = 1 << 10  # of a sequence, a multiple of BATCH
+POINTS = 1 << 10  # of a sequence
 
 
 class GapTables(NamedTuple):
@@ -129,11 +129,6 @@ def _halton(seed: int) -> Callable[[int], Any]:
     return lambda n_units: qmc.Halton(n_units, scramble=True, rng=np.random.default_rng(seed)).random(POINTS)
 
 
-def independent(seed: int) -> Callable[[int], Any]:
-    """The same by plain Monte Carlo."""
-    return lambda n_units: np.random.default_rng(seed).random((POINTS, n_units))
-
-
 def _draw(tables: GapTables, tails, i: int, points, ranks):
     """Ranks of perturbed values: ``ranks (used, points)`` are overwritten; a unit's by its column of ``points``."""
     top = np.iinfo(ranks.dtype).max
@@ -150,7 +145,8 @@ def _draw(tables: GapTables, tails, i: int, points, ranks):
 
 
 def sample_rows(tables: GapTables, noise: Noise, values, ranks, places, weights, seed: int = 0, sequence=_halton, repeats: int = REPEATS):
-    """What ``gap_rows`` gives, by quasi-Monte Carlo: estimates and their standard errors, ``(n, outputs) float64`` each, of ``repeats`` sequences."""
+    """What ``gap_rows`` gives, by quasi-Monte Carlo: estimates and their standard errors, ``(n, outputs) float64`` each, of ``repeats`` sequences;
+    ``sequence(seed)(n_units)`` are points, a multiple of BATCH."""
     tails, (n, outputs, n_units) = spread_rows(values, tables.moves, noise), places.shape
     found = np.zeros((repeats, n, outputs))
     points = [sequence(seed + r)(n_units) if n_units else np.zeros((POINTS, 0)) for r in range(repeats)]
