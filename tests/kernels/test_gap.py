@@ -17,7 +17,7 @@ from kernels.prediction_gap import check_cost, complete, gap_rows, greedy_rows, 
 from kernels.ranks import BATCH, padded, rank_dtype, rank_rows
 from tests import naive, perturbed
 from tests.strategies import batches, forests
-from tests.trees import one_tree
+from tests.trees import grown, join, one_tree
 
 RTOL, ATOL = 1e-11, 1e-13  # sums of some hundred products; leaves are at most 2 in size, trees at most 3
 NORMAL = NOISES[0]
@@ -136,16 +136,7 @@ GOLDEN = [  # Gajewski et al. 2024, by hand: 4 (1 - Phi(1)), and so on; threshol
 def stumps(said, n_features):
     """An ensemble of stumps: feature, threshold, value up to it and beyond."""
     trees = [one_tree([f, -1, -1], [t, 0, 0], [1, -1, -1], [2, -1, -1], [0, low, high], [2, 1, 1], n_features) for f, t, low, high in said]
-    joined = {
-        name: np.concatenate([getattr(tree, name) for tree in trees])
-        for name in ("feature", "threshold", "missing_left", "category_set", "value", "cover", "output")
-    }
-    shift = 3 * np.arange(len(trees)).repeat(3)
-    sides = {
-        name: np.where(shifted < 0, -1, shifted + shift) for name in ("left", "right") for shifted in [np.tile(getattr(trees[0], name), len(trees))]
-    }
-    sides = {name: side.astype(np.int32) for name, side in sides.items()}
-    return trees[0]._replace(**joined, **sides, root=(3 * np.arange(len(trees))).astype(np.int32))
+    return join(trees)
 
 
 @pytest.mark.parametrize(("said", "n_features", "expected"), GOLDEN)
@@ -321,9 +312,37 @@ def test_a_model_without_splits_has_no_gap():
 
 
 def test_the_algorithm_as_it_is_printed():
-    """Algorithm 1 in plain Python gives the same, as far as its c² - 2cE + E² lets it."""
-    ensemble, rows = forest_and_rows()
+    """Algorithm 1 in plain Python gives the same, of sets and of greedy rankings, as far as its c² - 2cE + E² lets it: trees of more leaves than are
+    taken at a time, that ask for a feature again."""
+    rng = np.random.default_rng(2)
+    ensemble, rows = grown(rng, 3, 4, 5), rng.normal(size=(2, 5))
     tables, values, ranks = noisy(ensemble, rows, 0.5)
-    for chosen in ([0, 1, 2, 3], [1, 3], []):
-        found = gap_rows(tables, NORMAL, values, ranks, *together(tables, 3, 1, chosen))
-        assert_allclose(found[:, 0], [perturbed.algorithm_1(ensemble, row, set(chosen), 0.5) for row in rows], rtol=1e-9, atol=1e-12)
+    ranking = [3, 0, 4, 1, 2]
+    order, gaps = ranked_greedily(tables, values, ranks, 5)
+    for i, row in enumerate(rows):
+        gap = lambda chosen, row=row: [perturbed.algorithm_1(ensemble, row, set(chosen), 0.5)]  # noqa: E731 - a definition in a line
+        one = values[:, i : i + 1], ranks[:, i : i + 1]
+        for chosen in ([0, 1, 2, 3, 4], [1, 3], []):
+            assert_allclose(gap_rows(tables, NORMAL, *one, *together(tables, 1, 1, chosen)), [gap(chosen)], rtol=1e-9, atol=1e-12)
+        assert_allclose(
+            gap_rows(tables, NORMAL, *one, *place_units(tables, np.array([[ranking]]))), [perturbed.mean_gap(gap, ranking, ranking)], rtol=1e-9
+        )
+        expected, of_prefix = perturbed.rank_greedily(gap, ranking, 0, 1e-9)
+        assert_array_equal(order[i, 0], expected)
+        assert_allclose(gaps[i, 0], of_prefix, rtol=1e-9)
+
+
+def test_scales_are_multiples_of_deviations():
+    """Of the values that are finite, each feature's own."""
+    ensemble, rows = forest_and_rows()
+    seen = np.random.default_rng(3).normal(size=(50, 4)) * [1.0, 2.0, 0.5, 3.0]
+    holes = seen.copy()
+    holes[::7, 1], holes[::5, 2], holes[3, 3] = np.nan, np.inf, -np.inf
+    board = make_board(ensemble)[1]
+    nothing, wanted = np.zeros(4, bool), [np.std(column[np.isfinite(column)]) for column in holes.T]
+    measured = measure(*ranked(ensemble, holes)[:2], board, nothing)
+    assert_allclose(deviations(measured), wanted, rtol=1e-12)
+    tables = prepare_gap(board, np.full(4, 0.5), measured, relative=True)
+    expected, values, ranks = noisy(ensemble, rows, 0.5 * np.array(wanted))
+    all_of_them = together(tables, 3, 1, range(4))
+    assert_allclose(gap_rows(tables, NORMAL, values, ranks, *all_of_them), gap_rows(expected, NORMAL, values, ranks, *all_of_them), rtol=1e-10)

@@ -72,8 +72,9 @@ def test_greedy_rankings_are_those_of_the_definition(data, ensemble, noise):
             assert_allclose(gaps[i, k], float(perturbed.mean_gap(gap, outcomes, order)[k]), rtol=RTOL, atol=ATOL)
 
 
-@pytest.mark.parametrize("scale", [(), (0.5,), (0.5, 0.0, 2.0)])
-@pytest.mark.parametrize("noise", NOISES, ids=lambda noise: noise.name)
+@pytest.mark.parametrize(
+    ("noise", "scale"), list(zip(NOISES, [(), (0.5,), (0.5, 0.0, 2.0)], strict=True)), ids=lambda given_: getattr(given_, "name", "")
+)
 def test_many_rows_are_ranked_as_one_is(scale, noise):
     """More rows than are worked on at a time, whose values differ; scales of all features or of each, 1 where none is given."""
     ensemble = stumps(((0, 0.0, 0.0, 1.0), (1, 0.5, 0.0, -1.0), (2, -0.5, 1.0, 0.0), (0, 1.0, 0.0, 2.0)), 3)

@@ -49,6 +49,16 @@ def test_pairs_are_summarised_as_players_are():
     assert all((found[name] == same[name]).all() for name in found)
 
 
+def test_a_way_is_summarised_step_by_step():
+    """What the ranker makes larger has moments at each of its steps, and steps have no ranks."""
+    objective, path = REDUCTIONS["objective"], np.random.default_rng(5).normal(size=(2, 4, 50))
+    assert objective.reduces == "path"
+    found = objective.finalize(objective.update(objective.init(2, 4), path, 50), np.arange(4), 4)
+    assert set(found) == {"mean", "std", "min", "max"}
+    for name, values in found.items():
+        assert_allclose(values, getattr(np, name)(path, axis=2), rtol=1e-12)
+
+
 def test_states_are_merged_as_they_come():
     """A generator is as good as a list, and no more than one level of the tree is held."""
     values = np.random.default_rng(4).normal(size=(1, 2, 300))
