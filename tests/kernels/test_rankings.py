@@ -73,7 +73,7 @@ def test_greedy_rankings_are_those_of_the_definition(data, ensemble, noise):
 
 
 @pytest.mark.parametrize(
-    ("noise", "scale"), list(zip(NOISES, [(), (0.5,), (0.5, 0.0, 2.0)], strict=True)), ids=lambda given_: getattr(given_, "name", "")
+    ("noise", "scale"), list(zip(NOISES, [(), (0.5,), (0.5, 0.0, 2.0)], strict=True)), ids=lambda given_: getattr(given_, "name", None)
 )
 def test_many_rows_are_ranked_as_one_is(scale, noise):
     """More rows than are worked on at a time, whose values differ; scales of all features or of each, 1 where none is given."""
