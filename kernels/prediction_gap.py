@@ -76,7 +76,7 @@ def complete(tables: GapTables, order, gaps, top: int):
     stay = np.setdiff1d(np.arange(int(tables.n_all[0])), tables.units[tables.boxes.perturbed])[: top - order.shape[2]]
     shape = (*order.shape[:2], stay.size)
     last = gaps[:, :, -1:] if gaps.shape[2] else np.zeros((*order.shape[:2], 1))
-    players = tables.units[order] if order.shape[2] else order
+    players = tables.units[order]
     return np.concatenate((players, np.broadcast_to(stay, shape)), axis=2), np.concatenate((gaps, np.broadcast_to(last, shape)), axis=2)
 
 
