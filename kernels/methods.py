@@ -140,7 +140,7 @@ def _add_gaps(values, ranks, tables, phi) -> None:
 
 
 def _prepare_greedy(board: Board, given: Parameters, measured: Measured | None = None) -> NamedTuple:
-    top = min(int(given["top"]) or board.n_all, board.n_all)
+    top = min(given["top"] or board.n_all, board.n_all)
     return prepare_rankings(board, given, measured, ranker=0, of_ranker=np.zeros(0), top=top, passes=max(1, min(top, board.n_players)))
 
 
@@ -273,7 +273,7 @@ METHODS = {
             "the greedy ranking: each feature in turn the one whose perturbation moves the prediction most, and its PGI²",
             _prepare_greedy,
             add_greedy,
-            number("top", 0.0, 0.0, math.inf, "features that are ranked, 0 for all", closed=True),
+            whole("top", 0, 0, np.iinfo(np.int32).max, "features that are ranked, 0 for all"),
         ),
     )
 }

@@ -45,7 +45,7 @@ NOISES = (_symmetric("normal", ndtr), _symmetric("uniform", _uniform), _symmetri
 class Measured(NamedTuple):
     """What has to be known of data; adds up over parts of them."""
 
-    n: np.ndarray  # (used,) float64, values that are not missing
+    n: np.ndarray  # (used,) float64, values that are finite
     mean: np.ndarray  # (used,) float64, of these
     spread: np.ndarray  # (used,) float64, sum of squared distances from the mean
     start: np.ndarray  # (units + 1,) int64, what was seen of unit u is seen[start[u]:start[u + 1]]
@@ -74,7 +74,7 @@ def _signed(lower, upper, mass=1.0):
 def measure(values, ranks, player, drawn) -> Measured:
     """Moments of the used features, and what units are drawn from: ``values (used, n) float64`` and their ranks, ``player (used,)``, which unit's a
     feature is, ``drawn (units,) bool``."""
-    there = ~np.isnan(values)
+    there = np.isfinite(values)
     n = there.sum(axis=1).astype(np.float64)
     total = np.where(there, values, 0.0)
     mean = total.sum(axis=1) / np.maximum(n, 1.0)
@@ -180,11 +180,13 @@ def spread_rows(values, moves: Moves, noise: Noise) -> Tails:
         if moves.fixed[m]:
             continue
         x = values[moves.feature[m]]
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             z = (t - x[:, None]) / moves.scale[m]
             at = np.isnan(z)  # a threshold that the value equals, without noise or both infinite
             z[at] = np.inf
-            tail[:, cell + 1 : end - 1] = _signed(noise.lower(z), noise.upper(z))
+            # A distribution function may fall by a rounding from a threshold to the next.
+            lower, upper = np.maximum.accumulate(noise.lower(z), axis=1), np.minimum.accumulate(noise.upper(z), axis=1)
+            tail[:, cell + 1 : end - 1] = _signed(lower, upper)
         tail[:, end - 1] = -SMALLEST
         lost = np.isnan(x)
         tail[lost, cell:end], mass[:, u], missing[:, u] = 0.0, ~lost, lost

@@ -58,7 +58,7 @@ def choice(name: str, default: str, names: tuple[str, ...], meaning: str) -> Par
 
     def read(given: Any) -> str:
         if given not in names:
-            raise ValueError(f"expected {' or '.join(names)}")
+            raise ValueError(f"expected one of {', '.join(names)}")
         return given
 
     return Parameter(name, default, read, meaning)

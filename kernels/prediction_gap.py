@@ -76,7 +76,7 @@ def complete(tables: GapTables, order, gaps, top: int):
     stay = np.setdiff1d(np.arange(int(tables.n_all[0])), tables.units[tables.boxes.perturbed])[: top - order.shape[2]]
     shape = (*order.shape[:2], stay.size)
     last = gaps[:, :, -1:] if gaps.shape[2] else np.zeros((*order.shape[:2], 1))
-    players = tables.units[order] if order.shape[2] else order
+    players = tables.units[order]
     return np.concatenate((players, np.broadcast_to(stay, shape)), axis=2), np.concatenate((gaps, np.broadcast_to(last, shape)), axis=2)
 
 
@@ -100,8 +100,9 @@ def place_units(tables: GapTables, order):
     where = np.zeros((n, outputs, int(tables.n_all[0])), np.int64)
     np.put_along_axis(where, order, np.broadcast_to(np.arange(1, n_ranked + 1), order.shape), axis=2)
     position = np.where(tables.boxes.perturbed, where[:, :, tables.units], 0)
-    by_position = np.sort(np.where(position > 0, position, n_ranked + 1), axis=2)
-    places = np.where(position > 0, (position[..., None] >= by_position[:, :, None, :]).sum(axis=3), 0)
+    filled = np.where(position > 0, position, n_ranked + 1)
+    places = np.where(position > 0, np.argsort(np.argsort(filled, axis=2), axis=2) + 1, 0)
+    by_position = np.sort(filled, axis=2)
     ends = np.concatenate((by_position[:, :, 1:], np.full((n, outputs, 1), n_ranked + 1)), axis=2)
     return places, (ends - by_position) / max(n_ranked, 1)
 
@@ -128,11 +129,6 @@ def _halton(seed: int) -> Callable[[int], Any]:
     return lambda n_units: qmc.Halton(n_units, scramble=True, rng=np.random.default_rng(seed)).random(POINTS)
 
 
-def independent(seed: int) -> Callable[[int], Any]:
-    """The same by plain Monte Carlo."""
-    return lambda n_units: np.random.default_rng(seed).random((POINTS, n_units))
-
-
 def _draw(tables: GapTables, tails, i: int, points, ranks):
     """Ranks of perturbed values: ``ranks (used, points)`` are overwritten; a unit's by its column of ``points``."""
     top = np.iinfo(ranks.dtype).max
@@ -149,7 +145,8 @@ def _draw(tables: GapTables, tails, i: int, points, ranks):
 
 
 def sample_rows(tables: GapTables, noise: Noise, values, ranks, places, weights, seed: int = 0, sequence=_halton, repeats: int = REPEATS):
-    """What ``gap_rows`` gives, by quasi-Monte Carlo: estimates and their standard errors, ``(n, outputs) float64`` each, of ``repeats`` sequences."""
+    """What ``gap_rows`` gives, by quasi-Monte Carlo: estimates and their standard errors, ``(n, outputs) float64`` each, of ``repeats`` sequences;
+    ``sequence(seed)(n_units)`` are points, a multiple of BATCH."""
     tails, (n, outputs, n_units) = spread_rows(values, tables.moves, noise), places.shape
     found = np.zeros((repeats, n, outputs))
     points = [sequence(seed + r)(n_units) if n_units else np.zeros((POINTS, 0)) for r in range(repeats)]
@@ -159,15 +156,14 @@ def sample_rows(tables: GapTables, noise: Noise, values, ranks, places, weights,
         base[:] = 0.0
         add_margins(own, tables.margin, base)
         for r in range(repeats):
-            moved = np.zeros((ranks.shape[0], POINTS), ranks.dtype)
-            moved[:] = ranks[:, i : i + 1]
+            moved = np.repeat(ranks[:, i : i + 1], len(points[r]), axis=1)
             still = moved.copy()
             _draw(tables, tails, i, points[r], moved)
             for k in range(outputs):
                 for prefix in np.flatnonzero(weights[i, k]) + 1:
                     there = (places[i, k] > 0) & (places[i, k] <= prefix)
                     mixed = np.where(there[tables.member][:, None], moved, still)
-                    margin = np.zeros((outputs, POINTS))
+                    margin = np.zeros((outputs, len(points[r])))
                     add_margins(mixed, tables.margin, margin)
                     found[r, i, k] += weights[i, k, prefix - 1] * ((margin[k] - base[k, 0]) ** 2).mean()
     return found.mean(axis=0), found.std(axis=0, ddof=1) / np.sqrt(repeats)

@@ -128,8 +128,15 @@ def _finalize_means(state, place, n_places):  # noqa: ARG001 - the shape of a re
 MEANS = Reduction("means", "values", _init_moments, _update_moments, _merge_moments, _finalize_means)  # of what rankings are compared by
 
 
+def _update_gaps(state, ranks, n, labels=None):
+    """Whom a row does not rank comes after all others there; the last is not a player's rank but the score."""
+    counted = np.where(ranks == 0, float(ranks.shape[1]), ranks)
+    counted[:, -1] = ranks[:, -1]
+    return _update_moments(state, counted, n, labels)
+
+
 def _finalize_gaps(state, place, n_places):
-    """Players by mean rank, those never ranked last; the last place is not a player's but the score's, and has rank 0."""
+    """Players by mean rank, those in no split last; the last place is not a player's but the score's, and has rank 0."""
     moments = _finalize_moments(state, place, n_places)
     mean = moments["mean"].copy()
     mean[mean == 0] = np.inf
@@ -142,7 +149,7 @@ REDUCTIONS = {
     for reduction in (
         Reduction("importance", "phi", _init_moments, _update_moments, _merge_moments, _finalize_importance),
         Reduction("objective", "path", _init_moments, _update_moments, _merge_moments, _finalize_path),
-        Reduction("gaps", "phi", _init_moments, _update_moments, _merge_moments, _finalize_gaps),
+        Reduction("gaps", "phi", _init_moments, _update_gaps, _merge_moments, _finalize_gaps),
         Reduction("interactions", "pairs", _init_moments, _update_moments, _merge_moments, _finalize_moments),
         Reduction(
             name="r2",

@@ -8,20 +8,33 @@ from fractions import Fraction
 from tests import naive
 
 
-def gap(ensemble, row, outcomes, perturbed):
-    """PG² of every output, exact fractions: ``outcomes[unit]`` lists what a unit may become, ``(values of features, probability)``, of which the
-    units in ``perturbed`` do (Gajewski et al. 2024, Definition of PG²)."""
-    start = exact_margin(ensemble, row)
-    total = [Fraction(0)] * len(start)
-    for drawn in itertools.product(*(outcomes[unit] for unit in perturbed)):
-        moved, probability = list(row), Fraction(1)
-        for values, chance in drawn:
-            probability *= chance
-            for feature, value in values.items():
-                moved[feature] = value
-        for k, margin in enumerate(exact_margin(ensemble, moved)):
-            total[k] += probability * (margin - start[k]) ** 2
-    return total
+def make_gap(ensemble, row, outcomes):
+    """PG² of every output as a function of a list of units, in exact fractions (Gajewski et al. 2024, Definition of PG²): ``outcomes[unit]`` lists
+    what a unit may become, ``(values of features, probability)``. The change of f is worked out once for what units become together, and so is
+    PG² of a set of them."""
+    start, changes, known = exact_margin(ensemble, row), {}, {}
+
+    def change(became):
+        if became not in changes:
+            moved = list(row)
+            for unit, which in became:
+                for feature, value in outcomes[unit][which][0].items():
+                    moved[feature] = value
+            changes[became] = [(margin - before) ** 2 for margin, before in zip(exact_margin(ensemble, moved), start, strict=True)]
+        return changes[became]
+
+    def gap(perturbed):
+        units = tuple(sorted(perturbed))
+        if units not in known:
+            total = [Fraction(0)] * len(start)
+            for which in itertools.product(*(range(len(outcomes[unit])) for unit in units)):
+                became = tuple(zip(units, which, strict=True))
+                probability = math.prod((outcomes[unit][drawn][1] for unit, drawn in became), start=Fraction(1))
+                total = [before + probability * squared for before, squared in zip(total, change(became), strict=True)]
+            known[units] = total
+        return known[units]
+
+    return gap
 
 
 def exact_margin(ensemble, row):
@@ -36,18 +49,21 @@ def exact_margin(ensemble, row):
     return out
 
 
-def mean_gap(ensemble, row, outcomes, ranking):
+def mean_gap(gap, outcomes, ranking):
     """PGI²: the mean over prefixes of a ranking of units; units without outcomes stay."""
-    gaps = [gap(ensemble, row, outcomes, [u for u in ranking[:k] if u in outcomes]) for k in range(1, len(ranking) + 1)]
+    gaps = [gap([u for u in ranking[:k] if u in outcomes]) for k in range(1, len(ranking) + 1)]
     return [sum(of_output) / len(ranking) for of_output in zip(*gaps, strict=True)]
 
 
-def rank_greedily(ensemble, row, outcomes, output):
-    """Units in greedy order with the gap of each prefix; of equal gains, the first unit's."""
+def rank_greedily(gap, outcomes, output, tie=0):
+    """Units in greedy order with the gap of each prefix; of equal gaps, or such as differ by a fraction ``tie`` of them, the first unit's."""
     order, gaps = [], []
     while len(order) < len(outcomes):
-        tried = {u: gap(ensemble, row, outcomes, [*order, u])[output] for u in sorted(outcomes) if u not in order}
-        best = max(tried, key=lambda u: (tried[u], -u))
+        tried = {u: gap([*order, u])[output] for u in sorted(outcomes) if u not in order}
+        best = min(tried)
+        for u, found in tried.items():
+            if found - tried[best] > tie * found:
+                best = u
         order.append(best)
         gaps.append(tried[best])
     return order, gaps

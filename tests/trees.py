@@ -41,3 +41,30 @@ def chain(features, values, covers, n_features):
     cover = np.concatenate((np.cumsum(covers[::-1])[::-1][:n], covers))
     feature = np.where(split, np.append(features, np.zeros(n + 1)), -1)
     return one_tree(feature, 0.5, left, right, np.concatenate((np.zeros(n), values)), cover, n_features)
+
+
+def join(trees):
+    """Ensembles of one tree each, of the same features, as one."""
+    shift = np.cumsum([0, *(tree.feature.size for tree in trees)])[:-1]
+    of_nodes = ("feature", "threshold", "missing_left", "category_set", "value", "cover")
+    ensemble = trees[0]._replace(
+        **{name: np.concatenate([getattr(tree, name) for tree in trees]) for name in of_nodes},
+        **{
+            side: np.concatenate([np.where(getattr(tree, side) < 0, -1, getattr(tree, side) + by) for tree, by in zip(trees, shift, strict=True)])
+            for side in ("left", "right")
+        },
+        root=shift.astype(np.int32),
+        output=np.concatenate([tree.output for tree in trees]),
+    )
+    check(ensemble)
+    return ensemble
+
+
+def grown(rng, n_trees, depth, n_features):
+    """Full trees of random splits and leaves, all numbers drawn from a normal distribution."""
+    n, node = (1 << depth) - 1, np.arange((2 << depth) - 1)
+    left, right = (np.where(node < n, 2 * node + side, -1) for side in (1, 2))
+    cover = 0.5 ** np.floor(np.log2(node + 1))
+    draw = lambda: (np.where(node < n, rng.integers(0, n_features, node.size), -1), rng.normal(size=node.size), rng.normal(size=node.size))  # noqa: E731
+    drawn = [draw() for _ in range(n_trees)]
+    return join([one_tree(feature, threshold, left, right, value, cover, n_features) for feature, threshold, value in drawn])

@@ -11,13 +11,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from kernels.batch import make_board
 from kernels.boxes import count_visits
-from kernels.noise import NOISES, deviations, measure, merge
+from kernels.noise import NOISES, Noise, deviations, measure, merge
 from kernels.parameters import InvalidParameters
-from kernels.prediction_gap import check_cost, complete, gap_rows, greedy_rows, independent, place_units, prepare_gap, sample_rows
-from kernels.ranks import padded, rank_dtype, rank_rows
+from kernels.prediction_gap import check_cost, complete, gap_rows, greedy_rows, place_units, prepare_gap, sample_rows
+from kernels.ranks import BATCH, padded, rank_dtype, rank_rows
 from tests import naive, perturbed
 from tests.strategies import batches, forests
-from tests.trees import one_tree
+from tests.trees import grown, join, one_tree
 
 RTOL, ATOL = 1e-11, 1e-13  # sums of some hundred products; leaves are at most 2 in size, trees at most 3
 NORMAL = NOISES[0]
@@ -85,11 +85,12 @@ def test_gaps_of_sets_and_rankings_are_those_of_the_definition(data, ensemble, g
     n_groups, outputs = int(groups.max()) + 1, ensemble.base.size
     outcomes = outcomes_of(seen, groups, range(n_groups))
     chosen = sorted(data.draw(st.sets(st.integers(0, n_groups - 1))))
-    expected = [[float(g) for g in perturbed.gap(ensemble, row, outcomes, chosen)] for row in rows]
+    gaps = [perturbed.make_gap(ensemble, row, outcomes) for row in rows]
+    expected = [[float(g) for g in gap(chosen)] for gap in gaps]
     assert_allclose(gap_rows(tables, NORMAL, values, ranks, *together(tables, len(rows), outputs, chosen)), expected, rtol=RTOL, atol=ATOL)
     ranking = data.draw(st.permutations(range(n_groups)))[: data.draw(st.integers(1, n_groups))]
     order = np.broadcast_to(np.array(ranking), (len(rows), outputs, len(ranking)))
-    expected = [[float(g) for g in perturbed.mean_gap(ensemble, row, outcomes, ranking)] for row in rows]
+    expected = [[float(g) for g in perturbed.mean_gap(gap, outcomes, ranking)] for gap in gaps]
     assert_allclose(gap_rows(tables, NORMAL, values, ranks, *place_units(tables, order)), expected, rtol=RTOL, atol=ATOL)
 
 
@@ -101,7 +102,7 @@ def test_what_is_not_drawn_stays(data, ensemble):
     tables, values, ranks = drawn(ensemble, rows, seen, None, only)
     outcomes = outcomes_of(seen, range(ensemble.n_features), only)
     found = gap_rows(tables, NORMAL, values, ranks, *together(tables, len(rows), ensemble.base.size, only))
-    assert_allclose(found, [[float(g) for g in perturbed.gap(ensemble, row, outcomes, only)] for row in rows], rtol=RTOL, atol=ATOL)
+    assert_allclose(found, [[float(g) for g in perturbed.make_gap(ensemble, row, outcomes)(only)] for row in rows], rtol=RTOL, atol=ATOL)
 
 
 @pytest.mark.parametrize("noise", NOISES, ids=lambda noise: noise.name)
@@ -113,7 +114,7 @@ def test_gaps_under_noise(data, ensemble, noise):
     tables, values, ranks = noisy(ensemble, rows, 0.7)
     outcomes = {j: noisy_outcomes(ensemble, j, float(rows[0, j]), 0.7, noise) for j in numeric}
     found = gap_rows(tables, noise, values, ranks, *together(tables, 1, ensemble.base.size, numeric))
-    assert_allclose(found[0], [float(g) for g in perturbed.gap(ensemble, rows[0], outcomes, numeric)], rtol=1e-9, atol=1e-12)
+    assert_allclose(found[0], [float(g) for g in perturbed.make_gap(ensemble, rows[0], outcomes)(numeric)], rtol=1e-9, atol=1e-12)
 
 
 def noisy_outcomes(ensemble, feature, x, scale, noise):
@@ -135,16 +136,7 @@ GOLDEN = [  # Gajewski et al. 2024, by hand: 4 (1 - Phi(1)), and so on; threshol
 def stumps(said, n_features):
     """An ensemble of stumps: feature, threshold, value up to it and beyond."""
     trees = [one_tree([f, -1, -1], [t, 0, 0], [1, -1, -1], [2, -1, -1], [0, low, high], [2, 1, 1], n_features) for f, t, low, high in said]
-    joined = {
-        name: np.concatenate([getattr(tree, name) for tree in trees])
-        for name in ("feature", "threshold", "missing_left", "category_set", "value", "cover", "output")
-    }
-    shift = 3 * np.arange(len(trees)).repeat(3)
-    sides = {
-        name: np.where(shifted < 0, -1, shifted + shift) for name in ("left", "right") for shifted in [np.tile(getattr(trees[0], name), len(trees))]
-    }
-    sides = {name: side.astype(np.int32) for name, side in sides.items()}
-    return trees[0]._replace(**joined, **sides, root=(3 * np.arange(len(trees))).astype(np.int32))
+    return join(trees)
 
 
 @pytest.mark.parametrize(("said", "n_features", "expected"), GOLDEN)
@@ -153,9 +145,9 @@ def test_worked_examples(said, n_features, expected):
     tables, values, ranks = noisy(stumps(said, n_features), -np.ones((1, n_features)), 1.0)
     found = gap_rows(tables, NORMAL, values, ranks, *together(tables, 1, 1, range(n_features)))
     assert_allclose(found, [[expected]], rtol=1e-9)
-    for none in (together(tables, 1, 1, []), together(noisy(stumps(said, n_features), -np.ones((1, n_features)), 0.0)[0], 1, 1, range(n_features))):
-        scale = 1.0 if not none[0].any() else 0.0
-        assert gap_rows(noisy(stumps(said, n_features), -np.ones((1, n_features)), scale)[0], NORMAL, values, ranks, *none) == 0.0
+    assert gap_rows(tables, NORMAL, values, ranks, *together(tables, 1, 1, [])) == 0.0
+    still, _, _ = noisy(stumps(said, n_features), -np.ones((1, n_features)), 0.0)
+    assert gap_rows(still, NORMAL, values, ranks, *together(still, 1, 1, range(n_features))) == 0.0
 
 
 @pytest.mark.parametrize("x", [-30.0, 30.0])
@@ -171,6 +163,19 @@ def test_far_tails_keep_their_digits(x):
     assert_allclose(gap_rows(tables, NORMAL, values, ranks, *together(tables, 1, 1, [0])), [[inner - outer + 4 * outer]], rtol=1e-12)
 
 
+def test_rounding_of_a_distribution_function_does_no_harm():
+    """One that falls by a rounding between two thresholds, above the middle and below: nothing is between them."""
+
+    def lower(z):
+        return np.where(z < 0, np.where(z <= -1.0, 0.2, np.nextafter(0.2, 0.0)), 0.8)
+
+    falling = Noise("falling", lower, lambda z: lower(-z))
+    ensemble = one_tree([0, 0, -1, -1, -1], [-0.25, 0.25, 0, 0, 0], [2, 3, -1, -1, -1], [1, 4, -1, -1, -1], [0, 0, 0, 5, 1], [3, 2, 1, 1, 1], 1)
+    for x in (-0.75, 0.75):  # one deviation, and a half, from the thresholds
+        tables, values, ranks = noisy(ensemble, np.array([[x]]), 1.0)
+        assert_allclose(gap_rows(tables, falling, values, ranks, *together(tables, 1, 1, [0])), [[0.2]], rtol=1e-12)
+
+
 @given(data=st.data(), ensemble=forests(max_features=4))
 def test_greedy_rankings_are_those_of_the_definition(data, ensemble):
     """Every candidate tried at every step, in exact fractions; of equal gains the first feature's."""
@@ -180,8 +185,9 @@ def test_greedy_rankings_are_those_of_the_definition(data, ensemble):
     order, gaps = ranked_greedily(tables, values, ranks, units.size)
     outcomes = outcomes_of(seen, range(n), units.tolist())
     for i, row in enumerate(rows):
+        gap = perturbed.make_gap(ensemble, row, outcomes)
         for k in range(ensemble.base.size):
-            expected, of_prefix = perturbed.rank_greedily(ensemble, row, outcomes, k)
+            expected, of_prefix = perturbed.rank_greedily(gap, outcomes, k)
             assert_array_equal(units[order[i, k]] if units.size else [], expected)
             assert_allclose(gaps[i, k], [float(g) for g in of_prefix], rtol=RTOL, atol=ATOL)
     whole, of_whole = complete(tables, order, gaps, n)
@@ -249,15 +255,20 @@ def forest_and_rows():
     return stumps(said, 4), rng.normal(size=(3, 4))
 
 
+def independent(seed):
+    """Plain Monte Carlo, as few points as there may be."""
+    return lambda n_units: np.random.default_rng(seed).random((BATCH, n_units))
+
+
 def test_sampling_comes_to_the_exact_value():
     """By quasi-Monte Carlo within its standard errors; by Monte Carlo with an error that falls like one over the root of the number of points."""
     ensemble, rows = forest_and_rows()
     tables, values, ranks = noisy(ensemble, rows, 0.5)
-    places, weights = place_units(tables, np.broadcast_to(np.arange(4), (3, 1, 4)))
+    places, weights = together(tables, 3, 1, range(4))
     exact = gap_rows(tables, NORMAL, values, ranks, places, weights)
-    found, error = sample_rows(tables, NORMAL, values, ranks, places, weights)
-    assert (np.abs(found - exact) < 5 * error).all()
-    assert (error < 0.01 * exact).all()
+    found, error = sample_rows(tables, NORMAL, values[:, :1], ranks[:, :1], places[:1], weights[:1])
+    assert (np.abs(found - exact[:1]) < 5 * error).all()
+    assert (error < 0.01 * exact[:1]).all()
     errors = {}
     for repeats in (2, 18):
         runs = [sample_rows(tables, NORMAL, values, ranks, places, weights, 1000 * seed, independent, repeats)[0] for seed in range(8)]
@@ -266,14 +277,15 @@ def test_sampling_comes_to_the_exact_value():
 
 
 def test_sampling_draws_from_data_too():
-    """Categories, groups and missing values."""
+    """Features by themselves and groups of them, missing values among what is seen; every prefix of a ranking that leaves some out."""
     ensemble, rows = forest_and_rows()
+    rows = rows[:1]
     seen = np.where(np.arange(20).reshape(5, 4) % 7 == 0, np.nan, np.random.default_rng(1).normal(size=(5, 4)))
     for groups in (np.arange(4), np.array([0, 0, 1, 2])):
         tables, values, ranks = drawn(ensemble, rows, seen, groups)
-        places, weights = together(tables, 3, 1, range(4))
+        places, weights = place_units(tables, np.array([[[2, 0]]]))
         exact = gap_rows(tables, NORMAL, values, ranks, places, weights)
-        found, error = sample_rows(tables, NORMAL, values, ranks, places, weights)
+        found, error = sample_rows(tables, NORMAL, values, ranks, places, weights, 0, independent)
         assert (np.abs(found - exact) < 5 * error).all()
 
 
@@ -301,9 +313,37 @@ def test_a_model_without_splits_has_no_gap():
 
 
 def test_the_algorithm_as_it_is_printed():
-    """Algorithm 1 in plain Python gives the same, as far as its c² - 2cE + E² lets it."""
-    ensemble, rows = forest_and_rows()
+    """Algorithm 1 in plain Python gives the same, of sets and of greedy rankings, as far as its c² - 2cE + E² lets it: trees of more leaves than are
+    taken at a time, that ask for a feature again."""
+    rng = np.random.default_rng(2)
+    ensemble, rows = grown(rng, 3, 4, 5), rng.normal(size=(2, 5))
     tables, values, ranks = noisy(ensemble, rows, 0.5)
-    for chosen in ([0, 1, 2, 3], [1, 3], []):
-        found = gap_rows(tables, NORMAL, values, ranks, *together(tables, 3, 1, chosen))
-        assert_allclose(found[:, 0], [perturbed.algorithm_1(ensemble, row, set(chosen), 0.5) for row in rows], rtol=1e-9, atol=1e-12)
+    ranking = [3, 0, 4, 1, 2]
+    order, gaps = ranked_greedily(tables, values, ranks, 5)
+    for i, row in enumerate(rows):
+        gap = lambda chosen, row=row: [perturbed.algorithm_1(ensemble, row, set(chosen), 0.5)]  # noqa: E731 - a definition in a line
+        one = values[:, i : i + 1], ranks[:, i : i + 1]
+        for chosen in ([0, 1, 2, 3, 4], [1, 3], []):
+            assert_allclose(gap_rows(tables, NORMAL, *one, *together(tables, 1, 1, chosen)), [gap(chosen)], rtol=1e-9, atol=1e-12)
+        assert_allclose(
+            gap_rows(tables, NORMAL, *one, *place_units(tables, np.array([[ranking]]))), [perturbed.mean_gap(gap, ranking, ranking)], rtol=1e-9
+        )
+        expected, of_prefix = perturbed.rank_greedily(gap, ranking, 0, 1e-9)
+        assert_array_equal(order[i, 0], expected)
+        assert_allclose(gaps[i, 0], of_prefix, rtol=1e-9)
+
+
+def test_scales_are_multiples_of_deviations():
+    """Of the values that are finite, each feature's own."""
+    ensemble, rows = forest_and_rows()
+    seen = np.random.default_rng(3).normal(size=(50, 4)) * [1.0, 2.0, 0.5, 3.0]
+    holes = seen.copy()
+    holes[::7, 1], holes[::5, 2], holes[3, 3] = np.nan, np.inf, -np.inf
+    board = make_board(ensemble)[1]
+    nothing, wanted = np.zeros(4, bool), [np.std(column[np.isfinite(column)]) for column in holes.T]
+    measured = measure(*ranked(ensemble, holes)[:2], board, nothing)
+    assert_allclose(deviations(measured), wanted, rtol=1e-12)
+    tables = prepare_gap(board, np.full(4, 0.5), measured, relative=True)
+    expected, values, ranks = noisy(ensemble, rows, 0.5 * np.array(wanted))
+    all_of_them = together(tables, 3, 1, range(4))
+    assert_allclose(gap_rows(tables, NORMAL, values, ranks, *all_of_them), gap_rows(expected, NORMAL, values, ranks, *all_of_them), rtol=1e-10)

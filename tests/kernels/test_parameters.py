@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kernels.parameters import number, numbers, points
+from kernels.parameters import choice, number, numbers, points
 
 
 @pytest.mark.parametrize(("given", "value"), [("0.25", 0.25), (0, 0.0), (1, 1.0), ("1e-3", 1e-3)])
@@ -57,3 +57,12 @@ def test_nothing_is_the_default():
     """None were given: an empty list, which its own reader takes as well."""
     for parameter in (numbers("sizes", ""), points("atoms", "")):
         assert parameter.default == () == parameter.read(())
+
+
+def test_a_choice_is_one_of_its_names():
+    """As it is written, or the names are told."""
+    noise = choice("noise", "normal", ("normal", "uniform"), "")
+    assert noise.read("uniform") == "uniform"
+    for given in ("pink", "Normal", 3, None, ["normal"]):
+        with pytest.raises(ValueError, match=r"expected one of normal, uniform$"):
+            noise.read(given)

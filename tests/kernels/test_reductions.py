@@ -49,6 +49,16 @@ def test_pairs_are_summarised_as_players_are():
     assert all((found[name] == same[name]).all() for name in found)
 
 
+def test_a_way_is_summarised_step_by_step():
+    """What the ranker makes larger has moments at each of its steps, and steps have no ranks."""
+    objective, path = REDUCTIONS["objective"], np.random.default_rng(5).normal(size=(2, 4, 50))
+    assert objective.reduces == "path"
+    found = objective.finalize(objective.update(objective.init(2, 4), path, 50), np.arange(4), 4)
+    assert set(found) == {"mean", "std", "min", "max"}
+    for name, values in found.items():
+        assert_allclose(values, getattr(np, name)(path, axis=2), rtol=1e-12)
+
+
 def test_states_are_merged_as_they_come():
     """A generator is as good as a list, and no more than one level of the tree is held."""
     values = np.random.default_rng(4).normal(size=(1, 2, 300))
@@ -83,3 +93,20 @@ def test_padding_is_not_counted():
     phi[:, :, 10:] = 1e9
     state = IMPORTANCE.update(IMPORTANCE.init(1, 1), phi, 10)
     assert (state.rows[0], state.high[0, 0]) == (10, 1)
+
+
+@given(st.integers(0, 2**32), st.integers(1, 4), st.lists(st.integers(0, 60), max_size=5))
+def test_rankings_are_summarised_by_mean_rank(seed, top, cuts):
+    """Of four players, two in no split: whom a row does not rank comes after the others there, so that being ranked seldom is not being first; the
+    score after them keeps its moments, and takes no rank."""
+    gaps, rng = REDUCTIONS["gaps"], np.random.default_rng(seed)
+    ranks = rng.permuted(np.tile(np.arange(1.0, 5.0), (1, 60, 1)), axis=2)[:, :, [1, 3]].transpose(0, 2, 1)
+    ranks[ranks > top] = 0.0
+    phi = np.concatenate((ranks, rng.choice([0.0, 0.5, 7.0], (1, 1, 60))), axis=1)
+    states = [gaps.update(gaps.init(1, 3), np.ascontiguousarray(part), part.shape[2]) for part in np.split(phi, sorted(cuts), axis=2)]
+    found = gaps.finalize(merge_all(gaps, states, 1, 3), np.array([1, 3, 4]), 5)
+    mean = np.where(ranks[0] > 0, ranks[0], 3.0).mean(axis=1)
+    assert_allclose(found["mean"][0], [0.0, mean[0], 0.0, mean[1], phi[0, 2].mean()], rtol=1e-12)
+    order = np.argsort(found["rank"][0])
+    assert order[[0, 3, 4]].tolist() == [4, 0, 2]
+    assert found["mean"][0, order[1]] <= found["mean"][0, order[2]] + 1e-12
