@@ -134,7 +134,7 @@ def _inquire(ranks: RankTables, board: Board, method: Method, n_rows: int | None
     n_patterns = np.ones(board.n_players)
     np.multiply.at(n_patterns, board.player, n_ranks)
     atoms = (np.minimum(n_patterns, n_rows or 0) * (16 + 8 * np.bincount(board.player, minlength=board.n_players)))[~alone].sum()
-    n_bytes = _count_bytes(boxes) + atoms + 8 * (np.diff(boxes.first)[~alone] ** 2).sum()
+    n_bytes = RECORD_BYTES + _count_bytes(boxes) + atoms + 8 * (np.diff(boxes.first)[~alone] ** 2).sum()
     n_bytes += _count_bytes(prepare_semivalue(play(board, game_values.shapley), board))  # of the method that ranks; others need no more
     n_bytes += ranks.threshold.nbytes + margin_bytes(board.ensemble, board.trace, board.comparisons)
     return frozen(Inquiry(ranks, board.player.astype(np.int64), np.asarray(method.rows(board), np.int32), np.array([n_bytes], np.int64)))

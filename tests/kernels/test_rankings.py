@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from kernels.batch import prepare
+from kernels.batch import count, merge, prepare, survey, weigh_leaves
 from kernels.greedy import TIE
 from kernels.methods import METHODS, RANKERS
 from kernels.noise import NOISES
@@ -14,7 +14,7 @@ from kernels.parameters import InvalidParameters
 from kernels.prediction_gap import gap_rows, greedy_rows, place_units
 from kernels.rankings import SLICE
 from tests import naive, perturbed
-from tests.kernels.test_gap import noisy, noisy_outcomes, stumps
+from tests.kernels.test_gap import groups_of, noisy, noisy_outcomes, outcomes_of, stumps
 from tests.kernels.test_semivalue import explain, run
 from tests.strategies import batches, forests
 
@@ -92,11 +92,80 @@ def test_many_rows_are_ranked_as_one_is(scale, noise):
     assert_array_equal(gaps[some], gap_rows(tables, noise, values[:, some], ranked[:, some], *place_units(tables, order)))
 
 
+def against(name, ensemble, rows, parts, groups=None, **parameters):
+    """The same where rows are perturbed by what is measured of a background that comes in parts, and a bound on the bytes of tables."""
+    method, n_rows = METHODS[name], sum(map(len, parts))
+    surveyed = survey(ensemble, method, groups, n_rows=n_rows, budget=1 << 30)
+    counted = merge([count(surveyed, part.T[surveyed.ranks.column]) for part in parts])
+    given_ = {parameter.name: parameter.default for parameter in method.parameters} | parameters
+    prepared = prepare(ensemble, method, given_, groups, surveyed=surveyed, background=counted)
+    phi, _, _ = run(name, prepared, rows, ensemble.n_features + 1 if groups is None else int(max(groups)) + 2)
+    return phi[:, :, :-1], phi[:, :, -1], surveyed, prepared
+
+
+def count_bytes(record):
+    return record.nbytes if isinstance(record, np.ndarray) else sum(map(count_bytes, record))
+
+
+@pytest.mark.parametrize("name", ["gap", "gap_greedy"])
+@pytest.mark.parametrize("grouped", [False, True])
+@given(data=st.data(), ensemble=forests(max_trees=2, max_depth=2, max_features=3))
+def test_values_are_drawn_from_a_background(data, ensemble, grouped, name):
+    """Numbers, categories and groups by enumeration of all that they become, whatever parts the background comes in."""
+    rows, parts = data.draw(batches(ensemble, 1)), [data.draw(batches(ensemble, 2)) for _ in range(2)]
+    groups = groups_of(data, ensemble) if grouped else None
+    ranks, gaps, surveyed, prepared = against(name, ensemble, rows, parts, groups, noise="empirical")
+    of = np.arange(ensemble.n_features) if groups is None else groups
+    units = np.unique(of[np.unique(ensemble.feature[ensemble.feature >= 0])])
+    outcomes = outcomes_of(np.concatenate(parts), of, units.tolist())
+    gap = perturbed.make_gap(ensemble, rows[0], outcomes)
+    for k in range(ensemble.base.size):
+        if name == "gap":
+            order = [u for u in np.argsort(ranks[0, k], kind="stable") if ranks[0, k, u] > 0]
+            order += [u for u in range(of.max() + 1) if u not in order] if len(order) < of.max() + 1 else []
+        else:
+            order, _ = perturbed.rank_greedily(gap, outcomes, k, TIE)
+            assert_array_equal(ranks[0, k][order], np.arange(1, len(order) + 1))
+            order = [*order, *(u for u in range(of.max() + 1) if u not in order)]
+        if name == "gap_greedy" or not (set(range(of.max() + 1)) - set(units.tolist())):
+            assert_allclose(gaps[0, k], float(perturbed.mean_gap(gap, outcomes, order)[k]), rtol=RTOL, atol=ATOL)
+    assert count_bytes(prepared.method.gap) + count_bytes(prepared.method.of_ranker) <= surveyed.n_bytes[0]
+
+
+@pytest.mark.parametrize("noise", [noise.name for noise in NOISES])
+def test_scales_are_in_deviations_of_a_background(noise):
+    """Each feature's own."""
+    ensemble = stumps(((0, 0.0, 0.0, 1.0), (1, 0.5, 0.0, -1.0), (2, -0.5, 1.0, 0.0), (0, 1.0, 0.0, 2.0)), 3)
+    rows, seen = np.random.default_rng(0).normal(size=(2, 5, 3)) * [1.0, 3.0, 0.2]
+    _, gaps, _, _ = against("gap", ensemble, rows, [seen[:2], seen[2:]], noise=noise, scale=(0.5,))
+    _, expected = written("gap", ensemble, rows, noise=noise, scale=tuple(0.5 * seen.std(axis=0)))
+    assert_allclose(gaps, expected, rtol=1e-10)
+
+
+@given(data=st.data(), ensemble=forests(max_trees=2, max_depth=3, max_features=3))
+def test_what_is_not_resampled_stays(data, ensemble):
+    """Categories stay as they do without a background."""
+    rows, seen = data.draw(batches(ensemble, 2)), np.tile([[-1.0], [1.0]], (1, ensemble.n_features))  # deviations of 1
+    ranks, gaps, _, _ = against("gap", ensemble, rows, [seen], resample="no", scale=(SCALE,))
+    expected = written("gap", ensemble, rows, scale=(SCALE,))
+    assert_array_equal(ranks, expected[0])
+    assert_allclose(gaps, expected[1], rtol=1e-12, atol=1e-15)
+
+
+def test_the_model_is_no_background():
+    """There is nothing to be measured of it."""
+    ensemble = stumps(((0, 0.0, 0.0, 1.0),), 1)
+    surveyed = survey(ensemble, METHODS["gap"], n_rows=None, budget=1 << 30)
+    with pytest.raises(InvalidParameters, match="perturbs rows by what is measured of a background, expected rows, got the model"):
+        weigh_leaves(ensemble, METHODS["gap"], None, surveyed)
+
+
 @pytest.mark.parametrize("name", ["gap", "gap_greedy"])
 @pytest.mark.parametrize(
     ("groups", "parameters", "says"),
     [
-        ([0, 0], {}, "groups of features are drawn from data, which a run does not read beforehand"),
+        ([0, 0], {}, "groups of features are drawn from a background, but none was given"),
+        (None, {"noise": "empirical"}, "'empirical', which draws values from a background, but none was given"),
         (None, {"scale": (1.0, 1.0, 1.0)}, "parameter 'scale' has 3 numbers, expected one of at least 0, or as many for 2 features"),
         (None, {"scale": (1.0, -1.0)}, "parameter 'scale' has 2 numbers, expected one of at least 0"),
         (None, {"budget": 1.0}, "pairs of leaves per row, the budget is 1"),

@@ -197,7 +197,7 @@ def test_workers_change_no_byte(model, frame, tmp_path):
     ("method", "given", "says"),
     [
         ("gap", {"parameters": {"budget": 1}}, "the budget is 1"),
-        ("gap", {"parameters": {"ranking": "owen"}}, "expected shapley or banzhaf or beta"),
+        ("gap", {"parameters": {"ranking": "owen"}}, "expected one of shapley, banzhaf, beta"),
         ("gap", {"parameters": {"scale": "1,2"}}, "parameter 'scale' has 2 numbers"),
         ("gap_greedy", {"partition": {"both": ["a", "b"]}}, "groups of features are drawn from a background, but none was given"),
         ("gap", {"parameters": {"noise": "empirical"}}, "'empirical', which draws values from a background, but none was given"),
