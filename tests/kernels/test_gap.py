@@ -341,7 +341,7 @@ def test_scales_are_multiples_of_deviations():
     holes[::7, 1], holes[::5, 2], holes[3, 3] = np.nan, np.inf, -np.inf
     board = make_board(ensemble)[1]
     nothing, wanted = np.zeros(4, bool), [np.std(column[np.isfinite(column)]) for column in holes.T]
-    measured = measure(*ranked(ensemble, holes)[:2], board, nothing)
+    measured = measure(*ranked(ensemble, holes)[:2], board.player, nothing)
     assert_allclose(deviations(measured), wanted, rtol=1e-12)
     tables = prepare_gap(board, np.full(4, 0.5), measured, relative=True)
     expected, values, ranks = noisy(ensemble, rows, 0.5 * np.array(wanted))
