@@ -253,13 +253,42 @@ def _is_conflict(error: OSError) -> bool:
     return isinstance(error, FileExistsError) or answer.get("Error", {}).get("Code") in CONFLICTS
 
 
+def _put_pieces(filesystem, path: str, source: Path) -> None:
+    """A multipart upload whose completion is conditional, aborted where it fails: at a deadline too, at which s3fs's own leaves its pieces behind."""
+    bucket, key, _ = filesystem.split_path(path)
+
+    def call(operation: str, n_bytes: int = 0, **given: Any) -> dict[str, Any]:
+        return _ask(filesystem, "call_s3", operation, n_bytes=n_bytes, Bucket=bucket, Key=key, **given)
+
+    upload, pieces = call("create_multipart_upload")["UploadId"], []
+    try:
+        with source.open("rb") as file:
+            while piece := file.read(SINGLE_PUT // 2):
+                number = len(pieces) + 1
+                etag = call("upload_part", len(piece), UploadId=upload, PartNumber=number, Body=piece)["ETag"]
+                pieces.append({"PartNumber": number, "ETag": etag})
+        call("complete_multipart_upload", UploadId=upload, MultipartUpload={"Parts": pieces}, IfNoneMatch="*")
+    except BaseException:
+        with suppress(OSError):  # where it is complete, and only the answer was lost
+            call("abort_multipart_upload", UploadId=upload)
+        raise
+
+
+def _put_once(filesystem, path: str, source: Path) -> None:
+    n_bytes = source.stat().st_size
+    if S3 not in filesystem.protocol:
+        _ask(filesystem, "put_file", str(source), path, n_bytes=n_bytes)
+    elif n_bytes <= SINGLE_PUT:
+        _ask(filesystem, "put_file", str(source), path, n_bytes=n_bytes, mode="create", chunksize=SINGLE_PUT)
+    else:
+        _put_pieces(filesystem, path, source)
+
+
 def _put(filesystem, path: str, source: Path) -> bool:
-    """One conditional PUT, or a multipart upload whose completion is conditional, which is aborted where it fails; False where an object is there
-    then, maybe one's own whose acknowledgement was lost."""
-    conditional = {"mode": "create", "chunksize": SINGLE_PUT // 2} if S3 in filesystem.protocol else {}
+    """One conditional PUT, in pieces where it is large; False where an object is there then, maybe one's own whose acknowledgement was lost."""
     for left in reversed(range(ATTEMPTS)):
         try:
-            _ask(filesystem, "put_file", str(source), path, n_bytes=source.stat().st_size, **conditional)
+            _put_once(filesystem, path, source)
             return True
         except OSError as error:
             if _is_conflict(error) or _ask(filesystem, "exists", path):

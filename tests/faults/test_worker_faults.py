@@ -8,11 +8,17 @@ import sys
 import threading
 import time
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import dask
 import distributed
 import psutil
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
 
 from pipeline import check_run, explain
 from pipeline.errors import ClusterLost
@@ -157,10 +163,10 @@ def cluster(tmp_path):
     """A scheduler and two workers of the command line; started by a call, ended with the test."""
     started = []
 
-    def start():
+    def start(protocol="tcp"):
         port, environment = 8900 + random.randrange(900), {**os.environ}
-        address = f"tcp://127.0.0.1:{port}"
-        commands = [["dask_scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard"]]
+        address = f"{protocol}://127.0.0.1:{port}"
+        commands = [["dask_scheduler", "--protocol", protocol, "--host", "127.0.0.1", "--port", str(port), "--no-dashboard"]]
         commands += [["dask_worker", address, "--host", "127.0.0.1", "--nthreads", "1", "--no-dashboard", "--death-timeout", "20"]] * 2
         processes = [
             subprocess.Popen(
@@ -203,6 +209,36 @@ def test_a_run_outlives_its_scheduler(many, tally, tmp_path, cluster):
     assert committed(out)
     address, _ = cluster()
     many.go_on(out, scheduler=address)
+
+
+@pytest.fixture
+def certificate(tmp_path):
+    """Names of a certificate that signs itself and of its key, in Dask's configuration."""
+    key, name = ec.generate_private_key(ec.SECP256R1()), x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "leafledger")])
+    now = datetime.now(UTC)
+    made = x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number(), now - timedelta(1), now + timedelta(1))
+    made = made.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True).sign(key, hashes.SHA256())
+    files = {"ca-file": tmp_path / "certificate.pem", "key": tmp_path / "key.pem"}
+    files["ca-file"].write_bytes(made.public_bytes(Encoding.PEM))
+    files["key"].write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    own = {f"{who}.{what}": files[name] for who in ("client", "worker", "scheduler") for what, name in (("cert", "ca-file"), ("key", "key"))}
+    return {f"distributed.comm.tls.{name}": str(path) for name, path in ({"ca-file": files["ca-file"]} | own).items()}
+
+
+def test_a_scheduler_with_tls_serves_who_has_its_certificate(many, tmp_path, cluster, certificate, monkeypatch):
+    """With it a run is the serial one; without it, or without TLS, nothing is done there."""
+    monkeypatch.setattr("pipeline.cluster.CONNECT_SECONDS", 3)
+    for name, path in certificate.items():
+        monkeypatch.setenv("DASK_" + name.replace(".", "__").replace("-", "_").upper(), path)
+    with dask.config.set(certificate):
+        address, _ = cluster("tls")
+        many.explain(str(tmp_path / "run"), scheduler=address)
+        many.judge(str(tmp_path / "run"))
+        error = many.fails(str(tmp_path / "other"), scheduler=address.replace("tls", "tcp"))
+        assert "no Dask scheduler answers there" in str(error)
+    error = many.fails(str(tmp_path / "other"), scheduler=address)
+    assert "no Dask scheduler answers there" in str(error)
+    assert committed(str(tmp_path / "other")) == {}
 
 
 def test_a_local_cluster_listens_on_the_loopback_address_alone(many, tmp_path):
