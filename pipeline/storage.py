@@ -7,6 +7,7 @@ an operation on a store that does not answer ends within minutes.
 import os
 import re
 import secrets
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -218,32 +219,40 @@ def download(uri: str, local: Path) -> None:
         partial.replace(local)
 
 
-def _sync_folder(folder: Path) -> None:
-    """Make a name that was just created outlive a loss of power."""
-    descriptor = os.open(folder, os.O_RDONLY)
+@contextmanager
+def _open_partial(folder: Path) -> Iterator[tuple[Any, str]]:
+    """A file to write that has no name, so that nothing of it is left whatever ends its writer, and where to link it from; a hidden one where the
+    file system knows no such files."""
     try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        file = os.fdopen(os.open(folder, os.O_TMPFILE | os.O_WRONLY, 0o666), "wb")
+    except (AttributeError, OSError):
+        partial = folder / f".partial-{secrets.token_hex(8)}"
+        try:
+            with partial.open("xb") as file:
+                yield file, str(partial)
+        finally:
+            partial.unlink(missing_ok=True)
+    else:
+        with file:
+            yield file, f"/proc/self/fd/{file.fileno()}"
 
 
 def _create_locally(source: Path, path: str) -> bool:
     """Publish a file by a hard link, which fails if the name is taken."""
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
-    partial = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
+    folder = os.open(target.parent, os.O_RDONLY)
     try:
-        with source.open("rb") as read_from, partial.open("wb") as write_to:
-            while chunk := read_from.read(1 << 20):
-                write_to.write(chunk)
+        with source.open("rb") as read_from, _open_partial(target.parent) as (write_to, partial):
+            shutil.copyfileobj(read_from, write_to, 1 << 20)
             write_to.flush()
             os.fsync(write_to.fileno())
-        os.link(partial, target)
-        _sync_folder(target.parent)
+            os.link(partial, target, src_dir_fd=folder)  # with a descriptor, links are followed
+        os.fsync(folder)  # so that the name outlives a loss of power
     except FileExistsError:
         return False
     finally:
-        partial.unlink(missing_ok=True)
+        os.close(folder)
     return True
 
 
@@ -260,7 +269,8 @@ def _put_pieces(filesystem, path: str, source: Path) -> None:
     def call(operation: str, n_bytes: int = 0, **given: Any) -> dict[str, Any]:
         return _ask(filesystem, "call_s3", operation, n_bytes=n_bytes, Bucket=bucket, Key=key, **given)
 
-    upload, pieces = call("create_multipart_upload")["UploadId"], []
+    upload = call("create_multipart_upload")["UploadId"]
+    pieces: list[dict[str, Any]] = []
     try:
         with source.open("rb") as file:
             while piece := file.read(SINGLE_PUT // 2):

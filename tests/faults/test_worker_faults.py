@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.x509.oid import NameOID
 
 from pipeline import check_run, explain
-from pipeline.errors import ClusterLost
+from pipeline.errors import ClusterLost, UsageError
 from tests.faults.preload import DEADLY, SECONDS
 from tests.faults.verdict import ID, committed, contents
 from tests.pipeline.conftest import write_data
@@ -236,8 +236,8 @@ def test_a_scheduler_with_tls_serves_who_has_its_certificate(many, tmp_path, clu
         many.judge(str(tmp_path / "run"))
         error = many.fails(str(tmp_path / "other"), scheduler=address.replace("tls", "tcp"))
         assert "no Dask scheduler answers there" in str(error)
-    error = many.fails(str(tmp_path / "other"), scheduler=address)
-    assert "no Dask scheduler answers there" in str(error)
+    with pytest.raises(UsageError, match=r"Dask has no certificate for TLS; its configuration names one in distributed\.comm\.tls"):
+        many.explain(str(tmp_path / "other"), scheduler=address)
     assert committed(str(tmp_path / "other")) == {}
 
 
