@@ -235,6 +235,7 @@ class Rule:
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # an answer is written in two pieces
     server: "Proxy"
 
     def handle_expect_100(self) -> bool:
