@@ -1,7 +1,8 @@
 """What Prefect shows of a run: progress while it maps, afterwards the features that matter and interact most, and where the outputs are."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import cast
 from uuid import UUID
 
@@ -21,23 +22,32 @@ TOP = 10  # features, or pairs of them, shown per output
 UPDATE_SECONDS = 1.0  # a request to the Prefect server at most this often
 
 
+@contextmanager
+def _showing(what: str) -> Iterator[None]:
+    """The server may be away for a while: hours of work are worth more than what is shown of them."""
+    try:
+        yield
+    except Exception as error:
+        get_run_logger().warning("%s not shown: %s", what, error)
+
+
 def show_progress(work: Work) -> Callable[[Part | WorkItem], None]:
     """Watch a stage from a progress artifact: the percentage of rows done."""
     total, description = work.n_rows, f"{work.doing}: {work.run}"
-    artifact = cast(UUID, create_progress_artifact(0.0 if total else 100.0, key=PROGRESS, description=description))
+    artifact: UUID | None = None
+    with _showing("progress"):
+        artifact = cast(UUID, create_progress_artifact(0.0 if total else 100.0, key=PROGRESS, description=description))
     done, shown = 0, time.monotonic()
 
     def said(piece: Part | WorkItem) -> None:
         nonlocal done, shown
         done += piece.n_rows
         now = time.monotonic()
-        if done < total and now - shown < UPDATE_SECONDS:
+        if artifact is None or (done < total and now - shown < UPDATE_SECONDS):
             return
         shown = now
-        try:
+        with _showing("progress"):
             update_progress_artifact(artifact, 100.0 * done / total)
-        except Exception as error:  # the server may be away for a while; hours of work are worth more than their progress bar
-            get_run_logger().warning("progress is not shown: %s", error)
 
     return said
 
@@ -49,15 +59,17 @@ def show_summaries(out: str, summaries: dict[str, pa.Table]) -> None:
         outputs = dict.fromkeys(row.get("output") for row in rows)
         top = [row for output in outputs for row in [row for row in rows if row.get("output") == output][:TOP]]
         said = "shares of R²" if "r2" in summary.column_names else "mean size and other moments"
-        create_table_artifact(top, key=f"{PREFIX}{name.replace('_', '-')}", description=f"{name}: {said}, the top {TOP} per output of {out}")
+        with _showing(name):
+            create_table_artifact(top, key=f"{PREFIX}{name.replace('_', '-')}", description=f"{name}: {said}, the top {TOP} per output of {out}")
 
 
 def show_outputs(out: str, manifest: Manifest) -> None:
     """A link artifact to the run's folder, which a browser opens where it knows the scheme."""
     local = storage.local_path(out)
-    create_link_artifact(
-        link=out if local is None else local.as_uri(),
-        link_text=out,
-        key=OUTPUTS,
-        description=f"{manifest.n_rows:,} rows in {len(manifest.parts)} parts: attributions/, summary/, manifest.json",
-    )
+    with _showing("outputs"):
+        create_link_artifact(
+            link=out if local is None else local.as_uri(),
+            link_text=out,
+            key=OUTPUTS,
+            description=f"{manifest.n_rows:,} rows in {len(manifest.parts)} parts: attributions/, summary/, manifest.json",
+        )

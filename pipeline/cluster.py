@@ -62,6 +62,8 @@ def remote_client(address: str, memory: int) -> Iterator[distributed.Client]:
         client = distributed.Client(address, timeout=CONNECT_SECONDS)
     except (OSError, ValueError, TimeoutError) as error:
         raise ClusterLost(f"{address}: no Dask scheduler answers there: {' '.join(str(error).split())}") from error
+    except TypeError as error:  # Dask's word for it
+        raise UsageError(f"{address}: Dask has no certificate for TLS; its configuration names one in distributed.comm.tls") from error
     with client:
         workers = client.scheduler_info()["workers"]
         if not workers:

@@ -7,6 +7,7 @@ an operation on a store that does not answer ends within minutes.
 import os
 import re
 import secrets
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -218,32 +219,40 @@ def download(uri: str, local: Path) -> None:
         partial.replace(local)
 
 
-def _sync_folder(folder: Path) -> None:
-    """Make a name that was just created outlive a loss of power."""
-    descriptor = os.open(folder, os.O_RDONLY)
+@contextmanager
+def _open_partial(folder: Path) -> Iterator[tuple[Any, str]]:
+    """A file to write that has no name, so that nothing of it is left whatever ends its writer, and where to link it from; a hidden one where the
+    file system knows no such files."""
     try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        file = os.fdopen(os.open(folder, os.O_TMPFILE | os.O_WRONLY, 0o666), "wb")
+    except (AttributeError, OSError):
+        partial = folder / f".partial-{secrets.token_hex(8)}"
+        try:
+            with partial.open("xb") as file:
+                yield file, str(partial)
+        finally:
+            partial.unlink(missing_ok=True)
+    else:
+        with file:
+            yield file, f"/proc/self/fd/{file.fileno()}"
 
 
 def _create_locally(source: Path, path: str) -> bool:
     """Publish a file by a hard link, which fails if the name is taken."""
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
-    partial = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
+    folder = os.open(target.parent, os.O_RDONLY)
     try:
-        with source.open("rb") as read_from, partial.open("wb") as write_to:
-            while chunk := read_from.read(1 << 20):
-                write_to.write(chunk)
+        with source.open("rb") as read_from, _open_partial(target.parent) as (write_to, partial):
+            shutil.copyfileobj(read_from, write_to, 1 << 20)
             write_to.flush()
             os.fsync(write_to.fileno())
-        os.link(partial, target)
-        _sync_folder(target.parent)
+            os.link(partial, target, src_dir_fd=folder)  # with a descriptor, links are followed
+        os.fsync(folder)  # so that the name outlives a loss of power
     except FileExistsError:
         return False
     finally:
-        partial.unlink(missing_ok=True)
+        os.close(folder)
     return True
 
 
@@ -253,13 +262,43 @@ def _is_conflict(error: OSError) -> bool:
     return isinstance(error, FileExistsError) or answer.get("Error", {}).get("Code") in CONFLICTS
 
 
+def _put_pieces(filesystem, path: str, source: Path) -> None:
+    """A multipart upload whose completion is conditional, aborted where it fails: at a deadline too, at which s3fs's own leaves its pieces behind."""
+    bucket, key, _ = filesystem.split_path(path)
+
+    def call(operation: str, n_bytes: int = 0, **given: Any) -> dict[str, Any]:
+        return _ask(filesystem, "call_s3", operation, n_bytes=n_bytes, Bucket=bucket, Key=key, **given)
+
+    upload = call("create_multipart_upload")["UploadId"]
+    pieces: list[dict[str, Any]] = []
+    try:
+        with source.open("rb") as file:
+            while piece := file.read(SINGLE_PUT // 2):
+                number = len(pieces) + 1
+                etag = call("upload_part", len(piece), UploadId=upload, PartNumber=number, Body=piece)["ETag"]
+                pieces.append({"PartNumber": number, "ETag": etag})
+        call("complete_multipart_upload", UploadId=upload, MultipartUpload={"Parts": pieces}, IfNoneMatch="*")
+    except BaseException:
+        with suppress(OSError):  # where it is complete, and only the answer was lost
+            call("abort_multipart_upload", UploadId=upload)
+        raise
+
+
+def _put_once(filesystem, path: str, source: Path) -> None:
+    n_bytes = source.stat().st_size
+    if S3 not in filesystem.protocol:
+        _ask(filesystem, "put_file", str(source), path, n_bytes=n_bytes)
+    elif n_bytes <= SINGLE_PUT:
+        _ask(filesystem, "put_file", str(source), path, n_bytes=n_bytes, mode="create", chunksize=SINGLE_PUT)
+    else:
+        _put_pieces(filesystem, path, source)
+
+
 def _put(filesystem, path: str, source: Path) -> bool:
-    """One conditional PUT, or a multipart upload whose completion is conditional, which is aborted where it fails; False where an object is there
-    then, maybe one's own whose acknowledgement was lost."""
-    conditional = {"mode": "create", "chunksize": SINGLE_PUT // 2} if S3 in filesystem.protocol else {}
+    """One conditional PUT, in pieces where it is large; False where an object is there then, maybe one's own whose acknowledgement was lost."""
     for left in reversed(range(ATTEMPTS)):
         try:
-            _ask(filesystem, "put_file", str(source), path, n_bytes=source.stat().st_size, **conditional)
+            _put_once(filesystem, path, source)
             return True
         except OSError as error:
             if _is_conflict(error) or _ask(filesystem, "exists", path):

@@ -11,7 +11,7 @@ SECONDS, DEADLY = "FAULTS_SECONDS", "FAULTS_DEADLY"  # that an item takes longer
 
 def dask_setup(worker) -> None:
     """Called once by every worker process."""
-    explain = part._explain_item
+    explain = part.explain_item
 
     def explained(plan, plan_digest, item, prepared, local):
         time.sleep(float(os.environ.get(SECONDS, "0")))
@@ -19,4 +19,4 @@ def dask_setup(worker) -> None:
             ctypes.string_at(0)  # a segmentation fault
         explain(plan, plan_digest, item, prepared, local)
 
-    part._explain_item = explained
+    part.explain_item = explained

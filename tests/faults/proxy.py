@@ -120,6 +120,7 @@ def says(status: int, code: str) -> Fault:
         _ = exchange.body
         exchange.answer(Answer(status, code, [("Content-Type", "application/xml")], ERROR.format(code=code).encode()))
 
+    fault.__name__ = f"{status} {code}"
     return fault
 
 
@@ -217,8 +218,9 @@ class Rule:
     seen: int = field(default=0, init=False)
     made: int = field(default=0, init=False)
 
-    def __post_init__(self):
-        self._random = random.Random(self.seed)
+    def begin(self) -> None:
+        """Nothing of what was counted before counts, so that a rule holds in front of every store alike."""
+        self.seen, self.made, self._random = 0, 0, random.Random(self.seed)
 
     def takes(self, line: str) -> bool:
         """Whether this request is to be broken; counts it."""
@@ -233,6 +235,7 @@ class Rule:
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # an answer is written in two pieces
     server: "Proxy"
 
     def handle_expect_100(self) -> bool:
@@ -282,7 +285,7 @@ class Proxy(ThreadingHTTPServer):
             self.lines.append(line)
             for rule in self.rules:
                 if rule.takes(line):
-                    self.injected[rule.fault.__qualname__.split(".")[0]] += 1
+                    self.injected[rule.fault.__name__.replace("_", " ")] += 1
                     return rule.fault
         return None
 
@@ -291,6 +294,8 @@ class Proxy(ThreadingHTTPServer):
         """These rules hold inside, none outside; whoever hangs is let go at the end."""
         self.calm.clear()
         with self._lock:
+            for rule in rules:
+                rule.begin()
             self.rules, self.lines = list(rules), []
         try:
             yield

@@ -43,8 +43,9 @@ def hosts():
         yield found
 
 
-def test_a_host_that_is_cut_off_costs_nothing(many, tally, tmp_path, hosts, monkeypatch):
-    """The other one finishes the run."""
+@pytest.fixture
+def cluster(hosts, monkeypatch):
+    """The address of a scheduler on this host, with a worker on each of the others."""
     monkeypatch.setenv("DASK_DISTRIBUTED__WORKER__PRELOAD", '["tests.faults.preload"]')
     monkeypatch.setenv("DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL", "5s")
     monkeypatch.setenv("FAULTS_SECONDS", "1")
@@ -62,14 +63,31 @@ def test_a_host_that_is_cut_off_costs_nothing(many, tally, tmp_path, hosts, monk
         address = f"tcp://127.0.0.1:{PORT}"
         with distributed.Client(address, timeout=60) as client:
             client.wait_for_workers(2, timeout=60)
+        yield address
 
-        def cut():
-            call("ip", "link", "set", hosts["leafledger1"][0], "down")
-            tally.faults["link cut"] += 1
 
-        many.explain(str(tmp_path / "run"), scheduler=address, watch=struck(cut))
-        many.judge(str(tmp_path / "run"))
-        call("ip", "link", "set", hosts["leafledger1"][0], "up")
+def test_a_host_that_is_cut_off_costs_nothing(many, tally, tmp_path, hosts, cluster):
+    """The other one finishes the run."""
+
+    def cut():
+        call("ip", "link", "set", hosts["leafledger1"][0], "down")
+        tally.faults["link cut"] += 1
+
+    many.explain(str(tmp_path / "run"), scheduler=cluster, watch=struck(cut))
+    many.judge(str(tmp_path / "run"))
+    call("ip", "link", "set", hosts["leafledger1"][0], "up")
+
+
+def test_links_that_lose_packets_cost_nothing(many, tally, tmp_path, hosts, cluster):
+    """Three of ten packets that reach a host are lost."""
+    if shutil.which("nft") is None:
+        pytest.skip("loss is made by nftables: apt-get install nftables")
+    for name in hosts:
+        lost = "table inet loss { chain arriving { type filter hook input priority 0; numgen random mod 10 < 3 drop; } }"
+        call("ip", "netns", "exec", name, "nft", lost)
+        tally.faults["link with 30 % loss"] += 1
+    many.explain(str(tmp_path / "run"), scheduler=cluster)
+    many.judge(str(tmp_path / "run"))
 
 
 def test_a_full_disk_is_said_and_gone_on_from(runner, tally, tmp_path):

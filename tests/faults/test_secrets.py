@@ -11,7 +11,7 @@ from tests.faults.proxy import Rule, says
 from tests.faults.verdict import ID, contents
 
 
-@pytest.mark.parametrize("fault", [None, "AccessDenied", "InvalidAccessKeyId"])
+@pytest.mark.parametrize("fault", ["AccessDenied", *(pytest.param(fault, marks=pytest.mark.long) for fault in (None, "InvalidAccessKeyId"))])
 def test_no_secret_is_written_or_said(runner, proxy, bucket, environment, fault, caplog):
     """A run from bucket to bucket on workers of its own, which finishes or fails at its third part."""
     s3fs.S3FileSystem().put(f"{runner.data}/", f"{bucket}/data/", recursive=True)

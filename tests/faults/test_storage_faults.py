@@ -123,7 +123,7 @@ def uploads(bucket):
     return s3fs.S3FileSystem().call_s3("list_multipart_uploads", Bucket=bucket.removeprefix("s3://")).get("Uploads", [])
 
 
-@pytest.mark.parametrize("fault", [lose_answer, drop_answer, INTERNAL, reset, None], ids=lambda fault: fault and fault.__qualname__)
+@pytest.mark.parametrize("fault", [lose_answer, drop_answer, INTERNAL, reset, None], ids=lambda fault: fault and fault.__name__)
 def test_an_upload_in_pieces_is_created_once(proxy, bucket, large, tally, fault):
     """Whatever becomes of the completion's answer, the object is there, whole, once, and a second writer is told so."""
     rules = [Rule("POST .*uploadId", fault)] if fault else []
@@ -135,10 +135,14 @@ def test_an_upload_in_pieces_is_created_once(proxy, bucket, large, tally, fault)
     assert uploads(bucket) == []
 
 
-@pytest.mark.parametrize("pattern", ["PUT .*partNumber=2", "POST .*uploadId"])
-def test_an_upload_that_fails_leaves_nothing(proxy, bucket, large, pattern):
-    """Neither an object nor pieces that somebody pays for."""
-    with proxy.broken(Rule(pattern, UNAVAILABLE, times=ALWAYS)), pytest.raises(StorageError, match="/large: cannot write"):
+@pytest.mark.parametrize(
+    ("pattern", "fault"),
+    [("PUT .*partNumber=2", UNAVAILABLE), pytest.param("PUT .*partNumber=2", hang, marks=pytest.mark.long), ("POST .*uploadId", UNAVAILABLE)],
+    ids=["piece", "piece hangs", "completion"],
+)
+def test_an_upload_that_fails_leaves_nothing(proxy, bucket, large, pattern, fault):
+    """Neither an object nor pieces that somebody pays for, also where it is cut off at its deadline."""
+    with proxy.broken(Rule(pattern, fault, times=ALWAYS)), pytest.raises(StorageError, match="/large: cannot write"):
         storage.create(f"{bucket}/large", large)
     assert contents(bucket) == {}
     assert uploads(bucket) == []
@@ -156,7 +160,11 @@ def test_two_runs_at_once_publish_one(runner, proxy, bucket):
             ended.append(error)
 
     together = threading.Barrier(2)
-    with proxy.broken(Rule("PUT .*(plan|part|manifest)", lambda exchange: meet(exchange, together), times=ALWAYS)):
+
+    def race(exchange):
+        meet(exchange, together)
+
+    with proxy.broken(Rule("PUT .*(plan|part|manifest)", race, times=ALWAYS)):
         runs = [threading.Thread(target=go) for _ in range(2)]
         for run in runs:
             run.start()

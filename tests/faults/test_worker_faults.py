@@ -8,14 +8,20 @@ import sys
 import threading
 import time
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import dask
 import distributed
 import psutil
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
 
 from pipeline import check_run, explain
-from pipeline.errors import ClusterLost
+from pipeline.errors import ClusterLost, UsageError
 from tests.faults.preload import DEADLY, SECONDS
 from tests.faults.verdict import ID, committed, contents
 from tests.pipeline.conftest import write_data
@@ -87,7 +93,7 @@ def thaw(tally, frozen):
     strike(tally, signal.SIGCONT, frozen)
 
 
-@pytest.mark.parametrize("case", ["one", pytest.param("all", marks=pytest.mark.long), pytest.param("terminated", marks=pytest.mark.long), "frozen"])
+@pytest.mark.parametrize("case", ["frozen", *(pytest.param(case, marks=pytest.mark.long) for case in ("one", "all", "terminated"))])
 def test_workers_that_die_or_freeze_cost_nothing(many, tally, tmp_path, case):
     """The bytes are those of the serial run; one that wakes up finds its work done."""
     timers = []
@@ -115,8 +121,8 @@ def test_chaos(many, tally, tmp_path, seed):
     rng, over, out = random.Random(seed), threading.Event(), str(tmp_path / "run")
 
     def kill():
-        for _ in range(KILLS):
-            if over.wait(rng.uniform(0.2, 3.0)):
+        for k in range(KILLS):
+            if k and over.wait(rng.uniform(0.2, 3.0)):
                 return
             found = workers()
             if found:
@@ -129,10 +135,11 @@ def test_chaos(many, tally, tmp_path, seed):
     except ClusterLost:
         over.set()
         many.go_on(out)
+    else:
+        many.judge(out)
     finally:
         over.set()
         killer.join()
-    many.judge(out)
 
 
 def test_an_item_that_ends_its_worker_is_rejected(many, tally, tmp_path, monkeypatch):
@@ -157,10 +164,10 @@ def cluster(tmp_path):
     """A scheduler and two workers of the command line; started by a call, ended with the test."""
     started = []
 
-    def start():
+    def start(protocol="tcp"):
         port, environment = 8900 + random.randrange(900), {**os.environ}
-        address = f"tcp://127.0.0.1:{port}"
-        commands = [["dask_scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard"]]
+        address = f"{protocol}://127.0.0.1:{port}"
+        commands = [["dask_scheduler", "--protocol", protocol, "--host", "127.0.0.1", "--port", str(port), "--no-dashboard"]]
         commands += [["dask_worker", address, "--host", "127.0.0.1", "--nthreads", "1", "--no-dashboard", "--death-timeout", "20"]] * 2
         processes = [
             subprocess.Popen(
@@ -179,12 +186,8 @@ def cluster(tmp_path):
 
     yield start
     for process in started:
-        process.terminate()
-    for process in started:
-        try:
-            process.wait(20)
-        except subprocess.TimeoutExpired:
-            process.kill()
+        process.kill()
+        process.wait()
 
 
 def test_a_run_outlives_its_scheduler(many, tally, tmp_path, cluster):
@@ -203,6 +206,36 @@ def test_a_run_outlives_its_scheduler(many, tally, tmp_path, cluster):
     assert committed(out)
     address, _ = cluster()
     many.go_on(out, scheduler=address)
+
+
+@pytest.fixture
+def certificate(tmp_path):
+    """Names of a certificate that signs itself and of its key, in Dask's configuration."""
+    key, name = ec.generate_private_key(ec.SECP256R1()), x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "leafledger")])
+    now = datetime.now(UTC)
+    made = x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number(), now - timedelta(1), now + timedelta(1))
+    made = made.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True).sign(key, hashes.SHA256())
+    files = {"ca-file": tmp_path / "certificate.pem", "key": tmp_path / "key.pem"}
+    files["ca-file"].write_bytes(made.public_bytes(Encoding.PEM))
+    files["key"].write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    own = {f"{who}.{what}": files[name] for who in ("client", "worker", "scheduler") for what, name in (("cert", "ca-file"), ("key", "key"))}
+    return {f"distributed.comm.tls.{name}": str(path) for name, path in ({"ca-file": files["ca-file"]} | own).items()}
+
+
+def test_a_scheduler_with_tls_serves_who_has_its_certificate(many, tmp_path, cluster, certificate, monkeypatch):
+    """With it a run is the serial one; without it, or without TLS, nothing is done there."""
+    monkeypatch.setattr("pipeline.cluster.CONNECT_SECONDS", 3)
+    for name, path in certificate.items():
+        monkeypatch.setenv("DASK_" + name.replace(".", "__").replace("-", "_").upper(), path)
+    with dask.config.set(certificate):
+        address, _ = cluster("tls")
+        many.explain(str(tmp_path / "run"), scheduler=address)
+        many.judge(str(tmp_path / "run"))
+        error = many.fails(str(tmp_path / "other"), scheduler=address.replace("tls", "tcp"))
+        assert "no Dask scheduler answers there" in str(error)
+    with pytest.raises(UsageError, match=r"Dask has no certificate for TLS; its configuration names one in distributed\.comm\.tls"):
+        many.explain(str(tmp_path / "other"), scheduler=address)
+    assert committed(str(tmp_path / "other")) == {}
 
 
 def test_a_local_cluster_listens_on_the_loopback_address_alone(many, tmp_path):

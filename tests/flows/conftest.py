@@ -8,6 +8,7 @@ import sys
 import tempfile
 import time
 import urllib.request
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,14 +48,16 @@ def wait_for(found, seconds):
     raise TimeoutError(f"waited {seconds} s for {found.__name__}")
 
 
-@pytest.fixture(scope="session")
-def server():
-    """The API of a Prefect server as ``prefect server start`` starts it: the one of Prefect's test harness runs no schedules."""
-    from prefect.settings import PREFECT_API_URL, temporary_settings
-
+def free_port():
+    """A port of the loopback address that nobody listens on."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+        return free.getsockname()[1]
+
+
+@contextmanager
+def run_server(port):
+    """The API and the process of a Prefect server as ``prefect server start`` starts it: the one of Prefect's test harness runs no schedules."""
     url = f"http://127.0.0.1:{port}/api"
 
     def healthy():
@@ -67,15 +70,23 @@ def server():
     command = [sys.executable, "-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(port), "--no-ui"]
     settings = {"PREFECT_SERVER_SERVICES_SCHEDULER_LOOP_SECONDS": "1", "PREFECT_SERVER_SERVICES_SCHEDULER_RECENT_DEPLOYMENTS_LOOP_SECONDS": "1"}
     with (
-        (Path(HOME.name) / "server.log").open("wb") as log,
+        (Path(HOME.name) / "server.log").open("ab") as log,
         subprocess.Popen(command, env=os.environ | settings, stdout=log, stderr=log) as process,
     ):
         try:
             wait_for(healthy, START_SECONDS)
-            with temporary_settings({PREFECT_API_URL: url}):
-                yield url
+            yield url, process
         finally:
             process.terminate()
+
+
+@pytest.fixture(scope="session")
+def server():
+    """The API of a server for the whole session."""
+    from prefect.settings import PREFECT_API_URL, temporary_settings
+
+    with run_server(free_port()) as (url, _), temporary_settings({PREFECT_API_URL: url}):
+        yield url
 
 
 @pytest.fixture

@@ -1,6 +1,9 @@
 """The same run on an object store: same command, same bits; nothing published twice, no secret anywhere."""
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -99,6 +102,27 @@ def test_folders_hold_no_traces_of_partial_writes(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_file_system_without_nameless_files_will_do(tmp_path, monkeypatch):
+    """The hidden name that a file has there until it is whole is gone afterwards, also where the file was there already."""
+    monkeypatch.delattr(os, "O_TMPFILE")
+    local = tmp_path / "local"
+    local.write_bytes(b"bytes")
+    uri = str(tmp_path / "out" / "object")
+    assert [storage.create(uri, local) for _ in range(2)] == [True, False]
+    assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == {"object": b"bytes"}
+
+
+@pytest.mark.skipif(not hasattr(os, "O_TMPFILE"), reason="no nameless files on this system")
+def test_nothing_is_left_of_a_writer_that_is_killed(tmp_path):
+    """SIGKILL in the middle of a file takes the file along."""
+    write = "import sys; from pathlib import Path; from pipeline import storage; storage.create(sys.argv[1], Path('/dev/stdin'))"
+    with subprocess.Popen([sys.executable, "-c", write, str(tmp_path / "object")], stdin=subprocess.PIPE, env=os.environ) as writer:
+        writer.stdin.write(bytes(4 << 20))  # more than a pipe holds: it returns once the file has been begun
+        writer.stdin.flush()
+        writer.kill()
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("name", ["missing-bucket", "nightly/missing"])
 def test_what_is_not_there_is_said(example, bucket, capsys, name):
     """A bucket or a prefix that does not exist is one line."""
@@ -109,7 +133,7 @@ def test_what_is_not_there_is_said(example, bucket, capsys, name):
 def test_a_bucket_that_is_not_there_fails_before_the_work(example, bucket, capsys):
     """An output that cannot be written fails where its store is tried."""
     assert main(["explain", example.model, example.data, "--out", "s3://missing-bucket/run", "--scheduler", "serial"]) == 1
-    assert "s3://missing-bucket/run: cannot write" in capsys.readouterr().err
+    assert "s3://missing-bucket/run/_tables: cannot write" in capsys.readouterr().err
 
 
 def test_listing_passes_over_hidden_names(tmp_path):
