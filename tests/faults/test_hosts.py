@@ -35,6 +35,7 @@ def hosts():
                 pytest.skip("no network namespaces can be made here")
             undo.callback(subprocess.run, ["ip", "netns", "del", name], capture_output=True)
             call("ip", "link", "add", link, "type", "veth", "peer", "name", "eth0", "netns", name)
+            undo.callback(subprocess.run, ["ip", "link", "del", link], capture_output=True)  # which a namespace's end takes a while to do
             call("ip", "addr", "add", f"10.77.{i}.1/24", "dev", link)
             call("ip", "link", "set", link, "up")
             for arguments in (["addr", "add", f"10.77.{i}.2/24", "dev", "eth0"], ["link", "set", "eth0", "up"], ["link", "set", "lo", "up"]):
