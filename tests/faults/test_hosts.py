@@ -84,8 +84,8 @@ def test_links_that_lose_packets_cost_nothing(many, tally, tmp_path, hosts, clus
     if shutil.which("nft") is None:
         pytest.skip("loss is made by nftables: apt-get install nftables")
     for name in hosts:
-        lost = "table inet loss { chain arriving { type filter hook input priority 0; numgen random mod 10 < 3 drop; } }"
-        call("ip", "netns", "exec", name, "nft", lost)
+        lost = "table inet loss; add chain inet loss in { type filter hook input priority 0; }; add rule inet loss in iifname eth0"
+        call("ip", "netns", "exec", name, "nft", f"add {lost} numgen random mod 10 < 3 drop")
         tally.faults["link with 30 % loss"] += 1
     many.explain(str(tmp_path / "run"), scheduler=cluster)
     many.judge(str(tmp_path / "run"))
