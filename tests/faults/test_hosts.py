@@ -35,6 +35,7 @@ def hosts():
                 pytest.skip("no network namespaces can be made here")
             undo.callback(subprocess.run, ["ip", "netns", "del", name], capture_output=True)
             call("ip", "link", "add", link, "type", "veth", "peer", "name", "eth0", "netns", name)
+            undo.callback(subprocess.run, ["ip", "link", "del", link], capture_output=True)  # which a namespace's end takes a while to do
             call("ip", "addr", "add", f"10.77.{i}.1/24", "dev", link)
             call("ip", "link", "set", link, "up")
             for arguments in (["addr", "add", f"10.77.{i}.2/24", "dev", "eth0"], ["link", "set", "eth0", "up"], ["link", "set", "lo", "up"]):
@@ -83,8 +84,8 @@ def test_links_that_lose_packets_cost_nothing(many, tally, tmp_path, hosts, clus
     if shutil.which("nft") is None:
         pytest.skip("loss is made by nftables: apt-get install nftables")
     for name in hosts:
-        lost = "table inet loss { chain arriving { type filter hook input priority 0; numgen random mod 10 < 3 drop; } }"
-        call("ip", "netns", "exec", name, "nft", lost)
+        lost = "table inet loss; add chain inet loss in { type filter hook input priority 0; }; add rule inet loss in iifname eth0"
+        call("ip", "netns", "exec", name, "nft", f"add {lost} numgen random mod 10 < 3 drop")
         tally.faults["link with 30 % loss"] += 1
     many.explain(str(tmp_path / "run"), scheduler=cluster)
     many.judge(str(tmp_path / "run"))

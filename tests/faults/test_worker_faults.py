@@ -222,6 +222,7 @@ def certificate(tmp_path):
     return {f"distributed.comm.tls.{name}": str(path) for name, path in ({"ca-file": files["ca-file"]} | own).items()}
 
 
+@pytest.mark.long
 def test_a_scheduler_with_tls_serves_who_has_its_certificate(many, tmp_path, cluster, certificate, monkeypatch):
     """With it a run is the serial one; without it, or without TLS, nothing is done there."""
     monkeypatch.setattr("pipeline.cluster.CONNECT_SECONDS", 3)
