@@ -26,7 +26,7 @@ from tests.faults.preload import DEADLY, SECONDS
 from tests.faults.verdict import ID, committed, contents
 from tests.pipeline.conftest import write_data
 
-SEEDS, KILLS = 10, 8
+SEEDS, KILLS = 20, 8
 
 
 @pytest.fixture(autouse=True)
@@ -139,7 +139,8 @@ def test_chaos(many, tally, tmp_path, seed):
         many.judge(out)
     finally:
         over.set()
-        killer.join()
+        if killer.ident is not None:
+            killer.join()
 
 
 def test_an_item_that_ends_its_worker_is_rejected(many, tally, tmp_path, monkeypatch):
