@@ -222,6 +222,19 @@ def test_progress_asks_the_server_once_a_second_at_most(tmp_path, monkeypatch):
     assert len(warned) == 2
 
 
+def test_a_server_that_is_away_costs_what_is_shown_and_nothing_else(finished, example, tmp_path, monkeypatch):
+    """Neither progress nor summaries nor the link to the outputs can be shown: the run is published, and the flow completed."""
+
+    def away(*_, **__):
+        raise ConnectionError("away")
+
+    for name in ("create_progress_artifact", "create_table_artifact", "create_link_artifact"):
+        monkeypatch.setattr(report, name, away)
+    state = explain(example.model, example.data, str(tmp_path / "run"), ids=["flight"], scheduler="serial", return_state=True)
+    assert state.is_completed()
+    assert contents(tmp_path / "run") == contents(finished[1])
+
+
 @pytest.mark.parametrize(("zone", "expected"), [("Europe/Berlin", "2013-01-06"), (None, "2013-01-05")])
 def test_the_date_is_the_one_the_run_was_due_on(server, client, example, tmp_path, zone, expected):
     """A run that starts years late fills in the date of its schedule, in the schedule's time zone, UTC where it has none."""
