@@ -27,7 +27,7 @@ def _showing(what: str) -> Iterator[None]:
     """The server may be away for a while: hours of work are worth more than what is shown of them."""
     try:
         yield
-    except Exception as error:
+    except Exception as error:  # whatever ails the server, or the way to it
         get_run_logger().warning("%s not shown: %s", what, error)
 
 

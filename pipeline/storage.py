@@ -49,7 +49,7 @@ def _reported(doing: str, uri: str) -> Iterator[None]:
         yield
     except FileNotFoundError as error:
         raise StorageError(f"{uri}: cannot {doing}: no such file or object") from error
-    except Exception as error:
+    except Exception as error:  # HTTP libraries have error types of their own; what is none of theirs goes on
         if not (isinstance(error, OSError | BotoCoreError | ImportError) or type(error).__module__.startswith(HTTP)):
             raise
         reason = " ".join(str(error).split()) or type(error).__name__

@@ -93,7 +93,10 @@ def _predict_catboost(data: bytes, rows: np.ndarray) -> np.ndarray:
     import catboost
 
     model = catboost.CatBoost()
-    model.load_model(blob=data, format="cbm" if data.startswith(b"CBM1") else "json")
+    with tempfile.NamedTemporaryFile() as file:  # a blob is taken for cbm, whatever its format is said to be
+        file.write(data)
+        file.flush()
+        model.load_model(file.name, format="cbm" if data.startswith(b"CBM1") else "json")
     return model.predict(rows, prediction_type="RawFormulaVal", thread_count=1)
 
 

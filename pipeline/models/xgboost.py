@@ -21,6 +21,7 @@ MAX_OUTPUTS = 100_000
 MAX_SET_WORDS = 1 << 26  # 256 MiB of category sets; a set has a bit for every code up to the feature's largest
 MAX_CODE = (1 << 24) - 1  # InvalidCat in common/categorical.h: a larger code is no category
 NEWEST_MAJOR = 3
+LARGEST_WHOLE = 2.0**63  # XGBoost reads what has neither point nor exponent into 64 bits, and lets it overflow
 MODEL_KEYS = {"cats", "gbtree_model_param", "iteration_indptr", "tree_info", "trees", "weight_drop"}
 DELETED = (1 << 31) - 1  # split index of a pruned node (RegTree::Node::MarkDelete, less the bit of the default direction)
 RT_EPS = np.float32(1e-6)  # kRtEps
@@ -181,10 +182,14 @@ def _base(learner: dict[str, Any], n_outputs: int, where: str) -> tuple[np.ndarr
     name = member(member(learner, "objective", dict, where), "name", str, where)
     if name not in LINKS:
         raise UnsupportedModel(f"{where}: objective is {name[:40]!r}, its base score is not known as a margin; expected {', '.join(LINKS)}")
+    words = text.removeprefix("[").removesuffix("]").split(",")
     try:
-        stored = _single(np.array([float(word) for word in text.removeprefix("[").removesuffix("]").split(",")]))
+        given = np.array([float(word) for word in words])
     except ValueError:
         raise InvalidModel(f"{where}: 'base_score' is {text[:40]!r}, expected numbers") from None
+    if any(word.strip().lstrip("-").isdigit() and abs(number) >= LARGEST_WHOLE for word, number in zip(words, given, strict=True)):
+        raise InvalidModel(f"{where}: 'base_score' is {text[:40]!r}, a whole number that XGBoost reads as another; expected one below 2**63")
+    stored = _single(given)
     if stored.size not in (1, n_outputs) or not np.isfinite(stored).all():
         raise InvalidModel(f"{where}: 'base_score' is {text[:40]!r}, expected 1 or {n_outputs} finite numbers")
     base = LINKS[name](np.broadcast_to(stored, n_outputs)).astype(np.float64)
@@ -255,15 +260,14 @@ def _features(learner, model, n_features, split_on, largest, version, where):
 
 def _rounds(model: dict[str, Any], learner: dict[str, Any], n_trees: int, per_round: int, where: str) -> int:
     """The number of trees in use: up to the best iteration where early stopping stored one, as ``XGBModel.predict`` does."""
-    attributes = learner.get("attributes", {})
-    best = attributes.get("best_iteration") if isinstance(attributes, dict) else None
-    if best is None:
-        return n_trees
     bounds = np.arange(0, n_trees + per_round, per_round)
     if "iteration_indptr" in model:  # since 2.0
         bounds = numbers(model, "iteration_indptr", int, None, where)
     if bounds.size < 1 or bounds[0] != 0 or bounds[-1] != n_trees or (np.diff(bounds) < 0).any():
         raise InvalidModel(f"{where}: 'iteration_indptr' {str(bounds)[:40]} does not divide {n_trees} trees into rounds")
+    attributes = learner.get("attributes", {})
+    if not isinstance(attributes, dict) or attributes.get("best_iteration") is None:
+        return n_trees
     return int(bounds[integer(attributes, "best_iteration", 0, bounds.size - 2, where) + 1])
 
 

@@ -117,7 +117,7 @@ def compare(case: Case, folder: Path, threads: Executor, n_threads: int, repeats
     for peer in (peer for peer in PEERS if peer.supports(case)):
         try:
             made, check = contend_peer(peer, case, model, rows, ours, n_threads, seconds)
-        except Exception as error:
+        except Exception as error:  # a peer fails in its own way, and is said to
             failures.append(f"{peer.name}: {type(error).__name__}: {error}")
         else:
             contenders += made

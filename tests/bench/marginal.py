@@ -202,7 +202,7 @@ def measure_marginal(case: Case, folder: Path, backgrounds: tuple[int, ...], rep
         for peer in (peer for peer in peers_against(case, background, ensemble.root.size) if peer.supports(case)):
             try:
                 contending, check = contend_peer(peer, case, model, rows, ours[n], 1, seconds)
-            except Exception as error:
+            except Exception as error:  # a peer fails in its own way, and is said to
                 failures.append(f"{peer.name}: {type(error).__name__}: {error}")
             else:
                 contenders += contending

@@ -99,6 +99,8 @@ DAMAGES: list[tuple[tuple, Any, str]] = [
     ((*PARAMETER, "base_score"), "nan", "finite"),
     ((*PARAMETER, "base_score"), "[]", "expected numbers"),
     ((*PARAMETER, "base_score"), "1e999", "finite"),
+    ((*PARAMETER, "base_score"), "[99999999999999999999]", "a whole number that XGBoost reads as another"),
+    ((*MODEL, "iteration_indptr"), [1, 1, 2], "does not divide .* trees into rounds"),
     (("learner", "objective"), None, "'objective' is missing"),
     (("learner", "feature_names"), ["a"], "'feature_names' has 1 entries, expected 3"),
     (("learner", "feature_names"), ["a", 1, "b"], "'feature_names' has 3 entries, expected 3 texts"),
@@ -283,6 +285,7 @@ def test_a_pool_of_huge_category_sets_is_refused():
     content = model["learner"]["gradient_booster"]["model"]
     content["gbtree_model_param"]["num_trees"] = "200"
     content["tree_info"] = [0] * 200
+    content["iteration_indptr"] = list(range(201))
     with pytest.raises(UnsupportedModel, match=r"m: feature 'f0' has category codes up to 16777215: .* words of category sets"):
         parse_document(model)
 
