@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 
@@ -16,7 +16,8 @@ from .config import MODEL, TABLE_BYTES, Job, find_method
 from .errors import InvalidData, UsageError
 from .listing import Listing, WorkItem, list_data, make_items
 from .models import Model
-from .plan import ITEM_ROWS, Extent, Plan, extent_of, max_slice_rows, read_plan
+from .models.model import Feature
+from .plan import ITEM_ROWS, Extent, extent_of, max_slice_rows, read_plan
 from .players import Groups, survey_model, weigh_model
 from .rows import carried_types, located, miscounted, read_slices
 from .tables import open_stored, open_tables
@@ -84,24 +85,23 @@ def plan_marginal(job: Job, model: Model, groups: Groups) -> Marginal | None:
     return Marginal(listing, tables, Uncounted(surveyed, items, weights), extent)
 
 
-def _count_slice(plan: Plan, surveyed: Asked, batch) -> Counted:
-    columns = [plan.features[column] for column in surveyed.ranks.column]
-    values = [schema.column_values(feature, batch.column(feature.name)) for feature in columns]
-    return count(surveyed, np.array(values, np.float64).reshape(len(columns), batch.num_rows))
+def count_rows(features: Sequence[Feature], asked: Asked, item: WorkItem) -> Counted:
+    """Count the rows of one item; ``features`` are those that splits ask for."""
+    counted, done = None, 0
+    for batch in read_slices(item, [feature.name for feature in features], carried_types((item,)), max_slice_rows(len(features))):
+        with located(item):
+            values = [schema.column_values(feature, batch.column(feature.name)) for feature in features]
+            part = count(asked, np.array(values, np.float64).reshape(len(features), batch.num_rows))
+        counted, done = part if counted is None else merge([counted, part]), done + batch.num_rows
+    if counted is None or done != item.n_rows:
+        raise miscounted(item, done)
+    return counted
 
 
 def count_item(run: str, plan_digest: str, surveyed: str, item: WorkItem) -> Counted:
     """Count the rows of one item of the background: what a Dask task does. Names and a small record come in."""
     plan, asked = read_plan(run, plan_digest), open_tables(surveyed)
-    wanted = [plan.features[column].name for column in asked.ranks.column]
-    counted, done = None, 0
-    for batch in read_slices(item, wanted, carried_types((item,)), max_slice_rows(len(wanted))):
-        with located(item):
-            part = _count_slice(plan, asked, batch)
-        counted, done = part if counted is None else merge([counted, part]), done + batch.num_rows
-    if counted is None or done != item.n_rows:
-        raise miscounted(item, done)
-    return counted
+    return count_rows([plan.features[column] for column in asked.ranks.column], asked, item)
 
 
 def merge_counts(*counted: Counted) -> Counted:

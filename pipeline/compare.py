@@ -24,17 +24,16 @@ from kernels.prediction_gap import BUDGET, GapTables, prepare_gap
 from kernels.rankings import PGI2
 from kernels.reductions import MEANS, merge_all
 
-from . import comparison, execute, measuring, schema, storage
-from .comparison import Question, Ranking, compare_item, name_values
+from . import comparison, execute, schema, storage
+from .comparison import Measuring, Question, Ranking, compare_item, measure_item, name_values
 from .config import Job, check_parameters, find_method, make_job, shorten
 from .errors import InvalidData, RunConflict, UsageError
 from .listing import Listing, WorkItem, list_data, make_items
-from .measuring import Measuring, measure_item
 from .models import Model, load_ensemble
 from .models.model import Feature
 from .part import unpack_state
 from .plan import ITEM_ROWS, PLAN, WORKER_OVERHEAD, Plan, from_json, max_slice_rows
-from .players import prepare_model
+from .players import prepare_model, survey_model
 from .publish import read_manifest
 from .run import Watch, Work, unwatched
 from .tables import broadcast
@@ -44,6 +43,7 @@ TOP = (1, 3, 10)
 SCALES = (0.1, 0.5, 1.0)
 NOISE = NOISES[0].name
 GAP_ROWS = 200  # prediction gaps cost thousands of times what attributions do
+PERTURBS = "gap"  # asks for what perturbations are made of
 RANKER = "banzhaf"  # whose tables rank rows, for they are the smallest
 FOOTER = b"leafledger"
 
@@ -130,23 +130,25 @@ def _check_cost(tables: GapTables, n_rankings: int, measures: Measures) -> None:
         )
 
 
-def _measure(job: Job, board: Board, ranks: str, features: tuple[Feature, ...], items: Sequence[WorkItem], watch: Watch) -> tuple[Measured, Any]:
+def _measure(job: Job, model: Model, features: tuple[Feature, ...], items: Sequence[WorkItem], folder: str, watch: Watch) -> Measured:
     """A first pass over the data: features' standard deviations, and the values of categorical ones, which are drawn."""
-    drawn = ~numeric_alone(board)
-    asked, parts = Measuring(ranks, features, tuple(drawn.tolist()), max_slice_rows(len(features))), {}
+    surveyed = survey_model(model, METHODS[PERTURBS], (), sum(item.n_rows for item in items), job.worker_memory, False)
+    asked, parts = Measuring(broadcast(surveyed, folder), features), {}
     said = watch(Work("measuring", job.data, len(items), sum(item.n_rows for item in items)))
-    for item, measured in execute.each(job, measure_item, measuring.warm, asked, items, WORKER_OVERHEAD):
+    for item, measured in execute.each(job, measure_item, comparison.warm_measuring, asked, items, WORKER_OVERHEAD):
         parts[item.part] = measured
         said(item)
-    return merge(parts[item.part] for item in items), drawn
+    return merge(parts[item.part] for item in items)
 
 
-def _prepare_gaps(job: Job, board: Board, ranks: str, features, items, n_rankings: int, measures: Measures, watch: Watch) -> list[GapTables]:
+def _prepare_gaps(
+    job: Job, model: Model, board: Board, features, items, n_rankings: int, measures: Measures, folder: str, watch: Watch
+) -> list[GapTables]:
     """Tables for every scale, in standard deviations measured on the data."""
     if not measures.scales or not items:
         return []
     _check_cost(prepare_gap(board, np.zeros(board.ensemble.n_features), None), n_rankings, measures)
-    measured, drawn = _measure(job, board, ranks, features, items, watch)
+    measured, drawn = _measure(job, model, features, items, folder, watch), ~numeric_alone(board)
     return [prepare_gap(board, np.full(board.ensemble.n_features, scale), measured, drawn=drawn, relative=True) for scale in measures.scales]
 
 
@@ -172,7 +174,7 @@ def _ask(
     features = tuple(model.features[column] for column in ranked.column)
     rankings = tuple(_rank(model, asked, plans, features, folder))
     ranks = broadcast(prepare_model(model, METHODS[RANKER], check_parameters(METHODS[RANKER], {}), (), False), folder)
-    gaps = _prepare_gaps(job, board, ranks, features, items, len(asked), measures, watch)
+    gaps = _prepare_gaps(job, model, board, features, items, len(asked), measures, folder, watch)
     sizes = [item.n_rows for item in items]
     return Question(
         rankings=rankings,

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kernels.batch import Buffers, Prepared, attribute_batch, make_buffers
+from kernels.batch import Buffers, Counted, Prepared, attribute_batch, make_buffers
 from kernels.comparison import AREAS, Value, agreements, list_values, measure_agreements, measure_areas, measure_gaps, set_against
 from kernels.methods import METHODS
 from kernels.noise import NOISES
@@ -15,7 +15,7 @@ from kernels.rankings import scores_of
 from kernels.ranks import padded, rank_rows
 from kernels.reductions import MEANS
 
-from . import storage
+from . import background, storage
 from .errors import InvalidRun
 from .listing import WorkItem
 from .models.model import Feature
@@ -49,6 +49,24 @@ class Question:
     top: tuple[int, ...]
     features: tuple[Feature, ...]  # those that splits ask for
     slice_rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Measuring:
+    """What is measured in a first pass: URI of what is asked of every row, and the features that splits ask for."""
+
+    surveyed: str
+    features: tuple[Feature, ...]
+
+
+def measure_item(asked: Measuring, item: WorkItem) -> Counted:
+    """Moments of an item's features, and the values that units are drawn from."""
+    return background.count_rows(asked.features, open_tables(asked.surveyed), item)
+
+
+def warm_measuring(asked: Measuring) -> None:
+    """Compile, or read from the cache, every kernel that items call."""
+    background.warm(asked.surveyed)
 
 
 class _Columns:
