@@ -16,8 +16,8 @@ from . import game_values
 from .curves import CurveTables, add_areas, prepare_curves
 from .games import Board, play
 from .noise import Noise
-from .prediction_gap import GapTables, gap_rows, place_units
-from .rankings import order_by_size
+from .prediction_gap import GapTables, place_units
+from .rankings import EXACT, measure_rows, order_by_size
 
 AREAS = ("insertion", "deletion", "insertion - deletion")
 
@@ -53,13 +53,14 @@ def measure_areas(ranks, tables: CurveTables, scores: Sequence[np.ndarray]) -> n
     return np.concatenate((areas, areas[:, :1] - areas[:, 1:]), axis=1)
 
 
-def measure_gaps(values, ranks, tables: Sequence[GapTables], noise: Noise, scores: Sequence[np.ndarray]) -> np.ndarray:
-    """PGI² of every ranking by size, for every scale's tables, ``(outputs, scales, rankings, n) float64``."""
+def measure_gaps(values, ranks, tables: Sequence[GapTables], noise: Noise, scores: Sequence[np.ndarray], seed: int = EXACT) -> np.ndarray:
+    """PGI² of every ranking by size, for every scale's tables, and its standard errors, ``(2, outputs, scales, rankings, n) float64``."""
     outputs, _, n = scores[0].shape
-    found = np.zeros((outputs, len(tables), len(scores), n))
+    found = np.zeros((2, outputs, len(tables), len(scores), n))
     for s, gap in enumerate(tables):
         for r, some in enumerate(scores):
-            found[:, s, r] = gap_rows(gap, noise, values, ranks, *place_units(gap, order_by_size(gap, some))).T
+            placed = place_units(gap, order_by_size(gap, some))
+            found[:, :, s, r] = np.swapaxes(measure_rows(gap, noise, values, ranks, placed, seed), 1, 2)
     return found
 
 
@@ -106,9 +107,10 @@ def list_values(measures: Sequence[str], n_rankings: int, some: Sequence[Agreeme
 def set_against(measured) -> np.ndarray:
     """Measures of every ranking, and by how much they are above those of every other on the same row: from ``(outputs, measures, rankings, n)``,
     ``(outputs, values, n)``."""
-    outputs, _, n_rankings, n = measured.shape
+    outputs, n_measures, n_rankings, n = measured.shape
     a, b = np.array(list(itertools.combinations(range(n_rankings), 2)), np.int64).reshape(-1, 2).T
-    return np.concatenate((measured.reshape(outputs, -1, n), (measured[:, :, a] - measured[:, :, b]).reshape(outputs, -1, n)), axis=1)
+    flat = [each.reshape(outputs, n_measures * each.shape[2], n) for each in (measured, measured[:, :, a] - measured[:, :, b])]
+    return np.concatenate(flat, axis=1)
 
 
 def measure_agreements(scores: Sequence[np.ndarray], some: Sequence[Agreement]) -> np.ndarray:

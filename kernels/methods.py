@@ -18,7 +18,7 @@ from .prediction_gap import BUDGET
 from .probabilistic import add_probabilistic, prepare_probabilistic
 from .qshap import add_losses, prepare_qshap
 from .ranker import MOST_STEPS, add_scores, prepare_ranker
-from .rankings import EMPIRICAL, NO, PGI2, YES, add_gaps, add_greedy, prepare_rankings, rows_of
+from .rankings import EMPIRICAL, ERROR, NO, PGI2, YES, add_gaps, add_greedy, prepare_rankings, rows_of
 from .semivalue import SemivalueTables, add_semivalues, no_semivalues, prepare_semivalue
 from .two_step import add_two_step, share_equally
 from .views import Views, each_group, everyone, whole_groups
@@ -126,6 +126,8 @@ PERTURBED = (
     numbers("scale", "standard deviation of the noise, or one for every feature; 1 by default; with a background in the features' own"),
     number("budget", BUDGET, 0.0, math.inf, "pairs of leaves that may be looked at for a row"),
     choice("resample", YES, (YES, NO), "categories and groups are drawn from the background; without one they stay"),
+    choice("approximate", NO, (NO, YES), "beyond the budget, PGI² is estimated by quasi-Monte Carlo, with a standard error"),
+    whole("seed", 0, 0, np.iinfo(np.int32).max, "of its points"),
 )
 
 
@@ -158,7 +160,7 @@ def _ranking(name: str, meaning: str, prepare: Callable[..., NamedTuple], kernel
         reductions=("gaps",),
         reads_values=True,
         column="rank",
-        scores=(PGI2,),
+        scores=(PGI2, ERROR),
         whole=True,
     )
 

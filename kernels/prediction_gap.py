@@ -1,7 +1,6 @@
-"""The prediction gap of rows: tables of a model and of how it is perturbed, exact values, their cost, and values by quasi-Monte Carlo."""
+"""The prediction gap of rows: tables of a model and of how it is perturbed, exact values, and their cost."""
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,14 +9,12 @@ from .boxes import Boxes, count_visits, lay_out_boxes, numeric_alone
 from .games import Board
 from .gap import measure_rankings
 from .greedy import rank_greedily
-from .margin import MarginTables, add_margins, prepare_margin
+from .margin import MarginTables, prepare_margin
 from .noise import Measured, Moves, Noise, atoms_of, deviations, prepare_moves, spread_rows
 from .parameters import InvalidParameters
-from .ranks import padded, rank_ensemble
+from .ranks import rank_ensemble
 
 BUDGET = 1e8  # pairs of leaves that may be looked at for a row, a second or less
-REPEATS = 16  # independent scramblings of a sequence, whose spread is the standard error
-POINTS = 1 << 10  # of a sequence
 
 
 class GapTables(NamedTuple):
@@ -80,14 +77,22 @@ def complete(tables: GapTables, order, gaps, top: int):
     return np.concatenate((players, np.broadcast_to(stay, shape)), axis=2), np.concatenate((gaps, np.broadcast_to(last, shape)), axis=2)
 
 
-def check_cost(tables: GapTables, budget: float, passes: int = 1) -> None:
-    """Refuse what takes more pairs of leaves than the budget has, by the ensemble alone; rows take fewer."""
+def affordable(tables: GapTables, budget: float, passes: int = 1, approximate: bool = False) -> bool:
+    """Whether exact values need no more pairs of leaves than the budget has, by the ensemble alone, for rows take fewer.
+
+    Raises
+    ------
+    InvalidParameters
+        they need more, and are not to be approximate
+    """
     visits = passes * count_visits(tables.boxes)
-    if visits > budget:
-        raise InvalidParameters(
-            f"exact prediction gaps take up to {visits:.3g} pairs of leaves per row, the budget is {budget:.3g}; raise it, or have "
-            "pipeline.prediction_gap approximate"
-        )
+    if visits <= budget:
+        return True
+    if approximate:
+        return False
+    raise InvalidParameters(
+        f"exact prediction gaps take up to {visits:.3g} pairs of leaves per row, the budget is {budget:.3g}; raise it, or ask for approximate ones"
+    )
 
 
 def place_units(tables: GapTables, order):
@@ -120,50 +125,3 @@ def greedy_rows(tables: GapTables, noise: Noise, values, ranks, steps: int):
     order, gaps = np.zeros(shape, np.int64), np.zeros(shape)
     rank_greedily(ranks, spread_rows(values, tables.moves, noise), tables.boxes, order, gaps)
     return order, gaps
-
-
-def _halton(seed: int) -> Callable[[int], Any]:
-    """Points in the unit cube of so many dimensions, ``(points, dimensions)``, scrambled (Owen 2017)."""
-    from scipy.stats import qmc  # takes a second to import, which exact values need not wait for
-
-    return lambda n_units: qmc.Halton(n_units, scramble=True, rng=np.random.default_rng(seed)).random(POINTS)
-
-
-def _draw(tables: GapTables, tails, i: int, points, ranks):
-    """Ranks of perturbed values: ``ranks (used, points)`` are overwritten; a unit's by its column of ``points``."""
-    top = np.iinfo(ranks.dtype).max
-    for u in np.flatnonzero(tables.boxes.perturbed):
-        members, p = np.flatnonzero(tables.member == u), points[:, u]
-        if tables.boxes.moved[u]:
-            tail, mass = tails.tail[i, tables.boxes.cell[u] + 1 : tables.boxes.cell[u + 1]], tails.mass[i, u]
-            lower = np.where(tail < 0, mass + tail, tail)
-            ranks[members[0]] = np.where(p < mass, np.minimum(np.searchsorted(lower, p, side="right"), tail.size - 1), top)
-        else:
-            some = slice(tables.atom_start[u], tables.atom_start[u + 1])
-            atom = np.minimum(np.searchsorted(tables.upto[some], p, side="right"), some.stop - some.start - 1)
-            ranks[members] = tables.atoms[some][atom, : members.size].T
-
-
-def sample_rows(tables: GapTables, noise: Noise, values, ranks, places, weights, seed: int = 0, sequence=_halton, repeats: int = REPEATS):
-    """What ``gap_rows`` gives, by quasi-Monte Carlo: estimates and their standard errors, ``(n, outputs) float64`` each, of ``repeats`` sequences;
-    ``sequence(seed)(n_units)`` are points, a multiple of BATCH."""
-    tails, (n, outputs, n_units) = spread_rows(values, tables.moves, noise), places.shape
-    found = np.zeros((repeats, n, outputs))
-    points = [sequence(seed + r)(n_units) if n_units else np.zeros((POINTS, 0)) for r in range(repeats)]
-    base = np.zeros((outputs, padded(1)))
-    for i in range(n):
-        own = np.repeat(ranks[:, i : i + 1], padded(1), axis=1)
-        base[:] = 0.0
-        add_margins(own, tables.margin, base)
-        for r in range(repeats):
-            moved = np.repeat(ranks[:, i : i + 1], len(points[r]), axis=1)
-            still = moved.copy()
-            _draw(tables, tails, i, points[r], moved)
-            for k in range(outputs):
-                for prefix in np.flatnonzero(weights[i, k]) + 1:
-                    there = (places[i, k] > 0) & (places[i, k] <= prefix)
-                    mixed = np.where(there[tables.member][:, None], moved, still)
-                    margin = np.zeros((outputs, len(points[r])))
-                    add_margins(mixed, tables.margin, margin)
-                    found[r, i, k] += weights[i, k, prefix - 1] * ((margin[k] - base[k, 0]) ** 2).mean()
-    return found.mean(axis=0), found.std(axis=0, ddof=1) / np.sqrt(repeats)

@@ -7,12 +7,14 @@ import numpy as np
 
 from .boxes import numeric_alone
 from .games import Board
-from .noise import NOISES, Measured
+from .noise import NOISES, Measured, Noise
 from .parameters import InvalidParameters
-from .prediction_gap import GapTables, check_cost, complete, gap_rows, greedy_rows, place_units, prepare_gap
+from .prediction_gap import GapTables, affordable, complete, gap_rows, greedy_rows, place_units, prepare_gap
+from .sampling import average, sample_greedily, sample_rows
 
 SLICE = 128  # rows whose noise is spread out at a time
-PGI2 = "pgi2"
+PGI2, ERROR = "pgi2", "pgi2_error"
+EXACT = -1  # in the place of a seed
 EMPIRICAL = "empirical"  # noise that is none: numeric features' values are drawn too
 YES, NO = "yes", "no"
 
@@ -25,11 +27,22 @@ class RankingTables(NamedTuple):
     ranker: np.ndarray  # (1,) int64, which method ranks by its values
     of_ranker: Any  # that method's tables; of the greedy ranking arrays without meaning
     top: np.ndarray  # (1,) int64, groups that are ranked
+    seed: np.ndarray  # (1,) int64, of the points that PGI² is estimated by, or EXACT
+
+
+class Greedy(NamedTuple):
+    """Greedy rankings, and what they are worth: squared margin units, standard errors 0 where exact."""
+
+    order: np.ndarray  # (n, outputs, top) int64, groups
+    gaps: np.ndarray  # (n, outputs, top) float64, PG² of each prefix
+    gap_errors: np.ndarray
+    pgi2: np.ndarray  # (n, outputs) float64
+    pgi2_errors: np.ndarray
 
 
 def rows_of(board: Board):
-    """Rows of phi: a rank for every player, and at last the ranking's PGI²."""
-    return np.append(board.players, board.n_all)
+    """Rows of phi: a rank for every player, and at last the ranking's PGI² and its standard error."""
+    return np.append(board.players, (board.n_all, board.n_all + 1))
 
 
 def prepare_rankings(board: Board, given: Mapping[str, Any], measured: Measured | None, *, ranker: int, of_ranker: Any, top: int, passes: int):
@@ -45,9 +58,30 @@ def prepare_rankings(board: Board, given: Mapping[str, Any], measured: Measured 
         raise InvalidParameters(f"parameter 'scale' has {len(scale)} numbers, expected one of at least 0, or as many for {n} features")
     drawn = np.where(numeric_alone(board), given["noise"] == EMPIRICAL, given["resample"] == YES and measured is not None)
     tables = prepare_gap(board, np.broadcast_to(np.array(scale, np.float64), n), measured, drawn=drawn, relative=True)
-    check_cost(tables, given["budget"], passes)
+    within = affordable(tables, given["budget"], passes, given["approximate"] == YES)
     noise = next((number for number, noise in enumerate(NOISES) if noise.name == given["noise"]), 0)
-    return RankingTables(tables, np.array([noise]), np.array([ranker]), of_ranker, np.array([top]))
+    return RankingTables(tables, np.array([noise]), np.array([ranker]), of_ranker, np.array([top]), np.array([EXACT if within else given["seed"]]))
+
+
+def measure_rows(tables: GapTables, noise: Noise, values, ranks, placed: tuple[Any, Any], seed: int):
+    """PGI² of rankings, ``placed`` as ``place_units`` gives them, and its standard errors, ``(n, outputs) float64`` each."""
+    if seed == EXACT:
+        found = gap_rows(tables, noise, values, ranks, *placed)
+        return found, np.zeros_like(found)
+    return sample_rows(tables, noise, values, ranks, *placed, seed)
+
+
+def rank_rows_greedily(tables: GapTables, noise: Noise, values, ranks, top: int, seed: int) -> Greedy:
+    """The greedy rankings of rows, ``top`` groups long."""
+    steps = min(top, int(tables.boxes.perturbed.sum()))
+    if seed == EXACT:
+        units, of_units = greedy_rows(tables, noise, values, ranks, steps)
+        order, gaps = complete(tables, units, of_units, top)
+        return Greedy(order, gaps, np.zeros_like(gaps), gaps.mean(axis=2), np.zeros(gaps.shape[:2]))
+    units, estimates = sample_greedily(tables, noise, values, ranks, steps, seed)
+    completed = [complete(tables, units, of_units, top) for of_units in estimates]
+    each = [gaps for _, gaps in completed]
+    return Greedy(completed[0][0], *average(each), *average([gaps.mean(axis=2) for gaps in each]))
 
 
 def _sliced(values, ranks):
@@ -71,14 +105,15 @@ def scores_of(ranks):
 
 
 def add_gaps(values, ranks, tables: RankingTables, phi, kernel: Callable[[Any, Any, Any], None]) -> None:
-    """Rank players by size of what ``kernel`` gives, the largest first, equal ones in their own order; add ranks, from 1, and PGI² to phi."""
+    """Rank players by size of what ``kernel`` gives, the largest first, equal ones in their own order; add ranks, from 1, and PGI² with its error."""
     gap, (outputs, n_rows, n) = tables.gap, phi.shape
-    found = np.zeros((outputs, n_rows - 1, n))
+    found = np.zeros((outputs, n_rows - 2, n))
     kernel(ranks, tables.of_ranker, found)
     for some, x, r in _sliced(values, ranks):
         order = order_by_size(gap, found[:, :, some])
-        phi[:, :-1, some] += _ranks(order, order.shape[2])[:, :, gap.units].transpose(1, 2, 0)
-        phi[:, -1, some] += gap_rows(gap, NOISES[tables.noise[0]], x, r, *place_units(gap, order)).T
+        phi[:, :-2, some] += _ranks(order, order.shape[2])[:, :, gap.units].transpose(1, 2, 0)
+        measured = measure_rows(gap, NOISES[tables.noise[0]], x, r, place_units(gap, order), int(tables.seed[0]))
+        phi[:, -2:, some] += np.stack(measured).transpose(2, 0, 1)
 
 
 def _ranks(order, n_players: int):
@@ -89,10 +124,9 @@ def _ranks(order, n_players: int):
 
 
 def add_greedy(values, ranks, tables: RankingTables, phi) -> None:
-    """Rank greedily; add ranks, from 1, and the mean of PG² over the prefixes to phi."""
-    gap, top = tables.gap, int(tables.top[0])
+    """Rank greedily; add ranks, from 1, the mean of PG² over the prefixes and its error to phi."""
+    gap = tables.gap
     for some, x, r in _sliced(values, ranks):
-        units, of_prefix = greedy_rows(gap, NOISES[tables.noise[0]], x, r, min(top, int(gap.boxes.perturbed.sum())))
-        order, gaps = complete(gap, units, of_prefix, top)
-        phi[:, :-1, some] += _ranks(order, int(gap.n_all[0]))[:, :, gap.units].transpose(1, 2, 0)
-        phi[:, -1, some] += gaps.mean(axis=2).T
+        found = rank_rows_greedily(gap, NOISES[tables.noise[0]], x, r, int(tables.top[0]), int(tables.seed[0]))
+        phi[:, :-2, some] += _ranks(found.order, int(gap.n_all[0]))[:, :, gap.units].transpose(1, 2, 0)
+        phi[:, -2:, some] += np.stack((found.pgi2, found.pgi2_errors)).transpose(2, 0, 1)

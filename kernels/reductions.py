@@ -11,6 +11,7 @@ from . import r2
 from ._jit import jit
 
 FAN_IN = 8
+N_SCORES = 2  # in the last places of gaps: PGI² and its standard error
 
 
 class Moments(NamedTuple):
@@ -129,19 +130,20 @@ MEANS = Reduction("means", "values", _init_moments, _update_moments, _merge_mome
 
 
 def _update_gaps(state, ranks, n, labels=None):
-    """Whom a row does not rank comes after all others there; the last is not a player's rank but the score."""
-    counted = np.where(ranks == 0, float(ranks.shape[1]), ranks)
-    counted[:, -1] = ranks[:, -1]
+    """Whom a row does not rank comes after all others there; the last are not players' ranks but scores."""
+    counted = np.where(ranks == 0, float(ranks.shape[1] - N_SCORES + 1), ranks)
+    counted[:, -N_SCORES:] = ranks[:, -N_SCORES:]
     return _update_moments(state, counted, n, labels)
 
 
 def _finalize_gaps(state, place, n_places):
-    """Players by mean rank, those in no split last; the last place is not a player's but the score's, and has rank 0."""
+    """Players by mean rank, those in no split last; the last places are not players' but scores', and have rank 0."""
     moments = _finalize_moments(state, place, n_places)
-    mean = moments["mean"].copy()
-    mean[mean == 0] = np.inf
-    mean[:, -1] = -np.inf
-    return {**moments, "rank": np.argsort(np.argsort(mean, axis=1, kind="stable"), axis=1, kind="stable")}
+    mean = moments["mean"][:, :-N_SCORES]
+    order = np.argsort(np.where(mean == 0, np.inf, mean), axis=1, kind="stable")
+    rank = np.zeros(moments["mean"].shape, np.int64)
+    rank[:, :-N_SCORES] = np.argsort(order, axis=1, kind="stable") + 1
+    return {**moments, "rank": rank}
 
 
 REDUCTIONS = {

@@ -255,6 +255,7 @@ def compare(
     noise: Literal["normal", "uniform", "laplace"] = "normal",
     gap_rows: int = 200,
     budget: float = 1e8,
+    approximate: Annotated[bool, Parameter(negative=())] = False,
     scheduler: str | None = None,
     workers: int | None = None,
     date: str | None = None,
@@ -283,6 +284,8 @@ def compare(
         Rows that PGI² is measured on, spread evenly over the data: it costs thousands of times what attributions do.
     budget
         Pairs of leaves that PGI² may look at for a row; what the model may need beyond it is refused.
+    approximate
+        Or estimated by quasi-Monte Carlo, with the mean of the rows' standard errors.
     scheduler
         As for explain.
     workers
@@ -310,6 +313,7 @@ def compare(
             noise=noise,
             gap_rows=gap_rows,
             budget=budget,
+            approximate=approximate,
             scheduler=scheduler,
             workers=workers,
             date=date,

@@ -21,7 +21,7 @@ from kernels.games import Board
 from kernels.methods import METHODS
 from kernels.noise import NOISES, Measured, merge
 from kernels.prediction_gap import BUDGET, GapTables, prepare_gap
-from kernels.rankings import PGI2
+from kernels.rankings import EXACT, PGI2
 from kernels.reductions import MEANS, merge_all
 
 from . import comparison, execute, schema, storage
@@ -57,6 +57,8 @@ class Measures:
     noise: str = NOISE
     gap_rows: int = GAP_ROWS
     budget: float = BUDGET
+    approximate: bool = False
+    seed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,14 +122,15 @@ def _slice_rows(n_used: int, n_outputs: int, n_rankings: int) -> int:
     return max_slice_rows(3 * n_used + n_outputs * n_rankings * 6 * (n_used + 1))
 
 
-def _check_cost(tables: GapTables, n_rankings: int, measures: Measures) -> None:
-    """Refuse what takes more pairs of leaves per row than the budget has."""
+def _affordable(tables: GapTables, n_rankings: int, measures: Measures) -> bool:
+    """Whether PGI² takes no more pairs of leaves per row than the budget has; refuse what does and is not to be approximate."""
     visits = n_rankings * len(measures.scales) * count_visits(tables.boxes)
-    if visits > measures.budget:
+    if visits > measures.budget and not measures.approximate:
         raise UsageError(
             f"PGI² of {n_rankings} rankings at {len(measures.scales)} scales takes up to {visits:.3g} pairs of leaves per row, the budget is "
-            f"{measures.budget:.3g}; raise it, or ask for fewer scales or none"
+            f"{measures.budget:.3g}; raise it, have it approximate, or ask for fewer scales or none"
         )
+    return visits <= measures.budget
 
 
 def _measure(job: Job, model: Model, features: tuple[Feature, ...], items: Sequence[WorkItem], folder: str, watch: Watch) -> Measured:
@@ -143,13 +146,14 @@ def _measure(job: Job, model: Model, features: tuple[Feature, ...], items: Seque
 
 def _prepare_gaps(
     job: Job, model: Model, board: Board, features, items, n_rankings: int, measures: Measures, folder: str, watch: Watch
-) -> list[GapTables]:
-    """Tables for every scale, in standard deviations measured on the data."""
+) -> tuple[list[GapTables], bool]:
+    """Tables for every scale, in standard deviations measured on the data, and whether gaps are exact."""
     if not measures.scales or not items:
-        return []
-    _check_cost(prepare_gap(board, np.zeros(board.ensemble.n_features), None), n_rankings, measures)
+        return [], True
+    exact = _affordable(prepare_gap(board, np.zeros(board.ensemble.n_features), None), n_rankings, measures)
     measured, drawn = _measure(job, model, features, items, folder, watch), ~numeric_alone(board)
-    return [prepare_gap(board, np.full(board.ensemble.n_features, scale), measured, drawn=drawn, relative=True) for scale in measures.scales]
+    tables = [prepare_gap(board, np.full(board.ensemble.n_features, scale), measured, drawn=drawn, relative=True) for scale in measures.scales]
+    return tables, exact
 
 
 def _rank(model: Model, asked: Sequence[_Asked], plans: dict[str, Plan], features: Sequence[Feature], folder: str) -> Iterator[Ranking]:
@@ -174,7 +178,7 @@ def _ask(
     features = tuple(model.features[column] for column in ranked.column)
     rankings = tuple(_rank(model, asked, plans, features, folder))
     ranks = broadcast(prepare_model(model, METHODS[RANKER], check_parameters(METHODS[RANKER], {}), (), False), folder)
-    gaps = _prepare_gaps(job, model, board, features, items, len(asked), measures, folder, watch)
+    gaps, exact = _prepare_gaps(job, model, board, features, items, len(asked), measures, folder, watch)
     sizes = [item.n_rows for item in items]
     return Question(
         rankings=rankings,
@@ -182,6 +186,7 @@ def _ask(
         areas=broadcast(prepare_areas(board), folder),
         gaps=tuple(broadcast(tables, folder) for tables in gaps),
         noise=measures.noise,
+        seed=EXACT if exact else measures.seed,
         start=tuple(np.cumsum([0, *sizes])[:-1].tolist()),
         sample=(min(measures.gap_rows, sum(sizes)), sum(sizes)),
         top=measures.top,
@@ -190,10 +195,10 @@ def _ask(
     )
 
 
-def _tabulate(model: Model, names: Sequence[str], measures: Measures, states: Sequence[Sequence[str]]) -> pa.Table:
+def _tabulate(model: Model, names: Sequence[str], measures: Measures, exact: bool, states: Sequence[Sequence[str]]) -> pa.Table:
     """Merge states, in the order of items; a row per output, measure and ranking, or two of them."""
     n_outputs, tables = len(model.outputs), []
-    for pass_, values in enumerate(name_values(len(names), measures.top, [f"{PGI2} {scale:g}" for scale in measures.scales])):
+    for pass_, values in enumerate(name_values(len(names), measures.top, [f"{PGI2} {scale:g}" for scale in measures.scales], exact)):
         merged = merge_all(MEANS, (unpack_state(MEANS, each[pass_]) for each in states), n_outputs, len(values))
         found = MEANS.finalize(merged, np.arange(len(values)), len(values))
         tables.append(
@@ -230,6 +235,8 @@ def _check(measures: Measures) -> None:
         raise UsageError(f"noise is {shorten(measures.noise)}, expected one of {', '.join(known)}")
     if measures.gap_rows < 1:
         raise UsageError(f"gap_rows is {measures.gap_rows}, expected at least 1")
+    if measures.seed < 0:
+        raise UsageError(f"seed is {measures.seed}, expected at least 0")
 
 
 def compare_job(job: Job, entries: Sequence[str], measures: Measures, watch: Watch) -> pa.Table:
@@ -256,7 +263,8 @@ def compare_job(job: Job, entries: Sequence[str], measures: Measures, watch: Wat
     finally:
         storage.remove(folder)
     facts = {"model": job.model, "model_digest": model.digest, "data": job.data, "rankings": [asdict(each) for each in asked], **asdict(measures)}
-    table = _tabulate(model, names, measures, [states[item.part] for item in items]).replace_schema_metadata({FOOTER: json.dumps(facts)})
+    table = _tabulate(model, names, measures, question.seed == EXACT, [states[item.part] for item in items])
+    table = table.replace_schema_metadata({FOOTER: json.dumps(facts)})
     _publish(job.out, table)
     return table
 
@@ -272,6 +280,8 @@ def compare(
     noise: str = NOISE,
     gap_rows: int = GAP_ROWS,
     budget: float = BUDGET,
+    approximate: bool = False,
+    seed: int = 0,
     scheduler: str | None = None,
     workers: int | None = None,
     date: Date | str | None = None,
@@ -288,7 +298,9 @@ def compare(
     scales, noise : PGI² is measured under "normal", "uniform" or "laplace" noise on numeric features, of each of these scales times their standard
         deviations on the data; values of categorical ones are drawn from the data
     gap_rows : on so many rows, spread evenly over the data
-    budget : pairs of leaves that PGI² may look at for a row. What the ensemble may need beyond it is refused
+    budget : pairs of leaves that PGI² may look at for a row. What the ensemble may need beyond it is refused, or
+    approximate : estimated by quasi-Monte Carlo, with ``seed``; "pgi2 ... error" is then the mean of the rows' standard errors, which the error
+        of their mean is at most
 
     Returns
     -------
@@ -297,5 +309,5 @@ def compare(
         areas and PGI² are differences on the same rows, the ranking's less the other's
     """
     job = make_job(str(model), str(data), str(out), scheduler=scheduler, workers=workers, date=date)
-    measures = Measures(tuple(top), tuple(map(float, scales)), noise, gap_rows, budget)
+    measures = Measures(tuple(top), tuple(map(float, scales)), noise, gap_rows, budget, approximate, seed)
     return compare_job(job, methods, measures, watch)

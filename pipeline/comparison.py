@@ -11,7 +11,7 @@ from kernels.batch import Buffers, Counted, Prepared, attribute_batch, make_buff
 from kernels.comparison import AREAS, Value, agreements, list_values, measure_agreements, measure_areas, measure_gaps, set_against
 from kernels.methods import METHODS
 from kernels.noise import NOISES
-from kernels.rankings import scores_of
+from kernels.rankings import EXACT, scores_of
 from kernels.ranks import padded, rank_rows
 from kernels.reductions import MEANS
 
@@ -44,6 +44,7 @@ class Question:
     areas: str  # URI of tables that curves are made by
     gaps: tuple[str, ...]  # of tables that the prediction gap is measured by, for every scale
     noise: str
+    seed: int  # of the points that it is estimated by, or EXACT
     start: tuple[int, ...]  # of every item, how many rows come before it
     sample: tuple[int, int]  # gaps are measured on so many rows, of so many in all
     top: tuple[int, ...]
@@ -134,13 +135,18 @@ class _Measurer:
             scores.append(scores_of(found) if METHODS[ranking.method].whole else found)
         areas = set_against(measure_areas(ranks, self._areas, scores))
         some = [np.ascontiguousarray(each[..., chosen]) for each in scores]
-        gaps = measure_gaps(np.ascontiguousarray(values[:, chosen]), np.ascontiguousarray(ranks[:, chosen]), self._gaps, self._noise, some)
-        return [np.concatenate((areas, measure_agreements(scores, self._agreements)), axis=1), set_against(gaps)]
+        sampled = np.ascontiguousarray(values[:, chosen]), np.ascontiguousarray(ranks[:, chosen])
+        gaps, errors = measure_gaps(*sampled, self._gaps, self._noise, some, self._question.seed)
+        of_gaps = [set_against(gaps)]
+        if self._question.seed != EXACT:
+            of_gaps.append(errors.reshape(errors.shape[0], errors.shape[1] * errors.shape[2], errors.shape[3]))
+        return [np.concatenate((areas, measure_agreements(scores, self._agreements)), axis=1), np.concatenate(of_gaps, axis=1)]
 
 
-def name_values(n_rankings: int, top: Sequence[int], scales: Sequence[str]) -> list[tuple[Value, ...]]:
-    """What is measured of every row, and of the sample."""
-    return [list_values(AREAS, n_rankings, agreements(top)), list_values(scales, n_rankings)]
+def name_values(n_rankings: int, top: Sequence[int], scales: Sequence[str], exact: bool) -> list[tuple[Value, ...]]:
+    """What is measured of every row, and of the sample: where its gaps are not exact, also their standard errors."""
+    errors = () if exact else tuple(Value(f"{scale} error", r) for scale in scales for r in range(n_rankings))
+    return [list_values(AREAS, n_rankings, agreements(top)), (*list_values(scales, n_rankings), *errors)]
 
 
 def _choose(question: Question, first: int, n: int) -> np.ndarray:
@@ -154,7 +160,7 @@ def compare_item(question: Question, item: WorkItem) -> list[str]:
     """Measure the rows of an item; states of the means of all, and of the sample, as text."""
     columns = {r: _Columns(ranking, item.part) for r, ranking in enumerate(question.rankings) if ranking.run is not None}
     measurer = _Measurer(question, min(question.slice_rows, item.n_rows))
-    named = name_values(len(question.rankings), question.top, question.gaps)
+    named = name_values(len(question.rankings), question.top, question.gaps, question.seed == EXACT)
     states, done = [MEANS.init(measurer.prepared.base.size, len(values)) for values in named], 0
     names = [feature.name for feature in question.features]
     for batch in read_slices(item, names, carried_types((item,)), question.slice_rows):

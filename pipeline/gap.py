@@ -8,10 +8,11 @@ import numpy as np
 import pyarrow as pa
 
 from kernels.batch import make_board
-from kernels.boxes import count_visits, numeric_alone
+from kernels.boxes import numeric_alone
 from kernels.games import Board
 from kernels.noise import NOISES, Measured, Noise, measure, merge
-from kernels.prediction_gap import BUDGET, GapTables, check_cost, complete, gap_rows, greedy_rows, place_units, prepare_gap, sample_rows
+from kernels.prediction_gap import BUDGET, GapTables, affordable, place_units, prepare_gap
+from kernels.rankings import EXACT, measure_rows, rank_rows_greedily
 from kernels.ranks import RankTables, padded, rank_dtype, rank_rows
 
 from . import schema
@@ -169,10 +170,8 @@ def prediction_gap(
     ranks, tables, chosen = _prepare(model, groups, noise, scale, data, resample)
     read, batch = as_batch(model, rows, ranks.column.tolist())
     n, outputs = batch.num_rows, len(model.outputs)
-    within = count_visits(tables.boxes) <= budget
-    if not approximate:
-        with refused():
-            check_cost(tables, budget)
+    with refused():
+        first_seed = EXACT if affordable(tables, budget, approximate=approximate) else seed
     orders = None if ranking is None else _orders(ranking, model, rows, partition, players, n)
     together = np.isin(tables.units, range(len(players)) if features is None else _numbers(features, players, "features")) & tables.boxes.perturbed
     gaps, errors = np.zeros((n, outputs)), np.zeros((n, outputs))
@@ -182,13 +181,10 @@ def prediction_gap(
         some = slice(first, first + values.shape[1])
         if orders is None:
             shape = (values.shape[1], outputs, 1)
-            places, weights = np.broadcast_to(together, (*shape[:2], together.size)).astype(np.int64), np.ones(shape)
+            placed = np.broadcast_to(together, (*shape[:2], together.size)).astype(np.int64), np.ones(shape)
         else:
-            places, weights = place_units(tables, orders[some])
-        if within:
-            gaps[some] = gap_rows(tables, chosen, values, ranked, places, weights)
-        else:
-            gaps[some], errors[some] = sample_rows(tables, chosen, values, ranked, places, weights, seed)
+            placed = place_units(tables, orders[some])
+        gaps[some], errors[some] = measure_rows(tables, chosen, values, ranked, placed, first_seed)
 
     with ThreadPoolExecutor(count_cores()) as threads:
         list(threads.map(work, range(0, n, SLICE_ROWS)))
@@ -206,7 +202,9 @@ def rank_by_gap(
     resample: bool = True,
     partition: Partition | None = None,
     budget: float = BUDGET,
-) -> tuple[np.ndarray, np.ndarray]:
+    approximate: bool = False,
+    seed: int = 0,
+) -> tuple[np.ndarray, ...]:
     """The greedy ranking of every row: at each step the feature that raises PG² most, of equal gains (to 1e-12 of PG²) the first feature.
 
     Parameters
@@ -217,6 +215,7 @@ def rank_by_gap(
     -------
     order : (n, outputs, top) int64, positions of features or groups; those that no perturbation can change come last, in their own order
     gaps : (n, outputs, top) float64, PG² of each prefix; the mean over all is the ranking's PGI²
+    errors : where ``approximate``, (n, outputs, top) float64, standard errors of the gaps, 0 where they are exact
     """
     model = load_ensemble(ensemble)
     groups = read_groups(partition, model.features)
@@ -224,17 +223,16 @@ def rank_by_gap(
     read, batch = as_batch(model, rows, ranks.column.tolist())
     n_players, outputs = int(tables.n_all[0]), len(model.outputs)
     top = n_players if top is None else min(top, n_players)
-    steps = min(top, int(tables.boxes.perturbed.sum()))
     with refused():
-        check_cost(tables, budget, max(steps, 1))
-    order, gaps = (np.zeros((batch.num_rows, outputs, top), kind) for kind in (np.int64, np.float64))
+        first_seed = EXACT if affordable(tables, budget, max(min(top, int(tables.boxes.perturbed.sum())), 1), approximate) else seed
+    order = np.zeros((batch.num_rows, outputs, top), np.int64)
+    gaps, errors = np.zeros(order.shape), np.zeros(order.shape)
 
     def work(first):
         values, ranked = _values(read, ranks, batch.slice(first, SLICE_ROWS))
-        some = slice(first, first + values.shape[1])
-        found, of_prefix = greedy_rows(tables, chosen, values, ranked, steps)
-        order[some], gaps[some] = complete(tables, found, of_prefix, top)
+        some, found = slice(first, first + SLICE_ROWS), rank_rows_greedily(tables, chosen, values, ranked, top, first_seed)
+        order[some], gaps[some], errors[some] = found.order, found.gaps, found.gap_errors
 
     with ThreadPoolExecutor(count_cores()) as threads:
         list(threads.map(work, range(0, batch.num_rows, SLICE_ROWS)))
-    return order, gaps
+    return (order, gaps, errors) if approximate else (order, gaps)

@@ -65,7 +65,8 @@ def test_gaps_of_rankings_are_those_of_the_definition(data, ensemble):
     rows, seen = data.draw(batches(ensemble, 2)), data.draw(batches(ensemble, 2))
     tables, values, ranks = drawn(ensemble, rows, seen)
     scores = data.draw(hnp.arrays(np.float64, (2, ensemble.base.size, tables.units.size, len(rows)), elements=st.integers(-2, 2)))
-    found = measure_gaps(values, ranks, [tables, tables], NOISES[0], scores)
+    found, errors = measure_gaps(values, ranks, [tables, tables], NOISES[0], scores)
+    assert (errors == 0).all()
     assert found.shape == (ensemble.base.size, 2, 2, len(rows))
     outcomes = outcomes_of(seen, range(ensemble.n_features), range(ensemble.n_features))
     for i, row in enumerate(rows):

@@ -13,8 +13,10 @@ from kernels.batch import make_board
 from kernels.boxes import count_visits
 from kernels.noise import NOISES, Noise, deviations, measure, merge
 from kernels.parameters import InvalidParameters
-from kernels.prediction_gap import check_cost, complete, gap_rows, greedy_rows, place_units, prepare_gap, sample_rows
+from kernels.prediction_gap import affordable, complete, gap_rows, greedy_rows, place_units, prepare_gap
+from kernels.rankings import EXACT, rank_rows_greedily
 from kernels.ranks import BATCH, padded, rank_dtype, rank_rows
+from kernels.sampling import sample_rows
 from tests import naive, perturbed
 from tests.strategies import batches, forests
 from tests.trees import grown, join, one_tree
@@ -289,15 +291,36 @@ def test_sampling_draws_from_data_too():
         assert (np.abs(found - exact) < 5 * error).all()
 
 
+@pytest.mark.parametrize("how", ["noise", "drawn", "groups"])
+def test_sampled_greedy_rankings_are_greedy(how):
+    """Units far enough apart come in the exact order, those that stay last; gaps of prefixes, and PGI², within their standard errors."""
+    ensemble, rows = forest_and_rows()
+    if how == "noise":
+        tables, values, ranks = noisy(ensemble, rows, [0.5, 0.0, 0.5, 1.0])
+    else:
+        groups = np.array([0, 0, 1, 2]) if how == "groups" else np.arange(4)
+        tables, values, ranks = drawn(ensemble, rows, np.random.default_rng(1).normal(size=(5, 4)), groups, [0, 2])
+    top = int(tables.n_all[0])
+    exact, found = (rank_rows_greedily(tables, NORMAL, values, ranks, top, seed) for seed in (EXACT, 3))
+    assert_array_equal(found.order, exact.order)
+    assert (found.pgi2_errors > 0).all()
+    assert (np.abs(found.gaps - exact.gaps) < 5 * found.gap_errors).all()
+    assert (np.abs(found.pgi2 - exact.pgi2) < 5 * found.pgi2_errors).all()
+    assert (found.gap_errors < 0.03 * exact.gaps).all()
+    assert (exact.pgi2_errors == 0).all()
+
+
 def test_a_budget_refuses_with_the_number():
     """Twelve stumps on four features: pairs of leaves of stumps on the same one."""
     ensemble, rows = forest_and_rows()
     tables, _, _ = noisy(ensemble, rows, 1.0)
     same = sum(int(a == b) for i, a in enumerate(ensemble.feature[::3]) for b in ensemble.feature[::3][:i])
     assert count_visits(tables.boxes) == 4 * same
-    check_cost(tables, 4.0 * same)
+    assert affordable(tables, 4.0 * same)
+    assert not affordable(tables, 4.0 * same - 1, approximate=True)
+    assert not affordable(tables, 4.0 * same, 2, approximate=True)
     with pytest.raises(InvalidParameters, match="pairs of leaves per row, the budget is 1"):
-        check_cost(tables, 1.0)
+        affordable(tables, 1.0)
 
 
 def test_a_model_without_splits_has_no_gap():

@@ -102,6 +102,20 @@ def test_gaps_are_those_of_rows_in_memory(example, tmp_path):
     assert (found[~found["measure"].str.startswith("pgi2")]["rows"] == 3000).all()
 
 
+def test_gaps_beyond_the_budget_are_estimated(example, tmp_path):
+    """With the mean of the rows' standard errors, within which the exact ones lie; within the budget they are exact, and have none. Some of the work
+    items have none of the rows."""
+    given = {"methods": ("shapley", "banzhaf"), "scheduler": "serial", "approximate": True, "scales": (0.1, 1.0), "gap_rows": 3}
+    exact, found = (compare(example.model, example.data, tmp_path / f"{budget}.parquet", budget=budget, **given).to_pandas() for budget in (1e8, 1))
+    assert not exact["measure"].str.contains("error").any()
+    for scale in ("0.1", "1"):
+        for name in given["methods"]:
+            gap, error = (pick(found, f"pgi2 {scale}{what}", name, None, "0")["mean"] for what in ("", " error"))
+            wanted = pick(exact, f"pgi2 {scale}", name, None, "0")["mean"]
+            assert 0 < error < 0.1 * wanted
+            assert abs(gap - wanted) < 5 * error
+
+
 def test_columns_of_earlier_runs(several, tmp_path):
     """A run's own attributions rank as its method does, marginal values among them; its parts are read along with the rows."""
     model, data = several
@@ -133,7 +147,8 @@ def test_a_comparison_is_written_once(example, tmp_path):
         ({"scales": (0.5, 0.5)}, "scales are 0.5, 0.5, expected different numbers"),
         ({"noise": "pink"}, "noise is 'pink', expected one of normal, uniform, laplace"),
         ({"gap_rows": 0}, "gap_rows is 0, expected at least 1"),
-        ({"budget": 10}, r"PGI² of 1 rankings at 3 scales takes up to .* pairs of leaves per row, the budget is 10; raise it"),
+        ({"seed": -1}, "seed is -1, expected at least 0"),
+        ({"budget": 10}, r"PGI² of 1 rankings at 3 scales takes up to .* pairs of leaves per row, the budget is 10; raise it, have it approximate"),
     ],
 )
 def test_gaps_that_cannot_be_measured_are_refused(example, tmp_path, given, says):
@@ -193,5 +208,10 @@ def test_the_command_shows_a_table(example, tmp_path, capsys):
         assert text in said.out
     assert said.err.count("comparing: part") == 4
     assert pq.read_table(out).num_rows == 3 * 4 + 3 * 6 + 4 * 6 + 4 + 6
+    some = ["--out", str(tmp_path / "estimated.parquet"), "--scales", "0.5", "--gap-rows", "2", "--budget", "10"]
+    assert cli.main([*arguments, *some]) == 2
+    assert "raise it, have it approximate" in capsys.readouterr().err
+    assert cli.main([*arguments, *some, "--approximate"]) == 0
+    assert "pgi2 0.5 error" in capsys.readouterr().out
     assert cli.main([*arguments, "--out", str(out), "--top", "few"]) == 2
     assert "top is 'few', expected numbers with commas between them" in capsys.readouterr().err

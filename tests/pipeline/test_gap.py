@@ -138,10 +138,38 @@ def test_runs_write_what_python_gives(files, method):
         order, gaps = pipeline.rank_by_gap(model, rows, scale=0.3)
         pgi2 = gaps.mean(axis=2)
     assert_array_equal(found["pgi2"], pgi2[:, 0])
+    assert (found["pgi2_error"] == 0).all()
     ranks = found[[f"rank_{name}" for name in "abcd"]]
     assert (ranks.dtypes == np.int32).all()
     assert_array_equal(ranks, np.argsort(order[:, 0], axis=1) + 1)
     assert pipeline.check_run(str(out)).n_rows == 50
+
+
+@pytest.mark.parametrize("method", ["gap", "gap_greedy"])
+def test_runs_estimate_beyond_the_budget_where_they_may(files, method):
+    """PGI² as Python estimates it, its error beside it; the exact one is as near as the error says, and what is within the budget is exact."""
+    folder, rows = files
+    model, data = folder / "model.json", folder / "rows.parquet"
+    given = {"scale": "0.3", "approximate": "yes", "seed": "3"}
+    for budget in ("1", "1e8"):
+        pipeline.explain(
+            model, data, folder / f"{method}-{budget}", method=method, parameters=given | {"budget": budget}, precision="float64", scheduler="serial"
+        )
+    estimated, exact = (pq.read_table(folder / f"{method}-{budget}" / "attributions").to_pandas() for budget in ("1", "1e8"))
+    assert (exact["pgi2_error"] == 0).all()
+    order, _, errors = pipeline.rank_by_gap(model, rows, scale=0.3, approximate=True, budget=1, seed=3)
+    ranking = order if method == "gap_greedy" else "shapley"
+    pgi2, error = pipeline.prediction_gap(model, rows, ranking=ranking, scale=0.3, approximate=True, budget=1, seed=3)
+    assert (error > 0).all()
+    assert errors.shape == order.shape
+    assert_allclose(estimated["pgi2"], pgi2[:, 0], rtol=1e-12)
+    assert_allclose(estimated["pgi2_error"], error[:, 0], rtol=1e-9)
+    if method == "gap":
+        assert (np.abs(estimated["pgi2"] - exact["pgi2"]) < 6 * estimated["pgi2_error"]).all()
+    else:
+        assert (estimated["pgi2"] < exact["pgi2"] + 6 * estimated["pgi2_error"]).all()
+        assert estimated["pgi2"].mean() > 0.98 * exact["pgi2"].mean()
+    assert pipeline.check_run(str(folder / f"{method}-1"), True).n_rows == 50
 
 
 def save(model, folder):
@@ -168,7 +196,7 @@ def test_runs_perturb_by_what_was_measured_of_a_background(model, frame, tmp_pat
     if method == "gap":
         pgi2 = pipeline.prediction_gap(model, frame[:100], ranking="shapley", **asked)[:, 0]
         in_memory = pipeline.attribute(model, frame[:100], method, background=frame, partition=DUMMIES, **parameters)
-        assert_allclose(in_memory.phi[:, 0, -1], pgi2, rtol=1e-9)
+        assert_allclose(in_memory.phi[:, 0, -2], pgi2, rtol=1e-9)
     else:
         order, gaps = pipeline.rank_by_gap(model, frame[:100], **asked)
         pgi2 = gaps[:, 0].mean(axis=1)
@@ -178,14 +206,22 @@ def test_runs_perturb_by_what_was_measured_of_a_background(model, frame, tmp_pat
     assert pipeline.check_run(str(tmp_path / "run"), True).n_rows == 100
 
 
+@pytest.mark.parametrize("parameters", [{}, {"budget": 1, "approximate": "yes"}], ids=["exact", "estimated"])
 @pytest.mark.parametrize("model", ["lightgbm"], indirect=True)
-def test_workers_change_no_byte(model, frame, tmp_path):
-    """What is measured is added up by the places of its parts, whoever measures."""
+def test_workers_change_no_byte(model, frame, tmp_path, parameters):
+    """What is measured is added up by the places of its parts, whoever measures; points are the same everywhere."""
     (tmp_path / "data").mkdir()
     for i in range(10):
         frame[30 * i : 30 * (i + 1)].to_parquet(tmp_path / "data" / f"{i}.parquet")
     for name, where in {"serial": {"scheduler": "serial"}, "two": {"workers": 2}}.items():
-        given = {"method": "gap", "background": tmp_path / "data", "partition": DUMMIES, "tables": tmp_path / f"tables-{name}", **where}
+        given = {
+            "method": "gap",
+            "parameters": parameters,
+            "background": tmp_path / "data",
+            "partition": DUMMIES,
+            "tables": tmp_path / f"tables-{name}",
+            **where,
+        }
         pipeline.explain(save(model, tmp_path), tmp_path / "data" / "0.parquet", tmp_path / name, **given)
     one, two = ([path.read_bytes() for path in sorted((tmp_path / name / "attributions").glob("*"))] for name in ("serial", "two"))
     assert one == two
@@ -196,7 +232,9 @@ def test_workers_change_no_byte(model, frame, tmp_path):
 @pytest.mark.parametrize(
     ("method", "given", "says"),
     [
-        ("gap", {"parameters": {"budget": 1}}, "the budget is 1"),
+        ("gap", {"parameters": {"budget": 1}}, "the budget is 1; raise it, or ask for approximate ones"),
+        ("gap_greedy", {"parameters": {"approximate": "maybe"}}, "parameter 'approximate' is 'maybe', expected one of no, yes"),
+        ("gap", {"parameters": {"seed": -1}}, "parameter 'seed' is -1, expected a whole number from 0"),
         ("gap", {"parameters": {"ranking": "owen"}}, "expected one of shapley, banzhaf, beta"),
         ("gap", {"parameters": {"scale": "1,2"}}, "parameter 'scale' has 2 numbers"),
         ("gap_greedy", {"partition": {"both": ["a", "b"]}}, "groups of features are drawn from a background, but none was given"),
