@@ -1,7 +1,6 @@
 """The verifier of finished runs: manifest, parts, row counts and summaries from footers alone, or digests, additivity and values from every byte."""
 
 import hashlib
-import tempfile
 from collections import Counter
 from dataclasses import dataclass, replace
 from importlib.metadata import version
@@ -196,8 +195,8 @@ def check_run(uri: str | PathLike, deep: bool = False) -> Report:
     manifest, plan = _check_lists(run)
     prepared = _prepare_again(plan) if deep and not plan.global_only else None
     states, residuals, n_again = [], [], 0
-    with tempfile.TemporaryDirectory() as folder:
-        local = Path(folder) / "object"
+    with storage.scratch() as folder:
+        local = folder / "object"
         for entry in manifest.parts:
             footer = _check_footer(run, plan, manifest, entry)
             residual = footer.residual

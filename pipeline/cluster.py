@@ -18,6 +18,7 @@ from .listing import Rejected, WorkItem
 from .part import Part, try_part
 
 CONNECT_SECONDS = 15  # Dask's own comm timeouts hang below this
+SAME = ("leafledger", "dask", "distributed", "numpy", "numba", "pyarrow")  # packages that decide what tasks understand, and the bits they make
 SILENT = logging.CRITICAL  # what a worker has to say reaches the user as an exception
 
 
@@ -55,9 +56,22 @@ def local_client(job: Job, n_items: int) -> Iterator[distributed.Client]:
         yield client
 
 
+def _check_versions(client: distributed.Client) -> None:
+    """Refuse workers with another Python, or with other packages, than this process."""
+    found: Any = client.get_versions(packages=list(SAME))
+    mine = found["client"]["packages"]
+    for name, worker in found["workers"].items():
+        theirs = worker["packages"]
+        if theirs["python"].split(".")[:2] != mine["python"].split(".")[:2]:
+            raise UsageError(f"{name}: the worker has Python {theirs['python']}, expected {mine['python']} as here")
+        for package in SAME:
+            if theirs[package] != mine[package]:
+                raise UsageError(f"{name}: the worker has {package} {theirs[package] or 'not at all'}, expected {mine[package]} as here")
+
+
 @contextlib.contextmanager
 def remote_client(address: str, memory: int) -> Iterator[distributed.Client]:
-    """A client of the scheduler at ``address``, which must answer and have workers whose threads get ``memory`` bytes each."""
+    """A client of the scheduler at ``address``, which must answer and have workers like this process whose threads get ``memory`` bytes each."""
     try:
         client = distributed.Client(address, timeout=CONNECT_SECONDS)
     except (OSError, ValueError, TimeoutError) as error:
@@ -72,6 +86,7 @@ def remote_client(address: str, memory: int) -> Iterator[distributed.Client]:
             share = worker["memory_limit"] // worker["nthreads"] if worker["memory_limit"] else memory
             if share < memory:
                 raise UsageError(f"{name}: a task needs {memory >> 20} MiB, the worker has {share >> 20} for each of its threads")
+        _check_versions(client)
         yield client
 
 

@@ -2,12 +2,10 @@
 
 import hashlib
 import json
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import date as Date
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -218,8 +216,8 @@ def _tabulate(model: Model, names: Sequence[str], measures: Measures, exact: boo
 
 def _publish(out: str, table: pa.Table) -> None:
     """Write the object, or find it written; refuse another one."""
-    with tempfile.TemporaryDirectory() as folder:
-        local = Path(folder) / "comparison.parquet"
+    with storage.scratch() as folder:
+        local = folder / "comparison.parquet"
         pq.write_table(table, local, compression="zstd", write_page_checksum=True)
         if not storage.create(out, local) and storage.read(out) != local.read_bytes():
             raise RunConflict(f"{out}: exists already and differs from this comparison; choose another output or remove it")

@@ -4,7 +4,6 @@ import base64
 import hashlib
 import io
 import json
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -284,8 +283,8 @@ def fetch_part(run: str, part: int, plan_digest: str) -> Part | None:
     uri = part_uri(run, part)
     if not storage.exists(uri):
         return None
-    with tempfile.TemporaryDirectory() as folder:
-        local = Path(folder) / "part.parquet"
+    with storage.scratch() as folder:
+        local = folder / "part.parquet"
         storage.download(uri, local)
         found = read_part(uri, part, local, plan_digest, 0.0)
         _check_bytes(uri, local, found.states)
@@ -300,8 +299,8 @@ def make_part(run: str, plan_digest: str, tables: str, item: WorkItem) -> Part:
     started = time.perf_counter()
     plan, prepared = read_plan(run, plan_digest), open_tables(tables)
     uri = part_uri(run, item.part)
-    with tempfile.TemporaryDirectory() as folder:
-        local = Path(folder) / "part.parquet"
+    with storage.scratch() as folder:
+        local = folder / "part.parquet"
         explain_item(plan, plan_digest, item, prepared, local)
         if storage.create(uri, local):
             return read_part(uri, item.part, local, plan_digest, time.perf_counter() - started)

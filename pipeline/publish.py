@@ -1,7 +1,6 @@
 """From parts to a published run: states merged in part order, summaries, and last the manifest, the only sign that a run finished."""
 
 import json
-import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -173,8 +172,7 @@ def publish(
     if len(counted) != len(plan.items) or done != len(plan.items):
         raise InvalidRun(f"{run}: got {done} parts, the plan has {len(plan.items)}")
     additive = [part.residual for part in parts if part.residual is not None]
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
+    with storage.scratch() as folder:
         manifest = Manifest(
             version=plan.version,
             plan=digest(plan),
@@ -207,6 +205,7 @@ def publish(
         )
         local = folder / MANIFEST
         local.write_text(json.dumps(asdict(manifest), indent=1))
+        storage.abort_uploads(run)  # of parts, all of which are there
         storage.remove(storage.join(run, FOLDER))  # before the manifest, after which nothing is left to do, or to fail
         _publish_file(storage.join(run, MANIFEST), local)
     return manifest

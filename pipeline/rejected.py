@@ -1,10 +1,8 @@
 """Work that cannot be done since its data cannot be read: said, counted and published, while the rest of the run goes on."""
 
 import json
-import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
 from . import storage
 from .errors import InvalidData, InvalidRun
@@ -32,8 +30,8 @@ def write_rejected(run: str, rejected: Sequence[Rejected]) -> None:
     if not rejected:
         return
     uri = storage.join(run, REJECTED)
-    with tempfile.TemporaryDirectory() as folder:
-        local = Path(folder) / REJECTED
+    with storage.scratch() as folder:
+        local = folder / REJECTED
         local.write_text(json.dumps([asdict(entry) for entry in rejected], indent=1))
         if not storage.create(uri, local) and read_rejected(run) != tuple(rejected):
             raise InvalidRun(f"{uri}: exists already and differs from what this run rejected")

@@ -1,11 +1,9 @@
 """A run, stage by stage: load, plan, count, broadcast, map, aggregate, publish. Each stage is one function; ``explain`` calls them in turn."""
 
-import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date as Date
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -125,8 +123,8 @@ def _commit(run: Run) -> None:
             "nobody else writes there"
         )
     uri = storage.join(run.job.out, PLAN)
-    with tempfile.TemporaryDirectory() as folder:
-        local = Path(folder) / PLAN
+    with storage.scratch() as folder:
+        local = folder / PLAN
         local.write_text(to_json(run.plan))
         if not storage.create(uri, local):
             _refuse_other(run.job.out, from_json(storage.read(uri), uri), run.plan)

@@ -327,8 +327,9 @@ def creates_once(folder: str) -> bool:
     filesystem, path = _open_filesystem(uri)
     if _is_local(filesystem):
         return True  # a link is refused by every file system
-    with _reported("write", folder), tempfile.NamedTemporaryFile() as file:
-        _, again = (_put(filesystem, path, Path(file.name)) for _ in range(2))
+    with scratch() as local, _reported("write", folder):
+        (local / "probe").touch()
+        _, again = (_put(filesystem, path, local / "probe") for _ in range(2))
         _ask(filesystem, "rm_file", path)
     return not again
 
@@ -339,6 +340,31 @@ def remove(uri: str) -> None:
     with _reported("delete", uri), suppress(FileNotFoundError):  # also where somebody else deletes it at the same time
         filesystem.invalidate_cache()
         _ask(filesystem, "rm", path, recursive=True)
+
+
+def abort_uploads(uri: str) -> None:
+    """Abort uploads in pieces of objects below ``uri``: a writer that was killed leaves what it had sent, which no listing shows. Nobody may be
+    creating objects there that are needed. Whoever may not look for uploads leaves them to the store."""
+    filesystem, path = _open_filesystem(uri)
+    if S3 not in filesystem.protocol:
+        return
+    bucket, key, _ = filesystem.split_path(path)
+    more: dict[str, Any] = {}
+    with suppress(OSError):
+        while True:
+            found = _ask(filesystem, "call_s3", "list_multipart_uploads", Bucket=bucket, Prefix=f"{key}/" if key else "", **more)
+            for upload in found.get("Uploads", ()):
+                _ask(filesystem, "call_s3", "abort_multipart_upload", Bucket=bucket, Key=upload["Key"], UploadId=upload["UploadId"])
+            if not found.get("IsTruncated"):
+                return
+            more = {"KeyMarker": found["NextKeyMarker"], "UploadIdMarker": found["NextUploadIdMarker"]}
+
+
+@contextmanager
+def scratch() -> Iterator[Path]:
+    """A temporary folder on this machine, whose disk may be full too."""
+    with _reported("write", tempfile.gettempdir()), tempfile.TemporaryDirectory() as folder:
+        yield Path(folder)
 
 
 def local_path(uri: str) -> Path | None:

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import tempfile
 from contextlib import suppress
 from functools import cache, lru_cache
 from importlib import import_module
@@ -57,22 +56,26 @@ def table_bytes(record: NamedTuple) -> int:
 
 
 def _write(record: NamedTuple, folder: Path) -> str:
-    """Write both files into a local folder; the content's digest."""
+    """Write both files into a local folder; the content's digest. Not through a mapping: a full disk would end the process."""
     arrays: list[np.ndarray] = []
     layout, n_bytes = _place(record, arrays)
-    mapped = np.lib.format.open_memmap(folder / BYTES, mode="w+", dtype=np.uint8, shape=(n_bytes,))
-    end = 0
-    for array in arrays:
-        mapped[end : end + array.nbytes] = array.reshape(-1).view(np.uint8)
-        end = -(-(end + array.nbytes) // ALIGNMENT) * ALIGNMENT
-    mapped.flush()
-    content = _digest(layout, mapped)
-    (folder / INDEX).write_text(json.dumps({"sha256": content, "layout": layout}))
-    return content
+    content = _begin_digest(layout)
+    with (folder / BYTES).open("wb") as file:
+        np.lib.format.write_array_header_1_0(file, {"descr": "|u1", "fortran_order": False, "shape": (n_bytes,)})
+        for array in arrays:
+            for piece in (array.reshape(-1).view(np.uint8).data, bytes(-array.nbytes % ALIGNMENT)):
+                file.write(piece)
+                content.update(piece)
+    (folder / INDEX).write_text(json.dumps({"sha256": content.hexdigest(), "layout": layout}))
+    return content.hexdigest()
+
+
+def _begin_digest(layout: Any) -> Any:
+    return hashlib.sha256(json.dumps(layout).encode())
 
 
 def _digest(layout: Any, mapped: np.ndarray) -> str:
-    content = hashlib.sha256(json.dumps(layout).encode())
+    content = _begin_digest(layout)
     content.update(mapped.data)
     return content.hexdigest()
 
@@ -85,9 +88,9 @@ def _create(uri: str, folder: Path) -> None:
 
 def broadcast(record: NamedTuple, folder: str) -> str:
     """Write tables below a folder, named by their content, and return where."""
-    with tempfile.TemporaryDirectory() as name:
-        uri = storage.join(folder, _write(record, Path(name)))
-        _create(uri, Path(name))
+    with storage.scratch() as local:
+        uri = storage.join(folder, _write(record, local))
+        _create(uri, local)
     return uri
 
 
@@ -98,10 +101,10 @@ def _open(uri: str) -> tuple[dict, np.ndarray]:
     if local is not None:
         return json.loads(storage.read(storage.join(uri, INDEX))), _map(local)
     for _ in range(FETCHES):
-        with tempfile.TemporaryDirectory() as name:
-            storage.download(storage.join(uri, BYTES), Path(name) / BYTES)
+        with storage.scratch() as folder:
+            storage.download(storage.join(uri, BYTES), folder / BYTES)
             with suppress(ValueError, KeyError, TypeError):
-                index, mapped = json.loads(storage.read(storage.join(uri, INDEX))), _map(Path(name))
+                index, mapped = json.loads(storage.read(storage.join(uri, INDEX))), _map(folder)
                 if _digest(index["layout"], mapped) == index["sha256"]:
                     return index, mapped  # a mapping outlives its file's name, so nothing is left behind
     raise InvalidRun(f"{uri}: the tables there are damaged, or arrive damaged")
@@ -144,7 +147,7 @@ def open_stored(uri: str) -> Any | None:
 
 def store(record: NamedTuple, uri: str) -> Any:
     """Write tables where later runs look for them, and open what is there: of several runs that write the same, one does."""
-    with tempfile.TemporaryDirectory() as name:
-        _write(record, Path(name))
-        _create(uri, Path(name))
+    with storage.scratch() as folder:
+        _write(record, folder)
+        _create(uri, folder)
     return open_stored(uri)

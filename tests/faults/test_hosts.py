@@ -1,15 +1,16 @@
-"""Two hosts, made of network namespaces, of which one is cut off in the middle of a run, and a disk that is full."""
+"""Two hosts, made of network namespaces, of which one is cut off in the middle of a run, and disks that are full."""
 
 import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from contextlib import ExitStack
 
 import distributed
 import pytest
 
-from pipeline.errors import LeafledgerError
+from pipeline.errors import LeafledgerError, StorageError
 from tests.faults.test_worker_faults import many, struck
 from tests.faults.verdict import contents
 
@@ -91,18 +92,42 @@ def test_links_that_lose_packets_cost_nothing(many, tally, tmp_path, hosts, clus
     many.judge(str(tmp_path / "run"))
 
 
-def test_a_full_disk_is_said_and_gone_on_from(runner, tally, tmp_path):
+@pytest.fixture
+def disk(tmp_path):
+    """Mount a small disk, and let it grow."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+
+    def size(text, *options):
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", ",".join((*options, f"size={text}")), "tmpfs", folder], capture_output=True).returncode:
+            pytest.skip("no tmpfs can be mounted here")
+        return folder
+
+    yield size
+    subprocess.run(["umount", "--lazy", folder], capture_output=True)  # tables that this process has mapped lie there
+
+
+def test_a_full_disk_is_said_and_gone_on_from(runner, tally, disk):
     """Nothing is half there; once there is room, the next run does the rest."""
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=72k", "tmpfs", disk], capture_output=True).returncode:
-        pytest.skip("no tmpfs can be mounted here")
-    try:
-        with pytest.raises(LeafledgerError, match="No space left on device"):
-            runner.explain(str(disk / "run"))
-        tally.faults["disk full"] += 1
-        assert [name for name in contents(str(disk / "run")) if "/." in name] == []
-        call("mount", "-o", "remount,size=64m", str(disk))
-        runner.go_on(str(disk / "run"))
-    finally:
-        call("umount", "--lazy", str(disk))  # tables that this process has mapped lie there
+    folder = disk("72k")
+    with pytest.raises(LeafledgerError, match="No space left on device"):
+        runner.explain(str(folder / "run"))
+    tally.faults["disk full"] += 1
+    assert [name for name in contents(str(folder / "run")) if "/." in name] == []
+    disk("64m", "remount")
+    runner.go_on(str(folder / "run"))
+
+
+@pytest.mark.parametrize("where", [{"scheduler": "serial"}, {"scheduler": None, "workers": 2}], ids=["serial", "workers"])
+@pytest.mark.parametrize("size", ["4k", "32k"], ids=["tables", "parts"])
+def test_a_full_temporary_disk_is_said_and_gone_on_from(runner, tally, tmp_path, monkeypatch, disk, size, where):
+    """Of the client, or of workers, which also spill there: one line that names it, however little fits."""
+    folder, out = disk(size), str(tmp_path / "run")
+    monkeypatch.setenv("TMPDIR", str(folder))
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    with pytest.raises(StorageError, match=f"^{folder}: cannot write: .*No space left on device") as raised:
+        runner.explain(out, **where)
+    assert "\n" not in str(raised.value)
+    tally.faults["temporary disk full"] += 1
+    disk("64m", "remount")
+    runner.go_on(out, **where)

@@ -1,6 +1,7 @@
 """Stores that fail, lie, forget or stall: every run ends as the fault-free one, or in one line after which the next run finishes it."""
 
 import threading
+import time
 from dataclasses import replace
 
 import pytest
@@ -132,6 +133,9 @@ def test_an_upload_in_pieces_is_created_once(proxy, bucket, large, tally, fault)
     assert [rule.made for rule in rules] == [1] * len(rules)
     assert storage.read(f"{bucket}/large") == large.read_bytes()
     assert not storage.create(f"{bucket}/large", large)
+    until = time.monotonic() + 10
+    while uploads(bucket) and time.monotonic() < until:
+        time.sleep(0.5)  # a real store may take a while to forget one that was completed twice
     assert uploads(bucket) == []
 
 
@@ -146,6 +150,29 @@ def test_an_upload_that_fails_leaves_nothing(proxy, bucket, large, pattern, faul
         storage.create(f"{bucket}/large", large)
     assert contents(bucket) == {}
     assert uploads(bucket) == []
+
+
+def test_pieces_that_a_killed_writer_left_are_removed(runner, proxy, bucket, tally):
+    """When the run is published; those of others stay."""
+    s3, mine, other = s3fs.S3FileSystem(), f"{bucket}/run", f"{bucket}/runs/part"
+    for uri in (f"{mine}/attributions/part-00001.parquet", f"{mine}/attributions/part-00002.parquet", other):
+        where = dict(zip(("Bucket", "Key"), s3.split_path(uri)[:2], strict=True))
+        upload = s3.call_s3("create_multipart_upload", **where)["UploadId"]
+        s3.call_s3("upload_part", **where, UploadId=upload, PartNumber=1, Body=b"0" * (5 << 20))
+        tally.faults["upload left by a killed writer"] += 1
+    assert len(uploads(bucket)) == 3
+    runner.explain(mine)
+    assert [upload["Key"] for upload in uploads(bucket)] == ["runs/part"]
+    runner.judge(mine)
+
+
+def test_uploads_that_may_not_be_listed_cost_nothing(runner, proxy, bucket):
+    """Rights to look for them are not needed."""
+    rule = Rule("GET .*uploads", FORBIDDEN, times=ALWAYS)
+    with proxy.broken(rule):
+        runner.explain(f"{bucket}/run")
+    assert rule.made
+    runner.judge(f"{bucket}/run")
 
 
 def test_two_runs_at_once_publish_one(runner, proxy, bucket):

@@ -165,8 +165,8 @@ def cluster(tmp_path):
     """A scheduler and two workers of the command line; started by a call, ended with the test."""
     started = []
 
-    def start(protocol="tcp"):
-        port, environment = 8900 + random.randrange(900), {**os.environ}
+    def start(protocol="tcp", **more):
+        port, environment = 8900 + random.randrange(900), {**os.environ, **more}
         address = f"{protocol}://127.0.0.1:{port}"
         commands = [["dask_scheduler", "--protocol", protocol, "--host", "127.0.0.1", "--port", str(port), "--no-dashboard"]]
         commands += [["dask_worker", address, "--host", "127.0.0.1", "--nthreads", "1", "--no-dashboard", "--death-timeout", "20"]] * 2
@@ -207,6 +207,18 @@ def test_a_run_outlives_its_scheduler(many, tally, tmp_path, cluster):
     assert committed(out)
     address, _ = cluster()
     many.go_on(out, scheduler=address)
+
+
+@pytest.mark.parametrize("package", ["numba", pytest.param("leafledger", marks=pytest.mark.long)])
+def test_workers_with_other_packages_are_refused(many, tally, tmp_path, cluster, package):
+    """Before anything is explained: what they would publish might differ in its bits."""
+    (tmp_path / f"{package}-0.0.7.dist-info").mkdir()
+    (tmp_path / f"{package}-0.0.7.dist-info" / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 0.0.7\n")
+    address, _ = cluster(PYTHONPATH=os.pathsep.join([str(tmp_path), os.environ["PYTHONPATH"]]))
+    tally.faults["workers with other packages"] += 1
+    with pytest.raises(UsageError, match=f"the worker has {package} 0.0.7, expected .* as here"):
+        many.explain(str(tmp_path / "run"), scheduler=address)
+    assert committed(str(tmp_path / "run")) == {}
 
 
 @pytest.fixture
