@@ -19,6 +19,7 @@ from .objectives import Objective
 JSON_START = re.compile(rb'\s*\{\s*"(ctr_data|features_info|model_info|oblivious_trees|scale_and_bias|trees)"\s*:')
 KINDS = {dict: "an object", list: "a list", str: "a string", int: "an integer", bool: "true or false"}
 NUMERIC = {int, float}
+MOST_INDEX = 2**31 - 1
 
 
 def _get(record: Any, key: str, kind: type, where: str) -> Any:
@@ -54,6 +55,9 @@ def _no_constant(text: str) -> Any:
 
 def _column(record: Any, texts: dict[int, str], categorical: bool, where: str) -> Column:
     index, flat = _get(record, "feature_index", int, where), _get(record, "flat_feature_index", int, where)
+    for key, number in (("feature_index", index), ("flat_feature_index", flat)):
+        if not 0 <= number <= MOST_INDEX:  # which CatBoost reads as another one
+            raise InvalidModel(f"{where}: {key!r} is {number}, expected 0..{MOST_INDEX}")
     name = _get(record, "feature_id", str, where) or str(flat)
     where = f"{where}: feature {name!r}"
     if not categorical:
@@ -62,7 +66,7 @@ def _column(record: Any, texts: dict[int, str], categorical: bool, where: str) -
         nan_right = _get(record, "has_nans", bool, where) and _get(record, "nan_value_treatment", str, where) == "AsTrue"
         return Column(False, index, flat, name, nan_right, borders, (), None)
     values = _list(record, "values", where)
-    if not all(type(value) is int for value in values):
+    if not all(type(value) is int and -(2**63) <= value < 2**64 for value in values):
         raise InvalidModel(f"{where}: got categories {repr(values)[:40]}, expected hashes")
     hashes = tuple(value & HASH_MASK for value in values)
     named = _list(record, "string_values", where) or [texts.get(value) for value in hashes]

@@ -6,7 +6,9 @@ import time
 
 from pipeline import part
 
-SECONDS, DEADLY = "FAULTS_SECONDS", "FAULTS_DEADLY"  # that an item takes longer, and the part that ends its worker
+SECONDS = "FAULTS_SECONDS"  # that an item takes longer
+DEADLY, GREEDY = "FAULTS_DEADLY", "FAULTS_GREEDY"  # the part that ends its worker, or takes memory without end
+PIECE = 32 << 20  # bytes
 
 
 def dask_setup(worker) -> None:
@@ -17,6 +19,10 @@ def dask_setup(worker) -> None:
         time.sleep(float(os.environ.get(SECONDS, "0")))
         if str(item.part) == os.environ.get(DEADLY):
             ctypes.string_at(0)  # a segmentation fault
+        taken = []
+        while str(item.part) == os.environ.get(GREEDY):
+            taken.append(b"0" * PIECE)
+            time.sleep(0.05)  # whoever watches looks ten times a second
         explain(plan, plan_digest, item, prepared, local)
 
     part.explain_item = explained

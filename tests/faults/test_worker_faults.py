@@ -22,7 +22,7 @@ from cryptography.x509.oid import NameOID
 
 from pipeline import check_run, explain
 from pipeline.errors import ClusterLost, UsageError
-from tests.faults.preload import DEADLY, SECONDS
+from tests.faults.preload import DEADLY, GREEDY, SECONDS
 from tests.faults.verdict import ID, committed, contents
 from tests.pipeline.conftest import write_data
 
@@ -143,15 +143,10 @@ def test_chaos(many, tally, tmp_path, seed):
             killer.join()
 
 
-def test_an_item_that_ends_its_worker_is_rejected(many, tally, tmp_path, monkeypatch):
-    """A segmentation fault is tried again a few times, elsewhere and alone; all the rest is published."""
-    monkeypatch.setenv(DEADLY, "5")
-    monkeypatch.setenv(SECONDS, "0")
-    out = tmp_path / "run"
-    with dask.config.set({"distributed.scheduler.allowed-failures": 1}):
-        manifest = explain(many.model, many.data, out, ids=[ID], workers=2)
-    tally.faults["segmentation fault"] += 1
-    assert [entry.part for entry in manifest.rejected] == [5]
+def judge_without(many, tally, out, manifest, part):
+    """All is published but one item, which is named."""
+    tally.finished += 1
+    assert [entry.part for entry in manifest.rejected] == [part]
     assert "the workers that it was given to died" in manifest.rejected[0].reason
     assert len(manifest.parts) == 11
     assert manifest.n_rows + manifest.n_rejected == 3000
@@ -160,16 +155,27 @@ def test_an_item_that_ends_its_worker_is_rejected(many, tally, tmp_path, monkeyp
     assert [name for name in found if name.startswith("attributions/") and found[name] != many.reference[name]] == []
 
 
+def test_an_item_that_ends_its_worker_is_rejected(many, tally, tmp_path, monkeypatch):
+    """A segmentation fault is tried again a few times, elsewhere and alone; all the rest is published."""
+    monkeypatch.setenv(DEADLY, "5")
+    monkeypatch.setenv(SECONDS, "0")
+    out = tmp_path / "run"
+    with dask.config.set({"distributed.scheduler.allowed-failures": 1}):
+        manifest = explain(many.model, many.data, out, ids=[ID], workers=2)
+    tally.faults["segmentation fault"] += 1
+    judge_without(many, tally, out, manifest, 5)
+
+
 @pytest.fixture
 def cluster(tmp_path):
     """A scheduler and two workers of the command line; started by a call, ended with the test."""
     started = []
 
-    def start(protocol="tcp", **more):
+    def start(protocol="tcp", options=(), **more):
         port, environment = 8900 + random.randrange(900), {**os.environ, **more}
         address = f"{protocol}://127.0.0.1:{port}"
         commands = [["dask_scheduler", "--protocol", protocol, "--host", "127.0.0.1", "--port", str(port), "--no-dashboard"]]
-        commands += [["dask_worker", address, "--host", "127.0.0.1", "--nthreads", "1", "--no-dashboard", "--death-timeout", "20"]] * 2
+        commands += [["dask_worker", address, "--host", "127.0.0.1", "--nthreads", "1", "--no-dashboard", "--death-timeout", "20", *options]] * 2
         processes = [
             subprocess.Popen(
                 [sys.executable, "-m", f"distributed.cli.{command[0]}", *command[1:]],
@@ -189,6 +195,16 @@ def cluster(tmp_path):
     for process in started:
         process.kill()
         process.wait()
+
+
+@pytest.mark.long
+def test_an_item_that_takes_all_memory_is_rejected(many, tally, tmp_path, cluster):
+    """Its worker is ended at its limit, and so is the next; all the rest is published, within the limit that the plan says."""
+    address, _ = cluster(options=("--memory-limit", "1GiB"), **{GREEDY: "7", SECONDS: "0", "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "1"})
+    out = tmp_path / "run"
+    manifest = explain(many.model, many.data, out, ids=[ID], scheduler=address)
+    tally.faults["memory limit"] += 1
+    judge_without(many, tally, out, manifest, 7)
 
 
 def test_a_run_outlives_its_scheduler(many, tally, tmp_path, cluster):
