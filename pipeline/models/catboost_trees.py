@@ -123,6 +123,10 @@ def _columns(contents: Contents, where: str) -> dict[int, int]:
         found = sorted(column.flat for column in contents.columns)[:9]
         raise InvalidModel(f"{where}: flat feature indices are {found}, expected distinct numbers >= 0")
     for column in contents.columns:
+        steps = np.flatnonzero(column.borders[1:] < column.borders[:-1])
+        if steps.size:  # CatBoost counts the borders below a value, and compares the count
+            first, second = column.borders[steps[0] : steps[0] + 2]
+            raise InvalidModel(f"{where}: feature {column.name!r} has border {first:g} before {second:g}, expected ascending ones")
         if len(set(column.values)) != len(column.values) or len(set(column.texts or ())) != len(column.texts or ()):
             raise InvalidModel(f"{where}: feature {column.name!r} has the same category twice")
         if column.texts is not None and len(column.texts) != len(column.values):

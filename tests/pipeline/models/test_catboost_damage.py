@@ -10,6 +10,7 @@ import pytest
 
 from pipeline.errors import InvalidModel, UnsupportedModel
 from pipeline.models.catboost import LOADER
+from pipeline.models.catboost_cbm import read_cbm
 
 SHAPE = {"iterations": 4, "depth": 3, "thread_count": 1, "verbose": 0, "allow_writing_files": False, "random_seed": 1}
 
@@ -79,6 +80,17 @@ def test_a_damaged_json_is_one_line(texts, path, value, error, match):
     with pytest.raises(error, match=match) as caught:
         LOADER.parse(json.dumps(record).encode(), "m")
     assert "\n" not in str(caught.value)
+
+
+def test_borders_that_do_not_ascend_are_refused(texts):
+    """CatBoost counts the borders below a value, so that two which changed places would mean other splits than their own."""
+    for _, data in texts.values():
+        borders = read_cbm(data, "m").columns[0].borders
+        written = borders.tobytes()
+        assert borders.size > 1
+        assert data.count(written) == 1
+        with pytest.raises(InvalidModel, match=r"m: feature '1' has border .* expected ascending ones"):
+            LOADER.parse(data.replace(written, borders[::-1].tobytes()), "m")
 
 
 def test_a_damaged_free_tree_is_one_line(texts):
