@@ -5,6 +5,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 from contextlib import ExitStack
 
 import distributed
@@ -78,6 +80,27 @@ def test_a_host_that_is_cut_off_costs_nothing(many, tally, tmp_path, hosts, clus
     many.explain(str(tmp_path / "run"), scheduler=cluster, watch=struck(cut))
     many.judge(str(tmp_path / "run"))
     call("ip", "link", "set", hosts["leafledger1"][0], "up")
+
+
+def test_a_link_that_heals_in_the_middle_of_the_commit_costs_nothing(many, tally, tmp_path, hosts, cluster):
+    """The host that was cut off has gone on: what it published meanwhile, or publishes once it is back, is what the other one would."""
+    link, out, timers = hosts["leafledger1"][0], str(tmp_path / "run"), []
+
+    def heal():
+        call("ip", "link", "set", link, "up")
+        tally.faults["link healed"] += 1
+
+    def cut():
+        call("ip", "link", "set", link, "down")
+        tally.faults["link cut"] += 1
+        timers.append(threading.Timer(7.0, heal))  # after the scheduler has given the host up, and its work to the other
+        timers[-1].start()
+
+    many.explain(out, scheduler=cluster, watch=struck(cut))
+    timers[0].join()
+    many.judge(out)
+    time.sleep(3)  # whatever the host still wants to write
+    many.judge(out)
 
 
 def test_links_that_lose_packets_cost_nothing(many, tally, tmp_path, hosts, cluster):
