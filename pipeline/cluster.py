@@ -79,9 +79,11 @@ def remote_client(address: str, memory: int) -> Iterator[distributed.Client]:
     except TypeError as error:  # Dask's word for it
         raise UsageError(f"{address}: Dask has no certificate for TLS; its configuration names one in distributed.comm.tls") from error
     with client:
+        try:
+            client.wait_for_workers(1, timeout=CONNECT_SECONDS)  # which may just have been lost, or not have been there yet
+        except TimeoutError as error:
+            raise ClusterLost(f"{address}: the Dask scheduler has no workers, expected at least one within {CONNECT_SECONDS} seconds") from error
         workers = client.scheduler_info()["workers"]
-        if not workers:
-            raise UsageError(f"{address}: the Dask scheduler has no workers, expected at least one")
         for name, worker in workers.items():
             share = worker["memory_limit"] // worker["nthreads"] if worker["memory_limit"] else memory
             if share < memory:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -23,6 +24,7 @@ from cryptography.x509.oid import NameOID
 from pipeline import check_run, explain
 from pipeline.errors import ClusterLost, UsageError
 from tests.faults.preload import DEADLY, GREEDY, SECONDS
+from tests.faults.proxy import Rule, afterwards
 from tests.faults.verdict import ID, committed, contents
 from tests.pipeline.conftest import write_data
 
@@ -223,6 +225,46 @@ def test_a_run_outlives_its_scheduler(many, tally, tmp_path, cluster):
     assert committed(out)
     address, _ = cluster()
     many.go_on(out, scheduler=address)
+
+
+def test_a_scheduler_without_workers_is_said(many, tmp_path, monkeypatch):
+    """They may still be starting, and are waited for; then the run can be gone on with."""
+    monkeypatch.setattr("pipeline.cluster.CONNECT_SECONDS", 1)
+    with distributed.LocalCluster(n_workers=0, host="127.0.0.1", dashboard_address="127.0.0.1:0") as cluster:
+        error = many.fails(str(tmp_path / "run"), scheduler=cluster.scheduler_address)
+    assert isinstance(error, ClusterLost)
+    assert str(error).endswith("has no workers, expected at least one within 1 seconds")
+
+
+STEPS = ["_tables/.*npy", "part-00000", "part-00003", "summary", "manifest"]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("victim", ["scheduler", "workers"])
+@pytest.mark.parametrize("step", STEPS)
+def test_a_cluster_killed_at_a_step_of_the_commit(runner, proxy, bucket, cluster, monkeypatch, step, victim):
+    """Its scheduler, or all its workers, at once after the store has something new, twice in a row: the next run does what is missing."""
+    monkeypatch.setenv(SECONDS, "0")
+    out, left = f"{bucket}/run", {}
+    for pattern in (step, "(part|summary|manifest)"):
+        address, (scheduler, *nannies) = cluster()
+
+        def kill(scheduler=scheduler, nannies=nannies):
+            """A worker is what its nanny has started, and starts again."""
+            chosen = [scheduler] if victim == "scheduler" else [process for nanny in nannies for process in psutil.Process(nanny.pid).children()]
+            for process in chosen:
+                process.kill()
+
+        fault = afterwards(kill)
+        fault.__name__ = f"{victim} SIGKILL afterwards"
+        with proxy.broken(Rule(f"PUT .*{pattern}", fault)), suppress(ClusterLost):
+            runner.explain(out, left, scheduler=address)
+        left = committed(out)
+    if "manifest.json" in contents(out):
+        runner.judge(out, left)
+    else:
+        address, _ = cluster()
+        runner.go_on(out, scheduler=address)
 
 
 @pytest.mark.parametrize("package", ["numba", pytest.param("leafledger", marks=pytest.mark.long)])
