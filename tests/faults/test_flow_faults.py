@@ -1,13 +1,20 @@
-"""A Prefect server that goes away in the middle of a flow run: the run goes on, and what became of it is known when the server is back."""
+"""A Prefect server that goes away in the middle of a flow run, and flow runs that are killed: what they published stays, and the next one goes on."""
 
+import os
+import signal
+import subprocess
+import sys
 import threading
 import time
 from contextlib import ExitStack
 
 import pytest
 
-from tests.faults.verdict import ID
-from tests.flows.conftest import free_port, run_server
+from tests.faults.proxy import Rule, afterwards
+from tests.faults.verdict import ID, committed, contents
+from tests.flows.conftest import free_port, run_server, server
+
+__all__ = ["server"]  # a fixture
 
 AWAY_SECONDS = 3  # and as long as a server takes to start
 
@@ -47,3 +54,35 @@ def test_a_server_that_goes_away_for_a_while_costs_nothing(runner, tally, tmp_pa
         assert state.is_completed()
         assert told.is_completed()
     runner.judge(out)
+
+
+FLOW = "import sys; from flows.explain import explain; explain(sys.argv[1], sys.argv[2], sys.argv[3], ids=[sys.argv[4]], scheduler='serial')"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("step", ["plan", "_tables/.*npy", "part-00000", "part-00003", "summary", "manifest"])
+def test_a_flow_killed_at_a_step_of_the_commit(runner, proxy, bucket, server, step):
+    """Twice in a row, at once after the store has something new: the next flow run does what is missing."""
+    out, left, codes = f"{bucket}/run", {}, []
+
+    def run(pattern=None):
+        """A flow run in a process of its own, killed where the pattern is written."""
+        processes, rules = [], []
+        if pattern is not None:
+            fault = afterwards(lambda: processes[0].kill())
+            fault.__name__ = "flow SIGKILL afterwards"
+            rules = [Rule(f"PUT .*{pattern}", fault)]
+        with proxy.broken(*rules):
+            command = [sys.executable, "-c", FLOW, runner.model, runner.data, out, ID]
+            processes.append(subprocess.Popen(command, env=os.environ | {"PREFECT_API_URL": server}, stderr=subprocess.DEVNULL))
+            codes.append(processes[0].wait())
+
+    for pattern in (step, "(part|summary|manifest)"):
+        run(pattern)
+        now = committed(out)
+        assert now.items() >= left.items()
+        left = now
+    run()
+    assert codes == [-signal.SIGKILL, 0 if step == "manifest" else -signal.SIGKILL, 0]
+    assert "manifest.json" in contents(out)
+    runner.judge(out, left)
