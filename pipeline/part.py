@@ -275,7 +275,8 @@ def _check_bytes(uri: str, local: Path, states: dict[str, str]) -> None:
             for group in range(parquet.num_row_groups):
                 parquet.read_row_group(group)
     except (pa.ArrowException, OSError, InvalidRun) as error:
-        raise InvalidRun(f"{uri}: damaged, or arrived damaged: {' '.join(str(error).split())}") from error
+        said = " ".join(str(error).split())
+        raise InvalidRun(f"{uri}: damaged, or arrived damaged, remove it if it stays so, and the next run makes it again: {said}") from error
 
 
 def fetch_part(run: str, part: int, plan_digest: str) -> Part | None:

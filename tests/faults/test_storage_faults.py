@@ -255,6 +255,19 @@ def test_an_object_that_is_lost_is_missed(runner, bucket):
     runner.go_on(f"{bucket}/run")
 
 
+def test_a_committed_part_that_is_damaged_where_it_lies_is_named(runner, bucket):
+    """Nothing that was committed is ever written again: whoever removes it gets it back as it was."""
+    s3, part = s3fs.S3FileSystem(), f"{bucket}/run/attributions/part-00001.parquet"
+    runner.explain(f"{bucket}/run")
+    s3.rm_file(f"{bucket}/run/manifest.json")
+    sound = s3.cat_file(part)
+    s3.pipe_file(part, sound[:100] + bytes([sound[100] ^ 1]) + sound[101:])
+    error = runner.fails(f"{bucket}/run")
+    assert str(error).startswith(f"{part}: damaged, or arrived damaged, remove it")
+    s3.rm_file(part)
+    runner.go_on(f"{bucket}/run")
+
+
 @pytest.mark.long
 def test_more_objects_than_a_page_are_listed_and_removed(bucket):
     """Stores list a thousand at a time."""
