@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from . import storage
-from .errors import InvalidColumn, InvalidData
+from .errors import InvalidColumn, InvalidData, StorageError
 from .listing import WorkItem
 
 
@@ -21,6 +21,13 @@ def carried_types(items: Sequence[WorkItem]) -> dict[str, pa.DataType]:
     return {name: pa.string() if any(isinstance(value, str) for value in found) else pa.int64() for name, found in values.items()}
 
 
+def _check_unchanged(item: WorkItem) -> None:
+    """Refuse a file that is another one than the run was planned with."""
+    found = storage.stat_if_exists(item.uri)
+    if found is None or found.etag != item.etag:
+        raise InvalidData(f"{item.uri}: {'changed' if found else 'removed'} since the run was planned")
+
+
 def read_slices(item: WorkItem, wanted: Sequence[str], types: Mapping[str, pa.DataType], slice_rows: int) -> Iterator[pa.RecordBatch]:
     """The item's rows in the columns wanted, at most ``slice_rows`` at a time; ``types`` are those of columns that the path carries.
 
@@ -31,9 +38,15 @@ def read_slices(item: WorkItem, wanted: Sequence[str], types: Mapping[str, pa.Da
     StorageError
         the store does not answer
     """
-    found = storage.stat_if_exists(item.uri)
-    if found is None or found.etag != item.etag:
-        raise InvalidData(f"{item.uri}: {'changed' if found else 'removed'} since the run was planned")
+    _check_unchanged(item)
+    try:
+        yield from _read_slices(item, wanted, types, slice_rows)
+    except StorageError:
+        _check_unchanged(item)  # between two requests, of which the store does not answer the second with other bytes
+        raise
+
+
+def _read_slices(item: WorkItem, wanted: Sequence[str], types: Mapping[str, pa.DataType], slice_rows: int) -> Iterator[pa.RecordBatch]:
     carried = dict(item.partition)
     with storage.opened(item.uri) as file:
         try:

@@ -194,7 +194,10 @@ class _Reported:
 
     def read(self, n_bytes: int = -1) -> bytes:
         with _reported("read", self._uri):
-            return _again(lambda: self._file.read(n_bytes))
+            try:
+                return _again(lambda: self._file.read(n_bytes))
+            except TypeError as error:  # s3fs looks into the store's message, which some leave out where an object has changed
+                raise error.__context__ or error from None
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._file, name)
