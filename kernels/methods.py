@@ -252,7 +252,7 @@ METHODS = {
         Method(
             name="ranker",
             meaning="scores that rank features so that those on top raise the margin and those at the bottom lower it; Banzhaf values after one step",
-            prepare=lambda board, given: prepare_ranker(play(board, _alone), given["steps"], given["rate"], given["optimizer"] == ADAM),
+            prepare=lambda board, given: prepare_ranker(play(board, _alone), board, given["steps"], given["rate"], given["optimizer"] == ADAM),
             kernel=add_scores,
             additive=False,
             parameters=(

@@ -10,30 +10,38 @@ margin's unit. Its denominator is sqrt(v) + 1e-8 as there and in the authors' co
 margins hardly move.
 """
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from . import polynomials
 from ._jit import frozen, jit
-from .games import Game
+from .games import Board, Game
 from .gradient import INSIDE, ROWS, GradientTables, make_stacks, prepare_gradient, take_batch, walk_one, walk_two
+from .polynomials import PolynomialTables, add_polynomials, prepare_polynomials
 
 MOST_STEPS = 10_000
 MOMENTUM, MEMORY, NEGLIGIBLE = 0.9, 0.999, 1e-8  # of ADAM: beta_1, beta_2 and epsilon'
+# ``evaluate(row, k, z, g, first)`` adds output k's gradient for the rows from ``row`` on to g, at z as ``_step`` has it, and returns their objective,
+# which it need not where ``first``, at z = 1/2.
+Evaluate = Callable[[int, int, Any, Any, bool], Any]
 
 
 class RankerTables(NamedTuple):
     """Trees, and how to ascend."""
 
     gradient: GradientTables
+    polynomials: PolynomialTables  # of all trees, where all can be looked up, and then nothing is walked
     n_steps: np.ndarray  # (1,) int64
     rate: np.ndarray  # (1,) float64, length of a step
     adaptive: np.ndarray  # (1,) bool, ADAM
 
 
-def prepare_ranker(game: Game, n_steps: int, rate: float, adaptive: bool) -> RankerTables:
-    """Write a game's trees for ``add_scores``."""
-    return frozen(RankerTables(prepare_gradient(game), np.array([n_steps], np.int64), np.array([rate]), np.array([adaptive])))
+def prepare_ranker(game: Game, board: Board, n_steps: int, rate: float, adaptive: bool) -> RankerTables:
+    """Write the trees of a game on the board for ``add_scores``."""
+    steps = np.array([n_steps], np.int64), np.array([rate]), np.array([adaptive])
+    return frozen(RankerTables(prepare_gradient(game), prepare_polynomials(board), *steps))
 
 
 @jit
@@ -52,30 +60,54 @@ def _step(z, g, mean, square, t, rate, adaptive):
         z[i] = min(max(z[i], INSIDE), 1 - INSIDE)
 
 
-def _add_scores(ranks, tables, phi, path):
-    """No kernel: one that another calls is compiled with it and by itself, and may round otherwise."""
-    trees, n_steps, n = tables.gradient, int(tables.n_steps[0]), ranks.shape[1]
-    stacks, size = make_stacks(ranks, trees), trees.n_players[0] * ROWS
-    z, g, total, mean, square = np.empty(size), np.empty(size), np.empty(size), np.empty(size), np.empty(size)
-    margin = np.empty(2 * ROWS)
-    for row in range(0, n, ROWS):
-        take_batch(ranks, trees, row, stacks[0])
-        for k in range(trees.base.size):
+def _walk(ranks, trees: GradientTables) -> Evaluate:
+    """Every tree at z and at 1 - z."""
+    stacks, margin, taken = make_stacks(ranks, trees), np.empty(2 * ROWS), [-1]
+
+    def evaluate(row, k, z, g, first):
+        if taken[0] != row:
+            take_batch(ranks, trees, row, stacks[0])
+            taken[0] = row
+        if first:  # z and 1 - z are the same
+            walk_one(stacks, trees, k, z, g, margin)
+        else:
+            walk_two(stacks, trees, k, z, g, margin)
+        return (margin[:ROWS] - margin[ROWS:]) / 2
+
+    return evaluate
+
+
+def _look_up(ranks, tables: PolynomialTables) -> Evaluate:
+    """Every tree as a polynomial in z - 1/2."""
+    h, n = np.empty(polynomials.ROWS), ranks.shape[1]
+
+    def evaluate(row, k, z, g, first):  # noqa: ARG001 - the shape of an evaluation
+        h[:] = 0.0
+        add_polynomials(ranks, row, min(polynomials.ROWS, n - row), tables, k, z - 0.5, g, h)
+        return h
+
+    return evaluate
+
+
+def _climb(tables: RankerTables, evaluate: Evaluate, rows: int, phi, path) -> None:
+    """No kernel: one that another calls is compiled with it and by itself, and may round otherwise. So many rows are taken at a time."""
+    n_steps, (outputs, n_players, n) = int(tables.n_steps[0]), phi.shape
+    z, g, total, mean, square = (np.empty(n_players * rows) for _ in range(5))
+    for row in range(0, n, rows):
+        size = min(rows, n - row)
+        for k in range(outputs):
             z[:] = 0.5
-            total[:] = 0.0
-            mean[:] = 0.0
-            square[:] = 0.0
+            for sums in (total, mean, square):
+                sums[:] = 0.0
             for t in range(n_steps):
                 g[:] = 0.0
-                if t == 0:  # z and 1 - z are the same
-                    walk_one(stacks, trees, k, z, g, margin)
-                else:
-                    walk_two(stacks, trees, k, z, g, margin)
-                    path[k, t, row : row + ROWS] = (margin[:ROWS] - margin[ROWS:]) / 2
+                objective = evaluate(row, k, z, g, t == 0)
+                if t:
+                    path[k, t, row : row + size] = objective[:size]
                 total += g
                 if t + 1 < n_steps:
                     _step(z, g, mean, square, t + 1, tables.rate[0], tables.adaptive[0])
-            phi[k, :, row : row + ROWS] += total.reshape(-1, ROWS) / n_steps
+            phi[k, :, row : row + size] += total.reshape(n_players, rows)[:, :size] / n_steps
 
 
 def add_scores(ranks, tables: RankerTables, phi, path) -> None:
@@ -89,4 +121,7 @@ def add_scores(ranks, tables: RankerTables, phi, path) -> None:
     path : (outputs, steps, n) float64, (f(z) - f(1 - z)) / 2 at each of the points whose gradients are averaged, the first of which is 0
     """
     path[:, :1] = 0.0
-    _add_scores(ranks, tables, phi, path)
+    if tables.polynomials.looked_up.first.size:
+        _climb(tables, _look_up(ranks, tables.polynomials), polynomials.ROWS, phi, path)
+    else:
+        _climb(tables, _walk(ranks, tables.gradient), ROWS, phi, path)

@@ -68,3 +68,22 @@ def grown(rng, n_trees, depth, n_features):
     draw = lambda: (np.where(node < n, rng.integers(0, n_features, node.size), -1), rng.normal(size=node.size), rng.normal(size=node.size))  # noqa: E731
     drawn = [draw() for _ in range(n_trees)]
     return join([one_tree(feature, threshold, left, right, value, cover, n_features) for feature, threshold, value in drawn])
+
+
+def symmetric(rng, features, n_features):
+    """A tree that asks the same question on a whole level, of one of the ``features`` after the other; thresholds, leaves and covers drawn."""
+    n_levels, n_inner = len(features), 2 ** len(features) - 1
+    node = np.arange(2 * n_inner + 1)
+    split, level = node < n_inner, np.log2(node + 1).astype(int)
+    cover = np.concatenate((np.zeros(n_inner), rng.random(n_inner + 1)))
+    for v in range(n_inner - 1, -1, -1):
+        cover[v] = cover[2 * v + 1] + cover[2 * v + 2]
+    return one_tree(
+        np.where(split, np.append(features, -1)[np.minimum(level, n_levels)], -1),
+        np.append(rng.standard_normal(n_levels), 0.0)[np.minimum(level, n_levels)],
+        np.where(split, 2 * node + 1, -1),
+        np.where(split, 2 * node + 2, -1),
+        np.where(split, 0.0, rng.standard_normal(node.size)),
+        cover,
+        n_features,
+    )

@@ -12,7 +12,7 @@ from kernels.methods import METHODS
 from tests import naive
 from tests.kernels.test_semivalue import ATOL, attributed, explain
 from tests.strategies import batches, forests
-from tests.trees import one_tree
+from tests.trees import symmetric
 
 WAYS = {
     "looked up": {"lookup.ENTRIES_PER_NODE": 10**6},
@@ -53,32 +53,11 @@ def test_looking_up_gives_what_walking_gives(data, ensemble):
     assert_allclose(found[0], found[1], rtol=0, atol=ATOL)
 
 
-def symmetric(n_levels, features, n_features, rng):
-    """A tree that asks the same question on a whole level, ``features (n_levels,)``, with covers and leaves as drawn."""
-    n_inner = 2**n_levels - 1
-    node = np.arange(2 * n_inner + 1)
-    split, level = node < n_inner, np.log2(node + 1).astype(int)
-    cover = np.zeros(node.size)
-    cover[n_inner:] = rng.random(n_inner + 1)
-    for v in range(n_inner - 1, -1, -1):
-        cover[v] = cover[2 * v + 1] + cover[2 * v + 2]
-    thresholds = rng.standard_normal(n_levels)
-    return one_tree(
-        np.where(split, np.append(features, -1)[np.minimum(level, n_levels)], -1),
-        np.append(thresholds, 0.0)[np.minimum(level, n_levels)],
-        np.where(split, 2 * node + 1, -1),
-        np.where(split, 2 * node + 2, -1),
-        np.where(split, 0.0, rng.standard_normal(node.size)),
-        cover,
-        n_features,
-    )
-
-
 @pytest.mark.parametrize("features", [(0, 1, 2, 3, 4, 5), (2, 0, 2, 1, 2, 0), (0, 0, 0, 0, 0, 0, 0, 0)])
 def test_symmetric_trees_are_looked_up(features):
     """A level is one comparison, so depth 6 has 64 codes and not 63 splits; values are those of the definition."""
     rng = np.random.default_rng(len(set(features)))
-    ensemble = symmetric(len(features), features, 6, rng)
+    ensemble = symmetric(rng, features, 6)
     rows = rng.standard_normal((3, 6))
     prepared = prepare(ensemble, METHODS["shapley"], {})
     assert prepared.method.looked_up.first.size == prepared.margin.looked_up.first.size == 1

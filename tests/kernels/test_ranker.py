@@ -13,6 +13,7 @@ from tests import naive
 from tests.kernels.test_axioms import full_tree, functions, hypercube
 from tests.kernels.test_semivalue import ATOL, attributed, explain
 from tests.strategies import batches, forests
+from tests.trees import join, symmetric
 
 # Steps amplify rounding: ADAM divides gradients by their size, down to 1e-8.
 PATH_ATOL = 1e-7
@@ -87,6 +88,54 @@ def test_scores_are_monotone(function, optimizer):
                 assert (phi[mine, 0, j] >= -ATOL).all()
             if (effect[mine] <= 0).all():
                 assert (phi[mine, 0, j] <= ATOL).all()
+
+
+def evaluated(found, rows, looked_up):
+    """Scores and path by a run's tables, where trees are walked or looked up."""
+    tables = found.method
+    none = tables.polynomials.looked_up._replace(first=np.zeros(0, np.int64))
+    chosen = tables if looked_up else tables._replace(polynomials=tables.polynomials._replace(looked_up=none))
+    buffers = attributed("ranker", found._replace(method=chosen), rows)
+    return buffers.phi[:, :, : len(rows)], buffers.path[:, :, : len(rows)]
+
+
+# The features that the levels of each tree ask for: one to six of them, again and again; more than a byte of outcomes; in groups.
+SYMMETRIC = {
+    "one": [[3], [3, 3]],
+    "two to six": [[0, 1], [2, 0, 1], [5, 4, 0, 2], [0, 1, 2, 3, 4], [5, 4, 3, 2, 1, 0], [0, 1, 6, 3, 4, 5]],
+    "again": [[0, 1, 0, 2, 1, 0], [4, 4, 4, 3]],
+    "nine deep": [[0, 1, 2, 3, 0, 1, 2, 3, 0]],
+}
+
+
+@pytest.mark.parametrize("groups", [None, np.array([0, 0, 1, 1, 2, 3, 4, 5, 6, 7])], ids=["features", "groups"])
+@pytest.mark.parametrize(("name", "n"), [("one", 600), ("two to six", 40), ("again", 40), ("nine deep", 40)], ids=str)
+def test_trees_that_are_looked_up_are_climbed_as_those_that_are_walked(name, n, groups):
+    """Scores and path of rows, also in more than one batch, some values missing."""
+    features, rng = SYMMETRIC[name], np.random.default_rng(n)
+    ensemble, rows = join([symmetric(rng, some, 10) for some in features]), rng.normal(size=(n, 10))
+    rows[rng.random(rows.shape) < 0.1] = np.nan
+    found = prepare(ensemble, METHODS["ranker"], {"steps": 4, "rate": 0.3, "optimizer": "adam"}, groups)
+    assert found.method.polynomials.looked_up.first.size == len(features)
+    for one, other in zip(evaluated(found, rows, True), evaluated(found, rows, False), strict=True):
+        assert_allclose(one, other, rtol=0, atol=1e-12)
+
+
+@given(data=st.data(), ensemble=forests(max_features=4))
+def test_forests_that_are_looked_up_are_climbed_as_those_that_are_walked(data, ensemble):
+    """Whatever is compared: numbers, categories, missing values; for every output."""
+    rows = data.draw(batches(ensemble))
+    found = prepare(ensemble, METHODS["ranker"], {"steps": 3, "rate": 0.5, "optimizer": "ascent"})
+    for one, other in zip(evaluated(found, rows, True), evaluated(found, rows, False), strict=True):
+        assert_allclose(one, other, rtol=0, atol=ATOL)
+
+
+def test_trees_are_walked_where_a_table_would_be_large():
+    """One of them is enough: seven features at seven levels."""
+    trees = [symmetric(np.random.default_rng(0), range(depth), 7) for depth in (3, 7)]
+    parameters = {"steps": 2, "rate": 0.1, "optimizer": "adam"}
+    assert prepare(trees[0], METHODS["ranker"], parameters).method.polynomials.looked_up.first.size == 1
+    assert prepare(join(trees), METHODS["ranker"], parameters).method.polynomials.looked_up.first.size == 0
 
 
 def test_trees_are_summed_in_every_step():
