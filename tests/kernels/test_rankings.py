@@ -25,8 +25,13 @@ RTOL, ATOL = 1e-9, 1e-12  # probabilities of cells between thresholds are differ
 def written(name, ensemble, rows, groups=None, **parameters):
     """Ranks ``(n, outputs, features)``, and the gap of each ranking ``(n, outputs)``."""
     defaults = {parameter.name: parameter.default for parameter in METHODS[name].parameters}
-    phi, _, _ = run(name, prepare(ensemble, METHODS[name], defaults | parameters, groups), rows, ensemble.n_features + 1)
-    return phi[:, :, :-1], phi[:, :, -1]
+    return taken_apart(run(name, prepare(ensemble, METHODS[name], defaults | parameters, groups), rows, ensemble.n_features + 2)[0])
+
+
+def taken_apart(phi):
+    """Ranks and gaps, which are exact."""
+    assert (phi[:, :, -1] == 0).all()
+    return phi[:, :, :-2], phi[:, :, -2]
 
 
 def expected_ranks(ensemble, order):
@@ -99,8 +104,8 @@ def against(name, ensemble, rows, parts, groups=None, **parameters):
     counted = merge([count(surveyed, part.T[surveyed.ranks.column]) for part in parts])
     given_ = {parameter.name: parameter.default for parameter in method.parameters} | parameters
     prepared = prepare(ensemble, method, given_, groups, surveyed=surveyed, background=counted)
-    phi, _, _ = run(name, prepared, rows, ensemble.n_features + 1 if groups is None else int(max(groups)) + 2)
-    return phi[:, :, :-1], phi[:, :, -1], surveyed, prepared
+    phi, _, _ = run(name, prepared, rows, ensemble.n_features + 2 if groups is None else int(max(groups)) + 3)
+    return *taken_apart(phi), surveyed, prepared
 
 
 def count_bytes(record):
