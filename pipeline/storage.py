@@ -366,8 +366,11 @@ def abort_uploads(uri: str) -> None:
 @contextmanager
 def scratch() -> Iterator[Path]:
     """A temporary folder on this machine, whose disk may be full too."""
-    with _reported("write", tempfile.gettempdir()), tempfile.TemporaryDirectory() as folder:
-        yield Path(folder)
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            yield Path(folder)
+    except OSError as error:  # stores' own are reported by then
+        raise StorageError(f"{tempfile.gettempdir()}: cannot write: {' '.join(str(error).split())}") from error
 
 
 def local_path(uri: str) -> Path | None:
