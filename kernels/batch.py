@@ -1,6 +1,5 @@
 """From floats to attributions: everything a worker needs of a model, and one slice of rows through it."""
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -14,6 +13,7 @@ from .background import weigh_leaves as weigh
 from .boxes import lay_out_boxes, numeric_alone
 from .ensemble import TreeEnsemble
 from .games import Board, play, play_pairs
+from .lanes import zeros
 from .lookup import compare
 from .margin import MarginTables, add_margins, margin_bytes, prepare_margin
 from .marginal import MarginalGame, table_bytes
@@ -27,7 +27,6 @@ from .ranks import RankTables, padded, rank_dtype, rank_ensemble, rank_rows
 from .semivalue import SemivalueTables, add_semivalues, no_semivalues, prepare_semivalue
 from .units import MOST_BITS, Cut, Cutter
 
-LINE = 64  # bytes
 SUMMED_BITS = 20  # of a leaf whose subsets are summed, at most
 # What is tried in turn where memory is short: patterns instead of sums over subsets, then those instead of tables.
 COARSE_TO_FINE = [*((MOST_BITS, bits) for bits in range(SUMMED_BITS, MOST_BITS, -1)), *((bits, bits) for bits in range(MOST_BITS, -1, -1))]
@@ -255,24 +254,16 @@ def prepare(
     )
 
 
-def _zeros(*shape):
-    """Zeros as float64 from the start of a cache line on: NumPy's own, where large, start 16 bytes later, so that every second vector reaches into
-    the next line."""
-    room = np.zeros(math.prod(shape) + LINE // 8)
-    first = -room.ctypes.data % LINE // 8
-    return room[first : first + math.prod(shape)].reshape(shape)
-
-
 def make_buffers(prepared: Prepared, n_rows: int) -> Buffers:
     """Buffers for slices of at most ``n_rows`` rows, values all zero."""
     used, outputs, n = prepared.ranks.column.size, prepared.base.size, padded(n_rows)
     return Buffers(
-        values=_zeros(used, n),
+        values=zeros(used, n),
         ranks=np.zeros((used, n), rank_dtype(prepared.ranks)),
-        phi=_zeros(outputs, prepared.players.size, n),
-        pairs=_zeros(outputs, len(prepared.pairs.players), n),
-        path=_zeros(outputs, int(prepared.n_steps[0]), n),
-        margin=_zeros(outputs, n),
+        phi=zeros(outputs, prepared.players.size, n),
+        pairs=zeros(outputs, len(prepared.pairs.players), n),
+        path=zeros(outputs, int(prepared.n_steps[0]), n),
+        margin=zeros(outputs, n),
         labels=no_labels(n),
     )
 

@@ -153,11 +153,11 @@ def _evaluate(table, first, starts, i, x, players, gained, h, room):
     store(gained, last, load(gained, last) + of_last + of_both * x_first)
 
 
-ROOM = 3 << (MAX_COMPARISONS - 1)  # of lanes: coefficients, as many sums, half as many weights
+ROOM = 3 * LANES << (MAX_COMPARISONS - 1)  # coefficients, as many sums, half as many weights
 
 
 @jit
-def add_polynomials(ranks, row, size, tables, k, x, gained, h):
+def add_polynomials(ranks, row, size, tables, k, x, gained, h, room):
     """Add output k's h and its derivatives.
 
     Parameters
@@ -168,10 +168,11 @@ def add_polynomials(ranks, row, size, tables, k, x, gained, h):
     x : (players * ROWS,) float64, between -1/2 and 1/2, player by player
     gained : (players * ROWS,) float64
     h : (ROWS,) float64, margin units
+    room : (ROOM,) float64, to work in
     """
     n, flat, looked_up = ranks.shape[1], ranks.reshape(-1), tables.looked_up
     narrow, wide = np.empty(ROWS, np.uint8), np.empty(ROWS, np.uint16)
-    members, starts, room = np.empty(ROWS, ranks.dtype), np.empty(ROWS, np.uint32), np.empty(ROOM * LANES)
+    members, starts = np.empty(ROWS, ranks.dtype), np.empty(ROWS, np.uint32)
     for t in range(tables.output[k], tables.output[k + 1]):
         players = looked_up.target[looked_up.column[t] : looked_up.column[t + 1]]
         if looked_up.n_codes[t] <= 1 << 8:

@@ -19,6 +19,7 @@ from . import polynomials
 from ._jit import frozen, jit
 from .games import Board, Game
 from .gradient import INSIDE, ROWS, GradientTables, make_stacks, prepare_gradient, take_batch, walk_one, walk_two
+from .lanes import zeros
 from .polynomials import PolynomialTables, add_polynomials, prepare_polynomials
 
 MOST_STEPS = 10_000
@@ -77,13 +78,15 @@ def _walk(ranks, trees: GradientTables) -> Evaluate:
     return evaluate
 
 
-def _look_up(ranks, tables: PolynomialTables) -> Evaluate:
+def _look_up(ranks, tables: PolynomialTables, n_players: int) -> Evaluate:
     """Every tree as a polynomial in z - 1/2."""
-    h, n = np.empty(polynomials.ROWS), ranks.shape[1]
+    n, h, room = ranks.shape[1], zeros(polynomials.ROWS), zeros(polynomials.ROOM)
+    x = zeros(n_players * polynomials.ROWS)
 
     def evaluate(row, k, z, g, first):  # noqa: ARG001 - the shape of an evaluation
         h[:] = 0.0
-        add_polynomials(ranks, row, min(polynomials.ROWS, n - row), tables, k, z - 0.5, g, h)
+        x[:] = z - 0.5
+        add_polynomials(ranks, row, min(polynomials.ROWS, n - row), tables, k, x, g, h, room)
         return h
 
     return evaluate
@@ -92,7 +95,7 @@ def _look_up(ranks, tables: PolynomialTables) -> Evaluate:
 def _climb(tables: RankerTables, evaluate: Evaluate, rows: int, phi, path) -> None:
     """No kernel: one that another calls is compiled with it and by itself, and may round otherwise. So many rows are taken at a time."""
     n_steps, (outputs, n_players, n) = int(tables.n_steps[0]), phi.shape
-    z, g, total, mean, square = (np.empty(n_players * rows) for _ in range(5))
+    z, g, total, mean, square = (zeros(n_players * rows) for _ in range(5))
     for row in range(0, n, rows):
         size = min(rows, n - row)
         for k in range(outputs):
@@ -122,6 +125,6 @@ def add_scores(ranks, tables: RankerTables, phi, path) -> None:
     """
     path[:, :1] = 0.0
     if tables.polynomials.looked_up.first.size:
-        _climb(tables, _look_up(ranks, tables.polynomials), polynomials.ROWS, phi, path)
+        _climb(tables, _look_up(ranks, tables.polynomials, phi.shape[1]), polynomials.ROWS, phi, path)
     else:
         _climb(tables, _walk(ranks, tables.gradient), ROWS, phi, path)
