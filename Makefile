@@ -41,8 +41,8 @@ demo: setup
 test: setup
 	$(BIN)/python -m pytest $(TESTS)
 
-# Every fault of stores (moto and, where Debian's Ceph is installed, a real one), workers, schedulers, clients, flows and hosts (root, iproute2 and
-# nftables), with many seeds; twenty minutes.
+# Every fault of stores (moto and, where Debian's Ceph is installed, a real one), workers, schedulers, clients, flows, hosts (root, iproute2 and
+# nftables) and clocks (libfaketime), with many seeds; half an hour.
 faults: setup
 	$(BIN)/python -m pytest tests/faults --long $(FAULTS)
 
