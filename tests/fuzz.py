@@ -7,8 +7,10 @@ import argparse
 import multiprocessing
 import os
 import re
+import signal
 import sys
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -23,7 +25,7 @@ from pipeline import attribute
 from pipeline.errors import LeafledgerError
 from pipeline.models import LOADERS, Model
 
-SECONDS, START_SECONDS = 2.0, 60.0  # that a file may take; that a process may take to import its library
+SECONDS, START_SECONDS = 2.0, 60.0  # that a file may take; that a process may take to import its library, or to answer at all
 BYTES = 1 << 30  # that a loader's process may hold at the most, its imports included
 RTOL = 1e-5  # of the margin's bound: XGBoost adds up in single precision
 N_ROWS, N_FEATURES = 64, 4
@@ -158,26 +160,53 @@ def _peak() -> int:
     return int(found[1]) << 10 if found else 0
 
 
+def _answer(predict: Callable[[bytes, np.ndarray], Any], data: bytes, rows: np.ndarray, refusals: type[Exception]) -> tuple[str, Any, int]:
+    try:
+        return "predicted", predict(data, rows), _peak()
+    except Exception as error:  # a library refuses in its own way; of ours only LeafledgerError is a refusal
+        return "refused" if isinstance(error, refusals) else "raised", f"{type(error).__name__}: {error}", _peak()
+
+
+def _ask_a_fork(connection: Connection, predict: Callable[[bytes, np.ndarray], Any], data: bytes, rows: np.ndarray) -> None:
+    """Let a copy of this process answer: libraries crash and hang so often that starting them anew would take most of the time."""
+    child = os.fork()
+    if not child:
+        connection.send(_answer(predict, data, rows, Exception))
+        os._exit(0)
+    until = time.monotonic() + SECONDS
+    while True:
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            if status:
+                connection.send(("crashed", None, 0))
+            return
+        if time.monotonic() > until:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            connection.send(("hung", None, 0))
+            return
+        time.sleep(0.002)
+
+
 def _serve(connection: Connection, name: str | None) -> None:
     """Predict what is sent: by the library of that format, or by us."""
+    os.environ["OMP_NUM_THREADS"] = "1"  # a copy of a process has none of its other threads, and would wait for them
     silence = os.open(os.devnull, os.O_WRONLY)  # the libraries warn of every file
     os.dup2(silence, 1)
     os.dup2(silence, 2)
     rows = make_rows()
-    predict: Callable[[bytes, np.ndarray], Any] = FORMATS[name].predict if name else predict_ours
     if name:
-        predict(_sound(name), rows)
+        FORMATS[name].predict(_sound(name), rows)
     else:
         for each in FORMATS:
-            predict(_sound(each), rows)  # compiles
+            predict_ours(_sound(each), rows)  # compiles
     connection.send(("ready", None, _peak()))
     while True:
         data = connection.recv_bytes()
-        try:
-            answer = ("predicted", predict(data, rows))
-        except Exception as error:  # a library refuses in its own way; of ours only LeafledgerError is a refusal
-            answer = ("refused" if name or isinstance(error, LeafledgerError) else "raised", f"{type(error).__name__}: {error}")
-        connection.send((*answer, _peak()))
+        if name:
+            _ask_a_fork(connection, FORMATS[name].predict, data, rows)
+        else:
+            connection.send(_answer(predict_ours, data, rows, LeafledgerError))
 
 
 @cache
@@ -252,7 +281,7 @@ def fuzz(name: str, mutations: int, seed: int = SEED) -> Outcome:
                 if "\n" in found:
                     outcome.faults.append(f"mutation {i}: several lines: {found!r}")
             else:
-                said, predicted, _ = theirs.ask(data, SECONDS)
+                said, predicted, _ = theirs.ask(data, START_SECONDS)  # which ends what hangs
                 if said == "predicted" and _differ(found, predicted):
                     outcome.faults.append(f"mutation {i}: differs by {np.abs(found[0] - np.asarray(predicted).reshape(found[0].shape)).max():.3g}")
                 outcome.counts["the same" if said == "predicted" else f"read, the library {said}"] += 1
