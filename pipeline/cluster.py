@@ -18,7 +18,7 @@ from .listing import Rejected, WorkItem
 from .part import Part, try_part
 
 CONNECT_SECONDS = 15  # Dask's own comm timeouts hang below this
-SAME = ("leafledger", "dask", "distributed", "numpy", "numba", "pyarrow")  # packages that decide what tasks understand, and the bits they make
+SAME = ("leafledger", "dask", "distributed", "numpy", "scipy", "numba", "pyarrow")  # what tasks understand, and their bits
 SILENT = logging.CRITICAL  # what a worker has to say reaches the user as an exception
 
 
