@@ -93,6 +93,14 @@ def _prepare(model: Model, groups: Groups, noise: Any, scale: Scale, data: Any, 
     return ranks, prepare_gap(board, scales, measured, drawn=drawn, relative=True), chosen
 
 
+def _choose_seed(tables: GapTables, budget: float, passes: int, approximate: bool, seed: int) -> int:
+    """The seed where values have to be estimated, else EXACT."""
+    if seed < 0:
+        raise UsageError(f"seed is {seed}, expected at least 0")
+    with refused():
+        return EXACT if affordable(tables, budget, passes, approximate) else seed
+
+
 def _numbers(names: Any, players: Sequence[str], what: str) -> list[int]:
     place = {name: number for number, name in enumerate(players)}
     given = [names] if isinstance(names, str) else list(names)
@@ -170,8 +178,7 @@ def prediction_gap(
     ranks, tables, chosen = _prepare(model, groups, noise, scale, data, resample)
     read, batch = as_batch(model, rows, ranks.column.tolist())
     n, outputs = batch.num_rows, len(model.outputs)
-    with refused():
-        first_seed = EXACT if affordable(tables, budget, approximate=approximate) else seed
+    first_seed = _choose_seed(tables, budget, 1, approximate, seed)
     orders = None if ranking is None else _orders(ranking, model, rows, partition, players, n)
     together = np.isin(tables.units, range(len(players)) if features is None else _numbers(features, players, "features")) & tables.boxes.perturbed
     gaps, errors = np.zeros((n, outputs)), np.zeros((n, outputs))
@@ -223,8 +230,7 @@ def rank_by_gap(
     read, batch = as_batch(model, rows, ranks.column.tolist())
     n_players, outputs = int(tables.n_all[0]), len(model.outputs)
     top = n_players if top is None else min(top, n_players)
-    with refused():
-        first_seed = EXACT if affordable(tables, budget, max(min(top, int(tables.boxes.perturbed.sum())), 1), approximate) else seed
+    first_seed = _choose_seed(tables, budget, max(min(top, int(tables.boxes.perturbed.sum())), 1), approximate, seed)
     order = np.zeros((batch.num_rows, outputs, top), np.int64)
     gaps, errors = np.zeros(order.shape), np.zeros(order.shape)
 

@@ -103,6 +103,7 @@ def test_greedy_rankings_and_given_ones(model, frame):
         ({"ranking": ["age"], "features": ["age"]}, "leave out one or the other"),
         ({"budget": 1.0}, "pairs of leaves per row, the budget is 1"),
         ({"data": np.zeros((0, 5))}, "data has no rows"),
+        ({"approximate": True, "budget": 1.0, "seed": -1}, "seed is -1, expected at least 0"),
     ],
     ids=str,
 )
