@@ -258,6 +258,7 @@ def compare(
     approximate: Annotated[bool, Parameter(negative=())] = False,
     scheduler: str | None = None,
     workers: int | None = None,
+    plain_tcp: Annotated[bool, Parameter(negative=())] = False,
     date: str | None = None,
     quiet: bool = False,
 ) -> None:
@@ -290,6 +291,8 @@ def compare(
         As for explain.
     workers
         As for explain.
+    plain_tcp
+        As for explain.
     date
         YYYY-MM-DD, fills {date} in MODEL, DATA and --out.
     quiet
@@ -316,6 +319,7 @@ def compare(
             approximate=approximate,
             scheduler=scheduler,
             workers=workers,
+            plain_tcp=plain_tcp,
             date=date,
             watch=watch,
         )

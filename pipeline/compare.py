@@ -282,6 +282,7 @@ def compare(
     seed: int = 0,
     scheduler: str | None = None,
     workers: int | None = None,
+    plain_tcp: bool = False,
     date: Date | str | None = None,
     watch: Callable = unwatched,
 ) -> pa.Table:
@@ -289,7 +290,7 @@ def compare(
 
     Parameters
     ----------
-    model, data, scheduler, workers, date, watch : as for ``explain``
+    model, data, scheduler, workers, plain_tcp, date, watch : as for ``explain``
     out : URI or path of the Parquet object to write; the same comparison may be written again
     methods : names of ``METHODS`` with their parameters in order, such as "beta:4:1", and finished runs on the same data, "run:URI"
     top : sizes of the sets of the largest features whose agreement is measured
@@ -306,6 +307,6 @@ def compare(
         columns output, measure, ranking, other (None where the measure is of one ranking), mean, standard_error and rows. Where there is another,
         areas and PGI² are differences on the same rows, the ranking's less the other's
     """
-    job = make_job(str(model), str(data), str(out), scheduler=scheduler, workers=workers, date=date)
+    job = make_job(str(model), str(data), str(out), scheduler=scheduler, workers=workers, plain_tcp=plain_tcp, date=date)
     measures = Measures(tuple(top), tuple(map(float, scales)), noise, gap_rows, budget, approximate, seed)
     return compare_job(job, methods, measures, watch)

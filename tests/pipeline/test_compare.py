@@ -11,7 +11,7 @@ from scipy import stats
 import pipeline
 from pipeline import cli
 from pipeline.compare import compare
-from pipeline.errors import RunConflict, UsageError
+from pipeline.errors import ClusterLost, RunConflict, UsageError
 from pipeline.gap import rank_players
 from tests.pipeline.conftest import FEATURES, train, write_data
 
@@ -175,6 +175,16 @@ def test_what_cannot_be_compared_is_refused(example, tmp_path, methods, top, say
     with pytest.raises(UsageError, match=says):
         compare(example.model, example.data, tmp_path / "out.parquet", methods=methods, top=top, scheduler="serial")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_scheduler_elsewhere_needs_tls_or_leave(example, tmp_path, monkeypatch):
+    """As a run does."""
+    monkeypatch.setattr("pipeline.cluster.CONNECT_SECONDS", 1)
+    given = {"methods": ("shapley",), "scales": (), "scheduler": "tcp://192.0.2.1:8786"}
+    with pytest.raises(UsageError, match="is another host without TLS"):
+        compare(example.model, example.data, tmp_path / "out.parquet", **given)
+    with pytest.raises(ClusterLost, match="no Dask scheduler answers there"):
+        compare(example.model, example.data, tmp_path / "out.parquet", plain_tcp=True, **given)
 
 
 def test_other_rows_are_refused(example, several, tmp_path):
