@@ -14,10 +14,9 @@ from kernels.batch import count, prepare, survey, weigh_leaves
 from kernels.methods import METHODS
 from kernels.parameters import InvalidParameters
 from tests import naive
-from tests.kernels.test_margin import symmetric
 from tests.kernels.test_semivalue import ATOL, run
 from tests.strategies import batches, forests
-from tests.trees import chain, one_tree
+from tests.trees import chain, one_tree, symmetric
 
 WEIGHTS = {
     "shapley": naive.shapley_weight,
@@ -204,7 +203,7 @@ def test_leaf_weights_stand_for_the_rows_behind_them(kept):
     """At symmetric trees, where the rows of a leaf compare alike at every split: the covers are counts of the background's rows."""
     rng = np.random.default_rng(3)
     background, rows = rng.standard_normal((200, 3)), rng.standard_normal((5, 3))
-    ensemble = symmetric(4, (0, 2, 0, 1), 3, rng)
+    ensemble = symmetric(rng, (0, 2, 0, 1), 3)
     node, cover = np.zeros(len(background), int), np.zeros(ensemble.feature.size)
     np.add.at(cover, node, 1)
     for _ in range(4):

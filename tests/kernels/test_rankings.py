@@ -97,6 +97,22 @@ def test_many_rows_are_ranked_as_one_is(scale, noise):
     assert_array_equal(gaps[some], gap_rows(tables, noise, values[:, some], ranked[:, some], *place_units(tables, order)))
 
 
+@pytest.mark.parametrize("name", ["gap", "gap_greedy"])
+def test_beyond_the_budget_gaps_are_estimated_where_they_may_be(name):
+    """The same rankings, PGI² within its standard errors; the points are those of the seed."""
+    ensemble = stumps(((0, 0.0, 0.0, 1.0), (1, 0.5, 0.0, -2.0), (0, 1.0, 0.0, 4.0)), 3)
+    rows, parameters = np.random.default_rng(0).normal(size=(2, 3)), {"budget": 1.0, "approximate": "yes", "noise": "normal", "scale": (0.5,)}
+    defaults = {parameter.name: parameter.default for parameter in METHODS[name].parameters}
+    found, again, other = (
+        run(name, prepare(ensemble, METHODS[name], defaults | parameters | {"seed": seed}), rows, ensemble.n_features + 2)[0] for seed in (1, 1, 2)
+    )
+    ranks, gaps = written(name, ensemble, rows, noise="normal", scale=(0.5,))
+    assert_array_equal(found[:, :, :-2], ranks)
+    assert (np.abs(found[:, :, -2] - gaps) < 5 * found[:, :, -1]).all()
+    assert_array_equal(found, again)
+    assert (found[:, :, -2:] != other[:, :, -2:]).any()
+
+
 def against(name, ensemble, rows, parts, groups=None, **parameters):
     """The same where rows are perturbed by what is measured of a background that comes in parts, and a bound on the bytes of tables."""
     method, n_rows = METHODS[name], sum(map(len, parts))
