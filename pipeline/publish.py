@@ -18,7 +18,7 @@ from . import storage
 from .errors import InvalidRun
 from .labels import check_groups
 from .listing import Rejected
-from .part import Part, sha256, unpack_state
+from .part import PARTS, Part, sha256, unpack_state
 from .plan import Plan, as_tuples, digest
 from .r2 import read_totals, tabulate
 from .tables import FOLDER
@@ -205,7 +205,7 @@ def publish(
         )
         local = folder / MANIFEST
         local.write_text(json.dumps(asdict(manifest), indent=1))
-        storage.abort_uploads(run)  # of parts, all of which are there
+        storage.abort_uploads(storage.join(run, PARTS))  # all of which are there
         storage.remove(storage.join(run, FOLDER))  # before the manifest, after which nothing is left to do, or to fail
         _publish_file(storage.join(run, MANIFEST), local)
     return manifest

@@ -346,8 +346,8 @@ def remove(uri: str) -> None:
 
 
 def abort_uploads(uri: str) -> None:
-    """Abort uploads in pieces of objects below ``uri``: a writer that was killed leaves what it had sent, which no listing shows. Nobody may be
-    creating objects there that are needed. Whoever may not look for uploads leaves them to the store."""
+    """Abort uploads in pieces of objects below the folder ``uri``: a writer that was killed leaves what it had sent, which no listing shows. Nobody
+    may be creating objects there that are needed. Whoever may not look for uploads leaves them to the store."""
     filesystem, path = _open_filesystem(uri)
     if S3 not in filesystem.protocol:
         return
@@ -355,7 +355,7 @@ def abort_uploads(uri: str) -> None:
     more: dict[str, Any] = {}
     with suppress(OSError):
         while True:
-            found = _ask(filesystem, "call_s3", "list_multipart_uploads", Bucket=bucket, Prefix=f"{key}/" if key else "", **more)
+            found = _ask(filesystem, "call_s3", "list_multipart_uploads", Bucket=bucket, Prefix=f"{key}/", **more)
             for upload in found.get("Uploads", ()):
                 _ask(filesystem, "call_s3", "abort_multipart_upload", Bucket=bucket, Key=upload["Key"], UploadId=upload["UploadId"])
             if not found.get("IsTruncated"):

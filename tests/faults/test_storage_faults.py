@@ -154,9 +154,10 @@ def test_an_upload_that_fails_leaves_nothing(proxy, bucket, large, pattern, faul
     assert uploads(bucket) == []
 
 
-def test_pieces_that_a_killed_writer_left_are_removed(runner, proxy, bucket, tally):
-    """When the run is published; those of others stay."""
-    s3, mine, other = s3fs.S3FileSystem(), f"{bucket}/run", f"{bucket}/runs/part"
+@pytest.mark.parametrize("run", ["/run", ""], ids=["folder", "bucket"])
+def test_pieces_that_a_killed_writer_left_are_removed(runner, proxy, bucket, tally, run):
+    """When the run is published; those of others stay, also where the run has the bucket to itself."""
+    s3, mine, other = s3fs.S3FileSystem(), bucket + run, f"{bucket}/runs/part"
     for uri in (f"{mine}/attributions/part-00001.parquet", f"{mine}/attributions/part-00002.parquet", other):
         where = dict(zip(("Bucket", "Key"), s3.split_path(uri)[:2], strict=True))
         upload = s3.call_s3("create_multipart_upload", **where)["UploadId"]
