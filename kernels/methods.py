@@ -124,7 +124,7 @@ RANKERS = ("shapley", "banzhaf", "beta")  # methods that rank, with their defaul
 PERTURBED = (
     choice("noise", "normal", (*(noise.name for noise in NOISES), EMPIRICAL), "what is added to numeric features; empirical draws them anew instead"),
     numbers("scale", "standard deviation of the noise, or one for every feature; 1 by default; with a background in the features' own"),
-    number("budget", BUDGET, 0.0, math.inf, "pairs of leaves that may be looked at for a row"),
+    number("budget", BUDGET, 0.0, math.inf, "pairs of leaves that may be looked at for a row", closed=True),
     choice("resample", YES, (YES, NO), "categories and groups are drawn from the background; without one they stay"),
     choice("approximate", NO, (NO, YES), "beyond the budget, PGI² is estimated by quasi-Monte Carlo, with a standard error"),
     whole("seed", 0, 0, np.iinfo(np.int32).max, "of its points"),

@@ -233,8 +233,7 @@ def _check(measures: Measures) -> None:
         raise UsageError(f"noise is {shorten(measures.noise)}, expected one of {', '.join(known)}")
     if measures.gap_rows < 1:
         raise UsageError(f"gap_rows is {measures.gap_rows}, expected at least 1")
-    if measures.seed < 0:
-        raise UsageError(f"seed is {measures.seed}, expected at least 0")
+    check_parameters(METHODS[PERTURBS], {"budget": measures.budget, "seed": measures.seed})
 
 
 def compare_job(job: Job, entries: Sequence[str], measures: Measures, watch: Watch) -> pa.Table:

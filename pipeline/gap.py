@@ -10,6 +10,7 @@ import pyarrow as pa
 from kernels.batch import make_board
 from kernels.boxes import numeric_alone
 from kernels.games import Board
+from kernels.methods import METHODS
 from kernels.noise import NOISES, Measured, Noise, measure, merge
 from kernels.prediction_gap import BUDGET, GapTables, affordable, place_units, prepare_gap
 from kernels.rankings import EXACT, measure_rows, rank_rows_greedily
@@ -17,7 +18,7 @@ from kernels.ranks import RankTables, padded, rank_dtype, rank_rows
 
 from . import schema
 from .attributions import as_batch, attribute
-from .config import count_cores, shorten
+from .config import check_parameters, count_cores, shorten
 from .errors import UsageError
 from .models import load_ensemble
 from .models.model import Feature, Model
@@ -93,12 +94,10 @@ def _prepare(model: Model, groups: Groups, noise: Any, scale: Scale, data: Any, 
     return ranks, prepare_gap(board, scales, measured, drawn=drawn, relative=True), chosen
 
 
-def _choose_seed(tables: GapTables, budget: float, passes: int, approximate: bool, seed: int) -> int:
+def _choose_seed(tables: GapTables, asked: Mapping[str, Any], passes: int, approximate: bool) -> int:
     """The seed where values have to be estimated, else EXACT."""
-    if seed < 0:
-        raise UsageError(f"seed is {seed}, expected at least 0")
     with refused():
-        return EXACT if affordable(tables, budget, passes, approximate) else seed
+        return EXACT if affordable(tables, asked["budget"], passes, approximate) else asked["seed"]
 
 
 def _numbers(names: Any, players: Sequence[str], what: str) -> list[int]:
@@ -170,7 +169,7 @@ def prediction_gap(
     -------
     ndarray ``(n, outputs) float64``, squared margin units; where ``approximate``, a pair of it and of standard errors, 0 where it is exact
     """
-    model = load_ensemble(ensemble)
+    model, asked = load_ensemble(ensemble), check_parameters(METHODS["gap"], {"budget": budget, "seed": seed})
     if features is not None and ranking is not None:
         raise UsageError("features and ranking were both given; leave out one or the other")
     groups = read_groups(partition, model.features)
@@ -178,7 +177,7 @@ def prediction_gap(
     ranks, tables, chosen = _prepare(model, groups, noise, scale, data, resample)
     read, batch = as_batch(model, rows, ranks.column.tolist())
     n, outputs = batch.num_rows, len(model.outputs)
-    first_seed = _choose_seed(tables, budget, 1, approximate, seed)
+    first_seed = _choose_seed(tables, asked, 1, approximate)
     orders = None if ranking is None else _orders(ranking, model, rows, partition, players, n)
     together = np.isin(tables.units, range(len(players)) if features is None else _numbers(features, players, "features")) & tables.boxes.perturbed
     gaps, errors = np.zeros((n, outputs)), np.zeros((n, outputs))
@@ -216,7 +215,7 @@ def rank_by_gap(
 
     Parameters
     ----------
-    top : how many are ranked, by default all; the others as for ``prediction_gap``
+    top : how many are ranked, by default or with 0 all; the others as for ``prediction_gap``
 
     Returns
     -------
@@ -224,13 +223,13 @@ def rank_by_gap(
     gaps : (n, outputs, top) float64, PG² of each prefix; the mean over all is the ranking's PGI²
     errors : where ``approximate``, (n, outputs, top) float64, standard errors of the gaps, 0 where they are exact
     """
-    model = load_ensemble(ensemble)
+    model, asked = load_ensemble(ensemble), check_parameters(METHODS["gap_greedy"], {"top": top or 0, "budget": budget, "seed": seed})
     groups = read_groups(partition, model.features)
     ranks, tables, chosen = _prepare(model, groups, noise, scale, data, resample)
     read, batch = as_batch(model, rows, ranks.column.tolist())
     n_players, outputs = int(tables.n_all[0]), len(model.outputs)
-    top = n_players if top is None else min(top, n_players)
-    first_seed = _choose_seed(tables, budget, max(min(top, int(tables.boxes.perturbed.sum())), 1), approximate, seed)
+    top = min(asked["top"] or n_players, n_players)
+    first_seed = _choose_seed(tables, asked, max(min(top, int(tables.boxes.perturbed.sum())), 1), approximate)
     order = np.zeros((batch.num_rows, outputs, top), np.int64)
     gaps, errors = np.zeros(order.shape), np.zeros(order.shape)
 

@@ -147,7 +147,7 @@ def test_a_comparison_is_written_once(example, tmp_path):
         ({"scales": (0.5, 0.5)}, "scales are 0.5, 0.5, expected different numbers"),
         ({"noise": "pink"}, "noise is 'pink', expected one of normal, uniform, laplace"),
         ({"gap_rows": 0}, "gap_rows is 0, expected at least 1"),
-        ({"seed": -1}, "seed is -1, expected at least 0"),
+        ({"seed": -1}, "parameter 'seed' is -1, expected a whole number from 0"),
         ({"budget": 10}, r"PGI² of 1 rankings at 3 scales takes up to .* pairs of leaves per row, the budget is 10; raise it, have it approximate"),
     ],
 )

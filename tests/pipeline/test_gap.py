@@ -103,7 +103,9 @@ def test_greedy_rankings_and_given_ones(model, frame):
         ({"ranking": ["age"], "features": ["age"]}, "leave out one or the other"),
         ({"budget": 1.0}, "pairs of leaves per row, the budget is 1"),
         ({"data": np.zeros((0, 5))}, "data has no rows"),
-        ({"approximate": True, "budget": 1.0, "seed": -1}, "seed is -1, expected at least 0"),
+        ({"seed": -1}, "parameter 'seed' is -1, expected a whole number from 0"),
+        ({"seed": 1.5}, "parameter 'seed' is 1.5, expected a whole number"),
+        ({"budget": "much"}, "parameter 'budget' is 'much', expected a number"),
     ],
     ids=str,
 )
@@ -112,6 +114,13 @@ def test_refusals(model, frame, given, says):
     with pytest.raises(UsageError, match=says) as refusal:
         pipeline.prediction_gap(model, frame[:3], **given)
     assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("top", [-1, 1.5, "few"])
+def test_a_top_that_is_no_number_of_features_is_refused(model, frame, top):
+    """In a line, as a run does."""
+    with pytest.raises(UsageError, match=r"parameter 'top' is .*, expected a (whole )?number"):
+        pipeline.rank_by_gap(model, frame[:3], top=top)
 
 
 @pytest.fixture(scope="module")
