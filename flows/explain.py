@@ -17,9 +17,10 @@ from prefect.states import Completed, Failed
 from pipeline.background import Counted
 from pipeline.config import Job, make_job
 from pipeline.errors import ClusterLost, LeafledgerError, StorageError
+from pipeline.latest import Latest
 from pipeline.models import Model
 from pipeline.publish import Manifest
-from pipeline.run import Broadcast, Explained, Run, aggregate_run, broadcast_run, count_run, load_model, map_run, plan_run, publish_run
+from pipeline.run import Broadcast, Explained, Run, aggregate_run, broadcast_run, count_run, load_model, map_run, move_run, plan_run, publish_run
 
 from . import report
 
@@ -88,6 +89,12 @@ def publish(run: Run, tables: Broadcast, explained: Explained, summaries: dict[s
     return publish_run(run, tables, explained, summaries)
 
 
+@stage("latest")
+def move(run: Run) -> Latest | None:
+    """Stage 8: let ``latest`` name the run, unless it names a later one."""
+    return move_run(run)
+
+
 def scheduled_date() -> Date:
     """The date on which this flow run was due, however late it starts or is tried again.
 
@@ -114,6 +121,7 @@ def explain(
     model: str,
     data: str,
     out: str,
+    latest: str | None = None,
     method: str = "shapley",
     parameters: dict[str, Any] | None = None,
     partition: dict[str, list[str]] | str | None = None,
@@ -141,8 +149,8 @@ def explain(
     Parameters
     ----------
     model, data, out : URIs or paths of the model file, the data and the run's folder; ``{date}`` in them is filled in, and in all others
-    method, parameters, partition, interactions, background, tables, label, weight, by, missing_labels, global_only, ids, precision, max_rejected,
-        plain_tcp, single_writer, scheduler, workers : as ``pipeline.explain`` takes them
+    latest, method, parameters, partition, interactions, background, tables, label, weight, by, missing_labels, global_only, ids, precision,
+        max_rejected, plain_tcp, single_writer, scheduler, workers : as ``pipeline.explain`` takes them
     date : fills ``{date}``, by default the date for which the flow run was scheduled, see ``scheduled_date``
 
     Returns
@@ -156,6 +164,7 @@ def explain(
             model,
             data,
             out,
+            latest=latest,
             method=method,
             parameters=parameters,
             partition=partition,
@@ -178,17 +187,25 @@ def explain(
         )
         run = plan(job, load(job))
         if run.finished is not None:
+            _move(log, run)
             return _complete(log, f"{job.out}: finished before, nothing to do", run.finished)
         counted = count(run) if run.uncounted else None  # no stage where there is no background, or its tables are there already
         prepared = broadcast(run, counted)
         explained = map_parts(run, prepared)
         summaries = aggregate(run, prepared, explained)
         manifest = publish(run, prepared, explained, summaries)
+        _move(log, run)
     except LeafledgerError as error:
         return Failed(message=str(error), data=error)
     report.show_summaries(job.out, summaries)
     report.show_outputs(job.out, manifest)
     return _complete(log, f"{job.out}: explained", manifest)
+
+
+def _move(log, run: Run) -> None:
+    named = move(run) if run.job.latest else None
+    if named is not None and named.run != run.job.out:
+        log.info("%s: stays at %s, of %s", run.job.latest, named.run, named.date)
 
 
 def _complete(log, what: str, manifest: Manifest) -> State[Manifest]:

@@ -82,7 +82,7 @@ def serve(
     schedule, arguments = make_schedule(cron, time_zone), options.arguments()
     make_job(model, data, options.out, **{**arguments, "date": arguments["date"] or Date.today()})  # a mistake is refused now, not tonight
     check_server()
-    uris = {"model": model, "data": data, "out": options.out, **{key: arguments.pop(key) for key in ("partition", "background", "tables")}}
+    uris = {"model": model, "data": data, "out": options.out, **{key: arguments.pop(key) for key in ("latest", "partition", "background", "tables")}}
     uris = {key: uri if uri is None or (key, uri) == ("background", MODEL) else storage.absolute(uri) for key, uri in uris.items()}
     explain.serve(
         name=name,

@@ -13,6 +13,7 @@ _WHERE = {
     "load_ensemble": "models",
     "prediction_gap": "gap",
     "rank_by_gap": "gap",
+    "read_latest": "latest",
     "LeafledgerError": "errors",
 }
 __all__ = [*_WHERE]

@@ -31,6 +31,9 @@ class Options:
     out: Annotated[str, Parameter(name="--out")]
     """Folder of the run: a path or an fsspec URI such as s3://bucket/prefix; {date} is filled in."""
 
+    latest: str | None = None
+    """JSON object that is to name the run of the latest --date, for readers: moved when the run is finished, and never back to an earlier date."""
+
     method: str = "shapley"
     """shapley; banzhaf (parameter p); beta (alpha, beta); semivalue (atoms, density); probabilistic (sizes or weights); owen and two_step
     (with --partition); ranker (steps, rate, optimizer); gap (ranking, noise, scale, budget, resample, approximate, seed) and gap_greedy (top, and
@@ -90,7 +93,7 @@ class Options:
     """Publish summaries alone, without rows."""
 
     date: str | None = None
-    """YYYY-MM-DD, fills {date} in MODEL, DATA, --out, --partition, --background and --tables."""
+    """YYYY-MM-DD, fills {date} in MODEL, DATA, --out, --latest, --partition, --background and --tables."""
 
     def arguments(self) -> dict[str, Any]:
         """As ``make_job`` takes them."""
@@ -98,6 +101,7 @@ class Options:
             if "=" not in entry:
                 raise UsageError(f"--parameter is {entry!r}, expected NAME=VALUE")
         return {
+            "latest": self.latest,
             "method": self.method,
             "parameters": dict(entry.split("=", 1) for entry in self.parameter),
             "partition": self.partition,
@@ -155,10 +159,13 @@ def explain(model: str, data: str, *, options: Options, quiet: bool = False) -> 
     bar = progress.Bar(Console(stderr=True)) if sys.stderr.isatty() and not quiet else None
     with bar or nullcontext():
         watch = bar or (progress.silent if quiet else progress.log_lines)
-        manifest, again = explain_job(job, watch)
+        manifest, again, latest = explain_job(job, watch)
     out = job.out if "{" in options.out else options.out.rstrip("/")
+    stays = "" if latest is None or latest.run == job.out else f" stays at {latest.run}, of {latest.date}"
     if again:
         console.print(f"{out}: finished before, nothing to do ({manifest.n_rows:,} rows in {len(manifest.parts)} parts)", soft_wrap=True)
+        if latest is not None:
+            console.print(f"{job.latest}:{stays or f' names it, of {latest.date}'}", soft_wrap=True)
         return _tell_rejected(manifest)
     console.print(f"{manifest.n_rows:,} rows explained in {len(manifest.parts)} parts", soft_wrap=True)
     if manifest.residual is not None:
@@ -167,6 +174,8 @@ def explain(model: str, data: str, *, options: Options, quiet: bool = False) -> 
     for name, below in where.items():
         if below:
             console.print(f"{f'{name}:':<14}{out}/{below}", soft_wrap=True)
+    if latest is not None:
+        console.print(f"{'latest:':<14}{job.latest}{stays}", soft_wrap=True)
     show_summaries(console, job.out, manifest)
     return _tell_rejected(manifest)
 

@@ -22,7 +22,7 @@ from kernels.prediction_gap import BUDGET, GapTables, prepare_gap
 from kernels.rankings import EXACT, PGI2
 from kernels.reductions import MEANS, merge_all
 
-from . import comparison, execute, schema, storage
+from . import commit, comparison, execute, schema, storage
 from .comparison import Measuring, Question, Ranking, compare_item, measure_item, name_values
 from .config import Job, check_parameters, find_method, make_job, shorten
 from .errors import InvalidData, RunConflict, UsageError
@@ -219,7 +219,7 @@ def _publish(out: str, table: pa.Table) -> None:
     with storage.scratch() as folder:
         local = folder / "comparison.parquet"
         pq.write_table(table, local, compression="zstd", write_page_checksum=True)
-        if not storage.create(out, local) and storage.read(out) != local.read_bytes():
+        if not commit.create(out, local) and storage.read(out) != local.read_bytes():
             raise RunConflict(f"{out}: exists already and differs from this comparison; choose another output or remove it")
 
 
@@ -258,7 +258,7 @@ def compare_job(job: Job, entries: Sequence[str], measures: Measures, watch: Wat
             states[item.part] = state
             said(item)
     finally:
-        storage.remove(folder)
+        commit.remove(folder)
     facts = {"model": job.model, "model_digest": model.digest, "data": job.data, "rankings": [asdict(each) for each in asked], **asdict(measures)}
     table = _tabulate(model, names, measures, question.seed == EXACT, [states[item.part] for item in items])
     table = table.replace_schema_metadata({FOOTER: json.dumps(facts)})

@@ -36,6 +36,8 @@ class Job:
     model: str
     data: str
     out: str
+    latest: str | None  # object that names the latest run, moved when this one is finished
+    date: Date | None  # of the run
     method: str
     parameters: tuple[tuple[str, Any], ...]
     partition: Partition | None  # of the features, as given
@@ -139,6 +141,15 @@ def _fill_date(uri: str, date: Date | None) -> str:
         raise UsageError(f"{uri}: only {{date}} or a form of it such as {{date:%Y/%m}} can be filled in ({error!r})") from None
 
 
+def _find_latest(latest: str, out: str, date: Date | None) -> str:
+    if date is None:
+        raise UsageError(f"{latest}: names the run of the latest date, but no date was given")
+    found = storage.absolute(_fill_date(latest, date))
+    if f"{found}/".startswith(f"{out}/"):
+        raise UsageError(f"{found}: lies within the run, but runs of other dates are to move it; choose a place outside")
+    return found
+
+
 def _is_this_host(name: str) -> bool:
     try:
         return ip_address(name).is_loopback
@@ -158,6 +169,7 @@ def make_job(
     data: str,
     out: str,
     *,
+    latest: str | None = None,
     method: str = "shapley",
     parameters: Mapping[str, Any] | None = None,
     partition: Partition | None = None,
@@ -197,7 +209,15 @@ def make_job(
     if len(set(ids)) != len(ids):
         raise UsageError(f"id columns {', '.join(ids)} name one twice")
     workers = workers or count_cores()
-    named = {"model": model, "data": data, "output": out, "partition": partition, "background": background, "folder of tables": tables}
+    named = {
+        "model": model,
+        "data": data,
+        "output": out,
+        "partition": partition,
+        "background": background,
+        "folder of tables": tables,
+        "latest": latest,
+    }
     for name, uri in named.items():
         if uri == "":
             raise UsageError(f"the {name} is '', expected a path or URI")
@@ -207,6 +227,8 @@ def make_job(
     for name, uri in (("data", data), ("background", background)):
         if f"{out}/".startswith(f"{uri}/"):
             raise UsageError(f"{out}: lies within the {name}, whose next run would read it; choose another output")
+    if latest is not None:
+        latest = _find_latest(latest, out, date)
     interactions = check_interactions(interactions)
     if background is None and tables is not None:
         raise UsageError(f"{tables}: tables are kept for backgrounds, but none was given")
@@ -221,6 +243,8 @@ def make_job(
         model=model,
         data=data,
         out=out,
+        latest=latest,
+        date=date,
         method=method,
         parameters=tuple(sorted(values.items())),
         partition=partition,

@@ -21,7 +21,7 @@ from kernels.methods import METHODS, Method
 from kernels.ranks import padded
 from kernels.reductions import REDUCTIONS, Reduction
 
-from . import schema, storage
+from . import commit, schema, storage
 from .errors import AdditivityBreach, InvalidData, InvalidLabel, InvalidRun
 from .interactions import FIRST, SECOND, VALUE, column_type, count_kept, leaves, make_column
 from .labels import check_groups, read_labels
@@ -303,7 +303,7 @@ def make_part(run: str, plan_digest: str, tables: str, item: WorkItem) -> Part:
     with storage.scratch() as folder:
         local = folder / "part.parquet"
         explain_item(plan, plan_digest, item, prepared, local)
-        if storage.create(uri, local):
+        if commit.create(uri, local):
             return read_part(uri, item.part, local, plan_digest, time.perf_counter() - started)
     found = fetch_part(run, item.part, plan_digest)  # another attempt was faster, or a lost acknowledgement was ours
     if found is None:

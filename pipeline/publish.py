@@ -14,7 +14,7 @@ from kernels.batch import Prepared
 from kernels.methods import METHODS
 from kernels.reductions import REDUCTIONS, merge_all
 
-from . import storage
+from . import commit, storage
 from .errors import InvalidRun
 from .labels import check_groups
 from .listing import Rejected
@@ -138,7 +138,7 @@ def aggregate(plan: Plan, players: Sequence[int], pairs: Sequence[Sequence[int]]
 
 def _publish_file(uri: str, local: Path) -> None:
     """Create an object; one that is there already must hold the same bytes."""
-    if not storage.create(uri, local) and storage.read(uri) != local.read_bytes():
+    if not commit.create(uri, local) and storage.read(uri) != local.read_bytes():
         raise InvalidRun(f"{uri}: exists already and differs from what this run computed")
 
 
@@ -205,7 +205,7 @@ def publish(
         )
         local = folder / MANIFEST
         local.write_text(json.dumps(asdict(manifest), indent=1))
-        storage.abort_uploads(storage.join(run, PARTS))  # all of which are there
-        storage.remove(storage.join(run, FOLDER))  # before the manifest, after which nothing is left to do, or to fail
+        commit.abort_uploads(storage.join(run, PARTS))  # all of which are there
+        commit.remove(storage.join(run, FOLDER))  # before the manifest, after which nothing is left to do, or to fail
         _publish_file(storage.join(run, MANIFEST), local)
     return manifest

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
-from . import storage
+from . import commit, storage
 from .errors import InvalidData, InvalidRun
 from .listing import Rejected
 
@@ -33,7 +33,7 @@ def write_rejected(run: str, rejected: Sequence[Rejected]) -> None:
     with storage.scratch() as folder:
         local = folder / REJECTED
         local.write_text(json.dumps([asdict(entry) for entry in rejected], indent=1))
-        if not storage.create(uri, local) and read_rejected(run) != tuple(rejected):
+        if not commit.create(uri, local) and read_rejected(run) != tuple(rejected):
             raise InvalidRun(f"{uri}: exists already and differs from what this run rejected")
 
 

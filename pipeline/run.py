@@ -1,20 +1,24 @@
-"""A run, stage by stage: load, plan, count, broadcast, map, aggregate, publish. Each stage is one function; ``explain`` calls them in turn."""
+"""A run, stage by stage: load, plan, count, broadcast, map, aggregate, publish, move.
+
+Each stage is one function; ``explain`` calls them in turn.
+"""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date as Date
 from os import PathLike
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from kernels.batch import Counted, Prepared
 
-from . import execute, storage
+from . import commit, execute, storage
 from .background import Marginal, Uncounted, plan_marginal
 from .config import Job, find_method, make_job
 from .errors import RunConflict, UsageError
 from .labels import COUNT
+from .latest import Latest, move_latest, read_latest
 from .listing import Rejected, list_data
 from .models import Model, load_ensemble
 from .part import Part
@@ -73,6 +77,14 @@ class Broadcast:
     prepared: Prepared
 
 
+class Done(NamedTuple):
+    """What became of a run."""
+
+    manifest: Manifest
+    again: bool  # it was finished before, and there was nothing to do
+    latest: Latest | None  # what ``latest`` names, where it was asked for
+
+
 Watch = Callable[[Work], Callable[[Any], None]]  # called with the work, then with every Part as it is made, or WorkItem as it is counted
 
 
@@ -107,6 +119,8 @@ def plan_run(job: Job, model: Model) -> Run:
     held = storage.read_if_exists(where)
     if held is not None:
         _refuse_other(job.out, from_json(held, where), plan)
+    if job.latest is not None:
+        read_latest(job.latest)  # or what is there is something else
     return Run(job, model, plan, memory, game, read_manifest(job.out))
 
 
@@ -115,18 +129,26 @@ def _refuse_other(out: str, held: Plan, plan: Plan) -> None:
         raise RunConflict(f"{out}: holds another run, different in {differences(held, plan)}; choose another output or remove it")
 
 
-def _commit(run: Run) -> None:
-    """Write the plan, or find it written; refuse another one."""
-    if not run.job.single_writer and not storage.creates_once(storage.join(run.job.out, FOLDER)):
+def _refuse_careless(job: Job) -> None:
+    careless = "" if commit.creates_once(storage.join(job.out, FOLDER)) else job.out
+    if job.latest is not None and not careless and not commit.swaps(job.latest):
+        careless = job.latest
+    if careless:
         raise UsageError(
-            f"{run.job.out}: the store ignores conditions on what it writes, so that two runs could overwrite each other; use --single-writer if "
+            f"{careless}: the store ignores conditions on what it writes, so that two runs could overwrite each other; use --single-writer if "
             "nobody else writes there"
         )
+
+
+def _commit(run: Run) -> None:
+    """Write the plan, or find it written; refuse another one."""
+    if not run.job.single_writer:
+        _refuse_careless(run.job)
     uri = storage.join(run.job.out, PLAN)
     with storage.scratch() as folder:
         local = folder / PLAN
         local.write_text(to_json(run.plan))
-        if not storage.create(uri, local):
+        if not commit.create(uri, local):
             _refuse_other(run.job.out, from_json(storage.read(uri), uri), run.plan)
 
 
@@ -192,14 +214,21 @@ def publish_run(run: Run, tables: Broadcast, explained: Explained, summaries: di
     return publish(run.job.out, run.plan, run.model.library, tables.prepared, explained.parts, explained.rejected, summaries)
 
 
-def explain_job(job: Job, watch: Watch) -> tuple[Manifest, bool]:
-    """All stages; the manifest, and whether the run was finished before so that there was nothing to do."""
+def move_run(run: Run) -> Latest | None:
+    """Stage 8: let ``latest``, where it was asked for, name this run, which is finished, unless it names one of a later date; what it names then."""
+    job = run.job
+    return move_latest(job.latest, job.date, job.out, job.single_writer) if job.latest and job.date else None
+
+
+def explain_job(job: Job, watch: Watch) -> Done:
+    """All stages."""
     run = plan_run(job, load_model(job))
-    if run.finished is not None:
-        return run.finished, True
-    tables = broadcast_run(run, count_run(run, watch), watch)
-    explained = map_run(run, tables, watch)
-    return publish_run(run, tables, explained, aggregate_run(run, tables, explained)), False
+    manifest = run.finished
+    if manifest is None:
+        tables = broadcast_run(run, count_run(run, watch), watch)
+        explained = map_run(run, tables, watch)
+        manifest = publish_run(run, tables, explained, aggregate_run(run, tables, explained))
+    return Done(manifest, run.finished is not None, move_run(run))
 
 
 def explain(
@@ -207,6 +236,7 @@ def explain(
     data: str | PathLike,
     out: str | PathLike,
     *,
+    latest: str | PathLike | None = None,
     method: str = "shapley",
     parameters: Mapping[str, Any] | None = None,
     partition: Partition | None = None,
@@ -234,6 +264,8 @@ def explain(
     ----------
     model, data, out : URIs or paths of the model file, the data (a Parquet file, folder, glob or Hive-partitioned data set) and the run's
         folder; ``{date}`` in these and all others is filled in
+    latest : a JSON object that names the run of the latest date, see ``read_latest``; moved to this run when that
+        is finished, unless it names one of a later date
     method, parameters : see ``METHODS``
     partition : groups of features, group -> features, or the path or URI of such an object in JSON; a feature that it does not name is a group of
         its own. Values are the groups', with method "owen" the features' within their groups
@@ -272,6 +304,7 @@ def explain(
         str(model),
         str(data),
         str(out),
+        latest=None if latest is None else str(latest),
         method=method,
         parameters=parameters,
         partition=partition,
@@ -292,4 +325,4 @@ def explain(
         workers=workers,
         date=date,
     )
-    return explain_job(job, watch)[0]
+    return explain_job(job, watch).manifest

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import storage
+from . import commit, storage
 from .errors import InvalidRun
 
 FOLDER = "_tables"
@@ -83,7 +83,7 @@ def _digest(layout: Any, mapped: np.ndarray) -> str:
 def _create(uri: str, folder: Path) -> None:
     """Publish both files, the index last; what is there already stays."""
     for file in (BYTES, INDEX):
-        storage.create(storage.join(uri, file), folder / file)
+        commit.create(storage.join(uri, file), folder / file)
 
 
 def broadcast(record: NamedTuple, folder: str) -> str:

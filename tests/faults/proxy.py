@@ -178,10 +178,15 @@ def flip_unnoticed(exchange: Exchange) -> None:
     exchange.answer(Answer(answer.status, answer.reason, headers, answer.body), damaged)
 
 
-def unconditional(exchange: Exchange) -> None:
-    """A store that ignores conditions."""
-    exchange.headers = [(name, value) for name, value in exchange.headers if name.lower() != "if-none-match"]
-    exchange.answer(exchange.forward())
+def ignores(condition: str) -> Fault:
+    """A store that knows no such condition."""
+
+    def fault(exchange: Exchange) -> None:
+        exchange.headers = [(name, value) for name, value in exchange.headers if name.lower() != condition.lower()]
+        exchange.answer(exchange.forward())
+
+    fault.__name__ = f"ignores {condition}"
+    return fault
 
 
 def afterwards(act: Callable[[], None]) -> Fault:

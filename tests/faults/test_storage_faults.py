@@ -9,9 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 import s3fs
 
-from pipeline import check_run, explain, storage
+from pipeline import check_run, commit, explain, storage
 from pipeline.errors import InvalidRun, LeafledgerError, RunConflict, StorageError, UsageError
-from tests.faults.proxy import Rule, before, drop_answer, flip, flip_unnoticed, hang, lose_answer, reset, says, slow, truncate, unconditional
+from tests.faults.proxy import Rule, before, drop_answer, flip, flip_unnoticed, hang, ignores, lose_answer, reset, says, slow, truncate
 from tests.faults.verdict import ID, committed, contents
 
 ALWAYS = float("inf")
@@ -101,21 +101,21 @@ def test_a_store_that_ignores_conditions_is_refused_unless_there_is_one_writer(r
     """Two runs could overwrite each other there; a sole writer goes on from its own crash all the same."""
     if "radosgw" in request.node.name:
         pytest.skip("conditions are signed, and this store verifies signatures")
-    ignores = Rule("PUT", unconditional, times=ALWAYS)
-    with proxy.broken(ignores):
+    careless = Rule("PUT", ignores("If-None-Match"), times=ALWAYS)
+    with proxy.broken(careless):
         with pytest.raises(UsageError, match=r"ignores conditions .* --single-writer"):
             runner.explain(f"{bucket}/run")
         assert contents(f"{bucket}/run") == {}
-    with proxy.broken(Rule(MANIFEST, INTERNAL, times=ALWAYS), ignores):
+    with proxy.broken(Rule(MANIFEST, INTERNAL, times=ALWAYS), careless):
         runner.fails(f"{bucket}/run", single_writer=True)
-    with proxy.broken(ignores):
+    with proxy.broken(careless):
         runner.go_on(f"{bucket}/run", single_writer=True)
 
 
 @pytest.fixture
 def large(tmp_path, monkeypatch):
     """A file that goes up in pieces."""
-    monkeypatch.setattr(storage, "SINGLE_PUT", 10 << 20)
+    monkeypatch.setattr(commit, "SINGLE_PUT", 10 << 20)
     path = tmp_path / "large"
     path.write_bytes(bytes(range(256)) * (3 << 14))
     return path
@@ -131,10 +131,10 @@ def test_an_upload_in_pieces_is_created_once(proxy, bucket, large, tally, fault)
     """Whatever becomes of the completion's answer, the object is there, whole, once, and a second writer is told so."""
     rules = [Rule("POST .*uploadId", fault)] if fault else []
     with proxy.broken(*rules):
-        storage.create(f"{bucket}/large", large)  # False where it is taken for another's, which callers compare
+        commit.create(f"{bucket}/large", large)  # False where it is taken for another's, which callers compare
     assert [rule.made for rule in rules] == [1] * len(rules)
     assert storage.read(f"{bucket}/large") == large.read_bytes()
-    assert not storage.create(f"{bucket}/large", large)
+    assert not commit.create(f"{bucket}/large", large)
     until = time.monotonic() + 10
     while uploads(bucket) and time.monotonic() < until:
         time.sleep(0.5)  # a real store may take a while to forget one that was completed twice
@@ -149,7 +149,7 @@ def test_an_upload_in_pieces_is_created_once(proxy, bucket, large, tally, fault)
 def test_an_upload_that_fails_leaves_nothing(proxy, bucket, large, pattern, fault):
     """Neither an object nor pieces that somebody pays for, also where it is cut off at its deadline."""
     with proxy.broken(Rule(pattern, fault, times=ALWAYS)), pytest.raises(StorageError, match="/large: cannot write"):
-        storage.create(f"{bucket}/large", large)
+        commit.create(f"{bucket}/large", large)
     assert contents(bucket) == {}
     assert uploads(bucket) == []
 
@@ -311,7 +311,7 @@ def test_more_objects_than_a_page_are_listed_and_removed(bucket):
     filesystem = s3fs.S3FileSystem()
     filesystem.pipe({f"{bucket}/many/part-{i:05d}.parquet": b"x" for i in range(1050)})
     assert len(storage.list_parquet(f"{bucket}/many")) == 1050
-    storage.remove(f"{bucket}/many")
+    commit.remove(f"{bucket}/many")
     assert contents(bucket) == {}
 
 

@@ -1,7 +1,7 @@
 """The flow: the bytes of a plain run, a report of it, its words when it fails, retries for what may pass, and the date it was due."""
 
 import json
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pytest
@@ -14,7 +14,7 @@ import pipeline
 from flows import report
 from flows.explain import explain
 from kernels.methods import METHODS
-from pipeline import cli, run, storage
+from pipeline import cli, commit, run, storage
 from pipeline.errors import ClusterLost, InvalidData, StorageError
 
 STAGES = ["load", "plan", "broadcast", "map", "aggregate", "publish"]
@@ -50,7 +50,7 @@ def finished(server, example, tmp_path_factory):
 @pytest.fixture
 def impatient(monkeypatch):
     """Retries follow at once."""
-    for name in ("load", "plan", "count", "broadcast", "map_parts", "aggregate", "publish"):
+    for name in ("load", "plan", "count", "broadcast", "map_parts", "aggregate", "publish", "move"):
         monkeypatch.setattr(getattr(flows.explain, name), "retry_delay_seconds", [0.01])
 
 
@@ -81,6 +81,32 @@ def test_the_report_shows_importance_outputs_and_progress(finished, client):
     assert artifacts[report.OUTPUTS].data == f"[{out}]({out.as_uri()})"
     assert artifacts[report.PROGRESS].data == 100
     assert artifacts[report.PROGRESS].type == "progress"
+
+
+def test_latest_is_moved_in_a_stage_of_its_own(server, client, example, tmp_path, impatient, monkeypatch):
+    """Which is tried again while the store is away, and done by a flow run that finds nothing else to do; one of an earlier date leaves it there."""
+    moves, tried = commit.update, []
+
+    def away_once(uri, *arguments):
+        tried.append(uri)
+        if len(tried) == 1:
+            raise StorageError(f"{uri}: cannot write: away")
+        moves(uri, *arguments)
+
+    monkeypatch.setattr(commit, "update", away_once)
+    latest = str(tmp_path / "latest.json")
+
+    def stages(day):
+        state = explain(
+            example.model, example.data, str(tmp_path / "{date}"), latest=latest, scheduler="serial", date=date(2026, 1, day), return_state=True
+        )
+        assert state.is_completed()
+        return [task_run.name.rsplit("-", 1)[0] for task_run in task_runs(client, state)], pipeline.read_latest(latest).run
+
+    assert stages(2) == ([*STAGES, "latest"], str(tmp_path / "2026-01-02"))
+    assert tried == [latest] * 2
+    assert stages(2) == (["load", "plan", "latest"], str(tmp_path / "2026-01-02"))
+    assert stages(1) == ([*STAGES, "latest"], str(tmp_path / "2026-01-02"))
 
 
 def test_groups_and_interactions_are_reported(server, client, example, tmp_path):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import s3fs
 
-from pipeline import background, check_run, explain, storage
+from pipeline import background, check_run, commit, explain, storage
 from pipeline.cli import main
 from pipeline.errors import StorageError
 from tests.pipeline.test_run import contents
@@ -78,11 +78,11 @@ def test_an_object_is_created_once(bucket, tmp_path, where):
     first.write_bytes(b"first" * 1000)
     second.write_bytes(b"second")
     uri = storage.join(root, "deep", "object")
-    assert storage.create(uri, first)
-    assert not storage.create(uri, second)
+    assert commit.create(uri, first)
+    assert not commit.create(uri, second)
     assert storage.read(uri) == first.read_bytes()
     assert storage.exists(uri)
-    storage.remove(storage.join(root, "deep"))
+    commit.remove(storage.join(root, "deep"))
     assert not storage.exists(uri)
     assert storage.read_if_exists(uri) is None
 
@@ -92,13 +92,13 @@ def test_a_conditional_put_wins_once(bucket, tmp_path, monkeypatch):
     local = tmp_path / "object"
     local.write_bytes(b"bytes")
     monkeypatch.setattr(s3fs.S3FileSystem, "exists", lambda *_, **__: False)
-    assert [storage.create(f"{bucket}/object", local) for _ in range(3)] == [True, False, False]
+    assert [commit.create(f"{bucket}/object", local) for _ in range(3)] == [True, False, False]
 
 
 def test_folders_hold_no_traces_of_partial_writes(tmp_path):
     """A failed write leaves neither the object nor a temporary file."""
     with pytest.raises(StorageError, match="cannot write"):
-        storage.create(str(tmp_path / "object"), tmp_path / "nowhere")
+        commit.create(str(tmp_path / "object"), tmp_path / "nowhere")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -108,14 +108,14 @@ def test_a_file_system_without_nameless_files_will_do(tmp_path, monkeypatch):
     local = tmp_path / "local"
     local.write_bytes(b"bytes")
     uri = str(tmp_path / "out" / "object")
-    assert [storage.create(uri, local) for _ in range(2)] == [True, False]
+    assert [commit.create(uri, local) for _ in range(2)] == [True, False]
     assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == {"object": b"bytes"}
 
 
 @pytest.mark.skipif(not hasattr(os, "O_TMPFILE"), reason="no nameless files on this system")
 def test_nothing_is_left_of_a_writer_that_is_killed(tmp_path):
     """SIGKILL in the middle of a file takes the file along."""
-    write = "import sys; from pathlib import Path; from pipeline import storage; storage.create(sys.argv[1], Path('/dev/stdin'))"
+    write = "import sys; from pathlib import Path; from pipeline import commit; commit.create(sys.argv[1], Path('/dev/stdin'))"
     with subprocess.Popen([sys.executable, "-c", write, str(tmp_path / "object")], stdin=subprocess.PIPE, env=os.environ) as writer:
         writer.stdin.write(bytes(4 << 20))  # more than a pipe holds: it returns once the file has been begun
         writer.stdin.flush()
