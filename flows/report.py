@@ -53,14 +53,14 @@ def show_progress(work: Work) -> Callable[[Part | WorkItem], None]:
 
 
 def show_summaries(out: str, summaries: dict[str, pa.Table]) -> None:
-    """A table artifact of each summary: the first TOP features, and where there are interactions the first TOP pairs, of every output."""
+    """A table artifact of each summary: the first TOP rows of every output, by rank where they have one."""
     for name, summary in summaries.items():
-        rows = sorted(summary.to_pylist(), key=lambda row: row["rank"])
-        outputs = dict.fromkeys(row.get("output") for row in rows)
-        top = [row for output in outputs for row in [row for row in rows if row.get("output") == output][:TOP]]
-        said = "shares of R²" if "r2" in summary.column_names else "mean size and other moments"
         with _showing(name):
-            create_table_artifact(top, key=f"{PREFIX}{name.replace('_', '-')}", description=f"{name}: {said}, the top {TOP} per output of {out}")
+            rows = sorted(summary.to_pylist(), key=lambda row: row.get("rank", 0))
+            outputs = dict.fromkeys(row.get("output") for row in rows)
+            top = [row for output in outputs for row in [row for row in rows if row.get("output") == output][:TOP]]
+            said = "shares of R²" if "r2" in summary.column_names else "mean size and other moments"
+            create_table_artifact(top, key=f"{PREFIX}{name.replace('_', '-')}", description=f"{name}: {said}, the first {TOP} per output of {out}")
 
 
 def show_outputs(out: str, manifest: Manifest) -> None:

@@ -121,6 +121,19 @@ def test_groups_and_interactions_are_reported(server, client, example, tmp_path)
     assert json.loads(artifacts[f"{report.PREFIX}interactions"].data) == summary
 
 
+@pytest.mark.parametrize("method", ["ranker", "gap"])
+def test_a_ranking_s_run_is_reported(server, client, example, tmp_path, method):
+    """Its first features are a table; its objective, step by step, is one too, in its own order."""
+    state = explain(example.model, example.data, str(tmp_path / "run"), method=method, scheduler="serial", return_state=True)
+    assert state.is_completed()
+    artifacts = {found.key: found for found in client.read_artifacts() if found.flow_run_id == state.state_details.flow_run_id}
+    summaries = sorted(path.stem for path in (tmp_path / "run" / "summary").glob("*.json"))
+    for name in summaries:
+        written = json.loads((tmp_path / "run" / "summary" / f"{name}.json").read_text())
+        shown = json.loads(artifacts[report.PREFIX + name].data)
+        assert shown == sorted(written, key=lambda row: row.get("rank", 0))
+
+
 def test_shares_of_r2_are_reported(server, client, example, tmp_path):
     """The flow takes labels and groups; shares of all rows and of every group are tables, and the bytes are those of a plain run."""
     arguments = {"method": "r2", "label": "late", "by": ["carrier"], "missing_labels": "refuse"}
