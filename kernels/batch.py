@@ -249,7 +249,7 @@ def prepare(
             pairs=Pairs(board.players[pairs], of_pairs),
             base=base,
             bound=margin_bound(ensemble, board.trace),
-            n_steps=np.array([method.path(parameters) if method.path else 0], np.int64),
+            n_steps=np.array([method.path(parameters, board.n_all) if method.path else 0], np.int64),
         )
     )
 

@@ -20,6 +20,7 @@ from .lanes import LANES, load, splat, store
 from .ranks import is_member
 from .walks import LEAVES, UP_LEAF, order_splits
 
+KINDS = ("insertion", "deletion")
 ROWS = 4  # at a time: a split is read once for all of them
 # A split's numbers: kind, place among the vectors, of the first child and of the second; comparison, see RankedSplits; which of the tree's players.
 KIND, PLACE, FIRST, SECOND, FEATURE, LOWER, SPAN, PLAYER = range(8)

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import binom
 
 from . import game_values
+from .curves import KINDS, prepare_curves
 from .games import Board, GameValue, play, play_owen
 from .marginal import Levels, MarginalGame
 from .noise import NOISES, Measured
@@ -18,7 +19,7 @@ from .prediction_gap import BUDGET
 from .probabilistic import add_probabilistic, prepare_probabilistic
 from .qshap import add_losses, prepare_qshap
 from .ranker import MOST_STEPS, add_scores, prepare_ranker
-from .rankings import EMPIRICAL, ERROR, NO, PGI2, YES, add_gaps, add_greedy, prepare_rankings, rows_of
+from .rankings import EMPIRICAL, ERROR, NO, PGI2, YES, RankedCurves, add_gaps, add_greedy, add_ranked_curves, prepare_rankings, rows_of
 from .semivalue import SemivalueTables, add_semivalues, no_semivalues, prepare_semivalue
 from .two_step import add_two_step, share_equally
 from .views import Views, each_group, everyone, whole_groups
@@ -36,11 +37,11 @@ class Method:
     the marginal game, in which units are seen by ``views``; a method without views has none. ``perturbed(board, parameters, measured)`` returns
     tables of the same type where rows are perturbed by what was measured of a background. Where ``additive``, phi sums to margin minus base
     value on every row. ``value`` turns parameters into the game value whose interactions can be asked for. Where a method has a ``path`` of so many
-    steps, by its parameters, ``kernel(ranks, tables, phi, path)`` writes ``path (outputs, steps, n) float64`` too. ``reductions`` names the
-    summaries a run keeps. Where ``labelled``, rows have labels, which the kernel takes as well: ``kernel(ranks, tables, phi, label, residual,
-    remainder)``, see ``qshap.add_losses``. A method that ``reads_values`` is called as ``kernel(values, ranks, tables, phi)``, with values as
-    ranking left them. ``column`` is what parts call phi; the last rows of phi may be no player's but ``scores``, with names of their own, and where
-    ``whole`` all others hold whole numbers.
+    steps, by its parameters and the number of players, ``kernel(ranks, tables, phi, path)`` writes ``path (outputs, steps, n) float64`` too.
+    ``reductions`` names the summaries a run keeps. Where ``labelled``, rows have labels, which the kernel takes as well: ``kernel(ranks, tables, phi,
+    label, residual, remainder)``, see ``qshap.add_losses``. A method that ``reads_values`` is called as ``kernel(values, ranks, tables, phi)``, with
+    values as ranking left them. ``column`` is what parts call phi; the last rows of phi may be no player's but ``scores``, with names of their own,
+    and where ``whole`` all others hold whole numbers.
     """
 
     name: str
@@ -55,7 +56,7 @@ class Method:
     views: tuple[Views, ...] = ()
     marginal: Callable[[MarginalGame, Parameters], NamedTuple] | None = None
     perturbed: Callable[[Board, Parameters, Measured], NamedTuple] | None = None
-    path: Callable[[Parameters], int] | None = None
+    path: Callable[[Parameters, int], int] | None = None
     reductions: tuple[str, ...] = ("importance",)
     labelled: bool = False
     column: str = "phi"
@@ -120,7 +121,8 @@ def _prepare_probabilistic(board: Board, given: Parameters) -> NamedTuple:
     return prepare_probabilistic(board.ensemble, board.splits, traced, board.player_of_node, sizes)
 
 
-RANKERS = ("shapley", "banzhaf", "beta")  # methods that rank, with their default parameters
+RANKERS = ("shapley", "banzhaf", "beta", "ranker")  # methods that rank
+BY_SIZE = RANKERS[:3]  # and those whose values have a size
 PERTURBED = (
     choice("noise", "normal", (*(noise.name for noise in NOISES), EMPIRICAL), "what is added to numeric features; empirical draws them anew instead"),
     numbers("scale", "standard deviation of the noise, or one for every feature; 1 by default; with a background in the features' own"),
@@ -131,14 +133,59 @@ PERTURBED = (
 )
 
 
+def _ranking(names: tuple[str, ...]) -> Parameter:
+    """One of some methods, with its parameters in their order after colons."""
+
+    def read(given: Any) -> str:
+        name, *values = given.split(":") if isinstance(given, str) else [given]
+        if name not in names:
+            raise ValueError(f"expected one of {', '.join(names)}")
+        known = METHODS[name].parameters
+        if len(values) > len(known):
+            raise ValueError(f"expected at most {len(known)} parameters: {':'.join((name, *(parameter.name for parameter in known)))}")
+        for parameter, value in zip(known, values, strict=False):
+            try:
+                parameter.read(value)
+            except ValueError as error:
+                raise ValueError(f"{error} for {parameter.name!r}") from None
+        return given
+
+    return Parameter("ranking", names[0], read, "method that ranks, its parameters after colons, as beta:4:1")
+
+
+def _prepare_ranker(board: Board, ranking: str) -> tuple[int, NamedTuple]:
+    """Which of RANKERS ranks, and its tables."""
+    name, *values = ranking.split(":")
+    known = METHODS[name].parameters
+    given = {parameter.name: parameter.default for parameter in known}
+    given |= {parameter.name: parameter.read(value) for parameter, value in zip(known, values, strict=False)}
+    return RANKERS.index(name), METHODS[name].prepare(board, given)
+
+
+def _scores(number: int) -> Callable[[Any, Any, Any], None]:
+    """The kernel of one of RANKERS, without the way that it goes."""
+    ranker = METHODS[RANKERS[number]]
+    if ranker.path is None:
+        return ranker.kernel
+    return lambda ranks, tables, phi: ranker.kernel(ranks, tables, phi, np.zeros((phi.shape[0], int(tables.n_steps[0]), phi.shape[2])))
+
+
 def _prepare_gap(board: Board, given: Parameters, measured: Measured | None = None) -> NamedTuple:
-    ranker = METHODS[given["ranking"]]
-    of_ranker = ranker.prepare(board, {parameter.name: parameter.default for parameter in ranker.parameters})
-    return prepare_rankings(board, given, measured, ranker=RANKERS.index(ranker.name), of_ranker=of_ranker, top=board.n_all, passes=1)
+    ranker, of_ranker = _prepare_ranker(board, given["ranking"])
+    return prepare_rankings(board, given, measured, ranker=ranker, of_ranker=of_ranker, top=board.n_all, passes=1)
 
 
 def _add_gaps(values, ranks, tables, phi) -> None:
-    add_gaps(values, ranks, tables, phi, METHODS[RANKERS[tables.ranker[0]]].kernel)
+    add_gaps(values, ranks, tables, phi, _scores(tables.ranker[0]))
+
+
+def _prepare_curves(board: Board, given: Parameters) -> NamedTuple:
+    ranker, of_ranker = _prepare_ranker(board, given["ranking"])
+    return RankedCurves(prepare_curves(play(board, game_values.shapley), board.players, board.n_all), np.array([ranker]), of_ranker)
+
+
+def _add_curves(ranks, tables, phi, path) -> None:
+    add_ranked_curves(ranks, tables, phi, path, _scores(tables.ranker[0]))
 
 
 def _prepare_greedy(board: Board, given: Parameters, measured: Measured | None = None) -> NamedTuple:
@@ -146,7 +193,7 @@ def _prepare_greedy(board: Board, given: Parameters, measured: Measured | None =
     return prepare_rankings(board, given, measured, ranker=0, of_ranker=np.zeros(0), top=top, passes=max(1, min(top, board.n_players)))
 
 
-def _ranking(name: str, meaning: str, prepare: Callable[..., NamedTuple], kernel: Callable[..., None], parameter: Parameter) -> Method:
+def _perturbing(name: str, meaning: str, prepare: Callable[..., NamedTuple], kernel: Callable[..., None], parameter: Parameter) -> Method:
     """A method that ranks, and measures its rankings."""
     return Method(
         name=name,
@@ -260,17 +307,31 @@ METHODS = {
                 number("rate", 0.1, 0.0, math.inf, "length of a step; with ascent of that of a gradient, in units of 1 / margin"),
                 choice("optimizer", ADAM, (ADAM, ASCENT), "adam or ascent"),
             ),
-            path=lambda given: given["steps"],
+            path=lambda given, _: given["steps"],
             reductions=("importance", "objective"),
         ),
-        _ranking(
+        Method(
+            name="curves",
+            meaning="a ranking by a method's values, the highest first, and the margin while features are added from its top, and from its bottom",
+            prepare=_prepare_curves,
+            kernel=_add_curves,
+            additive=False,
+            parameters=(_ranking(RANKERS),),
+            rows=rows_of,
+            path=lambda _, n_players: len(KINDS) * (n_players + 1),
+            reductions=("areas", "curves"),
+            column="rank",
+            scores=KINDS,
+            whole=True,
+        ),
+        _perturbing(
             "gap",
             "a ranking by size of a method's values, and its PGI²: how far perturbing the features ranked first moves the prediction",
             _prepare_gap,
             _add_gaps,
-            choice("ranking", "shapley", RANKERS, "method whose values rank"),
+            _ranking(BY_SIZE),
         ),
-        _ranking(
+        _perturbing(
             "gap_greedy",
             "the greedy ranking: each feature in turn the one whose perturbation moves the prediction most, and its PGI²",
             _prepare_greedy,

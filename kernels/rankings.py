@@ -1,4 +1,5 @@
-"""Rankings of a run's rows, and how far their prefixes move the prediction: what the methods ``gap`` and ``gap_greedy`` prepare and write."""
+"""Rankings of a run's rows, and how far their prefixes move the prediction: what the methods ``gap`` and ``gap_greedy`` prepare and write; and
+the margin on the way through them, what ``curves`` does."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -6,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .boxes import numeric_alone
+from .curves import CurveTables, add_areas, rank_players
 from .games import Board
 from .noise import NOISES, Measured, Noise
 from .parameters import InvalidParameters
@@ -30,6 +32,14 @@ class RankingTables(NamedTuple):
     seed: np.ndarray  # (1,) int64, of the points that PGI² is estimated by, or EXACT
 
 
+class RankedCurves(NamedTuple):
+    """How rows are ranked, and the trees that are asked for sets of features along the ranking."""
+
+    curves: CurveTables
+    ranker: np.ndarray  # (1,) int64, which method ranks by its values
+    of_ranker: Any  # that method's tables
+
+
 class Greedy(NamedTuple):
     """Greedy rankings, and what they are worth: squared margin units, standard errors 0 where exact."""
 
@@ -41,7 +51,7 @@ class Greedy(NamedTuple):
 
 
 def rows_of(board: Board):
-    """Rows of phi: a rank for every player, and at last the ranking's PGI² and its standard error."""
+    """Rows of phi: a rank for every player, and at last two scores: PGI² and its standard error, or areas."""
     return np.append(board.players, (board.n_all, board.n_all + 1))
 
 
@@ -130,3 +140,21 @@ def add_greedy(values, ranks, tables: RankingTables, phi) -> None:
         found = rank_rows_greedily(gap, NOISES[tables.noise[0]], x, r, int(tables.top[0]), int(tables.seed[0]))
         phi[:, :-2, some] += _ranks(found.order, int(gap.n_all[0]))[:, :, gap.units].transpose(1, 2, 0)
         phi[:, -2:, some] += np.stack((found.pgi2, found.pgi2_errors)).transpose(2, 0, 1)
+
+
+def add_ranked_curves(ranks, tables: RankedCurves, phi, path, kernel: Callable[[Any, Any, Any], None]) -> None:
+    """Rank players by what ``kernel`` gives, the highest first; add places, from 1, and the areas of insertion and deletion to phi.
+
+    path : (outputs, 2 * (players + 1), n) float64, overwritten: the margin with 0, 1, … players present, insertion's and then deletion's
+    """
+    (outputs, n_rows, n), n_points = phi.shape, path.shape[1] // 2
+    scores = np.zeros((outputs, n_rows - 2, n))
+    kernel(ranks, tables.of_ranker, scores)
+    for first in range(0, n, SLICE):
+        some = slice(first, first + SLICE)
+        part = scores[:, :, some]
+        areas, curves = np.zeros((2, outputs, 1, part.shape[2])), np.zeros((outputs, 2, part.shape[2], n_points))
+        add_areas(np.ascontiguousarray(ranks[:, some]), tables.curves, [part], areas[0], areas[1], curves)
+        phi[:, :-2, some] += rank_players(part, tables.curves).transpose(0, 2, 1)
+        phi[:, -2:, some] += areas[:, :, 0].swapaxes(0, 1)
+        path[:, :, some] = curves.swapaxes(2, 3).reshape(outputs, 2 * n_points, part.shape[2])

@@ -129,14 +129,14 @@ def _finalize_means(state, place, n_places):  # noqa: ARG001 - the shape of a re
 MEANS = Reduction("means", "values", _init_moments, _update_moments, _merge_moments, _finalize_means)  # of what rankings are compared by
 
 
-def _update_gaps(state, ranks, n, labels=None):
+def _update_ranks(state, ranks, n, labels=None):
     """Whom a row does not rank comes after all others there; the last are not players' ranks but scores."""
     counted = np.where(ranks == 0, float(ranks.shape[1] - N_SCORES + 1), ranks)
     counted[:, -N_SCORES:] = ranks[:, -N_SCORES:]
     return _update_moments(state, counted, n, labels)
 
 
-def _finalize_gaps(state, place, n_places):
+def _finalize_ranks(state, place, n_places):
     """Players by mean rank, those in no split last; the last places are not players' but scores', and have rank 0."""
     moments = _finalize_moments(state, place, n_places)
     mean = moments["mean"][:, :-N_SCORES]
@@ -151,7 +151,9 @@ REDUCTIONS = {
     for reduction in (
         Reduction("importance", "phi", _init_moments, _update_moments, _merge_moments, _finalize_importance),
         Reduction("objective", "path", _init_moments, _update_moments, _merge_moments, _finalize_path),
-        Reduction("gaps", "phi", _init_moments, _update_gaps, _merge_moments, _finalize_gaps),
+        Reduction("gaps", "phi", _init_moments, _update_ranks, _merge_moments, _finalize_ranks),
+        Reduction("areas", "phi", _init_moments, _update_ranks, _merge_moments, _finalize_ranks),
+        Reduction("curves", "path", _init_moments, _update_moments, _merge_moments, _finalize_path),
         Reduction("interactions", "pairs", _init_moments, _update_moments, _merge_moments, _finalize_moments),
         Reduction(
             name="r2",

@@ -36,8 +36,8 @@ class Options:
 
     method: str = "shapley"
     """shapley; banzhaf (parameter p); beta (alpha, beta); semivalue (atoms, density); probabilistic (sizes or weights); owen and two_step
-    (with --partition); ranker (steps, rate, optimizer); gap (ranking, noise, scale, budget, resample, approximate, seed) and gap_greedy (top, and
-    all of these but ranking); r2 (with --label)."""
+    (with --partition); ranker (steps, rate, optimizer); curves (ranking); gap (ranking, noise, scale, budget, resample, approximate, seed) and
+    gap_greedy (top, and all of these but ranking); r2 (with --label)."""
 
     id: Annotated[tuple[str, ...], Parameter(name="--id", negative=(), consume_multiple=True)] = ()
     """Columns to pass through to the attributions."""

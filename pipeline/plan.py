@@ -84,8 +84,8 @@ class Plan:
     @property
     def n_steps(self) -> int:
         """Of the way that the method goes for every row."""
-        path = METHODS[self.method].path
-        return path(dict(self.parameters)) if path else 0
+        method = METHODS[self.method]
+        return method.path(dict(self.parameters), len(self.players) - len(method.scores)) if method.path else 0
 
     @property
     def reductions(self) -> tuple[str, ...]:

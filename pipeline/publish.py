@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kernels.batch import Prepared
+from kernels.curves import KINDS
 from kernels.methods import METHODS
 from kernels.reductions import REDUCTIONS, merge_all
 
@@ -81,7 +82,7 @@ def read_manifest(run: str) -> Manifest | None:
 class _Rows:
     """What the rows of a summary are about, of every output the same: labels, and at which of them the values of states stand."""
 
-    labels: dict[str, list[str]]
+    labels: dict[str, list[Any]]
     place: np.ndarray
 
 
@@ -96,22 +97,27 @@ def _label_pairs(plan: Plan, players: Sequence[int], pairs: Sequence[Sequence[in
 
 def _label_steps(plan: Plan, players: Sequence[int], pairs: Sequence[Sequence[int]]) -> _Rows:  # noqa: ARG001 - the shape of a labeller
     steps = range(plan.n_steps)
-    return _Rows({"step": [str(step + 1) for step in steps]}, np.arange(len(steps)))
+    return _Rows({"step": [step + 1 for step in steps]}, np.arange(len(steps)))
 
 
-_LABELLERS = {"phi": _label_players, "pairs": _label_pairs, "path": _label_steps}  # by what a reduction reduces
+def _label_curves(plan: Plan, players: Sequence[int], pairs: Sequence[Sequence[int]]) -> _Rows:  # noqa: ARG001 - the shape of a labeller
+    n_points = plan.n_steps // len(KINDS)
+    return _Rows({"curve": [name for name in KINDS for _ in range(n_points)], "present": [*range(n_points)] * len(KINDS)}, np.arange(plan.n_steps))
 
 
-def _tabulate_moments(name: str, plan: Plan, place: np.ndarray, labels: dict[str, list[str]], merged: Any) -> dict[str, pa.Table]:
+_LABELLERS = {"interactions": _label_pairs, "objective": _label_steps, "curves": _label_curves}  # the others are about players
+
+
+def _tabulate_moments(name: str, plan: Plan, place: np.ndarray, labels: dict[str, list[Any]], merged: Any) -> dict[str, pa.Table]:
     n_rows = len(next(iter(labels.values())))
     found = REDUCTIONS[name].finalize(merged, place, n_rows)
     named = {"output": [output for output in plan.outputs for _ in range(n_rows)]}
     named |= {label: names * len(plan.outputs) for label, names in labels.items()}
-    texts = {label: pa.array(names, pa.string()) for label, names in named.items()}
-    return {name: pa.table({**texts, **{key: values.reshape(-1) for key, values in found.items()}})}
+    columns = {label: pa.array(names, pa.int64() if names and isinstance(names[0], int) else pa.string()) for label, names in named.items()}
+    return {name: pa.table({**columns, **{key: values.reshape(-1) for key, values in found.items()}})}
 
 
-def _tabulate_r2(name: str, plan: Plan, place: np.ndarray, labels: dict[str, list[str]], merged: Any) -> dict[str, pa.Table]:
+def _tabulate_r2(name: str, plan: Plan, place: np.ndarray, labels: dict[str, list[Any]], merged: Any) -> dict[str, pa.Table]:
     by = () if plan.labels is None else plan.labels.by
     if plan.labels is not None:
         check_groups(plan.labels, merged.names.size, len(plan.players))
@@ -130,7 +136,7 @@ def aggregate(plan: Plan, players: Sequence[int], pairs: Sequence[Sequence[int]]
     tables: dict[str, pa.Table] = {}
     for name in plan.reductions:
         reduction = REDUCTIONS[name]
-        rows = _LABELLERS[reduction.reduces](plan, players, pairs)
+        rows = _LABELLERS.get(name, _label_players)(plan, players, pairs)
         merged = merge_all(reduction, (unpack_state(reduction, state[name]) for state in states), len(plan.outputs), rows.place.size)
         tables |= _TABULATORS.get(name, _tabulate_moments)(name, plan, rows.place, rows.labels, merged)
     return tables

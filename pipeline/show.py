@@ -17,9 +17,16 @@ MOMENTS = {"rank": "d", "mean_abs": ".4g", "mean": ".4g", "std": ".4g", "share":
 SHARES = {"rank": "d", "r2": ".4f", "standard_error": ".1g"}
 IMPORTANCE = {"rank": "rank", "feature": "feature", "mean_abs": "mean |phi|", "mean": "mean phi", "std": "std", "share": "share"}
 GAPS = {"rank": "rank", "feature": "feature", "mean": "mean rank, pgi2", "std": "std"}
+AREAS = {"rank": "rank", "feature": "feature", "mean": "mean rank, area", "std": "std"}
 INTERACTIONS = {"rank": "rank", "first": "first", "second": "second", "mean_abs": "mean |value|", "mean": "mean value", "std": "std"}
 R2 = {"rank": "rank", "feature": "feature", "r2": "share of R²", "standard_error": "standard error"}
-SUMMARIES = {"importance": (IMPORTANCE, MOMENTS), "gaps": (GAPS, MOMENTS), "interactions": (INTERACTIONS, MOMENTS), "r2": (R2, SHARES)}
+SUMMARIES = {
+    "importance": (IMPORTANCE, MOMENTS),
+    "gaps": (GAPS, MOMENTS),
+    "areas": (AREAS, MOMENTS),
+    "interactions": (INTERACTIONS, MOMENTS),
+    "r2": (R2, SHARES),
+}
 
 
 def _write_number(value: float | None, how: str) -> str:

@@ -121,7 +121,7 @@ def test_groups_and_interactions_are_reported(server, client, example, tmp_path)
     assert json.loads(artifacts[f"{report.PREFIX}interactions"].data) == summary
 
 
-@pytest.mark.parametrize("method", ["ranker", "gap"])
+@pytest.mark.parametrize("method", ["ranker", "curves", "gap"])
 def test_a_ranking_s_run_is_reported(server, client, example, tmp_path, method):
     """Its first features are a table; its objective, step by step, is one too, in its own order."""
     state = explain(example.model, example.data, str(tmp_path / "run"), method=method, scheduler="serial", return_state=True)
@@ -131,7 +131,7 @@ def test_a_ranking_s_run_is_reported(server, client, example, tmp_path, method):
     for name in summaries:
         written = json.loads((tmp_path / "run" / "summary" / f"{name}.json").read_text())
         shown = json.loads(artifacts[report.PREFIX + name].data)
-        assert shown == sorted(written, key=lambda row: row.get("rank", 0))
+        assert shown == sorted(written, key=lambda row: row.get("rank", 0))[: report.TOP]
 
 
 def test_shares_of_r2_are_reported(server, client, example, tmp_path):

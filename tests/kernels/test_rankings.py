@@ -1,4 +1,5 @@
-"""What ranking methods write: the ranks of the method that ranks, or of the greedy definition, and the gap of the ranking, slice by slice."""
+"""What ranking methods write: the ranks of the method that ranks, or of the greedy definition, and the gap of the ranking, or its
+curves, slice by slice."""
 
 import numpy as np
 import pytest
@@ -8,14 +9,14 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from kernels.batch import count, merge, prepare, survey, weigh_leaves
 from kernels.greedy import TIE
-from kernels.methods import METHODS, RANKERS
+from kernels.methods import METHODS
 from kernels.noise import NOISES
 from kernels.parameters import InvalidParameters
 from kernels.prediction_gap import gap_rows, greedy_rows, place_units
 from kernels.rankings import SLICE
 from tests import naive, perturbed
 from tests.kernels.test_gap import groups_of, noisy, noisy_outcomes, outcomes_of, stumps
-from tests.kernels.test_semivalue import explain, run
+from tests.kernels.test_semivalue import attributed, explain, run
 from tests.strategies import batches, forests
 
 SCALE = 0.7
@@ -48,12 +49,19 @@ def defined(ensemble, row, noise):
     return outcomes, perturbed.make_gap(ensemble, row, outcomes)
 
 
-@pytest.mark.parametrize("ranking", RANKERS)
+def scores_by(ranking, ensemble, rows):
+    """phi of a method whose parameters follow its name."""
+    name, *values = ranking.split(":")
+    known = METHODS[name].parameters
+    return explain(name, ensemble, rows, **{parameter.name: parameter.read(value) for parameter, value in zip(known, values, strict=False)})[0]
+
+
+@pytest.mark.parametrize("ranking", ["shapley", "banzhaf:0.25", "beta:4:1"])
 @given(data=st.data(), ensemble=forests(max_trees=2, max_depth=3, max_features=3), noise=st.sampled_from(NOISES))
 def test_rankings_are_those_of_the_method_that_ranks(data, ensemble, ranking, noise):
     """Features by size of its values, equal ones in their own order, with those in no split among them; PGI² by enumeration."""
     rows = data.draw(batches(ensemble, 2))
-    phi, _, _ = explain(ranking, ensemble, rows)
+    phi = scores_by(ranking, ensemble, rows)
     ranks, gaps = written("gap", ensemble, rows, ranking=ranking, noise=noise.name, scale=(SCALE,))
     for i, row in enumerate(rows):
         outcomes, gap = defined(ensemble, row, noise)
@@ -61,6 +69,57 @@ def test_rankings_are_those_of_the_method_that_ranks(data, ensemble, ranking, no
             order = naive.ranking(np.abs(phi[i, k]))
             assert_array_equal(ranks[i, k], expected_ranks(ensemble, order))
             assert_allclose(gaps[i, k], float(perturbed.mean_gap(gap, outcomes, order)[k]), rtol=RTOL, atol=ATOL)
+
+
+def curved(ensemble, rows, ranking):
+    """Ranks ``(n, outputs, features)``, areas ``(n, outputs, 2)`` and curves ``(outputs, 2 * (features + 1), n)``."""
+    prepared = prepare(ensemble, METHODS["curves"], {"ranking": ranking})
+    phi = run("curves", prepared, rows, ensemble.n_features + 2)[0]
+    return phi[:, :, :-2], phi[:, :, -2:], attributed("curves", prepared, rows).path[:, :, : len(rows)]
+
+
+@pytest.mark.parametrize("ranking", ["shapley", "banzhaf:0.25", "beta:4:1", "ranker:3:0.1:ascent", "ranker"])
+@given(data=st.data(), ensemble=forests(max_trees=2, max_depth=3))
+def test_curves_are_those_of_the_method_that_ranks(data, ensemble, ranking):
+    """Features by its values, the highest first, with those in no split among them; every point of both curves in exact fractions."""
+    rows = data.draw(batches(ensemble, 2))
+    scores = scores_by(ranking, ensemble, rows)
+    ranks, areas, path = curved(ensemble, rows, ranking)
+    for i, k in np.ndindex(scores.shape[:2]):
+        assert_array_equal(ranks[i, k], expected_ranks(ensemble, naive.ranking(scores[i, k])))
+        expected = np.array([definition(ensemble, rows[i], scores[i, k], k) for definition in (naive.insertion, naive.deletion)], float)
+        assert_allclose(path[k, :, i], expected.reshape(-1), rtol=0, atol=1e-9)
+        assert_allclose(areas[i, k], expected[:, 1:].mean(axis=1), rtol=0, atol=1e-9)
+
+
+def test_curves_of_many_rows_are_those_of_one():
+    """More rows than are worked on at a time."""
+    ensemble = stumps(((0, 0.0, 0.0, 1.0), (1, 0.5, 0.0, -1.0), (2, -0.5, 1.0, 0.0), (0, 1.0, 0.0, 2.0)), 4)
+    rows = np.random.default_rng(0).normal(size=(SLICE + 2, 4))
+    ranks, areas, path = curved(ensemble, rows, "shapley")
+    for i in (0, SLICE - 1, SLICE, SLICE + 1):
+        alone = curved(ensemble, rows[i : i + 1], "shapley")
+        assert_array_equal(ranks[i], alone[0][0])
+        assert_array_equal(areas[i], alone[1][0])
+        assert_array_equal(path[:, :, i], alone[2][:, :, 0])
+
+
+@pytest.mark.parametrize(
+    ("given_", "says"),
+    [
+        ("owen", "expected one of shapley, banzhaf, beta, ranker"),
+        (3, "expected one of shapley, banzhaf, beta, ranker"),
+        ("shapley:1", "expected at most 0 parameters: shapley"),
+        ("banzhaf:2", "expected a number between 0 and 1 for 'p'"),
+        ("ranker:2.5", "expected a whole number from 1 to 10000 for 'steps'"),
+    ],
+)
+def test_a_method_that_ranks_is_asked_for_by_name(given_, says):
+    """With its parameters after colons; shapley by default."""
+    (ranking,) = METHODS["curves"].parameters
+    assert (ranking.default, ranking.read("beta:4:1")) == ("shapley", "beta:4:1")
+    with pytest.raises(ValueError, match=says):
+        ranking.read(given_)
 
 
 @given(data=st.data(), ensemble=forests(max_trees=2, max_depth=3, max_features=3), noise=st.sampled_from(NOISES))

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
 import pipeline
 from pipeline.errors import UsageError
@@ -72,8 +72,40 @@ def test_a_run_keeps_the_path_of_the_objective(example, tmp_path):
     frame = example.frame[FEATURES].assign(month=example.frame["month"].astype(int))
     path = pipeline.attribute(example.model, frame, "ranker", steps=3).path
     summary = pd.read_parquet(run / "summary" / "objective.parquet")
-    assert summary["step"].tolist() == ["1", "2", "3"]
+    assert summary["step"].tolist() == [1, 2, 3]
     assert_allclose(summary["mean"], path[:, 0].mean(axis=0), rtol=1e-12, atol=1e-12)
+
+
+def test_a_run_writes_the_curves_that_python_gives(example, tmp_path):
+    """Ranks and areas of every row, means of both curves in a summary; found sound by the verifier, and the same bytes on two workers."""
+    parts = []
+    for who, where in {"serial": {"scheduler": "serial"}, "two": {"workers": 2}}.items():
+        run, given = tmp_path / who, {"parameters": {"ranking": "beta:4:1"}, "precision": "float64", "ids": ["flight"]}
+        pipeline.explain(example.model, example.data, run, method="curves", **given, **where)
+        assert pipeline.check_run(str(run), deep=True).residual is None
+        parts.append([path.read_bytes() for path in sorted(run.glob("*/*.parquet"))])
+    assert parts[0] == parts[1]
+    frame = example.frame[FEATURES].assign(month=example.frame["month"].astype(int))
+    scores = pipeline.attribute(example.model, frame, "beta", alpha=4, beta=1).phi
+    curves = pipeline.curves(example.model, frame, scores)
+    rows = pd.read_parquet(run / "attributions").sort_values("flight")
+    order = np.argsort(example.frame["flight"].to_numpy())
+    assert_allclose(rows["insertion"], curves.insertion_area[order, 0], rtol=0, atol=ATOL)
+    assert_allclose(rows["deletion"], curves.deletion_area[order, 0], rtol=0, atol=ATOL)
+    ranked = np.argsort(np.argsort(-scores[order, 0], axis=1, kind="stable"), axis=1) + 1
+    model = pipeline.load_ensemble(example.model)
+    used = [name for j, name in enumerate(FEATURES) if (model.ensemble.feature == j).any()]
+    assert_array_equal(rows[[f"rank_{name}" for name in used]], ranked[:, [FEATURES.index(name) for name in used]])
+    summary = pd.read_parquet(run / "summary" / "curves.parquet")
+    for kind in ("insertion", "deletion"):
+        mine = summary[summary["curve"] == kind]
+        assert mine["present"].tolist() == list(range(len(FEATURES) + 1))
+        assert_allclose(mine["mean"], getattr(curves, kind)[:, 0].mean(axis=0), rtol=0, atol=ATOL)
+    areas = pd.read_parquet(run / "summary" / "areas.parquet").set_index("feature")["mean"]
+    assert_allclose(areas[["insertion", "deletion"]], rows[["insertion", "deletion"]].mean(), rtol=0, atol=ATOL)
+    found = pipeline.attribute(example.model, frame[:N], "curves", ranking="beta:4:1")
+    both = np.concatenate((curves.insertion, curves.deletion), axis=2)
+    assert_allclose(found.path, both[:N], rtol=0, atol=ATOL)
 
 
 def test_groups(example, rows):
