@@ -1,16 +1,17 @@
 """Settings of the whole suite."""
 
-import os
-
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
+from numba import config
 
 # Kernels compile on first use, so no example has a deadline; the drawn forests are large.
-settings.register_profile("leafledger", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+settings.register_profile("compiled", deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+# Which indices there are depends little on what is drawn.
+settings.register_profile("bounds", parent=settings.get_profile("compiled"), max_examples=15)
 # Kernels as plain Python are slow, and their coverage must not depend on what is drawn.
-settings.register_profile("interpreted", parent=settings.get_profile("leafledger"), max_examples=20, derandomize=True)
-settings.load_profile("interpreted" if os.environ.get("NUMBA_DISABLE_JIT") == "1" else "leafledger")
+settings.register_profile("interpreted", parent=settings.get_profile("compiled"), max_examples=20, derandomize=True)
+settings.load_profile("interpreted" if config.DISABLE_JIT else "bounds" if config.BOUNDSCHECK else "compiled")
 
 
 @pytest.fixture(autouse=True)
