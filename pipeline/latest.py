@@ -48,7 +48,7 @@ def move_latest(uri: str, date: Date, run: str, single_writer: bool = False) -> 
     def change(held: bytes | None) -> bytes | None:
         nonlocal named
         there = mine if held is None else _read(held, uri)
-        named = there if there.date > mine.date else mine
+        named = there if Date.fromisoformat(there.date) > date else mine
         return json.dumps(asdict(mine), indent=1).encode() if held is None or named != there else None
 
     commit.update(uri, change, single_writer)
