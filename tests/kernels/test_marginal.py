@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numba import config
 from numpy.testing import assert_allclose
 
 from kernels import batch
@@ -168,8 +169,10 @@ def test_the_symmetric_tree_of_example_3_10():
     assert_allclose(phi[0, 0], [-11 / 12, 13 / 12], rtol=1e-14)
 
 
-def test_a_path_may_have_any_number_of_players():
+def test_a_path_may_have_any_number_of_players(monkeypatch):
     """Codes of several words: every leaf's values from the two-row formula, in exact fractions."""
+    if config.DISABLE_JIT:  # a million subsets of 20 players take plain Python a minute
+        monkeypatch.setattr(batch, "COARSE_TO_FINE", [(8, 12)])
     n = 70
     rng = np.random.default_rng(n)
     ensemble = chain(rng.permutation(n), rng.integers(-8, 8, n + 1) / 4, np.ones(n + 1), n)
