@@ -133,21 +133,28 @@ PERTURBED = (
 )
 
 
+def _read_ranking(ranking: str) -> tuple[str, dict[str, Any]]:
+    """A method, and its parameters, which follow its name in their order after colons."""
+    name, *values = ranking.split(":")
+    known = METHODS[name].parameters
+    if len(values) > len(known):
+        raise ValueError(f"expected at most {len(known)} parameters: {':'.join((name, *(parameter.name for parameter in known)))}")
+    given = {parameter.name: parameter.default for parameter in known}
+    for parameter, value in zip(known, values, strict=False):
+        try:
+            given[parameter.name] = parameter.read(value)
+        except ValueError as error:
+            raise ValueError(f"{error} for {parameter.name!r}") from None
+    return name, given
+
+
 def _ranking(names: tuple[str, ...]) -> Parameter:
-    """One of some methods, with its parameters in their order after colons."""
+    """One of some methods that rank."""
 
     def read(given: Any) -> str:
-        name, *values = given.split(":") if isinstance(given, str) else [given]
-        if name not in names:
+        if not isinstance(given, str) or given.split(":")[0] not in names:
             raise ValueError(f"expected one of {', '.join(names)}")
-        known = METHODS[name].parameters
-        if len(values) > len(known):
-            raise ValueError(f"expected at most {len(known)} parameters: {':'.join((name, *(parameter.name for parameter in known)))}")
-        for parameter, value in zip(known, values, strict=False):
-            try:
-                parameter.read(value)
-            except ValueError as error:
-                raise ValueError(f"{error} for {parameter.name!r}") from None
+        _read_ranking(given)
         return given
 
     return Parameter("ranking", names[0], read, "method that ranks, its parameters after colons, as beta:4:1")
@@ -155,10 +162,7 @@ def _ranking(names: tuple[str, ...]) -> Parameter:
 
 def _prepare_ranker(board: Board, ranking: str) -> tuple[int, NamedTuple]:
     """Which of RANKERS ranks, and its tables."""
-    name, *values = ranking.split(":")
-    known = METHODS[name].parameters
-    given = {parameter.name: parameter.default for parameter in known}
-    given |= {parameter.name: parameter.read(value) for parameter, value in zip(known, values, strict=False)}
+    name, given = _read_ranking(ranking)
     return RANKERS.index(name), METHODS[name].prepare(board, given)
 
 

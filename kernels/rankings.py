@@ -143,9 +143,15 @@ def add_greedy(values, ranks, tables: RankingTables, phi) -> None:
 
 
 def add_ranked_curves(ranks, tables: RankedCurves, phi, path, kernel: Callable[[Any, Any, Any], None]) -> None:
-    """Rank players by what ``kernel`` gives, the highest first; add places, from 1, and the areas of insertion and deletion to phi.
+    """Rank players by what ``kernel`` gives, the highest first; add places, from 1, and the areas of insertion and deletion to phi
+    (Li, Yu and Low 2026, Eq. 5).
 
-    path : (outputs, 2 * (players + 1), n) float64, overwritten: the margin with 0, 1, … players present, insertion's and then deletion's
+    Parameters
+    ----------
+    ranks : (used, n) unsigned integers
+    phi : (outputs, players + 2, n) float64, ranks and areas in margin units; players are those that some split asks for
+    path : (outputs, 2 * (all players + 1), n) float64, overwritten: the margin with 0, 1, … players present, insertion's and then deletion's
+    kernel : adds scores of players to its last argument, ``(outputs, players, n) float64``, as ``kernel(ranks, tables.of_ranker, scores)``
     """
     (outputs, n_rows, n), n_points = phi.shape, path.shape[1] // 2
     scores = np.zeros((outputs, n_rows - 2, n))

@@ -29,7 +29,7 @@ def _read(data: bytes, uri: str) -> Latest:
         if not (isinstance(found, dict) and sorted(found) == sorted(NAMES) and all(isinstance(value, str) for value in found.values())):
             raise ValueError(f"got {shorten(found)}")
         Date.fromisoformat(found["date"])
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InvalidRun(f"{uri}: does not name the latest run, expected {', '.join(NAMES)}: {' '.join(str(error).split())}") from error
     return Latest(**found)
 

@@ -253,11 +253,11 @@ def read_footer(uri: str, part: int, file: Any, plan_digest: str) -> Footer:
     try:
         metadata = pq.read_metadata(file)
         footer = json.loads((metadata.metadata or {}).get(FOOTER, b"{}"))
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise InvalidRun(f"{uri}: not a part of a run: {' '.join(str(error).split())}") from error
-    if footer.get("plan") != plan_digest or footer["item"]["part"] != part or footer["stored"] != metadata.num_rows:
-        raise InvalidRun(f"{uri}: a part of another plan ({str(footer.get('plan'))[:12]}), expected {plan_digest[:12]}")
-    return Footer(footer["n_rows"], footer["residual"], footer["states"])
+        if footer.get("plan") != plan_digest or footer["item"]["part"] != part or footer["stored"] != metadata.num_rows:
+            raise InvalidRun(f"{uri}: a part of another plan ({str(footer.get('plan'))[:12]}), expected {plan_digest[:12]}")
+        return Footer(footer["n_rows"], footer["residual"], footer["states"])
+    except (pa.ArrowException, OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise InvalidRun(f"{uri}: not a part of a run: {type(error).__name__} {' '.join(str(error).split())}") from error
 
 
 def read_part(uri: str, part: int, local: Path, plan_digest: str, seconds: float) -> Part:

@@ -152,7 +152,7 @@ def from_json(text: str | bytes, where: str) -> Plan:
         return Plan(**fields)
     except KeyError as error:
         raise InvalidRun(f"{where}: not a plan of this version, it has no {error}; choose another output or remove it") from error
-    except (ValueError, TypeError, AttributeError) as error:
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
         raise InvalidRun(f"{where}: not a plan: {type(error).__name__} {' '.join(str(error).split())}") from error
 
 

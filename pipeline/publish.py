@@ -73,7 +73,7 @@ def read_manifest(run: str) -> Manifest | None:
             storage.check_below(entry["uri"])
         tuples["rejected"] = tuple(Rejected.of(entry) for entry in fields["rejected"])
         return Manifest(**{**fields, **tuples})
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         where = storage.join(run, MANIFEST)
         raise InvalidRun(f"{where}: not a manifest: {type(error).__name__} {' '.join(str(error).split())}") from error
 

@@ -45,5 +45,5 @@ def read_rejected(run: str) -> tuple[Rejected, ...]:
         return ()
     try:
         return tuple(Rejected.of(entry) for entry in json.loads(data))
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise InvalidRun(f"{uri}: not a list of rejected work: {type(error).__name__} {' '.join(str(error).split())}") from error

@@ -106,3 +106,12 @@ def test_an_unfinished_run_is_not_a_run(serial, tmp_path):
     (tmp_path / "run" / "manifest.json").unlink()
     with pytest.raises(InvalidRun, match="not a finished run"):
         check_run(str(tmp_path / "run"))
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "plan.json"])
+def test_json_without_end_is_one_line(example, tmp_path, name):
+    """Deeper than a parser goes."""
+    explain(example.model, example.data, tmp_path / "run", scheduler="serial")
+    (tmp_path / "run" / name).write_text("[" * 100_000)
+    with pytest.raises(InvalidRun, match=rf"{name}: not a (manifest|plan): RecursionError"):
+        check_run(str(tmp_path / "run"))

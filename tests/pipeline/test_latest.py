@@ -123,6 +123,7 @@ def test_what_a_killed_writer_left_is_written_over(tmp_path):
     ("text", "said"),
     [
         ("", "Expecting value"),
+        ("[" * 100_000, "maximum recursion depth"),
         ("[]", r"got \[\]"),
         ('{"date": "2026-01-01", "run": "r"}', "got {'date'"),
         ('{"date": "2026-01-01", "run": "r", "manifest": 1}', "got {'date'"),
