@@ -2,12 +2,13 @@
 
 ``nogil``: Dask's threads and processes give the parallelism, never ``parallel`` (Numba's workqueue aborts on concurrent entry).
 ``error_model="numpy"``: no zero-division branches in inner loops. ``fastmath={"contract"}``: multiply-adds may fuse, which gives the same
-bits on every run; nothing may be reassociated. ``cache``: compiled once per machine, keyed by source file. A change of ``lanes.py`` alone does
-not reach the cached kernels that use it: remove ``kernels/__pycache__`` then.
+bits on every run; nothing may be reassociated. ``cache``: compiled once per machine. Numba keys a kernel by its own file, but what a kernel takes from
+another file is compiled into it too, so the key here is the content of all files of this package.
 """
 
 from collections.abc import Callable
 from hashlib import sha256
+from pathlib import Path
 from pickle import dumps
 from typing import Any
 
@@ -16,26 +17,47 @@ from numba import njit
 from numba.core.caching import IndexDataCacheFile
 
 
+def _digest_sources() -> str:
+    """SHA-256 of every file of this package: its name and its text."""
+    package, content = Path(__file__).parent, sha256()
+    for path in sorted(package.rglob("*.py")):
+        text = path.read_bytes()
+        content.update(f"{path.relative_to(package)} {len(text)} ".encode() + text)
+    return content.hexdigest()
+
+
+SOURCES = _digest_sources()
+
+
 class _CompiledFiles(IndexDataCacheFile):
-    """Files of compiled code, each named by what it was compiled for.
+    """Files of a kernel's compiled code, each named by what it was compiled from and for.
 
     Numba numbers them by what its index lists. Two processes that compile one kernel for two types at once, as workers do, then take the same
     number, and the index gives one the code of the other: wrong results, and silently. Here two entries never share a file; the worst that a
-    lost entry of the index costs is to compile again.
+    lost entry of the index costs is to compile again. Other sources have an index of their own, which is not even read: what it lists may be of
+    types that are there no more.
     """
 
+    def __init__(self, cache_path: str, filename_base: str, source_stamp: str):
+        super().__init__(cache_path, f"{filename_base}-{source_stamp[:16]}", source_stamp)
+        self._stale = f"{filename_base.rpartition('-')[0]}-*.nb?"  # the same kernel, on whatever line
+
     def save(self, key: Any, data: Any) -> None:
-        """Write the code, then list it: what the index names is always there."""
-        name = self._data_name_pattern.format(number=int(sha256(dumps((self._source_stamp, key))).hexdigest()[:16], 16))
+        """Write the code, then list it: what the index names is always there. What was compiled from other sources goes."""
+        name = self._data_name_pattern.format(number=int(sha256(dumps(key)).hexdigest()[:16], 16))
         self._save_data(name, data)
         self._save_index(self._load_index() | {key: name})
+        for path in Path(self._cache_path).glob(self._stale):
+            if self._source_stamp[:16] not in path.name:
+                path.unlink(missing_ok=True)
 
 
 def jit(function: Callable[..., Any]) -> Any:
     """Compile a kernel, or with ``NUMBA_DISABLE_JIT`` leave it as it is."""
     kernel: Any = njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract"})(function)
     if kernel is not function:
-        kernel._cache._cache_file.__class__ = _CompiledFiles
+        files = kernel._cache._cache_file
+        kernel._cache._cache_file = _CompiledFiles(files._cache_path, files._index_name.removesuffix(".nbi"), SOURCES)
     return kernel
 
 
