@@ -2,8 +2,8 @@
 
 ``nogil``: Dask's threads and processes give the parallelism, never ``parallel`` (Numba's workqueue aborts on concurrent entry).
 ``error_model="numpy"``: no zero-division branches in inner loops. ``fastmath={"contract"}``: multiply-adds may fuse, which gives the same
-bits on every run; nothing may be reassociated. ``cache``: compiled once per machine. Numba keys a kernel by its own file, but what a kernel takes from
-another file is compiled into it too, so the key here is the content of all files of this package.
+bits on every run; nothing may be reassociated. ``cache``: compiled once per machine. Numba keys a kernel by its own file, but what it takes
+from others is compiled into it too: the key here is the content of all files of this package.
 """
 
 from collections.abc import Callable
