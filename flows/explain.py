@@ -14,13 +14,25 @@ from prefect.context import FlowRunContext
 from prefect.logging import get_run_logger
 from prefect.states import Completed, Failed
 
-from pipeline.background import Counted
-from pipeline.config import Job, make_job
 from pipeline.errors import ClusterLost, LeafledgerError, StorageError
-from pipeline.latest import Latest
 from pipeline.models import Model
-from pipeline.publish import Manifest
-from pipeline.run import Broadcast, Explained, Run, aggregate_run, broadcast_run, count_run, load_model, map_run, move_run, plan_run, publish_run
+from pipeline.runs.background import BackgroundStatistics
+from pipeline.runs.job import Job, make_job
+from pipeline.runs.latest import Latest
+from pipeline.runs.publish import Manifest
+from pipeline.runs.stages import (
+    Broadcast,
+    Explained,
+    Run,
+    aggregate_run,
+    broadcast_run,
+    count_run,
+    load_model,
+    map_run,
+    plan_run,
+    publish_run,
+    update_latest,
+)
 
 from . import report
 
@@ -60,13 +72,13 @@ def plan(job: Job, model: Model) -> Run:
 
 
 @stage("count")
-def count(run: Run) -> Counted | None:
+def count(run: Run) -> BackgroundStatistics | None:
     """Stage 3: count the background, on Dask."""
     return count_run(run, report.show_progress)
 
 
 @stage("broadcast")
-def broadcast(run: Run, counted: Counted | None) -> Broadcast:
+def broadcast(run: Run, counted: BackgroundStatistics | None) -> Broadcast:
     """Stage 4: put the tables where workers read them."""
     return broadcast_run(run, counted)
 
@@ -92,7 +104,7 @@ def publish(run: Run, tables: Broadcast, explained: Explained, summaries: dict[s
 @stage("latest")
 def move(run: Run) -> Latest | None:
     """Stage 8: let ``latest`` name the run, unless it names a later one."""
-    return move_run(run)
+    return update_latest(run)
 
 
 def scheduled_date() -> Date:

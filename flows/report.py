@@ -10,11 +10,11 @@ import pyarrow as pa
 from prefect.artifacts import create_link_artifact, create_progress_artifact, create_table_artifact, update_progress_artifact
 from prefect.logging import get_run_logger
 
-from pipeline import storage
-from pipeline.listing import WorkItem
-from pipeline.part import Part
-from pipeline.publish import Manifest
-from pipeline.run import Work
+from pipeline.dataset.listing import WorkItem
+from pipeline.runs.part import Part
+from pipeline.runs.publish import Manifest
+from pipeline.runs.stages import Work
+from pipeline.stores import storage
 
 PREFIX = "leafledger-"  # of the summaries' artifacts
 PROGRESS, OUTPUTS = "leafledger-progress", "leafledger-outputs"
@@ -32,14 +32,14 @@ def _showing(what: str) -> Iterator[None]:
 
 
 def show_progress(work: Work) -> Callable[[Part | WorkItem], None]:
-    """Watch a stage from a progress artifact: the percentage of rows done."""
+    """Show a stage in a progress artifact: the percentage of rows done."""
     total, description = work.n_rows, f"{work.doing}: {work.run}"
     artifact: UUID | None = None
     with _showing("progress"):
         artifact = cast(UUID, create_progress_artifact(0.0 if total else 100.0, key=PROGRESS, description=description))
     done, shown = 0, time.monotonic()
 
-    def said(piece: Part | WorkItem) -> None:
+    def on_done(piece: Part | WorkItem) -> None:
         nonlocal done, shown
         done += piece.n_rows
         now = time.monotonic()
@@ -49,7 +49,7 @@ def show_progress(work: Work) -> Callable[[Part | WorkItem], None]:
         with _showing("progress"):
             update_progress_artifact(artifact, 100.0 * done / total)
 
-    return said
+    return on_done
 
 
 def show_summaries(out: str, summaries: dict[str, pa.Table]) -> None:
@@ -59,8 +59,8 @@ def show_summaries(out: str, summaries: dict[str, pa.Table]) -> None:
             rows = sorted(summary.to_pylist(), key=lambda row: row.get("rank", 0))
             outputs = dict.fromkeys(row.get("output") for row in rows)
             top = [row for output in outputs for row in [row for row in rows if row.get("output") == output][:TOP]]
-            said = "shares of R²" if "r2" in summary.column_names else "mean size and other moments"
-            create_table_artifact(top, key=f"{PREFIX}{name.replace('_', '-')}", description=f"{name}: {said}, the first {TOP} per output of {out}")
+            on_done = "shares of R²" if "r2" in summary.column_names else "mean size and other moments"
+            create_table_artifact(top, key=f"{PREFIX}{name.replace('_', '-')}", description=f"{name}: {on_done}, the first {TOP} per output of {out}")
 
 
 def show_outputs(out: str, manifest: Manifest) -> None:

@@ -16,10 +16,10 @@ from prefect.client.schemas.schedules import CronSchedule
 from prefect.settings import PREFECT_API_URL
 from prefect.types.entrypoint import EntrypointType
 
-from pipeline import storage
-from pipeline.cli import Options, main
-from pipeline.config import MODEL, make_job
+from pipeline.command.cli import Options, main
 from pipeline.errors import UsageError
+from pipeline.runs.job import MODEL, make_job
+from pipeline.stores import storage
 
 from .explain import explain
 

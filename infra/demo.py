@@ -134,7 +134,7 @@ def main(folder: Path = FOLDER) -> None:
     data, models = make_inputs(folder, console)
 
     from flows.explain import explain
-    from pipeline import LeafledgerError, check_run
+    from leafledger import LeafledgerError, check_run
 
     runs = {model.stem: folder / "explained" / model.stem for model in models}
     for model, run in zip(models, runs.values(), strict=True):

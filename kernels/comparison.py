@@ -13,11 +13,12 @@ from functools import partial
 import numpy as np
 
 from . import game_values
-from .curves import CurveTables, add_areas, prepare_curves
-from .games import Board, play
-from .noise import Noise
-from .prediction_gap import GapTables, place_units
-from .rankings import EXACT, measure_rows, order_by_size
+from .path_dependent.games import play
+from .prediction_gap.noise import Noise
+from .prediction_gap.rankings import EXACT, measure_rows, order_by_size
+from .prediction_gap.tables import GapTables, place_units
+from .ranking.curves import CurveTables, add_areas, prepare_curves
+from .trees.forest import Forest
 
 AREAS = ("insertion", "deletion", "insertion - deletion")
 
@@ -40,27 +41,27 @@ class Value:
     other: int | None = None
 
 
-def prepare_areas(board: Board) -> CurveTables:
+def prepare_areas(forest: Forest) -> CurveTables:
     """Tables for ``measure_areas``, made once per model."""
-    return prepare_curves(play(board, game_values.shapley), board.players, board.n_all)
+    return prepare_curves(play(forest, game_values.shapley), forest.players, forest.n_all)
 
 
-def measure_areas(ranks, tables: CurveTables, scores: Sequence[np.ndarray]) -> np.ndarray:
+def measure_areas(bins, tables: CurveTables, scores: Sequence[np.ndarray]) -> np.ndarray:
     """AREAS of every ranking, ``(outputs, 3, rankings, n) float64``."""
     outputs, _, n = scores[0].shape
     areas = np.zeros((outputs, 2, len(scores), n))
-    add_areas(ranks, tables, scores, areas[:, 0], areas[:, 1])
+    add_areas(bins, tables, scores, areas[:, 0], areas[:, 1])
     return np.concatenate((areas, areas[:, :1] - areas[:, 1:]), axis=1)
 
 
-def measure_gaps(values, ranks, tables: Sequence[GapTables], noise: Noise, scores: Sequence[np.ndarray], seed: int = EXACT) -> np.ndarray:
+def measure_gaps(values, bins, tables: Sequence[GapTables], noise: Noise, scores: Sequence[np.ndarray], seed: int = EXACT) -> np.ndarray:
     """PGI² of every ranking by size, for every scale's tables, and its standard errors, ``(2, outputs, scales, rankings, n) float64``."""
     outputs, _, n = scores[0].shape
     found = np.zeros((2, outputs, len(tables), len(scores), n))
     for s, gap in enumerate(tables):
         for r, some in enumerate(scores):
             placed = place_units(gap, order_by_size(gap, some))
-            found[:, :, s, r] = np.swapaxes(measure_rows(gap, noise, values, ranks, placed, seed), 1, 2)
+            found[:, :, s, r] = np.swapaxes(measure_rows(gap, noise, values, bins, placed, seed), 1, 2)
     return found
 
 

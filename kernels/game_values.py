@@ -4,6 +4,7 @@ At the point t every feature is present with probability t. A path of d distinct
 d - 1 in t, so a Gauss rule of ceil(d / 2) nodes is exact (Li, Yu and Low 2026, TreeGrad-Shap, with Gauss instead of fixed nodes).
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +19,9 @@ class Quadrature(NamedTuple):
 
     nodes: np.ndarray  # (q,) float64
     weights: np.ndarray  # (q,) float64
+
+
+GameValue = Callable[[int], Quadrature]  # from the most players on a path
 
 
 def shapley(n_players: int) -> Quadrature:

@@ -107,7 +107,7 @@ def _splat(typing_context, x):
 
 
 def _compared(context, builder, array_type, array, index, lower, span, room):
-    """Which of the ranks from ``array[index]`` on lie on a cyclic interval."""
+    """Which of the bins from ``array[index]`` on lie on a cyclic interval."""
     integer = ir.IntType(array_type.dtype.bitwidth)
     vector = ir.VectorType(integer, room)
     loaded = builder.load(_pointer(context, builder, array_type, array, index, room), align=array_type.dtype.bitwidth // 8)
@@ -131,41 +131,41 @@ def _constant(typing_context, array, index):
 
 
 @intrinsic
-def _inside(typing_context, ranks, index, lower, span):
-    if not (_is_flat(ranks) and ranks.dtype in types.unsigned_domain):
+def _inside(typing_context, bins, index, lower, span):
+    if not (_is_flat(bins) and bins.dtype in types.unsigned_domain):
         return None
 
     def generate(context, builder, signature, arguments):
         array, first, lower, span = arguments
         return builder.uitofp(_compared(context, builder, signature.args[0], array, first, lower, span, LANES), _VECTOR)
 
-    return LANES_TYPE(ranks, types.intp, types.int64, types.int64), generate
+    return LANES_TYPE(bins, types.intp, types.int64, types.int64), generate
 
 
 @intrinsic
-def _mark(typing_context, codes, at, ranks, index, lower, span, bit):
+def _mark(typing_context, codes, at, bins, index, lower, span, bit):
     def generate(context, builder, signature, arguments):
-        codes, at, ranks, index, lower, span, bit = arguments
+        codes, at, bins, index, lower, span, bit = arguments
         integer, width = ir.IntType(signature.args[0].dtype.bitwidth), signature.args[0].dtype.bitwidth // 8
         pointer = _pointer(context, builder, signature.args[0], codes, at, WIDE)
         bits = _broadcast(builder, bit if bit.type == integer else builder.trunc(bit, integer), ir.VectorType(integer, WIDE))
-        chosen = builder.select(_compared(context, builder, signature.args[2], ranks, index, lower, span, WIDE), bits, ir.Constant(bits.type, None))
+        chosen = builder.select(_compared(context, builder, signature.args[2], bins, index, lower, span, WIDE), bits, ir.Constant(bits.type, None))
         builder.store(builder.or_(builder.load(pointer, align=width), chosen), pointer, align=width)
         return context.get_dummy_value()
 
-    return types.none(codes, types.intp, ranks, types.intp, types.int64, types.int64, types.int64), generate
+    return types.none(codes, types.intp, bins, types.intp, types.int64, types.int64, types.int64), generate
 
 
 @intrinsic
-def _choose(typing_context, pool, at, left, right, ranks, index, lower, span):
+def _choose(typing_context, pool, at, left, right, bins, index, lower, span):
     def generate(context, builder, signature, arguments):
-        pool, at, left, right, ranks, index, lower, span = arguments
-        inside = _compared(context, builder, signature.args[4], ranks, index, lower, span, WIDE)
+        pool, at, left, right, bins, index, lower, span = arguments
+        inside = _compared(context, builder, signature.args[4], bins, index, lower, span, WIDE)
         target, *sources = (_pointer(context, builder, signature.args[0], pool, place, WIDE) for place in (at, left, right))
         builder.store(builder.select(inside, *(builder.load(source, align=1) for source in sources)), target, align=1)
         return context.get_dummy_value()
 
-    return types.none(pool, types.intp, types.intp, types.intp, ranks, types.intp, types.int64, types.int64), generate
+    return types.none(pool, types.intp, types.intp, types.intp, bins, types.intp, types.int64, types.int64), generate
 
 
 @intrinsic
@@ -228,28 +228,28 @@ def constant(array, index):
     return splat(array[index])
 
 
-def inside(ranks, index, lower, span):
-    """1.0 where a rank lies on the cyclic interval of ``span + 1`` ranks that starts at ``lower``, else 0.0.
+def inside(bins, index, lower, span):
+    """1.0 where a bin lies on the cyclic interval of ``span + 1`` bins that starts at ``lower``, else 0.0.
 
-    ``ranks : (m,)`` unsigned integers; ``lower`` and ``span`` are taken modulo their width, so that an interval may start at the missing
-    rank (the highest) and go on at rank 0: any numeric split is one subtraction and one comparison.
+    ``bins : (m,)`` unsigned integers; ``lower`` and ``span`` are taken modulo their width, so that an interval may start at the missing
+    bin (the highest) and go on at bin 0: any numeric split is one subtraction and one comparison.
     """
-    unsigned, top = ranks.dtype.type, int(np.iinfo(ranks.dtype).max)
+    unsigned, top = bins.dtype.type, int(np.iinfo(bins.dtype).max)
     with np.errstate(over="ignore"):
-        return (ranks[index : index + LANES] - unsigned(lower & top) <= unsigned(span & top)).astype(np.float64)
+        return (bins[index : index + LANES] - unsigned(lower & top) <= unsigned(span & top)).astype(np.float64)
 
 
-def mark(codes, at, ranks, index, lower, span, bit):
-    """Set ``bit`` in the codes of WIDE rows, ``codes (m,)`` integers from ``at`` on, where the rows' ranks lie on an interval; see ``inside``."""
+def mark(codes, at, bins, index, lower, span, bit):
+    """Set ``bit`` in the codes of WIDE rows, ``codes (m,)`` integers from ``at`` on, where the rows' bins lie on an interval; see ``inside``."""
     for i in range(0, WIDE, LANES):
-        codes[at + i : at + i + LANES] |= np.where(inside(ranks, index + i, lower, span) > 0, bit, 0).astype(codes.dtype)
+        codes[at + i : at + i + LANES] |= np.where(inside(bins, index + i, lower, span) > 0, bit, 0).astype(codes.dtype)
 
 
-def choose(pool, at, left, right, ranks, index, lower, span):
-    """For WIDE rows copy, within ``pool (m,) uint8``, to ``at`` and on: what is from ``left`` on where the rows' ranks lie on an interval, else
+def choose(pool, at, left, right, bins, index, lower, span):
+    """For WIDE rows copy, within ``pool (m,) uint8``, to ``at`` and on: what is from ``left`` on where the rows' bins lie on an interval, else
     what is from ``right`` on; see ``inside``."""
     for i in range(0, WIDE, LANES):
-        chosen = inside(ranks, index + i, lower, span) > 0
+        chosen = inside(bins, index + i, lower, span) > 0
         pool[at + i : at + i + LANES] = np.where(chosen, pool[left + i : left + i + LANES], pool[right + i : right + i + LANES])
 
 
@@ -283,18 +283,18 @@ def _compiled_constant(array, index):
 
 
 @overload(inside)
-def _compiled_inside(ranks, index, lower, span):
-    return lambda ranks, index, lower, span: _inside(ranks, index, lower, span)
+def _compiled_inside(bins, index, lower, span):
+    return lambda bins, index, lower, span: _inside(bins, index, lower, span)
 
 
 @overload(mark)
-def _compiled_mark(codes, at, ranks, index, lower, span, bit):
-    return lambda codes, at, ranks, index, lower, span, bit: _mark(codes, at, ranks, index, lower, span, bit)
+def _compiled_mark(codes, at, bins, index, lower, span, bit):
+    return lambda codes, at, bins, index, lower, span, bit: _mark(codes, at, bins, index, lower, span, bit)
 
 
 @overload(choose)
-def _compiled_choose(pool, at, left, right, ranks, index, lower, span):
-    return lambda pool, at, left, right, ranks, index, lower, span: _choose(pool, at, left, right, ranks, index, lower, span)
+def _compiled_choose(pool, at, left, right, bins, index, lower, span):
+    return lambda pool, at, left, right, bins, index, lower, span: _choose(pool, at, left, right, bins, index, lower, span)
 
 
 @overload(take)

@@ -9,20 +9,22 @@ import numpy as np
 from scipy.special import binom
 
 from . import game_values
-from .curves import KINDS, prepare_curves
-from .games import Board, GameValue, play, play_owen
-from .marginal import Levels, MarginalGame
-from .noise import NOISES, Measured
+from .game_values import GameValue
+from .marginal.coalitions import Views, each_group, everyone, whole_groups
+from .marginal.game import Levels, MarginalGame
 from .parameters import InvalidParameters, Parameter, choice, number, numbers, points, whole
-from .paths import trace
-from .prediction_gap import BUDGET
-from .probabilistic import add_probabilistic, prepare_probabilistic
-from .qshap import add_losses, prepare_qshap
-from .ranker import MOST_STEPS, add_scores, prepare_ranker
-from .rankings import EMPIRICAL, ERROR, NO, PGI2, YES, RankedCurves, add_gaps, add_greedy, add_ranked_curves, prepare_rankings, rows_of
-from .semivalue import SemivalueTables, add_semivalues, no_semivalues, prepare_semivalue
-from .two_step import add_two_step, share_equally
-from .views import Views, each_group, everyone, whole_groups
+from .path_dependent.games import play, play_owen
+from .path_dependent.probabilistic import add_probabilistic, prepare_probabilistic
+from .prediction_gap.noise import NOISES, Measured
+from .prediction_gap.rankings import EMPIRICAL, ERROR, NO, PGI2, YES, RankedCurves, add_gaps, add_greedy, add_ranked_curves, prepare_rankings, rows_of
+from .prediction_gap.tables import BUDGET
+from .r2.qshap import add_losses, prepare_qshap
+from .ranking.curves import KINDS, prepare_curves
+from .ranking.ranker import MOST_STEPS, add_scores, prepare_ranker
+from .semivalues.tables import SemivalueTables, add_semivalues, no_semivalues, prepare_semivalue
+from .semivalues.two_step import add_two_step, share_equally
+from .trees.forest import Forest
+from .trees.paths import trace
 
 ADAM, ASCENT = "adam", "ascent"
 Parameters = Mapping[str, Any]
@@ -32,30 +34,30 @@ Parameters = Mapping[str, Any]
 class Method:
     """An algorithm of attributions.
 
-    ``prepare(board, parameters)`` returns a NamedTuple of arrays; ``kernel(ranks, tables, phi)`` adds into ``phi (outputs, rows, n) float64``, whose
-    rows are the board's ``rows``: players, or features where not ``by_player``. ``marginal(game, parameters)`` returns tables of the same type for
-    the marginal game, in which units are seen by ``views``; a method without views has none. ``perturbed(board, parameters, measured)`` returns
+    ``prepare(forest, parameters)`` returns a NamedTuple of arrays; ``kernel(bins, tables, phi)`` adds into ``phi (outputs, rows, n) float64``, whose
+    rows are the forest's ``rows``: players, or features where not ``by_player``. ``marginal(game, parameters)`` returns tables of the same type for
+    the marginal game, in which units are seen by ``views``; a method without views has none. ``perturbed(forest, parameters, measured)`` returns
     tables of the same type where rows are perturbed by what was measured of a background. Where ``additive``, phi sums to margin minus base
     value on every row. ``value`` turns parameters into the game value whose interactions can be asked for. Where a method has a ``path`` of so many
-    steps, by its parameters and the number of players, ``kernel(ranks, tables, phi, path)`` writes ``path (outputs, steps, n) float64`` too.
-    ``reductions`` names the summaries a run keeps. Where ``labelled``, rows have labels, which the kernel takes as well: ``kernel(ranks, tables, phi,
-    label, residual, remainder)``, see ``qshap.add_losses``. A method that ``reads_values`` is called as ``kernel(values, ranks, tables, phi)``, with
-    values as ranking left them. ``column`` is what parts call phi; the last rows of phi may be no player's but ``scores``, with names of their own,
+    steps, by its parameters and the number of players, ``kernel(bins, tables, phi, path)`` writes ``path (outputs, steps, n) float64`` too.
+    ``reductions`` names the summaries a run keeps. Where ``labelled``, rows have labels, which the kernel takes as well: ``kernel(bins, tables, phi,
+    label, residual, remainder)``, see ``qshap.add_losses``. A method that ``reads_values`` is called as ``kernel(values, bins, tables, phi)``, with
+    values as binning left them. ``column`` is what parts call phi; the last rows of phi may be no player's but ``scores``, with names of their own,
     and where ``whole`` all others hold whole numbers.
     """
 
     name: str
     meaning: str
-    prepare: Callable[[Board, Parameters], NamedTuple]
+    prepare: Callable[[Forest, Parameters], NamedTuple]
     kernel: Callable[..., None]
     additive: bool
     parameters: tuple[Parameter, ...] = ()
     value: Callable[[Parameters], GameValue] | None = None
     by_player: bool = True
-    rows: Callable[[Board], Any] = lambda board: board.players
+    rows: Callable[[Forest], Any] = lambda forest: forest.players
     views: tuple[Views, ...] = ()
     marginal: Callable[[MarginalGame, Parameters], NamedTuple] | None = None
-    perturbed: Callable[[Board, Parameters, Measured], NamedTuple] | None = None
+    perturbed: Callable[[Forest, Parameters, Measured], NamedTuple] | None = None
     path: Callable[[Parameters, int], int] | None = None
     reductions: tuple[str, ...] = ("importance",)
     labelled: bool = False
@@ -68,7 +70,7 @@ class Method:
 def _against(game: MarginalGame, views: Views, levels: Levels, n_rows: int) -> SemivalueTables:
     """Tables of a game against a background, where nothing is walked."""
     looked_up, subsets, patterns = game.play(views, levels, n_rows)
-    return no_semivalues(game.board)._replace(looked_up=looked_up, subsets=subsets, patterns=patterns)
+    return no_semivalues(game.forest)._replace(looked_up=looked_up, subsets=subsets, patterns=patterns)
 
 
 def _alone(n_players: int) -> game_values.Quadrature:
@@ -81,13 +83,13 @@ def _semivalue(name: str, meaning: str, value: Callable[[Parameters], GameValue]
     return Method(
         name=name,
         meaning=meaning,
-        prepare=lambda board, given: prepare_semivalue(play(board, value(given)), board),
+        prepare=lambda forest, given: prepare_semivalue(play(forest, value(given)), forest),
         kernel=add_semivalues,
         additive=additive,
         parameters=parameters,
         value=value,
         views=(everyone,),
-        marginal=lambda game, given: _against(game, everyone, Levels(None, value(given)), game.board.n_players),
+        marginal=lambda game, given: _against(game, everyone, Levels(None, value(given)), game.forest.n_players),
     )
 
 
@@ -105,20 +107,20 @@ def _measured(given: Parameters) -> GameValue:
     return value
 
 
-def _prepare_probabilistic(board: Board, given: Parameters) -> NamedTuple:
+def _prepare_probabilistic(forest: Forest, given: Parameters) -> NamedTuple:
     if bool(given["sizes"]) == bool(given["weights"]):
         raise InvalidParameters("method 'probabilistic' needs parameter 'sizes' or 'weights', and not both")
     name = "sizes" if given["sizes"] else "weights"
     sizes = np.array(given[name])
-    if sizes.size != board.n_all:
-        raise InvalidParameters(f"parameter {name!r} has {sizes.size} numbers, expected one for each of {board.n_all} players")
+    if sizes.size != forest.n_all:
+        raise InvalidParameters(f"parameter {name!r} has {sizes.size} numbers, expected one for each of {forest.n_all} players")
     if name == "weights":
         with np.errstate(invalid="ignore"):
-            sizes = sizes * binom(board.n_all - 1, np.arange(board.n_all))
+            sizes = sizes * binom(forest.n_all - 1, np.arange(forest.n_all))
         if not np.isfinite(sizes).all():
-            raise InvalidParameters(f"parameter 'weights' overflows: there are too many coalitions of {board.n_all} players; give 'sizes'")
-    traced = trace(board.ensemble, board.player_of_node, board.n_players)
-    return prepare_probabilistic(board.ensemble, board.splits, traced, board.player_of_node, sizes)
+            raise InvalidParameters(f"parameter 'weights' overflows: there are too many coalitions of {forest.n_all} players; give 'sizes'")
+    traced = trace(forest.ensemble, forest.player_of_node, forest.n_players)
+    return prepare_probabilistic(forest.ensemble, forest.splits, traced, forest.player_of_node, sizes)
 
 
 RANKERS = ("shapley", "banzhaf", "beta", "ranker")  # methods that rank
@@ -160,10 +162,10 @@ def _ranking(names: tuple[str, ...]) -> Parameter:
     return Parameter("ranking", names[0], read, "method that ranks, its parameters after colons, as beta:4:1")
 
 
-def _prepare_ranker(board: Board, ranking: str) -> tuple[int, NamedTuple]:
+def _prepare_ranker(forest: Forest, ranking: str) -> tuple[int, NamedTuple]:
     """Which of RANKERS ranks, and its tables."""
     name, given = _read_ranking(ranking)
-    return RANKERS.index(name), METHODS[name].prepare(board, given)
+    return RANKERS.index(name), METHODS[name].prepare(forest, given)
 
 
 def _scores(number: int) -> Callable[[Any, Any, Any], None]:
@@ -171,30 +173,30 @@ def _scores(number: int) -> Callable[[Any, Any, Any], None]:
     ranker = METHODS[RANKERS[number]]
     if ranker.path is None:
         return ranker.kernel
-    return lambda ranks, tables, phi: ranker.kernel(ranks, tables, phi, np.zeros((phi.shape[0], int(tables.n_steps[0]), phi.shape[2])))
+    return lambda bins, tables, phi: ranker.kernel(bins, tables, phi, np.zeros((phi.shape[0], int(tables.n_steps[0]), phi.shape[2])))
 
 
-def _prepare_gap(board: Board, given: Parameters, measured: Measured | None = None) -> NamedTuple:
-    ranker, of_ranker = _prepare_ranker(board, given["ranking"])
-    return prepare_rankings(board, given, measured, ranker=ranker, of_ranker=of_ranker, top=board.n_all, passes=1)
+def _prepare_gap(forest: Forest, given: Parameters, measured: Measured | None = None) -> NamedTuple:
+    ranker, of_ranker = _prepare_ranker(forest, given["ranking"])
+    return prepare_rankings(forest, given, measured, ranker=ranker, of_ranker=of_ranker, top=forest.n_all, passes=1)
 
 
-def _add_gaps(values, ranks, tables, phi) -> None:
-    add_gaps(values, ranks, tables, phi, _scores(tables.ranker[0]))
+def _add_gaps(values, bins, tables, phi) -> None:
+    add_gaps(values, bins, tables, phi, _scores(tables.ranker[0]))
 
 
-def _prepare_curves(board: Board, given: Parameters) -> NamedTuple:
-    ranker, of_ranker = _prepare_ranker(board, given["ranking"])
-    return RankedCurves(prepare_curves(play(board, game_values.shapley), board.players, board.n_all), np.array([ranker]), of_ranker)
+def _prepare_curves(forest: Forest, given: Parameters) -> NamedTuple:
+    ranker, of_ranker = _prepare_ranker(forest, given["ranking"])
+    return RankedCurves(prepare_curves(play(forest, game_values.shapley), forest.players, forest.n_all), np.array([ranker]), of_ranker)
 
 
-def _add_curves(ranks, tables, phi, path) -> None:
-    add_ranked_curves(ranks, tables, phi, path, _scores(tables.ranker[0]))
+def _add_curves(bins, tables, phi, path) -> None:
+    add_ranked_curves(bins, tables, phi, path, _scores(tables.ranker[0]))
 
 
-def _prepare_greedy(board: Board, given: Parameters, measured: Measured | None = None) -> NamedTuple:
-    top = min(given["top"] or board.n_all, board.n_all)
-    return prepare_rankings(board, given, measured, ranker=0, of_ranker=np.zeros(0), top=top, passes=max(1, min(top, board.n_players)))
+def _prepare_greedy(forest: Forest, given: Parameters, measured: Measured | None = None) -> NamedTuple:
+    top = min(given["top"] or forest.n_all, forest.n_all)
+    return prepare_rankings(forest, given, measured, ranker=0, of_ranker=np.zeros(0), top=top, passes=max(1, min(top, forest.n_players)))
 
 
 def _perturbing(name: str, meaning: str, prepare: Callable[..., NamedTuple], kernel: Callable[..., None], parameter: Parameter) -> Method:
@@ -263,37 +265,37 @@ METHODS = {
         Method(
             name="owen",
             meaning="Owen values of a partition: a feature's Shapley value in its group, among groups that come whole; they add up as Shapley's do",
-            prepare=lambda board, _: prepare_semivalue(play_owen(board, game_values.shapley), board),
+            prepare=lambda forest, _: prepare_semivalue(play_owen(forest, game_values.shapley), forest),
             kernel=add_semivalues,
             additive=True,
             by_player=False,
-            rows=lambda board: board.column,
+            rows=lambda forest: forest.column,
             views=(each_group,),
-            marginal=lambda game, _: _against(game, each_group, Levels(game_values.shapley, game_values.shapley), game.board.n_used),
+            marginal=lambda game, _: _against(game, each_group, Levels(game_values.shapley, game_values.shapley), game.forest.n_used),
         ),
         Method(
             name="two_step",
             meaning="two-step Shapley values of a partition: a feature's own in its group alone, and an equal part of what the group gets beyond it",
-            prepare=lambda board, _: share_equally(
-                board,
-                alone=prepare_semivalue(play_owen(board, _alone), board),
-                groups=prepare_semivalue(play(board, game_values.shapley), board),
+            prepare=lambda forest, _: share_equally(
+                forest,
+                alone=prepare_semivalue(play_owen(forest, _alone), forest),
+                groups=prepare_semivalue(play(forest, game_values.shapley), forest),
             ),
             kernel=add_two_step,
             additive=True,
             by_player=False,
-            rows=lambda board: board.members,
+            rows=lambda forest: forest.members,
             views=(each_group, whole_groups),
             marginal=lambda game, _: share_equally(
-                game.board,
-                alone=_against(game, each_group, Levels(_alone, game_values.shapley), game.board.n_used),
-                groups=_against(game, whole_groups, Levels(None, game_values.shapley), game.board.n_players),
+                game.forest,
+                alone=_against(game, each_group, Levels(_alone, game_values.shapley), game.forest.n_used),
+                groups=_against(game, whole_groups, Levels(None, game_values.shapley), game.forest.n_players),
             ),
         ),
         Method(
             name="r2",
             meaning="what a feature takes off the squared error of a regression, row by row, and so its share of R^2 (Q-SHAP)",
-            prepare=lambda board, _: prepare_qshap(board),
+            prepare=lambda forest, _: prepare_qshap(forest),
             kernel=add_losses,
             additive=False,
             reductions=("r2",),
@@ -303,7 +305,7 @@ METHODS = {
         Method(
             name="ranker",
             meaning="scores that rank features so that those on top raise the margin and those at the bottom lower it; Banzhaf values after one step",
-            prepare=lambda board, given: prepare_ranker(play(board, _alone), board, given["steps"], given["rate"], given["optimizer"] == ADAM),
+            prepare=lambda forest, given: prepare_ranker(play(forest, _alone), forest, given["steps"], given["rate"], given["optimizer"] == ADAM),
             kernel=add_scores,
             additive=False,
             parameters=(

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import r2
 from ._jit import jit
+from .r2 import shares as r2
 
 FAN_IN = 8
 N_SCORES = 2  # in the last places of gaps: PGI² and its standard error

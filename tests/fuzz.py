@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from pipeline import attribute
+from leafledger import attribute
 from pipeline.errors import LeafledgerError
 from pipeline.models import LOADERS, Model
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("kernels", "pipeline", "flows")
+PACKAGES = ("kernels", "pipeline", "flows", "leafledger")
 MODULES = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
 VENDORS = {"xgboost", "lightgbm", "catboost"}
 DASK = {"dask", "distributed"}
@@ -17,6 +17,33 @@ ALLOWED = {  # first names that a package may import beyond the standard library
     "kernels": {"numpy", "scipy", "numba", "llvmlite"},
     "pipeline": {"kernels", "numpy", "pyarrow", "fsspec", "botocore", "psutil", "cyclopts", "rich", "pandas"} | DASK | VENDORS,
     "flows": {"pipeline", "prefect", "pyarrow", "cyclopts", "rich"},
+    "leafledger": set(),
+}
+# What a part of a package may import of it; single files of the package by their own names.
+ARROWS = {
+    "kernels": {
+        "_jit": (),
+        "lanes": ("_jit",),
+        "parameters": (),
+        "game_values": (),
+        "trees": ("_jit", "lanes"),
+        "path_dependent": ("_jit", "lanes", "game_values", "trees"),
+        "marginal": ("_jit", "lanes", "game_values", "parameters", "trees"),
+        "semivalues": ("_jit", "lanes", "game_values", "parameters", "trees", "path_dependent", "marginal"),
+        "r2": ("_jit", "lanes", "game_values", "parameters", "trees"),
+        "ranking": ("_jit", "lanes", "game_values", "parameters", "trees", "path_dependent"),
+        "prediction_gap": ("_jit", "lanes", "game_values", "parameters", "trees", "path_dependent", "ranking"),
+    },
+    "pipeline": {
+        "errors": (),
+        "stores": ("errors",),
+        "models": ("errors", "stores"),
+        "dataset": ("errors", "stores", "models"),
+        "runs": ("errors", "stores", "models", "dataset"),
+        "in_memory": ("errors", "stores", "models", "dataset", "runs"),
+        "comparisons": ("errors", "stores", "models", "dataset", "runs"),
+        "command": ("errors", "stores", "models", "dataset", "runs", "in_memory", "comparisons"),
+    },
 }
 
 
@@ -39,6 +66,29 @@ def test_imports_go_down_the_layers(path):
         assert name in ALLOWED[package], f"{path}:{line} imports {name}"
         assert name not in DASK or path.name == "cluster.py", f"{path}:{line} imports {name}"
         assert name not in VENDORS or path.stem.startswith(name), f"{path}:{line} imports {name}"
+
+
+def imported_parts(path):
+    """Parts of its own package that a module imports, and the line."""
+    folders = path.relative_to(ROOT).parts[1:]
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            inside = [*folders[: len(folders) - node.level], *(node.module or "").split(".")]
+            inside = [name for name in inside if name]
+            for name in inside[:1] or [alias.name for alias in node.names]:
+                yield name, node.lineno
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in MODULES if path.relative_to(ROOT).parts[0] in ARROWS], ids=lambda path: str(path.relative_to(ROOT))
+)
+def test_arrows_go_down_within_a_package(path):
+    """A family imports what stands below it in ARROWS, and itself; single files on top of all families may import every one."""
+    package, *folders = path.relative_to(ROOT).parts
+    arrows, here = ARROWS[package], folders[0].removesuffix(".py")
+    assert here in arrows or len(folders) == 1, f"{path}: {here} is no part of {package}"
+    for name, line in imported_parts(path):
+        assert here not in arrows or name == here or name in arrows[here], f"{path}:{line}: {here} imports {name}"
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))

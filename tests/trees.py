@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from kernels.ensemble import TreeEnsemble, check
+from kernels.trees.ensemble import TreeEnsemble, check
 
 
 def one_tree(feature, threshold, left, right, value, cover, n_features: int) -> TreeEnsemble:

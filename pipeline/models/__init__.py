@@ -4,8 +4,8 @@ import hashlib
 from os import PathLike
 from typing import Any
 
-from .. import storage
 from ..errors import InvalidModel, UsageError
+from ..stores import storage
 from .catboost import LOADER as CATBOOST
 from .lightgbm import LOADER as LIGHTGBM
 from .model import Feature, Loader, Model

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from kernels.ensemble import TreeEnsemble
+from kernels.trees.ensemble import TreeEnsemble
 
 from ..errors import InvalidModel, UnsupportedModel
 from .catboost_cbm import MAGIC, read_cbm

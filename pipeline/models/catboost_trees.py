@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from kernels.ensemble import InvalidEnsemble, TreeEnsemble, bit_set, check
+from kernels.trees.ensemble import InvalidEnsemble, TreeEnsemble, bit_set, check
 
 from ..errors import InvalidModel, UnsupportedModel
 from .cityhash import HashedCategory

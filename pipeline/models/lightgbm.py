@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from kernels.ensemble import WORD_BITS, InvalidEnsemble, TreeEnsemble, check
+from kernels.trees.ensemble import WORD_BITS, InvalidEnsemble, TreeEnsemble, check
 
 from ..errors import InvalidModel, UnsupportedModel
 from .model import Feature, Loader

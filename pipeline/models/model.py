@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from kernels.ensemble import TreeEnsemble
+from kernels.trees.ensemble import TreeEnsemble
 
 from .objectives import Objective
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from pipeline.config import count_cores
+from pipeline.runs.job import count_cores
 
 from .bars import TOTALS, judge, judge_gaps
 from .compare import compare

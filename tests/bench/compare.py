@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 from kernels.batch import Prepared, prepare
 from kernels.methods import METHODS
 from pipeline.models import load_ensemble
-from pipeline.tables import table_bytes
+from pipeline.stores.arrays import table_bytes
 
 from .models import Case, trained
 from .ours import BANZHAF, SHAPLEY, WHOLE, attributions, contend, explain_all, most_rows

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from kernels.batch import make_board
-from kernels.noise import NOISES
-from kernels.prediction_gap import gap_rows, greedy_rows, place_units, prepare_gap
-from kernels.ranks import padded, rank_dtype, rank_rows
+from kernels.prediction_gap.noise import NOISES
+from kernels.prediction_gap.tables import gap_rows, greedy_rows, place_units, prepare_gap
+from kernels.trees.binning import bin_dtype, bin_rows, padded
+from kernels.trees.forest import make_forest
 from pipeline.models import load_ensemble
 from tests.perturbed import algorithm_1
 
@@ -44,14 +44,14 @@ def _rows(n: int) -> np.ndarray:
 def _measure(folder: Path, n_trees: int, depth: int, repeats: int) -> GapStep:
     case = replace(CASES[0], key=f"gap-{n_trees}x{depth}", train=xgboost_trainer(n_trees, depth), n_features=FEATURES)
     ensemble = load_ensemble(trained(case, folder)).ensemble
-    ranks, board = make_board(ensemble, None)
-    tables = prepare_gap(board, np.full(FEATURES, SCALE), None)
+    ranks, forest = make_forest(ensemble, None)
+    tables = prepare_gap(forest, np.full(FEATURES, SCALE), None)
     n_leaves, noise = int((ensemble.feature < 0).sum()), NOISES[0]
     n = max(1, min(ROWS, 40_000 // n_leaves))
     rows, values = _rows(n), np.zeros((ranks.column.size, padded(n)))
     values[:, :n] = rows.T[ranks.column]
-    ranked = np.zeros(values.shape, rank_dtype(ranks))
-    rank_rows(values, ranks, ranked)
+    ranked = np.zeros(values.shape, bin_dtype(ranks))
+    bin_rows(values, ranks, ranked)
     values, ranked = values[:, :n].copy(), ranked[:, :n].copy()
     n_units = tables.units.size
     halves = np.broadcast_to(np.arange(n_units) % 2, (n, 1, n_units)).astype(np.int64)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from importlib.metadata import version
 from pathlib import Path
 
-from pipeline.config import count_cores
+from pipeline.runs.job import count_cores
 
 PACKAGES = ("leafledger", "numpy", "numba", "pyarrow", "dask", "xgboost", "lightgbm", "catboost")
 

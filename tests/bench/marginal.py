@@ -11,11 +11,11 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from kernels.batch import Prepared, attribute_batch, count, prepare, survey
-from kernels.ensemble import TreeEnsemble
 from kernels.methods import METHODS
-from pipeline.config import TABLE_BYTES
+from kernels.trees.ensemble import TreeEnsemble
 from pipeline.models import load_ensemble
-from pipeline.tables import table_bytes
+from pipeline.runs.job import TABLE_BYTES
+from pipeline.stores.arrays import table_bytes
 
 from .compare import CHECKED_ROWS, LEAST_ROWS, PREDICT, Check, contend_peer
 from .models import CATBOOST, Case, feature_names, trained
@@ -79,7 +79,7 @@ def prepare_against(ensemble: TreeEnsemble, background: np.ndarray) -> tuple[Pre
     method, moments = METHODS[SHAPLEY], [time.perf_counter()]
     surveyed = survey(ensemble, method, n_rows=len(background), budget=TABLE_BYTES)
     moments.append(time.perf_counter())
-    counted = count(surveyed, background.T[surveyed.ranks.column].astype(float))
+    counted = count(surveyed, background.T[surveyed.bins.column].astype(float))
     moments.append(time.perf_counter())
     prepared = prepare(ensemble, method, {}, surveyed=surveyed, background=counted)
     moments.append(time.perf_counter())

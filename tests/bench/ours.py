@@ -7,9 +7,9 @@ from functools import partial
 import numpy as np
 
 from kernels.batch import Buffers, Prepared, attribute_batch, make_buffers
-from kernels.margin import add_margins
 from kernels.methods import METHODS
-from kernels.ranks import BATCH, rank_rows
+from kernels.trees.binning import BATCH, bin_rows
+from kernels.trees.margin import add_margins
 
 from .timing import Contender
 
@@ -22,7 +22,7 @@ RANK, MARGIN = "rank_rows", "add_margins"
 
 def columns(prepared: Prepared) -> np.ndarray:
     """Which columns of the caller's rows the rows of the buffers are."""
-    return prepared.ranks.column
+    return prepared.bins.column
 
 
 def most_rows(prepared: Prepared) -> int:
@@ -49,7 +49,7 @@ def make_slices(prepared: Prepared, rows: np.ndarray, n_threads: int) -> list[Bu
         part = rows[first : first + step]
         made.append(make_buffers(prepared, len(part)))
         fill(prepared, made[-1], part)
-        rank_rows(made[-1].values, prepared.ranks, made[-1].ranks)
+        bin_rows(made[-1].values, prepared.bins, made[-1].ranks)
     return made
 
 
@@ -95,7 +95,7 @@ def contend(tables: dict[str, Prepared], few: np.ndarray, many: np.ndarray, thre
         METHODS[name].kernel(piece.ranks, tables[name].method, piece.phi)
 
     def rank(piece: Buffers) -> None:
-        rank_rows(piece.values, shapley.ranks, piece.ranks)
+        bin_rows(piece.values, shapley.ranks, piece.ranks)
 
     def margin(piece: Buffers) -> None:
         add_margins(piece.ranks, shapley.margin, piece.margin)

@@ -17,9 +17,9 @@ from threadpoolctl import threadpool_limits
 
 from kernels.batch import Prepared, attribute_batch, make_buffers, prepare
 from kernels.methods import METHODS
-from kernels.r2 import finalize, no_rows, update, whole
-from pipeline import attribute
-from pipeline.labels import lay_out
+from kernels.r2.shares import finalize, no_rows, update, whole
+from leafledger import attribute
+from pipeline.dataset.labels import lay_out
 from pipeline.models import load_ensemble
 
 from .bars import Bar

@@ -8,11 +8,12 @@ import numpy as np
 from numba import njit
 
 from kernels import game_values
-from kernels.batch import Buffers, Prepared, attribute_batch, make_board, prepare
-from kernels.curves import CurveTables, add_areas, prepare_curves
-from kernels.ensemble import TreeEnsemble
-from kernels.games import play
+from kernels.batch import Buffers, Prepared, attribute_batch, prepare
 from kernels.methods import METHODS
+from kernels.path_dependent.games import play
+from kernels.ranking.curves import CurveTables, add_areas, prepare_curves
+from kernels.trees.ensemble import TreeEnsemble
+from kernels.trees.forest import make_forest
 from pipeline.models import load_ensemble
 
 from .models import Case, trained
@@ -96,8 +97,8 @@ def measure_rankings(case: Case, folder: Path, repeats: int) -> Rankings:
         banzhaf = banzhaf or (prepared, slices)
     prepared, slices = banzhaf
     spread(partial(_whole, BANZHAF, prepared), slices, None)
-    board = make_board(ensemble)[1]
-    tables = prepare_curves(play(board, game_values.shapley), board.players, board.n_all)
+    forest = make_forest(ensemble)[1]
+    tables = prepare_curves(play(forest, game_values.shapley), forest.players, forest.n_all)
     for name, n_rankings in ((CURVES, 1), (f"{CURVES}, {SEVERAL} rankings", SEVERAL)):
         made.append(Contender(name, 1, len(rows), partial(spread, partial(_curves, tables, n_rankings), slices, None)))
     if case.n_classes == 1:

@@ -18,10 +18,10 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipeline import explain
-from pipeline.cluster import SILENT
-from pipeline.config import SERIAL, make_job
-from pipeline.run import load_model, plan_run
+from leafledger import explain
+from pipeline.runs.cluster import SILENT
+from pipeline.runs.job import SERIAL, make_job
+from pipeline.runs.stages import load_model, plan_run
 
 from .models import NAMES, make_rows
 from .timing import Contender, Speed, race
@@ -30,7 +30,7 @@ ROW_GROUP = 1 << 16
 # Peak memory by the kernel's own count for this process: what getrusage gives a child starts at its parent's.
 EXPLAIN = """
 import sys, pipeline
-pipeline.explain(*sys.argv[1:4], scheduler="serial")
+leafledger.explain(*sys.argv[1:4], scheduler="serial")
 print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))
 """
 # Moments at which the parts of a first attribution are done, on the clock that the parent reads too; the second batch tells compiling from working.
@@ -39,9 +39,9 @@ import sys, time
 moments = [time.monotonic()]
 from kernels.batch import attribute_batch, make_buffers, prepare
 from kernels.methods import METHODS
-import pipeline
+import leafledger
 moments.append(time.monotonic())
-model = pipeline.load_ensemble(sys.argv[1])
+model = leafledger.load_ensemble(sys.argv[1])
 moments.append(time.monotonic())
 method = METHODS["shapley"]
 prepared = prepare(model.ensemble, method, {})

@@ -9,11 +9,11 @@ import signal
 import fsspec
 
 context = multiprocessing.get_context("forkserver")
-context.set_forkserver_preload(["pipeline.cli", "pipeline.run", "pipeline.check", "pipeline.models", "s3fs", "moto"])
+context.set_forkserver_preload(["pipeline.command.cli", "pipeline.runs.stages", "pipeline.runs.check", "pipeline.models", "s3fs", "moto"])
 
 
 def _run(environment: dict[str, str], arguments: list[str], said) -> None:
-    from pipeline.cli import main
+    from pipeline.command.cli import main
 
     os.environ.update(environment)
     fsspec.config.set_conf_env(fsspec.config.conf)

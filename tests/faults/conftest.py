@@ -7,7 +7,8 @@ import fsspec
 import pytest
 import s3fs
 
-from pipeline import explain, storage
+from leafledger import explain
+from pipeline.stores import storage
 from tests.faults.proxy import Proxy
 from tests.faults.radosgw import missing, radosgw
 from tests.faults.verdict import ID, Runner, Tally, contents

@@ -5,7 +5,7 @@ import os
 import select
 import time
 
-from pipeline import part
+from pipeline.runs import part
 
 SECONDS = "FAULTS_SECONDS"  # that an item takes longer
 DEADLY, GREEDY = "FAULTS_DEADLY", "FAULTS_GREEDY"  # the part that ends its worker, or takes memory without end

@@ -26,7 +26,7 @@ def test_a_server_that_goes_away_for_a_while_costs_nothing(runner, tally, tmp_pa
     from prefect.settings import PREFECT_API_URL, temporary_settings
 
     import flows.explain
-    from pipeline.run import map_run
+    from pipeline.runs.stages import map_run
 
     out, port = str(tmp_path / "run"), free_port()
     with ExitStack() as servers:
@@ -38,12 +38,12 @@ def test_a_server_that_goes_away_for_a_while_costs_nothing(runner, tally, tmp_pa
 
         back = threading.Thread(target=come_back)
 
-        def map_without(run, tables, watch):
+        def map_without(run, tables, progress):
             process.kill()
             process.wait()
             tally.faults["Prefect server SIGKILL"] += 1
             back.start()
-            return map_run(run, tables, watch)
+            return map_run(run, tables, progress)
 
         monkeypatch.setattr(flows.explain, "map_run", map_without)
         with temporary_settings({PREFECT_API_URL: url}):

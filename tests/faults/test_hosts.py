@@ -77,7 +77,7 @@ def test_a_host_that_is_cut_off_costs_nothing(many, tally, tmp_path, hosts, clus
         call("ip", "link", "set", hosts["leafledger1"][0], "down")
         tally.faults["link cut"] += 1
 
-    many.explain(str(tmp_path / "run"), scheduler=cluster, watch=struck(cut))
+    many.explain(str(tmp_path / "run"), scheduler=cluster, progress=struck(cut))
     many.judge(str(tmp_path / "run"))
     call("ip", "link", "set", hosts["leafledger1"][0], "up")
 
@@ -96,7 +96,7 @@ def test_a_link_that_heals_in_the_middle_of_the_commit_costs_nothing(many, tally
         timers.append(threading.Timer(7.0, heal))  # after the scheduler has given the host up, and its work to the other
         timers[-1].start()
 
-    many.explain(out, scheduler=cluster, watch=struck(cut))
+    many.explain(out, scheduler=cluster, progress=struck(cut))
     timers[0].join()
     many.judge(out)
     time.sleep(3)  # whatever the host still wants to write

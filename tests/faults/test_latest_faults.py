@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from pipeline import read_latest
+from leafledger import read_latest
 from pipeline.errors import StorageError, UsageError
 from tests.faults.clients import Client
 from tests.faults.proxy import Rule, afterwards, before, drop_answer, hang, ignores, lose_answer, says
@@ -111,7 +111,7 @@ def test_a_store_that_replaces_whatever_is_there_is_refused(runner, proxy, bucke
     given = {"latest": f"{bucket}/latest.json", "date": "2026-01-01"}
     with proxy.broken(careless):
         with pytest.raises(UsageError, match=r"latest\.json: the store ignores conditions .* --single-writer"):
-            runner.explain(f"{bucket}/run", watch=lambda work: pytest.fail(f"started {work.doing}"), **given)
+            runner.explain(f"{bucket}/run", progress=lambda work: pytest.fail(f"started {work.doing}"), **given)
         runner.explain(f"{bucket}/run", single_writer=True, **given)
     runner.judge(f"{bucket}/run")
     assert read_latest(f"{bucket}/latest.json").run == f"{bucket}/run"

@@ -9,8 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 import s3fs
 
-from pipeline import check_run, commit, explain, storage
+from leafledger import check_run, explain
 from pipeline.errors import InvalidRun, LeafledgerError, RunConflict, StorageError, UsageError
+from pipeline.stores import commit, storage
 from tests.faults.proxy import Rule, before, drop_answer, flip, flip_unnoticed, hang, ignores, lose_answer, reset, says, slow, truncate
 from tests.faults.verdict import ID, committed, contents
 
@@ -91,7 +92,7 @@ def test_what_lasts_is_said_in_one_line_and_gone_on_from(runner, proxy, bucket, 
 def test_an_output_that_cannot_be_written_fails_before_the_work(runner, proxy, bucket, fault):
     """No row is explained for nothing."""
     with proxy.broken(Rule("(PUT|POST|DELETE)", fault, times=ALWAYS)):
-        error = runner.fails(f"{bucket}/run", watch=lambda work: pytest.fail(f"started {work.doing}"))
+        error = runner.fails(f"{bucket}/run", progress=lambda work: pytest.fail(f"started {work.doing}"))
     assert "cannot write" in str(error)
     assert contents(f"{bucket}/run") == {}
     runner.go_on(f"{bucket}/run")

@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
-from pipeline import check_run, explain
+from leafledger import check_run, explain
 from pipeline.errors import ClusterLost, UsageError
 from tests.faults.preload import DEADLY, GREEDY, SECONDS
 from tests.faults.proxy import Rule, afterwards
@@ -67,7 +67,7 @@ def strike(tally, number, chosen):
 def struck(act):
     """A watcher that acts once the first item is explained."""
 
-    def watch(work):
+    def progress(work):
         acted = []
 
         def done(part):
@@ -77,7 +77,7 @@ def struck(act):
 
         return done
 
-    return watch
+    return progress
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +111,7 @@ def test_workers_that_die_or_freeze_cost_nothing(many, tally, tmp_path, case):
             strike(tally, signal.SIGTERM if case == "terminated" else signal.SIGKILL, found if case == "all" else found[:1])
 
     with dask.config.set({"distributed.scheduler.worker-ttl": "3s"}):
-        many.explain(str(tmp_path / "run"), scheduler=None, workers=2, watch=struck(act))
+        many.explain(str(tmp_path / "run"), scheduler=None, workers=2, progress=struck(act))
     for timer in timers:
         timer.join()
     many.judge(str(tmp_path / "run"))
@@ -133,7 +133,7 @@ def test_chaos(many, tally, tmp_path, seed):
     killer = threading.Thread(target=kill)
     try:
         with dask.config.set({"distributed.scheduler.allowed-failures": 30}):
-            many.explain(out, scheduler=None, workers=2, watch=struck(killer.start))
+            many.explain(out, scheduler=None, workers=2, progress=struck(killer.start))
     except ClusterLost:
         over.set()
         many.go_on(out)
@@ -218,7 +218,7 @@ def test_a_run_outlives_its_scheduler(many, tally, tmp_path, cluster):
         scheduler.kill()
         tally.faults["scheduler SIGKILL"] += 1
 
-    error = many.fails(out, scheduler=address, watch=struck(end))
+    error = many.fails(out, scheduler=address, progress=struck(end))
     assert isinstance(error, ClusterLost)
     assert str(error).endswith("run again to go on from there")
     time.sleep(2)  # a worker may be finishing its item
@@ -229,7 +229,7 @@ def test_a_run_outlives_its_scheduler(many, tally, tmp_path, cluster):
 
 def test_a_scheduler_without_workers_is_said(many, tmp_path, monkeypatch):
     """They may still be starting, and are waited for; then the run can be gone on with."""
-    monkeypatch.setattr("pipeline.cluster.CONNECT_SECONDS", 1)
+    monkeypatch.setattr("pipeline.runs.cluster.CONNECT_SECONDS", 1)
     with distributed.LocalCluster(n_workers=0, host="127.0.0.1", dashboard_address="127.0.0.1:0") as cluster:
         error = many.fails(str(tmp_path / "run"), scheduler=cluster.scheduler_address)
     assert isinstance(error, ClusterLost)
@@ -296,7 +296,7 @@ def certificate(tmp_path):
 @pytest.mark.long
 def test_a_scheduler_with_tls_serves_who_has_its_certificate(many, tmp_path, cluster, certificate, monkeypatch):
     """With it a run is the serial one; without it, or without TLS, nothing is done there."""
-    monkeypatch.setattr("pipeline.cluster.CONNECT_SECONDS", 3)
+    monkeypatch.setattr("pipeline.runs.cluster.CONNECT_SECONDS", 3)
     for name, path in certificate.items():
         monkeypatch.setenv("DASK_" + name.replace(".", "__").replace("-", "_").upper(), path)
     with dask.config.set(certificate):
@@ -318,6 +318,6 @@ def test_a_local_cluster_listens_on_the_loopback_address_alone(many, tmp_path):
         for process in [psutil.Process(), *psutil.Process().children(recursive=True)]:
             listening.extend(entry.laddr.ip for entry in process.net_connections("inet") if entry.status == psutil.CONN_LISTEN)
 
-    many.explain(str(tmp_path / "run"), scheduler=None, workers=2, watch=struck(look))
+    many.explain(str(tmp_path / "run"), scheduler=None, workers=2, progress=struck(look))
     assert len(listening) > 3
     assert set(listening) <= {"127.0.0.1", "::1"}

@@ -8,9 +8,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline import check_run, explain
+from leafledger import check_run, explain
 from pipeline.errors import ClusterLost, LeafledgerError
-from pipeline.part import Part
+from pipeline.runs.part import Part
 
 ID = "flight"
 
@@ -74,7 +74,7 @@ class Runner:
         given = {"ids": [ID], "scheduler": "serial", "model": self.model, "data": self.data} | given
         watched = given.pop("watch", None)
 
-        def watch(work):
+        def progress(work):
             said = watched(work) if watched else None
 
             def done(part):
@@ -84,7 +84,7 @@ class Runner:
 
             return done
 
-        explain(given.pop("model"), given.pop("data"), out, watch=watch, **given)
+        explain(given.pop("model"), given.pop("data"), out, progress=progress, **given)
         made = [part for part in parts if isinstance(part, Part) and part.seconds]
         self.tally.recomputed += sum(part.uri.endswith(name.rsplit("/", 1)[-1]) for part in made for name in before or {})
         return made

@@ -10,12 +10,14 @@ from prefect.flow_engine import run_flow
 from prefect.states import Scheduled
 
 import flows.explain
-import pipeline
+import leafledger
 from flows import report
 from flows.explain import explain
 from kernels.methods import METHODS
-from pipeline import cli, commit, run, storage
+from pipeline.command import cli
 from pipeline.errors import ClusterLost, InvalidData, StorageError
+from pipeline.runs import stages as run
+from pipeline.stores import commit, storage
 
 STAGES = ["load", "plan", "broadcast", "map", "aggregate", "publish"]
 
@@ -55,9 +57,9 @@ def impatient(monkeypatch):
 
 
 def test_a_flow_publishes_the_bytes_of_a_plain_run(finished, example, tmp_path):
-    """What the flow publishes equals what ``pipeline.explain`` publishes, file by file, and its state says how much it is."""
+    """What the flow publishes equals what ``leafledger.explain`` publishes, file by file, and its state says how much it is."""
     state, out = finished
-    pipeline.explain(example.model, example.data, tmp_path / "run", ids=["flight"], scheduler="serial")
+    leafledger.explain(example.model, example.data, tmp_path / "run", ids=["flight"], scheduler="serial")
     assert contents(out) == contents(tmp_path / "run")
     assert state.is_completed()
     assert state.message == f"{out}: explained (400 rows in 2 parts)"
@@ -101,7 +103,7 @@ def test_latest_is_moved_in_a_stage_of_its_own(server, client, example, tmp_path
             example.model, example.data, str(tmp_path / "{date}"), latest=latest, scheduler="serial", date=date(2026, 1, day), return_state=True
         )
         assert state.is_completed()
-        return [task_run.name.rsplit("-", 1)[0] for task_run in task_runs(client, state)], pipeline.read_latest(latest).run
+        return [task_run.name.rsplit("-", 1)[0] for task_run in task_runs(client, state)], leafledger.read_latest(latest).run
 
     assert stages(2) == ([*STAGES, "latest"], str(tmp_path / "2026-01-02"))
     assert tried == [latest] * 2
@@ -113,7 +115,7 @@ def test_groups_and_interactions_are_reported(server, client, example, tmp_path)
     """The flow takes a partition and interactions; what interacts most is a table of its own, absent where it was not asked for."""
     arguments = {"partition": {"when": ["hour", "delay"]}, "interactions": "all", "method": "semivalue", "parameters": {"atoms": [[0.25, 1], [1, 2]]}}
     state = explain(example.model, example.data, str(tmp_path / "run"), scheduler="serial", **arguments, return_state=True)
-    pipeline.explain(example.model, example.data, tmp_path / "plain", scheduler="serial", **arguments)
+    leafledger.explain(example.model, example.data, tmp_path / "plain", scheduler="serial", **arguments)
     assert contents(tmp_path / "run") == contents(tmp_path / "plain")
     artifacts = {found.key: found for found in client.read_artifacts() if found.flow_run_id == state.state_details.flow_run_id}
     summary = json.loads((tmp_path / "run" / "summary" / "interactions.json").read_text())
@@ -138,7 +140,7 @@ def test_shares_of_r2_are_reported(server, client, example, tmp_path):
     """The flow takes labels and groups; shares of all rows and of every group are tables, and the bytes are those of a plain run."""
     arguments = {"method": "r2", "label": "late", "by": ["carrier"], "missing_labels": "refuse"}
     state = explain(example.model, example.data, str(tmp_path / "run"), scheduler="serial", **arguments, return_state=True)
-    pipeline.explain(example.model, example.data, tmp_path / "plain", scheduler="serial", **arguments)
+    leafledger.explain(example.model, example.data, tmp_path / "plain", scheduler="serial", **arguments)
     assert contents(tmp_path / "run") == contents(tmp_path / "plain")
     artifacts = {found.key: found for found in client.read_artifacts() if found.flow_run_id == state.state_details.flow_run_id}
     for name, n_rows in (("r2", 3), ("r2_by", 6)):
@@ -155,7 +157,7 @@ def test_a_background_is_counted_in_a_stage_of_its_own(server, client, example, 
         state = explain(example.model, example.data, str(tmp_path / night), scheduler="serial", **arguments, date="2013-01-05", return_state=True)
         assert state.is_completed()
         assert [task_run.name.rsplit("-", 1)[0] for task_run in task_runs(client, state)] == stages
-    pipeline.explain(example.model, example.data, tmp_path / "plain", background=arguments["background"], scheduler="serial")
+    leafledger.explain(example.model, example.data, tmp_path / "plain", background=arguments["background"], scheduler="serial")
     assert contents(tmp_path / "one") == contents(tmp_path / "two") == contents(tmp_path / "plain")
     assert contents(tmp_path / "2013-01-05") == contents(tmp_path / "_leafledger")
 
@@ -189,7 +191,7 @@ def test_a_refusal_fails_in_the_command_line_s_words_and_is_not_tried_again(serv
     *_, refused = task_runs(client, state)
     assert (refused.name.rsplit("-", 1)[0], refused.run_count, refused.state.type.value) == ("plan", 1, "FAILED")
     assert refused.state.message.endswith(state.message)
-    with pytest.raises(pipeline.LeafledgerError, match="nothing"):
+    with pytest.raises(leafledger.LeafledgerError, match="nothing"):
         explain(example.model, example.data, out, ids=["nothing"], scheduler="serial")
 
 

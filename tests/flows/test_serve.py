@@ -17,7 +17,7 @@ from prefect.settings import PREFECT_API_URL, temporary_settings
 
 from flows import serve
 from flows.explain import explain
-from pipeline.cli import main
+from pipeline.command.cli import main
 
 from .conftest import wait_for
 

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from numba.core import config
 from numpy.testing import assert_allclose
 
-from kernels.ensemble import check
-from tests.kernels.test_semivalue import explain
+from kernels.trees.ensemble import check
+from tests.kernels.path_dependent.test_quadrature import explain
 from tests.strategies import batches, forests
 from tests.trees import one_tree
 

@@ -22,7 +22,7 @@ def test_the_residual_is_rounding_until_a_table_is_wrong(data, ensemble):
     rows = data.draw(batches(ensemble))
     prepared = prepare(ensemble, SHAPLEY, {})
     buffers = make_buffers(prepared, len(rows))
-    buffers.values[:, : len(rows)] = rows.T[prepared.ranks.column]
+    buffers.values[:, : len(rows)] = rows.T[prepared.bins.column]
     attribute_batch(SHAPLEY, prepared, buffers)
     found = residuals(prepared, buffers, len(rows))
     assert found.shape == (ensemble.base.size, len(rows))
@@ -40,7 +40,7 @@ def test_buffers_are_reused_without_a_trace(data, ensemble):
     for sequence in ([first, second], [second]):
         buffers = make_buffers(prepared, 1)
         for rows in sequence:
-            buffers.values[:, :1] = rows.T[prepared.ranks.column]
+            buffers.values[:, :1] = rows.T[prepared.bins.column]
             attribute_batch(SHAPLEY, prepared, buffers)
         found.append((buffers.phi[:, :, 0].copy(), buffers.margin[:, 0].copy()))
     assert (found[0][0] == found[1][0]).all()

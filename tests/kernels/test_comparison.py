@@ -8,7 +8,7 @@ from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_allclose
 from scipy import stats
 
-from kernels.batch import make_board, prepare
+from kernels.batch import prepare
 from kernels.comparison import (
     AREAS,
     Value,
@@ -22,12 +22,13 @@ from kernels.comparison import (
     set_against,
 )
 from kernels.methods import METHODS
-from kernels.noise import NOISES
-from kernels.rankings import scores_of
+from kernels.prediction_gap.noise import NOISES
+from kernels.prediction_gap.rankings import scores_of
 from kernels.reductions import MEANS, merge_all
+from kernels.trees.forest import make_forest
 from tests import naive, perturbed
-from tests.kernels.test_gap import drawn, outcomes_of
-from tests.kernels.test_semivalue import ATOL, attributed
+from tests.kernels.path_dependent.test_quadrature import ATOL, attributed
+from tests.kernels.prediction_gap.test_exact import drawn, outcomes_of
 from tests.strategies import batches, forests
 
 TOP = (1, 3)
@@ -38,14 +39,14 @@ def test_values_stand_where_the_list_says(data, ensemble):
     """Areas of each ranking are those of the definition, the pairs' numbers those of sets and of SciPy."""
     rows = data.draw(batches(ensemble, max_rows=1))
     found = [attributed(name, prepare(ensemble, METHODS[name], given_), rows) for name, given_ in (("shapley", {}), ("banzhaf", {"p": 0.25}))]
-    scores, board = [buffers.phi[:, :, :1] for buffers in found], make_board(ensemble)[1]
-    areas = set_against(measure_areas(found[0].ranks, prepare_areas(board), scores))
+    scores, forest = [buffers.phi[:, :, :1] for buffers in found], make_forest(ensemble)[1]
+    areas = set_against(measure_areas(found[0].bins, prepare_areas(forest), scores))
     values = np.concatenate((areas, measure_agreements(scores, agreements(TOP))), axis=1)
     listed = list_values(AREAS, 2, agreements(TOP))
     assert values.shape == (ensemble.base.size, len(listed), 1)
     for k in range(ensemble.base.size):
         everywhere = np.zeros((2, ensemble.n_features))
-        everywhere[:, board.players] = [some[k, :, 0] for some in scores]
+        everywhere[:, forest.players] = [some[k, :, 0] for some in scores]
         for value, number in zip(listed, values[k, :, 0], strict=True):
             mine = everywhere[value.ranking]
             area = {"insertion": naive.insertion(ensemble, rows[0], mine, k), "deletion": naive.deletion(ensemble, rows[0], mine, k)}

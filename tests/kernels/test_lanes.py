@@ -9,36 +9,36 @@ from kernels.lanes import LANES, QUAD, WIDE, choose, inside, load, mark, splat, 
 
 
 @jit
-def combine(a, b, ranks, lower, span, out):
+def combine(a, b, bins, lower, span, out):
     """out = (a + 3) * b - inside, eight at a time."""
     for i in range(0, out.size, LANES):
-        store(out, i, (load(a, i) + splat(3.0)) * load(b, i) - inside(ranks, i, lower, span))
+        store(out, i, (load(a, i) + splat(3.0)) * load(b, i) - inside(bins, i, lower, span))
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.uint32])
 @pytest.mark.parametrize(("lower", "span"), [(0, 0), (0, 3), (-1, 4), (4, -6), (2, -2), (1, 0)])
 def test_lanes_agree_with_numpy(dtype, lower, span):
-    """Arithmetic is exact on small numbers; intervals are cyclic in the rank's own width."""
+    """Arithmetic is exact on small numbers; intervals are cyclic in the bin's own width."""
     rng = np.random.default_rng(0)
     a, b = rng.integers(-9, 9, 32).astype(float), rng.integers(-9, 9, 32).astype(float)
     top = int(np.iinfo(dtype).max)
-    ranks = rng.choice([0, 1, 2, 3, 4, 5, top - 1, top], 32).astype(dtype)
+    bins = rng.choice([0, 1, 2, 3, 4, 5, top - 1, top], 32).astype(dtype)
     out = np.zeros(32)
-    combine(a, b, ranks, lower, span, out)
-    expected = [(int(r) - lower) % (top + 1) <= span % (top + 1) for r in ranks]
+    combine(a, b, bins, lower, span, out)
+    expected = [(int(r) - lower) % (top + 1) <= span % (top + 1) for r in bins]
     assert (out == (a + 3) * b - np.array(expected)).all()
 
 
 @jit
-def code(ranks, lower, span, codes, bit, pool, table, starts, out):
+def code(bins, lower, span, codes, bit, pool, table, starts, out):
     """Codes of all rows in two comparisons, choices by the first, and the middle of each code's row of the table."""
-    for i in range(0, ranks.size, WIDE):
-        mark(codes, i, ranks, i, lower, span, 1)
-        mark(codes, i, ranks, i, 2, 1, bit)
-        choose(pool, i, ranks.size + i, 2 * ranks.size + i, ranks, i, lower, span)
-    for i in range(0, ranks.size, LANES):
+    for i in range(0, bins.size, WIDE):
+        mark(codes, i, bins, i, lower, span, 1)
+        mark(codes, i, bins, i, 2, 1, bit)
+        choose(pool, i, bins.size + i, 2 * bins.size + i, bins, i, lower, span)
+    for i in range(0, bins.size, LANES):
         for k, lanes in enumerate(take(table, 2, starts, i)):
-            store(out, k * ranks.size + i, lanes)
+            store(out, k * bins.size + i, lanes)
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.uint32])
@@ -48,14 +48,14 @@ def test_codes_choices_and_rows_of_tables_agree_with_numpy(dtype, lower, span, c
     """A bit per comparison, a byte per choice, four numbers of a row per code."""
     rng = np.random.default_rng(0)
     top, n, width = int(np.iinfo(dtype).max), 2 * WIDE, 8
-    ranks = rng.choice([0, 1, 2, 3, 4, 5, top - 1, top], n).astype(dtype)
-    first = np.array([(int(r) - lower) % (top + 1) <= span % (top + 1) for r in ranks])
+    bins = rng.choice([0, 1, 2, 3, 4, 5, top - 1, top], n).astype(dtype)
+    first = np.array([(int(r) - lower) % (top + 1) <= span % (top + 1) for r in bins])
     codes, pool = np.zeros(n, code_type), rng.integers(0, 255, 3 * n).astype(np.uint8)
     table, out = rng.standard_normal(width * 1024), np.zeros(QUAD * n)
     chosen = np.where(first, pool[n : 2 * n], pool[2 * n :])
     starts = rng.integers(0, 1024, n).astype(np.uint32) * width
-    code(ranks, lower, span, codes, bit, pool, table, starts, out)
-    assert (codes == first + bit * np.isin(ranks, (2, 3))).all()
+    code(bins, lower, span, codes, bit, pool, table, starts, out)
+    assert (codes == first + bit * np.isin(bins, (2, 3))).all()
     assert (pool[:n] == chosen).all()
     assert (out.reshape(QUAD, n) == table.reshape(-1, width)[starts // width, 2 : 2 + QUAD].T).all()
 

@@ -11,8 +11,8 @@ import xgboost
 
 from kernels.batch import attribute_batch, make_buffers, prepare
 from kernels.methods import METHODS
-from kernels.r2 import finalize, no_rows, update, whole
-from pipeline.labels import lay_out
+from kernels.r2.shares import finalize, no_rows, update, whole
+from pipeline.dataset.labels import lay_out
 from pipeline.models import load_ensemble
 from tests.bench.ours import fill
 

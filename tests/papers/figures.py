@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from kernels.ensemble import TreeEnsemble
+from kernels.trees.ensemble import TreeEnsemble
 from tests.naive import beta_weight, shapley_weight
 
 from . import conditions

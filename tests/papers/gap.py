@@ -12,8 +12,9 @@ from scipy.special import ndtri
 from scipy.stats import qmc
 from sklearn import datasets
 
-import pipeline
-from pipeline.gap import rank_players
+import leafledger
+from pipeline.in_memory.prediction_gap import rank_players
+from pipeline.models.model import Model
 
 from .figures import Claim, Figure, Line
 
@@ -30,7 +31,7 @@ class Trained:
 
     name: str
     kind: str
-    model: pipeline.models.model.Model
+    model: Model
     booster: xgboost.Booster
     rows: np.ndarray
 
@@ -43,7 +44,7 @@ def train(name: str, kind: str, n_rows: int) -> Trained:
     n_trees, eta = MODELS[kind]
     fit = order[len(x) // 5 :]
     booster = xgboost.train({"max_depth": 4, "eta": eta, "subsample": 0.9, "seed": 0, "nthread": 1}, xgboost.DMatrix(x[fit], y[fit]), n_trees)
-    return Trained(name, kind, pipeline.load_ensemble(booster), booster, x[order[:n_rows]].astype(np.float64))
+    return Trained(name, kind, leafledger.load_ensemble(booster), booster, x[order[:n_rows]].astype(np.float64))
 
 
 def sampled(found: Trained, row, chosen, scale: float, points) -> float:
@@ -65,10 +66,10 @@ def table_1(kinds: Iterable[str], n_pairs: int) -> Figure:
             names = [feature.name for feature in found.model.features]
             for scale in SCALES:
                 exact, seconds = [], 0.0
-                pipeline.prediction_gap(found.model, found.rows[:1], scale=scale)
+                leafledger.prediction_gap(found.model, found.rows[:1], scale=scale)
                 for row, chosen in zip(found.rows, sets, strict=True):
                     started = time.perf_counter()
-                    exact.append(pipeline.prediction_gap(found.model, row[None], features=[names[q] for q in chosen], scale=scale)[0, 0])
+                    exact.append(leafledger.prediction_gap(found.model, row[None], features=[names[q] for q in chosen], scale=scale)[0, 0])
                     seconds += time.perf_counter() - started
                 started = time.perf_counter()
                 for row, chosen in zip(found.rows, sets, strict=True):
@@ -97,8 +98,8 @@ def claims_1(figure: Figure) -> list[Claim]:
 
 def rankings(found: Trained) -> dict[str, np.ndarray]:
     """By size of Shapley values, and greedy at every scale: ``(n, outputs, features)``."""
-    named = {SHAP: rank_players(pipeline.attribute(found.model, found.rows).phi)}
-    return named | {f"greedy {scale}": pipeline.rank_by_gap(found.model, found.rows, scale=scale)[0] for scale in SCALES}
+    named = {SHAP: rank_players(leafledger.attribute(found.model, found.rows).phi)}
+    return named | {f"greedy {scale}": leafledger.rank_by_gap(found.model, found.rows, scale=scale)[0] for scale in SCALES}
 
 
 def tables_2_and_3(kinds: Iterable[str], n_rows: int) -> tuple[Figure, Figure]:
@@ -113,7 +114,7 @@ def tables_2_and_3(kinds: Iterable[str], n_rows: int) -> tuple[Figure, Figure]:
                 same = [float((a == next(tops)).all(axis=1).mean()) for a in tops]
                 agreement.append(Line((f"{name}, {kind}", scale), {f"k = {k}": share for k, share in enumerate(same, 1)}))
                 means = {
-                    key: float(pipeline.prediction_gap(found.model, found.rows, ranking=order, scale=scale).mean()) for key, order in ranked.items()
+                    key: float(leafledger.prediction_gap(found.model, found.rows, ranking=order, scale=scale).mean()) for key, order in ranked.items()
                 }
                 gaps.append(Line((f"{name}, {kind}", scale), means))
     headings = ("model", "scale")

@@ -7,12 +7,12 @@ from typing import Any
 import catboost
 import numpy as np
 
-from kernels.background import merge
 from kernels.batch import Prepared, count, prepare, survey, weigh_leaves
-from kernels.ensemble import TreeEnsemble
+from kernels.marginal.background import merge
 from kernels.methods import METHODS
+from kernels.trees.ensemble import TreeEnsemble
 from pipeline.models import load_ensemble
-from pipeline.tables import table_bytes
+from pipeline.stores.arrays import table_bytes
 from tests.bench.ours import attributions, explain_all, make_slices, spread
 from tests.bench.timing import Contender, clock, race
 
@@ -42,7 +42,7 @@ def against(ensemble: TreeEnsemble, parts: Iterable[np.ndarray], n_rows: int) ->
     """Tables of Shapley values against background rows that come in parts."""
     method = METHODS[SHAPLEY]
     surveyed = survey(ensemble, method, n_rows=n_rows, budget=BUDGET)
-    counted = merge([count(surveyed, rows.T[surveyed.ranks.column].astype(float)) for rows in parts])
+    counted = merge([count(surveyed, rows.T[surveyed.bins.column].astype(float)) for rows in parts])
     return prepare(ensemble, method, {}, surveyed=surveyed, background=counted)
 
 

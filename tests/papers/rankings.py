@@ -9,11 +9,12 @@ from sklearn.model_selection import train_test_split
 from sklearn.tree import DecisionTreeClassifier
 
 from kernels import game_values
-from kernels.batch import attribute_batch, make_board, make_buffers, prepare
-from kernels.curves import add_areas, prepare_curves
-from kernels.ensemble import TreeEnsemble
-from kernels.games import play
+from kernels.batch import attribute_batch, make_buffers, prepare
 from kernels.methods import METHODS
+from kernels.path_dependent.games import play
+from kernels.ranking.curves import add_areas, prepare_curves
+from kernels.trees.ensemble import TreeEnsemble
+from kernels.trees.forest import make_forest
 from tests.trees import one_tree
 
 from .figures import Claim, Figure, Line
@@ -50,15 +51,15 @@ def classifier(name: str, depth: int) -> tuple[TreeEnsemble, np.ndarray]:
 
 def areas(ensemble: TreeEnsemble, rows: np.ndarray, methods: dict[str, tuple[str, dict]]) -> tuple[np.ndarray, np.ndarray]:
     """Insertion's and deletion's of every method, ``(methods, n, outputs)``, and margins ``(n, outputs)``."""
-    board, scores, buffers = make_board(ensemble)[1], [], None
+    forest, scores, buffers = make_forest(ensemble)[1], [], None
     for name, parameters in methods.values():
         prepared = prepare(ensemble, METHODS[name], parameters)
         buffers = make_buffers(prepared, len(rows))
-        buffers.values[:, : len(rows)] = rows.T[prepared.ranks.column]
+        buffers.values[:, : len(rows)] = rows.T[prepared.bins.column]
         attribute_batch(METHODS[name], prepared, buffers)
         scores.append(buffers.phi[:, :, : len(rows)])
     found = np.zeros((2, ensemble.base.size, len(methods), len(rows)))
-    add_areas(buffers.ranks, prepare_curves(play(board, game_values.shapley), board.players, board.n_all), scores, *found)
+    add_areas(buffers.bins, prepare_curves(play(forest, game_values.shapley), forest.players, forest.n_all), scores, *found)
     return found.transpose(0, 2, 3, 1), buffers.margin[:, : len(rows)].T
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from kernels.ensemble import TreeEnsemble
+from kernels.trees.ensemble import TreeEnsemble
 
 from .states import (
     State,

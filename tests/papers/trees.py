@@ -4,8 +4,8 @@ import numpy as np
 from sklearn.tree import DecisionTreeRegressor
 
 from kernels.batch import attribute_batch, make_buffers, prepare
-from kernels.ensemble import TreeEnsemble
 from kernels.methods import METHODS
+from kernels.trees.ensemble import TreeEnsemble
 from tests.trees import one_tree
 
 LEAF_COVER, HIGH = 33.0, 777.0  # of the synthetic instances of Karczmarz et al. 2022, Section 5.1
@@ -129,8 +129,8 @@ def ours(name: str, tree: TreeEnsemble, rows: np.ndarray, **parameters: float) -
     method = METHODS[name]
     prepared = prepare(tree, method, {parameter.name: parameter.default for parameter in method.parameters} | parameters)
     buffers = make_buffers(prepared, len(rows))
-    buffers.values[:, : len(rows)] = rows.T[prepared.ranks.column]
+    buffers.values[:, : len(rows)] = rows.T[prepared.bins.column]
     attribute_batch(method, prepared, buffers)
     phi = np.zeros((len(rows), tree.n_features))
-    phi[:, prepared.ranks.column] = buffers.phi[0, :, : len(rows)].T
+    phi[:, prepared.bins.column] = buffers.phi[0, :, : len(rows)].T
     return phi

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline import explain
+from leafledger import explain
 
 N_ROWS = 3000
 FEATURES = ["distance", "delay", "carrier", "month"]

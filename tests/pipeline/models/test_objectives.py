@@ -7,7 +7,7 @@ import pytest
 import xgboost
 from numpy.testing import assert_allclose
 
-from pipeline import load_ensemble
+from leafledger import load_ensemble
 from pipeline.models.objectives import Margin, Objective
 
 DRAW = np.random.default_rng(5)

@@ -11,7 +11,7 @@ import pytest
 import xgboost as xgb
 from numpy.testing import assert_allclose, assert_array_equal
 
-from kernels.ensemble import check
+from kernels.trees.ensemble import check
 from pipeline.errors import InvalidModel, UnsupportedModel
 from pipeline.models.xgboost import LOADER
 from tests import naive

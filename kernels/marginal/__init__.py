@@ -1,0 +1,1 @@
+"""The marginal game, in which absent features take the values of background rows."""

@@ -1,0 +1,195 @@
+"""What is known of a background: how many of its rows have which code at every subtree. Counted slice by slice, and counts add up.
+
+In place of rows a model's own leaf weights may stand, where every leaf says how its rows compare at every split of its tree: at symmetric trees
+(Filom et al. 2024, Section 3.3).
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from .._jit import jit
+from ..lanes import WIDE, mark
+from ..parameters import InvalidParameters
+from ..trees.binning import is_member
+from ..trees.forest import Forest
+from ..trees.lookup import BIT, FEATURE, LOWER, MEMBERS, ROWS, SPAN, make_codes
+from .subtrees import Partitioning, Subtrees
+
+DENSE_BITS = 16  # of a pattern, for which counting is faster than sorting
+WORD = 62  # bits of a pattern in a word, so that words stay positive
+
+
+class Background(NamedTuple):
+    """Counts of rows, int64, or sums of leaf weights, float64."""
+
+    counts: np.ndarray  # rows with each code of each coded subtree, end to end
+    start: np.ndarray  # (deep subtrees + 1,) int64, deep subtree u's patterns are patterns[start[u]:start[u + 1]]
+    patterns: np.ndarray  # (patterns, words) int64: the codes that occur there, ascending, the lowest word first
+    times: np.ndarray  # (patterns,) rows with each
+
+
+def first_codes(subtrees: Subtrees):
+    """Where every coded subtree's counts start, and the end of the last, ``(subtrees + 1,) int64``."""
+    return np.concatenate(([0], np.cumsum(1 << subtrees.bits)))
+
+
+def n_words(deep: Subtrees) -> int:
+    """Words of a pattern."""
+    return -(-max(1, int(deep.bits.max(initial=0))) // WORD)
+
+
+@jit
+def _count(bins, subtrees, first, n_rows, counts):
+    n = bins.shape[1]
+    flat = bins.reshape(-1)
+    codes, members = np.empty(ROWS, np.uint16), np.empty(ROWS, bins.dtype)
+    for row in range(0, n, ROWS):
+        size = min(ROWS, n - row)
+        for u in range(subtrees.failing.size):
+            make_codes(flat, n, row, size, subtrees, u, codes, members)
+            for i in range(min(size, n_rows - row)):
+                counts[first[u] + codes[i]] += 1
+
+
+@jit
+def make_patterns(bins, n, row, size, marks, start, stop, words, patterns, members):
+    """Codes of ``size`` rows, a multiple of WIDE, from ``row`` on of n, as words: ``patterns (words * ROWS,) int64`` overwritten, a word of all
+    rows after the other; ``bins (used * n,)``, ``members (ROWS,)`` to work in."""
+    patterns[:] = 0
+    for m in range(start, stop):
+        at, bit = marks[m, FEATURE] * n + row, 1 << np.int64(marks[m, BIT] % WORD)
+        lower, span, word, to = np.int64(marks[m, LOWER]), np.int64(marks[m, SPAN]), marks[m, MEMBERS], marks[m, BIT] // WORD * ROWS
+        if word < 0:
+            for i in range(0, size, WIDE):
+                mark(patterns, to + i, bins, at + i, lower, span, bit)
+        else:
+            for i in range(size):
+                members[i] = is_member(words, word, np.int64(bins[at + i]))
+            for i in range(0, size, WIDE):
+                mark(patterns, to + i, members, i, lower, span, bit)
+
+
+@jit
+def _pattern_rows(bins, subtrees, u, n_words, out):
+    """Patterns of every row at deep subtree u, ``out (n, words) int64``."""
+    n = bins.shape[1]
+    flat = bins.reshape(-1)
+    patterns, members = np.empty(n_words * ROWS, np.int64), np.empty(ROWS, bins.dtype)
+    for row in range(0, n, ROWS):
+        size = min(ROWS, n - row)
+        make_patterns(flat, n, row, size, subtrees.marks, subtrees.start[u], subtrees.start[u + 1], subtrees.words, patterns, members)
+        for i in range(size):
+            for w in range(n_words):
+                out[row + i, w] = patterns[w * ROWS + i]
+
+
+def distinct(subtree, patterns, times):
+    """Distinct patterns of every subtree, sorted, the highest word first, with their times summed; ``subtree (patterns,)``."""
+    order = np.lexsort((*patterns.T, subtree))
+    subtree, patterns = subtree[order], patterns[order]
+    new = np.append(True, (subtree[1:] != subtree[:-1]) | (patterns[1:] != patterns[:-1]).any(axis=1))[: subtree.size]
+    first = np.flatnonzero(new)
+    return subtree[first], patterns[first], np.add.reduceat(times[order], first) if first.size else times
+
+
+def _collect(n_subtrees: int, words: int, subtree, patterns, times, counts) -> Background:
+    subtree, patterns, times = distinct(subtree, patterns.reshape(-1, words), times)
+    return Background(counts, np.searchsorted(subtree, np.arange(n_subtrees + 1)), patterns, times)
+
+
+def count_background(bins, partitioning: Partitioning, n_rows: int) -> Background:
+    """Count the first ``n_rows`` rows; ``bins (used, n)`` unsigned integers, n a multiple of BATCH."""
+    first, words = first_codes(partitioning.coded), n_words(partitioning.deep)
+    counts = np.zeros(first[-1], np.int64)
+    _count(bins, partitioning.coded, first, n_rows, counts)
+    found, times = [np.zeros((0, words), np.int64)], [np.zeros(0, np.int64)]
+    rows = np.empty((bins.shape[1], words), np.int64)
+    for u in range(partitioning.deep.size):
+        _pattern_rows(bins, partitioning.deep, u, words, rows)
+        if partitioning.deep.bits[u] <= DENSE_BITS:
+            some = np.bincount(rows[:n_rows, 0])
+            found.append(np.flatnonzero(some)[:, None] * np.eye(1, words, dtype=np.int64))
+            times.append(some[some > 0])
+        else:
+            patterns, some = np.unique(rows[:n_rows], axis=0, return_counts=True)
+            found.append(patterns)
+            times.append(some)
+    subtree = np.repeat(np.arange(partitioning.deep.size), [some.size for some in times[1:]])
+    return _collect(partitioning.deep.size, words, subtree, np.concatenate(found), np.concatenate(times), counts)
+
+
+def merge(backgrounds: Sequence[Background]) -> Background:
+    """The counts of several parts of a background together: the same bits in any order and grouping."""
+    sizes = [np.diff(background.start) for background in backgrounds]
+    patterns = np.concatenate([background.patterns for background in backgrounds])
+    return _collect(
+        n_subtrees=sizes[0].size,
+        words=patterns.shape[1],
+        subtree=np.concatenate([np.repeat(np.arange(size.size), size) for size in sizes]),
+        patterns=patterns,
+        times=np.concatenate([background.times for background in backgrounds]),
+        counts=np.sum([background.counts for background in backgrounds], axis=0),
+    )
+
+
+def _leaf_outcomes(forest: Forest, tree: int):
+    """The leaves of a tree that weigh something, and how their rows compare: weights ``(leaves,)``, ``(leaves, comparisons) bool``, left is true."""
+    ensemble, comparisons = forest.ensemble, forest.comparisons
+    n_comparisons = int(comparisons.start[tree + 1] - comparisons.start[tree])
+    weights, outcomes = [], []
+    pending = [(int(ensemble.root[tree]), np.full(n_comparisons, -1, np.int8))]
+    while pending:
+        v, known = pending.pop()
+        if ensemble.cover[v] <= 0:
+            continue
+        if ensemble.left[v] < 0:
+            if (known < 0).any():
+                raise InvalidParameters(
+                    f"tree {tree}, node {v}: a leaf does not say how its rows compare at every split of the tree, as leaves of symmetric trees do; "
+                    "a background of rows is needed"
+                )
+            weights.append(ensemble.cover[v])
+            outcomes.append(known > 0)
+            continue
+        for outcome, child in ((1, ensemble.left[v]), (0, ensemble.right[v])):
+            below = known.copy()
+            below[comparisons.number[v]] = outcome
+            pending.append((int(child), below))
+    if not weights:
+        raise InvalidParameters(f"tree {tree}: its leaves have no weights, the model cannot be its own background")
+    return np.array(weights), np.array(outcomes)
+
+
+def _codes(subtrees: Subtrees, u: int, outcomes, words: int):
+    """Codes at subtree u of rows that compare so, ``(rows, words) int64``."""
+    codes = np.zeros((len(outcomes), words), np.int64)
+    for m in range(subtrees.start[u], subtrees.start[u + 1]):
+        bit = int(subtrees.marks[m, BIT])
+        codes[:, bit // WORD] |= (outcomes[:, subtrees.asked[m] >> 1] == (subtrees.asked[m] & 1)).astype(np.int64) << bit % WORD
+    return codes
+
+
+def weigh_leaves(forest: Forest, partitioning: Partitioning) -> Background:
+    """The model's own leaf weights as a background.
+
+    Raises
+    ------
+    InvalidParameters
+        trees that are not symmetric, or have no weights
+    """
+    tree_of = forest.trace.tree
+    first, words = first_codes(partitioning.coded), n_words(partitioning.deep)
+    counts = np.zeros(first[-1])
+    leaves = [_leaf_outcomes(forest, tree) for tree in range(forest.ensemble.root.size)]
+    for u in range(partitioning.coded.size):
+        weights, outcomes = leaves[tree_of[partitioning.coded.leaf[partitioning.coded.leaf_start[u]]]]
+        np.add.at(counts, first[u] + _codes(partitioning.coded, u, outcomes, 1)[:, 0], weights)
+    found, times, subtree = [np.zeros((0, words), np.int64)], [np.zeros(0)], [np.zeros(0, np.int64)]
+    for u in range(partitioning.deep.size):
+        weights, outcomes = leaves[tree_of[partitioning.deep.leaf[u]]]
+        found.append(_codes(partitioning.deep, u, outcomes, words))
+        times.append(weights)
+        subtree.append(np.full(weights.size, u))
+    return _collect(partitioning.deep.size, words, np.concatenate(subtree), np.concatenate(found), np.concatenate(times), counts)

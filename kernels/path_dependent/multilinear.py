@@ -1,0 +1,323 @@
+"""Gradients of the multilinear extension of the path-dependent game, at a point of its own for every row, every tree walked once.
+
+Where player j is present with probability z_j, independently of the others, the margin is expected to be f(z) = sum over leaves of the value times
+the product over the path's players of F = (1 - z) a + z o (Owen 1972; Li, Yu and Low 2026, Section 4), with a and o as in ``semivalue``. The walk
+is that of ``semivalue`` with numbers of rows in the place of a tree's constants:
+
+* a player's first split on a path takes factors as they are, r = F for the first child and 1 - r, which is F of the second;
+* a split of a player that was split on above divides by F' there. Where o' = 0 that ratio is a / a', whatever z; where o' = 1, F' is (1 - z) a' + z:
+  one division, which is safe since z keeps a distance of INSIDE from 0 and 1, at the cost of no more than a rounding of f.
+
+So the sum below a root is the tree's f(z), and what players gain its gradient. Two points are walked at once where they are z and 1 - z.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .._jit import frozen, jit
+from ..lanes import LANES, constant, inside, load, splat, store
+from ..trees.binning import is_member
+from ..trees.ensemble import TreeEnsemble
+from .games import Game
+from .walks import AGAIN, DOWN, DOWN_AGAIN, LEAVES, LEAVES_AGAIN, UP, UP_LEAF, UP_LEAF_AGAIN, order_splits
+
+ROWS = 64  # rows at a time: stacks of both points stay in the first-level cache
+INSIDE = 2.0**-53  # of a probability, from 0 and from 1
+# A step's numbers, as in walks, but PLAYER is whose gradient gains, and a categorical split compares a row of its own, see members.
+KIND, PLACE, FEATURE, ABOVE, LOWER, SPAN, PLAYER, FIRST = range(8)
+# A split's constants: a of both children and of the edge above, both children's part of it, the first leaf's value less the second's, and that.
+SHARE, SHARE_SECOND, SHARE_ABOVE, PART, PART_SECOND, STEP, LEAF = range(7)
+N_CONSTANTS = 7
+
+
+class GradientTables(NamedTuple):
+    """Every output's trees as walks with one number in a leaf; trees with leaves for all outputs stand once for each."""
+
+    start: np.ndarray  # (walks,) int64, walk w is steps start[w]:stop[w]
+    stop: np.ndarray  # (walks,) int64
+    output: np.ndarray  # (outputs + 1,) int64, output k's walks are output[k]:output[k + 1]
+    base: np.ndarray  # (outputs,) float64, margin of trees without splits, and before any
+    levels: np.ndarray  # (1,) int64, most levels of splits in a walk
+    n_players: np.ndarray  # (1,) int64
+    steps: np.ndarray  # (steps, 8) int32
+    constants: np.ndarray  # (splits * N_CONSTANTS,) float64
+    members: np.ndarray  # (sets, 2) int32: category sets as rows beside the bins, 1 for members; used feature, and first word
+    words: np.ndarray  # uint32
+
+
+def compare_rows(game: Game):
+    """Categorical splits as comparisons of membership with 1, in rows after those of the used features; and those rows."""
+    splits = game.splits
+    nodes = np.flatnonzero(splits.members >= 0)
+    n_used = int(splits.feature.max(initial=-1)) + 1
+    sets, row = np.unique(np.stack((splits.feature[nodes], splits.members[nodes]), axis=1), axis=0, return_inverse=True)
+    feature, lower, span = splits.feature.copy(), splits.lower.copy(), splits.span.copy()
+    feature[nodes], lower[nodes], span[nodes] = n_used + row.reshape(-1), 1, 0
+    return splits._replace(feature=feature, lower=lower, span=span), sets.astype(np.int32).reshape(-1, 2)
+
+
+def trees_by_output(ensemble: TreeEnsemble):
+    """Trees with splits, those of output 0 first; trees with leaves for all outputs stand once for each.
+
+    Returns
+    -------
+    trees, column : (walks,) int64, and which number of its leaves each is about
+    output : (outputs + 1,) int64, output k's are trees[output[k]:output[k + 1]]
+    base : (outputs,) float64, margin of the trees without splits, and before any
+    """
+    wide, alone, base = ensemble.value.shape[1] > 1, ensemble.feature[ensemble.root] < 0, ensemble.base.astype(np.float64)
+    trees = []
+    for k in range(base.size):
+        mine = (ensemble.output == k) | wide
+        trees.append(np.flatnonzero(mine & ~alone))
+        base[k] += ensemble.value[ensemble.root[mine & alone], k if wide else 0].sum()
+    sizes = [len(some) for some in trees]
+    return np.concatenate(trees), np.repeat(np.arange(base.size) * wide, sizes), np.cumsum([0, *sizes]), base
+
+
+def prepare_gradient(game: Game) -> GradientTables:
+    """Write the trees of a game for the walk; its points are not asked for."""
+    ensemble, trace, splits = game.ensemble, game.trace, order_splits(game)
+    binned, members = compare_rows(game)
+    tree, column, output, base = trees_by_output(ensemble)
+    leaf = ensemble.feature < 0
+    n_splits = (splits.start[1:] - splits.start[:-1])[tree]
+    walk = np.repeat(np.arange(tree.size), n_splits)
+    mine = np.arange(walk.size) - (np.cumsum(n_splits) - n_splits)[walk] + splits.start[tree[walk]]
+    node, first, second = splits.node[mine], splits.first[mine], splits.second[mine]
+    n_steps = splits.n_steps[ensemble.root[tree]]
+    stop = np.cumsum(n_steps)
+    down = (stop - n_steps)[walk] + splits.position[node]
+    last = down + splits.n_steps[node] - 1
+    kind, split = np.full(n_steps.sum(), DOWN, np.int32), np.zeros(n_steps.sum(), np.int64)
+    split[down] = split[last] = np.arange(walk.size)
+    kind[last] = splits.last[mine]
+
+    above = trace.above[node]
+    a_above = np.where(above < 0, 1.0, trace.absent[above])
+    a, a_second = trace.absent[first], trace.absent[second]
+    values = [np.where(leaf[child], ensemble.value[child, column[walk]], 0.0) for child in (first, second)]
+    parts = [np.divide(some, a_above, out=np.zeros(node.size), where=a_above > 0) for some in (a, a_second)]
+    second_child = np.zeros(leaf.size, bool)
+    second_child[splits.second] = True
+    place = 2 * trace.level + second_child
+    swapped = first != ensemble.left[node]
+    steps = np.stack(
+        (
+            kind + AGAIN * (above >= 0)[split],
+            place[node[split]],
+            binned.feature[node[split]],
+            np.where(above < 0, 0, place[above])[split],
+            np.where(swapped, binned.lower[node] + binned.span[node] + 1, binned.lower[node])[split],
+            np.where(swapped, -binned.span[node] - 2, binned.span[node])[split],
+            game.gain[node[split]],
+            N_CONSTANTS * split,
+        ),
+        axis=1,
+    )
+    return frozen(
+        GradientTables(
+            start=stop - n_steps,
+            stop=stop,
+            output=output,
+            base=base,
+            levels=np.array([trace.level[node].max(initial=-1) + 1], np.int64),
+            n_players=np.array([game.n_rows], np.int64),
+            steps=steps.astype(np.int32),
+            constants=np.stack((a, a_second, a_above, *parts, values[0] - values[1], values[1]), axis=1).reshape(-1),
+            members=members,
+            words=binned.words,
+        )
+    )
+
+
+class Stacks(NamedTuple):
+    """What a walk works on."""
+
+    batch: np.ndarray  # (used + sets, ROWS) flat, unsigned: bins, and memberships
+    bits: np.ndarray  # float64, by place: o of the edge into the node
+    inverse: np.ndarray  # by place: o' / F' at the split above
+    above: np.ndarray  # by place: products of the factors above
+    below: np.ndarray  # by place: sums below
+
+
+@jit
+def make_stacks(bins, tables):
+    """Stacks for walks over ``bins (used, n)``."""
+    places = 2 * (tables.levels[0] + 1) * ROWS
+    batch = np.zeros((bins.shape[0] + len(tables.members)) * ROWS, bins.dtype)
+    return batch, np.ones(places), np.empty(2 * places), np.empty(2 * places), np.empty(2 * places)
+
+
+@jit
+def take_batch(bins, tables, row, batch):
+    """Ranks of ROWS rows from ``row`` on, and which category sets they are members of, into ``batch``."""
+    n_used, n = bins.shape
+    flat = bins.reshape(-1)
+    for j in range(n_used):
+        batch[j * ROWS : (j + 1) * ROWS] = flat[j * n + row : j * n + row + ROWS]
+    for m in range(len(tables.members)):
+        feature, word = tables.members[m]
+        for i in range(ROWS):
+            batch[(n_used + m) * ROWS + i] = is_member(tables.words, word, np.int64(batch[feature * ROWS + i]))
+
+
+def _make_walker(Q):
+    """The walk at one point, z, or at two, z and 1 - z."""
+    STACK = Q * ROWS
+
+    @jit
+    def walk_trees(stacks, tables, k, z, gained, margin):
+        """Add output k's mean gradient over the points to ``gained``, and write the margins there.
+
+        Parameters
+        ----------
+        stacks : of ``make_stacks``, with a batch in it
+        tables : GradientTables
+        k : the output
+        z : (players * ROWS,) float64, probabilities between INSIDE and 1 - INSIDE, player by player
+        gained : (players * ROWS,) float64
+        margin : (Q * ROWS,) float64, overwritten by f(z), and f(1 - z)
+        """
+        batch, bits, inverse, S, G = stacks
+        steps, constants = tables.steps, tables.constants
+        one = splat(1.0)
+        margin[:STACK] = tables.base[k]
+        for w in range(tables.output[k], tables.output[k + 1]):
+            S[:STACK] = 1 / Q
+            for s in range(tables.start[w], tables.stop[w]):
+                kind, c, place, player = steps[s, KIND], steps[s, FIRST], steps[s, PLACE], steps[s, PLAYER] * ROWS
+                first, second = 2 * (place // 2) + 2, 2 * (place // 2) + 3
+                here, S_first, S_second = place * STACK, first * STACK, second * STACK
+                compared, lower, span = steps[s, FEATURE] * ROWS, np.int64(steps[s, LOWER]), np.int64(steps[s, SPAN])
+                o_above, o_first, o_second = steps[s, ABOVE] * ROWS, first * ROWS, second * ROWS
+                if kind == DOWN:
+                    for i in range(0, ROWS, LANES):
+                        o = inside(batch, compared + i, lower, span)
+                        other = one - o
+                        store(bits, o_first + i, o)
+                        store(bits, o_second + i, other)
+                        present = load(z, player + i)
+                        absent = one - present
+                        for q in range(Q):
+                            at = q * ROWS + i
+                            product = load(S, here + at)
+                            store(S, S_first + at, product * (absent * constant(constants, c + SHARE) + present * o))
+                            store(S, S_second + at, product * (absent * constant(constants, c + SHARE_SECOND) + present * other))
+                            present, absent = absent, present
+                elif kind == UP:
+                    for i in range(0, ROWS, LANES):
+                        o, present, total = load(bits, o_first + i), load(z, player + i), splat(0.0)
+                        absent, a = one - present, constant(constants, c + SHARE)
+                        for q in range(Q):
+                            at = q * ROWS + i
+                            under = load(G, S_second + at)
+                            step = load(G, S_first + at) - under
+                            total = total + load(S, here + at) * step
+                            store(G, here + at, under + (absent * a + present * o) * step)
+                            present, absent = absent, present
+                        store(gained, player + i, load(gained, player + i) + (o - a) * total)
+                elif kind == UP_LEAF:
+                    for i in range(0, ROWS, LANES):
+                        o, present, total = load(bits, o_first + i), load(z, player + i), splat(0.0)
+                        absent, a, under = one - present, constant(constants, c + SHARE), constant(constants, c + LEAF)
+                        for q in range(Q):
+                            at = q * ROWS + i
+                            step = load(G, S_first + at) - under
+                            total = total + load(S, here + at) * step
+                            store(G, here + at, under + (absent * a + present * o) * step)
+                            present, absent = absent, present
+                        store(gained, player + i, load(gained, player + i) + (o - a) * total)
+                elif kind == LEAVES:
+                    for i in range(0, ROWS, LANES):
+                        o, present, total = inside(batch, compared + i, lower, span), load(z, player + i), splat(0.0)
+                        absent, a = one - present, constant(constants, c + SHARE)
+                        step, under = constant(constants, c + STEP), constant(constants, c + LEAF)
+                        for q in range(Q):
+                            at = q * ROWS + i
+                            total = total + load(S, here + at)
+                            store(G, here + at, under + (absent * a + present * o) * step)
+                            present, absent = absent, present
+                        store(gained, player + i, load(gained, player + i) + (o - a) * step * total)
+                elif kind == DOWN_AGAIN:
+                    for i in range(0, ROWS, LANES):
+                        over = load(bits, o_above + i)
+                        o = over * inside(batch, compared + i, lower, span)
+                        other, failed = over - o, one - over
+                        store(bits, o_first + i, o)
+                        store(bits, o_second + i, other)
+                        present = load(z, player + i)
+                        absent = one - present
+                        for q in range(Q):
+                            at = q * ROWS + i
+                            product = load(S, here + at)
+                            ratio = over / (absent * constant(constants, c + SHARE_ABOVE) + present)
+                            store(inverse, S_first + at, ratio)
+                            share = ratio * (absent * constant(constants, c + SHARE) + present * o)
+                            store(S, S_first + at, product * (share + failed * constant(constants, c + PART)))
+                            share = ratio * (absent * constant(constants, c + SHARE_SECOND) + present * other)
+                            store(S, S_second + at, product * (share + failed * constant(constants, c + PART_SECOND)))
+                            present, absent = absent, present
+                elif kind == LEAVES_AGAIN:
+                    for i in range(0, ROWS, LANES):
+                        over, present, total = load(bits, o_above + i), load(z, player + i), splat(0.0)
+                        o = over * inside(batch, compared + i, lower, span)
+                        absent, failed, a = one - present, one - over, constant(constants, c + SHARE)
+                        step, under = constant(constants, c + STEP), constant(constants, c + LEAF)
+                        for q in range(Q):
+                            at = q * ROWS + i
+                            ratio = over / (absent * constant(constants, c + SHARE_ABOVE) + present)
+                            share = ratio * (absent * a + present * o) + failed * constant(constants, c + PART)
+                            total = total + load(S, here + at) * ratio * ratio
+                            store(G, here + at, under + share * step)
+                            present, absent = absent, present
+                        change = (o * constant(constants, c + SHARE_ABOVE) - over * a) * step
+                        store(gained, player + i, load(gained, player + i) + change * total)
+                else:
+                    last = kind == UP_LEAF_AGAIN
+                    for i in range(0, ROWS, LANES):
+                        over, o, present, total = load(bits, o_above + i), load(bits, o_first + i), load(z, player + i), splat(0.0)
+                        absent, failed, a = one - present, one - over, constant(constants, c + SHARE)
+                        for q in range(Q):
+                            at = q * ROWS + i
+                            under = constant(constants, c + LEAF) if last else load(G, S_second + at)
+                            step = load(G, S_first + at) - under
+                            ratio = load(inverse, S_first + at)
+                            share = ratio * (absent * a + present * o) + failed * constant(constants, c + PART)
+                            total = total + load(S, here + at) * step * ratio * ratio
+                            store(G, here + at, under + share * step)
+                            present, absent = absent, present
+                        change = o * constant(constants, c + SHARE_ABOVE) - over * a
+                        store(gained, player + i, load(gained, player + i) + change * total)
+            for i in range(0, STACK, LANES):
+                store(margin, i, load(margin, i) + load(G, i))
+
+    return walk_trees
+
+
+walk_one, walk_two = _make_walker(1), _make_walker(2)
+
+
+def add_gradients(bins, tables: GradientTables, z, phi, margin) -> None:
+    """Add the gradient at every row's own point, and the margin that is expected there.
+
+    Parameters
+    ----------
+    bins : (used, n) unsigned integers, n a multiple of BATCH
+    tables : GradientTables
+    z : (outputs, players, n) float64, probabilities
+    phi : (outputs, players, n) float64, margin units
+    margin : (outputs, n) float64
+    """
+    n = bins.shape[1]
+    stacks, n_players = make_stacks(bins, tables), tables.n_players[0]
+    point, gained, value = np.empty(n_players * ROWS), np.empty(n_players * ROWS), np.empty(ROWS)
+    for row in range(0, n, ROWS):
+        take_batch(bins, tables, row, stacks[0])
+        for k in range(tables.base.size):
+            point.reshape(-1, ROWS)[:] = np.clip(z[k, :, row : row + ROWS], INSIDE, 1 - INSIDE)
+            gained[:] = 0.0
+            walk_one(stacks, tables, k, point, gained, value)
+            phi[k, :, row : row + ROWS] += gained.reshape(-1, ROWS)
+            margin[k, row : row + ROWS] += value

@@ -1,0 +1,314 @@
+"""Any probabilistic value of the path-dependent game: a player's mean contribution to a coalition of others whose size follows a given distribution.
+
+phi_i = sum over coalitions S without i of sizes[|S|] / C(N - 1, |S|) (v(S + i) - v(S)) for N players (Weber 1988). Semivalues are integrals over
+points of [0, 1] at which every player is present with the same probability (see ``semivalue``); the value of one size, say, is no such integral.
+As a sum over points it has weights of either sign that grow like 2^N, and TreeProb (Li, Yu and Low 2026, Alg. 4), which takes complex roots of
+unity, loses all digits in deep trees (their Fig. 2). Here nothing is evaluated at points and nothing is divided out.
+
+A leaf's players 1..d, each with absent weight a and bit o, count with products of a (absent) and o (present). Kept of players 1..p are
+
+    pre[p][k] = mean over their coalitions of size k of that product = (p - k)/p a pre[p-1][k] + k/p o pre[p-1][k-1]
+
+the coefficients of the product of all (1 - t) a + t o in Bernstein's basis. What follows of the path is kept as a functional on such means,
+
+    U[d]   = leaf's value times the distribution of sizes among d players
+    phi[p] += (o - a) sum over k of U[p][k] pre[p-1][k]
+    U[p-1][k] = (m - k)/m a U[p][k] + (k + 1)/m o U[p][k + 1],     m = p - 1
+
+Everything but leaf values and signed distributions is a convex combination of numbers that are not negative, so that each mean has a relative error
+of a few roundings per player at any depth, whatever the covers.
+
+A leaf by itself costs O(d^2), not the O(d) of a quadrature's node, since removing a player from a product is a division and so every player
+needs a prefix and a functional of its own. But leaves share them: with a path's players in the order of their last edges, leaves one after another
+in preorder agree in a first part of their lists, whose means are made once and whose functionals are added up before they go on. Where no
+player is split on twice, a tree costs O(d) per edge, as TreeProb does; a player met again is taken out of the list and put at its end, which makes
+the means of all behind it anew.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .._jit import jit
+from ..lanes import LANES, inside, load, splat, store
+from ..trees.binning import BATCH, BinnedSplits, is_member
+from ..trees.ensemble import TreeEnsemble
+from ..trees.paths import Trace
+
+# A step's numbers: what is done, at which place of the list (from 1), with the edge into which node. An edge's bit is made, its player put at the
+# end of the list, taken off it; a leaf's edge is both at once.
+KIND, PLACE, NODE = range(3)
+COMPARE, DOWN, UP, LEAF = range(4)
+# An edge's numbers. LEVEL is where its bit is, ROW its player's row of phi, ABOVE the level of the edge whose bit its own is multiplied with (0,
+# where all bits are 1, if none); FEATURE, LOWER, SPAN and MEMBERS say which bins take the edge, see BinnedSplits.
+LEVEL, ROW, ABOVE, FEATURE, LOWER, SPAN, MEMBERS = range(7)
+WORK_BYTES = 2**18  # of means and functionals: they are to stay in the second-level cache, or else fewer rows go through a tree at once
+
+
+class ProbabilisticTables(NamedTuple):
+    """Walks through the trees' edges, one for every tree and column of its leaf values, and the distribution of sizes for every length of a path.
+
+    Triangular tables have row p from p (p + 1) / 2 on, with p + 1 entries.
+    """
+
+    start: np.ndarray  # (walks,) int64, walk w is steps start[w]:stop[w]
+    stop: np.ndarray  # (walks,) int64
+    column: np.ndarray  # (walks,) int32, of the leaf values
+    output: np.ndarray  # (walks,) int32, ascending
+    levels: np.ndarray  # (1,) int64, edges on the longest path
+    players: np.ndarray  # (1,) int64, most distinct players on a path
+    steps: np.ndarray  # (steps, 3) int32
+    edges: np.ndarray  # (nodes, 7) int32, of the edge into each node
+    absent: np.ndarray  # (nodes,) float64, absent weight of the edge's player down to it
+    value: np.ndarray  # (nodes, width) float64
+    sizes: np.ndarray  # triangular float64, row d - 1: size of the coalition a player joins among d players
+    shares: np.ndarray  # triangular float64, row m: (m - k) / m
+    words: np.ndarray  # uint32
+
+
+@jit
+def _emit(steps, n, kind, place, node):
+    """Write step n if there is room, and count it."""
+    if n < steps.shape[0]:
+        steps[n, KIND], steps[n, PLACE], steps[n, NODE] = kind, place, node
+    return n + 1
+
+
+@jit
+def _write_steps(trace, edges, leaf, n_levels, n_rows, steps, start):
+    """Write the steps of all trees as far as there is room; return their number. ``start (trees + 1,)`` is overwritten."""
+    path, listed, fresh = np.zeros(n_levels, np.int32), np.zeros(n_levels, np.int32), np.zeros(n_levels, np.int32)
+    seen = np.full(n_rows, -1, np.int32)
+    n = size = t = 0
+    for v in trace.order:
+        # Bits of edges that are left are about to be overwritten; the list ascends in levels.
+        while size > 0 and trace.level[listed[size]] >= trace.level[v]:
+            n = _emit(steps, n, UP, size, listed[size])
+            size -= 1
+        if trace.level[v] == 0:
+            start[t] = n
+            t += 1
+            continue
+        path[trace.level[v]] = v
+        n = _emit(steps, n, COMPARE, 0, v)
+        if not leaf[v]:
+            continue
+        d = 0
+        for level in range(trace.level[v], 0, -1):
+            row = edges[path[level], ROW]
+            if seen[row] != v:
+                seen[row] = v
+                fresh[d] = path[level]
+                d += 1
+        keep = 0
+        while keep < size and listed[keep + 1] == fresh[d - 1 - keep]:
+            keep += 1
+        while size > keep:
+            n = _emit(steps, n, UP, size, listed[size])
+            size -= 1
+        while size < d - 1:
+            size += 1
+            listed[size] = fresh[d - size]
+            n = _emit(steps, n, DOWN, size, listed[size])
+        n = _emit(steps, n, LEAF, d, v)
+    while size > 0:
+        n = _emit(steps, n, UP, size, listed[size])
+        size -= 1
+    start[t] = n
+    return n
+
+
+def _edges(ensemble, binned, trace, player):
+    """The numbers of all edges; those of no edge at roots mean nothing."""
+    inner = np.flatnonzero(ensemble.feature >= 0)
+    split = np.zeros(ensemble.feature.size, np.int32)
+    split[ensemble.left[inner]] = split[ensemble.right[inner]] = inner
+    goes_left = ensemble.left[split] == np.arange(split.size)
+    above = trace.above[split]
+    lower, span = binned.lower[split], binned.span[split]
+    numbers = (
+        trace.level,
+        player[split],
+        np.where(above < 0, 0, trace.level[above]),
+        binned.feature[split],
+        np.where(goes_left, lower, lower + span + 1),
+        np.where(goes_left, span, -span - 2),
+        binned.members[split],
+    )
+    return np.stack(numbers, axis=1).astype(np.int32)
+
+
+def _thin(sizes, n_players):
+    """The distribution of sizes among every number of players up to ``n_players``, others being counted out as null players one by one."""
+    rows = []
+    while sizes.size:
+        if sizes.size <= n_players:
+            rows.append(sizes)
+        m = sizes.size - 1
+        k = np.arange(m)
+        sizes = (m - k) / max(m, 1) * sizes[:-1] + (k + 1) / max(m, 1) * sizes[1:]
+    return np.concatenate([np.zeros(0), *reversed(rows)])
+
+
+def prepare_probabilistic(ensemble: TreeEnsemble, binned: BinnedSplits, trace: Trace, player, sizes) -> ProbabilisticTables:
+    """Write every tree as steps for the kernel.
+
+    Parameters
+    ----------
+    ensemble : TreeEnsemble
+    ranked : BinnedSplits
+    trace : Trace, made with ``player`` in place of features, so that splits of one player count as splits of one feature
+    player : (nodes,) int32, row of phi of the split's player, -1 at leaves
+    sizes : (N,) float64, probability that a player joins a coalition of k of the N - 1 others, players in no split counted; any finite numbers
+
+    Raises
+    ------
+    ValueError
+        A path has more players than the game.
+    """
+    edges, start = _edges(ensemble, binned, trace, player), np.zeros(ensemble.root.size + 1, np.int64)
+    arguments = trace, edges, ensemble.feature < 0, int(trace.levels.max(initial=0)) + 1, int(player.max(initial=-1)) + 1
+    steps = np.zeros((_write_steps(*arguments, np.zeros((0, 3), np.int32), start), 3), np.int32)
+    _write_steps(*arguments, steps, start)
+    n_players = int(steps[:, PLACE].max(initial=0))
+    if n_players > sizes.size:
+        raise ValueError(f"a path has {n_players} distinct players, but the sizes are those of {sizes.size}")
+    walks = [(int(output) + column, t, column) for t, output in enumerate(ensemble.output) for column in range(ensemble.value.shape[1])]
+    output, tree, column = np.array(sorted(walks), np.int64).reshape(-1, 3).T
+    return ProbabilisticTables(
+        start=start[tree],
+        stop=start[tree + 1],
+        column=column.astype(np.int32),
+        output=output.astype(np.int32),
+        levels=np.array([trace.levels.max(initial=0)], np.int64),
+        players=np.array([n_players], np.int64),
+        steps=steps,
+        edges=edges,
+        absent=trace.absent,
+        value=ensemble.value,
+        sizes=_thin(np.asarray(sizes, np.float64), n_players),
+        shares=np.concatenate([np.zeros(0), *(np.arange(m, -1, -1) / max(m, 1) for m in range(n_players))]),
+        words=binned.words,
+    )
+
+
+@jit
+def _row(p):
+    """Where row p of a triangular table starts."""
+    return p * (p + 1) // 2
+
+
+@jit
+def _compare(tables, node, batch, bits, width):
+    """Make an edge's bit; ``batch`` has a row more than there are features, for membership in a category set."""
+    edges = tables.edges
+    bins, members = np.int64(edges[node, FEATURE]) * width, np.int64(edges[node, MEMBERS])
+    if members >= 0:
+        spare = batch.size - width
+        for i in range(width):
+            batch[spare + i] = is_member(tables.words, members, np.int64(batch[bins + i]))
+        bins = spare
+    lower, span = np.int64(edges[node, LOWER]), np.int64(edges[node, SPAN])
+    below, above = np.int64(edges[node, LEVEL]) * width, np.int64(edges[node, ABOVE]) * width
+    for i in range(0, width, LANES):
+        store(bits, below + i, load(bits, above + i) * inside(batch, bins + i, lower, span))
+
+
+@jit
+def _descend(tables, node, p, bits, means, functionals, width):
+    """Put an edge's player at place p of the list: pre[p] from pre[p - 1], and nothing in U[p] yet."""
+    slot, shares, absent = np.int64(tables.edges[node, LEVEL]) * width, tables.shares, splat(tables.absent[node])
+    share = _row(p)
+    for i in range(0, width, LANES):
+        o, here, below = load(bits, slot + i), _row(p - 1) * width + i, share * width + i
+        before = splat(0.0)
+        for k in range(p):
+            mean = load(means, here)
+            store(means, below, splat(shares[share + k]) * (absent * mean) + splat(shares[share + p - k]) * (o * before))
+            store(functionals, here, splat(0.0))
+            before = mean
+            here += width
+            below += width
+        store(means, below, o * before)
+
+
+@jit
+def _ascend(tables, node, p, bits, means, functionals, gained, width):
+    """Take an edge's player, the last of p, off the list: its phi, and U[p] into U[p - 1]."""
+    slot, shares, absent = np.int64(tables.edges[node, LEVEL]) * width, tables.shares, splat(tables.absent[node])
+    gain, share = np.int64(tables.edges[node, ROW]) * width, _row(p - 1)
+    for i in range(0, width, LANES):
+        o, here, above = load(bits, slot + i), share * width + i, _row(p - 2) * width + i
+        u = load(functionals, here)
+        total = u * load(means, here)
+        for k in range(p - 1):
+            here += width
+            following = load(functionals, here)
+            total = total + following * load(means, here)
+            passed = splat(shares[share + k]) * (absent * u) + splat(shares[share + p - 2 - k]) * (o * following)
+            store(functionals, above, load(functionals, above) + passed)
+            u = following
+            above += width
+        store(gained, gain + i, load(gained, gain + i) + (o - absent) * total)
+
+
+@jit
+def _add_leaf(tables, node, p, value, bits, means, functionals, gained, width):
+    """The same for a leaf's edge, where U[p] is the leaf's value times the distribution of sizes."""
+    slot, shares, sizes, a = np.int64(tables.edges[node, LEVEL]) * width, tables.shares, tables.sizes, tables.absent[node]
+    gain, share = np.int64(tables.edges[node, ROW]) * width, _row(p - 1)
+    for i in range(0, width, LANES):
+        o, here, above = load(bits, slot + i), share * width + i, _row(p - 2) * width + i
+        total = splat(sizes[share]) * load(means, here)
+        for k in range(p - 1):
+            here += width
+            total = total + splat(sizes[share + k + 1]) * load(means, here)
+            absent, present = shares[share + k] * a * sizes[share + k], shares[share + p - 2 - k] * sizes[share + k + 1]
+            store(functionals, above, load(functionals, above) + splat(value * absent) + o * splat(value * present))
+            above += width
+        store(gained, gain + i, load(gained, gain + i) + (o - splat(a)) * (splat(value) * total))
+
+
+@jit
+def add_probabilistic(bins, tables, phi):
+    """Add every row's attributions to ``phi``.
+
+    Parameters
+    ----------
+    bins : (used, n) unsigned integers, n a multiple of BATCH
+    tables : ProbabilisticTables
+    phi : (outputs, rows, n) float64, margin units
+    """
+    n_used, n = bins.shape
+    n_rows, n_means = phi.shape[1], _row(tables.players[0])
+    width = BATCH
+    while width > LANES and 16 * n_means * width > WORK_BYTES:
+        width //= 2
+    flat_ranks, flat_phi, steps = bins.reshape(-1), phi.reshape(-1), tables.steps
+    # Of every place in the list: pre[p], and in the same place U[p + 1], as (triangular, width).
+    means, functionals = np.zeros(n_means * width), np.zeros(n_means * width)
+    means[:width] = 1.0
+    bits = np.empty((tables.levels[0] + 1) * width)  # per level: o of the edge into the walk's current node there
+    bits[:width] = 1.0
+    gained = np.zeros(n_rows * width)
+    batch = np.zeros((n_used + 1) * width, bins.dtype)
+    for row in range(0, n, width):
+        for j in range(n_used):
+            batch[j * width : (j + 1) * width] = flat_ranks[j * n + row : j * n + row + width]
+        for w in range(tables.start.size):
+            for s in range(tables.start[w], tables.stop[w]):
+                kind, p, node = steps[s, KIND], np.int64(steps[s, PLACE]), np.int64(steps[s, NODE])
+                if kind == COMPARE:
+                    _compare(tables, node, batch, bits, width)
+                elif kind == DOWN:
+                    _descend(tables, node, p, bits, means, functionals, width)
+                elif kind == UP:
+                    _ascend(tables, node, p, bits, means, functionals, gained, width)
+                else:
+                    _add_leaf(tables, node, p, tables.value[node, tables.column[w]], bits, means, functionals, gained, width)
+            if w + 1 == tables.start.size or tables.output[w + 1] != tables.output[w]:
+                for j in range(n_rows):
+                    at = (tables.output[w] * n_rows + j) * n + row
+                    for i in range(0, width, LANES):
+                        store(flat_phi, at + i, load(flat_phi, at + i) + load(gained, j * width + i))
+                gained[:] = 0.0

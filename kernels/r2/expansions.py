@@ -1,0 +1,185 @@
+"""A tree's game written out in orthonormal polynomials, where it has few terms: the square's mean is then a sum of squares.
+
+Let every player be present with probability t, apart from the others, x_k be 1 where player k is present and 0 where it is absent, and
+e_k = (x_k - t) / s with s = sqrt(t (1 - t)): products of distinct e_k are orthonormal (Efron and Stein 1981; O'Donnell 2014, Section 8.4). The game
+m(S) of a tree and a row is a sum of terms c_R times the product of e_k over k in R, and R runs over sets of players that share a path: for trees of
+depth 6 that is some hundred terms, where there are 2,080 pairs of leaves. They are found from the leaves up. With b = 1 where the row goes left at a
+split of player k, w the share of the cover that does, and D = c(left) - c(right),
+
+    c[R]     = c(right)[R]     + f D[R] + g D[R + k]         f = w + t (b - w)         g = s (b - w)
+    c[R + k] = c(right)[R + k] + g D[R] + h D[R + k]         h = b - t (b - w)
+
+for R without k: nothing is divided by, whatever the covers, and whether or not k is asked for above and below too. Terms that are missing are 0.
+At z, the players' own probabilities, the game's mean is f(z) with derivatives df/dz_j = c_j / s at z = t, and its mean square the sum of c_R^2, with
+
+    d/dz_j = sum over R without j of c[R + j] (alpha c[R + j] + beta c[R]),     alpha = (1 - 2 t) / s^2,     beta = 2 / s.
+
+Integrated over t these are the Shapley values of m and of m squared.
+"""
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+
+from .._jit import jit
+from ..game_values import Quadrature
+from ..lanes import load, splat, store
+from .preorder import LEFT, PLAYER, RIGHT, ROWS
+
+FIRST, OUT, SINGLE, DOUBLE = range(4)  # of a split: where its pairs start in ``below``, its first place, how many R there are without and with R + k
+
+
+class Expansions(NamedTuple):
+    """How the terms of trees come from those below them. Places are of ROWS numbers each, the first 2 n + 1 the tree's nodes', then one of zeros."""
+
+    start: np.ndarray  # (trees + 1,) int64, tree x's splits are splits[start[x]:start[x + 1]], in the tree's own order
+    splits: np.ndarray  # (splits, 4) int32
+    below: np.ndarray  # int32, places of c(left)[R] and c(right)[R]; where R + k is below, also those of c(left)[R + k] and c(right)[R + k]
+    places: np.ndarray  # (trees,) int64
+    run: np.ndarray  # (trees + 1,) int64, where the tree's players start in edges_start
+    edge_start: np.ndarray  # (players + 1,) int64, a player's edges; its first is that of the empty R
+    edges: np.ndarray  # (edges, 2) int32, places of c[R + j] and c[R] at the root
+    point_start: np.ndarray  # (trees + 1,) int64
+    points: np.ndarray  # (points, 2) float64, t and its weight
+
+
+class Terms(NamedTuple):
+    """One tree's part of the record."""
+
+    splits: list[tuple[int, int, int, int]]
+    below: list[int]
+    edges: list[list[tuple[int, int]]]  # by player
+    places: int
+    players: int  # on two paths together, at most
+
+
+def together(paths: Sequence[int]) -> int:
+    """Most players on two of the paths, given as sets of bits."""
+    return max([(a | b).bit_count() for a, b in combinations(set(paths), 2)] + [path.bit_count() for path in paths])
+
+
+def find_terms(splits, most: int) -> Terms | None:
+    """Terms of one tree, ``splits (n, 8)`` as in PreorderTrees; None if there are more than ``most``.
+
+    A node's terms are needed until its parent's are made. They lie on one of two stacks, by the parity of the level, so that they are made next to
+    those that they are made from; the second stack counts downwards from -1 until the height of the first is known.
+    """
+    n = len(splits)
+    players, left, right = (splits[:, column].tolist() for column in (PLAYER, LEFT, RIGHT))
+    level, path = [0] * (2 * n + 1), [0] * (2 * n + 1)
+    for v in range(n):
+        for child in (left[v], right[v]):
+            level[child], path[child] = level[v] + 1, path[v] | 1 << players[v]
+    zero, top, height = 2 * n + 1, [0, 0], [0, 0]
+    found: dict[int, dict[int, int]] = {leaf: {0: leaf} for leaf in range(n, 2 * n + 1)}
+    below: list[int] = []
+    out = []
+    for v in reversed(range(n)):
+        bit, parity = 1 << players[v], level[v] % 2
+        one, other = found.pop(left[v]), found.pop(right[v])
+        without = [terms for terms in one | other if not terms & bit]
+        single = [terms for terms in without if terms | bit not in one and terms | bit not in other]
+        double = [terms for terms in without if terms | bit in one or terms | bit in other]
+        out.append((len(below), zero + 1 + top[parity] if parity == 0 else -1 - top[parity], len(single), len(double)))
+        for terms in single:
+            below += one.get(terms, zero), other.get(terms, zero)
+        for terms in double:
+            below += one.get(terms, zero), other.get(terms, zero), one.get(terms | bit, zero), other.get(terms | bit, zero)
+        top[1 - parity] -= sum(len(some) for child, some in ((left[v], one), (right[v], other)) if child < n)
+        places = [out[-1][OUT] + (i if parity == 0 else -i) for i in range(2 * len(without))]
+        found[v] = dict(zip([*single, *double, *(terms | bit for terms in (*single, *double))], places, strict=True))
+        top[parity] += len(places)
+        height[parity] = max(height[parity], top[parity])
+        if len(below) > 2 * most:
+            return None
+    root = found[0]
+    edges = [[(root[terms], root[terms ^ 1 << j]) for terms in sorted(root) if terms >> j & 1] for j in range(max(players, default=-1) + 1)]
+    if sum(map(len, edges)) > most:
+        return None
+    second = zero + 1 + height[0]
+
+    def put(place):
+        return place if place >= 0 else second - 1 - place
+
+    return Terms(
+        splits=[(first, put(place), *counts) for first, place, *counts in reversed(out)],
+        below=[put(place) for place in below],
+        edges=[[(put(a), put(b)) for a, b in run] for run in edges],
+        places=second + height[1],
+        players=together(path[n:]),
+    )
+
+
+def lay_out_expansions(expanded: Sequence[Terms], points: Sequence[Quadrature]) -> Expansions:
+    """Write terms end to end."""
+    below = [len(terms.below) for terms in expanded]
+    shift = np.repeat(np.cumsum([0, *below])[:-1], [len(terms.splits) for terms in expanded])
+    splits = np.array([split for terms in expanded for split in terms.splits], np.int64).reshape(-1, 4)
+    splits[:, FIRST] += shift.astype(np.int64)
+    runs = [run for terms in expanded for run in terms.edges]
+    return Expansions(
+        start=np.cumsum([0, *(len(terms.splits) for terms in expanded)]),
+        splits=splits.astype(np.int32),
+        below=np.array([place for terms in expanded for place in terms.below], np.int32),
+        places=np.array([terms.places for terms in expanded], np.int64),
+        run=np.cumsum([0, *(len(terms.edges) for terms in expanded)]),
+        edge_start=np.cumsum([0, *map(len, runs)]),
+        edges=np.array([edge for run in runs for edge in run], np.int32).reshape(-1, 2),
+        point_start=np.cumsum([0, *(rule.nodes.size for rule in points)]),
+        points=np.concatenate([np.zeros((0, 2)), *(np.stack(rule, axis=1) for rule in points)]),
+    )
+
+
+@jit
+def expand(trees, t, expansions, x, bits, work, once, twice):
+    """Shapley values of a tree's game and of its square, for ROWS rows.
+
+    Parameters
+    ----------
+    trees, t : PreorderTrees and the tree's number
+    expansions, x : Expansions and the tree's number there
+    bits : (splits * ROWS,) float64, as ``ask`` leaves them
+    work : (places * ROWS,) float64, its first places the values that ``ask`` leaves; the others are overwritten
+    once, twice : (players * ROWS,) float64, overwritten
+    """
+    first, n = trees.start[t], trees.start[t + 1] - trees.start[t]
+    begin, players = expansions.start[x], trees.player_start[t + 1] - trees.player_start[t]
+    below, edges, zero = expansions.below, expansions.edges, splat(0.0)
+    store(work, (2 * n + 1) * ROWS, zero)
+    once[: players * ROWS] = 0.0
+    twice[: players * ROWS] = 0.0
+    for q in range(expansions.point_start[x], expansions.point_start[x + 1]):
+        p, weight = expansions.points[q, 0], expansions.points[q, 1]
+        variance = p * (1 - p)
+        deviation = np.sqrt(variance)
+        for v in range(n - 1, -1, -1):
+            b, w = load(bits, v * ROWS), splat(trees.share[first + v])
+            change = splat(p) * (b - w)
+            f, g, h = w + change, splat(deviation) * (b - w), b - change
+            r, out = expansions.splits[begin + v, FIRST], expansions.splits[begin + v, OUT] * ROWS
+            single, double = expansions.splits[begin + v, SINGLE] * ROWS, expansions.splits[begin + v, DOUBLE] * ROWS
+            out_with = out + single + double
+            for i in range(0, single, ROWS):
+                right = load(work, below[r + 1] * ROWS)
+                step = load(work, below[r] * ROWS) - right
+                store(work, out + i, right + f * step)
+                store(work, out_with + i, g * step)
+                r += 2
+            for i in range(single, single + double, ROWS):
+                right, right_with = load(work, below[r + 1] * ROWS), load(work, below[r + 3] * ROWS)
+                step, step_with = load(work, below[r] * ROWS) - right, load(work, below[r + 2] * ROWS) - right_with
+                store(work, out + i, right + f * step + g * step_with)
+                store(work, out_with + i, right_with + g * step + h * step_with)
+                r += 4
+        alpha, beta, gradient = splat(weight * (1 - 2 * p) / variance), splat(2 * weight / deviation), splat(weight / deviation)
+        for j in range(players):
+            start, stop = expansions.edge_start[expansions.run[x] + j], expansions.edge_start[expansions.run[x] + j + 1]
+            squares, products = zero, zero
+            for edge in range(start, stop):
+                with_j = load(work, edges[edge, 0] * ROWS)
+                squares = squares + with_j * with_j
+                products = products + with_j * load(work, edges[edge, 1] * ROWS)
+            store(once, j * ROWS, load(once, j * ROWS) + gradient * load(work, edges[start, 0] * ROWS))
+            store(twice, j * ROWS, load(twice, j * ROWS) + alpha * squares + beta * products)

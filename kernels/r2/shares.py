@@ -1,0 +1,244 @@
+"""Shares of R^2: losses of rows summed up, mergeable in a fixed order, with standard errors.
+
+R^2 = 1 - sum w (y - margin)^2 / SST with SST = sum w (y - mean)^2 over rows of weight w. A player's share is what it takes off the squared errors,
+divided by SST (Jiang, Zhang and Zhang 2025, Section 4). What is left of R^2, the remainder, is nobody's: it comes of the trees' own
+means, and of residuals that start from something else than the mean of the labels.
+
+Every share is a ratio of sums over rows, sum w a / sum w (y - mean)^2. Given the model rows are independent draws, so by the delta method its
+variance is n / (n - 1) times the sum of w^2 (a - share (y - mean)^2)^2 / SST^2; that the mean is estimated too does not count, since SST is
+smallest there (Cochran 1977, Section 2.11). The sums that needs are kept about the mean of the rows seen so far, and moved when it moves (Chan,
+Golub and LeVeque 1983).
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from .._jit import jit
+
+POWERS = 5  # of y - mean, from 0 to 4
+
+
+class Labels(NamedTuple):
+    """What rows are measured against, and what comes of it; as many rows as a buffer has."""
+
+    label: np.ndarray  # (n,) float64, any number where it is missing
+    weight: np.ndarray  # (n,) float64, not negative; a row of weight 0 does not count
+    missing: np.ndarray  # (n,) bool, the row has no label, and weight 0
+    group: np.ndarray  # (n,) int64, position in ``names``
+    names: np.ndarray  # (groups,) str, distinct and ascending
+    residual: np.ndarray  # (n,) float64, label - margin
+    remainder: np.ndarray  # (n,) float64, see qshap.add_losses
+
+
+class Sums(NamedTuple):
+    """Sums over the rows of every group; labels are counted from one of them, so that those far from 0 lose no digits. Values of a row are the
+    players' losses, then the squared residual, then the sum of all."""
+
+    rows: np.ndarray  # (groups,) float64, how many with weight
+    missing: np.ndarray  # (groups,) float64, how many without a label
+    weight: np.ndarray  # (groups,) float64
+    low: np.ndarray  # (groups,) float64, least label
+    high: np.ndarray  # (groups,) float64, largest
+    origin: np.ndarray  # (groups,) float64, a label
+    mean: np.ndarray  # (groups,) float64, of label - origin
+    total: np.ndarray  # (groups,) float64, SST
+    value: np.ndarray  # (groups, players + 2) float64, sums of w value
+    square: np.ndarray  # (groups, players + 2) float64, sums of (w value)^2
+    moments: np.ndarray  # (groups, POWERS) float64, sums of w^2 (y - mean)^power
+    products: np.ndarray  # (groups, players + 2, 3) float64, sums of w^2 value (y - mean)^power
+
+
+class R2State(NamedTuple):
+    """The sums of groups by name."""
+
+    names: np.ndarray  # (groups,) str, ascending
+    sums: Sums
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """How every group's R^2 is shared, ``(groups,)`` and ``(groups, players)`` float64; all NaN but counts where its labels do not differ."""
+
+    rows: np.ndarray
+    missing: np.ndarray
+    weight: np.ndarray
+    sst: np.ndarray
+    r2: np.ndarray
+    r2_standard_error: np.ndarray
+    share: np.ndarray
+    standard_error: np.ndarray
+    rank: np.ndarray  # int64, 1 for the largest share
+    remainder: np.ndarray  # R^2 less all shares
+    remainder_standard_error: np.ndarray
+
+
+def no_labels(n: int) -> Labels:
+    """Labels of n rows before any is read: none counts."""
+    zero = np.zeros(n)
+    return Labels(zero, zero.copy(), np.zeros(n, bool), np.zeros(n, np.int64), np.array([""]), zero.copy(), zero.copy())
+
+
+def _no_sums(groups: int, players: int) -> Sums:
+    zero, values = np.zeros(groups), players + 2
+    return Sums(
+        rows=zero.copy(),
+        missing=zero.copy(),
+        weight=zero.copy(),
+        low=np.full(groups, np.inf),
+        high=np.full(groups, -np.inf),
+        origin=zero.copy(),
+        mean=zero.copy(),
+        total=zero.copy(),
+        value=np.zeros((groups, values)),
+        square=np.zeros((groups, values)),
+        moments=np.zeros((groups, POWERS)),
+        products=np.zeros((groups, values, 3)),
+    )
+
+
+def no_rows(n_players: int) -> R2State:
+    """The state before the first row."""
+    return R2State(np.zeros(0, "U1"), _no_sums(0, n_players))
+
+
+@jit
+def _sum_up(loss, label, weight, missing, group, residual, n, sums):
+    """Sums over n rows, into zeros."""
+    players, groups = loss.shape[0], sums.rows.size
+    for i in range(n):
+        g, w = group[i], weight[i]
+        sums.missing[g] += missing[i]
+        if w > 0:
+            if sums.rows[g] == 0:
+                sums.origin[g] = label[i]
+            sums.rows[g] += 1
+            sums.weight[g] += w
+            sums.low[g], sums.high[g] = min(sums.low[g], label[i]), max(sums.high[g], label[i])
+            sums.mean[g] += w * (label[i] - sums.origin[g])
+    for g in range(groups):
+        sums.mean[g] /= max(sums.weight[g], np.finfo(np.float64).tiny)
+    drift = np.zeros(groups)
+    for i in range(n):
+        if weight[i] > 0:
+            drift[group[i]] += weight[i] * (label[i] - sums.origin[group[i]] - sums.mean[group[i]])
+    for g in range(groups):
+        sums.mean[g] += drift[g] / max(sums.weight[g], np.finfo(np.float64).tiny)  # what rounding left of the mean
+    for i in range(n):
+        g, w = group[i], weight[i]
+        if w > 0:
+            y = label[i] - sums.origin[g] - sums.mean[g]
+            sums.total[g] += w * y * y
+            power = w * w
+            for k in range(POWERS):
+                sums.moments[g, k] += power
+                power *= y
+            everything = residual[i] ** 2
+            for j in range(players + 2):
+                if j < players:
+                    value = loss[j, i]
+                    everything += value
+                else:
+                    value = residual[i] ** 2 if j == players else everything
+                sums.value[g, j] += w * value
+                sums.square[g, j] += (w * value) ** 2
+                power = w * w * value
+                for k in range(3):
+                    sums.products[g, j, k] += power
+                    power *= y
+
+
+def update(state: R2State, loss, labels: Labels, n: int) -> R2State:
+    """Add the first n rows; ``loss (players, at least n) float64`` is what players take off the squared errors."""
+    here = _no_sums(labels.names.size, loss.shape[0])
+    _sum_up(loss, labels.label, labels.weight, labels.missing, labels.group, labels.residual, n, here)
+    return merge(state, R2State(labels.names, here))
+
+
+def _moved(sums: Sums, by):
+    """Moments and products about means that are less by ``by (groups,)``."""
+    m, p = sums.moments.T, np.moveaxis(sums.products, 2, 0)
+    moments = [m[0]]
+    for k, binomials in enumerate(((1,), (1, 2), (1, 3, 3), (1, 4, 6, 4)), 1):
+        moments.append(m[k] + sum(c * m[i] * by ** (k - i) for i, c in enumerate(binomials)))
+    along = by[:, None]
+    products = (p[0], p[1] + along * p[0], p[2] + 2 * along * p[1] + along**2 * p[0])
+    return np.stack(moments, axis=1), np.stack(products, axis=2)
+
+
+def _merge_sums(a: Sums, b: Sums) -> Sums:
+    weight = a.weight + b.weight
+    share = np.divide(b.weight, weight, out=np.zeros_like(weight), where=weight > 0)
+    first = a.rows > 0
+    distance = np.where(first & (b.rows > 0), b.mean - a.mean + (b.origin - a.origin), 0.0)
+    start = np.where(first, a.mean, b.mean)
+    mean = start + distance * share
+    moments, products = _moved(a, start - mean)
+    more_moments, more_products = _moved(b, distance + start - mean)
+    return Sums(
+        rows=a.rows + b.rows,
+        missing=a.missing + b.missing,
+        weight=weight,
+        low=np.minimum(a.low, b.low),
+        high=np.maximum(a.high, b.high),
+        origin=np.where(first, a.origin, b.origin),
+        mean=mean,
+        total=a.total + b.total + distance**2 * (a.weight * share),
+        value=a.value + b.value,
+        square=a.square + b.square,
+        moments=moments + more_moments,
+        products=products + more_products,
+    )
+
+
+def _spread(state: R2State, names) -> Sums:
+    """Sums of all groups ``names``, among them the state's own."""
+    out = _no_sums(names.size, state.sums.value.shape[1] - 2)
+    place = np.searchsorted(names, state.names)
+    for array, found in zip(out, state.sums, strict=True):
+        array[place] = found
+    return out
+
+
+def merge(a: R2State, b: R2State) -> R2State:
+    """The state of the rows of both."""
+    names = np.union1d(a.names, b.names)
+    return R2State(names, _merge_sums(_spread(a, names), _spread(b, names)))
+
+
+def whole(state: R2State) -> R2State:
+    """All groups as one."""
+    parts = (Sums(*(array[g : g + 1] for array in state.sums)) for g in range(state.names.size))
+    total = next(parts, _no_sums(1, state.sums.value.shape[1] - 2))
+    for part in parts:
+        total = _merge_sums(total, part)
+    return R2State(np.array([""]), total)
+
+
+def finalize(state: R2State, place, n_places: int) -> Shares:
+    """Shares of every group and their standard errors; ``place (players,)`` says where players stand among all, the others have no share."""
+    sums = state.sums
+    rows, sst, differ = sums.rows[:, None], sums.total[:, None], (sums.high > sums.low)[:, None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where(differ, sums.value / sst, np.nan)
+        squares = sums.square - 2 * ratio * sums.products[:, :, 2] + ratio**2 * sums.moments[:, 4:]
+        error = np.sqrt(np.maximum(squares, 0.0) * np.divide(rows, rows - 1)) / sst
+    share, standard_error = (np.where(differ, 0.0, np.full((1, n_places), np.nan)) for _ in range(2))
+    share[:, place], standard_error[:, place] = ratio[:, :-2], error[:, :-2]
+    order = np.argsort(-share, axis=1, kind="stable")
+    rank = np.empty(order.shape, np.int64)
+    np.put_along_axis(rank, order, np.broadcast_to(np.arange(1, n_places + 1), order.shape), axis=1)
+    return Shares(
+        rows=sums.rows,
+        missing=sums.missing,
+        weight=sums.weight,
+        sst=sums.total,
+        r2=1 - ratio[:, -2],
+        r2_standard_error=error[:, -2],
+        share=share,
+        standard_error=standard_error,
+        rank=rank,
+        remainder=1 - ratio[:, -1],
+        remainder_standard_error=error[:, -1],
+    )

@@ -1,0 +1,1 @@
+"""Rankings by gradient ascent, and insertion and deletion curves."""

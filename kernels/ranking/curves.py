@@ -1,0 +1,228 @@
+"""Insertion and deletion curves: the margin when the features on top of a ranking are present, one more at a time, or those at its bottom.
+
+A ranking of N features makes N + 1 sets, and its areas are means of f over the last N of them (Petsiuk et al. 2018; Li, Yu and Low 2026, Eq. 5). A
+tree's part of f changes only where a feature that it asks for joins, so of one with m features all sets are m + 1: they are taken at once, as a
+vector that is folded from the leaves to the root. At a split whose feature joins at place q, the child that the row goes to counts in full from q
+on, and before with its share of the cover. Vectors of several rankings lie end to end, and share the way through the tree.
+
+A ranking is by descending score; equal scores keep the order of features. Those that no split asks for have score 0 and a place all the same.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from .._jit import frozen, jit
+from ..lanes import LANES, load, splat, store
+from ..path_dependent.games import Game
+from ..path_dependent.multilinear import compare_rows, trees_by_output
+from ..path_dependent.walks import LEAVES, UP_LEAF, order_splits
+from ..trees.binning import is_member
+
+KINDS = ("insertion", "deletion")
+ROWS = 4  # at a time: a split is read once for all of them
+# A split's numbers: kind, place among the vectors, of the first child and of the second; comparison, see BinnedSplits; which of the tree's players.
+KIND, PLACE, FIRST, SECOND, FEATURE, LOWER, SPAN, PLAYER = range(8)
+
+
+class CurveTables(NamedTuple):
+    """Every output's trees, splits after their children; trees with leaves for all outputs stand once for each."""
+
+    start: np.ndarray  # (trees + 1,) int64, tree t's splits are splits[start[t]:start[t + 1]]
+    output: np.ndarray  # (outputs + 1,) int64, output k's trees are output[k]:output[k + 1]
+    base: np.ndarray  # (outputs,) float64, margin of trees without splits, and before any
+    places: np.ndarray  # (1,) int64, most places in a tree
+    splits: np.ndarray  # (splits, 8) int32
+    constants: np.ndarray  # (splits, 4) float64: children's shares of the cover, and values where they are leaves
+    first: np.ndarray  # (trees + 1,) int64, tree t asks for player[first[t]:first[t + 1]]
+    player: np.ndarray  # int32
+    members: np.ndarray  # (sets, 2) int32, see multilinear.GradientTables
+    words: np.ndarray  # uint32
+    before: np.ndarray  # (players,) int64, players before each that no split asks for
+    n_all: np.ndarray  # (1,) int64, players, with those that no split asks for
+
+
+def prepare_curves(game: Game, players, n_all: int) -> CurveTables:
+    """Write the trees of a game for ``add_areas``; ``players (rows,)`` are numbers of the game's players among ``n_all``."""
+    ensemble, trace, splits = game.ensemble, game.trace, order_splits(game)
+    ranked, members = compare_rows(game)
+    trees, column, output, base = trees_by_output(ensemble)
+    leaf = ensemble.feature < 0
+    n_splits = (splits.start[1:] - splits.start[:-1])[trees]
+    start = np.concatenate(([0], np.cumsum(n_splits)))
+    tree = np.repeat(np.arange(trees.size), n_splits)
+    mine = splits.start[trees[tree]] + start[1:][tree] - 1 - np.arange(tree.size)  # backwards
+    node, children = splits.node[mine], np.stack((splits.first[mine], splits.second[mine]))
+    swapped = children[0] != ensemble.left[node]
+
+    keys, position = np.unique(tree.astype(np.int64) << 32 | game.gain[node], return_inverse=True)
+    first = np.searchsorted(keys >> 32, np.arange(trees.size + 1))
+    cover, both = ensemble.cover[children], ensemble.cover[children].sum(axis=0)
+    level = 2 * trace.level[node]
+    second_child = np.zeros(leaf.size, bool)
+    second_child[splits.second] = True
+    return frozen(
+        CurveTables(
+            start=start,
+            output=output,
+            base=base,
+            places=np.array([level.max(initial=-2) + 4], np.int64),
+            splits=np.stack(
+                (
+                    splits.last[mine],
+                    level + second_child[node],
+                    level + 2,
+                    level + 3,
+                    ranked.feature[node],
+                    np.where(swapped, ranked.lower[node] + ranked.span[node] + 1, ranked.lower[node]),
+                    np.where(swapped, -ranked.span[node] - 2, ranked.span[node]),
+                    position.reshape(-1) - first[tree],
+                ),
+                axis=1,
+            ).astype(np.int32),
+            constants=np.concatenate(
+                (
+                    np.divide(cover, both, out=np.full(cover.shape, 0.5), where=both > 0),
+                    np.where(leaf[children], ensemble.value[children, column[tree]], 0.0),
+                )
+            ).T,
+            first=first,
+            player=(keys & 0xFFFFFFFF).astype(np.int32),
+            members=members,
+            words=ranked.words,
+            before=np.asarray(players, np.int64) - np.arange(len(players)),
+            n_all=np.array([n_all], np.int64),
+        )
+    )
+
+
+def rank_players(scores, tables: CurveTables):
+    """Place of every player, 1 on top, among all players: ``(outputs, n, players) int32`` of ``scores (outputs, players, n) float64``."""
+    order = np.argsort(-scores, axis=1, kind="stable")
+    place = np.empty(order.shape, np.int64)
+    np.put_along_axis(place, order, np.broadcast_to(np.arange(1, order.shape[1] + 1)[:, None], order.shape), axis=1)
+    n_unused = tables.n_all[0] - tables.before.size
+    place += np.where(scores > 0, 0, np.where(scores < 0, n_unused, tables.before[:, None]))
+    return np.ascontiguousarray(place.transpose(0, 2, 1), np.int32)
+
+
+@jit
+def _join(places, m, first, stride, n_all, joins, stops, absent):
+    """Of a tree's m players, ``places (rankings, most) int64``: where they join a row's vectors, which start at ``first`` of ``absent``, and the
+    places that these are about, ``stops``.
+
+    Deletion's rankings are insertion's the other way round, and come after them.
+    """
+    n_rankings = len(places)
+    for r in range(n_rankings):
+        back = n_rankings + r
+        joins[:m] = 1
+        for p in range(m):
+            for other in range(m):
+                joins[p] += places[r, other] < places[r, p]
+        for some in (r, back):
+            stops[some, 0], stops[some, m + 1] = 1, n_all + 1
+        for p in range(m):
+            stops[r, joins[p]] = places[r, p]
+            stops[back, m + 1 - joins[p]] = n_all + 1 - places[r, p]
+            at, at_back = first + p * stride + r * (m + 1), first + p * stride + back * (m + 1)
+            for q in range(m + 1):
+                absent[at + q] = q < joins[p]
+                absent[at_back + q] = q < m + 1 - joins[p]
+
+
+@jit
+def _add_areas(bins, tables, place, areas, curves):
+    """All arithmetic of floats is in here, for a kernel that another calls is compiled with it and by itself, and may round otherwise."""
+    n_rankings, n_rows = place.shape[1:3]
+    most = 0
+    for w in range(tables.first.size - 1):
+        most = max(most, tables.first[w + 1] - tables.first[w])
+    widest = ROWS * ((2 * n_rankings * (most + 1) + LANES - 1) // LANES * LANES)
+    absent, vectors = np.zeros(most * widest), np.empty(tables.places[0] * widest)
+    joins, stops = np.empty(most, np.int64), np.empty((ROWS, 2 * n_rankings, most + 2), np.int64)
+    places, n_all = np.empty((n_rankings, most), np.int64), tables.n_all[0]
+    top, n_used = np.int64(np.iinfo(bins.dtype).max), bins.shape[0]
+    for row in range(0, n_rows, ROWS):
+        size = min(ROWS, n_rows - row)
+        for k in range(tables.base.size):
+            for w in range(tables.output[k], tables.output[k + 1]):
+                players = tables.player[tables.first[w] : tables.first[w + 1]]
+                m = players.size
+                width = (2 * n_rankings * (m + 1) + LANES - 1) // LANES * LANES
+                for b in range(size):
+                    for r in range(n_rankings):
+                        for p in range(m):
+                            places[r, p] = place[k, r, row + b, players[p]]
+                    _join(places, m, b * width, ROWS * width, n_all, joins, stops[b], absent)
+                stride = ROWS * width
+                for s in range(tables.start[w], tables.start[w + 1]):
+                    kind, feature, lower, span = (
+                        tables.splits[s, KIND],
+                        tables.splits[s, FEATURE],
+                        tables.splits[s, LOWER],
+                        tables.splits[s, SPAN] & top,
+                    )
+                    share, share_second, leaf, leaf_second = tables.constants[s]
+                    for b in range(size):
+                        if feature < n_used:
+                            bin_ = np.int64(bins[feature, row + b])
+                        else:
+                            used, word = tables.members[feature - n_used]
+                            bin_ = is_member(tables.words, word, np.int64(bins[used, row + b]))
+                        goes = (bin_ - lower) & top <= span
+                        # The first child's share is that of the cover while the player is absent, and then all or nothing.
+                        there, less = splat(1.0 if goes else 0.0), splat(-share_second if goes else share)
+                        player, here = tables.splits[s, PLAYER] * stride + b * width, tables.splits[s, PLACE] * stride + b * width
+                        first, second = tables.splits[s, FIRST] * stride + b * width, tables.splits[s, SECOND] * stride + b * width
+                        if kind == LEAVES:
+                            under = splat(leaf_second)
+                            step = splat(leaf) - under
+                            for c in range(0, width, LANES):
+                                store(vectors, here + c, under + (there + less * load(absent, player + c)) * step)
+                        elif kind == UP_LEAF:
+                            under = splat(leaf_second)
+                            for c in range(0, width, LANES):
+                                step = load(vectors, first + c) - under
+                                store(vectors, here + c, under + (there + less * load(absent, player + c)) * step)
+                        else:
+                            for c in range(0, width, LANES):
+                                under = load(vectors, second + c)
+                                step = load(vectors, first + c) - under
+                                store(vectors, here + c, under + (there + less * load(absent, player + c)) * step)
+                for b in range(size):
+                    for r in range(2 * n_rankings):
+                        area, at = 0.0, b * width + r * (m + 1)
+                        for q in range(m + 1):
+                            area += vectors[at + q] * (stops[b, r, q + 1] - stops[b, r, q])
+                        areas[k, r, row + b] += area / n_all
+                        if curves.shape[3]:
+                            curve = curves[k, r, row + b]
+                            curve[0] += vectors[at]
+                            for q in range(1, m + 1):
+                                curve[stops[b, r, q]] += vectors[at + q] - vectors[at + q - 1]
+
+
+def add_areas(bins, tables: CurveTables, scores: Sequence, insertion, deletion, curves=None) -> None:
+    """Add the areas under every row's curves, by several rankings at once.
+
+    Parameters
+    ----------
+    bins : (used, n) unsigned integers
+    tables : CurveTables
+    scores : of every ranking, (outputs, players, n) float64, see ``rank_players``
+    insertion, deletion : (outputs, rankings, n) float64, margin units
+    curves : (outputs, 2 * rankings, n, players + 1) float64, the curves themselves, insertion's first; overwritten. Players are all, with those that
+        no split asks for; None where areas are enough
+    """
+    outputs, _, n = scores[0].shape
+    n_rankings, n_all = len(scores), int(tables.n_all[0])
+    place = np.stack([rank_players(some, tables) for some in scores], axis=1)
+    areas = np.zeros((outputs, 2 * n_rankings, n))
+    steps = np.zeros((outputs, 2 * n_rankings, n, n_all + 1 if curves is not None else 0))
+    _add_areas(bins, tables, place, areas, steps)
+    insertion += areas[:, :n_rankings] + tables.base[:, None, None]
+    deletion += areas[:, n_rankings:] + tables.base[:, None, None]
+    if curves is not None:
+        curves[:] = np.cumsum(steps, axis=3) + tables.base[:, None, None, None]

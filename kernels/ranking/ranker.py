@@ -1,0 +1,131 @@
+"""Scores that rank features: TreeGrad-Ranker (Li, Yu and Low 2026, Algorithms 2 and 10), on the game of the whole ensemble.
+
+A set S of features that raises the margin when present and lowers it when absent maximises (f(S) - f(all others)) / 2. Relaxed to points z, where
+every feature is present with a probability of its own, that is ascended along the gradient g from the middle, z = 1/2; scores are the mean of the
+gradients on the way. After one step they are the Banzhaf values; after more they are no longer linear in the model, so trees are summed in
+every step, never at the end. An output has a way of its own, since features that raise one class may lower another.
+
+Both ways to ascend: z + rate g, in units of 1 / margin, and ADAM (Kingma and Ba 2015), whose steps have about the length ``rate`` whatever the
+margin's unit. Its denominator is sqrt(v) + 1e-8 as there and in the authors' code; Algorithm 10 prints sqrt(v + 1e-8), with which models of small
+margins hardly move.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._jit import frozen, jit
+from ..lanes import zeros
+from ..path_dependent.games import Game
+from ..path_dependent.multilinear import INSIDE, ROWS, GradientTables, make_stacks, prepare_gradient, take_batch, walk_one, walk_two
+from ..trees.forest import Forest
+from . import polynomials
+from .polynomials import PolynomialTables, add_polynomials, prepare_polynomials
+
+MOST_STEPS = 10_000
+MOMENTUM, MEMORY, NEGLIGIBLE = 0.9, 0.999, 1e-8  # of ADAM: beta_1, beta_2 and epsilon'
+# ``evaluate(row, k, z, g, first)`` adds output k's gradient for the rows from ``row`` on to g, at z as ``_step`` has it, and returns their objective,
+# which it need not where ``first``, at z = 1/2.
+Evaluate = Callable[[int, int, Any, Any, bool], Any]
+
+
+class RankerTables(NamedTuple):
+    """Trees, and how to ascend."""
+
+    gradient: GradientTables
+    polynomials: PolynomialTables  # of all trees, where all can be looked up, and then nothing is walked
+    n_steps: np.ndarray  # (1,) int64
+    rate: np.ndarray  # (1,) float64, length of a step
+    adaptive: np.ndarray  # (1,) bool, ADAM
+
+
+def prepare_ranker(game: Game, forest: Forest, n_steps: int, rate: float, adaptive: bool) -> RankerTables:
+    """Write the trees of a game on the forest for ``add_scores``."""
+    steps = np.array([n_steps], np.int64), np.array([rate]), np.array([adaptive])
+    return frozen(RankerTables(prepare_gradient(game), prepare_polynomials(forest), *steps))
+
+
+@jit
+def _step(z, g, mean, square, t, rate, adaptive):
+    """Move z along the gradient of step t = 1, 2, …, all ``(players * ROWS,)``; ADAM's means of g and its square are kept."""
+    if adaptive:
+        faster, slower = rate / (1 - MOMENTUM**t), 1 / (1 - MEMORY**t)
+        for i in range(z.size):
+            mean[i] = MOMENTUM * mean[i] + (1 - MOMENTUM) * g[i]
+            square[i] = MEMORY * square[i] + (1 - MEMORY) * g[i] * g[i]
+            z[i] += faster * mean[i] / (np.sqrt(slower * square[i]) + NEGLIGIBLE)
+    else:
+        for i in range(z.size):
+            z[i] += rate * g[i]
+    for i in range(z.size):
+        z[i] = min(max(z[i], INSIDE), 1 - INSIDE)
+
+
+def _walk(bins, trees: GradientTables) -> Evaluate:
+    """Every tree at z and at 1 - z."""
+    stacks, margin, taken = make_stacks(bins, trees), np.empty(2 * ROWS), [-1]
+
+    def evaluate(row, k, z, g, first):
+        if taken[0] != row:
+            take_batch(bins, trees, row, stacks[0])
+            taken[0] = row
+        if first:  # z and 1 - z are the same
+            walk_one(stacks, trees, k, z, g, margin)
+        else:
+            walk_two(stacks, trees, k, z, g, margin)
+        return (margin[:ROWS] - margin[ROWS:]) / 2
+
+    return evaluate
+
+
+def _look_up(bins, tables: PolynomialTables, n_players: int) -> Evaluate:
+    """Every tree as a polynomial in z - 1/2."""
+    n, h, room = bins.shape[1], zeros(polynomials.ROWS), zeros(polynomials.ROOM)
+    x = zeros(n_players * polynomials.ROWS)
+
+    def evaluate(row, k, z, g, first):  # noqa: ARG001 - the shape of an evaluation
+        h[:] = 0.0
+        x[:] = z - 0.5
+        add_polynomials(bins, row, min(polynomials.ROWS, n - row), tables, k, x, g, h, room)
+        return h
+
+    return evaluate
+
+
+def _climb(tables: RankerTables, evaluate: Evaluate, rows: int, phi, path) -> None:
+    """No kernel: one that another calls is compiled with it and by itself, and may round otherwise. So many rows are taken at a time."""
+    n_steps, (outputs, n_players, n) = int(tables.n_steps[0]), phi.shape
+    z, g, total, mean, square = (zeros(n_players * rows) for _ in range(5))
+    for row in range(0, n, rows):
+        size = min(rows, n - row)
+        for k in range(outputs):
+            z[:] = 0.5
+            for sums in (total, mean, square):
+                sums[:] = 0.0
+            for t in range(n_steps):
+                g[:] = 0.0
+                objective = evaluate(row, k, z, g, t == 0)
+                if t:
+                    path[k, t, row : row + size] = objective[:size]
+                total += g
+                if t + 1 < n_steps:
+                    _step(z, g, mean, square, t + 1, tables.rate[0], tables.adaptive[0])
+            phi[k, :, row : row + size] += total.reshape(n_players, rows)[:, :size] / n_steps
+
+
+def add_scores(bins, tables: RankerTables, phi, path) -> None:
+    """Add every row's scores to ``phi``, and write the way its objective took.
+
+    Parameters
+    ----------
+    ranks : (used, n) unsigned integers, n a multiple of BATCH
+    tables : RankerTables
+    phi : (outputs, players, n) float64, margin units
+    path : (outputs, steps, n) float64, (f(z) - f(1 - z)) / 2 at each of the points whose gradients are averaged, the first of which is 0
+    """
+    path[:, :1] = 0.0
+    if tables.polynomials.looked_up.first.size:
+        _climb(tables, _look_up(bins, tables.polynomials, phi.shape[1]), polynomials.ROWS, phi, path)
+    else:
+        _climb(tables, _walk(bins, tables.gradient), ROWS, phi, path)

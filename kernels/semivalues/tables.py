@@ -1,0 +1,105 @@
+"""Tables of a value of either game: trees walked and trees looked up; leaves with what is kept of a background."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .._jit import frozen
+from ..game_values import shapley
+from ..marginal.patterns import PatternTables, add_patterns, no_patterns
+from ..marginal.subsets import SubsetTables, add_subsets, no_subsets
+from ..path_dependent.games import Game, play
+from ..path_dependent.quadrature import add_walks
+from ..path_dependent.walks import MAX_NODES, Walks, lay_out_walks
+from ..trees.binning import padded
+from ..trees.forest import Forest
+from ..trees.lookup import LookupTables, add_lookups, look_up, outcomes, worth_looking_up
+
+
+class SemivalueTables(NamedTuple):
+    """Trees walked, by their number of quadrature nodes; trees and units looked up; leaves with what is kept of a background."""
+
+    one: Walks
+    two: Walks
+    three: Walks
+    four: Walks
+    looked_up: LookupTables
+    subsets: SubsetTables
+    patterns: PatternTables
+
+
+def _columns(game: Game, n_trees: int):
+    """The rows of phi in which each of the model's trees gains, as sorted pairs of tree and row; and every tree's share of them, start and stop."""
+    asked = np.flatnonzero(game.gain < game.n_rows)
+    asked = asked[game.ensemble.feature[asked] >= 0]
+    tree = game.source[game.trace.tree[asked]]
+    keys, position = np.unique((tree.astype(np.int64) << 32) | game.gain[asked], return_inverse=True)
+    start = np.searchsorted(keys >> 32, np.arange(n_trees + 1))
+    local = np.full(game.gain.size, -1, np.int32)
+    local[asked] = position - start[tree]
+    return keys & 0xFFFFFFFF, start, local
+
+
+def _look_up(game: Game, forest: Forest, chosen, rows, start, local) -> LookupTables:
+    """Tables of the model's trees ``chosen``: the kernel itself fills them, with every outcome of a tree's comparisons as a row of data."""
+    most, width = int(np.diff(start)[chosen].max(initial=0)), game.ensemble.value.shape[1]
+    bits = game._replace(
+        splits=game.splits._replace(
+            feature=forest.comparisons.number[game.node],
+            lower=np.ones(game.node.size, np.int64),
+            span=np.zeros(game.node.size, np.int64),
+            members=np.full(game.node.size, -1, np.int64),
+        ),
+        ensemble=game.ensemble._replace(output=np.zeros_like(game.ensemble.output)),
+        gain=np.where(local < 0, most, local),
+        n_rows=most,
+    )
+    walks = list(map(frozen, lay_out_walks(bits, np.flatnonzero(np.isin(game.source, chosen)))))
+    targets, tables = [], []
+    for tree in chosen:
+        n_comparisons, n_columns = int(np.diff(forest.comparisons.start)[tree]), start[tree + 1] - start[tree]
+        bins = outcomes(n_comparisons, padded(2**n_comparisons), forest.bin_type)
+        phi = np.zeros((width, most, bins.shape[1]))
+        add_walks(bins, [some.of_tree(tree) for some in walks], phi)
+        tables.append(phi[:, :n_columns, : 2**n_comparisons].reshape(-1, 2**n_comparisons).T)
+        first_output, mine = forest.ensemble.output[tree], rows[start[tree] : start[tree + 1]]
+        targets.append(np.concatenate([(first_output + k) * game.n_rows + mine for k in range(width)]))
+    return look_up(forest.splits, forest.comparisons, chosen, targets, tables)
+
+
+def prepare_semivalue(game: Game, forest: Forest) -> SemivalueTables:
+    """Write the trees of a game on the forest for the kernel."""
+    n_trees = forest.ensemble.root.size
+    rows, start, local = _columns(game, n_trees)
+    n_nodes = np.bincount(forest.trace.tree, minlength=n_trees)
+    chosen = worth_looking_up(forest.comparisons, n_nodes, np.diff(start) * game.ensemble.value.shape[1])
+    walked = np.flatnonzero(~chosen[game.source])
+    walked = walked[np.argsort(game.ensemble.output[walked], kind="stable")]
+    one, two, three, four = lay_out_walks(game, walked)
+    looked_up = _look_up(game, forest, np.flatnonzero(chosen), rows, start, local)
+    return SemivalueTables(one, two, three, four, looked_up, no_subsets(forest.splits.words), no_patterns(forest.splits.words))
+
+
+def no_semivalues(forest: Forest) -> SemivalueTables:
+    """Tables that add nothing, where there is nothing to be added: kernels take the same records whatever was asked for."""
+    one, two, three, four = lay_out_walks(play(forest, shapley), ())
+    looked_up, words = look_up(forest.splits, forest.comparisons, (), (), ()), forest.splits.words
+    return SemivalueTables(one, two, three, four, looked_up, no_subsets(words), no_patterns(words))
+
+
+def add_semivalues(bins, tables: SemivalueTables, phi) -> None:
+    """Add every row's attributions to ``phi``.
+
+    Parameters
+    ----------
+    bins : (used, n) unsigned integers, n a multiple of BATCH
+    tables : SemivalueTables
+    phi : (outputs, rows, n) float64, margin units
+    """
+    if tables.looked_up.first.size:
+        add_lookups(bins, tables.looked_up, phi.reshape(-1, phi.shape[2]))
+    add_walks(bins, tables[:MAX_NODES], phi)
+    if tables.subsets.first.size:
+        add_subsets(bins, tables.subsets, phi)
+    if tables.patterns.leaves.output.size:
+        add_patterns(bins, tables.patterns, phi)

@@ -1,0 +1,169 @@
+"""Thresholds to bins: the only code that compares floats. After it every split is one comparison of small integers."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .._jit import jit
+from .ensemble import WORD_BITS, TreeEnsemble
+
+BATCH = 128  # buffers over rows are padded to a multiple of it; kernels take so many rows at a time, or half
+ZERO = float(np.float32(1e-35))  # LightGBM's kZeroThreshold, a float32 literal there
+
+
+class BinTables(NamedTuple):
+    """How a value of each used feature becomes a bin; used features are those that some split asks for, in column order."""
+
+    column: np.ndarray  # (used,) int32, the feature's column in the ensemble
+    start: np.ndarray  # (used + 1,) int64, feature j's thresholds are threshold[start[j]:start[j + 1]]
+    threshold: np.ndarray  # float64, sorted and distinct, padded with +inf to a length of 2**steps - 1
+    n_codes: np.ndarray  # (used,) int64, number of known categories; 0 on numeric features
+    zero_missing: np.ndarray  # (used,) bool
+    single_precision: np.ndarray  # (1,) bool
+    width: np.ndarray  # (1,) int64, bytes of a bin: 1, 2 or 4
+
+
+class BinnedSplits(NamedTuple):
+    """The ensemble's nodes with every split as a comparison of bins.
+
+    A row goes left iff ``bin - lower <= span`` modulo the width of a bin: the missing bin is the highest, so an interval that starts there
+    goes on at bin 0. At a categorical split, bit ``bin`` of the words from ``members`` on takes the place of the bin.
+    """
+
+    feature: np.ndarray  # (nodes,) int32, position among the used features, -1 at leaves
+    lower: np.ndarray  # (nodes,) int64
+    span: np.ndarray  # (nodes,) int64
+    members: np.ndarray  # (nodes,) int64, first word of the set of bins that go left, -1 on numeric splits and leaves
+    words: np.ndarray  # uint32, the sets of all nodes end to end
+
+
+def padded(n: int) -> int:
+    """Rows a buffer for ``n`` rows must hold: the next multiple of BATCH."""
+    return -(-n // BATCH) * BATCH
+
+
+def bin_dtype(tables: BinTables):
+    """Unsigned integer type of a bin."""
+    return {1: np.uint8, 2: np.uint16, 4: np.uint32}[int(tables.width[0])]
+
+
+def _binned_sets(ensemble, nodes):
+    """Sets of bins of the categorical ``nodes``: the codes' bits, then unseen's, then missing's; one more bit than in the ensemble."""
+    words = []
+    for node in nodes:
+        stored = ensemble.category_set[node]
+        missing = int(ensemble.n_categories[ensemble.feature[node]]) + 1
+        row = np.zeros(missing // WORD_BITS + 1, np.uint32)
+        codes = ensemble.set_words[ensemble.set_start[stored] : ensemble.set_start[stored + 1]]
+        row[: codes.size] = codes
+        row[missing // WORD_BITS] |= np.uint32(int(ensemble.missing_left[node]) << (missing % WORD_BITS))
+        words.append(row)
+    ends = np.cumsum([row.size for row in words], dtype=np.int64)
+    return np.concatenate(([0], ends[:-1])), np.concatenate(words)
+
+
+def bin_ensemble(ensemble: TreeEnsemble) -> tuple[BinTables, BinnedSplits]:
+    """Collect every feature's distinct thresholds, and express every split by them."""
+    inner = np.flatnonzero(ensemble.feature >= 0)
+    column = np.unique(ensemble.feature[inner]).astype(np.int32)
+    used = np.searchsorted(column, ensemble.feature[inner]).astype(np.int32)
+    feature = np.full(ensemble.feature.size, -1, np.int32)
+    feature[inner] = used
+    lower, span = np.ones(feature.size, np.int64), np.zeros(feature.size, np.int64)
+    members = np.full(feature.size, -1, np.int64)
+
+    by_feature = inner[np.argsort(used, kind="stable")]
+    ends = np.cumsum(np.bincount(used, minlength=column.size))
+    n_codes = ensemble.n_categories[column].astype(np.int64)
+    start, lists = np.zeros(column.size + 1, np.int64), []
+    highest = 0
+    for j, nodes in enumerate(np.split(by_feature, ends[:-1]) if column.size else []):
+        distinct = np.zeros(0)
+        if n_codes[j] == 0:
+            distinct, position = np.unique(ensemble.threshold[nodes], return_inverse=True)
+            lower[nodes] = np.where(ensemble.missing_left[nodes], -1, 0)
+            span[nodes] = position - lower[nodes]
+        highest = max(highest, distinct.size, int(n_codes[j]) + 1)
+        steps = int(distinct.size).bit_length()
+        lists.append(np.concatenate((distinct, np.full(2**steps - 1 - distinct.size, np.inf))))
+        start[j + 1] = start[j] + lists[-1].size
+    categorical = inner[ensemble.category_set[inner] >= 0]
+    words = np.zeros(0, np.uint32)
+    if categorical.size:
+        members[categorical], words = _binned_sets(ensemble, categorical)
+    tables = BinTables(
+        column=column,
+        start=start,
+        threshold=np.concatenate(lists) if lists else np.zeros(0),
+        n_codes=n_codes,
+        zero_missing=ensemble.zero_missing[column],
+        single_precision=np.array([ensemble.single_precision]),
+        width=np.array([next(w for w in (1, 2, 4) if highest < 2 ** (8 * w) - 1)], np.int64),
+    )
+    return tables, BinnedSplits(feature, lower, span, members, words)
+
+
+@jit
+def is_member(words, first, bin_):
+    """Bit ``bin`` of the set that starts at ``words[first]``."""
+    return np.int64((words[first + bin_ // WORD_BITS] >> np.uint32(bin_ % WORD_BITS)) & np.uint32(1))
+
+
+@jit
+def _bin_numbers(values, threshold, start, stop, position):
+    """Number of thresholds below each value, by a binary search without branches; ``position (n,) uint64`` is overwritten, whose places, unlike
+    signed ones, need no look at whether they count from the end."""
+    position[:] = 0
+    ahead = np.uint64((stop - start + 1) // 2)
+    while ahead > 0:
+        middle = threshold[start + np.int64(ahead) - 1 : stop]
+        for i in range(values.size):
+            position[i] += ahead * np.uint64(middle[position[i]] < values[i])
+        ahead >>= np.uint64(1)
+
+
+@jit
+def _bin_codes(values, n_codes, position):
+    """Category codes as bins: truncated towards zero, ``n_codes`` where negative or unknown, ``n_codes + 1`` where missing."""
+    for i in range(values.size):
+        x = values[i]
+        if np.isnan(x):
+            position[i] = n_codes + 1
+        elif x > -1.0 and x < n_codes:
+            position[i] = np.uint64(x)
+        else:
+            position[i] = n_codes
+
+
+@jit
+def bin_rows(values, tables, out):
+    """Turn values into bins.
+
+    Parameters
+    ----------
+    values : (used, n) float64, one row per used feature, NaN where missing; changed in place where the library compares float32 or reads
+        zeros as missing
+    tables : BinTables
+    out : (used, n) uint8, uint16 or uint32 as ``bin_dtype`` says: number of the feature's distinct thresholds below the value, the
+        type's highest number where missing; on categorical features the code, then unseen, then missing
+    """
+    position = np.empty(BATCH, np.uint64)
+    top = np.iinfo(out.dtype).max
+    for j in range(out.shape[0]):
+        start, stop, n_codes = tables.start[j], tables.start[j + 1], tables.n_codes[j]
+        for first in range(0, out.shape[1], BATCH):
+            x = values[j, first : first + BATCH]
+            if tables.single_precision[0]:
+                for i in range(x.size):
+                    x[i] = np.float64(np.float32(x[i]))
+            if tables.zero_missing[j]:
+                for i in range(x.size):
+                    if abs(x[i]) <= ZERO:
+                        x[i] = np.nan
+            found = position[: x.size]
+            if n_codes > 0:
+                _bin_codes(x, n_codes, found)
+            else:
+                _bin_numbers(x, tables.threshold, start, stop, found)
+            for i in range(x.size):
+                out[j, first + i] = found[i] if n_codes > 0 or not np.isnan(x[i]) else top

@@ -1,0 +1,66 @@
+"""The forest that games are played on: trees, what their splits compare, and who the players are."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .binning import BinnedSplits, BinTables, bin_dtype, bin_ensemble
+from .ensemble import TreeEnsemble
+from .lookup import Comparisons, compare
+from .paths import Trace, trace
+
+
+class Forest(NamedTuple):
+    """A model as it is played on: its trees, what their splits compare, and who the players are."""
+
+    ensemble: TreeEnsemble
+    splits: BinnedSplits
+    trace: Trace
+    comparisons: Comparisons
+    bin_type: type  # of a bin
+    column: np.ndarray  # (used,) int32, the used features' columns
+    groups: np.ndarray  # (features,) int32, which group a feature belongs to; each a group of its own where there is no partition
+    players: np.ndarray  # (players,) int32, groups with used features
+    player: np.ndarray  # (used,) int32, which of the players a used feature belongs to
+
+    @property
+    def n_used(self) -> int:
+        return self.player.size
+
+    @property
+    def n_players(self) -> int:
+        return self.players.size
+
+    @property
+    def n_all(self) -> int:
+        """Groups, with those of features in no split."""
+        return np.unique(self.groups).size
+
+    @property
+    def members(self):
+        """All features of the players, in splits or not, ``(members,) int64``."""
+        return np.flatnonzero(np.isin(self.groups, self.players))
+
+    @property
+    def player_of_node(self):
+        """``(nodes,) int32``, -1 at leaves."""
+        return np.where(self.splits.feature < 0, -1, self.player[self.splits.feature]).astype(np.int32) if self.n_used else self.splits.feature
+
+
+def make_forest(ensemble: TreeEnsemble, groups=None) -> tuple[BinTables, Forest]:
+    """How rows become bins, and the forest; without groups every feature is a player of its own."""
+    bins, splits = bin_ensemble(ensemble)
+    traced = trace(ensemble, splits.feature, bins.column.size)
+    groups = np.arange(ensemble.n_features, dtype=np.int32) if groups is None else np.asarray(groups, np.int32)
+    players, player = np.unique(groups[bins.column], return_inverse=True)
+    return bins, Forest(
+        ensemble=ensemble,
+        splits=splits,
+        trace=traced,
+        comparisons=compare(ensemble, splits, traced),
+        bin_type=bin_dtype(bins),
+        column=bins.column,
+        groups=groups,
+        players=players.astype(np.int32),
+        player=player.astype(np.int32),
+    )

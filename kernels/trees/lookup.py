@@ -1,0 +1,174 @@
+"""Trees that are looked up: where a tree makes few distinct comparisons, their outcomes are a code, and everything it can give is a row of a table.
+
+A symmetric tree of depth m makes m comparisons, whatever its 2^m - 1 splits; so its attributions are one of 2^m rows (the leaf codes of CatBoost's
+own evaluator). Codes are made for 32 rows at a time, in bytes where they fit; of a table's row four numbers at a time are taken with one load and
+shuffled into lanes.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from .._jit import jit
+from ..lanes import LANES, QUAD, WIDE, load, mark, store, take
+from .binning import BinnedSplits, is_member
+from .ensemble import TreeEnsemble
+from .paths import Trace
+
+MAX_COMPARISONS = 10  # a table has two to this power rows
+ENTRIES_PER_NODE = 32  # a table is at most so many times as large as its tree; walking takes about as many constants
+ROWS = 1 << 13  # of data that a tree is looked up for at a time: fewer, and large tables would come from memory too often
+FEATURE, LOWER, SPAN, MEMBERS, BIT = range(5)  # a mark's numbers: a comparison, see BinnedSplits, and the bit it sets in the code
+
+
+class Comparisons(NamedTuple):
+    """Distinct comparisons of every tree."""
+
+    number: np.ndarray  # (nodes,) int32, which of its tree's comparisons a split makes, -1 at leaves
+    start: np.ndarray  # (trees + 1,) int64, tree t's comparisons are node[start[t]:start[t + 1]]
+    node: np.ndarray  # (comparisons,) int64, a split that makes it
+
+
+class LookupTables(NamedTuple):
+    """Tables of what is looked up, trees or parts of them, end to end."""
+
+    marks: np.ndarray  # (marks, 5) int32
+    start: np.ndarray  # (tables + 1,) int64, table t's codes are made by marks[start[t]:start[t + 1]]
+    column: np.ndarray  # (tables + 1,) int64, table t's columns are target[column[t]:column[t + 1]]
+    target: np.ndarray  # (columns,) int32, row of the result that a column is added to
+    n_codes: np.ndarray  # (tables,) int32, rows of the table
+    first: np.ndarray  # (tables,) int64, where the table starts in values; its rows are padded, see padded_width
+    values: np.ndarray  # float64
+    words: np.ndarray  # uint32
+
+
+def compare(ensemble: TreeEnsemble, splits: BinnedSplits, trace: Trace) -> Comparisons:
+    """Find the distinct comparisons of every tree."""
+    inner = np.flatnonzero(ensemble.feature >= 0)
+    said = (trace.tree, splits.feature, ensemble.category_set, splits.lower, splits.span, ensemble.missing_left)
+    rows = np.stack([array[inner].astype(np.int64) for array in said], axis=1)
+    order = np.lexsort(rows.T[::-1])
+    new = np.append(True, (rows[order[1:]] != rows[order[:-1]]).any(axis=1))[: order.size]
+    node = inner[order[new]]
+    start = np.concatenate(([0], np.cumsum(np.bincount(trace.tree[node], minlength=ensemble.root.size))))
+    number = np.full(ensemble.feature.size, -1, np.int32)
+    number[inner[order]] = np.cumsum(new) - 1 - start[trace.tree[inner[order]]]
+    return Comparisons(number, start, node)
+
+
+def worth_looking_up(comparisons: Comparisons, n_nodes, columns):
+    """Trees of ``n_nodes (trees,)`` whose table, of ``columns (trees,)``, is small enough, ``(trees,) bool``."""
+    n_comparisons = np.diff(comparisons.start)
+    small = (n_comparisons > 0) & (n_comparisons <= MAX_COMPARISONS)
+    return small & (columns << np.minimum(n_comparisons, MAX_COMPARISONS) <= ENTRIES_PER_NODE * n_nodes)
+
+
+def outcomes(n_comparisons: int, n_rows: int, dtype):
+    """Every outcome of some comparisons, as bins 0 and 1: ``(n_comparisons, n_rows)``, row r's are the bits of r."""
+    return (np.arange(n_rows) >> np.arange(n_comparisons)[:, None] & 1).astype(dtype)
+
+
+def look_up(splits: BinnedSplits, comparisons: Comparisons, trees, targets: Sequence, tables: Sequence) -> LookupTables:
+    """Lay tables end to end: those of ``trees``, each ``(2**comparisons, columns)``, whose columns go to ``targets``."""
+    nodes = [comparisons.node[comparisons.start[t] : comparisons.start[t + 1]] for t in trees]
+    node = np.concatenate(nodes) if nodes else np.zeros(0, np.int64)
+    start = np.cumsum([0, *(part.size for part in nodes)])
+    bit = np.arange(node.size) - np.repeat(start[:-1], np.diff(start))
+    marks = np.stack((splits.feature[node], splits.lower[node], splits.span[node], splits.members[node], bit), axis=1)
+    return end_to_end(marks, start, targets, tables, splits.words)
+
+
+@jit
+def padded_width(n_columns):
+    """Numbers in a row of a table: they are taken one by one where there is one, else in quads."""
+    return n_columns if n_columns == 1 else (n_columns + QUAD - 1) // QUAD * QUAD
+
+
+def end_to_end(marks, start, targets: Sequence, tables: Sequence, words) -> LookupTables:
+    """Tables ``(codes, columns)``, whose columns go to ``targets``."""
+    ends = np.cumsum([0, *(len(table) * padded_width(table.shape[1]) for table in tables)])
+    values = np.zeros(ends[-1])
+    for table, first, end in zip(tables, ends[:-1], ends[1:], strict=True):
+        values[first:end].reshape(len(table), -1)[:, : table.shape[1]] = table
+    return LookupTables(
+        marks=marks.astype(np.int32),
+        start=start,
+        column=np.cumsum([0, *(len(target) for target in targets)]),
+        target=np.concatenate([np.zeros(0), *targets]).astype(np.int32),
+        n_codes=np.array([len(table) for table in tables], np.int32),
+        first=ends[:-1],
+        values=values,
+        words=words,
+    )
+
+
+@jit
+def make_codes(bins, n, row, size, tables, t, codes, members):
+    """Codes at table t of ``size`` rows, a multiple of WIDE, from ``row`` on of n; ``bins (used * n,)``, ``codes (ROWS,)`` of a type that holds
+    them overwritten, and ``members (ROWS,)`` to work in."""
+    codes[:size] = 0
+    for m in range(tables.start[t], tables.start[t + 1]):
+        at, bit = tables.marks[m, FEATURE] * n + row, 1 << tables.marks[m, BIT]
+        lower, span, word = np.int64(tables.marks[m, LOWER]), np.int64(tables.marks[m, SPAN]), tables.marks[m, MEMBERS]
+        if word < 0:
+            for i in range(0, size, WIDE):
+                mark(codes, i, bins, at + i, lower, span, bit)
+        else:
+            for i in range(size):
+                members[i] = is_member(tables.words, word, np.int64(bins[at + i]))
+            for i in range(0, size, WIDE):
+                mark(codes, i, members, i, lower, span, bit)
+
+
+@jit
+def make_starts(codes, width, size, starts):
+    """Where the rows of a table of ``width`` numbers start that the first ``size`` codes mean: ``starts (ROWS,) uint32`` overwritten."""
+    for i in range(size):
+        starts[i] = np.uint32(codes[i]) * np.uint32(width)
+
+
+@jit
+def add_lookups(bins, tables, out):
+    """Add every tree's row of its table, for every row of data.
+
+    Parameters
+    ----------
+    bins : (used, n) unsigned integers, n a multiple of BATCH
+    tables : LookupTables
+    out : (rows, n) float64
+    """
+    n = bins.shape[1]
+    flat_ranks, flat_out = bins.reshape(-1), out.reshape(-1)
+    narrow, wide = np.empty(ROWS, np.uint8), np.empty(ROWS, np.uint16)
+    members, starts = np.empty(ROWS, bins.dtype), np.empty(ROWS, np.uint32)
+    for row in range(0, n, ROWS):
+        size = min(ROWS, n - row)
+        for t in range(tables.first.size):
+            n_columns = tables.column[t + 1] - tables.column[t]
+            if tables.n_codes[t] <= 1 << 8:
+                make_codes(flat_ranks, n, row, size, tables, t, narrow, members)
+                make_starts(narrow, padded_width(n_columns), size, starts)
+            else:
+                make_codes(flat_ranks, n, row, size, tables, t, wide, members)
+                make_starts(wide, padded_width(n_columns), size, starts)
+            if n_columns == 1:
+                table, sums = tables.values[tables.first[t] :], out[tables.target[tables.column[t]], row : row + size]
+                for i in range(size):
+                    sums[i] += table[starts[i]]
+                continue
+            for k in range(0, n_columns, QUAD):
+                column, last = tables.column[t] + k, n_columns - k - 1
+                first = tables.target[column] * n + row
+                second = tables.target[column + min(1, last)] * n + row
+                third = tables.target[column + min(2, last)] * n + row
+                fourth = tables.target[column + min(3, last)] * n + row
+                for i in range(0, size, LANES):
+                    w, x, y, z = take(tables.values, tables.first[t] + k, starts, i)
+                    store(flat_out, first + i, load(flat_out, first + i) + w)
+                    if last > 0:
+                        store(flat_out, second + i, load(flat_out, second + i) + x)
+                    if last > 1:
+                        store(flat_out, third + i, load(flat_out, third + i) + y)
+                    if last > 2:
+                        store(flat_out, fourth + i, load(flat_out, fourth + i) + z)

@@ -1,0 +1,237 @@
+"""Margins, apart from any game: what every row finds at the end of its way down each tree.
+
+Three ways, by what a tree is. Few distinct comparisons: its leaf is looked up. Few leaves: every split is asked for all rows, 32 of them in an
+instruction, and numbers of leaves are selected upwards; so a split costs a third of an instruction per row, where going down costs a dozen per level.
+Many leaves: rows go down together, a level at a time, without branches on the data.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .._jit import jit
+from ..lanes import WIDE, choose
+from .binning import BATCH, BinnedSplits, is_member
+from .ensemble import TreeEnsemble
+from .lookup import Comparisons, LookupTables, add_lookups, look_up, outcomes, padded_width, worth_looking_up
+from .paths import Trace
+
+MOST_LEAVES = 256  # whose numbers fit a byte
+SPLITS_PER_LEVEL = 36  # asked in the time in which a row goes down a level
+NODE_BYTES = 64  # of a split or leaf in any of the three, without its value
+ROWS = 256  # rows that a split is asked for at a time
+CONSTANTS = MOST_LEAVES * WIDE  # bytes of a pool that hold the numbers of leaves, each as often as rows are taken at once
+
+
+class Selection(NamedTuple):
+    """Splits of every tree, children before parents: each selects between what was selected below it."""
+
+    start: np.ndarray  # (trees + 1,) int64, tree t's splits are steps[start[t]:start[t + 1]]
+    steps: np.ndarray  # (splits, 7) int32: used feature, lower, span, members (see BinnedSplits); places in the pool: left, right, own
+    first: np.ndarray  # (trees,) int64, value of the tree's leaf 0
+    value: np.ndarray  # (leaves, width) float64
+    places: np.ndarray  # (1,) int64, places that are ever in use, after the constants
+    words: np.ndarray  # uint32
+    output: np.ndarray  # (trees,) int32
+
+
+class Descent(NamedTuple):
+    """Nodes to descend, numbered so that a right child follows its left sibling; a leaf is its own left child and every row goes left there,
+    so that a row that has arrived stays."""
+
+    nodes: np.ndarray  # (4 * nodes,) int32: used feature, lower, span (see BinnedSplits), left child
+    members: np.ndarray  # (nodes,) int64, first word of a categorical split's set, -1 elsewhere
+    words: np.ndarray  # uint32
+    value: np.ndarray  # (nodes, width) float64
+    root: np.ndarray  # (trees,) int32
+    levels: np.ndarray  # (trees,) int32, edges on the longest path
+    categorical: np.ndarray  # (trees,) bool, some split of the tree is categorical
+    output: np.ndarray  # (trees,) int32
+
+
+class MarginTables(NamedTuple):
+    """Trees looked up, selected in and descended, and what is added to all."""
+
+    looked_up: LookupTables  # whose result has a row per output
+    selected: Selection
+    descended: Descent
+    base: np.ndarray  # (outputs,) float64
+
+
+FEATURE, LOWER, SPAN, MEMBERS, FROM_LEFT, FROM_RIGHT, PLACE = range(7)  # a step's numbers
+LEFT = MEMBERS  # a node's fourth number
+
+
+def _look_up(ensemble: TreeEnsemble, splits: BinnedSplits, comparisons: Comparisons, trees) -> LookupTables:
+    """Tables of trees by descending each with every outcome of its comparisons."""
+    targets, tables = [], []
+    for tree in trees:
+        n_comparisons = int(comparisons.start[tree + 1] - comparisons.start[tree])
+        left = outcomes(n_comparisons, 2**n_comparisons, np.bool_)
+        node = np.full(2**n_comparisons, ensemble.root[tree])
+        while (ensemble.feature[node] >= 0).any():
+            inner = np.flatnonzero(ensemble.feature[node] >= 0)
+            v = node[inner]
+            node[inner] = np.where(left[comparisons.number[v], inner], ensemble.left[v], ensemble.right[v])
+        tables.append(ensemble.value[node])
+        targets.append(ensemble.output[tree] + np.arange(ensemble.value.shape[1]))
+    return look_up(splits, comparisons, trees, targets, tables)
+
+
+def _lay_out_selection(ensemble: TreeEnsemble, splits: BinnedSplits, trace: Trace, trees) -> Selection:
+    upwards = trace.order[::-1]
+    upwards = upwards[np.argsort(trace.tree[upwards], kind="stable")]
+    upwards = upwards[np.isin(trace.tree[upwards], trees)]
+    leaf = ensemble.feature < 0
+    leaves, inner = upwards[leaf[upwards]], upwards[~leaf[upwards]]
+    n_leaves, n_splits = (np.bincount(trace.tree[nodes], minlength=ensemble.root.size)[trees] for nodes in (leaves, inner))
+    first = np.cumsum(n_leaves) - n_leaves
+    place = np.zeros(leaf.size, np.int64)
+    place[leaves] = (np.arange(leaves.size) - np.repeat(first, n_leaves)) * WIDE
+    right_child = np.zeros(leaf.size, bool)
+    right_child[ensemble.right[inner]] = True
+    place[inner] = CONSTANTS + (2 * trace.level[inner] + right_child[inner]) * ROWS
+    said = (splits.feature[inner], splits.lower[inner], splits.span[inner], splits.members[inner])
+    return Selection(
+        start=np.concatenate(([0], np.cumsum(n_splits))),
+        steps=np.stack((*said, place[ensemble.left[inner]], place[ensemble.right[inner]], place[inner]), axis=1).astype(np.int32),
+        first=first,
+        value=ensemble.value[leaves],
+        places=np.array([2 * trace.level[inner].max(initial=0) + 2], np.int64),
+        words=splits.words,
+        output=ensemble.output[trees],
+    )
+
+
+def _lay_out_descent(ensemble: TreeEnsemble, splits: BinnedSplits, trace: Trace, trees) -> Descent:
+    """Nodes for the descent: the roots first, then pairs of children."""
+    inner = np.flatnonzero(ensemble.feature >= 0)
+    old = np.concatenate((ensemble.root, np.stack((ensemble.left[inner], ensemble.right[inner]), axis=1).reshape(-1)))
+    new = np.zeros(old.size, np.int32)
+    new[old] = np.arange(old.size)
+    leaf = ensemble.feature[old] < 0
+    nodes = np.stack(
+        (
+            np.where(leaf, 0, splits.feature[old]),
+            np.where(leaf, 0, splits.lower[old]),
+            np.where(leaf, -1, splits.span[old]),
+            np.where(leaf, np.arange(old.size), new[ensemble.left[old]]),
+        ),
+        axis=1,
+    )
+    return Descent(
+        nodes=nodes.astype(np.int32).reshape(-1),
+        members=splits.members[old],
+        words=splits.words,
+        value=ensemble.value[old],
+        root=new[ensemble.root[trees]],
+        levels=trace.levels[trees],
+        categorical=(np.bincount(trace.tree, splits.members >= 0, minlength=ensemble.root.size) > 0)[trees],
+        output=ensemble.output[trees],
+    )
+
+
+def _choose_look_ups(ensemble: TreeEnsemble, trace: Trace, comparisons: Comparisons):
+    """Nodes of every tree, and which trees are looked up."""
+    n_nodes = np.bincount(trace.tree, minlength=ensemble.root.size)
+    return n_nodes, worth_looking_up(comparisons, n_nodes, np.full(n_nodes.size, ensemble.value.shape[1]))
+
+
+def margin_bytes(ensemble: TreeEnsemble, trace: Trace, comparisons: Comparisons) -> int:
+    """Bytes that ``prepare_margin`` will make, at most."""
+    _, looked_up = _choose_look_ups(ensemble, trace, comparisons)
+    codes = int((1 << np.diff(comparisons.start)[looked_up]).sum())
+    return 8 * padded_width(ensemble.value.shape[1]) * codes + (NODE_BYTES + 8 * ensemble.value.shape[1]) * ensemble.feature.size
+
+
+def prepare_margin(ensemble: TreeEnsemble, splits: BinnedSplits, trace: Trace, comparisons: Comparisons) -> MarginTables:
+    """Tables for ``add_margins``."""
+    n_nodes, looked_up = _choose_look_ups(ensemble, trace, comparisons)
+    selected = ~looked_up & (n_nodes < 2 * MOST_LEAVES) & (n_nodes // 2 <= SPLITS_PER_LEVEL * trace.levels) & (trace.levels > 0)
+    return MarginTables(
+        looked_up=_look_up(ensemble, splits, comparisons, np.flatnonzero(looked_up)),
+        selected=_lay_out_selection(ensemble, splits, trace, np.flatnonzero(selected)),
+        descended=_lay_out_descent(ensemble, splits, trace, np.flatnonzero(~looked_up & ~selected)),
+        base=ensemble.base,
+    )
+
+
+@jit
+def _select(bins, tables, out):
+    """Add what every row finds in the leaf that is selected."""
+    n = bins.shape[1]
+    flat, steps = bins.reshape(-1), tables.steps
+    pool = np.empty(CONSTANTS + tables.places[0] * ROWS, np.uint8)
+    for leaf in range(MOST_LEAVES):
+        pool[leaf * WIDE : (leaf + 1) * WIDE] = leaf
+    members = np.empty(ROWS, bins.dtype)
+    for row in range(0, n, ROWS):
+        size = min(ROWS, n - row)
+        for t in range(tables.first.size):
+            for s in range(tables.start[t], tables.start[t + 1]):
+                at, lower, span = steps[s, FEATURE] * n + row, np.int64(steps[s, LOWER]), np.int64(steps[s, SPAN])
+                left, right, place = steps[s, FROM_LEFT], steps[s, FROM_RIGHT], steps[s, PLACE]
+                by_left, by_right = np.int64(left >= CONSTANTS), np.int64(right >= CONSTANTS)
+                if steps[s, MEMBERS] < 0:
+                    for i in range(0, size, WIDE):
+                        choose(pool, place + i, left + i * by_left, right + i * by_right, flat, at + i, lower, span)
+                else:
+                    for i in range(size):
+                        members[i] = is_member(tables.words, steps[s, MEMBERS], np.int64(flat[at + i]))
+                    for i in range(0, size, WIDE):
+                        choose(pool, place + i, left + i * by_left, right + i * by_right, members, i, lower, span)
+            for k in range(tables.value.shape[1]):
+                output = tables.output[t] + k
+                for i in range(size):
+                    out[output, row + i] += tables.value[tables.first[t] + pool[CONSTANTS + i], k]
+
+
+@jit
+def _descend(bins, tables, out):
+    """Add what every row finds at the end of its way down."""
+    n_used, n = bins.shape
+    flat, nodes = bins.reshape(-1), tables.nodes
+    node = np.empty(BATCH, np.int64)
+    batch = np.zeros(max(n_used, 1) * BATCH, np.int64)
+    mask = np.int64(np.iinfo(bins.dtype).max)
+    for first in range(0, n, BATCH):
+        for j in range(n_used):
+            for i in range(BATCH):
+                batch[j * BATCH + i] = flat[j * n + first + i]
+        for t in range(tables.root.size):
+            node[:] = tables.root[t]
+            for _ in range(tables.levels[t]):
+                if tables.categorical[t]:
+                    for i in range(BATCH):
+                        v = 4 * node[i]
+                        bin_ = batch[nodes[v + FEATURE] * BATCH + i]
+                        if tables.members[node[i]] >= 0:
+                            bin_ = is_member(tables.words, tables.members[node[i]], bin_)
+                        node[i] = nodes[v + LEFT] + (((bin_ - nodes[v + LOWER]) & mask) > (nodes[v + SPAN] & mask))
+                else:
+                    for i in range(BATCH):
+                        v = 4 * node[i]
+                        bin_ = batch[nodes[v + FEATURE] * BATCH + i]
+                        node[i] = nodes[v + LEFT] + (((bin_ - nodes[v + LOWER]) & mask) > (nodes[v + SPAN] & mask))
+            for k in range(tables.value.shape[1]):
+                output = tables.output[t] + k
+                for i in range(BATCH):
+                    out[output, first + i] += tables.value[node[i], k]
+
+
+def add_margins(bins, tables: MarginTables, out) -> None:
+    """Add every row's margin to ``out``.
+
+    Parameters
+    ----------
+    bins : (used, n) unsigned integers, n a multiple of BATCH
+    tables : MarginTables
+    out : (outputs, n) float64
+    """
+    out += tables.base[:, None]
+    if tables.looked_up.first.size:
+        add_lookups(bins, tables.looked_up, out)
+    if tables.selected.first.size:
+        _select(bins, tables.selected, out)
+    if tables.descended.root.size:
+        _descend(bins, tables.descended, out)

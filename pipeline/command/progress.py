@@ -1,0 +1,72 @@
+"""What a person or a log sees of a run while it works."""
+
+import sys
+import time
+from collections.abc import Callable
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from ..dataset.listing import Rejected, WorkItem
+from ..runs.part import Part
+from ..runs.stages import Work, no_progress
+
+silent = no_progress
+
+
+def _how(done: Part | Rejected | WorkItem) -> str:
+    if isinstance(done, Rejected):
+        return f" rejected: {done.reason}"
+    if isinstance(done, WorkItem):
+        return ""
+    return f", {done.n_rows / done.seconds:,.0f} rows/s" if done.seconds else ", was done before"
+
+
+def log_lines(work: Work) -> Callable[[Part | Rejected | WorkItem], None]:
+    """A line per piece on standard error, for jobs without a terminal."""
+    n_done, n_rows = 0, 0
+    if not work.n_items:
+        print(work.doing, file=sys.stderr, flush=True)  # noqa: T201 - the log of a job
+
+    def on_done(done: Part | Rejected | WorkItem) -> None:
+        nonlocal n_done, n_rows
+        n_done += 1
+        n_rows += done.n_rows or 0
+        line = f"{work.doing}: part {done.part}: {done.n_rows} rows{_how(done)}; {n_done} of {work.n_items} parts, {n_rows} of {work.n_rows} rows"
+        print(line, file=sys.stderr, flush=True)  # noqa: T201 - the log of a job
+
+    return on_done
+
+
+class Bar:
+    """A progress bar on the terminal: parts, rows per second, time left. Enter it around the run."""
+
+    def __init__(self, console: Console):
+        self._progress = Progress(
+            TextColumn("[bold]{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("parts, {task.fields[speed]}"),
+            TimeRemainingColumn(),
+            console=console,
+        )
+
+    def __enter__(self):
+        self._progress.start()
+        self._task = self._progress.add_task("loading", total=None, speed="")
+        return self
+
+    def __exit__(self, *_):
+        self._progress.stop()
+
+    def __call__(self, work: Work) -> Callable[[Part | Rejected | WorkItem], None]:
+        speed = "starting workers" if work.n_items else ""
+        self._progress.reset(self._task, description=work.doing, total=work.n_items or None, speed=speed)
+        started, rows = time.perf_counter(), [0]
+
+        def on_done(done: Part | Rejected | WorkItem) -> None:
+            rows[0] += done.n_rows or 0
+            speed = f"{rows[0] / (time.perf_counter() - started):,.0f} rows/s"
+            self._progress.update(self._task, advance=1, speed=speed)
+
+        return on_done

@@ -1,0 +1,1 @@
+"""Rankings of a data set compared."""

@@ -1,0 +1,320 @@
+"""Rankings compared on a data set: how good each is, how far every two agree; means over all rows with standard errors, one Parquet object."""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from datetime import date as Date
+from os import PathLike
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from kernels.comparison import prepare_areas
+from kernels.methods import METHODS
+from kernels.prediction_gap.leaf_regions import count_visits, numeric_alone
+from kernels.prediction_gap.noise import NOISES, Measured, merge
+from kernels.prediction_gap.rankings import EXACT, PGI2
+from kernels.prediction_gap.tables import BUDGET, GapTables, prepare_gap
+from kernels.reductions import MEANS, merge_all
+from kernels.trees.forest import Forest, make_forest
+
+from ..dataset import schema
+from ..dataset.listing import Listing, WorkItem, list_data, make_items
+from ..errors import InvalidData, RunConflict, UsageError
+from ..models import Model, load_ensemble
+from ..models.model import Feature
+from ..runs import execute
+from ..runs.job import Job, check_parameters, find_method, make_job, shorten
+from ..runs.part import unpack_state
+from ..runs.plan import ITEM_ROWS, PLAN, WORKER_OVERHEAD, Plan, from_json, max_slice_rows
+from ..runs.prepare import prepare_model, survey_model
+from ..runs.publish import read_manifest
+from ..runs.stages import Progress, Work, no_progress
+from ..stores import commit, storage
+from ..stores.arrays import broadcast
+from . import item as comparison
+from .item import Measuring, Question, Ranking, compare_item, measure_item, name_values
+
+RUN = "run:"  # what the name of an earlier run starts with
+TOP = (1, 3, 10)
+SCALES = (0.1, 0.5, 1.0)
+NOISE = NOISES[0].name
+GAP_ROWS = 200  # prediction gaps cost thousands of times what attributions do
+PERTURBS = "gap"  # asks for what perturbations are made of
+RANKER = "banzhaf"  # whose tables rank rows, for they are the smallest
+FOOTER = b"leafledger"
+
+
+@dataclass(frozen=True, slots=True)
+class Measures:
+    """What rankings are compared by."""
+
+    top: tuple[int, ...] = TOP
+    scales: tuple[float, ...] = SCALES
+    noise: str = NOISE
+    gap_rows: int = GAP_ROWS
+    budget: float = BUDGET
+    approximate: bool = False
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A ranking as it was asked for: a method with its parameters, or an earlier run."""
+
+    name: str
+    method: str  # empty of a run
+    parameters: dict[str, Any]
+    run: str | None
+
+
+def _parse(entry: str) -> _Asked:
+    """``method``, ``method:value:…`` with its parameters in their order, or ``run:URI``."""
+    if entry.startswith(RUN):
+        return _Asked(entry, "", {}, storage.absolute(entry[len(RUN) :]))
+    name, *values = entry.split(":")
+    method = find_method(name)
+    if method.labelled:
+        raise UsageError(f"{entry!r} shares out an error, not a margin; expected a method that needs no labels")
+    known = [parameter.name for parameter in method.parameters]
+    if len(values) > len(known):
+        raise UsageError(f"{entry!r} gives {len(values)} parameters, expected at most {len(known)}: {':'.join((name, *known))}")
+    return _Asked(entry, name, check_parameters(method, dict(zip(known, values, strict=False))), None)
+
+
+def _read_run(run: str, model: Model) -> Plan:
+    """The plan of a finished run whose columns can be read as scores of the model's features."""
+    manifest = read_manifest(run)
+    if manifest is None:
+        raise UsageError(f"{run}: not a finished run")
+    if manifest.rejected:
+        raise UsageError(f"{run}: lacks rows that it had to reject ({manifest.rejected[0].reason})")
+    where = storage.join(run, PLAN)
+    plan = from_json(storage.read(where), where)
+    missing = sorted({feature.name for feature in model.features} - set(plan.players))
+    if missing or plan.outputs != model.outputs:
+        what = f"has no values of feature {missing[0]!r}" if missing else f"has outputs {', '.join(plan.outputs)}"
+        raise UsageError(f"{run}: {what}; expected those of the model's features and outputs")
+    return plan
+
+
+def _pieces(items: Sequence[WorkItem]) -> set[tuple[str, str, int]]:
+    return {(item.uri, item.etag, group) for item in items for group in item.row_groups}
+
+
+def _choose_items(found: Listing, plans: dict[str, Plan]) -> tuple[WorkItem, ...]:
+    """Work items: those of the earlier runs, where their columns are compared, for parts are read along with them."""
+    items = make_items(found, ITEM_ROWS)
+    for n_before, (run, plan) in enumerate(plans.items()):
+        if _pieces(plan.items) != _pieces(items):
+            raise UsageError(f"{run}: is about other rows, or they have changed since")
+        if n_before and plan.items != items:
+            raise UsageError(f"{run}: has its rows in other parts than the run before it")
+        items = plan.items
+    return items
+
+
+def _slice_rows(n_used: int, n_outputs: int, n_rankings: int) -> int:
+    """Rows at a time: values and ranks, and of every ranking attributions, order and places."""
+    return max_slice_rows(3 * n_used + n_outputs * n_rankings * 6 * (n_used + 1))
+
+
+def _affordable(tables: GapTables, n_rankings: int, measures: Measures) -> bool:
+    """Whether PGI² takes no more pairs of leaves per row than the budget has; refuse what does and is not to be approximate."""
+    visits = n_rankings * len(measures.scales) * count_visits(tables.boxes)
+    if visits > measures.budget and not measures.approximate:
+        raise UsageError(
+            f"PGI² of {n_rankings} rankings at {len(measures.scales)} scales takes up to {visits:.3g} pairs of leaves per row, the budget is "
+            f"{measures.budget:.3g}; raise it, have it approximate, or ask for fewer scales or none"
+        )
+    return visits <= measures.budget
+
+
+def _measure(job: Job, model: Model, features: tuple[Feature, ...], items: Sequence[WorkItem], folder: str, progress: Progress) -> Measured:
+    """A first pass over the data: features' standard deviations, and the values of categorical ones, which are drawn."""
+    surveyed = survey_model(model, METHODS[PERTURBS], (), sum(item.n_rows for item in items), job.worker_memory, False)
+    asked, parts = Measuring(broadcast(surveyed, folder), features), {}
+    on_done = progress(Work("measuring", job.data, len(items), sum(item.n_rows for item in items)))
+    for item, measured in execute.each(job, measure_item, comparison.warm_measuring, asked, items, WORKER_OVERHEAD):
+        parts[item.part] = measured
+        on_done(item)
+    return merge(parts[item.part] for item in items)
+
+
+def _prepare_gaps(
+    job: Job, model: Model, forest: Forest, features, items, n_rankings: int, measures: Measures, folder: str, progress: Progress
+) -> tuple[list[GapTables], bool]:
+    """Tables for every scale, in standard deviations measured on the data, and whether gaps are exact."""
+    if not measures.scales or not items:
+        return [], True
+    exact = _affordable(prepare_gap(forest, np.zeros(forest.ensemble.n_features), None), n_rankings, measures)
+    measured, drawn = _measure(job, model, features, items, folder, progress), ~numeric_alone(forest)
+    tables = [prepare_gap(forest, np.full(forest.ensemble.n_features, scale), measured, drawn=drawn, relative=True) for scale in measures.scales]
+    return tables, exact
+
+
+def _rank(model: Model, asked: Sequence[_Asked], plans: dict[str, Plan], features: Sequence[Feature], folder: str) -> Iterator[Ranking]:
+    """Where every ranking's scores come from; tables are broadcast."""
+    for each in asked:
+        if each.run is None:
+            tables = broadcast(prepare_model(model, METHODS[each.method], each.parameters, (), False), folder)
+            yield Ranking(each.name, each.method, tables, None, ())
+            continue
+        plan = plans[each.run]
+        phi = schema.output_columns(plan.players, plan.outputs, plan.ids, plan.interactions is not None, METHODS[plan.method].column)[1]
+        number, n_players = {name: j for j, name in enumerate(plan.players)}, len(plan.players)
+        columns = tuple(tuple(phi[k * n_players + number[feature.name]] for feature in features) for k in range(len(plan.outputs)))
+        yield Ranking(each.name, plan.method, "", each.run, columns)
+
+
+def _ask(
+    job: Job,
+    model: Model,
+    asked: Sequence[_Asked],
+    plans: dict[str, Plan],
+    items: Sequence[WorkItem],
+    measures: Measures,
+    folder: str,
+    progress: Progress,
+) -> Question:
+    """Prepare and broadcast all tables."""
+    ranked, forest = make_forest(model.ensemble)
+    features = tuple(model.features[column] for column in ranked.column)
+    rankings = tuple(_rank(model, asked, plans, features, folder))
+    bins = broadcast(prepare_model(model, METHODS[RANKER], check_parameters(METHODS[RANKER], {}), (), False), folder)
+    gaps, exact = _prepare_gaps(job, model, forest, features, items, len(asked), measures, folder, progress)
+    sizes = [item.n_rows for item in items]
+    return Question(
+        rankings=rankings,
+        bins=bins,
+        areas=broadcast(prepare_areas(forest), folder),
+        gaps=tuple(broadcast(tables, folder) for tables in gaps),
+        noise=measures.noise,
+        seed=EXACT if exact else measures.seed,
+        start=tuple(np.cumsum([0, *sizes])[:-1].tolist()),
+        sample=(min(measures.gap_rows, sum(sizes)), sum(sizes)),
+        top=measures.top,
+        features=features,
+        slice_rows=_slice_rows(len(features), len(model.outputs), len(asked)),
+    )
+
+
+def _tabulate(model: Model, names: Sequence[str], measures: Measures, exact: bool, states: Sequence[Sequence[str]]) -> pa.Table:
+    """Merge states, in the order of items; a row per output, measure and ranking, or two of them."""
+    n_outputs, tables = len(model.outputs), []
+    for pass_, values in enumerate(name_values(len(names), measures.top, [f"{PGI2} {scale:g}" for scale in measures.scales], exact)):
+        merged = merge_all(MEANS, (unpack_state(MEANS, each[pass_]) for each in states), n_outputs, len(values))
+        found = MEANS.finalize(merged, np.arange(len(values)), len(values))
+        tables.append(
+            pa.table(
+                {
+                    "output": pa.array([output for output in model.outputs for _ in values], pa.string()),
+                    "measure": pa.array([value.measure for value in values] * n_outputs, pa.string()),
+                    "ranking": pa.array([names[value.ranking] for value in values] * n_outputs, pa.string()),
+                    "other": pa.array([None if value.other is None else names[value.other] for value in values] * n_outputs, pa.string()),
+                    **{name: numbers.reshape(-1) for name, numbers in found.items()},
+                    "rows": pa.array([int(merged.rows[0])] * len(values) * n_outputs, pa.int64()),
+                }
+            )
+        )
+    return pa.concat_tables(tables)
+
+
+def _publish(out: str, table: pa.Table) -> None:
+    """Write the object, or find it written; refuse another one."""
+    with storage.scratch() as folder:
+        local = folder / "comparison.parquet"
+        pq.write_table(table, local, compression="zstd", write_page_checksum=True)
+        if not commit.create(out, local) and storage.read(out) != local.read_bytes():
+            raise RunConflict(f"{out}: exists already and differs from this comparison; choose another output or remove it")
+
+
+def _check(measures: Measures) -> None:
+    top, scales, known = measures.top, measures.scales, [noise.name for noise in NOISES]
+    if not top or any(k < 1 for k in top) or len(set(top)) < len(top):
+        raise UsageError(f"top is {', '.join(map(str, top)) or 'empty'}, expected different numbers of features, at least 1 each")
+    if not all(0 < scale < np.inf for scale in scales) or len({f"{scale:g}" for scale in scales}) < len(scales):
+        raise UsageError(f"scales are {', '.join(map(str, scales))}, expected different numbers above 0")
+    if measures.noise not in known:
+        raise UsageError(f"noise is {shorten(measures.noise)}, expected one of {', '.join(known)}")
+    if measures.gap_rows < 1:
+        raise UsageError(f"gap_rows is {measures.gap_rows}, expected at least 1")
+    check_parameters(METHODS[PERTURBS], {"budget": measures.budget, "seed": measures.seed})
+
+
+def compare_job(job: Job, entries: Sequence[str], measures: Measures, progress: Progress) -> pa.Table:
+    """All of it, for arguments that were checked."""
+    _check(measures)
+    asked = [_parse(entry) for entry in entries]
+    names = [each.name for each in asked]
+    if not names or len(set(names)) < len(names):
+        raise UsageError(f"methods are {', '.join(names) or 'none'}, expected different ones")
+    model = load_ensemble(job.model)
+    plans = {each.run: _read_run(each.run, model) for each in asked if each.run is not None}
+    found = list_data(job.data, (), model)
+    if found.rejected:
+        raise InvalidData(found.rejected[0].reason)  # means of some of the rows would be those of other data
+    items = _choose_items(found, plans)
+    decides = json.dumps([model.digest, names, asdict(measures), [asdict(item) for item in items]])
+    folder = storage.beside(job.out, f"_compare-{hashlib.sha256(decides.encode()).hexdigest()[:16]}")
+    try:
+        question, states = _ask(job, model, asked, plans, items, measures, folder, progress), {}
+        on_done = progress(Work("comparing", job.out, len(items), sum(item.n_rows for item in items)))
+        for item, state in execute.each(job, compare_item, comparison.warm, question, items, WORKER_OVERHEAD):
+            states[item.part] = state
+            on_done(item)
+    finally:
+        commit.remove(folder)
+    facts = {"model": job.model, "model_digest": model.digest, "data": job.data, "rankings": [asdict(each) for each in asked], **asdict(measures)}
+    table = _tabulate(model, names, measures, question.seed == EXACT, [states[item.part] for item in items])
+    table = table.replace_schema_metadata({FOOTER: json.dumps(facts)})
+    _publish(job.out, table)
+    return table
+
+
+def compare(
+    model: str | PathLike,
+    data: str | PathLike,
+    out: str | PathLike,
+    *,
+    methods: Sequence[str],
+    top: Sequence[int] = TOP,
+    scales: Sequence[float] = SCALES,
+    noise: str = NOISE,
+    gap_rows: int = GAP_ROWS,
+    budget: float = BUDGET,
+    approximate: bool = False,
+    seed: int = 0,
+    scheduler: str | None = None,
+    workers: int | None = None,
+    plain_tcp: bool = False,
+    date: Date | str | None = None,
+    progress: Callable = no_progress,
+) -> pa.Table:
+    """Compare rankings of every row's features by several methods.
+
+    Parameters
+    ----------
+    model, data, scheduler, workers, plain_tcp, date, watch : as for ``explain``
+    out : URI or path of the Parquet object to write; the same comparison may be written again
+    methods : names of ``METHODS`` with their parameters in order, such as "beta:4:1", and finished runs on the same data, "run:URI"
+    top : sizes of the sets of the largest features whose agreement is measured
+    scales, noise : PGI² is measured under "normal", "uniform" or "laplace" noise on numeric features, of each of these scales times their standard
+        deviations on the data; values of categorical ones are drawn from the data
+    gap_rows : on so many rows, spread evenly over the data
+    budget : pairs of leaves that PGI² may look at for a row. What the ensemble may need beyond it is refused, or
+    approximate : estimated by quasi-Monte Carlo, with ``seed``; "pgi2 ... error" is then the mean of the rows' standard errors, which the error
+        of their mean is at most
+
+    Returns
+    -------
+    pa.Table
+        columns output, measure, ranking, other (None where the measure is of one ranking), mean, standard_error and rows. Where there is another,
+        areas and PGI² are differences on the same rows, the ranking's less the other's
+    """
+    job = make_job(str(model), str(data), str(out), scheduler=scheduler, workers=workers, plain_tcp=plain_tcp, date=date)
+    measures = Measures(tuple(top), tuple(map(float, scales)), noise, gap_rows, budget, approximate, seed)
+    return compare_job(job, methods, measures, progress)

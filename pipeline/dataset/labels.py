@@ -1,0 +1,97 @@
+"""Labels of rows: which columns hold them and what goes with them, and how they are read."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from kernels.r2.shares import Labels, no_labels
+from kernels.trees.binning import padded
+
+from ..errors import InvalidLabel, UsageError
+from ..models.model import Feature
+from . import schema
+
+COUNT, REFUSE = "count", "refuse"
+# Sums of fourth powers of labels times squared weights stay finite, over any number of rows there is.
+LARGEST_LABEL, LARGEST_WEIGHT = 1e60, 1e30
+MOST_SHARES = 1 << 17  # of all groups: every part keeps their sums in its footer, some hundred bytes of each
+
+
+@dataclass(frozen=True, slots=True)
+class LabelColumns:
+    """Columns of the data."""
+
+    label: str
+    weight: str | None
+    by: tuple[str, ...]  # rows with the same values in these are a group
+    missing: str  # "count" leaves rows without a label out, "refuse" ends the run
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (self.label, *(() if self.weight is None else (self.weight,)), *self.by)
+
+
+def _numbers(batch: pa.RecordBatch, name: str) -> np.ndarray:
+    return schema.column_values(Feature(name), batch.column(name))
+
+
+def _refuse(bad: np.ndarray, where: str, first_row: int, says) -> None:
+    """Refuse the first of the rows that are ``bad (n,) bool``."""
+    if bad.any():
+        row = int(np.flatnonzero(bad)[0])
+        raise InvalidLabel(f"{where}: row {first_row + row}: {says(row)}")
+
+
+def check_values(label: np.ndarray, weight: np.ndarray, missing: str, where: str, first_row: int, names: Sequence[str]) -> None:
+    """Refuse labels that are too large, or where told to missing, and weights that are too large or negative; ``names`` are what both are called."""
+    said = f"expected a number between {-LARGEST_LABEL:g} and {LARGEST_LABEL:g}"
+    _refuse(np.abs(label) > LARGEST_LABEL, where, first_row, lambda i: f"{names[0]} is {label[i]}, {said}")
+    if missing == REFUSE:
+        _refuse(np.isnan(label), where, first_row, lambda i: f"{names[0]} is missing, expected a number, or --missing-labels {COUNT}")
+    said = f"expected a number between 0 and {LARGEST_WEIGHT:g}"
+    _refuse(~((weight >= 0) & (weight <= LARGEST_WEIGHT)), where, first_row, lambda i: f"{names[1]} is {weight[i]}, {said}")
+
+
+def lay_out(label: np.ndarray, weight: np.ndarray, group: np.ndarray | None = None, names: np.ndarray | None = None) -> Labels:
+    """Labels and weights ``(n,) float64`` as kernels take them: padded, those that are missing without weight."""
+    n = label.size
+    out = no_labels(padded(n))
+    missing = np.isnan(label)
+    out.missing[:n] = missing
+    out.label[:n] = np.where(missing, 0.0, label)
+    out.weight[:n] = np.where(missing, 0.0, weight)
+    if group is None or names is None:
+        return out
+    out.group[:n] = group
+    return out._replace(names=names)
+
+
+def _group(batch: pa.RecordBatch, by: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+    """Which group each row is in, and what groups are called: their values as a JSON list, ascending as texts."""
+    encoded = [batch.column(name) for name in by]
+    encoded = [column if pa.types.is_dictionary(column.type) else column.dictionary_encode() for column in encoded]
+    codes = [column.indices.fill_null(len(column.dictionary)).to_numpy(zero_copy_only=False).astype(np.int64) for column in encoded]
+    values = [[*column.dictionary.to_pylist(), None] for column in encoded]
+    rows, row = np.unique(np.stack(codes, axis=1), axis=0, return_inverse=True)
+    texts = [json.dumps([known[code] for known, code in zip(values, found, strict=True)], default=str) for found in rows.tolist()]
+    names, name = np.unique(np.array(texts, str), return_inverse=True)
+    return name[row.reshape(-1)], names
+
+
+def read_labels(columns: LabelColumns, batch: pa.RecordBatch, where: str, first_row: int) -> Labels:
+    """The labels of a slice of rows whose first is row ``first_row`` of what ``where`` names, or InvalidLabel."""
+    label = _numbers(batch, columns.label)
+    weight = np.ones(label.size) if columns.weight is None else _numbers(batch, columns.weight)
+    check_values(label, weight, columns.missing, where, first_row, (f"label {columns.label!r}", f"weight {columns.weight!r}"))
+    return lay_out(label, weight, *(_group(batch, columns.by) if columns.by else ()))
+
+
+def check_groups(columns: LabelColumns, n_groups: int, n_players: int) -> None:
+    """Refuse more groups than are worth a table."""
+    if n_groups * n_players > MOST_SHARES:
+        raise UsageError(
+            f"{', '.join(map(repr, columns.by))} make {n_groups} groups of {n_players} shares each, expected at most {MOST_SHARES} shares in all"
+        )

@@ -1,0 +1,208 @@
+"""Parquet files that a URI names, as their footers have them: matched against the model, their row groups grouped into work items."""
+
+import hashlib
+import json
+import re
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ..errors import InvalidData, SchemaMismatch, UsageError
+from ..models.model import Feature, Model
+from ..stores import storage
+from . import schema
+from .labels import LabelColumns
+
+FOOTER_READERS = 16
+_PARTITION = re.compile(r"([^/=]+)=([^/]*)")
+_NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+
+
+Hive = tuple[tuple[str, str | int | None], ...]  # columns that a path carries, as in month=4/
+
+
+@dataclass(frozen=True, slots=True)
+class WorkItem:
+    """One deterministic piece of work: some row groups of one file, or some rows of a large one."""
+
+    part: int
+    uri: str
+    etag: str
+    row_groups: tuple[int, ...]
+    skip: int  # rows of the row groups before the item's
+    n_rows: int
+    first_row: int  # of the file, for messages
+    partition: Hive
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """Rows that cannot be explained, and why."""
+
+    part: int | None  # of the work item; None for a file whose footer cannot be read
+    uri: str
+    row_groups: tuple[int, ...]  # none for a file whose footer cannot be read
+    n_rows: int | None  # None for such a file
+    reason: str  # says where: file, row groups, column
+
+    @classmethod
+    def of(cls, entry: dict[str, Any]) -> "Rejected":
+        """From its JSON."""
+        return cls(**{**entry, "row_groups": tuple(entry["row_groups"])})
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What the footers of a data set say."""
+
+    files: tuple[tuple[storage.Object, Hive, tuple[int, ...]], ...]  # with the columns that the path carries, and the rows of every row group
+    row_group: int  # bytes of the largest, in columns that are read
+    n_chunks: int  # column chunks that a file has at most
+    rejected: tuple[Rejected, ...]  # files whose footers cannot be read
+
+    @property
+    def n_rows(self) -> int:
+        return sum(sum(rows) for _, _, rows in self.files)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of which files there are: it changes whenever their bytes do."""
+        return hashlib.sha256(json.dumps(sorted([file.uri, file.etag, sum(rows)] for file, _, rows in self.files)).encode()).hexdigest()
+
+
+def _partition_types(paths: Sequence[str]) -> dict[str, type]:
+    """Columns that the paths carry as ``name=value``: integers where every value is one, else strings."""
+    values: dict[str, set[str]] = {}
+    for path in paths:
+        for name, value in _PARTITION.findall(path):
+            values.setdefault(unquote(name), set()).add(unquote(value))
+    return {name: int if all(re.fullmatch(r"-?\d{1,18}", value) for value in found - {_NULL_PARTITION}) else str for name, found in values.items()}
+
+
+def _partition(path: str, types: dict[str, type]) -> Hive:
+    found = {unquote(name): unquote(value) for name, value in _PARTITION.findall(path)}
+    return tuple((name, None if value == _NULL_PARTITION else types[name](value)) for name, value in sorted(found.items()))
+
+
+def _carried_type(value: str | int | None) -> pa.DataType:
+    return pa.null() if value is None else pa.int64() if isinstance(value, int) else pa.string()
+
+
+def _check_partition_types(features: Sequence[Feature], partition, found: pa.Schema, where: str) -> None:
+    values = {name: value for name, value in partition if name not in found.names}
+    for feature in features:
+        if feature.name in values:
+            value = values[feature.name]
+            schema.check_column(
+                feature,
+                _carried_type(value),
+                f"{where} (its path)",
+            )
+
+
+def _row_group_bytes(metadata: pq.FileMetaData, columns: set[str]) -> int:
+    """Bytes of the largest row group in the columns named."""
+    read = [c for c in range(metadata.num_columns) if metadata.schema.column(c).path.split(".")[0] in columns]
+    groups = map(metadata.row_group, range(metadata.num_row_groups))
+    return max((sum(group.column(c).total_uncompressed_size for c in read) for group in groups), default=0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Footer:
+    """What a file's footer says, matched against the model; footers of wide files are too large to keep."""
+
+    rows: tuple[int, ...]  # of every row group
+    row_group: int  # bytes of the largest
+    n_chunks: int
+    types: dict[str, pa.DataType]  # of columns that have one type in all files
+
+
+def _read_footer(file: storage.Object, partition, model: Model, ids: Sequence[str], labels: LabelColumns | None, read: set[str]) -> _Footer:
+    with storage.opened(file.uri) as opened:
+        try:
+            metadata = pq.read_metadata(opened)
+            found = metadata.schema.to_arrow_schema()
+        except (pa.ArrowException, OSError) as error:
+            raise InvalidData(f"{file.uri}: not a Parquet file: {' '.join(str(error).split())}") from error
+    asked = ids if labels is None else list(dict.fromkeys((*ids, *labels.names)))
+    schema.check_columns(model.features, asked, found, [name for name, _ in partition], file.uri)
+    _check_partition_types(model.features, partition, found, file.uri)
+    if labels is not None:
+        carried = {name: _carried_type(value) for name, value in partition}
+        numbers = (labels.label,) if labels.weight is None else (labels.label, labels.weight)
+        schema.check_labels(numbers, labels.by, carried | {field.name: field.type for field in found}, file.uri)
+    return _Footer(
+        rows=tuple(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)),
+        row_group=_row_group_bytes(metadata, read),
+        n_chunks=metadata.num_row_groups * metadata.num_columns,
+        types={name: found.field(name).type for name in (*ids, *(labels.by if labels else ())) if name in found.names},
+    )
+
+
+def _try_footer(file: storage.Object, partition, model: Model, ids: Sequence[str], labels: LabelColumns | None, read: set[str]) -> _Footer | Rejected:
+    """What the footer says, or that it cannot be read; a schema that does not match is refused all the same."""
+    try:
+        return _read_footer(file, partition, model, ids, labels, read)
+    except InvalidData as error:
+        return Rejected(None, file.uri, (), None, str(error))
+
+
+def list_data(uri: str, ids: Sequence[str], model: Model, labels: LabelColumns | None = None) -> Listing:
+    """List the files, read their footers, match them against the model, the id columns and those of labels: every refusal of data happens here,
+    unless some files can be read and others not."""
+    files = storage.list_parquet(uri)
+    if not files:
+        raise UsageError(f"{uri}: no Parquet files there")
+    types = _partition_types([file.uri for file in files])
+    partitions = [_partition(file.uri, types) for file in files]
+    read = {model.features[column].name for column in np.unique(model.ensemble.feature) if column >= 0} | set(ids)
+    read |= set(labels.names) if labels else set()
+    types_of: dict[str, tuple[pa.DataType, str]] = {}
+    found, rejected, row_group, n_chunks = [], [], 0, 0
+    with ThreadPoolExecutor(FOOTER_READERS) as readers:
+        footers = readers.map(lambda file, partition: _try_footer(file, partition, model, ids, labels, read), files, partitions)
+        for file, partition, footer in zip(files, partitions, footers, strict=True):
+            if isinstance(footer, Rejected):
+                rejected.append(footer)
+                continue
+            for name, is_type in footer.types.items():
+                first_type, first_uri = types_of.setdefault(name, (is_type, file.uri))
+                if is_type != first_type:
+                    raise SchemaMismatch(f"{file.uri}: {'id ' if name in ids else ''}column {name!r} is {is_type}, it is {first_type} in {first_uri}")
+            found.append((file, partition, footer.rows))
+            row_group, n_chunks = max(row_group, footer.row_group), max(n_chunks, footer.n_chunks)
+    if not found:
+        raise InvalidData(rejected[0].reason)
+    return Listing(tuple(found), row_group, n_chunks, tuple(rejected))
+
+
+def _group(counts: Sequence[int], item_rows: int) -> list[tuple[int, ...]]:
+    """Runs of consecutive row groups of about ``item_rows`` rows."""
+    groups: list[list[int]] = []
+    rows = 0
+    for i, count in enumerate(counts):
+        if not groups or rows + count > item_rows:
+            groups.append([])
+            rows = 0
+        groups[-1].append(i)
+        rows += count
+    return [tuple(group) for group in groups]
+
+
+def make_items(found: Listing, item_rows: int) -> tuple[WorkItem, ...]:
+    """Work items of about ``item_rows`` rows, in the order of files and rows; only row groups of more than two items' are cut."""
+    items: list[WorkItem] = []
+    for file, partition, rows in found.files:
+        for group in _group(rows, item_rows):
+            n_rows, first_row = sum(rows[i] for i in group), sum(rows[: group[0]])
+            piece = item_rows if n_rows > 2 * item_rows else max(1, n_rows)
+            for skip in range(0, n_rows, piece):
+                taken = min(piece, n_rows - skip)
+                items.append(WorkItem(len(items), file.uri, file.etag, group, skip, taken, first_row + skip, partition))
+    return tuple(items)

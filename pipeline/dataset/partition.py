@@ -1,0 +1,83 @@
+"""Who plays: every feature, or the groups of a partition that was given; and the tables of a model that is played so."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from os import PathLike
+from typing import Any
+
+import numpy as np
+
+from ..errors import UsageError
+from ..models.model import Feature
+from ..stores import storage
+
+Groups = tuple[tuple[str, tuple[str, ...]], ...]  # every group with its features, in the model's order; empty where there is no partition
+Partition = Mapping[str, Iterable[str]] | str | PathLike  # groups with their features, or where such an object is in JSON
+
+
+def _refuse_doubled(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    names = [name for name, _ in pairs]
+    if len(set(names)) < len(names):
+        doubled = next(name for name in names if names.count(name) > 1)
+        raise UsageError(f"group {doubled!r} stands twice")
+    return dict(pairs)
+
+
+def _read(partition: Partition) -> tuple[Any, str]:
+    """What was given, and where it is."""
+    if not isinstance(partition, str | PathLike):
+        return partition, "partition"
+    where = str(partition)
+    data = storage.read(where)
+    try:
+        return json.loads(data, object_pairs_hook=_refuse_doubled), where
+    except UsageError as error:
+        raise UsageError(f"{where}: {error}") from None
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{where}: not JSON: {' '.join(str(error).split())}") from error
+
+
+def _members(name: Any, given: Any, where: str) -> tuple[str, ...]:
+    members = tuple(given) if isinstance(given, Iterable) and not isinstance(given, str | bytes | Mapping) else None
+    if not isinstance(name, str) or members is None or not all(isinstance(member, str) for member in members):
+        raise UsageError(f"{where}: group {name!r} is not a list of feature names")
+    if not members:
+        raise UsageError(f"{where}: group {name!r} has no features, expected at least one")
+    return members
+
+
+def read_groups(partition: Partition | None, features: Sequence[Feature]) -> Groups:
+    """All groups: those of the partition, and one of its own, under its own name, for every feature that it does not name.
+
+    Groups come in the order of their first feature, features in the model's order, so that equal partitions are equal however they are written.
+    """
+    if partition is None:
+        return ()
+    given, where = _read(partition)
+    if not isinstance(given, Mapping):
+        raise UsageError(f"{where}: is a {type(given).__name__}, expected an object: group -> list of feature names")
+    known = {feature.name for feature in features}
+    group_of: dict[str, str] = {}
+    for group, listed in given.items():
+        for name in _members(group, listed, where):
+            if name not in known:
+                raise UsageError(f"{where}: group {group!r} names {name!r}, which is no feature of the model")
+            if name in group_of:
+                twice = "twice" if group_of[name] == group else f"and in group {group_of[name]!r}"
+                raise UsageError(f"{where}: feature {name!r} stands in group {group!r} {twice}, expected once")
+            group_of[name] = group
+    for group in given:
+        if group in known and group_of.get(group) != group:
+            raise UsageError(f"{where}: group {group!r} is named as a feature outside of it; choose another name")
+    groups: dict[str, list[str]] = {}
+    for feature in features:
+        groups.setdefault(group_of.get(feature.name, feature.name), []).append(feature.name)
+    return tuple((group, tuple(members)) for group, members in groups.items())
+
+
+def group_numbers(groups: Groups, features: Sequence[Feature]) -> np.ndarray | None:
+    """Which group each feature belongs to, ``(features,) int32``; None where there is no partition."""
+    if not groups:
+        return None
+    group_of = {feature: number for number, (_, members) in enumerate(groups) for feature in members}
+    return np.array([group_of[feature.name] for feature in features], np.int32)

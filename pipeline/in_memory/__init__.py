@@ -1,0 +1,1 @@
+"""Rows in memory: attributions, prediction gaps, curves and gradients."""

@@ -1,0 +1,1 @@
+"""A run, from arguments to a published manifest."""

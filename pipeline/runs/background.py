@@ -1,0 +1,136 @@
+"""The marginal game of a run: its background found while planning, counted item by item, and where the tables made of the counts are kept."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+
+import numpy as np
+
+from kernels.batch import BackgroundQuery, BackgroundStatistics, count, merge
+from kernels.marginal.background import Background
+
+from ..dataset import schema
+from ..dataset.listing import Listing, WorkItem, list_data, make_items
+from ..dataset.partition import Groups
+from ..dataset.rows import carried_types, located, miscounted, read_slices
+from ..errors import InvalidData, UsageError
+from ..models import Model
+from ..models.model import Feature
+from ..stores import storage
+from ..stores.arrays import open_stored, open_tables
+from .job import MODEL, TABLE_BYTES, Job, find_method
+from .plan import ITEM_ROWS, Extent, extent_of, max_slice_rows, read_plan
+from .prepare import survey_model, weigh_model
+
+FAN_IN = 8  # counts that are added up at a time
+
+
+@dataclass(frozen=True, slots=True)
+class Uncounted:
+    """A background before it is counted."""
+
+    surveyed: BackgroundQuery  # what is asked of every row
+    items: tuple[WorkItem, ...]  # rows to count; none where these stand in their place:
+    weights: Background | None  # the model's own
+
+
+@dataclass(frozen=True, slots=True)
+class Marginal:
+    """The marginal game of a run."""
+
+    listing: Listing | None  # of the background, None where it is the model
+    tables: str  # URI of the folder of the game's tables
+    uncounted: Uncounted | None  # None where the tables are there already
+    extent: Extent
+
+
+def _name_tables(job: Job, model: Model, groups: Groups, listing: Listing | None) -> str:
+    """The folder of the tables, named by all that decides what is in them."""
+    decides = (version("leafledger"), model.digest, job.method, job.parameters, groups, MODEL if listing is None else listing.digest)
+    return storage.join(job.tables, hashlib.sha256(json.dumps(decides).encode()).hexdigest())
+
+
+def _survey(job: Job, model: Model, groups: Groups, n_rows: int | None) -> BackgroundQuery:
+    """With TABLE_BYTES, or as many times more as it takes and a worker has room for, so that its room decides nothing but whether there is enough."""
+    budget = TABLE_BYTES
+    while True:
+        try:
+            return survey_model(model, find_method(job.method), groups, n_rows, budget, False)
+        except UsageError:
+            budget *= 2
+            if budget > job.worker_memory // 2:
+                raise
+
+
+def plan_marginal(job: Job, model: Model, groups: Groups) -> Marginal | None:
+    """List the background, match it against the model and see what it takes to count it, or find its tables; None for the path-dependent game.
+
+    Refuses what has no marginal game, and tables that would take more than half of a worker's memory.
+    """
+    if job.background is None:
+        return None
+    listing = None if job.background == MODEL else list_data(job.background, (), model)
+    if listing is not None and listing.rejected:
+        raise InvalidData(listing.rejected[0].reason)  # an average over some of the rows would be that of another game
+    if listing is not None and not listing.n_rows:
+        raise UsageError(f"{job.background}: the background has no rows, expected at least one")
+    tables = _name_tables(job, model, groups, listing)
+    stored = open_stored(tables)
+    if stored is not None:
+        return Marginal(listing, tables, None, extent_of(stored))
+    surveyed = _survey(job, model, groups, None if listing is None else listing.n_rows)
+    items = () if listing is None else make_items(listing, ITEM_ROWS)
+    weights = weigh_model(model, find_method(job.method), groups, surveyed) if listing is None else None
+    extent = Extent(surveyed.bins.column.size, surveyed.players.size, np.zeros((0, 2), np.int32), int(surveyed.n_bytes[0]))
+    return Marginal(listing, tables, Uncounted(surveyed, items, weights), extent)
+
+
+def count_rows(features: Sequence[Feature], asked: BackgroundQuery, item: WorkItem) -> BackgroundStatistics:
+    """Count the rows of one item; ``features`` are those that splits ask for."""
+    counted, done = None, 0
+    for batch in read_slices(item, [feature.name for feature in features], carried_types((item,)), max_slice_rows(len(features))):
+        with located(item):
+            values = [schema.column_values(feature, batch.column(feature.name)) for feature in features]
+            part = count(asked, np.array(values, np.float64).reshape(len(features), batch.num_rows))
+        counted, done = part if counted is None else merge([counted, part]), done + batch.num_rows
+    if counted is None or done != item.n_rows:
+        raise miscounted(item, done)
+    return counted
+
+
+def count_item(run: str, plan_digest: str, surveyed: str, item: WorkItem) -> BackgroundStatistics:
+    """Count the rows of one item of the background: what a Dask task does. Names and a small record come in."""
+    plan, asked = read_plan(run, plan_digest), open_tables(surveyed)
+    return count_rows([plan.features[column] for column in asked.bins.column], asked, item)
+
+
+def merge_counts(*counted: BackgroundStatistics) -> BackgroundStatistics:
+    """Add up what was counted."""
+    return merge(counted)
+
+
+def merge_evenly(parts: Iterable[BackgroundStatistics]) -> BackgroundStatistics:
+    """Add up FAN_IN at a time, by their places alone, so that sums are rounded the same wherever it is done; few are held at once."""
+    levels: list[list[BackgroundStatistics]] = [[]]
+    for part in parts:
+        levels[0].append(part)
+        for level, held in enumerate(levels):
+            if len(held) < FAN_IN:
+                break
+            if level + 1 == len(levels):
+                levels.append([])
+            levels[level + 1].append(merge_counts(*held))
+            held.clear()
+    last: list[BackgroundStatistics] = []
+    for held in levels:
+        held += last
+        last = [merge_counts(*held)] if held else []
+    return last[0]
+
+
+def warm(surveyed: str) -> None:
+    """Compile, or read from the cache, every kernel that counting calls."""
+    asked = open_tables(surveyed)
+    merge([count(asked, np.zeros((asked.bins.column.size, 1)))] * 2)

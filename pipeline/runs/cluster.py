@@ -1,0 +1,202 @@
+"""Work items on Dask: a local cluster of one process per core, or one that is there already. The only code that imports Dask."""
+
+import contextlib
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError
+from typing import Any
+
+import distributed
+from distributed.scheduler import KilledWorker
+
+from kernels.batch import BackgroundStatistics
+
+from ..dataset.listing import Rejected, WorkItem
+from ..errors import ClusterLost, UsageError, WorkersDied
+from .background import FAN_IN, count_item, merge_counts
+from .job import Job
+from .part import Part, try_part
+
+CONNECT_SECONDS = 15  # Dask's own comm timeouts hang below this
+SAME = ("leafledger", "dask", "distributed", "numpy", "scipy", "numba", "pyarrow")  # what tasks understand, and their bits
+SILENT = logging.CRITICAL  # what a worker has to say reaches the user as an exception
+
+
+@contextlib.contextmanager
+def _silenced() -> Iterator[None]:
+    """Keep Dask's log of its own cluster from handlers that are not Dask's, such as Prefect's."""
+    logger = logging.getLogger("distributed")
+    level = logger.level
+    logger.setLevel(SILENT)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+
+
+@contextlib.contextmanager
+def local_client(job: Job, n_items: int) -> Iterator[distributed.Client]:
+    """One process per core of this machine, listening on the loopback address only."""
+    try:
+        cluster = distributed.LocalCluster(
+            n_workers=max(1, min(job.workers, n_items)),
+            threads_per_worker=1,
+            processes=True,
+            host="127.0.0.1",
+            dashboard_address="127.0.0.1:0",  # None would take port 8787 all the same
+            memory_limit=job.worker_memory,
+            silence_logs=SILENT,
+        )
+    except RuntimeError as error:
+        raise ClusterLost(
+            f"the local cluster's workers do not start ({error}); a script that calls explain must do so under if __name__ == '__main__', "
+            "since every worker imports it"
+        ) from error
+    with _silenced(), cluster, distributed.Client(cluster) as client:
+        yield client
+
+
+def _check_versions(client: distributed.Client) -> None:
+    """Refuse workers with another Python, or with other packages, than this process."""
+    found: Any = client.get_versions(packages=list(SAME))
+    mine = found["client"]["packages"]
+    for name, worker in found["workers"].items():
+        theirs = worker["packages"]
+        if theirs["python"].split(".")[:2] != mine["python"].split(".")[:2]:
+            raise UsageError(f"{name}: the worker has Python {theirs['python']}, expected {mine['python']} as here")
+        for package in SAME:
+            if theirs[package] != mine[package]:
+                raise UsageError(f"{name}: the worker has {package} {theirs[package] or 'not at all'}, expected {mine[package]} as here")
+
+
+@contextlib.contextmanager
+def remote_client(address: str, memory: int) -> Iterator[distributed.Client]:
+    """A client of the scheduler at ``address``, which must answer and have workers like this process whose threads get ``memory`` bytes each."""
+    try:
+        client = distributed.Client(address, timeout=CONNECT_SECONDS)
+    except (OSError, ValueError, TimeoutError) as error:
+        raise ClusterLost(f"{address}: no Dask scheduler answers there: {' '.join(str(error).split())}") from error
+    except TypeError as error:  # Dask's word for it
+        raise UsageError(f"{address}: Dask has no certificate for TLS; its configuration names one in distributed.comm.tls") from error
+    with client:
+        try:
+            client.wait_for_workers(1, timeout=CONNECT_SECONDS)  # which may just have been lost, or not have been there yet
+        except TimeoutError as error:
+            raise ClusterLost(f"{address}: the Dask scheduler has no workers, expected at least one within {CONNECT_SECONDS} seconds") from error
+        workers = client.scheduler_info()["workers"]
+        for name, worker in workers.items():
+            share = worker["memory_limit"] // worker["nthreads"] if worker["memory_limit"] else memory
+            if share < memory:
+                raise UsageError(f"{name}: a task needs {memory >> 20} MiB, the worker has {share >> 20} for each of its threads")
+        _check_versions(client)
+        yield client
+
+
+@contextlib.contextmanager
+def warm_client(job: Job, n_items: int, memory: int, warm: Callable[..., None], *arguments: Any) -> Iterator[distributed.Client]:
+    """A client of the job's cluster, whose hosts have compiled what ``warm(*arguments)`` calls: many processes must not fill one cache at once."""
+    if job.scheduler is None:
+        warm(*arguments)
+        with local_client(job, n_items) as client:
+            yield client
+        return
+    with remote_client(job.scheduler, memory) as client:
+        hosts = {worker["host"]: address for address, worker in client.scheduler_info()["workers"].items()}
+        with _reported(f"{job.scheduler}: compiling kernels", n_items):
+            warmed = [client.submit(warm, *arguments, workers=[address], allow_other_workers=True, pure=False) for address in hosts.values()]
+            client.gather(warmed)
+        yield client
+
+
+@contextlib.contextmanager
+def _reported(where: str, n_left: int) -> Iterator[None]:
+    """Say what was lost with workers or with the scheduler."""
+    try:
+        yield
+    except KilledWorker as error:
+        raise WorkersDied(f"{where}: the workers that it was given to died") from error
+    except CancelledError as error:
+        raise ClusterLost(f"the Dask cluster went away with {n_left} parts to do; run again to go on from there") from error
+
+
+def run_dask(client: distributed.Client, run: str, plan_digest: str, tables: str, items: Sequence[WorkItem]) -> Iterator[Part | Rejected]:
+    """One task per item; parts in the order in which they are done. The first failure cancels the rest.
+
+    An item whose workers die, as they do of what is wrong with it or by chance, waits until all others are done, and is rejected where the workers
+    that it is then given to die as well.
+    """
+    deadly: list[WorkItem] = []
+    yield from _run_tasks(client, (run, plan_digest, tables), items, "part", deadly.append)
+    fatal: list[WorkItem] = []
+    yield from _run_tasks(client, (run, plan_digest, tables), deadly, "again", fatal.append)
+    for item in fatal:
+        yield Rejected(item.part, item.uri, item.row_groups, item.n_rows, f"{_name(item)}: the workers that it was given to died, every time")
+
+
+def _name(item: WorkItem) -> str:
+    return f"{item.uri}: row groups {list(item.row_groups)}"
+
+
+def _run_tasks(
+    client: distributed.Client, where: tuple[str, str, str], items: Sequence[WorkItem], key: str, died: Callable[[WorkItem], None]
+) -> Iterator[Part | Rejected]:
+    """A task per item; ``died`` is called with those whose workers died."""
+    waiting = {client.submit(try_part, *where, item, key=f"{key}-{item.part}-{where[1][:12]}", pure=False): item for item in items}
+    try:
+        for future in distributed.as_completed(list(waiting)):
+            item = waiting.pop(future)
+            try:
+                with _reported(_name(item), len(waiting) + 1):
+                    part = future.result()
+            except WorkersDied:
+                died(item)
+            else:
+                yield part
+    finally:
+        client.cancel(list(waiting))
+
+
+def each_dask(
+    client: distributed.Client, work: Callable[[Any, WorkItem], Any], asked: Any, items: Sequence[WorkItem]
+) -> Iterator[tuple[WorkItem, Any]]:
+    """One Dask task per item, with what it makes of it, in the order in which they are done. The first failure cancels the rest."""
+    waiting = {client.submit(work, asked, item, pure=False): item for item in items}
+    try:
+        for future in distributed.as_completed(list(waiting)):
+            item = waiting.pop(future)
+            with _reported(_name(item), len(waiting) + 1):
+                made = future.result()
+            yield item, made
+    finally:
+        client.cancel(list(waiting))
+
+
+def count_dask(
+    client: distributed.Client, run: str, plan_digest: str, surveyed: str, items: Sequence[WorkItem], on_done: Callable[[WorkItem], None]
+) -> BackgroundStatistics:
+    """One task per item, whose counts are added up FAN_IN at a time, where they are: neither the client nor a worker ever holds all.
+
+    They are added by their places alone, so the bits do not depend on the workers. The first failure cancels the rest.
+    """
+    name = plan_digest[:12]
+    waiting = {client.submit(count_item, run, plan_digest, surveyed, item, key=f"count-{item.part}-{name}", pure=False): item for item in items}
+    level, left = 0, list(waiting)
+    while len(left) > 1:  # what is farther up goes first, which makes room
+        level += 1
+        left = [
+            client.submit(merge_counts, *left[i : i + FAN_IN], key=f"merge-{level}-{i}-{name}", pure=False, priority=level)
+            for i in range(0, len(left), FAN_IN)
+        ]
+    (total,) = left
+    del left
+    try:
+        for future in distributed.as_completed(list(waiting)):
+            item = waiting.pop(future)  # nothing but the sum that it is a part of holds on to its counts from here
+            if future.status != "finished":
+                with _reported(_name(item), len(waiting) + 1):
+                    future.result()
+            on_done(item)
+        with _reported("counts of the background", 1):
+            return total.result()
+    finally:
+        client.cancel([*waiting, total])

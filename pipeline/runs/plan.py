@@ -1,0 +1,256 @@
+"""What will be done: one record from which the output follows, what a worker needs of memory, and the text of plan.json."""
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+from kernels.batch import Prepared
+from kernels.methods import METHODS
+from kernels.trees.binning import BATCH, padded
+
+from ..dataset import schema
+from ..dataset.labels import LabelColumns
+from ..dataset.listing import Listing, Rejected, WorkItem, make_items
+from ..dataset.partition import Groups
+from ..errors import InvalidRun
+from ..models.cityhash import HashedCategory
+from ..models.model import Feature, Model
+from ..stores import storage
+from ..stores.arrays import table_bytes
+from .interactions import count_kept
+from .job import Job
+from .prepare import player_names
+
+PLAN = "plan.json"
+ITEM_ROWS = 1 << 18  # rows a work item aims at: seconds of work, an object of tens of megabytes,
+ITEM_CHUNKS = 1 << 18  # and at most so many column chunks in it, which a writer holds until it closes the object
+CHUNK_BYTES = 2048  # what it, or a reader, holds of each
+SLICE_ROWS = 1 << 15  # rows a worker holds at a time,
+SLICE_BYTES = 1 << 26  # and at most so many bytes of attributions
+LABEL_BYTES = 128  # of a row's label, weight and group, as read and as laid out, and what comes of them
+WORKER_OVERHEAD = 400 << 20  # a worker process with its imports, before any table or row
+SAID = {
+    "features": "features",
+    "groups": "groups",
+    "background_digest": "the background's files",
+    "rejected": "the files that cannot be read",
+}  # of what differs but is not shown
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A run before it runs: everything that decides its output, and nothing else."""
+
+    version: str
+    model: str
+    model_digest: str
+    method: str
+    parameters: tuple[tuple[str, Any], ...]  # numbers, and tuples of them
+    groups: Groups
+    interactions: int | str | None  # kept of every row: a number, "all", or None
+    precision: str
+    data: str
+    background: str | None  # "model" for its own leaf weights, None for the path-dependent game
+    background_digest: str | None  # of its files
+    labels: LabelColumns | None
+    global_only: bool
+    ids: tuple[str, ...]
+    features: tuple[Feature, ...]
+    outputs: tuple[str, ...]
+    slice_rows: int
+    items: tuple[WorkItem, ...]
+    rejected: tuple[Rejected, ...]  # files whose footers cannot be read
+
+    @property
+    def n_rows(self) -> int:
+        return sum(item.n_rows for item in self.items)
+
+    @property
+    def columns(self) -> tuple[list[str], list[str], list[str]]:
+        """Names of a part's columns of margins, attributions and interactions."""
+        method = METHODS[self.method]
+        return schema.output_columns(self.players, self.outputs, self.ids, self.interactions is not None, method.column, len(method.scores))
+
+    @property
+    def players(self) -> tuple[str, ...]:
+        """Whose phi a row has."""
+        return player_names(METHODS[self.method], self.groups, self.features)
+
+    @property
+    def n_steps(self) -> int:
+        """Of the way that the method goes for every row."""
+        method = METHODS[self.method]
+        return method.path(dict(self.parameters), len(self.players) - len(method.scores)) if method.path else 0
+
+    @property
+    def reductions(self) -> tuple[str, ...]:
+        """Summaries that the run keeps."""
+        return METHODS[self.method].reductions + (() if self.interactions is None else ("interactions",))
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """What is known of tables, prepared or not yet."""
+
+    n_used: int  # columns that splits ask for
+    n_players: int  # whose they are
+    pairs: np.ndarray  # (pairs, 2) int32, see kernels.batch.Pairs
+    n_bytes: int  # that workers map, at most
+    n_steps: int = 0  # of the way that the method goes for every row
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What a worker is projected to hold at its peak, in bytes."""
+
+    tables: int
+    slice: int
+    row_group: int  # of the input, or of the background
+    footer: int  # of the input's file and the output's, or of the background's
+
+    @property
+    def total(self) -> int:
+        return WORKER_OVERHEAD + self.tables + self.slice + self.row_group + self.footer
+
+
+@lru_cache(maxsize=2)
+def to_json(plan: Plan) -> str:
+    """The text of plan.json, the same for the same plan."""
+    return json.dumps(dataclasses.asdict(plan), indent=1, sort_keys=True)
+
+
+def _feature(name, categorical, categories) -> Feature:
+    if categories is not None:
+        categories = tuple(HashedCategory(**entry) if isinstance(entry, dict) else entry for entry in categories)
+    return Feature(name, categorical, categories)
+
+
+def as_tuples(entry: Any) -> Any:
+    """Nested lists of a JSON text as nested tuples."""
+    return tuple(map(as_tuples, entry)) if isinstance(entry, list) else entry
+
+
+def from_json(text: str | bytes, where: str) -> Plan:
+    """The plan that ``to_json`` wrote, or InvalidRun."""
+    try:
+        fields = json.loads(text)
+        fields["features"] = tuple(_feature(**feature) for feature in fields["features"])
+        fields["items"] = tuple(
+            WorkItem(**{**item, "row_groups": tuple(item["row_groups"]), "partition": tuple(map(tuple, item["partition"]))})
+            for item in fields["items"]
+        )
+        fields["rejected"] = tuple(Rejected.of(entry) for entry in fields["rejected"])
+        for name in ("parameters", "groups", "ids", "outputs", "background", "background_digest"):
+            fields[name] = as_tuples(fields[name])
+        labels = fields["labels"]
+        fields["labels"] = None if labels is None else LabelColumns(**{**labels, "by": tuple(labels["by"])})
+        return Plan(**fields)
+    except KeyError as error:
+        raise InvalidRun(f"{where}: not a plan of this version, it has no {error}; choose another output or remove it") from error
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+        raise InvalidRun(f"{where}: not a plan: {type(error).__name__} {' '.join(str(error).split())}") from error
+
+
+@lru_cache(maxsize=2)
+def read_plan(run: str, plan_digest: str) -> Plan:
+    """The plan of a run, read once by every process; refuse another one."""
+    where = storage.join(run, PLAN)
+    text = storage.read(where)
+    found = hashlib.sha256(text).hexdigest()
+    if found != plan_digest:
+        raise InvalidRun(f"{where}: not the plan of this run, got {found[:12]}, expected {plan_digest[:12]}")
+    return from_json(text, where)
+
+
+def digest(plan: Plan) -> str:
+    """SHA-256 of plan.json, which every part and the manifest carry."""
+    return hashlib.sha256(to_json(plan).encode()).hexdigest()
+
+
+def differences(old: Plan, new: Plan) -> str:
+    """What two plans do not agree on, in a few words."""
+    said = []
+    for field in dataclasses.fields(Plan):
+        was, now = getattr(old, field.name), getattr(new, field.name)
+        if was == now:
+            continue
+        if field.name == "items":
+            files_was, files_now = ({(item.uri, item.etag) for item in items} for items in (was, now))
+            changed = sorted({uri for uri, _ in files_was ^ files_now})
+            said.append(f"input files ({', '.join(changed[:3])}{' …' if len(changed) > 3 else ''})" if changed else "work items")
+        elif field.name in SAID:
+            said.append(SAID[field.name])
+        else:
+            said.append(f"{field.name} (was {was!r}, is {now!r})")
+    return ", ".join(said)
+
+
+def max_slice_rows(cells: int) -> int:
+    """Rows a worker holds at a time, where a row has so many numbers."""
+    return max(BATCH, min(SLICE_ROWS, SLICE_BYTES // (8 * max(1, cells)) // BATCH * BATCH))
+
+
+def extent_of(prepared: Prepared) -> Extent:
+    """What make_plan asks of tables that are prepared."""
+    return Extent(prepared.bins.column.size, prepared.players.size, prepared.pairs.players, table_bytes(prepared), int(prepared.n_steps[0]))
+
+
+def make_plan(job: Job, model: Model, groups: Groups, found: Listing, background: Listing | None, tables: Extent) -> tuple[Plan, Memory]:
+    """Decide all that the output depends on, and project what a worker needs of memory."""
+    players = player_names(METHODS[job.method], groups, model.features)
+    method = METHODS[job.method]
+    columns = schema.output_columns(players, model.outputs, job.ids, job.interactions is not None, method.column, len(method.scores))
+    n_outputs, n_pairs = len(model.outputs), len(tables.pairs)
+    n_kept = count_kept(n_pairs, job.interactions)
+    cells = n_outputs * (tables.n_players + n_pairs + n_kept + tables.n_steps)
+    slice_rows, n_columns = max_slice_rows(cells), len(job.ids) + sum(map(len, columns))
+    items = make_items(found, min(ITEM_ROWS, slice_rows * max(1, ITEM_CHUNKS // n_columns)))
+    n_slices = max((-(-item.n_rows // slice_rows) for item in items), default=0)
+    plan = Plan(
+        version=version("leafledger"),
+        model=job.model,
+        model_digest=model.digest,
+        method=job.method,
+        parameters=job.parameters,
+        groups=groups,
+        interactions=job.interactions,
+        precision=job.precision,
+        data=job.data,
+        background=job.background,
+        background_digest=None if background is None else background.digest,
+        labels=job.labels,
+        global_only=job.global_only,
+        ids=job.ids,
+        features=model.features,
+        outputs=model.outputs,
+        slice_rows=slice_rows,
+        items=items,
+        rejected=found.rejected,
+    )
+    # Values, bins, and the columns as read; attributions, before and after rounding, and encoded; interactions, and entries as they are written.
+    entry = 2 * 8 + 2 * (4 + _mean_length(tables.pairs, players))
+    row_bytes = tables.n_used * (8 + 4 + 8) + n_outputs * (8 + tables.n_players * (8 + 8 + 8) + n_pairs * 8 + n_kept * entry + tables.n_steps * 8)
+    row_bytes += LABEL_BYTES if job.labels else 0
+    read = [found] if background is None else [found, background]
+    # While a background is counted: values as read, together, padded and ranked.
+    counted = 0 if background is None else max_slice_rows(tables.n_used) * tables.n_used * (3 * 8 + 4)
+    return plan, Memory(
+        tables=tables.n_bytes,
+        slice=max(padded(slice_rows) * row_bytes, counted),
+        row_group=max(listing.row_group for listing in read),
+        footer=(n_slices * n_columns + max(listing.n_chunks for listing in read)) * CHUNK_BYTES,
+    )
+
+
+def _mean_length(pairs, players: Sequence[str]) -> int:
+    """Bytes of the name of a pair's player."""
+    numbers = pairs.reshape(-1)
+    lengths = np.array([len(player.encode()) for player in players])
+    return int(np.ceil(lengths[numbers].mean())) if numbers.size else 0

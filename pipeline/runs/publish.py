@@ -1,0 +1,217 @@
+"""From parts to a published run: states merged in part order, summaries, and last the manifest, the only sign that a run finished."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from kernels.batch import Prepared
+from kernels.methods import METHODS
+from kernels.ranking.curves import KINDS
+from kernels.reductions import REDUCTIONS, merge_all
+
+from ..dataset.labels import check_groups
+from ..dataset.listing import Rejected
+from ..errors import InvalidRun
+from ..stores import commit, storage
+from ..stores.arrays import FOLDER
+from .part import PARTS, Part, sha256, unpack_state
+from .plan import Plan, as_tuples, digest
+from .r2 import read_totals, tabulate
+
+MANIFEST = "manifest.json"
+SUMMARY = "summary"
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What was published, proved: readers trust this alone."""
+
+    version: str
+    plan: str  # SHA-256
+    model_digest: str
+    library: str
+    method: str
+    parameters: dict[str, Any]
+    background: str | None  # as in the plan
+    precision: str
+    outputs: tuple[str, ...]
+    base: tuple[float, ...]  # value of the empty coalition per output, margin units
+    bound: tuple[float, ...]  # no margin is larger
+    players: tuple[int, ...]  # features or groups that some split asks for, by position; phi of the others is 0
+    pairs: tuple[tuple[int, int], ...]  # of these that interact, where interactions were asked for
+    n_rows: int  # explained
+    residual: float | None  # largest of any row, as a fraction of the bound; None where the method is not additive
+    parts: tuple[dict[str, Any], ...]  # part, uri below the run, n_rows, size, sha256
+    summaries: tuple[dict[str, Any], ...]  # uri below the run, size, sha256
+    rejected: tuple[Rejected, ...]  # rows that could not be explained, and why
+    r2: dict[str, Any] | None = None  # R^2 and what else there is beside its shares, where it was shared out
+
+    @property
+    def n_rejected(self) -> int:
+        """Rows known to be rejected; those of files whose footers cannot be read are not."""
+        return sum(entry.n_rows or 0 for entry in self.rejected)
+
+
+def read_manifest(run: str) -> Manifest | None:
+    """The manifest of a finished run, None where there is none."""
+    data = storage.read_if_exists(storage.join(run, MANIFEST))
+    if data is None:
+        return None
+    try:
+        fields = json.loads(data)
+        tuples = {name: as_tuples(fields[name]) for name in ("outputs", "base", "bound", "players", "pairs", "parts", "summaries")}
+        fields["parameters"] = {name: as_tuples(value) for name, value in fields["parameters"].items()}
+        for entry in (*tuples["parts"], *tuples["summaries"]):
+            if not {"uri", "size", "sha256"} <= entry.keys() or ("part" in entry) != ("n_rows" in entry):
+                raise ValueError(f"an entry has {', '.join(entry) or 'nothing'}, expected uri, size and sha256")
+            storage.check_below(entry["uri"])
+        tuples["rejected"] = tuple(Rejected.of(entry) for entry in fields["rejected"])
+        return Manifest(**{**fields, **tuples})
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        where = storage.join(run, MANIFEST)
+        raise InvalidRun(f"{where}: not a manifest: {type(error).__name__} {' '.join(str(error).split())}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """What the rows of a summary are about, of every output the same: labels, and at which of them the values of states stand."""
+
+    labels: dict[str, list[Any]]
+    place: np.ndarray
+
+
+def _label_players(plan: Plan, players: Sequence[int], pairs: Sequence[Sequence[int]]) -> _Rows:  # noqa: ARG001 - the shape of a labeller
+    return _Rows({"feature": list(plan.players)}, np.asarray(players, np.int64))
+
+
+def _label_pairs(plan: Plan, players: Sequence[int], pairs: Sequence[Sequence[int]]) -> _Rows:  # noqa: ARG001 - the shape of a labeller
+    names = plan.players
+    return _Rows({"first": [names[i] for i, _ in pairs], "second": [names[j] for _, j in pairs]}, np.arange(len(pairs)))
+
+
+def _label_steps(plan: Plan, players: Sequence[int], pairs: Sequence[Sequence[int]]) -> _Rows:  # noqa: ARG001 - the shape of a labeller
+    steps = range(plan.n_steps)
+    return _Rows({"step": [step + 1 for step in steps]}, np.arange(len(steps)))
+
+
+def _label_curves(plan: Plan, players: Sequence[int], pairs: Sequence[Sequence[int]]) -> _Rows:  # noqa: ARG001 - the shape of a labeller
+    n_points = plan.n_steps // len(KINDS)
+    return _Rows({"curve": [name for name in KINDS for _ in range(n_points)], "present": [*range(n_points)] * len(KINDS)}, np.arange(plan.n_steps))
+
+
+_LABELLERS = {"interactions": _label_pairs, "objective": _label_steps, "curves": _label_curves}  # the others are about players
+
+
+def _tabulate_moments(name: str, plan: Plan, place: np.ndarray, labels: dict[str, list[Any]], merged: Any) -> dict[str, pa.Table]:
+    n_rows = len(next(iter(labels.values())))
+    found = REDUCTIONS[name].finalize(merged, place, n_rows)
+    named = {"output": [output for output in plan.outputs for _ in range(n_rows)]}
+    named |= {label: names * len(plan.outputs) for label, names in labels.items()}
+    columns = {label: pa.array(names, pa.int64() if names and isinstance(names[0], int) else pa.string()) for label, names in named.items()}
+    return {name: pa.table({**columns, **{key: values.reshape(-1) for key, values in found.items()}})}
+
+
+def _tabulate_r2(name: str, plan: Plan, place: np.ndarray, labels: dict[str, list[Any]], merged: Any) -> dict[str, pa.Table]:
+    by = () if plan.labels is None else plan.labels.by
+    if plan.labels is not None:
+        check_groups(plan.labels, merged.names.size, len(plan.players))
+    whole, groups = REDUCTIONS[name].finalize(merged, place, len(plan.players))
+    return tabulate(labels["feature"], by, whole, groups, merged.names)
+
+
+_TABULATORS = {"r2": _tabulate_r2}  # the others are moments
+
+
+def aggregate(plan: Plan, players: Sequence[int], pairs: Sequence[Sequence[int]], states: Sequence[dict[str, str]]) -> dict[str, pa.Table]:
+    """Merge states, given in part order and never in order of completion; per reduction a table, a row per output and player, or pair, or see ``r2``.
+
+    Players are named in a column ``feature``, whether they are features or groups of them.
+    """
+    tables: dict[str, pa.Table] = {}
+    for name in plan.reductions:
+        reduction = REDUCTIONS[name]
+        rows = _LABELLERS.get(name, _label_players)(plan, players, pairs)
+        merged = merge_all(reduction, (unpack_state(reduction, state[name]) for state in states), len(plan.outputs), rows.place.size)
+        tables |= _TABULATORS.get(name, _tabulate_moments)(name, plan, rows.place, rows.labels, merged)
+    return tables
+
+
+def _publish_file(uri: str, local: Path) -> None:
+    """Create an object; one that is there already must hold the same bytes."""
+    if not commit.create(uri, local) and storage.read(uri) != local.read_bytes():
+        raise InvalidRun(f"{uri}: exists already and differs from what this run computed")
+
+
+def _publish_summaries(run: str, summaries: dict[str, pa.Table], folder: Path) -> list[dict[str, Any]]:
+    written = []
+    for name, table in summaries.items():
+        locals_ = {f"{name}.parquet": folder / "summary.parquet", f"{name}.json": folder / "summary.json"}
+        pq.write_table(table, locals_[f"{name}.parquet"], compression="zstd", write_page_checksum=True)
+        locals_[f"{name}.json"].write_text(json.dumps(table.to_pylist(), indent=1))
+        for file, local in locals_.items():
+            _publish_file(storage.join(run, SUMMARY, file), local)
+            written.append({"uri": f"{SUMMARY}/{file}", "size": local.stat().st_size, "sha256": sha256(local)})
+    return written
+
+
+def publish(
+    run: str,
+    plan: Plan,
+    library: str,
+    prepared: Prepared,
+    parts: Sequence[Part],
+    rejected: Sequence[Rejected],
+    summaries: dict[str, pa.Table],
+) -> Manifest:
+    """Verify parts against the plan, write the summaries, then the manifest; remove the broadcast tables."""
+    counted = {part.part: part.n_rows for part in parts} | {entry.part: entry.n_rows for entry in rejected if entry.part is not None}
+    for item in plan.items:
+        if counted.get(item.part) != item.n_rows:
+            raise InvalidRun(f"{run}: part {item.part} has {counted.get(item.part, 'no')} rows, the plan says {item.n_rows}")
+    done = len(parts) + sum(entry.part is not None for entry in rejected)
+    if len(counted) != len(plan.items) or done != len(plan.items):
+        raise InvalidRun(f"{run}: got {done} parts, the plan has {len(plan.items)}")
+    additive = [part.residual for part in parts if part.residual is not None]
+    with storage.scratch() as folder:
+        manifest = Manifest(
+            version=plan.version,
+            plan=digest(plan),
+            model_digest=plan.model_digest,
+            library=library,
+            method=plan.method,
+            parameters=dict(plan.parameters),
+            background=plan.background,
+            precision=plan.precision,
+            outputs=plan.outputs,
+            base=tuple(prepared.base.tolist()),
+            bound=tuple(prepared.bound.tolist()),
+            players=tuple(prepared.players.tolist()),
+            pairs=as_tuples(prepared.pairs.players.tolist()),
+            n_rows=sum(part.n_rows for part in parts),
+            residual=max(additive, default=0.0) if METHODS[plan.method].additive else None,
+            parts=tuple(
+                {
+                    "part": part.part,
+                    "uri": part.uri[len(run) + 1 :],
+                    "n_rows": part.n_rows,
+                    "size": part.size,
+                    "sha256": part.sha256,
+                }
+                for part in sorted(parts, key=lambda part: part.part)
+            ),
+            summaries=tuple(_publish_summaries(run, summaries, folder)),
+            rejected=tuple(rejected),
+            r2=read_totals(summaries["r2"]) if "r2" in summaries else None,
+        )
+        local = folder / MANIFEST
+        local.write_text(json.dumps(asdict(manifest), indent=1))
+        commit.abort_uploads(storage.join(run, PARTS))  # all of which are there
+        commit.remove(storage.join(run, FOLDER))  # before the manifest, after which nothing is left to do, or to fail
+        _publish_file(storage.join(run, MANIFEST), local)
+    return manifest

@@ -1,0 +1,49 @@
+"""Work that cannot be done since its data cannot be read: said, counted and published, while the rest of the run goes on."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+from ..dataset.listing import Rejected
+from ..errors import InvalidData, InvalidRun
+from ..stores import commit, storage
+
+REJECTED = "rejected.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """How many rejections a run bears."""
+
+    most: int | None  # None for any number, as long as something is left
+    n_pieces: int  # work items, and files whose footers cannot be read
+
+    def check(self, rejected: Sequence[Rejected]) -> None:
+        """InvalidData where there are more, or where nothing is left."""
+        most = max(0, self.n_pieces - 1 if self.most is None else min(self.most, self.n_pieces - 1))
+        if len(rejected) > most:
+            raise InvalidData(f"{rejected[0].reason} ({len(rejected)} of {self.n_pieces} pieces of the data rejected, at most {most} may be)")
+
+
+def write_rejected(run: str, rejected: Sequence[Rejected]) -> None:
+    """Decide what is rejected, before anything is made of the rest; nothing is written where nothing is."""
+    if not rejected:
+        return
+    uri = storage.join(run, REJECTED)
+    with storage.scratch() as folder:
+        local = folder / REJECTED
+        local.write_text(json.dumps([asdict(entry) for entry in rejected], indent=1))
+        if not commit.create(uri, local) and read_rejected(run) != tuple(rejected):
+            raise InvalidRun(f"{uri}: exists already and differs from what this run rejected")
+
+
+def read_rejected(run: str) -> tuple[Rejected, ...]:
+    """What an earlier run of the same plan decided to reject."""
+    uri = storage.join(run, REJECTED)
+    data = storage.read_if_exists(uri)
+    if data is None:
+        return ()
+    try:
+        return tuple(Rejected.of(entry) for entry in json.loads(data))
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise InvalidRun(f"{uri}: not a list of rejected work: {type(error).__name__} {' '.join(str(error).split())}") from error

@@ -1,0 +1,1 @@
+"""Folders and object stores: reading, writing once, and arrays that workers map."""

@@ -1,0 +1,250 @@
+"""The commit: objects that are created once, and the few that move. With ``storage``, which reads, the only code that touches files and objects.
+
+Nothing is ever written in place: an object appears whole or not at all, creating one that exists changes nothing, and replacing one takes that nobody
+else did in the meantime.
+"""
+
+import fcntl
+import os
+import secrets
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from botocore.exceptions import ClientError
+from fsspec.exceptions import FSTimeoutError
+
+from ..errors import StorageError
+from .storage import ATTEMPTS, S3, Object, ask, beside, is_local, join, open_filesystem, reported, scratch, stat, stat_if_exists
+
+SINGLE_PUT = 128 << 20  # bytes; larger files go up in pieces, whose completion some stores do not make conditional
+# What S3 and its imitations answer where an object is not as the condition says, or is just being written by somebody else.
+CONFLICTS = {"PreconditionFailed", "ConditionalRequestConflict", "412", "409"}
+SWAPS = 5  # lost to others before an object that moves is given up
+
+Change = Callable[[bytes | None], bytes | None]  # from what an object holds, None where there is none, to what it shall hold, None to leave it
+
+
+@contextmanager
+def _open_partial(folder: Path) -> Iterator[tuple[Any, str]]:
+    """A file to write that has no name, so that nothing of it is left whatever ends its writer, and where to link it from; a hidden one where the
+    file system knows no such files."""
+    try:
+        file = os.fdopen(os.open(folder, os.O_TMPFILE | os.O_WRONLY, 0o666), "wb")
+    except (AttributeError, OSError):
+        partial = folder / f".partial-{secrets.token_hex(8)}"
+        try:
+            with partial.open("xb") as file:
+                yield file, str(partial)
+        finally:
+            partial.unlink(missing_ok=True)
+    else:
+        with file:
+            yield file, f"/proc/self/fd/{file.fileno()}"
+
+
+def _create_locally(source: Path, path: str) -> bool:
+    """Publish a file by a hard link, which fails if the name is taken."""
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    folder = os.open(target.parent, os.O_RDONLY)
+    try:
+        with source.open("rb") as read_from, _open_partial(target.parent) as (write_to, partial):
+            shutil.copyfileobj(read_from, write_to, 1 << 20)
+            write_to.flush()
+            os.fsync(write_to.fileno())
+            os.link(partial, target, src_dir_fd=folder)  # with a descriptor, links are followed
+        os.fsync(folder)  # so that the name outlives a loss of power
+    except FileExistsError:
+        return False
+    finally:
+        os.close(folder)
+    return True
+
+
+def _is_conflict(error: OSError) -> bool:
+    """Whether a conditional PUT was refused since the object is there, in whatever words."""
+    answer = error.__cause__.response if isinstance(error.__cause__, ClientError) else {}
+    return isinstance(error, FileExistsError) or answer.get("Error", {}).get("Code") in CONFLICTS
+
+
+def _put_pieces(filesystem, path: str, source: Path) -> None:
+    """A multipart upload whose completion is conditional, aborted where it fails: at a deadline too, at which s3fs's own leaves its pieces behind."""
+    bucket, key, _ = filesystem.split_path(path)
+
+    def call(operation: str, n_bytes: int = 0, **given: Any) -> dict[str, Any]:
+        return ask(filesystem, "call_s3", operation, n_bytes=n_bytes, Bucket=bucket, Key=key, **given)
+
+    upload = call("create_multipart_upload")["UploadId"]
+    pieces: list[dict[str, Any]] = []
+    try:
+        with source.open("rb") as file:
+            while piece := file.read(SINGLE_PUT // 2):
+                number = len(pieces) + 1
+                etag = call("upload_part", len(piece), UploadId=upload, PartNumber=number, Body=piece)["ETag"]
+                pieces.append({"PartNumber": number, "ETag": etag})
+        call("complete_multipart_upload", UploadId=upload, MultipartUpload={"Parts": pieces}, IfNoneMatch="*")
+    except BaseException:
+        with suppress(OSError):  # where it is complete, and only the answer was lost
+            call("abort_multipart_upload", UploadId=upload)
+        raise
+
+
+def _put_once(filesystem, path: str, source: Path) -> None:
+    n_bytes = source.stat().st_size
+    if S3 not in filesystem.protocol:
+        ask(filesystem, "put_file", str(source), path, n_bytes=n_bytes)
+    elif n_bytes <= SINGLE_PUT:
+        ask(filesystem, "put_file", str(source), path, n_bytes=n_bytes, mode="create", chunksize=SINGLE_PUT)
+    else:
+        _put_pieces(filesystem, path, source)
+
+
+def _put(filesystem, path: str, source: Path) -> bool:
+    """One conditional PUT, in pieces where it is large; False where an object is there then, maybe one's own whose acknowledgement was lost."""
+    for left in reversed(range(ATTEMPTS)):
+        try:
+            _put_once(filesystem, path, source)
+            return True
+        except OSError as error:
+            if _is_conflict(error) or ask(filesystem, "exists", path):
+                return False
+            if not (left and isinstance(error, FSTimeoutError)):  # else it hung, which a client that awaits "100 Continue" does without limit
+                raise
+    return False
+
+
+def create(uri: str, source: Path) -> bool:
+    """Publish a local file's bytes under ``uri``; False, and nothing changed, where an object is there already.
+
+    A store may have created the object and lost the answer: what is there may be one's own, so look before calling it somebody else's.
+    """
+    filesystem, path = open_filesystem(uri)
+    with reported("write", uri):
+        if is_local(filesystem):
+            return _create_locally(source, path)
+        filesystem.invalidate_cache()
+        return not ask(filesystem, "exists", path) and _put(filesystem, path, source)
+
+
+def creates_once(folder: str) -> bool:
+    """Whether the store refuses to create below ``folder`` what is there already, which some do not; leaves nothing behind."""
+    uri = join(folder, f"_probe-{secrets.token_hex(8)}")
+    filesystem, path = open_filesystem(uri)
+    if is_local(filesystem):
+        return True  # a link is refused by every file system
+    with scratch() as local, reported("write", folder):
+        (local / "probe").touch()
+        _, again = (_put(filesystem, path, local / "probe") for _ in range(2))
+        ask(filesystem, "rm_file", path)
+    return not again
+
+
+def _update_locally(path: str, change: Change) -> None:
+    """Exchange a file for another under its name, while nobody else may."""
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    folder = os.open(target.parent, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)  # given back with the descriptor, whatever ends this process
+        made = change(target.read_bytes() if target.exists() else None)
+        if made is None:
+            return
+        partial = target.with_name(f".{target.name}.partial")  # one that was left by a killed writer is written again
+        with partial.open("wb") as file:
+            file.write(made)
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(target)
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _swap(filesystem, path: str, held: Object | None, made: bytes) -> bool:
+    """One conditional PUT; False where the object is not, or is no longer, the one that was held."""
+    bucket, key, _ = filesystem.split_path(path)
+    # Ceph compares with the ETag as it keeps it, without the quotes that HTTP has.
+    conditions: list[dict[str, Any]] = [{"IfNoneMatch": "*"}] if held is None else [{"IfMatch": f'"{held.etag}"'}, {"IfMatch": held.etag}]
+    for condition in conditions:
+        try:
+            ask(filesystem, "call_s3", "put_object", Bucket=bucket, Key=key, Body=made, **condition)
+        except OSError as error:
+            if not (_is_conflict(error) or (held and isinstance(error, FileNotFoundError))):
+                raise
+        else:
+            return True
+    return False
+
+
+def update(uri: str, change: Change, single_writer: bool = False) -> None:
+    """Let ``change`` replace what an object holds, by compare-and-swap: it is called again where somebody else was faster.
+
+    It may be called with its own result, where the store lost the answer. Where there is a single writer, nothing is compared.
+    """
+    filesystem, path = open_filesystem(uri)
+    with reported("write", uri):
+        if is_local(filesystem):
+            _update_locally(path, change)
+            return
+        for left in reversed(range(SWAPS)):
+            held = stat_if_exists(uri)
+            made = change(None if held is None else ask(filesystem, "cat_file", path))
+            if made is None:
+                return
+            if single_writer:
+                ask(filesystem, "pipe_file", path, made)
+                return
+            try:
+                if _swap(filesystem, path, held, made):
+                    return
+            except FSTimeoutError:  # who hung may have been written all the same
+                if not left:
+                    raise
+    raise StorageError(f"{uri}: cannot write: it was changed by others {SWAPS} times in a row")
+
+
+def swaps(uri: str) -> bool:
+    """Whether the store replaces, beside ``uri``, what is as it was, and refuses to where it is not, which some do not; leaves nothing behind."""
+    uri = beside(uri, f"_probe-{secrets.token_hex(8)}")
+    filesystem, path = open_filesystem(uri)
+    if is_local(filesystem):
+        return True
+    if S3 not in filesystem.protocol:
+        return False
+    with reported("write", uri):
+        _swap(filesystem, path, None, b"0")
+        held = stat(uri)
+        for made in (b"1", b"2"):
+            _swap(filesystem, path, held, made)
+        found = ask(filesystem, "cat_file", path)  # not what was answered, which may be lost
+        ask(filesystem, "rm_file", path)
+    return found == b"1"
+
+
+def remove(uri: str) -> None:
+    """Delete all below ``uri``; nothing happens where there is nothing."""
+    filesystem, path = open_filesystem(uri)
+    with reported("delete", uri), suppress(FileNotFoundError):  # also where somebody else deletes it at the same time
+        filesystem.invalidate_cache()
+        ask(filesystem, "rm", path, recursive=True)
+
+
+def abort_uploads(uri: str) -> None:
+    """Abort uploads in pieces of objects below the folder ``uri``: a writer that was killed leaves what it had sent, which no listing shows. Nobody
+    may be creating objects there that are needed. Whoever may not look for uploads leaves them to the store."""
+    filesystem, path = open_filesystem(uri)
+    if S3 not in filesystem.protocol:
+        return
+    bucket, key, _ = filesystem.split_path(path)
+    more: dict[str, Any] = {}
+    with suppress(OSError):
+        while True:
+            found = ask(filesystem, "call_s3", "list_multipart_uploads", Bucket=bucket, Prefix=f"{key}/", **more)
+            for upload in found.get("Uploads", ()):
+                ask(filesystem, "call_s3", "abort_multipart_upload", Bucket=bucket, Key=upload["Key"], UploadId=upload["UploadId"])
+            if not found.get("IsTruncated"):
+                return
+            more = {"KeyMarker": found["NextKeyMarker"], "UploadIdMarker": found["NextUploadIdMarker"]}

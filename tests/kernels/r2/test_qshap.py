@@ -1,0 +1,191 @@
+"""What players take off the squared error: equal to enumeration, additive, the same whichever way a tree is taken."""
+
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+from kernels.batch import ADDITIVITY_TOLERANCE, attribute_batch, make_buffers, missed, prepare
+from kernels.methods import METHODS
+from kernels.parameters import InvalidParameters
+from kernels.r2 import qshap
+from kernels.r2.expansions import find_terms
+from kernels.trees.ensemble import TreeEnsemble, check
+from tests import naive, naive_r2
+from tests.strategies import batches, forests
+from tests.trees import chain, one_tree
+
+# Leaves are at most 2 in size, labels 8, trees at most 3: what is left is rounding of sums of some hundred terms of size 100.
+ATOL = 1e-12
+WAYS = {"looked up": {"ENTRIES_PER_NODE": 1 << 20}, "expanded": {"ENTRIES_PER_NODE": 0}, "by pairs": {"ENTRIES_PER_NODE": 0, "MOST_TERMS": 0}}
+
+
+def regressions(**shape):
+    """Forests of one output."""
+    return forests(**shape).filter(lambda ensemble: ensemble.base.size == 1)
+
+
+def explain(ensemble, rows, labels, groups=None):
+    """Losses ``(n, groups)``, residuals, remainders ``(n,)`` and start."""
+    n, method = len(rows), METHODS["r2"]
+    prepared = prepare(ensemble, method, {}, groups)
+    buffers = make_buffers(prepared, n)
+    buffers.values[:, :n] = rows.T[prepared.bins.column]
+    buffers.labels.label[:n] = labels
+    attribute_batch(method, prepared, buffers)
+    assert missed(prepared, buffers, n).max(initial=0) < ADDITIVITY_TOLERANCE
+    found = np.zeros((n, ensemble.n_features if groups is None else max(groups) + 1))
+    found[:, prepared.players] = buffers.phi[0, :, :n].T
+    return found, buffers.labels.residual[:n], buffers.labels.remainder[:n], prepared.method.start[0]
+
+
+def draw_labels(data, rows):
+    return np.array([data.draw(st.integers(-32, 32)) / 4 for _ in rows])
+
+
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+@given(data=st.data(), ensemble=regressions())
+def test_losses_are_those_of_the_definition(way, data, ensemble):
+    """Losses, residuals and remainders equal the enumeration of all subsets in exact fractions, however a tree is taken."""
+    rows = data.draw(batches(ensemble, max_rows=2))
+    labels = draw_labels(data, rows)
+    with patch.multiple(qshap, **way):
+        found = explain(ensemble, rows, labels)
+    for i, (row, label) in enumerate(zip(rows, labels, strict=True)):
+        loss, residual, remainder, start = naive_r2.losses(ensemble, row, label)
+        assert_allclose(found[0][i], loss, rtol=0, atol=ATOL)
+        assert_allclose([found[1][i], found[2][i], found[3]], [residual, remainder, start], rtol=0, atol=ATOL)
+
+
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+@given(data=st.data(), ensemble=regressions())
+def test_groups_of_features_play_together(way, data, ensemble):
+    """With groups as players losses equal the enumeration of all subsets of groups."""
+    rows = data.draw(batches(ensemble, max_rows=1))
+    drawn = [data.draw(st.integers(0, 2)) for _ in range(ensemble.n_features)]
+    groups = np.unique(drawn, return_inverse=True)[1]
+    labels = draw_labels(data, rows)
+    with patch.multiple(qshap, **way):
+        loss = explain(ensemble, rows, labels, groups)[0]
+    assert_allclose(loss[0], naive_r2.losses(ensemble, rows[0], labels[0], groups)[0], rtol=0, atol=ATOL)
+
+
+def figure_1(share):
+    """The paper's tree: X1 at the root with leaf 10 on its left, then X2 with leaves 20 and 30 of equal weight."""
+    feature, left, right = [0, -1, 1, -1, -1], [1, -1, 3, -1, -1], [2, -1, 4, -1, -1]
+    return one_tree(feature, [20, 0, 30, 0, 0], left, right, [0, 10, 0, 20, 30], [1, share, 1 - share, (1 - share) / 2, (1 - share) / 2], 2)
+
+
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+@pytest.mark.parametrize("share", [0.2, 1 / 3, 0.5])
+def test_the_tree_of_figure_1_has_the_values_of_its_game(way, share):
+    """Jiang, Zhang and Zhang 2025, Figure 1: m is 25 - 15 p, 25, 20 - 10 p and 20 for the sets {}, {1}, {2} and {1, 2} of the row (40, 25)."""
+    m = {(): 25 - 15 * share, (0,): 25.0, (1,): 20 - 10 * share, (0, 1): 20.0}
+    label = 7.0
+    with patch.multiple(qshap, **way):
+        loss, residual, _, start = explain(figure_1(share), np.array([[40.0, 25.0]]), np.array([label]))
+    off = {s: 2 * label * value - value**2 for s, value in m.items()}
+    first = (off[(0,)] - off[()] + off[(0, 1)] - off[(1,)]) / 2
+    assert_allclose(loss[0], [first, off[(0, 1)] - off[()] - first], rtol=1e-13)
+    assert_allclose([residual[0], start], [label - 20, m[()]], rtol=1e-13)
+
+
+def grow(draw, n_trees, depth, n_features, base=0.25):
+    """Full trees with random splits, covers and leaves."""
+    n = 2 ** (depth + 1) - 1
+    node = np.arange(n_trees * n)
+    place, first = node % n, node // n * n
+    inner = place < 2**depth - 1
+    cover = np.ones(node.size)
+    for v in node[inner]:
+        share = draw.random()
+        cover[first[v] + 2 * place[v] + 1 : first[v] + 2 * place[v] + 3] = cover[v] * share, cover[v] * (1 - share)
+    ensemble = TreeEnsemble(
+        feature=np.where(inner, draw.integers(0, n_features, node.size), -1).astype(np.int32),
+        threshold=np.where(inner, draw.normal(size=node.size), 0.0),
+        missing_left=draw.random(node.size) < 0.5,
+        category_set=np.full(node.size, -1, np.int32),
+        left=np.where(inner, first + 2 * place + 1, -1).astype(np.int32),
+        right=np.where(inner, first + 2 * place + 2, -1).astype(np.int32),
+        value=np.where(inner, 0.0, draw.normal(size=node.size) + 0.5)[:, None],
+        cover=cover,
+        root=np.arange(0, node.size, n).astype(np.int32),
+        output=np.zeros(n_trees, np.int32),
+        base=np.array([base]),
+        n_categories=np.zeros(n_features, np.int32),
+        zero_missing=np.zeros(n_features, bool),
+        set_start=np.zeros(1, np.int64),
+        set_words=np.zeros(0, np.uint32),
+        single_precision=False,
+    )
+    check(ensemble)
+    return ensemble
+
+
+@pytest.mark.parametrize(("n_trees", "depth", "n_features"), [(3, 3, 6), (1, 4, 30), (1, 5, 8)])
+def test_losses_add_up_and_do_not_depend_on_the_way(n_trees, depth, n_features):
+    """On every row losses sum to (label - start)^2 - (label - margin)^2 + remainder; expansions and pairs of leaves give the same."""
+    draw = np.random.default_rng(depth)
+    ensemble = grow(draw, n_trees, depth, n_features)
+    rows = draw.normal(size=(9, n_features))
+    rows[draw.random(rows.shape) < 0.1] = np.nan
+    labels = draw.normal(size=9) * 3
+    found = {}
+    for name, way in WAYS.items():
+        with patch.multiple(qshap, **way):
+            loss, residual, remainder, start = found[name] = explain(ensemble, rows, labels)
+        assert_allclose(residual, labels - naive.margins(ensemble, rows)[:, 0], rtol=0, atol=1e-13)
+        assert_allclose(loss.sum(axis=1), (labels - start) ** 2 - residual**2 + remainder, rtol=0, atol=1e-11)
+    assert_allclose(found["looked up"][0], found["expanded"][0], rtol=0, atol=1e-11)
+    assert_allclose(found["by pairs"][0], found["expanded"][0], rtol=0, atol=1e-11)
+
+
+def test_a_chain_of_many_players_has_the_values_of_its_symmetric_game():
+    """A leaf at the end of 16 splits of as many features, all satisfied: m(S) is the product of the others' shares, equal for all; the rest
+    follows by symmetry and additivity, and no expansion has room for the 2^16 sets of players."""
+    n = 16
+    cover = 0.9 ** np.arange(n + 1)
+    ensemble = chain(np.arange(n), [*np.zeros(n), 5.0], np.append(-np.diff(cover), cover[-1]), n)
+    loss, residual, _, start = explain(ensemble, np.ones((1, n)), np.array([3.0]))
+    empty = 5 * 0.9**n
+    assert_allclose([residual[0], start], [-2, empty], rtol=1e-12)
+    assert_allclose(loss[0], ((3 - empty) ** 2 - 4) / n, rtol=1e-11)
+
+
+def test_a_chain_that_a_row_leaves_half_way_has_the_values_of_a_small_game():
+    """Of 14 splits of as many features the row fails the last: m is a product over the others while that one is absent, and 0 else, so the
+    others share its value by symmetry and its own is a sum over how many are there."""
+    n, value = 14, 5.0
+    cover = 0.9 ** np.arange(n + 1)
+    ensemble = chain(np.arange(n), [*np.zeros(n), value], np.append(-np.diff(cover), cover[-1]), n)
+    row = np.ones((1, n))
+    row[0, -1] = 0.0
+    loss, residual, _, start = explain(ensemble, row, np.array([3.0]))
+    off = lambda size: 2 * 3 * value * 0.9 ** (n - size) - (value * 0.9 ** (n - size)) ** 2  # noqa: E731 - a definition in a line
+    last = -sum(off(size) for size in range(n)) / n
+    assert_allclose(loss[0, -1], last, rtol=1e-11)
+    assert_allclose(loss[0, :-1], ((3 - start) ** 2 - 9 - last) / (n - 1), rtol=1e-10)
+    assert_allclose(residual[0], 3)
+
+
+def test_a_game_of_too_many_terms_is_not_expanded():
+    """Neither where there is much to make on the way to the root, nor where at the root much is to be summed."""
+    n = 6
+    ensemble = chain(np.arange(n), np.arange(n + 1.0), np.ones(n + 1), n)
+    splits = prepare(ensemble, METHODS["r2"], {}).method.games.trees.splits
+    terms = find_terms(splits, 1 << 16)
+    to_make, to_sum = len(terms.below) // 2, sum(map(len, terms.edges))
+    assert find_terms(splits, to_make - 1) is None
+    assert to_make < to_sum
+    assert find_terms(splits, to_sum - 1) is None
+    assert find_terms(splits, to_sum) is not None
+
+
+@given(ensemble=forests().filter(lambda ensemble: ensemble.base.size > 1))
+def test_a_model_of_several_outputs_is_refused(ensemble):
+    """R^2 is that of one output."""
+    with pytest.raises(InvalidParameters, match=r"method 'r2' needs a model of one output, got \d"):
+        prepare(ensemble, METHODS["r2"], {})

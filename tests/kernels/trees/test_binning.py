@@ -1,0 +1,97 @@
+"""Ranks decide every split as floats do, whatever the library's rules."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kernels.trees.binning import bin_dtype, bin_ensemble, bin_rows, is_member
+from kernels.trees.ensemble import TreeEnsemble
+from tests import naive
+from tests.strategies import batches, forests
+
+
+def binned(ensemble, rows):
+    """Ranks ``(used, n)`` of rows, and the tables and splits."""
+    tables, splits = bin_ensemble(ensemble)
+    values = np.ascontiguousarray(rows.T[tables.column])
+    bins = np.zeros(values.shape, bin_dtype(tables))
+    bin_rows(values, tables, bins)
+    return bins, tables, splits
+
+
+def goes_left(splits, node, bins):
+    """One row at one split, in Python's integers."""
+    found = int(bins[splits.feature[node]])
+    if splits.members[node] >= 0:
+        found = int(is_member(splits.words, splits.members[node], found))
+    return (found - int(splits.lower[node])) % 2 ** (8 * bins.itemsize) <= splits.span[node]
+
+
+@given(data=st.data(), ensemble=forests(max_depth=5))
+def test_ranks_decide_as_floats_do(data, ensemble):
+    """At every split of every forest, a row's bin sends it where its value goes."""
+    rows = data.draw(batches(ensemble))
+    bins, _, splits = binned(ensemble, rows)
+    for node in np.flatnonzero(ensemble.feature >= 0):
+        for i, row in enumerate(rows):
+            assert goes_left(splits, node, bins[:, i]) == naive.goes_left(ensemble, node, row[ensemble.feature[node]])
+
+
+def _stumps(thresholds):
+    """One tree per threshold, all on one feature; missing goes left at every other."""
+    n = len(thresholds)
+    node = np.arange(3 * n)
+    split = node % 3 == 0
+    return TreeEnsemble(
+        feature=np.where(split, 0, -1).astype(np.int32),
+        threshold=np.where(split, np.repeat(thresholds, 3), 0.0),
+        missing_left=node % 6 == 0,
+        category_set=np.full(3 * n, -1, np.int32),
+        left=np.where(split, node + 1, -1).astype(np.int32),
+        right=np.where(split, node + 2, -1).astype(np.int32),
+        value=np.zeros((3 * n, 1)),
+        cover=np.ones(3 * n),
+        root=node[split].astype(np.int32),
+        output=np.zeros(n, np.int32),
+        base=np.zeros(1),
+        n_categories=np.zeros(1, np.int32),
+        zero_missing=np.zeros(1, bool),
+        set_start=np.zeros(1, np.int64),
+        set_words=np.zeros(0, np.uint32),
+        single_precision=False,
+    )
+
+
+@pytest.mark.parametrize(("n_thresholds", "dtype"), [(1, np.uint8), (254, np.uint8), (255, np.uint16), (65534, np.uint16), (65535, np.uint32)])
+def test_ranks_are_as_narrow_as_they_can_be(n_thresholds, dtype):
+    """The highest bin of a type is kept for missing; one threshold more and bins are wider."""
+    thresholds = np.arange(n_thresholds) / 8
+    ensemble = _stumps(thresholds)
+    rows = np.concatenate((thresholds[:: max(1, n_thresholds // 200)], thresholds[-1:], [-1.0, thresholds[-1] + 0.01, np.inf, -np.inf, np.nan]))[
+        :, None
+    ]
+    bins, _, splits = binned(ensemble, rows)
+    assert bins.dtype == dtype
+    present = ~np.isnan(rows[:, 0])
+    assert (bins[0, present] == np.searchsorted(thresholds, rows[present, 0], side="left")).all()
+    assert bins[0, -1] == np.iinfo(dtype).max
+    for node in ensemble.root[:: max(1, n_thresholds // 50)]:
+        for i, row in enumerate(rows):
+            assert goes_left(splits, node, bins[:, i]) == naive.goes_left(ensemble, node, row[0])
+
+
+def test_infinite_thresholds_keep_every_number_left():
+    """LightGBM splits the missing from the rest at +inf: numbers, infinities included, go left."""
+    ensemble = _stumps(np.array([0.5, np.inf]))
+    rows = np.array([[-np.inf], [1e308], [np.inf], [np.nan]])
+    bins, _, splits = binned(ensemble, rows)
+    assert [goes_left(splits, ensemble.root[1], bins[:, i]) for i in range(4)] == [True, True, True, False]
+
+
+def test_zeros_are_missing_where_the_library_says_so():
+    """Under LightGBM's zero_as_missing every |x| <= float32(1e-35) has the bin of missing."""
+    ensemble = _stumps(np.array([-0.5, 0.5]))._replace(zero_missing=np.ones(1, bool))
+    rows = np.array([[0.0], [-0.0], [1e-36], [-1e-36], [np.nan], [1e-34], [-1.0]])
+    bins, _, _ = binned(ensemble, rows)
+    assert bins[0].tolist() == [255] * 5 + [1, 0]

@@ -1,0 +1,92 @@
+"""``check`` accepts what is well formed and refuses the rest in one line that names the tree and the node."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from kernels.trees.ensemble import InvalidEnsemble, TreeEnsemble, bit_set, check
+from tests.strategies import forests
+
+
+def two_trees():
+    """Tree 0: a numeric split over a categorical one; tree 1: a leaf."""
+    return TreeEnsemble(
+        feature=np.array([0, -1, 1, -1, -1, -1], np.int32),
+        threshold=np.array([0.5, 0, 0, 0, 0, 0.0]),
+        missing_left=np.zeros(6, bool),
+        category_set=np.array([-1, -1, 0, -1, -1, -1], np.int32),
+        left=np.array([1, -1, 3, -1, -1, -1], np.int32),
+        right=np.array([2, -1, 4, -1, -1, -1], np.int32),
+        value=np.array([[0.0], [1], [0], [2], [3], [4]]),
+        cover=np.array([10.0, 4, 6, 5, 1, 10]),
+        root=np.array([0, 5], np.int32),
+        output=np.zeros(2, np.int32),
+        base=np.zeros(1),
+        n_categories=np.array([0, 40], np.int32),
+        zero_missing=np.zeros(2, bool),
+        set_start=np.array([0, 2]),
+        set_words=bit_set([0, 31, 32, 40], 40),
+        single_precision=False,
+    )
+
+
+def changed(name, index, value):
+    """The two trees with one number changed."""
+    array = getattr(two_trees(), name).copy()
+    array[index] = value
+    return two_trees()._replace(**{name: array})
+
+
+def test_bit_sets_hold_their_codes():
+    """Bit c of the words is set for every code c, unseen included."""
+    words = bit_set([0, 31, 32, 40], 40)
+    assert [c for c in range(64) if words[c // 32] >> (c % 32) & 1] == [0, 31, 32, 40]
+
+
+@given(forests())
+def test_well_formed_forests_pass(ensemble):
+    """Whatever the strategy draws is well formed, zero covers and single leaves included."""
+    check(ensemble)
+
+
+@pytest.mark.parametrize(
+    ("ensemble", "says"),
+    [
+        (changed("left", 2, 0), r"node 0: has 2 parents"),
+        (changed("left", 2, 1), r"node 1: has 2 parents"),
+        (changed("left", 0, 6), r"node 0: left child 6 is out of range, expected 0\.\.5"),
+        (changed("right", 0, -1), r"node 0: right child -1 is out of range"),
+        (changed("right", 1, 2), r"node 1: a leaf has right child 2, expected -1"),
+        (changed("root", 1, 6), r"tree 1: root 6 is out of range"),
+        (changed("root", 1, 0), r"node 0: has 2 parents"),
+        (two_trees()._replace(root=np.array([0], np.int32), output=np.zeros(1, np.int32)), r"node 5: is not reached from any root"),
+        (changed("output", 0, 1), r"tree 0: output 1 is out of range"),
+        (changed("feature", 0, 2), r"tree 0, node 0: feature 2 is out of range, expected 0\.\.1"),
+        (changed("feature", 0, 1), r"tree 0, node 0: feature 1 has both numeric and categorical splits"),
+        (changed("category_set", 2, 1), r"tree 0, node 2: category set 1 is out of range"),
+        (changed("n_categories", 1, 80), r"tree 0, node 2: category set does not have one bit per category"),
+        (changed("threshold", 0, np.nan), r"tree 0, node 0: threshold is nan"),
+        (changed("threshold", 0, -np.inf), r"tree 0, node 0: threshold is -inf"),
+        (changed("value", (3, 0), np.inf), r"tree 0, node 3: leaf value is \[inf\]"),
+        (changed("value", (5, 0), np.nan), r"tree 1, node 5: leaf value is \[nan\]"),
+        (changed("cover", 4, -1.0), r"tree 0, node 4: cover is -1\.0, expected a finite number >= 0"),
+        (changed("cover", 1, np.nan), r"tree 0, node 1: cover is nan"),
+        (changed("cover", 1, 9.0), r"tree 0, node 0: cover is 10\.0, its children's add up to 15\.0"),
+        (two_trees()._replace(base=np.array([np.nan])), r"base values must be finite"),
+        (two_trees()._replace(base=np.zeros(0)), r"needs at least one output"),
+        (two_trees()._replace(cover=np.zeros(5)), r"array 'cover' has shape \(5,\), expected \(6,\)"),
+        (two_trees()._replace(value=np.zeros((6, 2))), r"array 'value' has shape \(6, 2\)"),
+    ],
+)
+def test_malformed_ensembles_are_refused(ensemble, says):
+    """Cycles, shared and stray nodes, indices out of range, NaN, bad covers and sets: each in one line."""
+    with pytest.raises(InvalidEnsemble, match=says) as refusal:
+        check(ensemble)
+    assert "\n" not in str(refusal.value)
+
+
+def test_a_cycle_is_refused():
+    """Two nodes that are each other's child hang nothing."""
+    ensemble = changed("left", 2, 2)
+    with pytest.raises(InvalidEnsemble, match=r"node 2: has 2 parents"):
+        check(ensemble)

@@ -1,0 +1,189 @@
+"""The command line: what it prints, its exit codes, and that a mistake never ends in a traceback."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kernels.methods import METHODS
+from pipeline.command import cli
+
+
+def run(capsys, *arguments):
+    """Exit code, standard output, standard error."""
+    code = cli.main(list(map(str, arguments)))
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def test_explain_says_where_the_results_are(example, tmp_path, capsys):
+    """The first run shows the outputs, the residual and the top features, a line per part on standard error; the second has nothing to do."""
+    out = tmp_path / "run"
+    arguments = ("explain", example.model, example.data, "--out", out, "--id", "flight", "name", "--scheduler", "serial")
+    code, said, log = run(capsys, *arguments)
+    assert code == 0
+    assert "3,000 rows explained in 4 parts" in said
+    assert "attributions add up to margin - base value within" in said
+    assert f"manifest:     {out}/manifest.json" in said
+    assert "│    1 │ delay" in said
+    assert log.count("\n") == 4
+    assert "4 of 4 parts, 3000 of 3000 rows" in log
+    code, said, _ = run(capsys, *arguments)
+    assert (code, said) == (0, f"{out}: finished before, nothing to do (3,000 rows in 4 parts)\n")
+    code, said, _ = run(capsys, "check", out)
+    assert code == 0
+    assert f"{out}: sound, 3,000 rows in 4 parts, attributions add up within" in said
+
+
+def test_quiet_is_quiet(example, tmp_path, capsys):
+    """With ``--quiet`` only errors are shown."""
+    code, said, log = run(capsys, "explain", example.model, example.data, "--out", tmp_path / "run", "--scheduler", "serial", "--quiet")
+    assert (code, said, log) == (0, "", "")
+
+
+def test_plan_writes_nothing(example, tmp_path, capsys):
+    """The plan shows rows, items, memory and parameters, and leaves no trace."""
+    out = tmp_path / "run"
+    code, said, _ = run(capsys, "plan", example.model, example.data, "--out", out, "--method", "banzhaf", "--parameter", "p=0.25")
+    assert code == 0
+    for text in ("lightgbm, 4 features, outputs 0, SHA-256", "banzhaf p=0.25", "3,000 rows in 4 files", "4 items", "MiB a worker"):
+        assert text in said
+    assert not out.exists()
+
+
+def test_groups_and_interactions_are_shown(example, tmp_path, capsys):
+    """The plan says how many there are, a run shows the largest and the verifier finds it sound."""
+    (tmp_path / "groups.json").write_text('{"flight": ["distance", "delay"]}')
+    out = tmp_path / "run"
+    arguments = (example.model, example.data, "--out", out, "--partition", tmp_path / "groups.json", "--interactions", "all")
+    code, said, _ = run(capsys, "plan", *arguments)
+    assert code == 0
+    assert "groups  3 of 4 features" in said
+    assert "pairs   1 interact, all kept of a row" in said
+    code, said, _ = run(capsys, "explain", *arguments, "--scheduler", "serial")
+    assert code == 0
+    assert "│    1 │ flight" in said
+    assert "│    1 │ flight │ carrier" in said
+    assert run(capsys, "check", out)[0] == 0
+
+
+def test_shares_of_r2_are_shown(example, tmp_path, capsys):
+    """The plan says which columns are asked for; a run shows R^2 and its shares, also where a constant label leaves nothing to share."""
+    arguments = ("--method", "r2", "--label", "delay", "--weight", "month", "--by", "carrier", "month", "--global-only")
+    code, said, _ = run(capsys, "plan", example.model, example.data, "--out", tmp_path / "run", *arguments)
+    assert code == 0
+    assert "labels  delay, weight month, by carrier and month; rows without one are left out\n" in said
+    code, said, _ = run(capsys, "explain", example.model, example.data, "--out", tmp_path / "run", *arguments, "--scheduler", "serial")
+    assert code == 0
+    n_missing = example.frame["delay"].isna().sum()
+    assert f"{3000 - n_missing:,} rows, {n_missing} without a label" in said
+    assert "│    1 │ delay" in said
+    assert "attributions:" not in said
+    one = [str(path) for path in Path(example.data).glob("month=1")]
+    constant = (example.model, *one, "--out", tmp_path / "one", "--method", "r2", "--label", "month", "--scheduler", "serial")
+    code, said, _ = run(capsys, "explain", *constant)
+    assert code == 0
+    assert "R² – ± –" in said
+    code, said, log = run(capsys, "explain", example.model, example.data, "--out", tmp_path / "no", "--method", "r2")
+    assert (code, said, log) == (2, "", "leafledger: method 'r2' needs labels; name their column with --label\n")
+
+
+def test_parameters_are_written_as_they_are_given(example, tmp_path, capsys):
+    """Numbers, lists and points, shortened where they are long; those that are not given are not shown."""
+    arguments = ("plan", example.model, example.data, "--out", tmp_path / "run", "--method", "semivalue", "--parameter")
+    code, said, _ = run(capsys, *arguments, "density=0:0,0.5:2,1:0")
+    assert code == 0
+    assert "method  semivalue density=0:0,0.5:2,1:0\n" in said
+    _, said, _ = run(capsys, *arguments, "atoms=" + ",".join(f"{i / 100}:1" for i in range(100)))
+    assert "…\n" in said
+    assert max(map(len, said.splitlines()[1:2])) < 100
+
+
+def test_the_help_tells_every_method(capsys):
+    """Names and parameters of all methods, and how parameters are written."""
+    assert cli.main(["explain", "--help"]) == 0
+    said = capsys.readouterr().out
+    for method in METHODS.values():
+        assert all(name in said for name in (method.name, *(parameter.name for parameter in method.parameters)))
+    assert "density=0:0,0.5:2,1:0" in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (("explain",), 2, "leafledger: "),
+        (("explode",), 2, "leafledger: "),
+        (("explain", "model", "data"), 2, "--out"),
+        (("explain", "nowhere.json", "{data}", "--out", "{out}"), 1, "nowhere.json: cannot read: no such file or object"),
+        (("explain", "{model}", "nowhere", "--out", "{out}"), 1, "nowhere: cannot list: no such file or object"),
+        (
+            ("explain", "{model}", "{data}", "--out", "{out}", "--method", "lime"),
+            2,
+            "method 'lime' is unknown, expected one of shapley, banzhaf, beta",
+        ),
+        (("explain", "{model}", "{data}", "--out", "{out}", "--parameter", "p"), 2, "--parameter is 'p', expected NAME=VALUE"),
+        (("explain", "{model}", "{data}", "--out", "{out}", "--precision", "float16"), 2, "precision"),
+        (("explain", "{model}", "{data}", "--out", "{out}", "--workers", "two"), 2, "two"),
+        (("explain", "{model}", "{data}", "--out", "{out}", "--id", "nowhere"), 1, "column 'nowhere' missing"),
+        (("explain", "{data}/month=1/data.parquet", "{data}", "--out", "{out}"), 1, "data.parquet: not a model file"),
+        (("explain", "{model}", "{model}", "--out", "{out}"), 1, "model.txt: not a Parquet file"),
+        (("explain", "{model}", "http://127.0.0.1:9/x", "--out", "{out}"), 1, "http://127.0.0.1:9/x"),
+        (("explain", "{model}", "nope://x", "--out", "{out}"), 1, "nope://x: cannot open"),
+        (("explain", "{model}", "{data}", "--out", "{out}", "--partition", "groups.json"), 1, "groups.json: cannot read: no such file or object"),
+        (("explain", "{model}", "{data}", "--out", "{out}", "--partition", "{model}"), 2, "model.txt: not JSON: "),
+        (("explain", "{model}", "{data}", "--out", "{out}", "--partition", ""), 2, "the partition is '', expected a path or URI"),
+        (("explain", "{model}", "{data}", "--out", "{out}", "--interactions", "few"), 2, "interactions is 'few', expected a number of at least 1"),
+        (("explain", "{model}", "{data}", "--out", "{out}", "--method", "owen"), 2, "method 'owen' needs a partition of the features"),
+        (("check", "{out}"), 1, "no manifest.json there: not a finished run"),
+    ],
+)
+def test_a_mistake_gets_one_line(example, tmp_path, monkeypatch, capsys, arguments, code, says):
+    """Standard error holds one line that starts with the command's name; the exit code tells wrong arguments (2) from failures (1)."""
+    monkeypatch.chdir(tmp_path)
+    names = {"{model}": example.model, "{data}": example.data, "{out}": "out"}
+    filled = []
+    for argument in arguments:
+        for name, value in names.items():
+            argument = argument.replace(name, value)
+        filled.append(argument)
+    got, said, error = run(capsys, *filled)
+    assert (got, said) == (code, "")
+    assert error.startswith("leafledger: ")
+    assert says in error
+    assert error.count("\n") == 1
+
+
+def test_help_needs_no_kernels():
+    """``--help`` and ``--version`` answer without importing Numba, Dask or a model library."""
+    program = (
+        "import sys; from pipeline.command.cli import main\n"
+        "assert main(['--version']) == 0 and main(['explain', '--help']) == 0\n"
+        "heavy = {'numba', 'dask', 'distributed', 'pyarrow', 'xgboost', 'lightgbm', 'catboost', 'prefect'} & set(sys.modules)\n"
+        "sys.exit(f'imported {heavy}' if heavy else 0)"
+    )
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stderr
+    assert "--parameter" in found.stdout
+
+
+def test_kernels_compile_one_signature(example, tmp_path):
+    """After an end-to-end run in a fresh process every kernel that ran has exactly one signature."""
+    program = (
+        "import sys\n"
+        "from kernels import lookup, margin, ranks, reductions, semivalue\n"
+        "from pipeline.command.cli import main\n"
+        f"arguments = [{example.model!r}, {example.data!r}, '--out', {str(tmp_path / 'run')!r}, '--interactions', 'all']\n"
+        "arguments += ['--scheduler', 'serial', '--quiet']\n"
+        "assert main(['explain', *arguments]) == 0\n"
+        "import pandas\n"
+        "from leafledger import attribute\n"
+        f"frame = pandas.read_parquet({example.data!r})\n"
+        f"attribute({example.model!r}, frame.assign(month=frame['month'].astype(int)))\n"
+        "walkers = [*semivalue._SCALAR, *semivalue._VECTOR]\n"
+        "kernels = [ranks.rank_rows, margin._descend, margin._select, lookup.add_lookups, reductions._measure, *walkers]\n"
+        "counts = [len(kernel.signatures) for kernel in kernels]\n"
+        "sys.exit(0 if set(counts) <= {0, 1} and sum(counts) >= 4 else f'signatures: {counts}')"
+    )
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stderr

@@ -1,0 +1,202 @@
+"""Interactions: chosen as a loop would choose them, by their definition, stored the same whoever computed them, summarised and verified."""
+
+import json
+import shutil
+
+import lightgbm
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+from leafledger import attribute, check_run, explain, load_ensemble
+from pipeline.errors import InvalidRun, SchemaMismatch, UsageError
+from pipeline.runs.interactions import choose, count_kept
+from pipeline.runs.part import sha256
+from tests import naive
+from tests.pipeline.conftest import FEATURES, TRAINING, train
+from tests.pipeline.dataset.test_partition import as_model
+from tests.pipeline.runs.test_stages import attributions, contents
+from tests.strategies import batches, forests
+
+
+@pytest.fixture(scope="module")
+def deep(example, tmp_path_factory):
+    """A model of the example's rows in which more than two features interact."""
+    folder = tmp_path_factory.mktemp("deep")
+    frame = example.frame[FEATURES].assign(carrier=example.frame["carrier"].astype("category"))
+    target = frame["delay"].fillna(0) * frame["month"] + frame["distance"] / 10 * (frame["carrier"] == "UA")
+    lightgbm.train(TRAINING, lightgbm.Dataset(frame, target), 8).save_model(folder / "model.txt")
+    return str(folder / "model.txt")
+
+
+@given(data=st.data(), dtype=st.sampled_from([np.float32, np.float64]))
+def test_entries_are_chosen_as_a_loop_would(data, dtype):
+    """The largest by magnitude as stored, equal ones in the order of pairs, no zeros."""
+    n_pairs, n = data.draw(st.integers(0, 7)), data.draw(st.integers(0, 5))
+    value = st.sampled_from([0.0, -0.0, 1.0, -1.0, 2.0, 1 + 1e-12, 0.1, -3.0, 1e-300])
+    values = np.array(data.draw(st.lists(st.lists(value, min_size=n, max_size=n), min_size=n_pairs, max_size=n_pairs))).reshape(n_pairs, n)
+    n_kept = count_kept(n_pairs, data.draw(st.sampled_from(["all", 1, 2, 5, 100])))
+    offset, pair, found = choose(values, n_kept, dtype)
+    assert (offset.size, offset[0], offset[-1], found.dtype) == (n + 1, 0, pair.size, dtype)
+    for i in range(n):
+        stored = values[:, i].astype(dtype)
+        expected = sorted((p for p in range(n_pairs) if stored[p]), key=lambda p: (-abs(stored[p]), p))[:n_kept]
+        assert pair[offset[i] : offset[i + 1]].tolist() == expected
+        assert found[offset[i] : offset[i + 1]].tolist() == stored[expected].tolist()
+
+
+def test_blocks_do_not_show(monkeypatch):
+    """Rows are sorted a block at a time."""
+    values = np.random.default_rng(0).normal(size=(10, 100))
+    whole = choose(values, 3, np.float64)
+    monkeypatch.setattr("pipeline.runs.interactions.BLOCK", 70)
+    assert all((a == b).all() for a, b in zip(whole, choose(values, 3, np.float64), strict=True))
+
+
+@settings(max_examples=25)
+@given(data=st.data(), ensemble=forests())
+def test_interactions_are_those_of_the_definition(data, ensemble):
+    """Shapley and Banzhaf interaction indices of every two features; those that are no pair do not interact."""
+    model, rows = as_model(ensemble), data.draw(batches(ensemble, max_rows=2))
+    n = ensemble.n_features
+    for method, weight in (("shapley", naive.shapley_weight), ("banzhaf", naive.banzhaf_weight)):
+        found = attribute(model, rows, method, interactions=True)
+        everywhere = np.zeros((len(rows), ensemble.base.size, n, n))
+        for p, (first, second) in enumerate(found.pairs):
+            i, j = found.players.index(first), found.players.index(second)
+            assert i < j
+            everywhere[:, :, i, j] = everywhere[:, :, j, i] = found.interactions[:, :, p]
+        for i, row in enumerate(rows):
+            assert_allclose(everywhere[i], naive.interactions(ensemble, row, weight), rtol=1e-9, atol=1e-9)
+
+
+def test_in_memory_they_are_there_only_if_asked_for(example):
+    """None else; groups interact as groups."""
+    frame = example.frame[FEATURES]
+    assert attribute(example.model, frame).interactions is None
+    assert attribute(example.model, frame).pairs is None
+    found = attribute(example.model, frame, interactions=True, partition={"flight": ["delay", "distance"]})
+    assert found.players == ("flight", "carrier", "month")
+    assert found.pairs == (("flight", "carrier"),)
+    alone = attribute(example.model, frame, interactions=True)
+    assert alone.pairs == (("delay", "carrier"),)
+    assert_allclose(found.interactions, alone.interactions, rtol=1e-12, atol=1e-12)
+
+
+@pytest.fixture(scope="module")
+def serial(deep, example, tmp_path_factory):
+    """A serial run that keeps all interactions, and the values in memory."""
+    out = tmp_path_factory.mktemp("interactions") / "run"
+    explain(deep, example.data, out, interactions="all", scheduler="serial")
+    return out, attribute(deep, example.frame[FEATURES], interactions=True)
+
+
+def test_a_run_stores_what_interacts(serial):
+    """A list of names and values per row, the largest first, as the documented type; names are a dictionary in Parquet."""
+    out, expected = serial
+    table = attributions(out)
+    assert table.column_names[-1] == "interactions"
+    assert table.schema.field("interactions").type == pa.list_(pa.struct([("first", pa.string()), ("second", pa.string()), ("value", pa.float32())]))
+    assert len(expected.pairs) == 3
+    stored = expected.interactions[:, 0].astype(np.float32)
+    for row, values in zip(table["interactions"].to_pylist(), stored, strict=True):
+        order = [p for p in np.argsort(-np.abs(values), kind="stable") if values[p]]
+        assert [(entry["first"], entry["second"], entry["value"]) for entry in row] == [(*expected.pairs[p], values[p]) for p in order]
+    row_group = pq.read_metadata(out / "attributions" / "part-00000.parquet").row_group(0)
+    leaves = {row_group.column(c).path_in_schema: row_group.column(c) for c in range(row_group.num_columns)}
+    assert leaves["interactions.list.element.first"].has_dictionary_page
+    assert leaves["interactions.list.element.second"].has_dictionary_page
+    assert "BYTE_STREAM_SPLIT" in leaves["interactions.list.element.value"].encodings
+
+
+def test_fewer_are_the_first_of_all(deep, example, serial, tmp_path):
+    """``interactions=2`` keeps the two largest of every row; the summary is that of all."""
+    explain(deep, example.data, tmp_path / "run", interactions="2", scheduler="serial")
+    kept, everything = attributions(tmp_path / "run")["interactions"].to_pylist(), attributions(serial[0])["interactions"].to_pylist()
+    assert kept == [row[:2] for row in everything] != everything
+    for name in ("summary/interactions.parquet", "summary/interactions.json"):
+        assert contents(tmp_path / "run")[name] == contents(serial[0])[name]
+
+
+def test_a_run_summarises_interactions(serial):
+    """The summary is the moments over all rows, as Parquet and as JSON."""
+    out, expected = serial
+    table = pq.read_table(out / "summary" / "interactions.parquet")
+    assert table.column_names == ["output", "first", "second", "mean_abs", "mean", "std", "min", "max", "rank"]
+    assert table.to_pylist() == json.loads((out / "summary" / "interactions.json").read_text())
+    assert list(zip(table["first"].to_pylist(), table["second"].to_pylist(), strict=True)) == list(expected.pairs)
+    values = expected.interactions[:, 0]
+    for name, moment in (
+        ("mean_abs", np.abs(values).mean(axis=0)),
+        ("mean", values.mean(axis=0)),
+        ("std", values.std(axis=0)),
+        ("min", values.min(axis=0)),
+        ("max", values.max(axis=0)),
+    ):
+        assert_allclose(table[name].to_numpy(), moment, rtol=1e-9, atol=1e-12)
+    assert table["rank"].to_pylist() == (np.argsort(np.argsort(-np.abs(values).mean(axis=0), kind="stable")) + 1).tolist()
+
+
+def test_a_cluster_gives_the_serial_run_s_bits(deep, example, serial, tmp_path):
+    """Interactions included, byte for byte."""
+    explain(deep, example.data, tmp_path / "run", interactions="all", workers=2)
+    assert contents(tmp_path / "run") == contents(serial[0])
+
+
+def test_they_are_verified(serial, tmp_path):
+    """``check_run`` computes the summary again from the parts."""
+    assert check_run(str(serial[0])).n_rows == 3000
+    shutil.copytree(serial[0], tmp_path / "run")
+    path = tmp_path / "run" / "summary" / "interactions.parquet"
+    table = pq.read_table(path)
+    pq.write_table(table.set_column(3, "mean_abs", pa.array([0.0] * table.num_rows)), path)
+    manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
+    for entry in manifest["summaries"]:
+        if entry["uri"] == "summary/interactions.parquet":
+            entry["sha256"] = sha256(path)
+    (tmp_path / "run" / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(InvalidRun, match=r"summary/interactions\.parquet: differs from the summary computed again from the parts"):
+        check_run(str(tmp_path / "run"))
+
+
+def test_several_outputs_have_a_column_each(example, tmp_path):
+    """``interactions_<output>``; groups are named as groups."""
+    train(example.frame, objective="multiclass", num_class=3).save_model(tmp_path / "model.txt")
+    partition = {"where": ["distance", "carrier"]}
+    explain(tmp_path / "model.txt", example.data, tmp_path / "run", interactions="all", partition=partition, scheduler="serial")
+    table = attributions(tmp_path / "run")
+    assert table.column_names[-3:] == [f"interactions_{k}" for k in range(3)]
+    assert [name for name in table.column_names if name.startswith("phi_0_")] == ["phi_0_where", "phi_0_delay", "phi_0_month"]
+    found = attribute(load_ensemble(tmp_path / "model.txt"), example.frame[FEATURES], interactions=True, partition=partition)
+    first = {(entry["first"], entry["second"]): entry["value"] for entry in table["interactions_2"][0].as_py()}
+    expected = {pair: value for pair, value in zip(found.pairs, found.interactions[0, 2].astype(np.float32), strict=True) if value}
+    assert first == expected
+    assert pq.read_table(tmp_path / "run" / "summary" / "interactions.parquet").num_rows == 3 * len(found.pairs)
+    assert check_run(str(tmp_path / "run")).parts == 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "says"),
+    [
+        ({"interactions": 0}, UsageError, "interactions is 0, expected a number of at least 1, or 'all'"),
+        ({"interactions": "some"}, UsageError, "interactions is 'some', expected a number of at least 1, or 'all'"),
+        ({"interactions": 1.5}, UsageError, "interactions is 1.5, expected a number"),
+        ({"interactions": 1, "method": "owen", "partition": {}}, UsageError, "method 'owen' has no interactions"),
+        (
+            {"interactions": 1, "method": "probabilistic", "parameters": {"sizes": "1,0,0,0"}},
+            UsageError,
+            "method 'probabilistic' has no interactions",
+        ),
+        ({"interactions": 1, "ids": ["interactions"]}, SchemaMismatch, "interactions"),
+    ],
+)
+def test_mistakes_are_refused_in_one_line(example, tmp_path, arguments, error, says):
+    """While planning; nothing is written."""
+    with pytest.raises(error, match=says) as refusal:
+        explain(example.model, example.data, tmp_path / "run", scheduler="serial", **arguments)
+    assert "\n" not in str(refusal.value)
+    assert not (tmp_path / "run").exists()

@@ -1,0 +1,158 @@
+"""``latest`` names the finished run of the latest date, whoever comes when, in a folder as in a bucket."""
+
+import hashlib
+import json
+import random
+from concurrent.futures import ThreadPoolExecutor
+from datetime import date, timedelta
+from pathlib import Path
+
+import pytest
+
+from leafledger import explain, read_latest
+from pipeline.command.cli import main
+from pipeline.errors import InvalidRun, StorageError, UsageError
+from pipeline.runs.latest import Latest, move_latest
+from pipeline.stores import commit, storage
+
+
+@pytest.fixture(params=["bucket", "folder"])
+def root(request, tmp_path):
+    """A place for runs."""
+    return request.getfixturevalue("bucket") if request.param == "bucket" else str(tmp_path)
+
+
+def manifest(root, run, text="{}"):
+    """A finished run, as far as ``latest`` looks."""
+    commit.update(storage.join(root, run, "manifest.json"), lambda _: text.encode())
+    return storage.join(root, run)
+
+
+def test_it_moves_forward_only(example, root):
+    """An earlier date's run, finished later, leaves it where it is; another run of the same date moves it; the manifest is told by its digest."""
+    latest = storage.join(root, "runs", "latest.json")
+
+    def named(run, day, **given):
+        out = storage.join(root, "runs", run)
+        explain(example.model, example.data, out, scheduler="serial", latest=latest, date=day, **given)
+        found = read_latest(latest)
+        assert found.manifest == hashlib.sha256(storage.read(storage.join(found.run, "manifest.json"))).hexdigest()
+        return found.date, found.run.removeprefix(storage.join(root, "runs/"))
+
+    assert read_latest(latest) is None
+    assert named("{date}", "2026-11-20") == ("2026-11-20", "2026-11-20")
+    assert named("{date}", "2026-11-21") == ("2026-11-21", "2026-11-21")
+    assert named("{date}", date(2026, 11, 19)) == ("2026-11-21", "2026-11-21")
+    assert named("corrected", "2026-11-21", method="banzhaf") == ("2026-11-21", "corrected")
+    assert named("{date}", "2026-11-20") == ("2026-11-21", "corrected")  # finished before
+    assert named("{date}", "2026-11-21") == ("2026-11-21", "2026-11-21")
+
+
+def test_it_is_moved_by_the_run_that_finds_nothing_to_do(example, tmp_path, capsys):
+    """As after a crash between the manifest and it; the command line says what it names."""
+    arguments = ["explain", example.model, example.data, "--out", f"{tmp_path}/{{date}}", "--scheduler", "serial"]
+    latest = tmp_path / "latest.json"
+    assert main([*arguments, "--date", "2026-11-20"]) == 0
+    capsys.readouterr()
+    arguments += ["--latest", str(latest)]
+    assert main([*arguments, "--date", "2026-11-20"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == f"{latest}: names it, of 2026-11-20"
+    assert main([*arguments, "--date", "2026-11-21"]) == 0
+    assert f"latest:       {latest}\n" in capsys.readouterr().out
+    assert main([*arguments, "--date", "2026-11-19"]) == 0
+    assert f"latest:       {latest} stays at {tmp_path}/2026-11-21, of 2026-11-21\n" in capsys.readouterr().out
+    assert json.loads(latest.read_text())["run"] == f"{tmp_path}/2026-11-21"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["2026-11-19", "2026-11-20", "2026-11-21", "latest.json"]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_of_runs_that_end_at_once_the_latest_is_named(root, seed):
+    """Whatever the order in which they come to it."""
+    runs = [(date(2026, 1, 1) + timedelta(day), manifest(root, f"run-{day}", str(day))) for day in range(4)]
+    random.Random(seed).shuffle(runs)
+    uri = storage.join(root, "latest.json")
+    with ThreadPoolExecutor(len(runs)) as threads:
+        said = list(threads.map(lambda run: move_latest(uri, *run), runs))
+    found = read_latest(uri)
+    assert (found.date, found.run) == ("2026-01-04", storage.join(root, "run-3"))
+    assert all(answer.date >= day.isoformat() for answer, (day, _) in zip(said, runs, strict=True))
+
+
+def test_who_is_overtaken_between_look_and_write_looks_again(bucket, monkeypatch):
+    """What was written meanwhile is of a later date, and stays."""
+    uri, early, late = f"{bucket}/latest.json", manifest(bucket, "early"), manifest(bucket, "late")
+    move_latest(uri, date(2026, 1, 1), early)
+    swap, swapped = commit._swap, []
+
+    def overtaken(*arguments):
+        if not swapped:
+            swapped.append(True)
+            move_latest(uri, date(2026, 1, 3), late)
+        return swap(*arguments)
+
+    monkeypatch.setattr(commit, "_swap", overtaken)
+    assert move_latest(uri, date(2026, 1, 2), early) == read_latest(uri)
+    assert (swapped, read_latest(uri).run) == ([True], late)
+
+
+def test_who_is_always_overtaken_gives_up(bucket, monkeypatch):
+    """In one line, not in a loop without end."""
+    uri, run, look, tries = f"{bucket}/latest.json", manifest(bucket, "run"), commit.stat_if_exists, []
+
+    def overtaken(looked):
+        found = look(looked)
+        tries.append(looked)
+        filesystem, path = storage.open_filesystem(uri)
+        filesystem.pipe_file(path, json.dumps({"date": "2026-01-01", "run": "other", "manifest": str(len(tries))}).encode())
+        return found
+
+    monkeypatch.setattr(commit, "stat_if_exists", overtaken)
+    with pytest.raises(StorageError, match=r"latest\.json: cannot write: it was changed by others 5 times in a row"):
+        move_latest(uri, date(2026, 1, 2), run)
+
+
+def test_what_a_killed_writer_left_is_written_over(tmp_path):
+    """In a folder, where a file that is moved into its place has a name before."""
+    run = manifest(str(tmp_path), "run")
+    (tmp_path / ".latest.json.partial").write_bytes(b"half of something longer than what is to come" * 100)
+    named = move_latest(str(tmp_path / "latest.json"), date(2026, 1, 1), run)
+    assert read_latest(str(tmp_path / "latest.json")) == named == Latest("2026-01-01", run, hashlib.sha256(b"{}").hexdigest())
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["latest.json", "run"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "Expecting value"),
+        ("[" * 100_000, "maximum recursion depth"),
+        ("[]", r"got \[\]"),
+        ('{"date": "2026-01-01", "run": "r"}', "got {'date'"),
+        ('{"date": "2026-01-01", "run": "r", "manifest": 1}', "got {'date'"),
+        ('{"date": "yesterday", "run": "r", "manifest": "m"}', "Invalid isoformat string: 'yesterday'"),
+    ],
+)
+def test_something_else_in_its_place_is_refused_before_the_work(example, tmp_path, text, said):
+    """And stays as it is."""
+    latest = tmp_path / "latest.json"
+    latest.write_text(text)
+    with pytest.raises(InvalidRun, match=rf"latest\.json: does not name the latest run, expected date, run, manifest: {said}"):
+        explain(example.model, example.data, tmp_path / "run", scheduler="serial", latest=latest, date="2026-01-01")
+    assert latest.read_text() == text
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_date_and_a_place_outside_the_run_are_needed(example, tmp_path):
+    """Refused before anything is read."""
+    with pytest.raises(UsageError, match="names the run of the latest date, but no date was given"):
+        explain(example.model, example.data, tmp_path / "run", latest=tmp_path / "latest.json")
+    with pytest.raises(UsageError, match="lies within the run, but runs of other dates are to move it"):
+        explain(example.model, example.data, tmp_path / "run", latest=Path(tmp_path / "run" / "latest.json"), date="2026-01-01")
+
+
+def test_a_store_without_compare_and_swap_is_for_a_single_writer(example, tmp_path):
+    """Such as memory."""
+    given = {"scheduler": "serial", "latest": "memory://nightly/latest.json", "date": "2026-01-01"}
+    with pytest.raises(UsageError, match=r"memory://nightly/latest\.json: the store ignores conditions .* --single-writer"):
+        explain(example.model, example.data, tmp_path / "run", **given)
+    explain(example.model, example.data, tmp_path / "run", single_writer=True, **given)
+    assert read_latest("memory://nightly/latest.json").run == str(tmp_path / "run")
