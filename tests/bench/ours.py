@@ -49,7 +49,7 @@ def make_slices(prepared: Prepared, rows: np.ndarray, n_threads: int) -> list[Bu
         part = rows[first : first + step]
         made.append(make_buffers(prepared, len(part)))
         fill(prepared, made[-1], part)
-        bin_rows(made[-1].values, prepared.bins, made[-1].ranks)
+        bin_rows(made[-1].values, prepared.bins, made[-1].bins)
     return made
 
 
@@ -92,13 +92,13 @@ def contend(tables: dict[str, Prepared], few: np.ndarray, many: np.ndarray, thre
         attribute_batch(METHODS[name], tables[name], piece)
 
     def kernel(name: str, piece: Buffers) -> None:
-        METHODS[name].kernel(piece.ranks, tables[name].method, piece.phi)
+        METHODS[name].kernel(piece.bins, tables[name].method, piece.phi)
 
     def rank(piece: Buffers) -> None:
-        bin_rows(piece.values, shapley.ranks, piece.ranks)
+        bin_rows(piece.values, shapley.bins, piece.bins)
 
     def margin(piece: Buffers) -> None:
-        add_margins(piece.ranks, shapley.margin, piece.margin)
+        add_margins(piece.bins, shapley.margin, piece.margin)
 
     made = []
     for n, pool in {1: None, n_threads: threads}.items():

@@ -83,7 +83,7 @@ def _whole(name: str, prepared: Prepared, piece: Buffers) -> None:
 def _curves(tables: CurveTables, n_rankings: int, piece: Buffers) -> None:
     outputs, _, n = piece.phi.shape
     areas = np.zeros((2, outputs, n_rankings, n))
-    add_areas(piece.ranks, tables, [piece.phi] * n_rankings, *areas)
+    add_areas(piece.bins, tables, [piece.phi] * n_rankings, *areas)
 
 
 def measure_rankings(case: Case, folder: Path, repeats: int) -> Rankings:

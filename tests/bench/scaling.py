@@ -63,7 +63,7 @@ def measure_scaling(folder: Path, repeats: int) -> list[Step]:
     for along, method, n_rows, n_trees, depth in grid:
         prepared, *size = _model(folder, method, n_trees, depth)
         slices, kernel = make_slices(prepared, rows[:n_rows], 1), METHODS[method].kernel
-        work = partial(spread, lambda piece, kernel=kernel, tables=prepared.method: kernel(piece.ranks, tables, piece.phi), slices, None)
+        work = partial(spread, lambda piece, kernel=kernel, tables=prepared.method: kernel(piece.bins, tables, piece.phi), slices, None)
         contenders.append(Contender(along, 1, n_rows, work))
         sizes.append(size)
     speeds = race(contenders, repeats)
