@@ -1,31 +1,107 @@
-"""Batch explanations of tree ensembles: attribute rows in memory, explain a data set, compare rankings, check what was published."""
+"""Exact explanations of tree ensembles: attribute rows in memory, explain a data set, compare rankings, check what was published."""
 
 from importlib import import_module
-from typing import Any
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-_WHERE = {
-    "LeafledgerError": "pipeline.errors",
-    "attribute": "pipeline.in_memory.attributions",
-    "check_run": "pipeline.runs.check",
-    "compare": "pipeline.comparisons.compare",
-    "curves": "pipeline.in_memory.rankings",
-    "explain": "pipeline.runs.stages",
-    "gradient": "pipeline.in_memory.rankings",
-    "load_ensemble": "pipeline.models",
-    "prediction_gap": "pipeline.in_memory.prediction_gap",
-    "rank_by_gap": "pipeline.in_memory.prediction_gap",
-    "read_latest": "pipeline.runs.latest",
+if TYPE_CHECKING:  # what type checkers and editors read; everything is imported on first use, so that ``import leafledger`` compiles nothing
+    from kernels.methods import METHODS as METHODS
+    from pipeline.comparisons.compare import compare as compare
+    from pipeline.errors import LeafledgerError as LeafledgerError
+    from pipeline.in_memory.attributions import Attributions as Attributions
+    from pipeline.in_memory.attributions import attribute as attribute
+    from pipeline.in_memory.prediction_gap import prediction_gap as prediction_gap
+    from pipeline.in_memory.prediction_gap import rank_by_gap as rank_by_gap
+    from pipeline.in_memory.rankings import Curves as Curves
+    from pipeline.in_memory.rankings import Gradient as Gradient
+    from pipeline.in_memory.rankings import curves as curves
+    from pipeline.in_memory.rankings import gradient as gradient
+    from pipeline.models import load_ensemble as load_ensemble
+    from pipeline.models.model import Model as Model
+    from pipeline.runs.check import Report as Report
+    from pipeline.runs.check import check_run as check_run
+    from pipeline.runs.latest import Latest as Latest
+    from pipeline.runs.latest import read_latest as read_latest
+    from pipeline.runs.plan import Plan as Plan
+    from pipeline.runs.publish import Manifest as Manifest
+    from pipeline.runs.publish import read_manifest as read_manifest
+    from pipeline.runs.r2 import R2 as R2
+    from pipeline.runs.stages import explain as explain
+
+    __version__: str
+
+__all__ = [
+    "METHODS",
+    "R2",
+    "Attributions",
+    "Curves",
+    "Gradient",
+    "Latest",
+    "LeafledgerError",
+    "Manifest",
+    "Model",
+    "Plan",
+    "Report",
+    "attribute",
+    "check_run",
+    "compare",
+    "curves",
+    "explain",
+    "gradient",
+    "load_ensemble",
+    "prediction_gap",
+    "rank_by_gap",
+    "read_latest",
+    "read_manifest",
+]
+
+_HOMES = {
+    "kernels.methods": ("METHODS",),
+    "pipeline.comparisons.compare": ("compare",),
+    "pipeline.errors": ("LeafledgerError",),
+    "pipeline.in_memory.attributions": ("Attributions", "attribute"),
+    "pipeline.in_memory.prediction_gap": ("prediction_gap", "rank_by_gap"),
+    "pipeline.in_memory.rankings": ("Curves", "Gradient", "curves", "gradient"),
+    "pipeline.models": ("load_ensemble",),
+    "pipeline.models.model": ("Model",),
+    "pipeline.runs.check": ("Report", "check_run"),
+    "pipeline.runs.latest": ("Latest", "read_latest"),
+    "pipeline.runs.plan": ("Plan",),
+    "pipeline.runs.publish": ("Manifest", "read_manifest"),
+    "pipeline.runs.r2": ("R2",),
+    "pipeline.runs.stages": ("explain",),
 }
-__all__ = [*_WHERE]
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 
-def __getattr__(name: str) -> Any:
-    """Import on first use: the command line answers ``--help`` without compiling kernels."""
-    if name not in _WHERE:
-        raise AttributeError(f"module 'leafledger' has no attribute {name!r}")
-    found = globals()[name] = getattr(import_module(_WHERE[name]), name)
-    return found
+def _refuse_shadowed() -> None:
+    """ImportError where Python would find somebody else's ``pipeline``, ``kernels`` or ``flows`` in the place of ours."""
+    root = Path(__file__).resolve().parents[1]
+    for name in ("kernels", "pipeline", "flows"):
+        found, ours = find_spec(name), root / name / "__init__.py"
+        if found is not None and found.origin is not None and Path(found.origin).resolve() != ours:
+            raise ImportError(f"{found.origin} hides {ours}, a package of leafledger; rename it, or keep it off Python's path", name=name)
+
+
+if not TYPE_CHECKING:  # or a misspelt name would pass for one of any type
+
+    def __getattr__(name: str) -> Any:
+        """Import a public name on first use, and keep it: it is the same object at every access."""
+        if name == "__version__":
+            found = version("leafledger")
+        elif name in _HOME_OF:
+            found = getattr(import_module(_HOME_OF[name]), name)
+        else:
+            raise AttributeError(f"module 'leafledger' has no attribute {name!r}")
+        globals()[name] = found
+        return found
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    """The public names alone."""
+    return sorted([*__all__, "__version__"])
+
+
+_refuse_shadowed()

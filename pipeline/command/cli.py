@@ -3,6 +3,7 @@
 import sys
 from contextlib import nullcontext
 from dataclasses import dataclass
+from importlib.metadata import version
 from typing import Annotated, Any, Literal
 
 from cyclopts import App, CycloptsError, Parameter
@@ -17,6 +18,7 @@ app = App(
     name="leafledger",
     help="Explain every row of a Parquet data set with an XGBoost, LightGBM or CatBoost model.",
     help_epilogue="Example: leafledger explain model.json flights/ --out explained/ --id flight",
+    version=lambda: version("leafledger"),
     version_flags=["--version"],
     result_action="return_value",
     suppress_keyboard_interrupt=False,  # main says how to go on

@@ -1,0 +1,8 @@
+"""The command as ``python -m leafledger``."""
+
+import sys
+
+from pipeline.command.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,131 @@
+"""The public API: what it lists, that it is lazy, that tools see it, and that it does not mistake somebody else's packages for its own."""
+
+import ast
+import inspect
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import jedi
+import pytest
+
+import leafledger
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("leafledger", "kernels", "pipeline", "flows")
+
+
+def python(*arguments, cwd=ROOT):
+    """Exit code, standard output and standard error of a new Python, in which only this checkout's packages are on the path."""
+    found = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=False, cwd=cwd, env={"PYTHONPATH": str(ROOT)})
+    return found.returncode, found.stdout, found.stderr
+
+
+def test_dir_lists_the_public_names_alone():
+    """``dir`` and tab completion show what ``__all__`` says and the version, each with a docstring of its own."""
+    assert sorted(leafledger.__all__) == [name for name in dir(leafledger) if name != "__version__"]
+    for name in set(leafledger.__all__) - {"METHODS"}:
+        assert inspect.getdoc(getattr(leafledger, name)), name
+
+
+def test_every_name_is_one_object():
+    """Whatever else was imported in the meantime, a name is the object that its module defines, at every access."""
+    program = (
+        "import importlib, leafledger\n"
+        "for home, names in leafledger._HOMES.items():\n"
+        "    for name in names:\n"
+        "        first = getattr(leafledger, name)\n"
+        "        module = importlib.import_module(home)\n"
+        "        assert first is getattr(leafledger, name) is getattr(module, name), name\n"
+    )
+    assert python("-c", program) == (0, "", "")
+
+
+def test_type_checkers_and_the_interpreter_import_the_same():
+    """What stands under TYPE_CHECKING, what is imported on first use, and ``__all__`` are one list."""
+    checked = {}
+    for node in ast.walk(ast.parse(Path(leafledger.__file__).read_text())):
+        if isinstance(node, ast.ImportFrom) and any(alias.asname for alias in node.names):
+            checked |= {alias.asname: node.module for alias in node.names}
+    assert checked == leafledger._HOME_OF
+    assert sorted(checked) == sorted(leafledger.__all__)
+
+
+def test_a_name_that_is_none_is_refused():
+    """A misspelt name is an AttributeError that tells it."""
+    with pytest.raises(AttributeError, match="module 'leafledger' has no attribute 'atribute'"):
+        leafledger.atribute  # noqa: B018
+
+
+def test_importing_it_compiles_nothing():
+    """Kernels, Arrow and Dask are imported on first use."""
+    program = "import sys, leafledger; dir(leafledger); print({'numba', 'numpy', 'pyarrow', 'dask', 'pipeline'} & set(sys.modules))"
+    assert python("-c", program) == (0, "set()\n", "")
+
+
+def test_the_version_is_the_installed_one():
+    """``__version__`` and ``--version`` are what pip says."""
+    assert leafledger.__version__ == version("leafledger")
+    assert python("-m", "leafledger", "--version") == (0, f"{version('leafledger')}\n", "")
+
+
+def test_python_m_is_the_command(tmp_path):
+    """``python -m leafledger`` does what ``leafledger`` does, and ends with its exit codes."""
+    assert python("-m", "leafledger", "check", str(tmp_path)) == (1, "", f"leafledger: {tmp_path}: no manifest.json there: not a finished run\n")
+    code, said, _ = python("-m", "leafledger", "--help")
+    assert code == 0
+    assert "Usage: leafledger COMMAND" in said
+
+
+def test_mypy_resolves_every_name(tmp_path):
+    """No public name is Any, calls are checked, and a misspelt name is an error."""
+    lines = [f"reveal_type(leafledger.{name})" for name in [*leafledger.__all__, "__version__"]]
+    script = tmp_path / "script.py"
+    script.write_text("\n".join(["import leafledger", *lines, "leafledger.atribute", "leafledger.check_run(1.5)"]))
+    code, said, error = python("-m", "mypy", str(script))
+    assert code == 1, error
+    revealed = [line for line in said.splitlines() if "Revealed type" in line]
+    assert len(revealed) == len(lines)
+    assert not [line for line in revealed if line.endswith('"Any"')]
+    assert 'Module has no attribute "atribute"' in said
+    assert 'Argument 1 to "check_run" has incompatible type "float"' in said
+
+
+def test_jedi_completes_and_finds_every_name():
+    """Editors complete the public names, go to their definitions and show parameters."""
+    script = "import leafledger\nleafledger."
+    project = jedi.Project(ROOT, smart_sys_path=False)
+    completed = {found.name for found in jedi.Script(script, project=project).complete(2, len("leafledger."))}
+    assert set(leafledger.__all__) <= completed
+    (signature,) = jedi.Script("import leafledger\nleafledger.attribute(", project=project).get_signatures(2, len("leafledger.attribute("))
+    assert "rows" in [parameter.name for parameter in signature.params]
+
+
+def test_every_package_says_that_it_is_typed():
+    """Type checkers read annotations of installed packages that hold ``py.typed`` alone."""
+    assert all((ROOT / package / "py.typed").exists() for package in PACKAGES)
+
+
+@pytest.mark.parametrize("name", ["kernels", "pipeline", "flows"])
+@pytest.mark.parametrize("kind", ["module", "package"])
+def test_somebody_else_s_package_is_told_in_one_line(tmp_path, name, kind):
+    """A user's own ``pipeline.py`` beside the script, which Python finds first, is an ImportError that tells both paths."""
+    theirs = tmp_path / f"{name}.py" if kind == "module" else tmp_path / name / "__init__.py"
+    theirs.parent.mkdir(exist_ok=True)
+    theirs.write_text("")
+    script = tmp_path / "script.py"
+    script.write_text("import leafledger")
+    code, _, error = python(str(script))
+    assert code == 1
+    told = error.splitlines()[-1]
+    assert told.startswith("ImportError: ")
+    assert str(theirs) in told
+    assert str(ROOT / name / "__init__.py") in told
+
+
+def test_a_folder_that_is_no_package_hides_nothing(tmp_path):
+    """A folder ``flows`` without ``__init__.py``, as people keep for their own scripts, is left alone."""
+    (tmp_path / "flows").mkdir()
+    (tmp_path / "flows" / "mine.py").write_text("")
+    assert python("-c", "import leafledger, flows; print(flows.__file__)", cwd=tmp_path) == (0, f"{ROOT / 'flows' / '__init__.py'}\n", "")
