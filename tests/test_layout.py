@@ -17,7 +17,7 @@ ALLOWED = {  # first names that a package may import beyond the standard library
     "kernels": {"numpy", "scipy", "numba", "llvmlite"},
     "pipeline": {"kernels", "numpy", "pyarrow", "fsspec", "botocore", "psutil", "cyclopts", "rich", "pandas"} | DASK | VENDORS,
     "flows": {"pipeline", "prefect", "pyarrow", "cyclopts", "rich"},
-    "leafledger": set(),
+    "leafledger": {"kernels", "pipeline"},
 }
 # What a part of a package may import of it; single files of the package by their own names.
 ARROWS = {
