@@ -28,11 +28,11 @@ from ..models import Model, load_ensemble
 from ..models.model import Feature
 from ..runs import execute
 from ..runs.job import Job, check_parameters, find_method, make_job, shorten
-from ..runs.part import unpack_state
 from ..runs.plan import ITEM_ROWS, PLAN, WORKER_OVERHEAD, Plan, from_json, max_slice_rows
 from ..runs.prepare import prepare_model, survey_model
 from ..runs.publish import read_manifest
 from ..runs.stages import Progress, Work, no_progress
+from ..runs.states import unpack_state
 from ..stores import commit, storage
 from ..stores.arrays import broadcast
 from . import item as comparison

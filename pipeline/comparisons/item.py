@@ -20,7 +20,9 @@ from ..dataset.rows import carried_types, miscounted, read_slices
 from ..errors import InvalidRun
 from ..models.model import Feature
 from ..runs import background
-from ..runs.part import fill_values, pack_state, part_uri
+from ..runs.item import fill_values
+from ..runs.part import part_uri
+from ..runs.states import pack_state
 from ..stores import storage
 from ..stores.arrays import open_tables
 

@@ -19,11 +19,12 @@ from ..dataset.partition import Groups, Partition, read_groups
 from ..errors import SchemaMismatch, UsageError
 from ..models import load_ensemble
 from ..models.model import Feature, Model
+from ..runs.item import check_additivity, fill_values
 from ..runs.job import MODEL, check_parameters, count_cores, find_method, table_budget
-from ..runs.part import check_additivity, fill_values, init_state, update_state
 from ..runs.plan import max_slice_rows
 from ..runs.prepare import pair_names, player_names, prepare_model, survey_model, weigh_model
 from ..runs.r2 import R2, take
+from ..runs.states import init_state, update_state
 
 SLICE_ROWS = 1 << 13
 NUMBERS = tuple("biuf")  # kinds of NumPy's types

@@ -19,7 +19,8 @@ from ..dataset.rows import window
 from ..errors import InvalidData, InvalidRun, LeafledgerError
 from ..models import load_ensemble
 from ..stores import storage
-from .part import Footer, explain_item, read_footer, sha256
+from .footer import Footer, read_footer
+from .item import explain_item
 from .plan import PLAN, SLICE_BYTES, Plan, from_json
 from .prepare import prepare_model
 from .publish import MANIFEST, SUMMARY, Manifest, aggregate, read_manifest
@@ -56,7 +57,7 @@ def _download(run: str, entry: dict, local: Path) -> str:
     """Fetch what the manifest lists, and refuse other bytes."""
     uri = storage.join(run, entry["uri"])
     storage.download(uri, local)
-    found = sha256(local)
+    found = storage.sha256(local)
     if found != entry["sha256"]:
         raise InvalidRun(f"{uri}: SHA-256 is {found[:12]}, the manifest says {entry['sha256'][:12]}")
     return uri

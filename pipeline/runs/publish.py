@@ -20,9 +20,10 @@ from ..dataset.listing import Rejected
 from ..errors import InvalidRun
 from ..stores import commit, storage
 from ..stores.arrays import FOLDER
-from .part import PARTS, Part, sha256, unpack_state
+from .part import PARTS, Part
 from .plan import Plan, as_tuples, digest
 from .r2 import read_totals, tabulate
+from .states import unpack_state
 
 MANIFEST = "manifest.json"
 SUMMARY = "summary"
@@ -156,7 +157,7 @@ def _publish_summaries(run: str, summaries: dict[str, pa.Table], folder: Path) -
         locals_[f"{name}.json"].write_text(json.dumps(table.to_pylist(), indent=1))
         for file, local in locals_.items():
             _publish_file(storage.join(run, SUMMARY, file), local)
-            written.append({"uri": f"{SUMMARY}/{file}", "size": local.stat().st_size, "sha256": sha256(local)})
+            written.append({"uri": f"{SUMMARY}/{file}", "size": local.stat().st_size, "sha256": storage.sha256(local)})
     return written
 
 

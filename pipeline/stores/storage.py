@@ -3,6 +3,7 @@
 Whatever is tried again below, an operation on a store that does not answer ends within minutes.
 """
 
+import hashlib
 import re
 import secrets
 import tempfile
@@ -229,3 +230,9 @@ def local_path(uri: str) -> Path | None:
     """The path behind a URI of this machine's file system, None for anything else."""
     filesystem, path = open_filesystem(uri)
     return Path(path) if is_local(filesystem) else None
+
+
+def sha256(path: Path) -> str:
+    """Hex digest of a local file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

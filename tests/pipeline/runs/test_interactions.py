@@ -15,7 +15,7 @@ from numpy.testing import assert_allclose
 from leafledger import attribute, check_run, explain, load_ensemble
 from pipeline.errors import InvalidRun, SchemaMismatch, UsageError
 from pipeline.runs.interactions import choose, count_kept
-from pipeline.runs.part import sha256
+from pipeline.stores.storage import sha256
 from tests import naive
 from tests.pipeline.conftest import FEATURES, TRAINING, train
 from tests.pipeline.dataset.test_partition import as_model

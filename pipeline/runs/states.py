@@ -1,0 +1,51 @@
+"""States of reductions: made, brought up to date, and as text in the footer of a part."""
+
+import base64
+import io
+from collections.abc import Iterator
+from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
+
+from kernels.batch import Buffers
+from kernels.reductions import REDUCTIONS, Reduction
+
+from ..errors import InvalidRun
+
+
+def init_state(name: str, buffers: Buffers) -> Any:
+    """The state of a reduction before any row."""
+    return REDUCTIONS[name].init(*getattr(buffers, REDUCTIONS[name].reduces).shape[:2])
+
+
+def update_state(name: str, state: Any, buffers: Buffers, n_rows: int) -> Any:
+    """The state with the first rows of the buffers in it."""
+    return REDUCTIONS[name].update(state, getattr(buffers, REDUCTIONS[name].reduces), n_rows, buffers.labels)
+
+
+def _arrays(record: Any) -> list[np.ndarray]:
+    """Those of nested records."""
+    return [record] if isinstance(record, np.ndarray) else [array for part in record for array in _arrays(part)]
+
+
+def _fill(template: Any, arrays: Iterator[np.ndarray]) -> Any:
+    """Records nested like the template."""
+    return next(arrays) if isinstance(template, np.ndarray) else type(template)(*(_fill(part, arrays) for part in template))
+
+
+def pack_state(state: Any) -> str:
+    """A reduction's state, nested records of arrays, as text."""
+    buffer = io.BytesIO()
+    np.savez(buffer, *_arrays(state))
+    return base64.b64encode(buffer.getvalue()).decode()
+
+
+def unpack_state(reduction: Reduction, text: str) -> Any:
+    """The state again; InvalidRun where it is not as it was packed, which its checksum tells."""
+    template = reduction.init(1, 0)
+    try:
+        with np.load(io.BytesIO(base64.b64decode(text))) as arrays:
+            return _fill(template, (arrays[f"arr_{i}"] for i in range(len(arrays))))
+    except (ValueError, KeyError, EOFError, BadZipFile) as error:
+        raise InvalidRun(f"a part's state of {reduction.name!r} is damaged: {' '.join(str(error).split())}") from error
