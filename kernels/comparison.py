@@ -13,6 +13,7 @@ from functools import partial
 import numpy as np
 
 from . import game_values
+from .ordering import ranks_by_score
 from .path_dependent.games import play
 from .prediction_gap.noise import Noise
 from .prediction_gap.rankings import EXACT, measure_rows, order_by_size
@@ -67,10 +68,7 @@ def measure_gaps(values, bins, tables: Sequence[GapTables], noise: Noise, scores
 
 def by_score(scores):
     """Places 1, 2, … by descending scores, ``(outputs, players, n)``."""
-    place = np.empty(scores.shape)
-    order = np.argsort(-scores, axis=1, kind="stable")
-    np.put_along_axis(place, order, np.broadcast_to(np.arange(1.0, scores.shape[1] + 1)[:, None], scores.shape), axis=1)
-    return place
+    return ranks_by_score(scores, axis=1).astype(np.float64)
 
 
 def by_size(scores):

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ._jit import jit
+from .ordering import ranks_by_score
 from .r2 import shares as r2
 
 FAN_IN = 8
@@ -95,16 +96,13 @@ def _finalize_moments(state, place, n_places):
         return out
 
     mean_abs = everywhere(state.mean_abs)
-    order = np.argsort(-mean_abs, axis=1, kind="stable")
-    rank = np.empty(order.shape, np.int64)
-    np.put_along_axis(rank, order, np.broadcast_to(np.arange(1, n_places + 1), order.shape), axis=1)
     return {
         "mean_abs": mean_abs,
         "mean": everywhere(state.mean),
         "std": np.sqrt(everywhere(state.spread) / max(state.rows[0], 1.0)),
         "min": everywhere(state.low),
         "max": everywhere(state.high),
-        "rank": rank,
+        "rank": ranks_by_score(mean_abs, axis=1),
     }
 
 
@@ -140,9 +138,8 @@ def _finalize_ranks(state, place, n_places):
     """Players by mean rank, those in no split last; the last places are not players' but scores', and have rank 0."""
     moments = _finalize_moments(state, place, n_places)
     mean = moments["mean"][:, :-N_SCORES]
-    order = np.argsort(np.where(mean == 0, np.inf, mean), axis=1, kind="stable")
     rank = np.zeros(moments["mean"].shape, np.int64)
-    rank[:, :-N_SCORES] = np.argsort(order, axis=1, kind="stable") + 1
+    rank[:, :-N_SCORES] = ranks_by_score(-np.where(mean == 0, np.inf, mean), axis=1)
     return {**moments, "rank": rank}
 
 

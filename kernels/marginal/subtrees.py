@@ -11,6 +11,7 @@ import numpy as np
 
 from .._jit import jit
 from ..lanes import QUAD
+from ..trees.binning import complement
 from ..trees.forest import Forest
 from ..trees.paths import Trace, count_above, first_splits, trace
 
@@ -103,7 +104,7 @@ class _Layout:
         """Set a bit where the split at v sends a row to the left, or where it does not."""
         feature, lower, span, members = self.compared[v]
         if not left:
-            lower, span = lower + span + 1, -span - 2
+            lower, span = complement(lower, span)
         self.marks.append((feature, lower, span, members, bit))
         self.asked.append(2 * self.number[v] + left)
 

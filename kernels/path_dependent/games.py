@@ -18,12 +18,11 @@ import numpy as np
 
 from .._jit import jit
 from ..game_values import GameValue, Quadrature, shapley
+from ..ordering import group_starts, pack_pairs, unpack_pairs
 from ..trees.binning import BinnedSplits
 from ..trees.ensemble import TreeEnsemble
 from ..trees.forest import Forest
 from ..trees.paths import Trace, first_splits, most_on_a_path, trace
-
-LOW = 0xFFFFFFFF  # the second of two numbers in one
 
 
 class Points(NamedTuple):
@@ -85,14 +84,10 @@ class _Copies(NamedTuple):
     root: np.ndarray  # (copies,) int32
 
 
-def _tree_start(ensemble, traced):
-    return np.concatenate(([0], np.cumsum(np.bincount(traced.tree, minlength=ensemble.root.size))))
-
-
 def _copy(forest: Forest, traced: Trace, team, trees, own):
     """The trees listed, each cut around its own team, as an ensemble; and the copies it was made from."""
     ensemble, splits = forest.ensemble, forest.splits
-    start = _tree_start(ensemble, traced)
+    start = group_starts(traced.tree, ensemble.root.size)
     most = int((start[1:] - start[:-1])[trees].sum())
     node, left, right = (np.empty(most, np.int32) for _ in range(3))
     out = _Copies(node, left, right, np.empty(most, bool), np.empty(trees.size, np.int32))
@@ -153,13 +148,14 @@ def play_owen(forest: Forest, across: GameValue) -> Game:
     feature, team = forest.splits.feature, forest.player_of_node
     traced = trace(forest.ensemble, team, forest.n_players)
     inner = np.flatnonzero(feature >= 0)
-    there = np.unique(_key(traced.tree[inner], feature[inner]))  # which features a tree has, and how many of each group
-    keys, n_members = np.unique(_key(there >> 32, forest.player[there & LOW]), return_counts=True)
+    tree, member = unpack_pairs(np.unique(pack_pairs(traced.tree[inner], feature[inner])))  # which features a tree has, and how many of each group
+    keys, n_members = np.unique(pack_pairs(tree, forest.player[member]), return_counts=True)
     several = keys[n_members > 1]
     # Groups with one feature in a tree share a copy in which nobody is own.
-    single = np.unique(keys[n_members == 1] >> 32)
-    trees = np.concatenate((single, several >> 32)).astype(np.int32)
-    owns = np.concatenate((np.full(single.size, -1), several & LOW)).astype(np.int32)
+    single = np.unique(unpack_pairs(keys[n_members == 1])[0])
+    tree, group = unpack_pairs(several)
+    trees = np.concatenate((single, tree)).astype(np.int32)
+    owns = np.concatenate((np.full(single.size, -1), group)).astype(np.int32)
     by_tree = np.argsort(trees, kind="stable")
     trees, owns = trees[by_tree], owns[by_tree]
 
@@ -167,7 +163,7 @@ def play_owen(forest: Forest, across: GameValue) -> Game:
     team, own_of_node = team[copies.node], owns[_copy_of_node(copies)]
     inner = taken.feature >= 0
     mine = inner & (team == own_of_node)
-    alone = inner & (own_of_node < 0) & ~np.isin(_key(traced.tree[copies.node], team), several)
+    alone = inner & (own_of_node < 0) & ~np.isin(pack_pairs(traced.tree[copies.node], team), several)
     player = np.where(mine, taken.feature, np.where(inner, forest.n_used + team, -1)).astype(np.int32)
     traced = trace(copied, player, forest.n_used + forest.n_players)
     firsts = first_splits(copied, traced)
@@ -202,13 +198,13 @@ def play_pairs(forest: Forest, value: GameValue) -> tuple[Game, np.ndarray]:
     player = forest.player_of_node
     traced = trace(forest.ensemble, player, forest.n_players)
     inner = np.flatnonzero(player >= 0)
-    there = np.unique(_key(traced.tree[inner], player[inner]))
-    there = there[:-1][there[1:] >> 32 == there[:-1] >> 32]  # without each tree's last player, who is nobody's lower one
-    trees, owns = (there >> 32).astype(np.int32), (there & LOW).astype(np.int32)
+    tree, lower = unpack_pairs(np.unique(pack_pairs(traced.tree[inner], player[inner])))
+    has_higher = np.flatnonzero(tree[1:] == tree[:-1])  # all but each tree's last player, who is nobody's lower one
+    trees, owns = tree[has_higher].astype(np.int32), lower[has_higher].astype(np.int32)
     copied, taken, copies = _copy(forest, traced, player, trees, owns)
     player, own_of_node = np.where(taken.feature < 0, -1, player[copies.node]).astype(np.int32), owns[_copy_of_node(copies)]
     asked = player > own_of_node
-    keys, row = np.unique(_key(own_of_node[asked], player[asked]), return_inverse=True)
+    keys, row = np.unique(pack_pairs(own_of_node[asked], player[asked]), return_inverse=True)
     gain = np.full(player.size, keys.size, np.int32)
     gain[asked] = row
     traced = trace(copied, player, forest.n_players)
@@ -224,12 +220,7 @@ def play_pairs(forest: Forest, value: GameValue) -> tuple[Game, np.ndarray]:
         points=_each(lambda n: _product(value(max(1, n - 1)), presence), most_on_a_path(copied, traced, first_splits(copied, traced))),
         n_rows=keys.size,
     )
-    return game, np.stack((keys >> 32, keys & LOW), axis=1).astype(np.int32)
-
-
-def _key(a, b):
-    """Two numbers in one, so that pairs sort and compare as numbers."""
-    return (a.astype(np.int64) << 32) | b.astype(np.int64)
+    return game, np.stack(unpack_pairs(keys), axis=1).astype(np.int32)
 
 
 def _copy_of_node(copies: _Copies):

@@ -17,7 +17,7 @@ import numpy as np
 
 from .._jit import frozen, jit
 from ..lanes import LANES, constant, inside, load, splat, store
-from ..trees.binning import is_member
+from ..trees.binning import child_intervals, is_member
 from ..trees.ensemble import TreeEnsemble
 from .games import Game
 from .walks import AGAIN, DOWN, DOWN_AGAIN, LEAVES, LEAVES_AGAIN, UP, UP_LEAF, UP_LEAF_AGAIN, order_splits
@@ -102,15 +102,15 @@ def prepare_gradient(game: Game) -> GradientTables:
     second_child = np.zeros(leaf.size, bool)
     second_child[splits.second] = True
     place = 2 * trace.level + second_child
-    swapped = first != ensemble.left[node]
+    lower, span = child_intervals(binned, node, first == ensemble.left[node])
     steps = np.stack(
         (
             kind + AGAIN * (above >= 0)[split],
             place[node[split]],
             binned.feature[node[split]],
             np.where(above < 0, 0, place[above])[split],
-            np.where(swapped, binned.lower[node] + binned.span[node] + 1, binned.lower[node])[split],
-            np.where(swapped, -binned.span[node] - 2, binned.span[node])[split],
+            lower[split],
+            span[split],
             game.gain[node[split]],
             N_CONSTANTS * split,
         ),

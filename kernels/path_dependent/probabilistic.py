@@ -31,7 +31,7 @@ import numpy as np
 
 from .._jit import jit
 from ..lanes import LANES, inside, load, splat, store
-from ..trees.binning import BATCH, BinnedSplits, is_member
+from ..trees.binning import BATCH, BinnedSplits, child_intervals, is_member
 from ..trees.ensemble import TreeEnsemble
 from ..trees.paths import Trace
 
@@ -125,14 +125,14 @@ def _edges(ensemble, binned, trace, player):
     split[ensemble.left[inner]] = split[ensemble.right[inner]] = inner
     goes_left = ensemble.left[split] == np.arange(split.size)
     above = trace.above[split]
-    lower, span = binned.lower[split], binned.span[split]
+    lower, span = child_intervals(binned, split, goes_left)
     numbers = (
         trace.level,
         player[split],
         np.where(above < 0, 0, trace.level[above]),
         binned.feature[split],
-        np.where(goes_left, lower, lower + span + 1),
-        np.where(goes_left, span, -span - 2),
+        lower,
+        span,
         binned.members[split],
     )
     return np.stack(numbers, axis=1).astype(np.int32)

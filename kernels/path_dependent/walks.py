@@ -11,6 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from .._jit import jit
+from ..ordering import group_starts
+from ..trees.binning import child_intervals
 from .games import Game, Points
 
 MAX_NODES = 4
@@ -85,7 +87,7 @@ def order_splits(game: Game) -> Splits:
     own, n_steps, position = (np.zeros(leaf.size, np.int64) for _ in range(3))
     own[node] = np.where(last == LEAVES, 1, 2)
     _place(trace.order, children[0], children[1], own, n_steps, position)
-    start = np.concatenate(([0], np.cumsum(np.bincount(trace.tree[node], minlength=ensemble.root.size))))
+    start = group_starts(trace.tree[node], ensemble.root.size)
     return Splits(node, start, first, second, last, position, n_steps)
 
 
@@ -184,14 +186,12 @@ def _lay_out(game: Game, splits: Splits, walks: list[_Walk], q: int) -> Walks:
 
     second_child = np.zeros(leaf.size, bool)
     second_child[of.second] = True
-    swapped = of.first[split] != ensemble.left[node]
     steps[:, KIND] = kind
     place = 2 * trace.level + second_child
     steps[:, PLACE] = place[node]
     steps[:, FEATURE] = binned.feature[node]
     steps[:, ABOVE] = np.where(above < 0, 0, place[above])
-    steps[:, LOWER] = np.where(swapped, binned.lower[node] + binned.span[node] + 1, binned.lower[node])
-    steps[:, SPAN] = np.where(swapped, -binned.span[node] - 2, binned.span[node])
+    steps[:, LOWER], steps[:, SPAN] = child_intervals(binned, node, of.first[split] == ensemble.left[node])
     steps[:, MEMBERS] = np.where(np.isin(kind, COMPARING), binned.members[node], -1)
     steps[:, GAIN] = game.gain[node]
     steps[:, FIRST] = first

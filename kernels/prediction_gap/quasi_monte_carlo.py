@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..ordering import ranks_from_order
 from ..trees.binning import BATCH
 from ..trees.margin import add_margins
 from .exact import Tails
@@ -125,7 +126,6 @@ def sample_greedily(tables: GapTables, noise: Noise, values, bins, steps: int, s
     """
     n_units = tables.boxes.perturbed.size
     order = _choose(tables, noise, values, bins, steps, _points(halton(seed + REPEATS), n_units))
-    places = np.zeros((*order.shape[:2], n_units), np.int64)
-    np.put_along_axis(places, order, np.broadcast_to(np.arange(1, steps + 1), order.shape), axis=2)
+    places = ranks_from_order(order, n_units, axis=2)
     sequences = (_points(halton(seed + r), n_units) for r in range(REPEATS))
     return order, [_sample(tables, noise, values, bins, places, np.ones(order.shape, bool), points) for points in sequences]

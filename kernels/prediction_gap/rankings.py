@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..ordering import ranks_from_order
 from ..parameters import InvalidParameters
 from ..ranking.curves import CurveTables, add_areas, rank_players
 from ..trees.forest import Forest
@@ -121,16 +122,9 @@ def add_gaps(values, bins, tables: RankingTables, phi, kernel: Callable[[Any, An
     kernel(bins, tables.of_ranker, found)
     for some, x, r in _sliced(values, bins):
         order = order_by_size(gap, found[:, :, some])
-        phi[:, :-2, some] += _ranks(order, order.shape[2])[:, :, gap.units].transpose(1, 2, 0)
+        phi[:, :-2, some] += ranks_from_order(order, order.shape[2], axis=2)[:, :, gap.units].transpose(1, 2, 0)
         measured = measure_rows(gap, NOISES[tables.noise[0]], x, r, place_units(gap, order), int(tables.seed[0]))
         phi[:, -2:, some] += np.stack(measured).transpose(2, 0, 1)
-
-
-def _ranks(order, n_players: int):
-    """From rankings to ranks, ``(n, outputs, players)``; 0 for who is not ranked."""
-    ranks = np.zeros((*order.shape[:2], n_players))
-    np.put_along_axis(ranks, order, np.broadcast_to(np.arange(1.0, order.shape[2] + 1), order.shape), axis=2)
-    return ranks
 
 
 def add_greedy(values, bins, tables: RankingTables, phi) -> None:
@@ -138,7 +132,7 @@ def add_greedy(values, bins, tables: RankingTables, phi) -> None:
     gap = tables.gap
     for some, x, r in _sliced(values, bins):
         found = rank_rows_greedily(gap, NOISES[tables.noise[0]], x, r, int(tables.top[0]), int(tables.seed[0]))
-        phi[:, :-2, some] += _ranks(found.order, int(gap.n_all[0]))[:, :, gap.units].transpose(1, 2, 0)
+        phi[:, :-2, some] += ranks_from_order(found.order, int(gap.n_all[0]), axis=2)[:, :, gap.units].transpose(1, 2, 0)
         phi[:, -2:, some] += np.stack((found.pgi2, found.pgi2_errors)).transpose(2, 0, 1)
 
 

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._jit import frozen
+from ..ordering import ranks_from_order
 from ..parameters import InvalidParameters
 from ..trees.binning import bin_ensemble
 from ..trees.forest import Forest
@@ -102,8 +103,7 @@ def place_units(tables: GapTables, order):
     A prefix ends with a unit that can be perturbed, and stands for all that end with groups that change nothing, up to the next such.
     """
     n, outputs, n_ranked = order.shape
-    where = np.zeros((n, outputs, int(tables.n_all[0])), np.int64)
-    np.put_along_axis(where, order, np.broadcast_to(np.arange(1, n_ranked + 1), order.shape), axis=2)
+    where = ranks_from_order(order, int(tables.n_all[0]), axis=2)
     position = np.where(tables.boxes.perturbed, where[:, :, tables.units], 0)
     filled = np.where(position > 0, position, n_ranked + 1)
     places = np.where(position > 0, np.argsort(np.argsort(filled, axis=2), axis=2) + 1, 0)

@@ -20,13 +20,12 @@ from ..parameters import InvalidParameters
 from ..trees.binning import padded
 from ..trees.forest import Forest
 from ..trees.lookup import ROWS as BLOCK
-from ..trees.lookup import LookupTables, look_up, make_codes, make_starts, outcomes, padded_width
+from ..trees.lookup import LookupTables, look_up, make_codes, make_starts, outcomes, padded_width, worth_looking_up
 from .expansions import Expansions, Terms, expand, find_terms, lay_out_expansions, together
 from .leaf_pairs import make_pass, pair_leaves
 from .preorder import FEATURE, LEFT, LOWER, MEMBERS, PLAYER, RIGHT, ROWS, SPAN, PreorderTrees, ask, number
 
 ENTRIES_PER_NODE = 256  # a table of looked-up values is at most so many times as large as its tree
-MAX_COMPARISONS = 10  # a table has two to this power rows
 MOST_TERMS = 1 << 16  # of an expansion; its tables have about so many pairs of numbers
 PAIR_COST = 4  # of a pair of leaves, in terms of an expansion
 
@@ -163,10 +162,7 @@ def prepare_qshap(forest: Forest) -> QshapTables:
         raise InvalidParameters(f"method 'r2' needs a model of one output, got {n_outputs}")
     trees = number(forest)
     terms = _outline(trees)
-    n_comparisons = np.diff(forest.comparisons.start)
-    entries = (2 * np.diff(trees.player_start) + 1) << np.minimum(n_comparisons, MAX_COMPARISONS)
-    nodes = 2 * np.diff(trees.start) + 1
-    chosen = (n_comparisons > 0) & (n_comparisons <= MAX_COMPARISONS) & (entries <= ENTRIES_PER_NODE * nodes)
+    chosen = worth_looking_up(forest.comparisons, 2 * np.diff(trees.start) + 1, 2 * np.diff(trees.player_start) + 1, ENTRIES_PER_NODE)
     base = forest.ensemble.base.astype(np.float64)
     return QshapTables(
         games=_gather(trees, terms, ~chosen),

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._jit import jit
+from ..ordering import ranks_by_score
 
 POWERS = 5  # of y - mean, from 0 to 4
 
@@ -226,9 +227,6 @@ def finalize(state: R2State, place, n_places: int) -> Shares:
         error = np.sqrt(np.maximum(squares, 0.0) * np.divide(rows, rows - 1)) / sst
     share, standard_error = (np.where(differ, 0.0, np.full((1, n_places), np.nan)) for _ in range(2))
     share[:, place], standard_error[:, place] = ratio[:, :-2], error[:, :-2]
-    order = np.argsort(-share, axis=1, kind="stable")
-    rank = np.empty(order.shape, np.int64)
-    np.put_along_axis(rank, order, np.broadcast_to(np.arange(1, n_places + 1), order.shape), axis=1)
     return Shares(
         rows=sums.rows,
         missing=sums.missing,
@@ -238,7 +236,7 @@ def finalize(state: R2State, place, n_places: int) -> Shares:
         r2_standard_error=error[:, -2],
         share=share,
         standard_error=standard_error,
-        rank=rank,
+        rank=ranks_by_score(share, axis=1),
         remainder=1 - ratio[:, -1],
         remainder_standard_error=error[:, -1],
     )

@@ -15,10 +15,11 @@ import numpy as np
 
 from .._jit import frozen, jit
 from ..lanes import LANES, load, splat, store
+from ..ordering import group_starts, pack_pairs, ranks_by_score, unpack_pairs
 from ..path_dependent.games import Game
 from ..path_dependent.multilinear import compare_rows, trees_by_output
 from ..path_dependent.walks import LEAVES, UP_LEAF, order_splits
-from ..trees.binning import is_member
+from ..trees.binning import child_intervals, is_member
 
 KINDS = ("insertion", "deletion")
 ROWS = 4  # at a time: a split is read once for all of them
@@ -54,10 +55,11 @@ def prepare_curves(game: Game, players, n_all: int) -> CurveTables:
     tree = np.repeat(np.arange(trees.size), n_splits)
     mine = splits.start[trees[tree]] + start[1:][tree] - 1 - np.arange(tree.size)  # backwards
     node, children = splits.node[mine], np.stack((splits.first[mine], splits.second[mine]))
-    swapped = children[0] != ensemble.left[node]
+    lower, span = child_intervals(ranked, node, children[0] == ensemble.left[node])
 
-    keys, position = np.unique(tree.astype(np.int64) << 32 | game.gain[node], return_inverse=True)
-    first = np.searchsorted(keys >> 32, np.arange(trees.size + 1))
+    keys, position = np.unique(pack_pairs(tree, game.gain[node]), return_inverse=True)
+    owner, player = unpack_pairs(keys)
+    first = group_starts(owner, trees.size)
     cover, both = ensemble.cover[children], ensemble.cover[children].sum(axis=0)
     level = 2 * trace.level[node]
     second_child = np.zeros(leaf.size, bool)
@@ -75,8 +77,8 @@ def prepare_curves(game: Game, players, n_all: int) -> CurveTables:
                     level + 2,
                     level + 3,
                     ranked.feature[node],
-                    np.where(swapped, ranked.lower[node] + ranked.span[node] + 1, ranked.lower[node]),
-                    np.where(swapped, -ranked.span[node] - 2, ranked.span[node]),
+                    lower,
+                    span,
                     position.reshape(-1) - first[tree],
                 ),
                 axis=1,
@@ -88,7 +90,7 @@ def prepare_curves(game: Game, players, n_all: int) -> CurveTables:
                 )
             ).T,
             first=first,
-            player=(keys & 0xFFFFFFFF).astype(np.int32),
+            player=player.astype(np.int32),
             members=members,
             words=ranked.words,
             before=np.asarray(players, np.int64) - np.arange(len(players)),
@@ -99,9 +101,7 @@ def prepare_curves(game: Game, players, n_all: int) -> CurveTables:
 
 def rank_players(scores, tables: CurveTables):
     """Place of every player, 1 on top, among all players: ``(outputs, n, players) int32`` of ``scores (outputs, players, n) float64``."""
-    order = np.argsort(-scores, axis=1, kind="stable")
-    place = np.empty(order.shape, np.int64)
-    np.put_along_axis(place, order, np.broadcast_to(np.arange(1, order.shape[1] + 1)[:, None], order.shape), axis=1)
+    place = ranks_by_score(scores, axis=1)
     n_unused = tables.n_all[0] - tables.before.size
     place += np.where(scores > 0, 0, np.where(scores < 0, n_unused, tables.before[:, None]))
     return np.ascontiguousarray(place.transpose(0, 2, 1), np.int32)

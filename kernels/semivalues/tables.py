@@ -8,6 +8,7 @@ from .._jit import frozen
 from ..game_values import shapley
 from ..marginal.patterns import PatternTables, add_patterns, no_patterns
 from ..marginal.subsets import SubsetTables, add_subsets, no_subsets
+from ..ordering import group_starts, pack_pairs, unpack_pairs
 from ..path_dependent.games import Game, play
 from ..path_dependent.quadrature import add_walks
 from ..path_dependent.walks import MAX_NODES, Walks, lay_out_walks
@@ -33,11 +34,12 @@ def _columns(game: Game, n_trees: int):
     asked = np.flatnonzero(game.gain < game.n_rows)
     asked = asked[game.ensemble.feature[asked] >= 0]
     tree = game.source[game.trace.tree[asked]]
-    keys, position = np.unique((tree.astype(np.int64) << 32) | game.gain[asked], return_inverse=True)
-    start = np.searchsorted(keys >> 32, np.arange(n_trees + 1))
+    keys, position = np.unique(pack_pairs(tree, game.gain[asked]), return_inverse=True)
+    owner, row = unpack_pairs(keys)
+    start = group_starts(owner, n_trees)
     local = np.full(game.gain.size, -1, np.int32)
     local[asked] = position - start[tree]
-    return keys & 0xFFFFFFFF, start, local
+    return row, start, local
 
 
 def _look_up(game: Game, forest: Forest, chosen, rows, start, local) -> LookupTables:

@@ -1,6 +1,6 @@
 """Thresholds to bins: the only code that compares floats. After it every split is one comparison of small integers."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -101,6 +101,41 @@ def bin_ensemble(ensemble: TreeEnsemble) -> tuple[BinTables, BinnedSplits]:
         width=np.array([next(w for w in (1, 2, 4) if highest < 2 ** (8 * w) - 1)], np.int64),
     )
     return tables, BinnedSplits(feature, lower, span, members, words)
+
+
+def complement(lower: Any, span: Any) -> tuple[Any, Any]:
+    """Turn the bins that go left into those that go right.
+
+    On a circle of bins the interval from ``lower`` on to ``lower + span`` leaves the one that starts behind it and ends before it. Where a split
+    compares membership in a set with 1 the same turns members into the others, see ``BinnedSplits``.
+
+    Parameters
+    ----------
+    lower, span : int, or int64 of one shape, as in ``BinnedSplits``
+
+    Returns
+    -------
+    lower, span : of the same type and shape
+    """
+    return lower + span + 1, -span - 2
+
+
+def child_intervals(splits: BinnedSplits, nodes: np.ndarray, to_left: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Find the bins that send a row from each split to one of its children.
+
+    Parameters
+    ----------
+    splits : BinnedSplits
+    nodes : (m,) int, splits
+    to_left : (m,) bool, the left child, or else the right one
+
+    Returns
+    -------
+    lower, span : (m,) int64, intervals as in ``BinnedSplits``
+    """
+    lower, span = splits.lower[nodes], splits.span[nodes]
+    beyond, rest = complement(lower, span)
+    return np.where(to_left, lower, beyond), np.where(to_left, span, rest)
 
 
 @jit

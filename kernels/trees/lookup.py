@@ -12,6 +12,7 @@ import numpy as np
 
 from .._jit import jit
 from ..lanes import LANES, QUAD, WIDE, load, mark, store, take
+from ..ordering import group_starts
 from .binning import BinnedSplits, is_member
 from .ensemble import TreeEnsemble
 from .paths import Trace
@@ -51,17 +52,29 @@ def compare(ensemble: TreeEnsemble, splits: BinnedSplits, trace: Trace) -> Compa
     order = np.lexsort(rows.T[::-1])
     new = np.append(True, (rows[order[1:]] != rows[order[:-1]]).any(axis=1))[: order.size]
     node = inner[order[new]]
-    start = np.concatenate(([0], np.cumsum(np.bincount(trace.tree[node], minlength=ensemble.root.size))))
+    start = group_starts(trace.tree[node], ensemble.root.size)
     number = np.full(ensemble.feature.size, -1, np.int32)
     number[inner[order]] = np.cumsum(new) - 1 - start[trace.tree[inner[order]]]
     return Comparisons(number, start, node)
 
 
-def worth_looking_up(comparisons: Comparisons, n_nodes, columns):
-    """Trees of ``n_nodes (trees,)`` whose table, of ``columns (trees,)``, is small enough, ``(trees,) bool``."""
-    n_comparisons = np.diff(comparisons.start)
+def worth_looking_up(comparisons: Comparisons, n_nodes: np.ndarray, columns: np.ndarray, entries_per_node: int | None = None) -> np.ndarray:
+    """Choose the trees whose tables are small enough.
+
+    Parameters
+    ----------
+    comparisons : Comparisons
+    n_nodes, columns : (trees,) int64, of the trees and of their tables
+    entries_per_node : int, optional
+        how many times as large as its tree a table may be, ENTRIES_PER_NODE if not given
+
+    Returns
+    -------
+    chosen : (trees,) bool
+    """
+    n_comparisons, most = np.diff(comparisons.start), ENTRIES_PER_NODE if entries_per_node is None else entries_per_node
     small = (n_comparisons > 0) & (n_comparisons <= MAX_COMPARISONS)
-    return small & (columns << np.minimum(n_comparisons, MAX_COMPARISONS) <= ENTRIES_PER_NODE * n_nodes)
+    return small & (columns << np.minimum(n_comparisons, MAX_COMPARISONS) <= most * n_nodes)
 
 
 def outcomes(n_comparisons: int, n_rows: int, dtype):

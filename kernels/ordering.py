@@ -1,0 +1,85 @@
+"""Orders as arrays: ranks from orders and scores, where groups start in a sorted list, and pairs of numbers as single numbers that sort alike."""
+
+import numpy as np
+
+PAIR_BITS = 32  # of the second number of a pair
+SECOND_MASK = (1 << PAIR_BITS) - 1
+
+
+def ranks_from_order(order: np.ndarray, n_players: int, axis: int) -> np.ndarray:
+    """Turn orders into ranks: the first of an order has rank 1, players that it leaves out have rank 0.
+
+    Parameters
+    ----------
+    order : int64, along ``axis`` distinct numbers of players, the first one first; at most ``n_players`` of them
+    n_players : int
+        length of the result along ``axis``
+    axis : int
+
+    Returns
+    -------
+    ranks : int64, shaped as ``order`` but for ``axis``
+    """
+    shape, ordinals = list(order.shape), [1] * order.ndim
+    shape[axis], ordinals[axis] = n_players, -1
+    ranks = np.zeros(shape, np.int64)
+    np.put_along_axis(ranks, order, np.arange(1, order.shape[axis] + 1).reshape(ordinals), axis=axis)
+    return ranks
+
+
+def ranks_by_score(scores: np.ndarray, axis: int) -> np.ndarray:
+    """Rank by descending score, 1 for the highest; equal scores keep their order, and NaN comes last.
+
+    Parameters
+    ----------
+    scores : float64, players along ``axis``
+    axis : int
+
+    Returns
+    -------
+    ranks : int64, shaped as ``scores``
+    """
+    return ranks_from_order(np.argsort(-scores, axis=axis, kind="stable"), scores.shape[axis], axis)
+
+
+def group_starts(group: np.ndarray, n_groups: int) -> np.ndarray:
+    """Find where every group's entries start in a list sorted by group.
+
+    Parameters
+    ----------
+    group : (n,) int, group of every entry, from 0 to ``n_groups - 1``; only how often each occurs counts, so the entries need not be sorted
+    n_groups : int
+
+    Returns
+    -------
+    start : (n_groups + 1,) int64, group g's entries are ``start[g]:start[g + 1]``
+    """
+    return np.concatenate(([0], np.cumsum(np.bincount(group, minlength=n_groups))))
+
+
+def pack_pairs(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Make one number of every pair, so that pairs sort and compare as numbers: by the first, then by the second.
+
+    Parameters
+    ----------
+    first, second : (n,) int, from 0 to 2**31 - 1 and to 2**32 - 1
+
+    Returns
+    -------
+    pairs : (n,) int64
+    """
+    return (first.astype(np.int64) << PAIR_BITS) | second.astype(np.int64)
+
+
+def unpack_pairs(pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Take pairs apart that ``pack_pairs`` made.
+
+    Parameters
+    ----------
+    pairs : (n,) int64
+
+    Returns
+    -------
+    first, second : (n,) int64
+    """
+    return pairs >> PAIR_BITS, pairs & SECOND_MASK
