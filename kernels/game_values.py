@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import eigh_tridiagonal
 
-NEGLIGIBLE = 1e-14  # of Lanczos' method: moments would change by the square of what is less than this
+LEAST_NORM = 1e-14  # of Lanczos' method: moments would change by the square of what is less than this
 LAST_ABSCISSA = 6.08  # of the tanh-sinh rule: beyond it t or 1 - t would underflow
 
 
@@ -67,7 +67,7 @@ def _jacobi_matrix(t, mass, order):
         for _ in range(2):
             vector -= (basis[:i] @ vector) @ basis[:i]
         norm = float(np.linalg.norm(vector))
-        if norm < NEGLIGIBLE:
+        if norm < LEAST_NORM:
             break
         basis[i] = vector / norm
         beside.append(norm)

@@ -14,7 +14,7 @@ from ..lanes import WIDE, mark
 from ..parameters import InvalidParameters
 from ..trees.binning import is_member
 from ..trees.forest import Forest
-from ..trees.lookup import BIT, FEATURE, LOWER, MEMBERS, ROWS, SPAN, make_codes
+from ..trees.lookup import LOOKUP_ROWS, MARK_BIT, MARK_FEATURE, MARK_LOWER, MARK_MEMBERS, MARK_SPAN, make_codes
 from .subtrees import Partitioning, Subtrees
 
 DENSE_BITS = 16  # of a pattern, for which counting is faster than sorting
@@ -44,9 +44,9 @@ def n_words(deep: Subtrees) -> int:
 def _count(bins, subtrees, first, n_rows, counts):
     n = bins.shape[1]
     flat = bins.reshape(-1)
-    codes, members = np.empty(ROWS, np.uint16), np.empty(ROWS, bins.dtype)
-    for row in range(0, n, ROWS):
-        size = min(ROWS, n - row)
+    codes, members = np.empty(LOOKUP_ROWS, np.uint16), np.empty(LOOKUP_ROWS, bins.dtype)
+    for row in range(0, n, LOOKUP_ROWS):
+        size = min(LOOKUP_ROWS, n - row)
         for u in range(subtrees.failing.size):
             make_codes(flat, n, row, size, subtrees, u, codes, members)
             for i in range(min(size, n_rows - row)):
@@ -55,12 +55,13 @@ def _count(bins, subtrees, first, n_rows, counts):
 
 @jit
 def make_patterns(bins, n, row, size, marks, start, stop, words, patterns, members):
-    """Codes of ``size`` rows, a multiple of WIDE, from ``row`` on of n, as words: ``patterns (words * ROWS,) int64`` overwritten, a word of all
-    rows after the other; ``bins (used * n,)``, ``members (ROWS,)`` to work in."""
+    """Codes of ``size`` rows, a multiple of WIDE, from ``row`` on of n, as words: ``patterns (words * LOOKUP_ROWS,) int64`` overwritten, a word of
+    all rows after the other; ``bins (used * n,)``, ``members (LOOKUP_ROWS,)`` to work in."""
     patterns[:] = 0
     for m in range(start, stop):
-        at, bit = marks[m, FEATURE] * n + row, 1 << np.int64(marks[m, BIT] % WORD)
-        lower, span, word, to = np.int64(marks[m, LOWER]), np.int64(marks[m, SPAN]), marks[m, MEMBERS], marks[m, BIT] // WORD * ROWS
+        at, bit = marks[m, MARK_FEATURE] * n + row, 1 << np.int64(marks[m, MARK_BIT] % WORD)
+        lower, span = np.int64(marks[m, MARK_LOWER]), np.int64(marks[m, MARK_SPAN])
+        word, to = marks[m, MARK_MEMBERS], marks[m, MARK_BIT] // WORD * LOOKUP_ROWS
         if word < 0:
             for i in range(0, size, WIDE):
                 mark(patterns, to + i, bins, at + i, lower, span, bit)
@@ -76,13 +77,13 @@ def _pattern_rows(bins, subtrees, u, n_words, out):
     """Patterns of every row at deep subtree u, ``out (n, words) int64``."""
     n = bins.shape[1]
     flat = bins.reshape(-1)
-    patterns, members = np.empty(n_words * ROWS, np.int64), np.empty(ROWS, bins.dtype)
-    for row in range(0, n, ROWS):
-        size = min(ROWS, n - row)
+    patterns, members = np.empty(n_words * LOOKUP_ROWS, np.int64), np.empty(LOOKUP_ROWS, bins.dtype)
+    for row in range(0, n, LOOKUP_ROWS):
+        size = min(LOOKUP_ROWS, n - row)
         make_patterns(flat, n, row, size, subtrees.marks, subtrees.start[u], subtrees.start[u + 1], subtrees.words, patterns, members)
         for i in range(size):
             for w in range(n_words):
-                out[row + i, w] = patterns[w * ROWS + i]
+                out[row + i, w] = patterns[w * LOOKUP_ROWS + i]
 
 
 def distinct(subtree, patterns, times):
@@ -166,7 +167,7 @@ def _codes(subtrees: Subtrees, u: int, outcomes, words: int):
     """Codes at subtree u of rows that compare so, ``(rows, words) int64``."""
     codes = np.zeros((len(outcomes), words), np.int64)
     for m in range(subtrees.start[u], subtrees.start[u + 1]):
-        bit = int(subtrees.marks[m, BIT])
+        bit = int(subtrees.marks[m, MARK_BIT])
         codes[:, bit // WORD] |= (outcomes[:, subtrees.asked[m] >> 1] == (subtrees.asked[m] & 1)).astype(np.int64) << bit % WORD
     return codes
 

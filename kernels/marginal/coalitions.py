@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._jit import jit
-from ..trees.lookup import BIT
+from ..trees.lookup import MARK_BIT
 from .subtrees import Subtrees
 
 
@@ -73,7 +73,7 @@ def lay_out_leaves(deep: Subtrees, seen: Seen, value, output) -> Leaves:
     marks = []
     for u, view in seen:
         mine = deep.marks[deep.start[u] : deep.start[u + 1]].copy()
-        mine[:, BIT] = view.who[mine[:, BIT]]
+        mine[:, MARK_BIT] = view.who[mine[:, MARK_BIT]]
         marks.append(mine)
     subtrees = np.array([u for u, _ in seen], np.int64)
     return Leaves(

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._jit import jit
-from ..trees.lookup import ROWS
+from ..trees.lookup import LOOKUP_ROWS
 from .background import WORD, Background, distinct, make_patterns
 from .coalitions import Leaves, Seen, Weights, add_gains, lay_out_leaves, no_leaves
 from .subtrees import Subtrees
@@ -145,14 +145,14 @@ def add_patterns(bins, tables, phi):
     """Add the attributions of all leaves to ``phi (outputs, rows, n) float64``; ``bins (used, n)`` unsigned integers, n a multiple of BATCH."""
     n, n_words, leaves = bins.shape[1], tables.patterns.shape[1], tables.leaves
     flat = bins.reshape(-1)
-    codes, members, failed = np.empty(n_words * ROWS, np.int64), np.empty(ROWS, bins.dtype), np.empty(n_words, np.int64)
-    for row in range(0, n, ROWS):
-        size = min(ROWS, n - row)
+    codes, members, failed = np.empty(n_words * LOOKUP_ROWS, np.int64), np.empty(LOOKUP_ROWS, bins.dtype), np.empty(n_words, np.int64)
+    for row in range(0, n, LOOKUP_ROWS):
+        size = min(LOOKUP_ROWS, n - row)
         for leaf in range(leaves.output.size):
             make_patterns(flat, n, row, size, leaves.marks, leaves.start[leaf], leaves.start[leaf + 1], leaves.words, codes, members)
             gained = np.empty(leaves.column[leaf + 1] - leaves.column[leaf])
             for i in range(size):
                 for w in range(n_words):
-                    failed[w] = codes[w * ROWS + i]
+                    failed[w] = codes[w * LOOKUP_ROWS + i]
                 _gains(tables, leaf, failed, gained)
                 add_gains(leaves, leaf, gained, row + i, phi)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._jit import jit
-from ..trees.lookup import ROWS
+from ..trees.lookup import LOOKUP_ROWS
 from .background import Background, make_patterns
 from .coalitions import Leaves, Seen, Weights, add_gains, lay_out_leaves, no_leaves
 from .subtrees import Subtrees
@@ -91,9 +91,9 @@ def add_subsets(bins, tables, phi):
     """Add the attributions of all leaves to ``phi (outputs, rows, n) float64``; ``bins (used, n)`` unsigned integers, n a multiple of BATCH."""
     n, leaves = bins.shape[1], tables.leaves
     flat = bins.reshape(-1)
-    codes, members = np.empty(ROWS, np.int64), np.empty(ROWS, bins.dtype)
-    for row in range(0, n, ROWS):
-        size = min(ROWS, n - row)
+    codes, members = np.empty(LOOKUP_ROWS, np.int64), np.empty(LOOKUP_ROWS, bins.dtype)
+    for row in range(0, n, LOOKUP_ROWS):
+        size = min(LOOKUP_ROWS, n - row)
         for leaf in range(tables.first.size):
             make_patterns(flat, n, row, size, leaves.marks, leaves.start[leaf], leaves.start[leaf + 1], leaves.words, codes, members)
             gained = np.empty(leaves.column[leaf + 1] - leaves.column[leaf])

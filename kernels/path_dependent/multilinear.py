@@ -20,14 +20,16 @@ from ..lanes import LANES, constant, inside, load, splat, store
 from ..trees.binning import child_intervals, is_member
 from ..trees.ensemble import TreeEnsemble
 from .games import Game
-from .walks import AGAIN, DOWN, DOWN_AGAIN, LEAVES, LEAVES_AGAIN, UP, UP_LEAF, UP_LEAF_AGAIN, order_splits
+from .walks import WALK_AGAIN, WALK_DOWN, WALK_DOWN_AGAIN, WALK_LEAVES, WALK_LEAVES_AGAIN, WALK_UP, WALK_UP_LEAF, WALK_UP_LEAF_AGAIN, order_splits
 
-ROWS = 64  # rows at a time: stacks of both points stay in the first-level cache
+GRADIENT_ROWS = 64  # rows at a time: stacks of both points stay in the first-level cache
 INSIDE = 2.0**-53  # of a probability, from 0 and from 1
-# A step's numbers, as in walks, but PLAYER is whose gradient gains, and a categorical split compares a row of its own, see members.
-KIND, PLACE, FEATURE, ABOVE, LOWER, SPAN, PLAYER, FIRST = range(8)
-# A split's constants: a of both children and of the edge above, both children's part of it, the first leaf's value less the second's, and that.
-SHARE, SHARE_SECOND, SHARE_ABOVE, PART, PART_SECOND, STEP, LEAF = range(7)
+# Columns of GradientTables.steps: as those of Walks.steps, but the player is whose gradient gains, and a categorical split compares a row of its own,
+# see GradientTables.members.
+GRADIENT_KIND, GRADIENT_PLACE, GRADIENT_FEATURE, GRADIENT_ABOVE, GRADIENT_LOWER, GRADIENT_SPAN, GRADIENT_PLAYER, GRADIENT_CONSTANTS = range(8)
+# A split's constants: a of both children and of the edge above, both children's part of it, the first leaf's value less the second's, and the
+# second's.
+CONSTANT_SHARE, CONSTANT_SHARE_SECOND, CONSTANT_SHARE_ABOVE, CONSTANT_PART, CONSTANT_PART_SECOND, CONSTANT_STEP, CONSTANT_LEAF = range(7)
 N_CONSTANTS = 7
 
 
@@ -90,7 +92,7 @@ def prepare_gradient(game: Game) -> GradientTables:
     stop = np.cumsum(n_steps)
     down = (stop - n_steps)[walk] + splits.position[node]
     last = down + splits.n_steps[node] - 1
-    kind, split = np.full(n_steps.sum(), DOWN, np.int32), np.zeros(n_steps.sum(), np.int64)
+    kind, split = np.full(n_steps.sum(), WALK_DOWN, np.int32), np.zeros(n_steps.sum(), np.int64)
     split[down] = split[last] = np.arange(walk.size)
     kind[last] = splits.last[mine]
 
@@ -105,7 +107,7 @@ def prepare_gradient(game: Game) -> GradientTables:
     lower, span = child_intervals(binned, node, first == ensemble.left[node])
     steps = np.stack(
         (
-            kind + AGAIN * (above >= 0)[split],
+            kind + WALK_AGAIN * (above >= 0)[split],
             place[node[split]],
             binned.feature[node[split]],
             np.where(above < 0, 0, place[above])[split],
@@ -135,7 +137,7 @@ def prepare_gradient(game: Game) -> GradientTables:
 class Stacks(NamedTuple):
     """What a walk works on."""
 
-    batch: np.ndarray  # (used + sets, ROWS) flat, unsigned: bins, and memberships
+    batch: np.ndarray  # (used + sets, GRADIENT_ROWS) flat, unsigned: bins, and memberships
     bits: np.ndarray  # float64, by place: o of the edge into the node
     inverse: np.ndarray  # by place: o' / F' at the split above
     above: np.ndarray  # by place: products of the factors above
@@ -145,27 +147,27 @@ class Stacks(NamedTuple):
 @jit
 def make_stacks(bins, tables):
     """Stacks for walks over ``bins (used, n)``."""
-    places = 2 * (tables.levels[0] + 1) * ROWS
-    batch = np.zeros((bins.shape[0] + len(tables.members)) * ROWS, bins.dtype)
+    places = 2 * (tables.levels[0] + 1) * GRADIENT_ROWS
+    batch = np.zeros((bins.shape[0] + len(tables.members)) * GRADIENT_ROWS, bins.dtype)
     return batch, np.ones(places), np.empty(2 * places), np.empty(2 * places), np.empty(2 * places)
 
 
 @jit
 def take_batch(bins, tables, row, batch):
-    """Ranks of ROWS rows from ``row`` on, and which category sets they are members of, into ``batch``."""
+    """Bins of GRADIENT_ROWS rows from ``row`` on, and which category sets they are members of, into ``batch``."""
     n_used, n = bins.shape
     flat = bins.reshape(-1)
     for j in range(n_used):
-        batch[j * ROWS : (j + 1) * ROWS] = flat[j * n + row : j * n + row + ROWS]
+        batch[j * GRADIENT_ROWS : (j + 1) * GRADIENT_ROWS] = flat[j * n + row : j * n + row + GRADIENT_ROWS]
     for m in range(len(tables.members)):
         feature, word = tables.members[m]
-        for i in range(ROWS):
-            batch[(n_used + m) * ROWS + i] = is_member(tables.words, word, np.int64(batch[feature * ROWS + i]))
+        for i in range(GRADIENT_ROWS):
+            batch[(n_used + m) * GRADIENT_ROWS + i] = is_member(tables.words, word, np.int64(batch[feature * GRADIENT_ROWS + i]))
 
 
 def _make_walker(Q):
     """The walk at one point, z, or at two, z and 1 - z."""
-    STACK = Q * ROWS
+    STACK = Q * GRADIENT_ROWS
 
     @jit
     def walk_trees(stacks, tables, k, z, gained, margin):
@@ -176,9 +178,9 @@ def _make_walker(Q):
         stacks : of ``make_stacks``, with a batch in it
         tables : GradientTables
         k : the output
-        z : (players * ROWS,) float64, probabilities between INSIDE and 1 - INSIDE, player by player
-        gained : (players * ROWS,) float64
-        margin : (Q * ROWS,) float64, overwritten by f(z), and f(1 - z)
+        z : (players * GRADIENT_ROWS,) float64, probabilities between INSIDE and 1 - INSIDE, player by player
+        gained : (players * GRADIENT_ROWS,) float64
+        margin : (Q * GRADIENT_ROWS,) float64, overwritten by f(z), and f(1 - z)
         """
         batch, bits, inverse, S, G = stacks
         steps, constants = tables.steps, tables.constants
@@ -187,13 +189,15 @@ def _make_walker(Q):
         for w in range(tables.output[k], tables.output[k + 1]):
             S[:STACK] = 1 / Q
             for s in range(tables.start[w], tables.stop[w]):
-                kind, c, place, player = steps[s, KIND], steps[s, FIRST], steps[s, PLACE], steps[s, PLAYER] * ROWS
+                kind, c = steps[s, GRADIENT_KIND], steps[s, GRADIENT_CONSTANTS]
+                place, player = steps[s, GRADIENT_PLACE], steps[s, GRADIENT_PLAYER] * GRADIENT_ROWS
                 first, second = 2 * (place // 2) + 2, 2 * (place // 2) + 3
                 here, S_first, S_second = place * STACK, first * STACK, second * STACK
-                compared, lower, span = steps[s, FEATURE] * ROWS, np.int64(steps[s, LOWER]), np.int64(steps[s, SPAN])
-                o_above, o_first, o_second = steps[s, ABOVE] * ROWS, first * ROWS, second * ROWS
-                if kind == DOWN:
-                    for i in range(0, ROWS, LANES):
+                compared = steps[s, GRADIENT_FEATURE] * GRADIENT_ROWS
+                lower, span = np.int64(steps[s, GRADIENT_LOWER]), np.int64(steps[s, GRADIENT_SPAN])
+                o_above, o_first, o_second = steps[s, GRADIENT_ABOVE] * GRADIENT_ROWS, first * GRADIENT_ROWS, second * GRADIENT_ROWS
+                if kind == WALK_DOWN:
+                    for i in range(0, GRADIENT_ROWS, LANES):
                         o = inside(batch, compared + i, lower, span)
                         other = one - o
                         store(bits, o_first + i, o)
@@ -201,47 +205,47 @@ def _make_walker(Q):
                         present = load(z, player + i)
                         absent = one - present
                         for q in range(Q):
-                            at = q * ROWS + i
+                            at = q * GRADIENT_ROWS + i
                             product = load(S, here + at)
-                            store(S, S_first + at, product * (absent * constant(constants, c + SHARE) + present * o))
-                            store(S, S_second + at, product * (absent * constant(constants, c + SHARE_SECOND) + present * other))
+                            store(S, S_first + at, product * (absent * constant(constants, c + CONSTANT_SHARE) + present * o))
+                            store(S, S_second + at, product * (absent * constant(constants, c + CONSTANT_SHARE_SECOND) + present * other))
                             present, absent = absent, present
-                elif kind == UP:
-                    for i in range(0, ROWS, LANES):
+                elif kind == WALK_UP:
+                    for i in range(0, GRADIENT_ROWS, LANES):
                         o, present, total = load(bits, o_first + i), load(z, player + i), splat(0.0)
-                        absent, a = one - present, constant(constants, c + SHARE)
+                        absent, a = one - present, constant(constants, c + CONSTANT_SHARE)
                         for q in range(Q):
-                            at = q * ROWS + i
+                            at = q * GRADIENT_ROWS + i
                             under = load(G, S_second + at)
                             step = load(G, S_first + at) - under
                             total = total + load(S, here + at) * step
                             store(G, here + at, under + (absent * a + present * o) * step)
                             present, absent = absent, present
                         store(gained, player + i, load(gained, player + i) + (o - a) * total)
-                elif kind == UP_LEAF:
-                    for i in range(0, ROWS, LANES):
+                elif kind == WALK_UP_LEAF:
+                    for i in range(0, GRADIENT_ROWS, LANES):
                         o, present, total = load(bits, o_first + i), load(z, player + i), splat(0.0)
-                        absent, a, under = one - present, constant(constants, c + SHARE), constant(constants, c + LEAF)
+                        absent, a, under = one - present, constant(constants, c + CONSTANT_SHARE), constant(constants, c + CONSTANT_LEAF)
                         for q in range(Q):
-                            at = q * ROWS + i
+                            at = q * GRADIENT_ROWS + i
                             step = load(G, S_first + at) - under
                             total = total + load(S, here + at) * step
                             store(G, here + at, under + (absent * a + present * o) * step)
                             present, absent = absent, present
                         store(gained, player + i, load(gained, player + i) + (o - a) * total)
-                elif kind == LEAVES:
-                    for i in range(0, ROWS, LANES):
+                elif kind == WALK_LEAVES:
+                    for i in range(0, GRADIENT_ROWS, LANES):
                         o, present, total = inside(batch, compared + i, lower, span), load(z, player + i), splat(0.0)
-                        absent, a = one - present, constant(constants, c + SHARE)
-                        step, under = constant(constants, c + STEP), constant(constants, c + LEAF)
+                        absent, a = one - present, constant(constants, c + CONSTANT_SHARE)
+                        step, under = constant(constants, c + CONSTANT_STEP), constant(constants, c + CONSTANT_LEAF)
                         for q in range(Q):
-                            at = q * ROWS + i
+                            at = q * GRADIENT_ROWS + i
                             total = total + load(S, here + at)
                             store(G, here + at, under + (absent * a + present * o) * step)
                             present, absent = absent, present
                         store(gained, player + i, load(gained, player + i) + (o - a) * step * total)
-                elif kind == DOWN_AGAIN:
-                    for i in range(0, ROWS, LANES):
+                elif kind == WALK_DOWN_AGAIN:
+                    for i in range(0, GRADIENT_ROWS, LANES):
                         over = load(bits, o_above + i)
                         o = over * inside(batch, compared + i, lower, span)
                         other, failed = over - o, one - over
@@ -250,45 +254,45 @@ def _make_walker(Q):
                         present = load(z, player + i)
                         absent = one - present
                         for q in range(Q):
-                            at = q * ROWS + i
+                            at = q * GRADIENT_ROWS + i
                             product = load(S, here + at)
-                            ratio = over / (absent * constant(constants, c + SHARE_ABOVE) + present)
+                            ratio = over / (absent * constant(constants, c + CONSTANT_SHARE_ABOVE) + present)
                             store(inverse, S_first + at, ratio)
-                            share = ratio * (absent * constant(constants, c + SHARE) + present * o)
-                            store(S, S_first + at, product * (share + failed * constant(constants, c + PART)))
-                            share = ratio * (absent * constant(constants, c + SHARE_SECOND) + present * other)
-                            store(S, S_second + at, product * (share + failed * constant(constants, c + PART_SECOND)))
+                            share = ratio * (absent * constant(constants, c + CONSTANT_SHARE) + present * o)
+                            store(S, S_first + at, product * (share + failed * constant(constants, c + CONSTANT_PART)))
+                            share = ratio * (absent * constant(constants, c + CONSTANT_SHARE_SECOND) + present * other)
+                            store(S, S_second + at, product * (share + failed * constant(constants, c + CONSTANT_PART_SECOND)))
                             present, absent = absent, present
-                elif kind == LEAVES_AGAIN:
-                    for i in range(0, ROWS, LANES):
+                elif kind == WALK_LEAVES_AGAIN:
+                    for i in range(0, GRADIENT_ROWS, LANES):
                         over, present, total = load(bits, o_above + i), load(z, player + i), splat(0.0)
                         o = over * inside(batch, compared + i, lower, span)
-                        absent, failed, a = one - present, one - over, constant(constants, c + SHARE)
-                        step, under = constant(constants, c + STEP), constant(constants, c + LEAF)
+                        absent, failed, a = one - present, one - over, constant(constants, c + CONSTANT_SHARE)
+                        step, under = constant(constants, c + CONSTANT_STEP), constant(constants, c + CONSTANT_LEAF)
                         for q in range(Q):
-                            at = q * ROWS + i
-                            ratio = over / (absent * constant(constants, c + SHARE_ABOVE) + present)
-                            share = ratio * (absent * a + present * o) + failed * constant(constants, c + PART)
+                            at = q * GRADIENT_ROWS + i
+                            ratio = over / (absent * constant(constants, c + CONSTANT_SHARE_ABOVE) + present)
+                            share = ratio * (absent * a + present * o) + failed * constant(constants, c + CONSTANT_PART)
                             total = total + load(S, here + at) * ratio * ratio
                             store(G, here + at, under + share * step)
                             present, absent = absent, present
-                        change = (o * constant(constants, c + SHARE_ABOVE) - over * a) * step
+                        change = (o * constant(constants, c + CONSTANT_SHARE_ABOVE) - over * a) * step
                         store(gained, player + i, load(gained, player + i) + change * total)
                 else:
-                    last = kind == UP_LEAF_AGAIN
-                    for i in range(0, ROWS, LANES):
+                    last = kind == WALK_UP_LEAF_AGAIN
+                    for i in range(0, GRADIENT_ROWS, LANES):
                         over, o, present, total = load(bits, o_above + i), load(bits, o_first + i), load(z, player + i), splat(0.0)
-                        absent, failed, a = one - present, one - over, constant(constants, c + SHARE)
+                        absent, failed, a = one - present, one - over, constant(constants, c + CONSTANT_SHARE)
                         for q in range(Q):
-                            at = q * ROWS + i
-                            under = constant(constants, c + LEAF) if last else load(G, S_second + at)
+                            at = q * GRADIENT_ROWS + i
+                            under = constant(constants, c + CONSTANT_LEAF) if last else load(G, S_second + at)
                             step = load(G, S_first + at) - under
                             ratio = load(inverse, S_first + at)
-                            share = ratio * (absent * a + present * o) + failed * constant(constants, c + PART)
+                            share = ratio * (absent * a + present * o) + failed * constant(constants, c + CONSTANT_PART)
                             total = total + load(S, here + at) * step * ratio * ratio
                             store(G, here + at, under + share * step)
                             present, absent = absent, present
-                        change = o * constant(constants, c + SHARE_ABOVE) - over * a
+                        change = o * constant(constants, c + CONSTANT_SHARE_ABOVE) - over * a
                         store(gained, player + i, load(gained, player + i) + change * total)
             for i in range(0, STACK, LANES):
                 store(margin, i, load(margin, i) + load(G, i))
@@ -312,12 +316,12 @@ def add_gradients(bins, tables: GradientTables, z, phi, margin) -> None:
     """
     n = bins.shape[1]
     stacks, n_players = make_stacks(bins, tables), tables.n_players[0]
-    point, gained, value = np.empty(n_players * ROWS), np.empty(n_players * ROWS), np.empty(ROWS)
-    for row in range(0, n, ROWS):
+    point, gained, value = np.empty(n_players * GRADIENT_ROWS), np.empty(n_players * GRADIENT_ROWS), np.empty(GRADIENT_ROWS)
+    for row in range(0, n, GRADIENT_ROWS):
         take_batch(bins, tables, row, stacks[0])
         for k in range(tables.base.size):
-            point.reshape(-1, ROWS)[:] = np.clip(z[k, :, row : row + ROWS], INSIDE, 1 - INSIDE)
+            point.reshape(-1, GRADIENT_ROWS)[:] = np.clip(z[k, :, row : row + GRADIENT_ROWS], INSIDE, 1 - INSIDE)
             gained[:] = 0.0
             walk_one(stacks, tables, k, point, gained, value)
-            phi[k, :, row : row + ROWS] += gained.reshape(-1, ROWS)
-            margin[k, row : row + ROWS] += value
+            phi[k, :, row : row + GRADIENT_ROWS] += gained.reshape(-1, GRADIENT_ROWS)
+            margin[k, row : row + GRADIENT_ROWS] += value

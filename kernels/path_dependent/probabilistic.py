@@ -35,13 +35,13 @@ from ..trees.binning import BATCH, BinnedSplits, child_intervals, is_member
 from ..trees.ensemble import TreeEnsemble
 from ..trees.paths import Trace
 
-# A step's numbers: what is done, at which place of the list (from 1), with the edge into which node. An edge's bit is made, its player put at the
-# end of the list, taken off it; a leaf's edge is both at once.
-KIND, PLACE, NODE = range(3)
-COMPARE, DOWN, UP, LEAF = range(4)
-# An edge's numbers. LEVEL is where its bit is, ROW its player's row of phi, ABOVE the level of the edge whose bit its own is multiplied with (0,
-# where all bits are 1, if none); FEATURE, LOWER, SPAN and MEMBERS say which bins take the edge, see BinnedSplits.
-LEVEL, ROW, ABOVE, FEATURE, LOWER, SPAN, MEMBERS = range(7)
+# Columns of ProbabilisticTables.steps: what is done, at which place of the list of players (from 1), with the edge into which node.
+LIST_KIND, LIST_PLACE, LIST_NODE = range(3)
+# What is done: an edge's bit is made; its player is put at the end of the list; it is taken off; a leaf's player is put there and taken off at once.
+LIST_COMPARE, LIST_APPEND, LIST_POP, LIST_LEAF = range(4)
+# Columns of ProbabilisticTables.edges: the level at which the edge's bit is kept; its player's row of phi; the level of the edge whose bit its own is
+# multiplied with (0, where all bits are 1, if there is none); and which bins take the edge, see BinnedSplits.
+EDGE_LEVEL, EDGE_ROW, EDGE_ABOVE, EDGE_FEATURE, EDGE_LOWER, EDGE_SPAN, EDGE_MEMBERS = range(7)
 WORK_BYTES = 2**18  # of means and functionals: they are to stay in the second-level cache, or else fewer rows go through a tree at once
 
 
@@ -70,7 +70,7 @@ class ProbabilisticTables(NamedTuple):
 def _emit(steps, n, kind, place, node):
     """Write step n if there is room, and count it."""
     if n < steps.shape[0]:
-        steps[n, KIND], steps[n, PLACE], steps[n, NODE] = kind, place, node
+        steps[n, LIST_KIND], steps[n, LIST_PLACE], steps[n, LIST_NODE] = kind, place, node
     return n + 1
 
 
@@ -83,19 +83,19 @@ def _write_steps(trace, edges, leaf, n_levels, n_rows, steps, start):
     for v in trace.order:
         # Bits of edges that are left are about to be overwritten; the list ascends in levels.
         while size > 0 and trace.level[listed[size]] >= trace.level[v]:
-            n = _emit(steps, n, UP, size, listed[size])
+            n = _emit(steps, n, LIST_POP, size, listed[size])
             size -= 1
         if trace.level[v] == 0:
             start[t] = n
             t += 1
             continue
         path[trace.level[v]] = v
-        n = _emit(steps, n, COMPARE, 0, v)
+        n = _emit(steps, n, LIST_COMPARE, 0, v)
         if not leaf[v]:
             continue
         d = 0
         for level in range(trace.level[v], 0, -1):
-            row = edges[path[level], ROW]
+            row = edges[path[level], EDGE_ROW]
             if seen[row] != v:
                 seen[row] = v
                 fresh[d] = path[level]
@@ -104,15 +104,15 @@ def _write_steps(trace, edges, leaf, n_levels, n_rows, steps, start):
         while keep < size and listed[keep + 1] == fresh[d - 1 - keep]:
             keep += 1
         while size > keep:
-            n = _emit(steps, n, UP, size, listed[size])
+            n = _emit(steps, n, LIST_POP, size, listed[size])
             size -= 1
         while size < d - 1:
             size += 1
             listed[size] = fresh[d - size]
-            n = _emit(steps, n, DOWN, size, listed[size])
-        n = _emit(steps, n, LEAF, d, v)
+            n = _emit(steps, n, LIST_APPEND, size, listed[size])
+        n = _emit(steps, n, LIST_LEAF, d, v)
     while size > 0:
-        n = _emit(steps, n, UP, size, listed[size])
+        n = _emit(steps, n, LIST_POP, size, listed[size])
         size -= 1
     start[t] = n
     return n
@@ -170,7 +170,7 @@ def prepare_probabilistic(ensemble: TreeEnsemble, binned: BinnedSplits, trace: T
     arguments = trace, edges, ensemble.feature < 0, int(trace.levels.max(initial=0)) + 1, int(player.max(initial=-1)) + 1
     steps = np.zeros((_write_steps(*arguments, np.zeros((0, 3), np.int32), start), 3), np.int32)
     _write_steps(*arguments, steps, start)
-    n_players = int(steps[:, PLACE].max(initial=0))
+    n_players = int(steps[:, LIST_PLACE].max(initial=0))
     if n_players > sizes.size:
         raise ValueError(f"a path has {n_players} distinct players, but the sizes are those of {sizes.size}")
     walks = [(int(output) + column, t, column) for t, output in enumerate(ensemble.output) for column in range(ensemble.value.shape[1])]
@@ -202,14 +202,14 @@ def _row(p):
 def _compare(tables, node, batch, bits, width):
     """Make an edge's bit; ``batch`` has a row more than there are features, for membership in a category set."""
     edges = tables.edges
-    bins, members = np.int64(edges[node, FEATURE]) * width, np.int64(edges[node, MEMBERS])
+    bins, members = np.int64(edges[node, EDGE_FEATURE]) * width, np.int64(edges[node, EDGE_MEMBERS])
     if members >= 0:
         spare = batch.size - width
         for i in range(width):
             batch[spare + i] = is_member(tables.words, members, np.int64(batch[bins + i]))
         bins = spare
-    lower, span = np.int64(edges[node, LOWER]), np.int64(edges[node, SPAN])
-    below, above = np.int64(edges[node, LEVEL]) * width, np.int64(edges[node, ABOVE]) * width
+    lower, span = np.int64(edges[node, EDGE_LOWER]), np.int64(edges[node, EDGE_SPAN])
+    below, above = np.int64(edges[node, EDGE_LEVEL]) * width, np.int64(edges[node, EDGE_ABOVE]) * width
     for i in range(0, width, LANES):
         store(bits, below + i, load(bits, above + i) * inside(batch, bins + i, lower, span))
 
@@ -217,7 +217,7 @@ def _compare(tables, node, batch, bits, width):
 @jit
 def _descend(tables, node, p, bits, means, functionals, width):
     """Put an edge's player at place p of the list: pre[p] from pre[p - 1], and nothing in U[p] yet."""
-    slot, shares, absent = np.int64(tables.edges[node, LEVEL]) * width, tables.shares, splat(tables.absent[node])
+    slot, shares, absent = np.int64(tables.edges[node, EDGE_LEVEL]) * width, tables.shares, splat(tables.absent[node])
     share = _row(p)
     for i in range(0, width, LANES):
         o, here, below = load(bits, slot + i), _row(p - 1) * width + i, share * width + i
@@ -235,8 +235,8 @@ def _descend(tables, node, p, bits, means, functionals, width):
 @jit
 def _ascend(tables, node, p, bits, means, functionals, gained, width):
     """Take an edge's player, the last of p, off the list: its phi, and U[p] into U[p - 1]."""
-    slot, shares, absent = np.int64(tables.edges[node, LEVEL]) * width, tables.shares, splat(tables.absent[node])
-    gain, share = np.int64(tables.edges[node, ROW]) * width, _row(p - 1)
+    slot, shares, absent = np.int64(tables.edges[node, EDGE_LEVEL]) * width, tables.shares, splat(tables.absent[node])
+    gain, share = np.int64(tables.edges[node, EDGE_ROW]) * width, _row(p - 1)
     for i in range(0, width, LANES):
         o, here, above = load(bits, slot + i), share * width + i, _row(p - 2) * width + i
         u = load(functionals, here)
@@ -255,8 +255,8 @@ def _ascend(tables, node, p, bits, means, functionals, gained, width):
 @jit
 def _add_leaf(tables, node, p, value, bits, means, functionals, gained, width):
     """The same for a leaf's edge, where U[p] is the leaf's value times the distribution of sizes."""
-    slot, shares, sizes, a = np.int64(tables.edges[node, LEVEL]) * width, tables.shares, tables.sizes, tables.absent[node]
-    gain, share = np.int64(tables.edges[node, ROW]) * width, _row(p - 1)
+    slot, shares, sizes, a = np.int64(tables.edges[node, EDGE_LEVEL]) * width, tables.shares, tables.sizes, tables.absent[node]
+    gain, share = np.int64(tables.edges[node, EDGE_ROW]) * width, _row(p - 1)
     for i in range(0, width, LANES):
         o, here, above = load(bits, slot + i), share * width + i, _row(p - 2) * width + i
         total = splat(sizes[share]) * load(means, here)
@@ -297,12 +297,12 @@ def add_probabilistic(bins, tables, phi):
             batch[j * width : (j + 1) * width] = flat_ranks[j * n + row : j * n + row + width]
         for w in range(tables.start.size):
             for s in range(tables.start[w], tables.stop[w]):
-                kind, p, node = steps[s, KIND], np.int64(steps[s, PLACE]), np.int64(steps[s, NODE])
-                if kind == COMPARE:
+                kind, p, node = steps[s, LIST_KIND], np.int64(steps[s, LIST_PLACE]), np.int64(steps[s, LIST_NODE])
+                if kind == LIST_COMPARE:
                     _compare(tables, node, batch, bits, width)
-                elif kind == DOWN:
+                elif kind == LIST_APPEND:
                     _descend(tables, node, p, bits, means, functionals, width)
-                elif kind == UP:
+                elif kind == LIST_POP:
                     _ascend(tables, node, p, bits, means, functionals, gained, width)
                 else:
                     _add_leaf(tables, node, p, tables.value[node, tables.column[w]], bits, means, functionals, gained, width)

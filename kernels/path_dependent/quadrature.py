@@ -31,30 +31,30 @@ from .._jit import jit
 from ..lanes import LANES, constant, inside, load, splat, store
 from ..trees.binning import BATCH, is_member
 from .walks import (
-    ABOVE,
-    DOWN,
-    DOWN_AGAIN,
-    FEATURE,
-    FIRST,
-    GAIN,
-    KIND,
-    LEAVES,
-    LOWER,
     MAX_NODES,
-    MEMBERS,
-    PLACE,
-    SPAN,
-    UP,
-    UP_AGAIN,
-    UP_LEAF,
-    UP_LEAF_AGAIN,
+    STEP_ABOVE,
+    STEP_CONSTANTS,
+    STEP_FEATURE,
+    STEP_GAIN,
+    STEP_KIND,
+    STEP_LOWER,
+    STEP_MEMBERS,
+    STEP_PLACE,
+    STEP_SPAN,
+    WALK_DOWN,
+    WALK_DOWN_AGAIN,
+    WALK_LEAVES,
+    WALK_UP,
+    WALK_UP_AGAIN,
+    WALK_UP_LEAF,
+    WALK_UP_LEAF_AGAIN,
 )
 
 
 @jit
 def _find_members(walks, s, batch, spare, ROWS):
     """Where the bins that step s compares start in ``batch``: the feature's own, or those of its category set, put into row ``spare``."""
-    bins, members = walks.steps[s, FEATURE] * ROWS, walks.steps[s, MEMBERS]
+    bins, members = walks.steps[s, STEP_FEATURE] * ROWS, walks.steps[s, STEP_MEMBERS]
     if members < 0:
         return bins
     for i in range(ROWS):
@@ -89,12 +89,13 @@ def _make_walker(Q, scalar):
                 for q in range(Q):
                     S[q * ROWS : (q + 1) * ROWS] = walks.weights[w, q]
                 for s in range(walks.start[w], walks.stop[w]):
-                    kind, c, place = steps[s, KIND], steps[s, FIRST], steps[s, PLACE]
+                    kind, c, place = steps[s, STEP_KIND], steps[s, STEP_CONSTANTS], steps[s, STEP_PLACE]
                     level = place // 2
                     here, S_first, S_second = place * STACK, 2 * (level + 1) * STACK, (2 * level + 3) * STACK
-                    o_above, o_first, o_second = steps[s, ABOVE] * ROWS, 2 * (level + 1) * ROWS, (2 * level + 3) * ROWS
-                    compared, lower, span = _find_members(walks, s, batch, n_used, ROWS), np.int64(steps[s, LOWER]), np.int64(steps[s, SPAN])
-                    if kind == DOWN:
+                    o_above, o_first, o_second = steps[s, STEP_ABOVE] * ROWS, 2 * (level + 1) * ROWS, (2 * level + 3) * ROWS
+                    compared = _find_members(walks, s, batch, n_used, ROWS)
+                    lower, span = np.int64(steps[s, STEP_LOWER]), np.int64(steps[s, STEP_SPAN])
+                    if kind == WALK_DOWN:
                         for i in range(0, ROWS, LANES):
                             o = inside(batch, compared + i, lower, span)
                             other = splat(1.0) - o
@@ -106,7 +107,7 @@ def _make_walker(Q, scalar):
                                 store(S, S_first + at, product * (constant(constants, k) + o * gain))
                                 store(S, S_second + at, product * (constant(constants, k + 1) + other * gain))
                         continue
-                    if kind == DOWN_AGAIN:
+                    if kind == WALK_DOWN_AGAIN:
                         for i in range(0, ROWS, LANES):
                             above = load(bits, o_above + i)
                             o = above * inside(batch, compared + i, lower, span)
@@ -122,9 +123,9 @@ def _make_walker(Q, scalar):
                                 store(S, S_second + at, product * share)
                         continue
                     for leaf in range(width):
-                        G_here, to = place * SUMS + leaf * STACK, leaf * GAINED + steps[s, GAIN] * ROWS
+                        G_here, to = place * SUMS + leaf * STACK, leaf * GAINED + steps[s, STEP_GAIN] * ROWS
                         G_first, G_second = 2 * (level + 1) * SUMS + leaf * STACK, (2 * level + 3) * SUMS + leaf * STACK
-                        if kind == UP:
+                        if kind == WALK_UP:
                             for i in range(0, ROWS, LANES):
                                 o = load(bits, o_first + i)
                                 total = splat(0.0)
@@ -136,7 +137,7 @@ def _make_walker(Q, scalar):
                                     total = total + load(S, here + at) * step
                                     store(G, G_here + at, second + share * step)
                                 store(gained, to + i, load(gained, to + i) + (o - constant(constants, c)) * total)
-                        elif kind == UP_LEAF:
+                        elif kind == WALK_UP_LEAF:
                             second = constant(constants, c + 1 + 2 * Q + leaf)
                             for i in range(0, ROWS, LANES):
                                 o = load(bits, o_first + i)
@@ -148,7 +149,7 @@ def _make_walker(Q, scalar):
                                     total = total + load(S, here + at) * step
                                     store(G, G_here + at, second + share * step)
                                 store(gained, to + i, load(gained, to + i) + (o - constant(constants, c)) * total)
-                        elif kind == LEAVES:
+                        elif kind == WALK_LEAVES:
                             a, b = c + 2 * leaf, c + 2 * width + leaf * 2 * Q
                             for i in range(0, ROWS, LANES):
                                 o = inside(batch, compared + i, lower, span)
@@ -158,7 +159,7 @@ def _make_walker(Q, scalar):
                                     total = total + load(S, here + at)
                                     store(G, G_here + at, constant(constants, b + 2 * q) + o * constant(constants, b + 2 * q + 1))
                                 store(gained, to + i, load(gained, to + i) + (o * constant(constants, a) - constant(constants, a + 1)) * total)
-                        elif kind == UP_AGAIN:
+                        elif kind == WALK_UP_AGAIN:
                             for i in range(0, ROWS, LANES):
                                 above, o = load(bits, o_above + i), load(bits, o_first + i)
                                 total = splat(0.0)
@@ -171,7 +172,7 @@ def _make_walker(Q, scalar):
                                     store(G, G_here + at, second + share * step)
                                 change = o * constant(constants, c) - above * constant(constants, c + 1)
                                 store(gained, to + i, load(gained, to + i) + change * total)
-                        elif kind == UP_LEAF_AGAIN:
+                        elif kind == WALK_UP_LEAF_AGAIN:
                             second = constant(constants, c + 2 + 4 * Q + leaf)
                             for i in range(0, ROWS, LANES):
                                 above, o = load(bits, o_above + i), load(bits, o_first + i)

@@ -18,15 +18,14 @@ from .games import Game, Points
 MAX_NODES = 4
 STEP_COST = 2  # of a step, in nodes
 SMALL_SHARE = 0.02  # of the time; a kernel for one more number of nodes takes seconds to compile
-# Kinds of steps.
-DOWN, UP, UP_LEAF, LEAVES, DOWN_AGAIN, UP_AGAIN, UP_LEAF_AGAIN, LEAVES_AGAIN = range(8)
-AGAIN = DOWN_AGAIN - DOWN
-COMPARING = (DOWN, LEAVES, DOWN_AGAIN, LEAVES_AGAIN)
-# A step's numbers. PLACE is where the split's numbers are: twice its level, and one more if it is its parent's second child. ABOVE is the place of
-# the edge whose bit is o' (0, where all bits are 1, if there is none). FEATURE, LOWER, SPAN and MEMBERS say which bins go to the first child, see
-# BinnedSplits; MEMBERS is -1 where the step compares nothing. GAIN is the row of phi that the split's player gains in. FIRST is where the step's
-# constants start.
-KIND, PLACE, FEATURE, ABOVE, LOWER, SPAN, MEMBERS, GAIN, FIRST = range(9)
+# Kinds of steps; WALK_AGAIN leads from a kind to that of a player that was split on above, and WALK_COMPARING look at bins.
+WALK_DOWN, WALK_UP, WALK_UP_LEAF, WALK_LEAVES, WALK_DOWN_AGAIN, WALK_UP_AGAIN, WALK_UP_LEAF_AGAIN, WALK_LEAVES_AGAIN = range(8)
+WALK_AGAIN = WALK_DOWN_AGAIN - WALK_DOWN
+WALK_COMPARING = (WALK_DOWN, WALK_LEAVES, WALK_DOWN_AGAIN, WALK_LEAVES_AGAIN)
+# Columns of Walks.steps: the kind; the place where the split's numbers are, twice its level, and one more if it is its parent's second child; the
+# place of the edge whose bit is o' (0, where all bits are 1, if there is none); which bins go to the first child, see BinnedSplits, with members -1
+# where the step compares nothing; the row of phi in which the split's player gains; and where the step's constants start.
+STEP_KIND, STEP_PLACE, STEP_FEATURE, STEP_ABOVE, STEP_LOWER, STEP_SPAN, STEP_MEMBERS, STEP_GAIN, STEP_CONSTANTS = range(9)
 
 
 class Walks(NamedTuple):
@@ -56,7 +55,7 @@ class Splits(NamedTuple):
     start: np.ndarray  # (trees + 1,) int64, tree t's splits are start[t]:start[t + 1]
     first: np.ndarray  # (splits,) int32, the left child, or the right one where only the left is a leaf
     second: np.ndarray  # (splits,) int32
-    last: np.ndarray  # (splits,) int32, kind of the split's last step: LEAVES, UP_LEAF or UP
+    last: np.ndarray  # (splits,) int32, kind of the split's last step: WALK_LEAVES, WALK_UP_LEAF or WALK_UP
     position: np.ndarray  # (nodes,) int64, of the node's first step among its tree's
     n_steps: np.ndarray  # (nodes,) int64, steps of the node and all below
 
@@ -81,11 +80,11 @@ def order_splits(game: Game) -> Splits:
     swap = leaf[ensemble.left[node]] & ~leaf[ensemble.right[node]]
     first = np.where(swap, ensemble.right[node], ensemble.left[node])
     second = np.where(swap, ensemble.left[node], ensemble.right[node])
-    last = np.where(leaf[first], LEAVES, np.where(leaf[second], UP_LEAF, UP)).astype(np.int32)
+    last = np.where(leaf[first], WALK_LEAVES, np.where(leaf[second], WALK_UP_LEAF, WALK_UP)).astype(np.int32)
     children = np.zeros((2, leaf.size), np.int64)
     children[:, node] = first, second
     own, n_steps, position = (np.zeros(leaf.size, np.int64) for _ in range(3))
-    own[node] = np.where(last == LEAVES, 1, 2)
+    own[node] = np.where(last == WALK_LEAVES, 1, 2)
     _place(trace.order, children[0], children[1], own, n_steps, position)
     start = group_starts(trace.tree[node], ensemble.root.size)
     return Splits(node, start, first, second, last, position, n_steps)
@@ -126,14 +125,14 @@ def _block(kind, game, splits, values, t):
         return beside(leaf[:, :, None] + constant[:, None] * step[:, :, None], *(slope[:, None] * step[:, :, None] for slope in slopes))
 
     return {
-        DOWN: lambda: beside(other, other_second, gain),
-        UP: lambda: joined(a, beside(other, gain)),
-        UP_LEAF: lambda: joined(a, beside(other, gain), leaf),
-        LEAVES: lambda: joined(beside(step, a * step), sums(other, gain)),
-        DOWN_AGAIN: lambda: beside(none, other - none, none_second, other_second - none_second, gain),
-        UP_AGAIN: lambda: joined(a_above, a, beside(none, other - none, gain, weight)),
-        UP_LEAF_AGAIN: lambda: joined(a_above, a, beside(none, other - none, gain, weight), leaf),
-        LEAVES_AGAIN: lambda: joined(weight, beside(a_above * step, a * step), sums(none, other - none, gain)),
+        WALK_DOWN: lambda: beside(other, other_second, gain),
+        WALK_UP: lambda: joined(a, beside(other, gain)),
+        WALK_UP_LEAF: lambda: joined(a, beside(other, gain), leaf),
+        WALK_LEAVES: lambda: joined(beside(step, a * step), sums(other, gain)),
+        WALK_DOWN_AGAIN: lambda: beside(none, other - none, none_second, other_second - none_second, gain),
+        WALK_UP_AGAIN: lambda: joined(a_above, a, beside(none, other - none, gain, weight)),
+        WALK_UP_LEAF_AGAIN: lambda: joined(a_above, a, beside(none, other - none, gain, weight), leaf),
+        WALK_LEAVES_AGAIN: lambda: joined(weight, beside(a_above * step, a * step), sums(none, other - none, gain)),
     }[kind]()
 
 
@@ -157,8 +156,8 @@ def _lay_out(game: Game, splits: Splits, walks: list[_Walk], q: int) -> Walks:
     stop = np.cumsum(n_steps)
     down = (stop - n_steps)[walk] + splits.position[of.node]
 
-    steps = np.zeros((stop[-1] if stop.size else 0, FIRST + 1), np.int32)
-    kind, split = np.full(steps.shape[0], DOWN, np.int32), np.zeros(steps.shape[0], np.int64)
+    steps = np.zeros((stop[-1] if stop.size else 0, STEP_CONSTANTS + 1), np.int32)
+    kind, split = np.full(steps.shape[0], WALK_DOWN, np.int32), np.zeros(steps.shape[0], np.int64)
     numbers = np.arange(walk.size)
     split[down] = numbers
     last = down + splits.n_steps[of.node] - 1
@@ -169,11 +168,11 @@ def _lay_out(game: Game, splits: Splits, walks: list[_Walk], q: int) -> Walks:
     values = np.where(leaf[children][:, :, None], ensemble.value[children], 0.0)
     node = of.node[split]
     above = trace.above[node]
-    kind[above >= 0] += AGAIN
+    kind[above >= 0] += WALK_AGAIN
     t = np.where(game.own[of.node][:, None], nodes[walk, :, 1], nodes[walk, :, 0])
     blocks = []
     size = np.zeros(kind.size, np.int64)
-    for k in range(LEAVES_AGAIN + 1):
+    for k in range(WALK_LEAVES_AGAIN + 1):
         mine = np.flatnonzero(kind == k)
         part = split[mine]
         these = of._replace(node=of.node[part], first=of.first[part], second=of.second[part])
@@ -186,15 +185,15 @@ def _lay_out(game: Game, splits: Splits, walks: list[_Walk], q: int) -> Walks:
 
     second_child = np.zeros(leaf.size, bool)
     second_child[of.second] = True
-    steps[:, KIND] = kind
+    steps[:, STEP_KIND] = kind
     place = 2 * trace.level + second_child
-    steps[:, PLACE] = place[node]
-    steps[:, FEATURE] = binned.feature[node]
-    steps[:, ABOVE] = np.where(above < 0, 0, place[above])
-    steps[:, LOWER], steps[:, SPAN] = child_intervals(binned, node, of.first[split] == ensemble.left[node])
-    steps[:, MEMBERS] = np.where(np.isin(kind, COMPARING), binned.members[node], -1)
-    steps[:, GAIN] = game.gain[node]
-    steps[:, FIRST] = first
+    steps[:, STEP_PLACE] = place[node]
+    steps[:, STEP_FEATURE] = binned.feature[node]
+    steps[:, STEP_ABOVE] = np.where(above < 0, 0, place[above])
+    steps[:, STEP_LOWER], steps[:, STEP_SPAN] = child_intervals(binned, node, of.first[split] == ensemble.left[node])
+    steps[:, STEP_MEMBERS] = np.where(np.isin(kind, WALK_COMPARING), binned.members[node], -1)
+    steps[:, STEP_GAIN] = game.gain[node]
+    steps[:, STEP_CONSTANTS] = first
     return Walks(
         start=stop - n_steps,
         stop=stop,

@@ -19,8 +19,7 @@ from ..lanes import LANES, QUAD, load, splat, store, take
 from ..parameters import InvalidParameters
 from ..trees.binning import padded
 from ..trees.forest import Forest
-from ..trees.lookup import ROWS as BLOCK
-from ..trees.lookup import LookupTables, look_up, make_codes, make_starts, outcomes, padded_width, worth_looking_up
+from ..trees.lookup import LOOKUP_ROWS, LookupTables, look_up, make_codes, make_starts, outcomes, padded_width, worth_looking_up
 from .expansions import Expansions, Terms, expand, find_terms, lay_out_expansions, together
 from .leaf_pairs import make_pass, pair_leaves
 from .preorder import FEATURE, LEFT, LOWER, MEMBERS, PLAYER, RIGHT, ROWS, SPAN, PreorderTrees, ask, number
@@ -175,7 +174,10 @@ def prepare_qshap(forest: Forest) -> QshapTables:
 
 @jit
 def _add_looked_up(tables, t, codes, starts, row, size, n, loss, residual):
-    """Add tree t's part to the losses of ``size`` rows from ``row`` on, and take its value off their residuals; ``starts (BLOCK,)`` to work in."""
+    """Add tree t's part to the losses of ``size`` rows from ``row`` on, and take its value off their residuals.
+
+    ``starts (LOOKUP_ROWS,)`` is to work in.
+    """
     looked_up, trees, x = tables.looked_up, tables.games.trees, tables.table[t]
     first_player, first, width = trees.player_start[t], looked_up.first[x], looked_up.column[x + 1] - looked_up.column[x]
     make_starts(codes, padded_width(width), size, starts)
@@ -227,11 +229,11 @@ def add_losses(bins, tables, loss, label, residual, remainder):
     trees = tables.games.trees
     flat_ranks, flat_loss = bins.reshape(-1), loss.reshape(-1)
     room, outer, inner, parent, seen = _make_room(tables.games, bins)
-    codes, members, starts = np.empty(BLOCK, np.uint16), np.empty(BLOCK, bins.dtype), np.empty(BLOCK, np.uint32)
+    codes, members, starts = np.empty(LOOKUP_ROWS, np.uint16), np.empty(LOOKUP_ROWS, bins.dtype), np.empty(LOOKUP_ROWS, np.uint32)
     for i in range(n):
         residual[i], remainder[i] = label[i] - tables.base[0], 0.0
-    for row in range(0, n, BLOCK):
-        size = min(BLOCK, n - row)
+    for row in range(0, n, LOOKUP_ROWS):
+        size = min(LOOKUP_ROWS, n - row)
         for t in range(trees.mean.size):
             mean, counted = splat(trees.mean[t]), splat(trees.mean[t] if t > 0 else 0.0)
             for i in range(row, row + size, LANES):

@@ -18,7 +18,7 @@ from ..lanes import LANES, load, splat, store
 from ..ordering import group_starts, pack_pairs, ranks_by_score, unpack_pairs
 from ..path_dependent.games import Game
 from ..path_dependent.multilinear import compare_rows, trees_by_output
-from ..path_dependent.walks import LEAVES, UP_LEAF, order_splits
+from ..path_dependent.walks import WALK_LEAVES, WALK_UP_LEAF, order_splits
 from ..trees.binning import child_intervals, is_member
 
 KINDS = ("insertion", "deletion")
@@ -176,12 +176,12 @@ def _add_areas(bins, tables, place, areas, curves):
                         there, less = splat(1.0 if goes else 0.0), splat(-share_second if goes else share)
                         player, here = tables.splits[s, PLAYER] * stride + b * width, tables.splits[s, PLACE] * stride + b * width
                         first, second = tables.splits[s, FIRST] * stride + b * width, tables.splits[s, SECOND] * stride + b * width
-                        if kind == LEAVES:
+                        if kind == WALK_LEAVES:
                             under = splat(leaf_second)
                             step = splat(leaf) - under
                             for c in range(0, width, LANES):
                                 store(vectors, here + c, under + (there + less * load(absent, player + c)) * step)
-                        elif kind == UP_LEAF:
+                        elif kind == WALK_UP_LEAF:
                             under = splat(leaf_second)
                             for c in range(0, width, LANES):
                                 step = load(vectors, first + c) - under

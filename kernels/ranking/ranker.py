@@ -18,7 +18,7 @@ import numpy as np
 from .._jit import frozen, jit
 from ..lanes import zeros
 from ..path_dependent.games import Game
-from ..path_dependent.multilinear import INSIDE, ROWS, GradientTables, make_stacks, prepare_gradient, take_batch, walk_one, walk_two
+from ..path_dependent.multilinear import GRADIENT_ROWS, INSIDE, GradientTables, make_stacks, prepare_gradient, take_batch, walk_one, walk_two
 from ..trees.forest import Forest
 from . import polynomials
 from .polynomials import PolynomialTables, add_polynomials, prepare_polynomials
@@ -48,7 +48,7 @@ def prepare_ranker(game: Game, forest: Forest, n_steps: int, rate: float, adapti
 
 @jit
 def _step(z, g, mean, square, t, rate, adaptive):
-    """Move z along the gradient of step t = 1, 2, …, all ``(players * ROWS,)``; ADAM's means of g and its square are kept."""
+    """Move z along the gradient of step t = 1, 2, …, all ``(players * GRADIENT_ROWS,)``; ADAM's means of g and its square are kept."""
     if adaptive:
         faster, slower = rate / (1 - MOMENTUM**t), 1 / (1 - MEMORY**t)
         for i in range(z.size):
@@ -64,7 +64,7 @@ def _step(z, g, mean, square, t, rate, adaptive):
 
 def _walk(bins, trees: GradientTables) -> Evaluate:
     """Every tree at z and at 1 - z."""
-    stacks, margin, taken = make_stacks(bins, trees), np.empty(2 * ROWS), [-1]
+    stacks, margin, taken = make_stacks(bins, trees), np.empty(2 * GRADIENT_ROWS), [-1]
 
     def evaluate(row, k, z, g, first):
         if taken[0] != row:
@@ -74,7 +74,7 @@ def _walk(bins, trees: GradientTables) -> Evaluate:
             walk_one(stacks, trees, k, z, g, margin)
         else:
             walk_two(stacks, trees, k, z, g, margin)
-        return (margin[:ROWS] - margin[ROWS:]) / 2
+        return (margin[:GRADIENT_ROWS] - margin[GRADIENT_ROWS:]) / 2
 
     return evaluate
 
@@ -128,4 +128,4 @@ def add_scores(bins, tables: RankerTables, phi, path) -> None:
     if tables.polynomials.looked_up.first.size:
         _climb(tables, _look_up(bins, tables.polynomials, phi.shape[1]), polynomials.ROWS, phi, path)
     else:
-        _climb(tables, _walk(bins, tables.gradient), ROWS, phi, path)
+        _climb(tables, _walk(bins, tables.gradient), GRADIENT_ROWS, phi, path)

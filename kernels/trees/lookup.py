@@ -19,8 +19,8 @@ from .paths import Trace
 
 MAX_COMPARISONS = 10  # a table has two to this power rows
 ENTRIES_PER_NODE = 32  # a table is at most so many times as large as its tree; walking takes about as many constants
-ROWS = 1 << 13  # of data that a tree is looked up for at a time: fewer, and large tables would come from memory too often
-FEATURE, LOWER, SPAN, MEMBERS, BIT = range(5)  # a mark's numbers: a comparison, see BinnedSplits, and the bit it sets in the code
+LOOKUP_ROWS = 1 << 13  # of data that a tree is looked up for at a time: fewer, and large tables would come from memory too often
+MARK_FEATURE, MARK_LOWER, MARK_SPAN, MARK_MEMBERS, MARK_BIT = range(5)  # columns of LookupTables.marks
 
 
 class Comparisons(NamedTuple):
@@ -34,7 +34,7 @@ class Comparisons(NamedTuple):
 class LookupTables(NamedTuple):
     """Tables of what is looked up, trees or parts of them, end to end."""
 
-    marks: np.ndarray  # (marks, 5) int32
+    marks: np.ndarray  # (marks, 5) int32: a comparison, see BinnedSplits, and the bit that it sets in the code
     start: np.ndarray  # (tables + 1,) int64, table t's codes are made by marks[start[t]:start[t + 1]]
     column: np.ndarray  # (tables + 1,) int64, table t's columns are target[column[t]:column[t + 1]]
     target: np.ndarray  # (columns,) int32, row of the result that a column is added to
@@ -118,12 +118,22 @@ def end_to_end(marks, start, targets: Sequence, tables: Sequence, words) -> Look
 
 @jit
 def make_codes(bins, n, row, size, tables, t, codes, members):
-    """Codes at table t of ``size`` rows, a multiple of WIDE, from ``row`` on of n; ``bins (used * n,)``, ``codes (ROWS,)`` of a type that holds
-    them overwritten, and ``members (ROWS,)`` to work in."""
+    """Make the codes of some rows at one table.
+
+    Parameters
+    ----------
+    bins : (used * n,) unsigned integers
+    n : int, rows of data
+    row, size : int, the first of the rows, and how many, a multiple of WIDE
+    tables : LookupTables, or a record with its ``marks``, ``start`` and ``words``
+    t : int, the table
+    codes : (LOOKUP_ROWS,) of a type that holds them, overwritten
+    members : (LOOKUP_ROWS,) as bins, to work in
+    """
     codes[:size] = 0
     for m in range(tables.start[t], tables.start[t + 1]):
-        at, bit = tables.marks[m, FEATURE] * n + row, 1 << tables.marks[m, BIT]
-        lower, span, word = np.int64(tables.marks[m, LOWER]), np.int64(tables.marks[m, SPAN]), tables.marks[m, MEMBERS]
+        at, bit = tables.marks[m, MARK_FEATURE] * n + row, 1 << tables.marks[m, MARK_BIT]
+        lower, span, word = np.int64(tables.marks[m, MARK_LOWER]), np.int64(tables.marks[m, MARK_SPAN]), tables.marks[m, MARK_MEMBERS]
         if word < 0:
             for i in range(0, size, WIDE):
                 mark(codes, i, bins, at + i, lower, span, bit)
@@ -136,7 +146,7 @@ def make_codes(bins, n, row, size, tables, t, codes, members):
 
 @jit
 def make_starts(codes, width, size, starts):
-    """Where the rows of a table of ``width`` numbers start that the first ``size`` codes mean: ``starts (ROWS,) uint32`` overwritten."""
+    """Where the rows of a table of ``width`` numbers start that the first ``size`` codes mean: ``starts (LOOKUP_ROWS,) uint32`` overwritten."""
     for i in range(size):
         starts[i] = np.uint32(codes[i]) * np.uint32(width)
 
@@ -153,10 +163,10 @@ def add_lookups(bins, tables, out):
     """
     n = bins.shape[1]
     flat_ranks, flat_out = bins.reshape(-1), out.reshape(-1)
-    narrow, wide = np.empty(ROWS, np.uint8), np.empty(ROWS, np.uint16)
-    members, starts = np.empty(ROWS, bins.dtype), np.empty(ROWS, np.uint32)
-    for row in range(0, n, ROWS):
-        size = min(ROWS, n - row)
+    narrow, wide = np.empty(LOOKUP_ROWS, np.uint8), np.empty(LOOKUP_ROWS, np.uint16)
+    members, starts = np.empty(LOOKUP_ROWS, bins.dtype), np.empty(LOOKUP_ROWS, np.uint32)
+    for row in range(0, n, LOOKUP_ROWS):
+        size = min(LOOKUP_ROWS, n - row)
         for t in range(tables.first.size):
             n_columns = tables.column[t + 1] - tables.column[t]
             if tables.n_codes[t] <= 1 << 8:

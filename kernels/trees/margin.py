@@ -19,8 +19,8 @@ from .paths import Trace
 MOST_LEAVES = 256  # whose numbers fit a byte
 SPLITS_PER_LEVEL = 36  # asked in the time in which a row goes down a level
 NODE_BYTES = 64  # of a split or leaf in any of the three, without its value
-ROWS = 256  # rows that a split is asked for at a time
-CONSTANTS = MOST_LEAVES * WIDE  # bytes of a pool that hold the numbers of leaves, each as often as rows are taken at once
+SELECTED_ROWS = 256  # rows that a split is asked for at a time
+POOL_LEAVES = MOST_LEAVES * WIDE  # bytes at the start of a pool: the number of every leaf, as often as rows are taken at once
 
 
 class Selection(NamedTuple):
@@ -58,8 +58,10 @@ class MarginTables(NamedTuple):
     base: np.ndarray  # (outputs,) float64
 
 
-FEATURE, LOWER, SPAN, MEMBERS, FROM_LEFT, FROM_RIGHT, PLACE = range(7)  # a step's numbers
-LEFT = MEMBERS  # a node's fourth number
+# Columns of Selection.steps, and numbers of a node in Descent.nodes.
+SELECT_FEATURE, SELECT_LOWER, SELECT_SPAN, SELECT_MEMBERS, SELECT_FROM_LEFT, SELECT_FROM_RIGHT, SELECT_PLACE = range(7)
+NODE_FEATURE, NODE_LOWER, NODE_SPAN, NODE_LEFT = range(4)
+NODE_NUMBERS = 4
 
 
 def _look_up(ensemble: TreeEnsemble, splits: BinnedSplits, comparisons: Comparisons, trees) -> LookupTables:
@@ -90,7 +92,7 @@ def _lay_out_selection(ensemble: TreeEnsemble, splits: BinnedSplits, trace: Trac
     place[leaves] = (np.arange(leaves.size) - np.repeat(first, n_leaves)) * WIDE
     right_child = np.zeros(leaf.size, bool)
     right_child[ensemble.right[inner]] = True
-    place[inner] = CONSTANTS + (2 * trace.level[inner] + right_child[inner]) * ROWS
+    place[inner] = POOL_LEAVES + (2 * trace.level[inner] + right_child[inner]) * SELECTED_ROWS
     said = (splits.feature[inner], splits.lower[inner], splits.span[inner], splits.members[inner])
     return Selection(
         start=np.concatenate(([0], np.cumsum(n_splits))),
@@ -161,29 +163,29 @@ def _select(bins, tables, out):
     """Add what every row finds in the leaf that is selected."""
     n = bins.shape[1]
     flat, steps = bins.reshape(-1), tables.steps
-    pool = np.empty(CONSTANTS + tables.places[0] * ROWS, np.uint8)
+    pool = np.empty(POOL_LEAVES + tables.places[0] * SELECTED_ROWS, np.uint8)
     for leaf in range(MOST_LEAVES):
         pool[leaf * WIDE : (leaf + 1) * WIDE] = leaf
-    members = np.empty(ROWS, bins.dtype)
-    for row in range(0, n, ROWS):
-        size = min(ROWS, n - row)
+    members = np.empty(SELECTED_ROWS, bins.dtype)
+    for row in range(0, n, SELECTED_ROWS):
+        size = min(SELECTED_ROWS, n - row)
         for t in range(tables.first.size):
             for s in range(tables.start[t], tables.start[t + 1]):
-                at, lower, span = steps[s, FEATURE] * n + row, np.int64(steps[s, LOWER]), np.int64(steps[s, SPAN])
-                left, right, place = steps[s, FROM_LEFT], steps[s, FROM_RIGHT], steps[s, PLACE]
-                by_left, by_right = np.int64(left >= CONSTANTS), np.int64(right >= CONSTANTS)
-                if steps[s, MEMBERS] < 0:
+                at, lower, span = steps[s, SELECT_FEATURE] * n + row, np.int64(steps[s, SELECT_LOWER]), np.int64(steps[s, SELECT_SPAN])
+                left, right, place = steps[s, SELECT_FROM_LEFT], steps[s, SELECT_FROM_RIGHT], steps[s, SELECT_PLACE]
+                by_left, by_right = np.int64(left >= POOL_LEAVES), np.int64(right >= POOL_LEAVES)
+                if steps[s, SELECT_MEMBERS] < 0:
                     for i in range(0, size, WIDE):
                         choose(pool, place + i, left + i * by_left, right + i * by_right, flat, at + i, lower, span)
                 else:
                     for i in range(size):
-                        members[i] = is_member(tables.words, steps[s, MEMBERS], np.int64(flat[at + i]))
+                        members[i] = is_member(tables.words, steps[s, SELECT_MEMBERS], np.int64(flat[at + i]))
                     for i in range(0, size, WIDE):
                         choose(pool, place + i, left + i * by_left, right + i * by_right, members, i, lower, span)
             for k in range(tables.value.shape[1]):
                 output = tables.output[t] + k
                 for i in range(size):
-                    out[output, row + i] += tables.value[tables.first[t] + pool[CONSTANTS + i], k]
+                    out[output, row + i] += tables.value[tables.first[t] + pool[POOL_LEAVES + i], k]
 
 
 @jit
@@ -203,16 +205,16 @@ def _descend(bins, tables, out):
             for _ in range(tables.levels[t]):
                 if tables.categorical[t]:
                     for i in range(BATCH):
-                        v = 4 * node[i]
-                        bin_ = batch[nodes[v + FEATURE] * BATCH + i]
+                        v = NODE_NUMBERS * node[i]
+                        bin_ = batch[nodes[v + NODE_FEATURE] * BATCH + i]
                         if tables.members[node[i]] >= 0:
                             bin_ = is_member(tables.words, tables.members[node[i]], bin_)
-                        node[i] = nodes[v + LEFT] + (((bin_ - nodes[v + LOWER]) & mask) > (nodes[v + SPAN] & mask))
+                        node[i] = nodes[v + NODE_LEFT] + (((bin_ - nodes[v + NODE_LOWER]) & mask) > (nodes[v + NODE_SPAN] & mask))
                 else:
                     for i in range(BATCH):
-                        v = 4 * node[i]
-                        bin_ = batch[nodes[v + FEATURE] * BATCH + i]
-                        node[i] = nodes[v + LEFT] + (((bin_ - nodes[v + LOWER]) & mask) > (nodes[v + SPAN] & mask))
+                        v = NODE_NUMBERS * node[i]
+                        bin_ = batch[nodes[v + NODE_FEATURE] * BATCH + i]
+                        node[i] = nodes[v + NODE_LEFT] + (((bin_ - nodes[v + NODE_LOWER]) & mask) > (nodes[v + NODE_SPAN] & mask))
             for k in range(tables.value.shape[1]):
                 output = tables.output[t] + k
                 for i in range(BATCH):
