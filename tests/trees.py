@@ -45,7 +45,7 @@ def chain(features, values, covers, n_features):
 
 def join(trees):
     """Ensembles of one tree each, of the same features, as one."""
-    shift = np.cumsum([0, *(tree.feature.size for tree in trees)])[:-1]
+    shift = np.cumsum([0, *(tree.feature.size for tree in trees)])[:-1].astype(np.int32)
     of_nodes = ("feature", "threshold", "missing_left", "category_set", "value", "cover")
     ensemble = trees[0]._replace(
         **{name: np.concatenate([getattr(tree, name) for tree in trees]) for name in of_nodes},
@@ -53,7 +53,7 @@ def join(trees):
             side: np.concatenate([np.where(getattr(tree, side) < 0, -1, getattr(tree, side) + by) for tree, by in zip(trees, shift, strict=True)])
             for side in ("left", "right")
         },
-        root=shift.astype(np.int32),
+        root=shift,
         output=np.concatenate([tree.output for tree in trees]),
     )
     check(ensemble)

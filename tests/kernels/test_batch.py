@@ -1,19 +1,14 @@
 """A batch as workers do it: read-only tables, reused buffers, the residual that guards production."""
 
-import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kernels.batch import ADDITIVITY_TOLERANCE, attribute_batch, make_buffers, prepare, residuals
 from kernels.methods import METHODS
+from tests.kernels.attributing import leaves
 from tests.strategies import batches, forests
 
 SHAPLEY = METHODS["shapley"]
-
-
-def leaves(tables):
-    """All arrays of nested records."""
-    return [tables] if isinstance(tables, np.ndarray) else [array for field in tables for array in leaves(field)]
 
 
 @given(data=st.data(), ensemble=forests(max_depth=6))

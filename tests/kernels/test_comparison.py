@@ -27,7 +27,7 @@ from kernels.prediction_gap.rankings import scores_of
 from kernels.reductions import MEANS, merge_all
 from kernels.trees.forest import make_forest
 from tests import naive, perturbed
-from tests.kernels.path_dependent.test_quadrature import ATOL, attributed
+from tests.kernels.attributing import ATOL, attributed
 from tests.kernels.prediction_gap.test_exact import drawn, outcomes_of
 from tests.strategies import batches, forests
 

@@ -13,7 +13,7 @@ from kernels.batch import prepare
 from kernels.methods import METHODS
 from kernels.parameters import InvalidParameters
 from tests import naive
-from tests.kernels.path_dependent.test_quadrature import ATOL, explain, run
+from tests.kernels.attributing import ATOL, explain, run
 from tests.strategies import batches, forests
 from tests.trees import chain
 

@@ -15,7 +15,7 @@ from kernels.marginal.background import merge
 from kernels.methods import METHODS
 from kernels.parameters import InvalidParameters
 from tests import naive
-from tests.kernels.path_dependent.test_quadrature import ATOL, run
+from tests.kernels.attributing import ATOL, run
 from tests.strategies import batches, forests
 from tests.trees import chain, one_tree, symmetric
 

@@ -11,7 +11,7 @@ from kernels.methods import METHODS
 from kernels.parameters import InvalidParameters
 from kernels.trees import lookup
 from tests import naive
-from tests.kernels.path_dependent.test_quadrature import ATOL, attributed, run
+from tests.kernels.attributing import ATOL, attributed, run
 from tests.strategies import batches, forests
 
 FEW_ROWS = 2

@@ -14,8 +14,9 @@ from kernels.path_dependent.games import play
 from kernels.path_dependent.multilinear import add_gradients, prepare_gradient
 from kernels.trees.forest import make_forest
 from tests import naive
-from tests.kernels.path_dependent.test_quadrature import ATOL, attributed, chain, explain
+from tests.kernels.attributing import ATOL, attributed, explain
 from tests.strategies import batches, forests
+from tests.trees import chain
 
 probabilities = st.sampled_from((0.0, 1.0, 0.5, 0.25, 1e-3, 0.9, 1e-17))
 

@@ -9,38 +9,14 @@ from hypothesis import strategies as st
 from numba.core import config
 from numpy.testing import assert_allclose
 
-from kernels.batch import attribute_batch, make_buffers, prepare
+from kernels.batch import prepare
 from kernels.methods import METHODS
 from kernels.trees import lookup
 from kernels.trees.ensemble import check
 from tests import naive
+from tests.kernels.attributing import ATOL, explain
 from tests.strategies import batches, forests
-from tests.trees import chain
-
-# Leaves are at most 2 in size and trees at most 3: what is left is rounding of sums of some thirty terms.
-ATOL = 1e-13
-
-
-def explain(name, ensemble, rows, **parameters):
-    """phi ``(n, outputs, features)``, base and margin of a few rows."""
-    defaults = {parameter.name: parameter.default for parameter in METHODS[name].parameters}
-    return run(name, prepare(ensemble, METHODS[name], defaults | parameters), rows, ensemble.n_features)
-
-
-def run(name, prepared, rows, n_players):
-    """phi ``(n, outputs, n_players)``, base and margin."""
-    buffers = attributed(name, prepared, rows)
-    phi = np.zeros((len(rows), prepared.base.size, n_players))
-    phi[:, :, prepared.players] = buffers.phi[:, :, : len(rows)].transpose(2, 0, 1)
-    return phi, prepared.base, buffers.margin[:, : len(rows)].T
-
-
-def attributed(name, prepared, rows):
-    """Buffers after a few rows went through them."""
-    buffers = make_buffers(prepared, len(rows))
-    buffers.values[:, : len(rows)] = rows.T[prepared.bins.column]
-    attribute_batch(METHODS[name], prepared, buffers)
-    return buffers
+from tests.trees import chain, join
 
 
 @given(data=st.data(), ensemble=forests())
@@ -135,16 +111,6 @@ def test_the_tree_of_figure_1(outcome):
             assert_allclose(phi[0, 0], FIGURE_1[outcome][name == "banzhaf"], rtol=0, atol=1e-15)
 
 
-def side_by_side(trees):
-    """Ensembles of one output as one."""
-    starts = np.cumsum([0] + [tree.feature.size for tree in trees])[:-1]
-    joined = {name: np.concatenate([getattr(tree, name) for tree in trees]) for name in trees[0]._fields[:8]}
-    for side in ("left", "right"):
-        children = [np.where(getattr(tree, side) < 0, -1, getattr(tree, side) + start) for tree, start in zip(trees, starts, strict=True)]
-        joined[side] = np.concatenate(children).astype(np.int32)
-    return trees[0]._replace(**joined, root=starts.astype(np.int32), output=np.zeros(len(trees), np.int32))
-
-
 @pytest.mark.parametrize(("n_deep", "n_stumps", "walks"), [(20, 1, [0, 0, 0, 21]), (1, 3000, [3000, 0, 0, 1])])
 def test_few_walks_take_more_nodes_rather_than_another_kernel(monkeypatch, n_deep, n_stumps, walks):
     """Beside many trees of seven features, one of a single feature is walked at four nodes as well; nodes without weight change nothing. The other
@@ -152,8 +118,7 @@ def test_few_walks_take_more_nodes_rather_than_another_kernel(monkeypatch, n_dee
     monkeypatch.setattr(lookup, "MAX_COMPARISONS", 0)
     deep = chain(np.arange(7), np.arange(8.0), np.ones(8), 7)
     stump = chain(np.array([3]), np.array([1.0, -1.0]), np.ones(2), 7)
-    ensemble = side_by_side([deep] * n_deep + [stump] * n_stumps)
-    check(ensemble)
+    ensemble = join([deep] * n_deep + [stump] * n_stumps)
     assert [some.start.size for some in prepare(ensemble, METHODS["shapley"], {}).method[:4]] == walks
     row = np.array([[0.0, 1.0, 1.0, 0.0, 1.0, 1.0, 1.0]])
     phi, _, _ = explain("shapley", ensemble, row)

@@ -17,7 +17,7 @@ from kernels.prediction_gap.noise import NOISES
 from kernels.prediction_gap.rankings import SLICE
 from kernels.prediction_gap.tables import gap_rows, greedy_rows, place_units
 from tests import naive, perturbed
-from tests.kernels.path_dependent.test_quadrature import attributed, explain, run
+from tests.kernels.attributing import attributed, explain, run
 from tests.kernels.prediction_gap.test_exact import groups_of, noisy, noisy_outcomes, outcomes_of, stumps
 from tests.strategies import batches, forests
 

@@ -12,8 +12,9 @@ from kernels.path_dependent.games import play
 from kernels.ranking.curves import add_areas, prepare_curves
 from kernels.trees.forest import make_forest
 from tests import naive
-from tests.kernels.path_dependent.test_quadrature import ATOL, attributed, chain, explain
+from tests.kernels.attributing import ATOL, attributed, explain
 from tests.strategies import batches, forests
+from tests.trees import chain
 
 scores_ = st.sampled_from((-2.0, -1.0, -0.0, 0.0, 1.0, 3.0))
 

@@ -10,8 +10,8 @@ from kernels.batch import prepare
 from kernels.methods import METHODS
 from kernels.parameters import InvalidParameters
 from tests import naive
-from tests.kernels.path_dependent.test_quadrature import ATOL, attributed, explain
-from tests.kernels.test_axioms import full_tree, functions, hypercube
+from tests.hypercubes import full_tree, functions, hypercube
+from tests.kernels.attributing import ATOL, attributed, explain
 from tests.strategies import batches, forests
 from tests.trees import join, symmetric
 

@@ -10,7 +10,7 @@ from kernels.batch import prepare
 from kernels.methods import METHODS
 from kernels.trees import lookup, margin
 from tests import naive
-from tests.kernels.path_dependent.test_quadrature import ATOL, attributed, explain
+from tests.kernels.attributing import ATOL, attributed, explain
 from tests.strategies import batches, forests
 from tests.trees import symmetric
 

@@ -8,7 +8,7 @@ from kernels.batch import prepare
 from kernels.methods import METHODS
 from pipeline.stores import arrays as tables
 from pipeline.stores.arrays import ALIGNMENT, broadcast, open_tables, table_bytes
-from tests.kernels.test_batch import leaves
+from tests.kernels.attributing import leaves
 from tests.strategies import forests
 
 

@@ -1,0 +1,36 @@
+"""Attributions of a few rows by name of the method, as the tests of kernels need them."""
+
+import numpy as np
+
+from kernels.batch import attribute_batch, make_buffers, prepare
+from kernels.methods import METHODS
+
+# Leaves are at most 2 in size and trees at most 3: what is left is rounding of sums of some thirty terms.
+ATOL = 1e-13
+
+
+def explain(name, ensemble, rows, **parameters):
+    """phi ``(n, outputs, features)``, base and margin of a few rows."""
+    defaults = {parameter.name: parameter.default for parameter in METHODS[name].parameters}
+    return run(name, prepare(ensemble, METHODS[name], defaults | parameters), rows, ensemble.n_features)
+
+
+def run(name, prepared, rows, n_players):
+    """phi ``(n, outputs, n_players)``, base and margin."""
+    buffers = attributed(name, prepared, rows)
+    phi = np.zeros((len(rows), prepared.base.size, n_players))
+    phi[:, :, prepared.players] = buffers.phi[:, :, : len(rows)].transpose(2, 0, 1)
+    return phi, prepared.base, buffers.margin[:, : len(rows)].T
+
+
+def attributed(name, prepared, rows):
+    """Buffers after a few rows went through them."""
+    buffers = make_buffers(prepared, len(rows))
+    buffers.values[:, : len(rows)] = rows.T[prepared.bins.column]
+    attribute_batch(METHODS[name], prepared, buffers)
+    return buffers
+
+
+def leaves(tables):
+    """All arrays of nested records."""
+    return [tables] if isinstance(tables, np.ndarray) else [array for field in tables for array in leaves(field)]
