@@ -18,7 +18,7 @@ from .bars import TOTALS, judge, judge_gaps
 from .compare import compare
 from .gap import SIZES, measure_gaps
 from .machine import describe_machine
-from .marginal import BACKGROUNDS, measure_marginal
+from .marginal import BACKGROUNDS, QUICK_BACKGROUNDS, measure_marginal
 from .models import CASES, CATBOOST, MARGINAL, Case, trained
 from .peers import PEERS
 from .rankings import measure_rankings
@@ -35,7 +35,7 @@ from .report import (
     show_scaling,
     show_totals,
 )
-from .runs import measure_first, measure_memory, race_runs
+from .runs import measure_first, measure_memory, measure_warm, race_runs
 from .scaling import measure_scaling
 from .totals import race_totals
 
@@ -48,7 +48,9 @@ MOST_QUICK_ROWS = 20_000
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description="Benchmark of kernels and whole runs.")
     keys, marginal = [case.key for case in CASES], [case.key for case in MARGINAL]
-    parser.add_argument("--quick", action="store_true", help="the first model only unless named, fewer rows and repeats: a minute once it is trained")
+    parser.add_argument(
+        "--quick", action="store_true", help="the first model only unless named, fewer rows, sizes and repeats: a minute once kernels are compiled"
+    )
     parser.add_argument("--cases", nargs="+", choices=keys, metavar="KEY", help=f"these models and nothing else; of {', '.join(keys)}")
     parser.add_argument("--marginal", nargs="*", choices=marginal, metavar="KEY", help=f"the marginal game alone, of these; of {', '.join(marginal)}")
     parser.add_argument("--rankings", nargs="*", choices=keys, metavar="KEY", help="the ranker and curves alone, on these models or all")
@@ -80,7 +82,7 @@ def main() -> None:
     machine = describe_machine(peer.package for peer in PEERS if peer.package)
     console.print(", ".join(f"{name} {value}" for name, value in machine.items()), highlight=False)
     console.print(
-        "rows/s: medians of interleaved repeats; spread: (slowest - fastest) / median; ours /: rows/s of shapley with ranks and margins over the "
+        "rows/s: medians of interleaved repeats; spread: (slowest - fastest) / median; ours /: rows/s of shapley with bins and margins over the "
         "peer's, / predict: over the model's own predictions, both on as many threads; difference: from ours, of the largest phi\n",
         highlight=False,
     )
@@ -93,7 +95,7 @@ def main() -> None:
                 totals = race_totals(case, folder, tuple(n for n in TOTALS if not quick or n <= MOST_QUICK_ROWS), repeats)
                 console.print(show_totals(totals))
     for case in marginal_cases:
-        marginal.append(measure_marginal(case, folder, BACKGROUNDS, repeats, seconds))
+        marginal.append(measure_marginal(case, folder, QUICK_BACKGROUNDS if quick else BACKGROUNDS, repeats, seconds))
         console.print(show_preparations(marginal[-1]))
         console.print(show_marginal(marginal[-1]))
     for case in ranked_cases:
@@ -112,20 +114,20 @@ def main() -> None:
         "gaps": [asdict(step) for step in gaps],
     }
     if whole:
-        scaling = measure_scaling(folder, repeats)
+        scaling = measure_scaling(folder, repeats, quick)
         console.print(show_scaling(scaling))
         model = trained(CASES[0], folder)
         runs = race_runs(model, 50_000 if quick else 400_000, 2_000 if quick else 10_000, cores, 1 if quick else 3)
         console.print(show_runs(runs))
         memory = measure_memory(model, (20_000, 200_000) if quick else (200_000, 2_000_000))
         console.print(show_memory(memory))
-        cold, warm = measure_first(model, 1 if quick else 3)
-        console.print(show_first(cold, warm))
+        starts = measure_warm(model) if quick else measure_first(model, 3)
+        console.print(show_first(starts))
         results |= {
             "scaling": [asdict(step) | {"nanoseconds": step.nanoseconds} for step in scaling],
             "runs": [asdict(speed) for speed in runs],
             "memory": [asdict(entry) for entry in memory],
-            "first_attribution": {"cold": asdict(cold), "warm": asdict(warm)},
+            "first_attribution": {start: asdict(first) for start, first in starts.items()},
         }
     bars = judge(comparisons, totals, marginal, rankings, cores) + judge_gaps(gaps)
     console.print(show_bars(bars))

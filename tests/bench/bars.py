@@ -13,7 +13,7 @@ from .peers import OWN, SHAPIQ, WOODELF
 from .rankings import RANKER, Rankings
 from .totals import Total
 
-# Times a peer's rows per second on one thread: ranks, margins and phi of ours.
+# Times a peer's rows per second on one thread: bins, margins and phi of ours.
 TIMES = {
     "xgboost-100x6": {OWN: 30, WOODELF: 8, SHAPIQ: 40},
     "xgboost-500x8": {OWN: 20, WOODELF: 8, SHAPIQ: 25},

@@ -44,22 +44,22 @@ def _rows(n: int) -> np.ndarray:
 def _measure(folder: Path, n_trees: int, depth: int, repeats: int) -> GapStep:
     case = replace(CASES[0], key=f"gap-{n_trees}x{depth}", train=xgboost_trainer(n_trees, depth), n_features=FEATURES)
     ensemble = load_ensemble(trained(case, folder)).ensemble
-    ranks, forest = make_forest(ensemble, None)
+    bins, forest = make_forest(ensemble)
     tables = prepare_gap(forest, np.full(FEATURES, SCALE), None)
     n_leaves, noise = int((ensemble.feature < 0).sum()), NOISES[0]
     n = max(1, min(ROWS, 40_000 // n_leaves))
-    rows, values = _rows(n), np.zeros((ranks.column.size, padded(n)))
-    values[:, :n] = rows.T[ranks.column]
-    ranked = np.zeros(values.shape, bin_dtype(ranks))
-    bin_rows(values, ranks, ranked)
-    values, ranked = values[:, :n].copy(), ranked[:, :n].copy()
+    rows, values = _rows(n), np.zeros((bins.column.size, padded(n)))
+    values[:, :n] = rows.T[bins.column]
+    binned = np.zeros(values.shape, bin_dtype(bins))
+    bin_rows(values, bins, binned)
+    values, binned = values[:, :n].copy(), binned[:, :n].copy()
     n_units = tables.units.size
     halves = np.broadcast_to(np.arange(n_units) % 2, (n, 1, n_units)).astype(np.int64)
     order = np.broadcast_to(np.arange(FEATURES), (n, 1, FEATURES))
     calls = {
-        SET: partial(gap_rows, tables, noise, values, ranked, halves, np.ones((n, 1, 1))),
-        RANKING: partial(gap_rows, tables, noise, values, ranked, *place_units(tables, order)),
-        GREEDY: partial(greedy_rows, tables, noise, values, ranked, n_units),
+        SET: partial(gap_rows, tables, noise, values, binned, halves, np.ones((n, 1, 1))),
+        RANKING: partial(gap_rows, tables, noise, values, binned, *place_units(tables, order)),
+        GREEDY: partial(greedy_rows, tables, noise, values, binned, n_units),
     }
     for call in calls.values():
         call()  # compiles

@@ -3,12 +3,20 @@
 import os
 import platform
 from collections.abc import Iterable
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from pipeline.runs.job import count_cores
 
 PACKAGES = ("leafledger", "numpy", "numba", "pyarrow", "dask", "xgboost", "lightgbm", "catboost")
+
+
+def find_version(package: str) -> str | None:
+    """Of an installed package; None where it is not there, as peers are not in the environment of development."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
 
 
 def describe_machine(packages: Iterable[str]) -> dict[str, str]:
@@ -20,5 +28,5 @@ def describe_machine(packages: Iterable[str]) -> dict[str, str]:
         "cores": str(count_cores()),
         "load average at start": f"{os.getloadavg()[0]:.1f}",
         "python": platform.python_version(),
-        **{name: version(name) for name in dict.fromkeys((*PACKAGES, *packages))},
+        **{name: find_version(name) or "not installed" for name in dict.fromkeys((*PACKAGES, *packages))},
     }

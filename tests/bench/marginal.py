@@ -18,14 +18,15 @@ from pipeline.runs.job import TABLE_BYTES
 from pipeline.stores.arrays import table_bytes
 
 from .compare import CHECKED_ROWS, LEAST_ROWS, PREDICT, Check, contend_peer
+from .machine import find_version
 from .models import CATBOOST, Case, feature_names, trained
 from .ours import SHAPLEY, attributions, explain_all, make_slices, spread
-from .peers import EVERY, WOODELF, Peer, as_is, shap_values, wrap_woodelf
+from .peers import EVERY, WOODELF, WOODELF_PACKAGE, Peer, as_is, shap_values, wrap_woodelf
 from .timing import Contender, Speed, clock, race, size
 from .totals import Total
 from .vendors import VENDORS
 
-BACKGROUNDS, MOST_ROWS, TOTAL_BACKGROUND = (100, 1_000, 10_000, 100_000), 100_000, 10_000
+BACKGROUNDS, QUICK_BACKGROUNDS, MOST_ROWS, TOTAL_BACKGROUND = (100, 1_000, 10_000, 100_000), (100, 1_000), 100_000, 10_000
 PAIRS = 3_000  # of a row and a background row, that one call of a peer is made for at least
 MOST_PAIRS = 100_000 * 100  # background rows times trees: one row would take seconds, and more background rows take proportionally longer
 SLOW = 2.0  # seconds: a longer call of a peer is made once, but in the race with everything included
@@ -147,7 +148,7 @@ def peers_against(case: Case, background: np.ndarray, n_trees: int) -> Iterator[
     if n == TOTAL_BACKGROUND or case.key in ALL_ALONG:
         yield Peer(
             name=named(WOODELF, n),
-            package="woodelf-explainer",
+            package=WOODELF_PACKAGE,
             libraries=EVERY,
             parallel=False,
             prepare=partial(_prepare_woodelf, background),
@@ -190,7 +191,7 @@ def measure_marginal(case: Case, folder: Path, backgrounds: tuple[int, ...], rep
     ours = {n: attributions(prepared, SHAPLEY, rows[:CHECKED_ROWS], case.n_features) for n, prepared in tables.items()}
     one = tables[backgrounds[0]]
     few = size("ours", 1, lambda n: partial(explain_all, one, rows[:n]), LEAST_ROWS, len(rows), seconds).n_rows
-    slices = make_slices(one, rows[:few], 1)  # ranks are the model's alone
+    slices = make_slices(one, rows[:few], 1)  # bins are the model's alone
 
     def whole(prepared, piece):
         attribute_batch(METHODS[SHAPLEY], prepared, piece)
@@ -208,7 +209,7 @@ def measure_marginal(case: Case, folder: Path, backgrounds: tuple[int, ...], rep
                 contenders += contending
                 checks.append(check)
     total = None
-    if TOTAL_BACKGROUND in backgrounds and case.key not in NEVER:
+    if TOTAL_BACKGROUND in backgrounds and case.key not in NEVER and find_version(WOODELF_PACKAGE):
         total = _race_total(case, path, rows, drawn[TOTAL_BACKGROUND], repeats)
     return Marginal(
         case=case.key,

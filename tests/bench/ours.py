@@ -16,8 +16,8 @@ from .timing import Contender
 MOST_SLICE, SLICES_EACH = 1 << 13, 4  # rows of a slice at most; slices for each thread at least, so that none waits long
 MOST_BYTES = 1 << 28  # of the buffers of a contender
 SHAPLEY, BANZHAF = "shapley", "banzhaf"
-WHOLE, KERNEL = "ranks, margins, phi", "kernel alone"
-RANK, MARGIN = "rank_rows", "add_margins"
+WHOLE, KERNEL = "bins, margins, phi", "kernel alone"
+BIN, MARGIN = "bin_rows", "add_margins"
 
 
 def columns(prepared: Prepared) -> np.ndarray:
@@ -41,7 +41,7 @@ def _even(n_rows: int, count: int) -> int:
 
 
 def make_slices(prepared: Prepared, rows: np.ndarray, n_threads: int) -> list[Buffers]:
-    """Rows as slices to work on, ranked: as many for every thread, of the same size."""
+    """Rows as slices to work on, in bins: as many for every thread, of the same size."""
     count = n_threads * max(SLICES_EACH, -(-len(rows) // (MOST_SLICE * n_threads)))
     step = _even(len(rows), count)
     made = []
@@ -83,7 +83,7 @@ def explain_all(prepared: Prepared, rows: np.ndarray) -> None:
 
 
 def contend(tables: dict[str, Prepared], few: np.ndarray, many: np.ndarray, threads: Executor, n_threads: int) -> list[Contender]:
-    """Both methods, whole and their kernels alone, on few rows; ranks and margins on many; on one thread and on all."""
+    """Both methods, whole and their kernels alone, on few rows; bins and margins on many; on one thread and on all."""
     shapley = tables[SHAPLEY]
     slices = {name: make_slices(prepared, few, n_threads) for name, prepared in tables.items()}
     slices_many = make_slices(shapley, many, n_threads)
@@ -94,7 +94,7 @@ def contend(tables: dict[str, Prepared], few: np.ndarray, many: np.ndarray, thre
     def kernel(name: str, piece: Buffers) -> None:
         METHODS[name].kernel(piece.bins, tables[name].method, piece.phi)
 
-    def rank(piece: Buffers) -> None:
+    def bins(piece: Buffers) -> None:
         bin_rows(piece.values, shapley.bins, piece.bins)
 
     def margin(piece: Buffers) -> None:
@@ -105,6 +105,6 @@ def contend(tables: dict[str, Prepared], few: np.ndarray, many: np.ndarray, thre
         for name in tables:
             for what, work in ((WHOLE, whole), (KERNEL, kernel)):
                 made.append(Contender(f"{name}: {what}", n, len(few), partial(spread, partial(work, name), slices[name], pool)))
-        made.append(Contender(RANK, n, len(many), partial(spread, rank, slices_many, pool)))
+        made.append(Contender(BIN, n, len(many), partial(spread, bins, slices_many, pool)))
         made.append(Contender(MARGIN, n, len(many), partial(spread, margin, slices_many, pool)))
     return made

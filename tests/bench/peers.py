@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from .machine import find_version
 from .models import CATBOOST, LIGHTGBM, XGBOOST, Case, feature_names
 from .vendors import VENDORS
 
@@ -39,7 +40,9 @@ class Peer:
     without: frozenset[str] = frozenset()  # keys of cases it cannot read or is too slow for
 
     def supports(self, case: Case) -> bool:
-        return case.library in self.libraries and case.key not in self.without
+        """Whether it can be asked about a model here, where it may not be installed."""
+        installed = self.package is None or find_version(self.package) is not None
+        return installed and case.library in self.libraries and case.key not in self.without
 
 
 def as_is(case: Case, rows: np.ndarray) -> np.ndarray:
@@ -116,6 +119,7 @@ def wrap_woodelf(case, rows):
 
 OWN = "library's own"
 WOODELF, SHAPIQ = "woodelf", "shapiq"
+WOODELF_PACKAGE = "woodelf-explainer"
 
 
 def _fasttreeshap(algorithm: str) -> Peer:
@@ -168,7 +172,7 @@ PEERS = (
     ),
     Peer(
         name=WOODELF,
-        package="woodelf-explainer",
+        package=WOODELF_PACKAGE,
         libraries=TREES,  # NaN for CatBoost's models
         parallel=False,
         prepare=_prepare_woodelf,

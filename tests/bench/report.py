@@ -14,6 +14,7 @@ from .scaling import Step
 from .timing import Speed
 from .totals import Total
 
+STARTS = {"cold": "kernels compiled", "warm": "kernels from the cache"}
 RUNS_CAPTION = "by hand: read_parquet, pred_contribs on all cores, to_parquet; on fewer rows, for it is slow"
 
 
@@ -131,10 +132,10 @@ def show_memory(found: list[Memory]) -> Table:
     return table
 
 
-def show_first(cold: First, warm: First) -> Table:
+def show_first(found: dict[str, First]) -> Table:
     table = _columns("Start of Python to the first attribution, seconds", *First.__annotations__)
-    for name, first in {"kernels compiled": cold, "kernels from the cache": warm}.items():
-        table.add_row(name, *(f"{getattr(first, column):.2f}" for column in First.__annotations__))
+    for start, first in found.items():
+        table.add_row(STARTS[start], *(f"{getattr(first, column):.2f}" for column in First.__annotations__))
     return table
 
 

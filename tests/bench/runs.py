@@ -29,7 +29,7 @@ from .timing import Contender, Speed, race
 ROW_GROUP = 1 << 16
 # Peak memory by the kernel's own count for this process: what getrusage gives a child starts at its parent's.
 EXPLAIN = """
-import sys, pipeline
+import sys, leafledger
 leafledger.explain(*sys.argv[1:4], scheduler="serial")
 print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))
 """
@@ -157,9 +157,9 @@ def measure_memory(model: Path, sizes: tuple[int, ...]) -> list[Memory]:
     return found
 
 
-def _first(model: Path, cache: str) -> First:
+def _first(model: Path, **environment: str) -> First:
     started = time.monotonic()
-    moments = [started, *map(float, _python(ATTRIBUTE, model, NUMBA_CACHE_DIR=cache).split())]
+    moments = [started, *map(float, _python(ATTRIBUTE, model, **environment).split())]
     *parts, first, again = (later - earlier for earlier, later in pairwise(moments))
     return First(moments[-2] - started, *parts, first - again, again)
 
@@ -168,11 +168,16 @@ def _median(found: list[First]) -> First:
     return First(*(statistics.median(getattr(first, name) for first in found) for name in First.__annotations__))
 
 
-def measure_first(model: Path, repeats: int) -> tuple[First, First]:
+def measure_first(model: Path, repeats: int) -> dict[str, First]:
     """Cold and warm starts, each cold one with an empty cache of its own: it compiles, or loads, every kernel a batch needs."""
     cold, warm = [], []
     for _ in range(repeats):
         with tempfile.TemporaryDirectory(dir=model.parent) as cache:
-            cold.append(_first(model, cache))
-            warm.append(_first(model, cache))
-    return _median(cold), _median(warm)
+            cold.append(_first(model, NUMBA_CACHE_DIR=cache))
+            warm.append(_first(model, NUMBA_CACHE_DIR=cache))
+    return {"cold": _median(cold), "warm": _median(warm)}
+
+
+def measure_warm(model: Path) -> dict[str, First]:
+    """A warm start from the kernels that this process has compiled."""
+    return {"warm": _first(model)}

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from kernels.batch import Prepared, prepare
 from kernels.methods import METHODS
+from kernels.path_dependent.walks import MAX_NODES
 from pipeline.models import load_ensemble
 
 from .models import CASES, make_rows, trained, xgboost_trainer
@@ -15,6 +16,7 @@ from .ours import BANZHAF, SHAPLEY, make_slices, spread
 from .timing import Contender, race
 
 ROWS, TREES, DEPTHS = (2_048, 4_096, 8_192, 16_384), (25, 50, 100, 200, 400), (4, 6, 8, 10)
+QUICK_ROWS, QUICK_TREES, QUICK_DEPTHS = (2_048, 4_096), (25, 100), (4, 6)
 FEW_ROWS, DEEP_TREES = 2_048, 25
 
 
@@ -38,27 +40,29 @@ class Step:
 
 
 def _model(folder: Path, method: str, n_trees: int, depth: int) -> tuple[Prepared, int, float]:
-    """Tables, nodes, and points that a node is taken at in the mean."""
+    """Tables, nodes, and points that a node is taken at in the mean: no tree of these models is looked up."""
     case = replace(CASES[0], key=f"xgboost-{n_trees}x{depth}", train=xgboost_trainer(n_trees, depth))
     ensemble = load_ensemble(trained(case, folder)).ensemble
     prepared = prepare(ensemble, METHODS[method], {"p": 0.5})
-    walks = prepared.method[:-1]
+    walks = prepared.method[:MAX_NODES]
     steps = [int((some.stop - some.start).sum()) for some in walks]
     points = sum(n * some.weights.shape[1] for n, some in zip(steps, walks, strict=True))
     once = prepare(ensemble, METHODS[BANZHAF], {"p": 0.5}).method.one
     return prepared, ensemble.feature.size, points / int((once.stop - once.start).sum())
 
 
-def _grid() -> Iterator[tuple[str, str, int, int, int]]:
-    yield from (("rows", SHAPLEY, n, 100, 6) for n in ROWS)
-    yield from (("trees", SHAPLEY, FEW_ROWS, n, 6) for n in TREES)
+def _grid(quick: bool) -> Iterator[tuple[str, str, int, int, int]]:
+    """What grows, method, rows, trees and depth of every step."""
+    rows, trees, depths = (QUICK_ROWS, QUICK_TREES, QUICK_DEPTHS) if quick else (ROWS, TREES, DEPTHS)
+    yield from (("rows", SHAPLEY, n, 100, 6) for n in rows)
+    yield from (("trees", SHAPLEY, FEW_ROWS, n, 6) for n in trees)
     for method in (SHAPLEY, BANZHAF):
-        yield from (("nodes", method, FEW_ROWS, DEEP_TREES, depth) for depth in DEPTHS)
+        yield from (("nodes", method, FEW_ROWS, DEEP_TREES, depth) for depth in depths)
 
 
-def measure_scaling(folder: Path, repeats: int) -> list[Step]:
+def measure_scaling(folder: Path, repeats: int, quick: bool) -> list[Step]:
     """Time every step in turns."""
-    contenders, grid, sizes = [], list(_grid()), []
+    contenders, grid, sizes = [], list(_grid(quick)), []
     rows = make_rows(max(ROWS), 5)
     for along, method, n_rows, n_trees, depth in grid:
         prepared, *size = _model(folder, method, n_trees, depth)

@@ -118,7 +118,7 @@ def _referenced(model, rows: np.ndarray, others: np.ndarray) -> None:
 
 
 def _kernel(prepared: Prepared, rows: np.ndarray) -> Callable[[], None]:
-    """The kernel alone: what it takes to rank rows does not grow with trees, and few trees must stand for many."""
+    """The kernel alone: what it takes to bin rows does not grow with trees, and few trees must stand for many."""
     slices, kernel = make_slices(prepared, rows, 1), METHODS[SHAPLEY].kernel
     return lambda: spread(lambda piece: kernel(piece.bins, prepared.method, piece.phi), slices, None)
 
