@@ -25,28 +25,32 @@ import numpy as np
 
 from .._jit import jit
 from ..game_values import Quadrature
-from ..lanes import load, splat, store
-from .preorder import LEFT, PLAYER, RIGHT, ROWS
+from ..lanes import LANES, load, splat, store
+from .preorder import PREORDER_LEFT, PREORDER_PLAYER, PREORDER_RIGHT, PreorderTrees, Workspace
 
-FIRST, OUT, SINGLE, DOUBLE = range(4)  # of a split: where its pairs start in ``below``, its first place, how many R there are without and with R + k
+# Columns of Expansions.splits: where the split's part of ``below`` starts, the place of its first term, how many R have no R + k below, how many do.
+TERMS_BELOW, TERMS_PLACE, TERMS_SINGLE, TERMS_DOUBLE = range(4)
 
 
 class Expansions(NamedTuple):
-    """How the terms of trees come from those below them. Places are of ROWS numbers each, the first 2 n + 1 the tree's nodes', then one of zeros."""
+    """How the terms of trees are made of those below them.
+
+    A place holds a term of LANES rows. The first 2 n + 1 places are the tree's nodes, whose leaves are the first terms; one of zeros follows.
+    """
 
     start: np.ndarray  # (trees + 1,) int64, tree x's splits are splits[start[x]:start[x + 1]], in the tree's own order
     splits: np.ndarray  # (splits, 4) int32
     below: np.ndarray  # int32, places of c(left)[R] and c(right)[R]; where R + k is below, also those of c(left)[R + k] and c(right)[R + k]
-    places: np.ndarray  # (trees,) int64
-    run: np.ndarray  # (trees + 1,) int64, where the tree's players start in edges_start
-    edge_start: np.ndarray  # (players + 1,) int64, a player's edges; its first is that of the empty R
+    places: np.ndarray  # (trees,) int64, how many the tree needs
+    run: np.ndarray  # (trees + 1,) int64, tree x's players have numbers run[x] to run[x + 1] in edge_start
+    edge_start: np.ndarray  # (players + 1,) int64, a player's edges are edges[edge_start[j]:edge_start[j + 1]]; its first is that of the empty R
     edges: np.ndarray  # (edges, 2) int32, places of c[R + j] and c[R] at the root
-    point_start: np.ndarray  # (trees + 1,) int64
+    point_start: np.ndarray  # (trees + 1,) int64, tree x's points are points[point_start[x]:point_start[x + 1]]
     points: np.ndarray  # (points, 2) float64, t and its weight
 
 
 class Terms(NamedTuple):
-    """One tree's part of the record."""
+    """One tree's part of Expansions."""
 
     splits: list[tuple[int, int, int, int]]
     below: list[int]
@@ -55,19 +59,35 @@ class Terms(NamedTuple):
     players: int  # on two paths together, at most
 
 
-def together(paths: Sequence[int]) -> int:
-    """Most players on two of the paths, given as sets of bits."""
+def most_on_two_paths(paths: Sequence[int]) -> int:
+    """Count the players on every two paths, and take the most: so many points make the quadrature of a squared game exact.
+
+    Parameters
+    ----------
+    paths : at least one, each the set of its players as bits
+    """
     return max([(a | b).bit_count() for a, b in combinations(set(paths), 2)] + [path.bit_count() for path in paths])
 
 
-def find_terms(splits, most: int) -> Terms | None:
-    """Terms of one tree, ``splits (n, 8)`` as in PreorderTrees; None if there are more than ``most``.
+def find_terms(splits: np.ndarray, most: int) -> Terms | None:
+    """List the terms of one tree, and what each is made of.
 
     A node's terms are needed until its parent's are made. They lie on one of two stacks, by the parity of the level, so that they are made next to
     those that they are made from; the second stack counts downwards from -1 until the height of the first is known.
+
+    Parameters
+    ----------
+    splits : (n, 8) int32
+        the tree's part of ``PreorderTrees.splits``
+    most : int
+        how many pairs of terms may be read, on the way to the root and there
+
+    Returns
+    -------
+    Terms, or None where there are more
     """
     n = len(splits)
-    players, left, right = (splits[:, column].tolist() for column in (PLAYER, LEFT, RIGHT))
+    players, left, right = (splits[:, column].tolist() for column in (PREORDER_PLAYER, PREORDER_LEFT, PREORDER_RIGHT))
     level, path = [0] * (2 * n + 1), [0] * (2 * n + 1)
     for v in range(n):
         for child in (left[v], right[v]):
@@ -80,16 +100,16 @@ def find_terms(splits, most: int) -> Terms | None:
         bit, parity = 1 << players[v], level[v] % 2
         one, other = found.pop(left[v]), found.pop(right[v])
         without = [terms for terms in one | other if not terms & bit]
-        single = [terms for terms in without if terms | bit not in one and terms | bit not in other]
-        double = [terms for terms in without if terms | bit in one or terms | bit in other]
-        out.append((len(below), zero + 1 + top[parity] if parity == 0 else -1 - top[parity], len(single), len(double)))
-        for terms in single:
+        alone = [terms for terms in without if terms | bit not in one and terms | bit not in other]
+        joined = [terms for terms in without if terms | bit in one or terms | bit in other]
+        out.append((len(below), zero + 1 + top[parity] if parity == 0 else -1 - top[parity], len(alone), len(joined)))
+        for terms in alone:
             below += one.get(terms, zero), other.get(terms, zero)
-        for terms in double:
+        for terms in joined:
             below += one.get(terms, zero), other.get(terms, zero), one.get(terms | bit, zero), other.get(terms | bit, zero)
         top[1 - parity] -= sum(len(some) for child, some in ((left[v], one), (right[v], other)) if child < n)
-        places = [out[-1][OUT] + (i if parity == 0 else -i) for i in range(2 * len(without))]
-        found[v] = dict(zip([*single, *double, *(terms | bit for terms in (*single, *double))], places, strict=True))
+        places = [out[-1][TERMS_PLACE] + (i if parity == 0 else -i) for i in range(2 * len(without))]
+        found[v] = dict(zip([*alone, *joined, *(terms | bit for terms in (*alone, *joined))], places, strict=True))
         top[parity] += len(places)
         height[parity] = max(height[parity], top[parity])
         if len(below) > 2 * most:
@@ -100,24 +120,30 @@ def find_terms(splits, most: int) -> Terms | None:
         return None
     second = zero + 1 + height[0]
 
-    def put(place):
+    def put(place: int) -> int:
         return place if place >= 0 else second - 1 - place
 
     return Terms(
-        splits=[(first, put(place), *counts) for first, place, *counts in reversed(out)],
+        splits=[(first, put(place), single, double) for first, place, single, double in reversed(out)],
         below=[put(place) for place in below],
         edges=[[(put(a), put(b)) for a, b in run] for run in edges],
         places=second + height[1],
-        players=together(path[n:]),
+        players=most_on_two_paths(path[n:]),
     )
 
 
 def lay_out_expansions(expanded: Sequence[Terms], points: Sequence[Quadrature]) -> Expansions:
-    """Write terms end to end."""
+    """Write the terms of trees end to end.
+
+    Parameters
+    ----------
+    expanded : of every tree that is expanded
+    points : of every such tree, nodes t in (0, 1) with their weights
+    """
     below = [len(terms.below) for terms in expanded]
     shift = np.repeat(np.cumsum([0, *below])[:-1], [len(terms.splits) for terms in expanded])
     splits = np.array([split for terms in expanded for split in terms.splits], np.int64).reshape(-1, 4)
-    splits[:, FIRST] += shift.astype(np.int64)
+    splits[:, TERMS_BELOW] += shift.astype(np.int64)
     runs = [run for terms in expanded for run in terms.edges]
     return Expansions(
         start=np.cumsum([0, *(len(terms.splits) for terms in expanded)]),
@@ -133,53 +159,55 @@ def lay_out_expansions(expanded: Sequence[Terms], points: Sequence[Quadrature]) 
 
 
 @jit
-def expand(trees, t, expansions, x, bits, work, once, twice):
-    """Shapley values of a tree's game and of its square, for ROWS rows.
+def expand(trees: PreorderTrees, t: int, expansions: Expansions, x: int, work: Workspace) -> None:
+    """Compute the Shapley values of a tree's game and of its square for LANES rows, from the expansion.
 
     Parameters
     ----------
-    trees, t : PreorderTrees and the tree's number
-    expansions, x : Expansions and the tree's number there
-    bits : (splits * ROWS,) float64, as ``ask`` leaves them
-    work : (places * ROWS,) float64, its first places the values that ``ask`` leaves; the others are overwritten
-    once, twice : (players * ROWS,) float64, overwritten
+    trees, t : PreorderTrees
+        and the tree's number
+    expansions, x : Expansions
+        and the tree's number there
+    work : Workspace
+        as ``descend`` leaves it; ``phi`` and ``phi_of_square`` are overwritten, and ``values`` behind its first 2 n + 1 places
     """
     first, n = trees.start[t], trees.start[t + 1] - trees.start[t]
     begin, players = expansions.start[x], trees.player_start[t + 1] - trees.player_start[t]
     below, edges, zero = expansions.below, expansions.edges, splat(0.0)
-    store(work, (2 * n + 1) * ROWS, zero)
-    once[: players * ROWS] = 0.0
-    twice[: players * ROWS] = 0.0
+    terms, phi, phi_of_square = work.values, work.phi, work.phi_of_square
+    store(terms, (2 * n + 1) * LANES, zero)
+    phi[: players * LANES] = 0.0
+    phi_of_square[: players * LANES] = 0.0
     for q in range(expansions.point_start[x], expansions.point_start[x + 1]):
         p, weight = expansions.points[q, 0], expansions.points[q, 1]
         variance = p * (1 - p)
         deviation = np.sqrt(variance)
         for v in range(n - 1, -1, -1):
-            b, w = load(bits, v * ROWS), splat(trees.share[first + v])
+            b, w = load(work.goes_left, v * LANES), splat(trees.share[first + v])
             change = splat(p) * (b - w)
             f, g, h = w + change, splat(deviation) * (b - w), b - change
-            r, out = expansions.splits[begin + v, FIRST], expansions.splits[begin + v, OUT] * ROWS
-            single, double = expansions.splits[begin + v, SINGLE] * ROWS, expansions.splits[begin + v, DOUBLE] * ROWS
+            r, out = expansions.splits[begin + v, TERMS_BELOW], expansions.splits[begin + v, TERMS_PLACE] * LANES
+            single, double = expansions.splits[begin + v, TERMS_SINGLE] * LANES, expansions.splits[begin + v, TERMS_DOUBLE] * LANES
             out_with = out + single + double
-            for i in range(0, single, ROWS):
-                right = load(work, below[r + 1] * ROWS)
-                step = load(work, below[r] * ROWS) - right
-                store(work, out + i, right + f * step)
-                store(work, out_with + i, g * step)
+            for i in range(0, single, LANES):
+                right = load(terms, below[r + 1] * LANES)
+                step = load(terms, below[r] * LANES) - right
+                store(terms, out + i, right + f * step)
+                store(terms, out_with + i, g * step)
                 r += 2
-            for i in range(single, single + double, ROWS):
-                right, right_with = load(work, below[r + 1] * ROWS), load(work, below[r + 3] * ROWS)
-                step, step_with = load(work, below[r] * ROWS) - right, load(work, below[r + 2] * ROWS) - right_with
-                store(work, out + i, right + f * step + g * step_with)
-                store(work, out_with + i, right_with + g * step + h * step_with)
+            for i in range(single, single + double, LANES):
+                right, right_with = load(terms, below[r + 1] * LANES), load(terms, below[r + 3] * LANES)
+                step, step_with = load(terms, below[r] * LANES) - right, load(terms, below[r + 2] * LANES) - right_with
+                store(terms, out + i, right + f * step + g * step_with)
+                store(terms, out_with + i, right_with + g * step + h * step_with)
                 r += 4
         alpha, beta, gradient = splat(weight * (1 - 2 * p) / variance), splat(2 * weight / deviation), splat(weight / deviation)
         for j in range(players):
             start, stop = expansions.edge_start[expansions.run[x] + j], expansions.edge_start[expansions.run[x] + j + 1]
             squares, products = zero, zero
             for edge in range(start, stop):
-                with_j = load(work, edges[edge, 0] * ROWS)
+                with_j = load(terms, edges[edge, 0] * LANES)
                 squares = squares + with_j * with_j
-                products = products + with_j * load(work, edges[edge, 1] * ROWS)
-            store(once, j * ROWS, load(once, j * ROWS) + gradient * load(work, edges[start, 0] * ROWS))
-            store(twice, j * ROWS, load(twice, j * ROWS) + alpha * squares + beta * products)
+                products = products + with_j * load(terms, edges[edge, 1] * LANES)
+            store(phi, j * LANES, load(phi, j * LANES) + gradient * load(terms, edges[start, 0] * LANES))
+            store(phi_of_square, j * LANES, load(phi_of_square, j * LANES) + alpha * squares + beta * products)

@@ -2,14 +2,14 @@
 
 The square of a tree's game is the game of the tree with a copy of itself at every leaf, whose leaves multiply the leaf's value with their own: the
 weight of an absent player is the product A of cover ratios on both paths, its bit O that of both. So one leaf at a time, with what its path leaves of
-A and O, the copy is walked like any tree (see ``semivalue``; the pairs are those of Jiang, Zhang and Zhang 2025, Alg. 1, in real arithmetic and
+A and O, the copy is walked like any tree (see ``path_dependent.quadrature``; the pairs are those of Jiang, Zhang and Zhang 2025, Alg. 1, in real arithmetic and
 without a division per pair). With A' and O' above a split of share w, b = 1 where the row goes left, F' = (1 - t) A' + t the factor where O' = 1:
 
 * down   S(left) = r S,     S(right) = (1 - r) S,     r = w + O' (b - w) t / F'
 * up     D = G(left) - G(right),   G = G(right) + r D
 * the player gains O' (b - w) A' S D / F'^2, integrated over t.
 
-A row and tree of L leaves take time proportional to L^2 D with D the most players on two paths.
+A row and a tree of L leaves take time proportional to L^2 D, with D the most players on two paths.
 """
 
 from typing import NamedTuple
@@ -17,117 +17,137 @@ from typing import NamedTuple
 import numpy as np
 
 from .._jit import jit
-from ..lanes import load, splat, store
-from .preorder import BEFORE, LEFT, PLAYER, RIGHT, ROWS
+from ..lanes import LANES, load, splat, store
+from .preorder import PREORDER_ABOVE, PREORDER_LEFT, PREORDER_PLAYER, PREORDER_RIGHT, PreorderTrees, Workspace
 
 
 class Pass(NamedTuple):
-    """A walk over one tree: by node, of ROWS numbers each where they differ between rows."""
+    """A walk over one tree: by node, LANES numbers side by side where they differ between rows."""
 
-    product: np.ndarray  # (nodes * ROWS,) float64, S
-    total: np.ndarray  # (nodes * ROWS,) float64, G
+    product: np.ndarray  # (nodes * LANES,) float64, S
+    total: np.ndarray  # (nodes * LANES,) float64, G
     absent: np.ndarray  # (nodes + players,) float64, A after the edge into the node; then every player's before the walk
-    satisfied: np.ndarray  # ((nodes + players) * ROWS,) float64, O likewise
+    satisfied: np.ndarray  # ((nodes + players) * LANES,) float64, O likewise
     ratio: np.ndarray  # (splits,) float64, t / F'
 
 
+class Passes(NamedTuple):
+    """What pairs of leaves are worked on in."""
+
+    outer: Pass  # over the tree
+    inner: Pass  # over its copy at one leaf
+    parent: np.ndarray  # (nodes,) int64
+    seen: np.ndarray  # (players,) int64, the last leaf that the player was found above
+
+
 @jit
-def make_pass(nodes, players):
-    """Room for a walk."""
+def _make_pass(nodes: int, players: int) -> Pass:
     states = nodes + players
-    return Pass(np.empty(nodes * ROWS), np.empty(nodes * ROWS), np.empty(states), np.empty(states * ROWS), np.empty(nodes // 2))
+    return Pass(np.empty(nodes * LANES), np.empty(nodes * LANES), np.empty(states), np.empty(states * LANES), np.empty(nodes // 2))
 
 
 @jit
-def _begin(trees, t, walk):
-    """Nobody was asked for before the walk: A and O are 1."""
+def make_passes(nodes: int, players: int) -> Passes:
+    """Make room for trees of at most so many nodes and players."""
+    return Passes(_make_pass(nodes, players), _make_pass(nodes, players), np.empty(nodes, np.int64), np.empty(players, np.int64))
+
+
+@jit
+def _begin(trees: PreorderTrees, t: int, walk: Pass) -> None:
+    """Set A and O to 1: nobody was asked for before the walk."""
     nodes, players = 2 * (trees.start[t + 1] - trees.start[t]) + 1, trees.player_start[t + 1] - trees.player_start[t]
     walk.absent[nodes : nodes + players] = 1.0
-    walk.satisfied[nodes * ROWS : (nodes + players) * ROWS] = 1.0
+    walk.satisfied[nodes * LANES : (nodes + players) * LANES] = 1.0
 
 
 @jit
-def _go_down(trees, t, p, bits, walk):
-    """Products of all nodes from the root's."""
+def _go_down(trees: PreorderTrees, t: int, p: float, goes_left: np.ndarray, walk: Pass) -> None:
+    """Make S of all nodes from the root's."""
     first, n = trees.start[t], trees.start[t + 1] - trees.start[t]
     for v in range(n):
-        left, right, before = trees.splits[first + v, LEFT], trees.splits[first + v, RIGHT], trees.splits[first + v, BEFORE]
-        w, absent = trees.share[first + v], walk.absent[before]
+        left, right, above = trees.splits[first + v, PREORDER_LEFT], trees.splits[first + v, PREORDER_RIGHT], trees.splits[first + v, PREORDER_ABOVE]
+        w, absent = trees.share[first + v], walk.absent[above]
         walk.absent[left], walk.absent[right] = absent * w, absent * (1 - w)
         walk.ratio[v] = p / ((1 - p) * absent + p)
-        b, share, product = load(bits, v * ROWS), splat(w), load(walk.product, v * ROWS)
-        satisfied = load(walk.satisfied, before * ROWS)
+        b, share, product = load(goes_left, v * LANES), splat(w), load(walk.product, v * LANES)
+        satisfied = load(walk.satisfied, above * LANES)
         change = satisfied * (b - share) * splat(walk.ratio[v])
-        store(walk.product, left * ROWS, (share + change) * product)
-        store(walk.product, right * ROWS, (splat(1 - w) - change) * product)
-        store(walk.satisfied, left * ROWS, satisfied * b)
-        store(walk.satisfied, right * ROWS, satisfied - satisfied * b)
+        store(walk.product, left * LANES, (share + change) * product)
+        store(walk.product, right * LANES, (splat(1 - w) - change) * product)
+        store(walk.satisfied, left * LANES, satisfied * b)
+        store(walk.satisfied, right * LANES, satisfied - satisfied * b)
 
 
 @jit
-def _come_up(trees, t, p, weight, bits, walk, gained):
-    """Sums of all nodes from the leaves', and what every player gains."""
+def _come_up(trees: PreorderTrees, t: int, p: float, weight: float, goes_left: np.ndarray, walk: Pass, phi: np.ndarray) -> None:
+    """Make G of all nodes from the leaves', and add what every player gains to ``phi (players * LANES,)``."""
     first, n = trees.start[t], trees.start[t + 1] - trees.start[t]
     for v in range(n - 1, -1, -1):
-        left, right, before = trees.splits[first + v, LEFT], trees.splits[first + v, RIGHT], trees.splits[first + v, BEFORE]
+        left, right, above = trees.splits[first + v, PREORDER_LEFT], trees.splits[first + v, PREORDER_RIGHT], trees.splits[first + v, PREORDER_ABOVE]
         share, ratio = splat(trees.share[first + v]), walk.ratio[v]
-        change = load(walk.satisfied, before * ROWS) * (load(bits, v * ROWS) - share)
-        second = load(walk.total, right * ROWS)
-        step = load(walk.total, left * ROWS) - second
-        store(walk.total, v * ROWS, second + (share + change * splat(ratio)) * step)
-        gain = change * step * load(walk.product, v * ROWS) * splat(weight * walk.absent[before] * (ratio / p) ** 2)
-        at = trees.splits[first + v, PLAYER] * ROWS
-        store(gained, at, load(gained, at) + gain)
+        change = load(walk.satisfied, above * LANES) * (load(goes_left, v * LANES) - share)
+        second = load(walk.total, right * LANES)
+        step = load(walk.total, left * LANES) - second
+        store(walk.total, v * LANES, second + (share + change * splat(ratio)) * step)
+        gain = change * step * load(walk.product, v * LANES) * splat(weight * walk.absent[above] * (ratio / p) ** 2)
+        at = trees.splits[first + v, PREORDER_PLAYER] * LANES
+        store(phi, at, load(phi, at) + gain)
 
 
 @jit
-def _continue(trees, t, leaf, parent, seen, outer, inner):
-    """The walk of the copy at a leaf starts with what the leaf's path leaves of A and O: the nearest edge of every player, 1 without one."""
+def _continue(trees: PreorderTrees, t: int, leaf: int, passes: Passes) -> None:
+    """Start the walk of the copy at a leaf with what the leaf's path leaves of A and O: the nearest edge of every player, 1 without one."""
+    outer, inner, parent, seen = passes
     _begin(trees, t, inner)
     first, nodes, node = trees.start[t], 2 * (trees.start[t + 1] - trees.start[t]) + 1, leaf
     while node > 0:
-        player = trees.splits[first + parent[node], PLAYER]
+        player = trees.splits[first + parent[node], PREORDER_PLAYER]
         if seen[player] != leaf:
             seen[player] = leaf
             inner.absent[nodes + player] = outer.absent[node]
-            store(inner.satisfied, (nodes + player) * ROWS, load(outer.satisfied, node * ROWS))
+            store(inner.satisfied, (nodes + player) * LANES, load(outer.satisfied, node * LANES))
         node = parent[node]
 
 
 @jit
-def pair_leaves(trees, t, points, begin, end, bits, outer, inner, parent, seen, once, twice):
-    """Shapley values of a tree's game and of its square, for ROWS rows.
+def pair_leaves(trees: PreorderTrees, t: int, points: np.ndarray, work: Workspace, passes: Passes) -> None:
+    """Compute the Shapley values of a tree's game and of its square for LANES rows, from pairs of its leaves.
 
     Parameters
     ----------
-    trees, t : PreorderTrees and the tree's number; it has a split
-    points, begin, end : (points, 2) float64, t and its weight, and which of them are the tree's
-    bits : (splits * ROWS,) float64, as ``ask`` leaves them
-    outer, inner, parent, seen : passes, (nodes,) int64 and (players,) int64 to work in
-    once, twice : (players * ROWS,) float64, overwritten
+    trees, t : PreorderTrees
+        and the tree's number; it has a split
+    points : (points, 2) float64
+        nodes t in (0, 1) and their weights, of which the quadrature of the tree's squared game is exact
+    work : Workspace
+        as ``descend`` leaves it; ``phi`` and ``phi_of_square`` are overwritten
+    passes : Passes
+        overwritten
     """
+    outer, inner, parent, seen = passes
+    goes_left, phi, phi_of_square = work.goes_left, work.phi, work.phi_of_square
     first, n = trees.start[t], trees.start[t + 1] - trees.start[t]
     values, players = first + t, trees.player_start[t + 1] - trees.player_start[t]
-    once[: players * ROWS] = 0.0
-    twice[: players * ROWS] = 0.0
+    phi[: players * LANES] = 0.0
+    phi_of_square[: players * LANES] = 0.0
     _begin(trees, t, outer)
     for v in range(n):
-        parent[trees.splits[first + v, LEFT]] = parent[trees.splits[first + v, RIGHT]] = v
+        parent[trees.splits[first + v, PREORDER_LEFT]] = parent[trees.splits[first + v, PREORDER_RIGHT]] = v
     for leaf in range(n, 2 * n + 1):
-        store(inner.total, leaf * ROWS, splat(trees.value[values + leaf - n]))
-    for q in range(begin, end):
+        store(inner.total, leaf * LANES, splat(trees.value[values + leaf - n]))
+    for q in range(len(points)):
         p, weight = points[q, 0], points[q, 1]
         seen[:players] = -1
-        outer.product[:ROWS] = 1.0
-        _go_down(trees, t, p, bits, outer)
+        outer.product[:LANES] = 1.0
+        _go_down(trees, t, p, goes_left, outer)
         for leaf in range(n, 2 * n + 1):
-            store(outer.total, leaf * ROWS, load(inner.total, leaf * ROWS))
-        _come_up(trees, t, p, weight, bits, outer, once)
+            store(outer.total, leaf * LANES, load(inner.total, leaf * LANES))
+        _come_up(trees, t, p, weight, goes_left, outer, phi)
         for leaf in range(n, 2 * n + 1):
             value = splat(trees.value[values + leaf - n])
-            _continue(trees, t, leaf, parent, seen, outer, inner)
-            store(inner.product, 0, value * load(outer.product, leaf * ROWS))
-            _go_down(trees, t, p, bits, inner)
-            _come_up(trees, t, p, weight, bits, inner, twice)
-            store(outer.total, leaf * ROWS, value * load(inner.total, 0))
-        _come_up(trees, t, p, weight, bits, outer, twice)
+            _continue(trees, t, leaf, passes)
+            store(inner.product, 0, value * load(outer.product, leaf * LANES))
+            _go_down(trees, t, p, goes_left, inner)
+            _come_up(trees, t, p, weight, goes_left, inner, phi_of_square)
+            store(outer.total, leaf * LANES, value * load(inner.total, 0))
+        _come_up(trees, t, p, weight, goes_left, outer, phi_of_square)

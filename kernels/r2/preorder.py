@@ -1,6 +1,6 @@
-"""Trees one by one, each with its splits in preorder: what is asked at every split of eight rows, and where the answers lead.
+"""Trees of a regression one by one, each with its splits in preorder: where eight rows go at every split, and what they find below it.
 
-Within a tree splits are numbered 0..n-1 in preorder, so that children follow their parents, and leaves n..2n.
+Within a tree splits are numbered 0..n-1 in preorder, so that children follow their parents, and leaves n..2n. Together they are the tree's nodes.
 """
 
 from typing import NamedTuple
@@ -13,25 +13,45 @@ from ..trees.binning import is_member
 from ..trees.forest import Forest
 from ..trees.paths import trace
 
-ROWS = LANES  # that a tree is asked for at a time
-FEATURE, LOWER, SPAN, MEMBERS, LEFT, RIGHT, PLAYER, BEFORE = range(8)  # a split's numbers: a comparison, see BinnedSplits; the rest within the tree
+# Columns of PreorderTrees.splits: a comparison, see BinnedSplits; both children, the player and the edge above, all numbered within the tree.
+PREORDER_FEATURE, PREORDER_LOWER, PREORDER_SPAN, PREORDER_MEMBERS, PREORDER_LEFT, PREORDER_RIGHT, PREORDER_PLAYER, PREORDER_ABOVE = range(8)
 
 
 class PreorderTrees(NamedTuple):
     """Trees with scalar leaves, in boosting order."""
 
     start: np.ndarray  # (trees + 1,) int64, tree t's splits are splits[start[t]:start[t + 1]]
-    splits: np.ndarray  # (splits, 8) int32; BEFORE is the node of the player's nearest edge above, without one 2 n + 1 and the player's number
+    splits: np.ndarray  # (splits, 8) int32; ABOVE is the node of the player's nearest edge above, without one 2 n + 1 and the player's number
     share: np.ndarray  # (splits,) float64, of the cover that goes left
     value: np.ndarray  # (leaves,) float64, less the tree's mean; tree t's first leaf is value[start[t] + t]
     mean: np.ndarray  # (trees,) float64, of the leaves by cover
     player_start: np.ndarray  # (trees + 1,) int64, tree t's players are player[player_start[t]:player_start[t + 1]]
-    player: np.ndarray  # int32, the forest's, ascending
-    words: np.ndarray  # uint32
+    player: np.ndarray  # int32, numbers of the forest's players, ascending within a tree
+    words: np.ndarray  # uint32, category sets
 
 
-def number(forest: Forest) -> PreorderTrees:
-    """Number the splits, leaves and players of every tree."""
+class Workspace(NamedTuple):
+    """What a tree is worked on in, for LANES rows at a time: numbers of one node or player stand side by side."""
+
+    members: np.ndarray  # (LANES,) unsigned integers, whether a row's category is in a set
+    goes_left: np.ndarray  # (splits * LANES,) float64, 1.0 where a row goes left, 0.0 where it goes right
+    values: np.ndarray  # (places * LANES,) float64, what a row finds below every node; behind them an expansion's terms
+    phi: np.ndarray  # (players * LANES,) float64, Shapley values of the tree's game
+    phi_of_square: np.ndarray  # (players * LANES,) float64, those of its square
+
+
+def lay_out_preorder(forest: Forest) -> PreorderTrees:
+    """Number the splits, leaves and players of every tree.
+
+    Parameters
+    ----------
+    forest : Forest
+        of one output
+
+    Returns
+    -------
+    PreorderTrees
+    """
     ensemble, splits, n_trees = forest.ensemble, forest.splits, forest.ensemble.root.size
     player = forest.player_of_node
     traced = trace(ensemble, player, forest.n_players)
@@ -46,16 +66,16 @@ def number(forest: Forest) -> PreorderTrees:
     keys, found = np.unique(tree[node].astype(np.int64) * n_all + player[node], return_inverse=True)
     player_start = np.searchsorted(keys // n_all, np.arange(n_trees + 1))
     above, its_player = traced.above[node], found - player_start[tree[node]]
-    before = np.where(above < 0, 2 * np.diff(start)[tree[node]] + 1 + its_player, local[above])
+    edge_above = np.where(above < 0, 2 * np.diff(start)[tree[node]] + 1 + its_player, local[above])
     cover_left, cover_right = ensemble.cover[ensemble.left[node]], ensemble.cover[ensemble.right[node]]
     both = cover_left + cover_right
     value = ensemble.value[leaves, 0]
     mean = np.bincount(tree[leaves], value * traced.reach[leaves], minlength=n_trees)
-    said = (splits.feature[node], splits.lower[node], splits.span[node], splits.members[node])
-    leads = (local[ensemble.left[node]], local[ensemble.right[node]])
+    comparison = (splits.feature[node], splits.lower[node], splits.span[node], splits.members[node])
+    children = (local[ensemble.left[node]], local[ensemble.right[node]])
     return PreorderTrees(
         start=start,
-        splits=np.stack((*said, *leads, its_player, before), axis=1).astype(np.int32),
+        splits=np.stack((*comparison, *children, its_player, edge_above), axis=1).astype(np.int32),
         share=np.divide(cover_left, both, out=np.full(node.size, 0.5), where=both > 0),
         value=value - mean[tree[leaves]],
         mean=mean,
@@ -66,20 +86,31 @@ def number(forest: Forest) -> PreorderTrees:
 
 
 @jit
-def ask(trees, t, bins, n, row, members, bits, values):
-    """Put into ``bits (splits * ROWS,)`` 1.0 where a row goes left at a split of tree t, 0.0 where it goes right; and into
-    ``values (nodes * ROWS,)`` what it finds below every node. ``bins (used * n,)``; ``members (ROWS,)`` to work in."""
+def descend(trees: PreorderTrees, t: int, bins: np.ndarray, n: int, row: int, work: Workspace) -> None:
+    """Find where LANES rows go at every split of a tree, and the leaf's value that each finds below every node.
+
+    Parameters
+    ----------
+    trees, t : PreorderTrees
+        and the tree's number
+    bins : (used * n,) unsigned integers
+        of n rows, feature by feature
+    n, row : int
+        how many rows there are, and the first of those to be looked at
+    work : Workspace
+        ``goes_left`` and the first 2 n_splits + 1 places of ``values`` are overwritten
+    """
     first, stop = trees.start[t], trees.start[t + 1]
     n_splits = stop - first
     for v in range(n_splits + 1):
-        store(values, (n_splits + v) * ROWS, splat(trees.value[first + t + v]))
+        store(work.values, (n_splits + v) * LANES, splat(trees.value[first + t + v]))
     for s in range(stop - 1, first - 1, -1):
-        at, word = trees.splits[s, FEATURE] * n + row, trees.splits[s, MEMBERS]
-        lower, span = np.int64(trees.splits[s, LOWER]), np.int64(trees.splits[s, SPAN])
-        here, left, right = (s - first) * ROWS, trees.splits[s, LEFT] * ROWS, trees.splits[s, RIGHT] * ROWS
+        at, word = trees.splits[s, PREORDER_FEATURE] * n + row, trees.splits[s, PREORDER_MEMBERS]
+        lower, span = np.int64(trees.splits[s, PREORDER_LOWER]), np.int64(trees.splits[s, PREORDER_SPAN])
+        here, left, right = (s - first) * LANES, trees.splits[s, PREORDER_LEFT] * LANES, trees.splits[s, PREORDER_RIGHT] * LANES
         if word >= 0:
-            for i in range(ROWS):
-                members[i] = is_member(trees.words, word, np.int64(bins[at + i]))
-        b = inside(members, 0, lower, span) if word >= 0 else inside(bins, at, lower, span)
-        store(bits, here, b)
-        store(values, here, b * load(values, left) + (splat(1.0) - b) * load(values, right))
+            for i in range(LANES):
+                work.members[i] = is_member(trees.words, word, np.int64(bins[at + i]))
+        b = inside(work.members, 0, lower, span) if word >= 0 else inside(bins, at, lower, span)
+        store(work.goes_left, here, b)
+        store(work.values, here, b * load(work.values, left) + (splat(1.0) - b) * load(work.values, right))

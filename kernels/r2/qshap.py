@@ -1,12 +1,12 @@
-"""Which feature takes how much off every row's squared error: Shapley values of a boosted ensemble's loss, tree by tree (Q-SHAP).
+"""How much every feature takes off every row's squared error: Shapley values of a boosted ensemble's loss, tree by tree (Q-SHAP).
 
 Trees are taken in boosting order, each against the residual r that the trees before leave of the label (Jiang, Zhang and Zhang 2025, Section 4).
 With m(S) the path-dependent game of a tree, absent players averaged by cover, the set S takes 2 r m(S) - m(S)^2 off the squared error: a player's
-part is 2 r times its Shapley value of m less that of m^2. A tree's mean m(no player) belongs to nobody: it is taken off the leaves and off the
-residual first, so that what remains is small beside it and labels far from 0 lose no digits.
+loss is 2 r times its Shapley value of m less that of m^2. A tree's mean, m of no player, belongs to no player: it is taken off the leaves and off
+the residual first, so that what remains is small beside it and labels far from 0 lose no digits.
 
-Shapley values of m and m^2 depend on the row through the outcomes of the tree's comparisons alone. Where those are few they are looked up; else the
-tree's game is expanded; else, where it has too many terms, leaves are taken in pairs.
+Shapley values of m and m^2 depend on the row through the outcomes of the tree's comparisons alone. Where those are few, the values are looked up;
+else the tree's game is expanded (see ``expansions``); else, where it has too many terms, leaves are taken in pairs (see ``leaf_pairs``).
 """
 
 from typing import NamedTuple
@@ -20,17 +20,29 @@ from ..parameters import InvalidParameters
 from ..trees.binning import padded
 from ..trees.forest import Forest
 from ..trees.lookup import LOOKUP_ROWS, LookupTables, look_up, make_codes, make_starts, outcomes, padded_width, worth_looking_up
-from .expansions import Expansions, Terms, expand, find_terms, lay_out_expansions, together
-from .leaf_pairs import make_pass, pair_leaves
-from .preorder import FEATURE, LEFT, LOWER, MEMBERS, PLAYER, RIGHT, ROWS, SPAN, PreorderTrees, ask, number
+from .expansions import Expansions, Terms, expand, find_terms, lay_out_expansions, most_on_two_paths
+from .leaf_pairs import Passes, make_passes, pair_leaves
+from .preorder import (
+    PREORDER_FEATURE,
+    PREORDER_LEFT,
+    PREORDER_LOWER,
+    PREORDER_MEMBERS,
+    PREORDER_PLAYER,
+    PREORDER_RIGHT,
+    PREORDER_SPAN,
+    PreorderTrees,
+    Workspace,
+    descend,
+    lay_out_preorder,
+)
 
 ENTRIES_PER_NODE = 256  # a table of looked-up values is at most so many times as large as its tree
 MOST_TERMS = 1 << 16  # of an expansion; its tables have about so many pairs of numbers
 PAIR_COST = 4  # of a pair of leaves, in terms of an expansion
 
 
-class Games(NamedTuple):
-    """Trees whose values are computed: expanded, or taken by pairs of leaves."""
+class ComputedTrees(NamedTuple):
+    """Trees with what their values are computed from: an expansion, or points for pairs of leaves."""
 
     trees: PreorderTrees
     expansion: np.ndarray  # (trees,) int32, number of the tree's expansion, -1 without one
@@ -42,21 +54,11 @@ class Games(NamedTuple):
 class QshapTables(NamedTuple):
     """Trees in boosting order, computed or looked up."""
 
-    games: Games
+    computed: ComputedTrees
     table: np.ndarray  # (trees,) int32, number of the tree's table, -1 without one
-    looked_up: LookupTables  # of each player the value of m and that of m squared, then the tree's own, less its mean
+    looked_up: LookupTables  # of each player the Shapley value of m and that of m squared, then the tree's own value, less its mean
     base: np.ndarray  # (1,) float64
     start: np.ndarray  # (1,) float64, base and the first tree's mean: where the residual starts
-
-
-class _Room(NamedTuple):
-    """What a tree is worked on in."""
-
-    members: np.ndarray  # (ROWS,) unsigned integers
-    bits: np.ndarray
-    work: np.ndarray
-    once: np.ndarray
-    twice: np.ndarray
 
 
 def _outline(trees: PreorderTrees) -> list[Terms | None]:
@@ -68,23 +70,23 @@ def _outline(trees: PreorderTrees) -> list[Terms | None]:
     return found
 
 
-def _most_together(splits) -> int:
+def _most_together(splits: np.ndarray) -> int:
     """Most players on two paths of one tree."""
     n = len(splits)
     path = [0] * (2 * n + 1)
-    for v, (left, right, player) in enumerate(splits[:, [LEFT, RIGHT, PLAYER]].tolist()):
+    for v, (left, right, player) in enumerate(splits[:, [PREORDER_LEFT, PREORDER_RIGHT, PREORDER_PLAYER]].tolist()):
         path[left] = path[right] = path[v] | 1 << player
-    return together(path[n:])
+    return most_on_two_paths(path[n:])
 
 
-def _gather(trees: PreorderTrees, terms: list[Terms | None], wanted) -> Games:
-    """The games of the trees that are ``wanted (trees,) bool``."""
+def _gather(trees: PreorderTrees, terms: list[Terms | None], wanted: np.ndarray) -> ComputedTrees:
+    """Lay out what the trees that are ``wanted (trees,) bool`` are computed from."""
     expanded = [some for some, keep in zip(terms, wanted, strict=True) if keep and some is not None]
     here = np.array([some is not None for some in terms], bool) & wanted
     none = Quadrature(np.zeros(0), np.zeros(0))
     splits = np.split(trees.splits, trees.start[1:-1]) if len(terms) else []
     rules = [shapley(_most_together(part)) if keep and some is None else none for part, some, keep in zip(splits, terms, wanted, strict=True)]
-    return Games(
+    return ComputedTrees(
         trees=trees,
         expansion=np.where(here, np.cumsum(here) - 1, -1).astype(np.int32),
         expansions=lay_out_expansions(expanded, [shapley(some.players) for some in expanded]),
@@ -94,77 +96,92 @@ def _gather(trees: PreorderTrees, terms: list[Terms | None], wanted) -> Games:
 
 
 @jit
-def _make_room(games, bins):
-    """Room for the largest tree."""
+def _make_room(computed: ComputedTrees, bins: np.ndarray) -> tuple[Workspace, Passes]:
+    """Make room for the largest tree."""
     splits, players, places = 1, 1, 1
-    for t in range(games.trees.mean.size):
-        splits = max(splits, games.trees.start[t + 1] - games.trees.start[t])
-        players = max(players, games.trees.player_start[t + 1] - games.trees.player_start[t])
-    for x in range(games.expansions.places.size):
-        places = max(places, games.expansions.places[x])
+    for t in range(computed.trees.mean.size):
+        splits = max(splits, computed.trees.start[t + 1] - computed.trees.start[t])
+        players = max(players, computed.trees.player_start[t + 1] - computed.trees.player_start[t])
+    for x in range(computed.expansions.places.size):
+        places = max(places, computed.expansions.places[x])
     nodes = 2 * splits + 1
-    room = _Room(
-        np.empty(ROWS, bins.dtype),
-        np.empty(splits * ROWS),
-        np.empty(max(nodes, places) * ROWS),
-        np.empty(players * ROWS),
-        np.empty(players * ROWS),
+    work = Workspace(
+        np.empty(LANES, bins.dtype),
+        np.empty(splits * LANES),
+        np.empty(max(nodes, places) * LANES),
+        np.empty(players * LANES),
+        np.empty(players * LANES),
     )
-    return room, make_pass(nodes, players), make_pass(nodes, players), np.empty(nodes, np.int64), np.empty(players, np.int64)
+    return work, make_passes(nodes, players)
 
 
 @jit
-def _evaluate(games, t, bins, n, row, room, outer, inner, parent, seen):
-    """Shapley values of tree t and of its square, and at the first places of ``room.work`` its own value, for ROWS rows from ``row`` on."""
-    ask(games.trees, t, bins, n, row, room.members, room.bits, room.work)
-    x = games.expansion[t]
+def _compute(computed: ComputedTrees, t: int, bins: np.ndarray, n: int, row: int, work: Workspace, passes: Passes) -> None:
+    """Compute Shapley values of tree t and of its square, and in the first place of ``work.values`` its own value, for LANES rows from ``row`` on."""
+    descend(computed.trees, t, bins, n, row, work)
+    x = computed.expansion[t]
     if x >= 0:
-        expand(games.trees, t, games.expansions, x, room.bits, room.work, room.once, room.twice)
+        expand(computed.trees, t, computed.expansions, x, work)
     else:
-        begin, end = games.point_start[t], games.point_start[t + 1]
-        pair_leaves(games.trees, t, games.points, begin, end, room.bits, outer, inner, parent, seen, room.once, room.twice)
+        pair_leaves(computed.trees, t, computed.points[computed.point_start[t] : computed.point_start[t + 1]], work, passes)
 
 
 @jit
-def _tabulate(bins, games, t, table):
-    """Values of tree t, ``table (2 * players + 1, n)``."""
+def _tabulate(bins: np.ndarray, computed: ComputedTrees, t: int, table: np.ndarray) -> None:
+    """Write the values of tree t for every row to ``table (2 * players + 1, n)``."""
     n = bins.shape[1]
-    players = games.trees.player_start[t + 1] - games.trees.player_start[t]
-    room, outer, inner, parent, seen = _make_room(games, bins)
-    for row in range(0, n, ROWS):
-        _evaluate(games, t, bins.reshape(-1), n, row, room, outer, inner, parent, seen)
-        for i in range(ROWS):
+    players = computed.trees.player_start[t + 1] - computed.trees.player_start[t]
+    work, passes = _make_room(computed, bins)
+    for row in range(0, n, LANES):
+        _compute(computed, t, bins.reshape(-1), n, row, work, passes)
+        for i in range(LANES):
             for j in range(players):
-                table[2 * j, row + i], table[2 * j + 1, row + i] = room.once[j * ROWS + i], room.twice[j * ROWS + i]
-            table[2 * players, row + i] = room.work[i]
+                table[2 * j, row + i], table[2 * j + 1, row + i] = work.phi[j * LANES + i], work.phi_of_square[j * LANES + i]
+            table[2 * players, row + i] = work.values[i]
 
 
-def _look_up(forest: Forest, trees: PreorderTrees, terms: list[Terms | None], chosen) -> LookupTables:
-    """Tables of the trees that are ``chosen (trees,) bool``: their games with every outcome of a tree's comparisons as a row of data."""
+def _look_up(forest: Forest, trees: PreorderTrees, terms: list[Terms | None], chosen: np.ndarray) -> LookupTables:
+    """Make tables of the trees that are ``chosen (trees,) bool``, from rows that have every outcome of a tree's comparisons."""
     node = forest.trace.order[forest.ensemble.feature[forest.trace.order] >= 0]
-    bits = trees.splits.copy()
-    bits[:, FEATURE], bits[:, LOWER], bits[:, SPAN], bits[:, MEMBERS] = forest.comparisons.number[node], 1, 0, -1
-    games = frozen(_gather(trees._replace(splits=bits), terms, chosen))
+    splits = trees.splits.copy()  # that ask for a comparison's outcome, as a bin of 0 or 1
+    splits[:, PREORDER_FEATURE], splits[:, PREORDER_LOWER] = forest.comparisons.number[node], 1
+    splits[:, PREORDER_SPAN], splits[:, PREORDER_MEMBERS] = 0, -1
+    computed = frozen(_gather(trees._replace(splits=splits), terms, chosen))
     tables = []
     for tree in np.flatnonzero(chosen):
         n_comparisons = int(np.diff(forest.comparisons.start)[tree])
         table = np.zeros((2 * int(np.diff(trees.player_start)[tree]) + 1, padded(2**n_comparisons)))
-        _tabulate(outcomes(n_comparisons, table.shape[1], forest.bin_type), games, tree, table)
+        _tabulate(outcomes(n_comparisons, table.shape[1], forest.bin_type), computed, tree, table)
         tables.append(table[:, : 2**n_comparisons].T)
     return look_up(forest.splits, forest.comparisons, np.flatnonzero(chosen), [np.zeros(table.shape[1]) for table in tables], tables)
 
 
 def prepare_qshap(forest: Forest) -> QshapTables:
-    """Write the trees of a regression, which has one output, for ``add_losses``, or InvalidParameters."""
+    """Lay out the trees of a regression for ``add_losses``.
+
+    Parameters
+    ----------
+    forest : Forest
+        players are features, or groups of them
+
+    Returns
+    -------
+    QshapTables
+
+    Raises
+    ------
+    InvalidParameters
+        a model of several outputs
+    """
     n_outputs = forest.ensemble.base.size
     if n_outputs > 1:
         raise InvalidParameters(f"method 'r2' needs a model of one output, got {n_outputs}")
-    trees = number(forest)
+    trees = lay_out_preorder(forest)
     terms = _outline(trees)
     chosen = worth_looking_up(forest.comparisons, 2 * np.diff(trees.start) + 1, 2 * np.diff(trees.player_start) + 1, ENTRIES_PER_NODE)
     base = forest.ensemble.base.astype(np.float64)
     return QshapTables(
-        games=_gather(trees, terms, ~chosen),
+        computed=_gather(trees, terms, ~chosen),
         table=np.where(chosen, np.cumsum(chosen) - 1, -1).astype(np.int32),
         looked_up=_look_up(forest, trees, terms, chosen),
         base=base,
@@ -173,14 +190,13 @@ def prepare_qshap(forest: Forest) -> QshapTables:
 
 
 @jit
-def _add_looked_up(tables, t, codes, starts, row, size, n, loss, residual):
+def _add_looked_up(tables: QshapTables, t: int, starts: np.ndarray, row: int, size: int, loss: np.ndarray, residual: np.ndarray) -> None:
     """Add tree t's part to the losses of ``size`` rows from ``row`` on, and take its value off their residuals.
 
-    ``starts (LOOKUP_ROWS,)`` is to work in.
+    ``starts (size,)`` says where in the tree's table a row's numbers start; ``loss (players * n,)`` and ``residual (n,)`` are of all rows.
     """
-    looked_up, trees, x = tables.looked_up, tables.games.trees, tables.table[t]
+    looked_up, trees, x, n = tables.looked_up, tables.computed.trees, tables.table[t], residual.size
     first_player, first, width = trees.player_start[t], looked_up.first[x], looked_up.column[x + 1] - looked_up.column[x]
-    make_starts(codes, padded_width(width), size, starts)
     for k in range(0, width, QUAD):
         one = trees.player[first_player + k // 2] * n + row if k < width - 1 else 0
         other = trees.player[first_player + k // 2 + 1] * n + row if k + 2 < width - 1 else 0
@@ -198,23 +214,24 @@ def _add_looked_up(tables, t, codes, starts, row, size, n, loss, residual):
 
 
 @jit
-def _add_evaluated(trees, t, room, row, n, loss, residual):
-    """The same for ROWS rows and values that were computed."""
-    first_player = trees.player_start[t]
+def _add_computed(trees: PreorderTrees, t: int, work: Workspace, row: int, loss: np.ndarray, residual: np.ndarray) -> None:
+    """Do the same for LANES rows and values that were computed."""
+    first_player, n = trees.player_start[t], residual.size
     left = load(residual, row)
     for j in range(trees.player_start[t + 1] - first_player):
         at = trees.player[first_player + j] * n + row
-        store(loss, at, load(loss, at) + (left + left) * load(room.once, j * ROWS) - load(room.twice, j * ROWS))
-    store(residual, row, left - load(room.work, 0))
+        store(loss, at, load(loss, at) + (left + left) * load(work.phi, j * LANES) - load(work.phi_of_square, j * LANES))
+    store(residual, row, left - load(work.values, 0))
 
 
 @jit
-def add_losses(bins, tables, loss, label, residual, remainder):
-    """Add to ``loss`` what every player takes off every row's squared error.
+def add_losses(bins: np.ndarray, tables: QshapTables, loss: np.ndarray, label: np.ndarray, residual: np.ndarray, remainder: np.ndarray) -> None:
+    """Add to ``loss`` what every player takes off every row's squared error (Jiang, Zhang and Zhang 2025, Section 4).
 
-    On every row the losses add up to ``(label - start)^2 - (label - margin)^2 + remainder``: with r the residual before a tree, r - mean what it is
-    once the tree's mean is off, the tree's players share (r - mean)^2 - (r - mean - value)^2, and what the means of all trees but the first do is
-    the remainder, the sum of (r - mean)^2 - r^2. The first tree's mean, in which a library may keep that of the labels, is part of ``tables.start``.
+    On every row the losses add up to ``(label - start)^2 - (label - margin)^2 + remainder``. With r the residual before a tree, r - mean is the
+    residual once the tree's mean is off, and the tree's players share (r - mean)^2 - (r - mean - value)^2. What the means of all trees but the first
+    change is the remainder, the sum of (r - mean)^2 - r^2. The first tree's mean, in which a library may keep that of the labels, is part of
+    ``tables.start``.
 
     Parameters
     ----------
@@ -222,13 +239,13 @@ def add_losses(bins, tables, loss, label, residual, remainder):
     tables : QshapTables
     loss : (1, players, n) float64, squared units of the label
     label : (n,) float64
-    residual : (n,) float64, overwritten: label - margin
-    remainder : (n,) float64, overwritten
+    residual : (n,) float64, units of the label, overwritten: label - margin
+    remainder : (n,) float64, squared units of the label, overwritten
     """
     n = bins.shape[1]
-    trees = tables.games.trees
-    flat_ranks, flat_loss = bins.reshape(-1), loss.reshape(-1)
-    room, outer, inner, parent, seen = _make_room(tables.games, bins)
+    trees, looked_up = tables.computed.trees, tables.looked_up
+    flat_bins, flat_loss = bins.reshape(-1), loss.reshape(-1)
+    work, passes = _make_room(tables.computed, bins)
     codes, members, starts = np.empty(LOOKUP_ROWS, np.uint16), np.empty(LOOKUP_ROWS, bins.dtype), np.empty(LOOKUP_ROWS, np.uint32)
     for i in range(n):
         residual[i], remainder[i] = label[i] - tables.base[0], 0.0
@@ -240,10 +257,12 @@ def add_losses(bins, tables, loss, label, residual, remainder):
                 before = load(residual, i)
                 store(remainder, i, load(remainder, i) + counted * (mean - before - before))
                 store(residual, i, before - mean)
-            if tables.table[t] >= 0:
-                make_codes(flat_ranks, n, row, size, tables.looked_up, tables.table[t], codes, members)
-                _add_looked_up(tables, t, codes, starts, row, size, n, flat_loss, residual)
+            x = tables.table[t]
+            if x >= 0:
+                make_codes(flat_bins, n, row, size, looked_up, x, codes, members)
+                make_starts(codes, padded_width(looked_up.column[x + 1] - looked_up.column[x]), size, starts)
+                _add_looked_up(tables, t, starts, row, size, flat_loss, residual)
             else:
-                for i in range(row, row + size, ROWS):
-                    _evaluate(tables.games, t, flat_ranks, n, i, room, outer, inner, parent, seen)
-                    _add_evaluated(trees, t, room, i, n, flat_loss, residual)
+                for i in range(row, row + size, LANES):
+                    _compute(tables.computed, t, flat_bins, n, i, work, passes)
+                    _add_computed(trees, t, work, i, flat_loss, residual)

@@ -1,12 +1,12 @@
 """Shares of R^2: losses of rows summed up, mergeable in a fixed order, with standard errors.
 
 R^2 = 1 - sum w (y - margin)^2 / SST with SST = sum w (y - mean)^2 over rows of weight w. A player's share is what it takes off the squared errors,
-divided by SST (Jiang, Zhang and Zhang 2025, Section 4). What is left of R^2, the remainder, is nobody's: it comes of the trees' own
-means, and of residuals that start from something else than the mean of the labels.
+divided by SST (Jiang, Zhang and Zhang 2025, Section 4). What is left of R^2, the remainder, belongs to no player: it comes from the means of
+trees, and from residuals that start from something else than the mean of the labels.
 
 Every share is a ratio of sums over rows, sum w a / sum w (y - mean)^2. Given the model rows are independent draws, so by the delta method its
 variance is n / (n - 1) times the sum of w^2 (a - share (y - mean)^2)^2 / SST^2; that the mean is estimated too does not count, since SST is
-smallest there (Cochran 1977, Section 2.11). The sums that needs are kept about the mean of the rows seen so far, and moved when it moves (Chan,
+smallest there (Cochran 1977, Section 2.11). The sums for it are kept about the mean of the rows seen so far, and moved when the mean moves (Chan,
 Golub and LeVeque 1983).
 """
 
@@ -22,7 +22,7 @@ POWERS = 5  # of y - mean, from 0 to 4
 
 
 class Labels(NamedTuple):
-    """What rows are measured against, and what comes of it; as many rows as a buffer has."""
+    """Rows' labels, weights and groups, and what the kernel leaves of them; as many rows as a buffer has."""
 
     label: np.ndarray  # (n,) float64, any number where it is missing
     weight: np.ndarray  # (n,) float64, not negative; a row of weight 0 does not count
@@ -34,8 +34,11 @@ class Labels(NamedTuple):
 
 
 class Sums(NamedTuple):
-    """Sums over the rows of every group; labels are counted from one of them, so that those far from 0 lose no digits. Values of a row are the
-    players' losses, then the squared residual, then the sum of all."""
+    """Sums over the rows of every group.
+
+    Labels are counted from one of them, so that labels far from 0 lose no digits. The values of a row are the players' losses, then the squared
+    residual, then the sum of all these. Losses, values and totals are in squared units of the label, and w is a row's weight.
+    """
 
     rows: np.ndarray  # (groups,) float64, how many with weight
     missing: np.ndarray  # (groups,) float64, how many without a label
@@ -60,23 +63,23 @@ class R2State(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """How every group's R^2 is shared, ``(groups,)`` and ``(groups, players)`` float64; all NaN but counts where its labels do not differ."""
+    """How every group's R^2 is shared among the players; where its labels do not differ, shares, R^2 and errors are NaN."""
 
-    rows: np.ndarray
-    missing: np.ndarray
-    weight: np.ndarray
-    sst: np.ndarray
-    r2: np.ndarray
-    r2_standard_error: np.ndarray
-    share: np.ndarray
-    standard_error: np.ndarray
-    rank: np.ndarray  # int64, 1 for the largest share
-    remainder: np.ndarray  # R^2 less all shares
-    remainder_standard_error: np.ndarray
+    rows: np.ndarray  # (groups,) float64, how many with weight
+    missing: np.ndarray  # (groups,) float64, how many without a label
+    weight: np.ndarray  # (groups,) float64
+    sst: np.ndarray  # (groups,) float64, squared units of the label
+    r2: np.ndarray  # (groups,) float64
+    r2_standard_error: np.ndarray  # (groups,) float64
+    share: np.ndarray  # (groups, players) float64, of SST
+    standard_error: np.ndarray  # (groups, players) float64
+    rank: np.ndarray  # (groups, players) int64, 1 for the largest share
+    remainder: np.ndarray  # (groups,) float64, R^2 less all shares
+    remainder_standard_error: np.ndarray  # (groups,) float64
 
 
 def no_labels(n: int) -> Labels:
-    """Labels of n rows before any is read: none counts."""
+    """Make room for the labels of n rows, none of which counts yet."""
     zero = np.zeros(n)
     return Labels(zero, zero.copy(), np.zeros(n, bool), np.zeros(n, np.int64), np.array([""]), zero.copy(), zero.copy())
 
@@ -100,17 +103,16 @@ def _no_sums(groups: int, players: int) -> Sums:
 
 
 def no_rows(n_players: int) -> R2State:
-    """The state before the first row."""
+    """Make the state before the first row."""
     return R2State(np.zeros(0, "U1"), _no_sums(0, n_players))
 
 
 @jit
-def _sum_up(loss, label, weight, missing, group, residual, n, sums):
-    """Sums over n rows, into zeros."""
+def _sum_up(loss: np.ndarray, label: np.ndarray, weight: np.ndarray, group: np.ndarray, residual: np.ndarray, n: int, sums: Sums) -> None:
+    """Sum over the first n rows, into zeros; all but the missing labels, which have no weight."""
     players, groups = loss.shape[0], sums.rows.size
     for i in range(n):
         g, w = group[i], weight[i]
-        sums.missing[g] += missing[i]
         if w > 0:
             if sums.rows[g] == 0:
                 sums.origin[g] = label[i]
@@ -150,14 +152,31 @@ def _sum_up(loss, label, weight, missing, group, residual, n, sums):
                     power *= y
 
 
-def update(state: R2State, loss, labels: Labels, n: int) -> R2State:
-    """Add the first n rows; ``loss (players, at least n) float64`` is what players take off the squared errors."""
+def update(state: R2State, loss: np.ndarray, labels: Labels, n: int) -> R2State:
+    """Add rows to a state.
+
+    Parameters
+    ----------
+    state : R2State
+    loss : (players, at least n) float64
+        what every player takes off every row's squared error, squared units of the label, see ``qshap.add_losses``
+    labels : Labels
+        of the same rows, with their residuals
+    n : int
+        how many rows there are, those of the buffer behind them do not count
+
+    Returns
+    -------
+    R2State
+        of these rows and all before; the given one is left as it is
+    """
     here = _no_sums(labels.names.size, loss.shape[0])
-    _sum_up(loss, labels.label, labels.weight, labels.missing, labels.group, labels.residual, n, here)
+    here.missing[:] = np.bincount(labels.group[:n], labels.missing[:n], labels.names.size)
+    _sum_up(loss, labels.label, labels.weight, labels.group, labels.residual, n, here)
     return merge(state, R2State(labels.names, here))
 
 
-def _moved(sums: Sums, by):
+def _about_other_means(sums: Sums, by: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Moments and products about means that are less by ``by (groups,)``."""
     m, p = sums.moments.T, np.moveaxis(sums.products, 2, 0)
     moments = [m[0]]
@@ -175,8 +194,8 @@ def _merge_sums(a: Sums, b: Sums) -> Sums:
     distance = np.where(first & (b.rows > 0), b.mean - a.mean + (b.origin - a.origin), 0.0)
     start = np.where(first, a.mean, b.mean)
     mean = start + distance * share
-    moments, products = _moved(a, start - mean)
-    more_moments, more_products = _moved(b, distance + start - mean)
+    moments, products = _about_other_means(a, start - mean)
+    more_moments, more_products = _about_other_means(b, distance + start - mean)
     return Sums(
         rows=a.rows + b.rows,
         missing=a.missing + b.missing,
@@ -193,8 +212,8 @@ def _merge_sums(a: Sums, b: Sums) -> Sums:
     )
 
 
-def _spread(state: R2State, names) -> Sums:
-    """Sums of all groups ``names``, among them the state's own."""
+def _spread(state: R2State, names: np.ndarray) -> Sums:
+    """Sums of the groups ``names``, ascending, among which are all of the state's own."""
     out = _no_sums(names.size, state.sums.value.shape[1] - 2)
     place = np.searchsorted(names, state.names)
     for array, found in zip(out, state.sums, strict=True):
@@ -203,13 +222,19 @@ def _spread(state: R2State, names) -> Sums:
 
 
 def merge(a: R2State, b: R2State) -> R2State:
-    """The state of the rows of both."""
+    """Add two states up, group by group (Chan, Golub and LeVeque 1983); rounding depends on their order.
+
+    Returns
+    -------
+    R2State
+        of the rows of both
+    """
     names = np.union1d(a.names, b.names)
     return R2State(names, _merge_sums(_spread(a, names), _spread(b, names)))
 
 
 def whole(state: R2State) -> R2State:
-    """All groups as one."""
+    """Add all groups up, in the order of their names, as one group of the name ''."""
     parts = (Sums(*(array[g : g + 1] for array in state.sums)) for g in range(state.names.size))
     total = next(parts, _no_sums(1, state.sums.value.shape[1] - 2))
     for part in parts:
@@ -217,8 +242,21 @@ def whole(state: R2State) -> R2State:
     return R2State(np.array([""]), total)
 
 
-def finalize(state: R2State, place, n_places: int) -> Shares:
-    """Shares of every group and their standard errors; ``place (players,)`` says where players stand among all, the others have no share."""
+def finalize(state: R2State, place: np.ndarray, n_places: int) -> Shares:
+    """Compute every group's R^2, the players' shares of it, and standard errors (see the module for formulas and sources).
+
+    Parameters
+    ----------
+    state : R2State
+    place : (players,) int64
+        where the state's players stand among all; the others, in no split of the model, have a share of 0
+    n_places : int
+        how many players there are in all
+
+    Returns
+    -------
+    Shares
+    """
     sums = state.sums
     rows, sst, differ = sums.rows[:, None], sums.total[:, None], (sums.high > sums.low)[:, None]
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -175,7 +175,7 @@ def test_a_game_of_too_many_terms_is_not_expanded():
     """Neither where there is much to make on the way to the root, nor where at the root much is to be summed."""
     n = 6
     ensemble = chain(np.arange(n), np.arange(n + 1.0), np.ones(n + 1), n)
-    splits = prepare(ensemble, METHODS["r2"], {}).method.games.trees.splits
+    splits = prepare(ensemble, METHODS["r2"], {}).method.computed.trees.splits
     terms = find_terms(splits, 1 << 16)
     to_make, to_sum = len(terms.below) // 2, sum(map(len, terms.edges))
     assert find_terms(splits, to_make - 1) is None
