@@ -1,6 +1,6 @@
-"""What is known of a background: how many of its rows have which code at every subtree. Counted slice by slice, and counts add up.
+"""What is known of a background: how many of its rows have which code at every subtree. Rows are counted slice by slice, and counts add up.
 
-In place of rows a model's own leaf weights may stand, where every leaf says how its rows compare at every split of its tree: at symmetric trees
+A model's own leaf weights may stand in place of rows, where every leaf says how its rows compare at every split of its tree, as in symmetric trees
 (Filom et al. 2024, Section 3.3).
 """
 
@@ -30,64 +30,95 @@ class Background(NamedTuple):
     times: np.ndarray  # (patterns,) rows with each
 
 
-def first_codes(subtrees: Subtrees):
-    """Where every coded subtree's counts start, and the end of the last, ``(subtrees + 1,) int64``."""
+def first_codes(subtrees: Subtrees) -> np.ndarray:
+    """Find where every coded subtree's counts start, and the end of the last, ``(subtrees + 1,) int64``."""
     return np.concatenate(([0], np.cumsum(1 << subtrees.bits)))
 
 
 def n_words(deep: Subtrees) -> int:
-    """Words of a pattern."""
+    """Count the words that a pattern needs, whichever deep subtree's it is."""
     return -(-max(1, int(deep.bits.max(initial=0))) // WORD)
 
 
 @jit
-def _count(bins, subtrees, first, n_rows, counts):
+def _count(bins: np.ndarray, subtrees: Subtrees, first: np.ndarray, n_rows: int, counts: np.ndarray) -> None:
+    """Add the first ``n_rows`` rows to ``counts``, which start at ``first`` for each coded subtree."""
     n = bins.shape[1]
     flat = bins.reshape(-1)
     codes, members = np.empty(LOOKUP_ROWS, np.uint16), np.empty(LOOKUP_ROWS, bins.dtype)
     for row in range(0, n, LOOKUP_ROWS):
         size = min(LOOKUP_ROWS, n - row)
-        for u in range(subtrees.failing.size):
+        for u in range(subtrees.bits.size):
             make_codes(flat, n, row, size, subtrees, u, codes, members)
             for i in range(min(size, n_rows - row)):
                 counts[first[u] + codes[i]] += 1
 
 
 @jit
-def make_patterns(bins, n, row, size, marks, start, stop, words, patterns, members):
-    """Codes of ``size`` rows, a multiple of WIDE, from ``row`` on of n, as words: ``patterns (words * LOOKUP_ROWS,) int64`` overwritten, a word of
-    all rows after the other; ``bins (used * n,)``, ``members (LOOKUP_ROWS,)`` to work in."""
+def make_patterns(bins: np.ndarray, row: int, size: int, subtrees: Subtrees, u: int, patterns: np.ndarray, members: np.ndarray) -> None:
+    """Make the codes of some rows at a deep subtree, as words.
+
+    Parameters
+    ----------
+    bins : (used, n) unsigned integers
+    row, size : int
+        the first of the rows, and how many they are, a multiple of WIDE and at most LOOKUP_ROWS
+    subtrees, u : Subtrees, or what else has their ``marks``, ``start`` and ``words``
+        and the subtree's number
+    patterns : (words * LOOKUP_ROWS,) int64
+        overwritten: the lowest word of all rows, then the next
+    members : (LOOKUP_ROWS,) unsigned integers
+        to work in
+    """
+    n, flat, words = bins.shape[1], bins.reshape(-1), subtrees.words
     patterns[:] = 0
-    for m in range(start, stop):
-        at, bit = marks[m, MARK_FEATURE] * n + row, 1 << np.int64(marks[m, MARK_BIT] % WORD)
-        lower, span = np.int64(marks[m, MARK_LOWER]), np.int64(marks[m, MARK_SPAN])
-        word, to = marks[m, MARK_MEMBERS], marks[m, MARK_BIT] // WORD * LOOKUP_ROWS
+    marks = subtrees.marks
+    for m in range(subtrees.start[u], subtrees.start[u + 1]):
+        at, word, lower, span = (
+            marks[m, MARK_FEATURE] * n + row,
+            marks[m, MARK_MEMBERS],
+            np.int64(marks[m, MARK_LOWER]),
+            np.int64(marks[m, MARK_SPAN]),
+        )
+        to, bit = marks[m, MARK_BIT] // WORD * LOOKUP_ROWS, 1 << np.int64(marks[m, MARK_BIT] % WORD)
         if word < 0:
             for i in range(0, size, WIDE):
-                mark(patterns, to + i, bins, at + i, lower, span, bit)
+                mark(patterns, to + i, flat, at + i, lower, span, bit)
         else:
             for i in range(size):
-                members[i] = is_member(words, word, np.int64(bins[at + i]))
+                members[i] = is_member(words, word, np.int64(flat[at + i]))
             for i in range(0, size, WIDE):
                 mark(patterns, to + i, members, i, lower, span, bit)
 
 
 @jit
-def _pattern_rows(bins, subtrees, u, n_words, out):
-    """Patterns of every row at deep subtree u, ``out (n, words) int64``."""
+def _pattern_rows(bins: np.ndarray, subtrees: Subtrees, u: int, n_words: int, out: np.ndarray) -> None:
+    """Write the patterns of every row at deep subtree u to ``out (n, words) int64``."""
     n = bins.shape[1]
-    flat = bins.reshape(-1)
     patterns, members = np.empty(n_words * LOOKUP_ROWS, np.int64), np.empty(LOOKUP_ROWS, bins.dtype)
     for row in range(0, n, LOOKUP_ROWS):
         size = min(LOOKUP_ROWS, n - row)
-        make_patterns(flat, n, row, size, subtrees.marks, subtrees.start[u], subtrees.start[u + 1], subtrees.words, patterns, members)
+        make_patterns(bins, row, size, subtrees, u, patterns, members)
         for i in range(size):
             for w in range(n_words):
                 out[row + i, w] = patterns[w * LOOKUP_ROWS + i]
 
 
-def distinct(subtree, patterns, times):
-    """Distinct patterns of every subtree, sorted, the highest word first, with their times summed; ``subtree (patterns,)``."""
+def distinct(subtree: np.ndarray, patterns: np.ndarray, times: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Sort patterns, and sum the times of equal ones.
+
+    Parameters
+    ----------
+    subtree : (patterns,) int64
+        whose a pattern is
+    patterns : (patterns, words) int64, the lowest word first
+    times : (patterns,) int64 or float64
+
+    Returns
+    -------
+    subtree, patterns, times
+        of the same kinds, by subtree, then by the highest word
+    """
     order = np.lexsort((*patterns.T, subtree))
     subtree, patterns = subtree[order], patterns[order]
     new = np.append(True, (subtree[1:] != subtree[:-1]) | (patterns[1:] != patterns[:-1]).any(axis=1))[: subtree.size]
@@ -95,13 +126,27 @@ def distinct(subtree, patterns, times):
     return subtree[first], patterns[first], np.add.reduceat(times[order], first) if first.size else times
 
 
-def _collect(n_subtrees: int, words: int, subtree, patterns, times, counts) -> Background:
+def _collect(n_subtrees: int, words: int, subtree: np.ndarray, patterns: np.ndarray, times: np.ndarray, counts: np.ndarray) -> Background:
+    """Put a background together from patterns in any order."""
     subtree, patterns, times = distinct(subtree, patterns.reshape(-1, words), times)
     return Background(counts, np.searchsorted(subtree, np.arange(n_subtrees + 1)), patterns, times)
 
 
-def count_background(bins, partitioning: Partitioning, n_rows: int) -> Background:
-    """Count the first ``n_rows`` rows; ``bins (used, n)`` unsigned integers, n a multiple of BATCH."""
+def count_background(bins: np.ndarray, partitioning: Partitioning, n_rows: int) -> Background:
+    """Count rows of a background by their codes.
+
+    Parameters
+    ----------
+    bins : (used, n) unsigned integers, n a multiple of BATCH
+    partitioning : Partitioning
+    n_rows : int
+        how many of the rows count, the first
+
+    Returns
+    -------
+    Background
+        counts are int64
+    """
     first, words = first_codes(partitioning.coded), n_words(partitioning.deep)
     counts = np.zeros(first[-1], np.int64)
     _count(bins, partitioning.coded, first, n_rows, counts)
@@ -122,7 +167,17 @@ def count_background(bins, partitioning: Partitioning, n_rows: int) -> Backgroun
 
 
 def merge(backgrounds: Sequence[Background]) -> Background:
-    """The counts of several parts of a background together: the same bits in any order and grouping."""
+    """Add up the counts of several parts of a background.
+
+    Parameters
+    ----------
+    backgrounds : at least one, all of one partitioning
+
+    Returns
+    -------
+    Background
+        of all rows; counts are integers, so in any order and grouping the same
+    """
     sizes = [np.diff(background.start) for background in backgrounds]
     patterns = np.concatenate([background.patterns for background in backgrounds])
     return _collect(
@@ -135,8 +190,8 @@ def merge(backgrounds: Sequence[Background]) -> Background:
     )
 
 
-def _leaf_outcomes(forest: Forest, tree: int):
-    """The leaves of a tree that weigh something, and how their rows compare: weights ``(leaves,)``, ``(leaves, comparisons) bool``, left is true."""
+def _leaf_outcomes(forest: Forest, tree: int) -> tuple[np.ndarray, np.ndarray]:
+    """Weights ``(leaves,)`` of a tree's leaves that weigh something, and how their rows compare, ``(leaves, comparisons) bool``, left is true."""
     ensemble, comparisons = forest.ensemble, forest.comparisons
     n_comparisons = int(comparisons.start[tree + 1] - comparisons.start[tree])
     weights, outcomes = [], []
@@ -163,17 +218,22 @@ def _leaf_outcomes(forest: Forest, tree: int):
     return np.array(weights), np.array(outcomes)
 
 
-def _codes(subtrees: Subtrees, u: int, outcomes, words: int):
-    """Codes at subtree u of rows that compare so, ``(rows, words) int64``."""
+def _codes(subtrees: Subtrees, u: int, outcomes: np.ndarray, words: int) -> np.ndarray:
+    """Codes at subtree u of rows with such ``outcomes (rows, comparisons) bool``, ``(rows, words) int64``."""
     codes = np.zeros((len(outcomes), words), np.int64)
     for m in range(subtrees.start[u], subtrees.start[u + 1]):
         bit = int(subtrees.marks[m, MARK_BIT])
-        codes[:, bit // WORD] |= (outcomes[:, subtrees.asked[m] >> 1] == (subtrees.asked[m] & 1)).astype(np.int64) << bit % WORD
+        codes[:, bit // WORD] |= (outcomes[:, subtrees.comparison[m] >> 1] == (subtrees.comparison[m] & 1)).astype(np.int64) << bit % WORD
     return codes
 
 
 def weigh_leaves(forest: Forest, partitioning: Partitioning) -> Background:
-    """The model's own leaf weights as a background.
+    """Take the model's own leaf weights as a background (Filom et al. 2024, Section 3.3).
+
+    Returns
+    -------
+    Background
+        counts are sums of cover, float64
 
     Raises
     ------
@@ -185,11 +245,11 @@ def weigh_leaves(forest: Forest, partitioning: Partitioning) -> Background:
     counts = np.zeros(first[-1])
     leaves = [_leaf_outcomes(forest, tree) for tree in range(forest.ensemble.root.size)]
     for u in range(partitioning.coded.size):
-        weights, outcomes = leaves[tree_of[partitioning.coded.leaf[partitioning.coded.leaf_start[u]]]]
+        weights, outcomes = leaves[tree_of[partitioning.coded.leaves.node[partitioning.coded.leaves.start[u]]]]
         np.add.at(counts, first[u] + _codes(partitioning.coded, u, outcomes, 1)[:, 0], weights)
     found, times, subtree = [np.zeros((0, words), np.int64)], [np.zeros(0)], [np.zeros(0, np.int64)]
     for u in range(partitioning.deep.size):
-        weights, outcomes = leaves[tree_of[partitioning.deep.leaf[u]]]
+        weights, outcomes = leaves[tree_of[partitioning.deep.leaves.node[u]]]
         found.append(_codes(partitioning.deep, u, outcomes, words))
         times.append(weights)
         subtree.append(np.full(weights.size, u))

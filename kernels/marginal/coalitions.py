@@ -1,4 +1,10 @@
-"""A game as one group of its players sees it, and leaves that are looked at so one by one."""
+"""Who plays the marginal game at a subtree: every feature by itself, groups that come whole, or one group's features among whole groups.
+
+Groups of players that only come whole are players themselves, of a game between them: the quotient game (Owen 1977). Shapley values of groups are
+those of the quotient by all groups. Owen's value of a group's members is that of a quotient in which the other groups are whole and the members
+play by themselves; so is the game within a group, with weights under which the others never come. Deep leaves are looked at here as such games see
+them, for ``subsets`` and ``patterns``.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -7,36 +13,46 @@ import numpy as np
 
 from .._jit import jit
 from ..trees.lookup import MARK_BIT
+from .background import WORD, Background
 from .subtrees import Subtrees
 
 
 class View(NamedTuple):
-    """A game as one group of a subtree's players sees it: others may come together, as one; own ones gain."""
+    """A quotient of the game at one subtree, as one group sees it: others may come together, as one player; own players gain."""
 
-    who: np.ndarray  # (columns,) int64, which player of the view each of the subtree's is part of
-    rows: np.ndarray  # (own,) int32, row of phi of each own player; they are the view's first
+    who: np.ndarray  # (players,) int64, which player of the quotient each of the subtree's is part of
+    rows: np.ndarray  # (own,) int32, row of phi of each own player; they are the quotient's first
 
     @property
     def n_players(self) -> int:
+        """Players of the quotient."""
         return int(self.who.max(initial=-1)) + 1
 
 
 Views = Callable[[np.ndarray, np.ndarray], list[View]]  # of a subtree, from its players and from the groups they are in
 
 
-def everyone(players, groups) -> list[View]:  # noqa: ARG001 - the shape of views
-    """Each player by itself, the game without groups."""
+def everyone(players: np.ndarray, groups: np.ndarray) -> list[View]:  # noqa: ARG001 - the shape of views
+    """View the game without groups: each player comes by itself.
+
+    Parameters
+    ----------
+    players : (players,) int32
+        of a subtree, numbers of rows of phi
+    groups : (players,) int32
+        of each player
+    """
     return [View(np.arange(players.size), players)]
 
 
-def whole_groups(players, groups) -> list[View]:  # noqa: ARG001 - the shape of views
-    """Groups as players: the quotient game."""
+def whole_groups(players: np.ndarray, groups: np.ndarray) -> list[View]:  # noqa: ARG001 - the shape of views
+    """View the quotient game by all groups, whose numbers are rows of phi; parameters as ``everyone``."""
     rows, who = np.unique(groups, return_inverse=True)
     return [View(who.astype(np.int64), rows.astype(np.int32))]
 
 
-def each_group(players, groups) -> list[View]:
-    """Every group by itself, the others each as one player."""
+def each_group(players: np.ndarray, groups: np.ndarray) -> list[View]:
+    """View the game once for every group, whose players come by themselves, the other groups whole; parameters as ``everyone``."""
     numbers, group = np.unique(groups, return_inverse=True)
     views = []
     for g in range(max(1, numbers.size)):
@@ -53,23 +69,31 @@ class Weights(NamedTuple):
     within: np.ndarray  # (n, n) float64
 
 
-Seen = Sequence[tuple[int, View]]  # subtrees with their views
+Seen = Sequence[tuple[int, View]]  # numbers of deep subtrees, each with a view of it
 
 
 class Leaves(NamedTuple):
-    """Deep leaves as views see them: a leaf that is seen by several groups stands once for each. A row's code has a bit for each player it fails."""
+    """Deep leaves as they are seen: a leaf that is seen by several groups stands once for each. A row's code has a bit for each player it fails."""
 
     marks: np.ndarray  # (marks, 5) int32, see lookup.LookupTables
     start: np.ndarray  # (leaves + 1,) int64, leaf l's marks are marks[start[l]:start[l + 1]]
+    words: np.ndarray  # uint32, category sets
     column: np.ndarray  # (leaves + 1,) int64, leaf l's own players gain in target[column[l]:column[l + 1]], in the order of their bits
     target: np.ndarray  # int32, row of the output's phi
-    value: np.ndarray  # (leaves, width) float64
-    output: np.ndarray  # (leaves,) int32
-    words: np.ndarray  # uint32, category sets
+    value: np.ndarray  # (leaves, width) float64, margin units
+    output: np.ndarray  # (leaves,) int32, the first that the leaf adds to
 
 
-def lay_out_leaves(deep: Subtrees, seen: Seen, value, output) -> Leaves:
-    """Leaves as they are seen; ``value (nodes, width)`` and ``output (deep subtrees,)``."""
+def lay_out_leaves(deep: Subtrees, seen: Seen, value: np.ndarray, output: np.ndarray) -> Leaves:
+    """Lay out deep leaves as they are seen.
+
+    Parameters
+    ----------
+    deep : Subtrees
+    seen : numbers of deep subtrees, each with a view of it
+    value : (nodes, width) float64, of the model's leaves, margin units
+    output : (deep subtrees,) int32, the first output that each adds to
+    """
     marks = []
     for u, view in seen:
         mine = deep.marks[deep.start[u] : deep.start[u + 1]].copy()
@@ -79,23 +103,51 @@ def lay_out_leaves(deep: Subtrees, seen: Seen, value, output) -> Leaves:
     return Leaves(
         marks=np.concatenate([np.zeros((0, 5), np.int32), *marks]),
         start=np.cumsum([0, *map(len, marks)]),
+        words=deep.words,
         column=np.cumsum([0, *(view.rows.size for _, view in seen)]),
         target=np.concatenate([np.zeros(0, np.int32), *(view.rows for _, view in seen)]),
-        value=value[deep.leaf[subtrees]],
+        value=value[deep.leaves.node[subtrees]],
         output=output[subtrees],
-        words=deep.words,
     )
 
 
-def no_leaves(words) -> Leaves:
-    """None."""
+def no_leaves(words: np.ndarray) -> Leaves:
+    """Lay out none; ``words uint32`` are the model's category sets."""
     start, none = np.zeros(1, np.int64), np.zeros(0, np.int32)
-    return Leaves(np.zeros((0, 5), np.int32), start, start, none, np.zeros((0, 1)), none, words)
+    return Leaves(np.zeros((0, 5), np.int32), start, words, start, none, np.zeros((0, 1)), none)
+
+
+def view_patterns(background: Background, u: int, view: View) -> tuple[np.ndarray, np.ndarray]:
+    """Find which of a view's players background rows fail at deep subtree u: such as fail any of the players that come together.
+
+    Returns
+    -------
+    patterns : (patterns, words) int64
+        a bit for each of the view's players; not distinct where players come together
+    times : (patterns,) int64 or float64
+        rows with each, or sums of leaf weights
+    """
+    some = slice(background.start[u], background.start[u + 1])
+    patterns = np.zeros_like(background.patterns[some])
+    for bit, who in enumerate(view.who.tolist()):
+        patterns[:, who // WORD] |= (background.patterns[some, bit // WORD] >> bit % WORD & 1) << who % WORD
+    return patterns, background.times[some]
 
 
 @jit
-def add_gains(leaves, leaf, gained, i, phi):
-    """Add what own players gained at a leaf, in subtrees of its value, for row i."""
+def add_gains(leaves: Leaves, leaf: int, gained: np.ndarray, i: int, phi: np.ndarray) -> None:
+    """Add what own players gain at a leaf, for one row.
+
+    Parameters
+    ----------
+    leaves, leaf : Leaves
+        and the leaf's number
+    gained : (own,) float64
+        as fractions of the leaf's value
+    i : int
+        number of the row
+    phi : (outputs, rows, n) float64, margin units
+    """
     column = leaves.column[leaf]
     for k in range(leaves.value.shape[1]):
         for p in range(gained.size):

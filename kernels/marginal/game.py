@@ -1,18 +1,20 @@
 """The marginal game: absent features take the values of background rows, averaged over all of them, whatever their number.
 
-v(S) = mean over background rows b of f(x where S is present, b elsewhere) (Filom et al. 2024, Def. 2.2). A leaf counts there with its value times the
-share of background rows that pass all its players outside of S, if the row passes all those in S. So all it takes to know of the background is,
-per leaf, how many of its rows fail which of the leaf's players: a histogram over patterns, which adds up over parts of the background. With F(S)
-the share of background rows that fail nobody outside of S, R the players that the row passes, and w the game value's weights,
+v(S) = mean over background rows b of f(x where S is present, b elsewhere) (Filom et al. 2024, Def. 2.2). If the row passes all of a leaf's players
+in S, the leaf counts with its value times the share of background rows that pass all its players outside of S. So all there is to know of the
+background is, for every leaf, how many of its rows fail which of the leaf's players: a histogram over patterns, which adds up over parts of the
+background. With F(S) the share of background rows that fail nobody outside of S, R the players that the row passes, and w the game value's weights,
 
     phi_p = - value * sum over S in R of w(S) F(S)                                  where the row fails p
     phi_p =   value * sum over S in R - p of w(S) (F(S + p) - F(S))                 where it passes p
 
-so phi depends on the row by R alone, and sums over subsets, made for all R at once, fill a leaf's table with d 2^d additions. Leaves are looked up
-together, by subtree (see ``subtrees``); those with too many players are left to ``subsets``, and those with more to ``patterns``.
+so phi depends on the row by R alone, and a leaf's table for all R comes from sums over subsets, in d 2^d additions (see ``subsets``). Leaves are
+looked up together, by subtree (see ``subtrees``). Leaves with too many players for that keep two sums for each R, and those with yet more players a
+list of patterns (see ``patterns``).
 
-A value of a partition is a game in which the other groups come whole, each as one player, and w(S) is the product of a weight of how many of them
-S has and one of how many own players. So Owen's value, and the two parts of Kamijo's two-step value, are views of the same subtrees.
+A value of a partition is a game in which the other groups come whole, each as one player, and w(S) is the product of two weights: of how many other
+groups S has, and of how many own players. So Owen's value, and the two parts of Kamijo's two-step value, are views of the same subtrees (see
+``coalitions``).
 """
 
 from typing import NamedTuple
@@ -27,7 +29,7 @@ from .background import Background, first_codes, n_words
 from .coalitions import View, Views, Weights
 from .patterns import PatternTables, lay_out_patterns
 from .subsets import SubsetTables, lay_out_subsets, sum_coalitions
-from .subtrees import Partitioning, Subtrees
+from .subtrees import EDGE_BIT, EDGE_OUTCOME, EDGE_PLAYER, Partitioning, Subtrees
 
 
 class Levels(NamedTuple):
@@ -37,8 +39,8 @@ class Levels(NamedTuple):
     within: GameValue
 
 
-def _integrals(value: GameValue | None, n: int):
-    """Of t^b (1 - t)^a over a game value, ``[b, a]``, for a + b < n; 1 where there is nobody."""
+def _integrals(value: GameValue | None, n: int) -> np.ndarray:
+    """Integrals of t^b (1 - t)^a over a game value, ``[b, a]``, for a + b < n; 1 where there are no other groups."""
     if value is None:
         return np.ones((1, 1))
     rule, power = value(n), np.arange(n)[:, None]
@@ -46,16 +48,27 @@ def _integrals(value: GameValue | None, n: int):
 
 
 @jit
-def _fill(subtrees, u, shares, who, n_own, across, within, value, table):
-    """Add every leaf of subtree u, as a view sees it, to ``table (codes, width, own)``; ``shares (codes,)`` of the background, weights as Weights."""
-    n_codes, failing = table.shape[0], subtrees.failing[u]
+def _fill(subtrees: Subtrees, u: int, shares: np.ndarray, who: np.ndarray, weights: Weights, value: np.ndarray, table: np.ndarray) -> None:
+    """Add every leaf of subtree u, as a view sees it, to a table.
+
+    Parameters
+    ----------
+    shares : (codes,) float64
+        of the background's rows with each code
+    who : (players,) int64
+        of a View
+    value : (nodes, width) float64
+    table : (codes, width, own) float64
+    """
+    n_codes, _, n_own = table.shape
+    n_above, leaves = subtrees.n_above[u], subtrees.leaves
     local, masks = np.empty(who.size, np.int64), np.empty(n_codes, np.int64)
-    for leaf in range(subtrees.leaf_start[u], subtrees.leaf_start[u + 1]):
-        edges = subtrees.edges[subtrees.edge_start[leaf] : subtrees.edge_start[leaf + 1]]
+    for leaf in range(leaves.start[u], leaves.start[u + 1]):
+        edges = leaves.edges[leaves.edge_start[leaf] : leaves.edge_start[leaf + 1]]
         local[:] = -1
         d, own = 0, 0
-        for e in range(-failing, edges.shape[0]):
-            player = who[edges[e, 2] if e >= 0 else e + failing]
+        for e in range(-n_above, edges.shape[0]):  # the players above, then those of the leaf's edges
+            player = who[edges[e, EDGE_PLAYER] if e >= 0 else e + n_above]
             if local[player] < 0:
                 local[player] = d
                 if player < n_own:
@@ -65,18 +78,18 @@ def _fill(subtrees, u, shares, who, n_own, across, within, value, table):
         F = np.zeros(1 << d)
         for code in range(n_codes):
             mask = 0
-            for e in range(-failing, edges.shape[0]):
+            for e in range(-n_above, edges.shape[0]):
                 if e < 0:
-                    fails = (code >> (e + failing)) & 1 == 1
-                    player = who[e + failing]
+                    fails = (code >> (e + n_above)) & 1 == 1
+                    player = who[e + n_above]
                 else:
-                    fails = (code >> edges[e, 0]) & 1 != edges[e, 1]
-                    player = who[edges[e, 2]]
+                    fails = (code >> edges[e, EDGE_BIT]) & 1 != edges[e, EDGE_OUTCOME]
+                    player = who[edges[e, EDGE_PLAYER]]
                 if fails:
                     mask |= 1 << local[player]
             masks[code] = mask
             F[mask] += shares[code]
-        without, joined = sum_coalitions(F, own, d, across, within)
+        without, joined = sum_coalitions(F, own, d, weights)
         for code in range(n_codes):
             passed = everybody & ~masks[code]
             for player in range(n_own):
@@ -86,7 +99,7 @@ def _fill(subtrees, u, shares, who, n_own, across, within, value, table):
                 rest = passed & ~(1 << p)
                 phi = joined[passed] - (joined[rest] + without[rest])
                 for k in range(table.shape[1]):
-                    table[code, k, player] += phi * value[subtrees.leaf[leaf], k]
+                    table[code, k, player] += phi * value[leaves.node[leaf], k]
 
 
 class MarginalGame(NamedTuple):
@@ -95,22 +108,36 @@ class MarginalGame(NamedTuple):
     forest: Forest
     partitioning: Partitioning
     background: Background
-    player_group: np.ndarray  # (players,) int32, group of each of the cut's players
-    summed_bits: int  # players of a view, at most, whose subsets are summed; patterns are kept of more
+    player_group: np.ndarray  # (players,) int32, group of each of the partitioning's players
+    summed_bits: int  # of deep leaves whose views have at most so many players, sums over subsets are kept; of others, patterns
 
     def _views(self, subtrees: Subtrees, u: int, views: Views) -> list[View]:
-        players = subtrees.player[subtrees.column[u] : subtrees.column[u + 1]]
+        players = subtrees.player[subtrees.player_start[u] : subtrees.player_start[u + 1]]
         return views(players, self.player_group[players])
 
-    def _shares(self, u: int, first):
+    def _shares(self, u: int, first: np.ndarray) -> np.ndarray:
         counts = self.background.counts[first[u] : first[u + 1]]
         return counts / counts.sum()
 
     def play(self, views: Views, levels: Levels, n_rows: int) -> tuple[LookupTables, SubsetTables, PatternTables]:
-        """Tables of every subtree as its views see it; phi has ``n_rows`` rows."""
+        """Make tables of every subtree as it is seen.
+
+        Parameters
+        ----------
+        views : how a subtree's players are seen: ``everyone``, ``whole_groups`` or ``each_group``
+        levels : Levels
+            the game value
+        n_rows : int
+            rows of phi, for each output
+
+        Returns
+        -------
+        looked_up, subsets, patterns
+            what each adds is to be added up
+        """
         coded, deep = self.partitioning
         ensemble, tree = self.forest.ensemble, self.forest.trace.tree
-        most = int(max(np.diff(coded.column).max(initial=1), np.diff(deep.column).max(initial=1))) + 1
+        most = int(max(np.diff(coded.player_start).max(initial=1), np.diff(deep.player_start).max(initial=1))) + 1
         weights = Weights(_integrals(levels.across, most), _integrals(levels.within, most))
         width, first = ensemble.value.shape[1], first_codes(coded)
         targets, tables = [], []
@@ -118,24 +145,27 @@ class MarginalGame(NamedTuple):
             shares, rows, columns = self._shares(u, first), [], []
             for view in self._views(coded, u, views):
                 table = np.zeros((shares.size, width, view.rows.size))
-                _fill(coded, u, shares, view.who, view.rows.size, *weights, ensemble.value, table)
+                _fill(coded, u, shares, view.who, weights, ensemble.value, table)
                 rows.append(view.rows)
                 columns.append(table)
             tables.append(np.concatenate(columns, axis=2).reshape(shares.size, -1))
-            output = ensemble.output[tree[coded.leaf[coded.leaf_start[u]]]]
+            output = ensemble.output[tree[coded.leaves.node[coded.leaves.start[u]]]]
             targets.append(np.concatenate([(output + k) * n_rows + row for k in range(width) for row in rows]))
         seen = [(u, view) for u in range(deep.size) for view in self._views(deep, u, views)]
         summed = [(u, view) for u, view in seen if view.n_players <= self.summed_bits]
         listed = [(u, view) for u, view in seen if view.n_players > self.summed_bits]
-        of_leaves = (ensemble.value, ensemble.output[tree[deep.leaf]], weights)
+        of_leaves = (ensemble.value, ensemble.output[tree[deep.leaves.node]], weights)
         return (
             end_to_end(coded.marks, coded.start, targets, tables, coded.words),
             lay_out_subsets(deep, self.background, summed, *of_leaves),
             lay_out_patterns(deep, self.background, listed, *of_leaves),
         )
 
-    def mean_margin(self):
-        """Mean margin of the background, ``(outputs,) float64``: the value of the empty coalition. From counts: the same bits whoever counted."""
+    def mean_margin(self) -> np.ndarray:
+        """Compute the background's mean margin, the value of the empty coalition, ``(outputs,) float64``.
+
+        It comes from the counts, so it is the same however the background was counted.
+        """
         coded, deep = self.partitioning
         ensemble, first = self.forest.ensemble, first_codes(coded)
         total, output = ensemble.base.astype(np.float64), ensemble.output[self.forest.trace.tree]
@@ -144,33 +174,48 @@ class MarginalGame(NamedTuple):
         for u in range(deep.size):
             some = slice(self.background.start[u], self.background.start[u + 1])
             nobody = ~self.background.patterns[some].any(axis=1)
-            times, leaf = self.background.times[some], deep.leaf[u]
+            times, leaf = self.background.times[some], deep.leaves.node[u]
             for k, value in enumerate(ensemble.value[leaf]):
                 total[output[leaf] + k] += value * (times[nobody].sum() / times.sum())
         return total
 
 
 @jit
-def _add_mean(subtrees, u, shares, value, output, out):
+def _add_mean(subtrees: Subtrees, u: int, shares: np.ndarray, value: np.ndarray, output: np.ndarray, out: np.ndarray) -> None:
     """Add the value of every leaf of subtree u for the share of rows that reach it."""
-    for leaf in range(subtrees.leaf_start[u], subtrees.leaf_start[u + 1]):
+    leaves = subtrees.leaves
+    for leaf in range(leaves.start[u], leaves.start[u + 1]):
         reached = 0.0
         for code in range(shares.size):
-            fails = (code & ((1 << subtrees.failing[u]) - 1)) > 0
-            for e in range(subtrees.edge_start[leaf], subtrees.edge_start[leaf + 1]):
-                fails |= (code >> subtrees.edges[e, 0]) & 1 != subtrees.edges[e, 1]
+            fails = (code & ((1 << subtrees.n_above[u]) - 1)) > 0
+            for e in range(leaves.edge_start[leaf], leaves.edge_start[leaf + 1]):
+                fails |= (code >> leaves.edges[e, EDGE_BIT]) & 1 != leaves.edges[e, EDGE_OUTCOME]
             if not fails:
                 reached += shares[code]
         for k in range(value.shape[1]):
-            out[output[subtrees.leaf[leaf]] + k] += reached * value[subtrees.leaf[leaf], k]
+            out[output[leaves.node[leaf]] + k] += reached * value[leaves.node[leaf], k]
 
 
-def table_bytes(partitioning: Partitioning, n_rows: int, views: Views, player_group, width: int, summed_bits: int) -> int:
-    """Bytes that ``play`` will make at most, of a background with so many rows."""
+def table_bytes(partitioning: Partitioning, n_rows: int, views: Views, player_group: np.ndarray, width: int, summed_bits: int) -> int:
+    """Bound the bytes of the tables that ``MarginalGame.play`` makes, before the background is known.
+
+    Parameters
+    ----------
+    partitioning : Partitioning
+    n_rows : int
+        rows of the background
+    views, player_group, summed_bits : as of ``MarginalGame``
+    width : int
+        numbers in a leaf
+
+    Returns
+    -------
+    int
+    """
     total = 0
     for subtrees, coded in ((partitioning.coded, True), (partitioning.deep, False)):
         for u, bits in enumerate(subtrees.bits.tolist()):
-            players = subtrees.player[subtrees.column[u] : subtrees.column[u + 1]]
+            players = subtrees.player[subtrees.player_start[u] : subtrees.player_start[u + 1]]
             seen = views(players, player_group[players])
             n_columns, n_marks = width * sum(view.rows.size for view in seen), int(subtrees.start[u + 1] - subtrees.start[u])
             if coded:
@@ -179,4 +224,4 @@ def table_bytes(partitioning: Partitioning, n_rows: int, views: Views, player_gr
             total += len(seen) * (20 * n_marks + 8 * width + 44) + 4 * n_columns
             for n_players in (view.n_players for view in seen):
                 total += 16 << n_players if n_players <= summed_bits else 8 * (n_words(subtrees) + 1) * min(n_rows, 1 << n_players)
-    return total + 8 * 2 * (int(np.diff(partitioning.deep.column).max(initial=0)) + 2) ** 2
+    return total + 8 * 2 * (int(np.diff(partitioning.deep.player_start).max(initial=0)) + 2) ** 2

@@ -1,15 +1,15 @@
-"""Leaves of the marginal game that are too many players deep for a table: their background as a list of the patterns that occur.
+"""Leaves of the marginal game with too many players for a table: their background as a list of the patterns that occur.
 
-A leaf counts in a coalition S with its value where the row fails nobody in S, and in the share of background rows that fail nobody outside of it.
-So with A the players that the row fails and B those that a background row fails, the leaf counts where B is in S and A is not; that can be only
-if A and B are disjoint, and then, with W(b, a) the integral of t^b (1 - t)^a over the game value,
+A coalition S reaches a leaf where the row fails nobody in S, and a background row nobody outside of S. So with A the players that the row fails and
+B those that the background row fails, S has all of B and none of A. Only where A and B are disjoint is there such an S, and then, with W(b, a) the
+integral of t^b (1 - t)^a over the game value,
 
     phi_p = - value * W(|B|, |A| - 1)   for p in A,      phi_p = value * W(|B| - 1, |A|)   for p in B
 
-per background row: what the marginal game is for two rows, known as such since Lundberg et al. 2020 (Interventional TreeSHAP). Here a pattern
-is taken once, however many rows have it, and patterns are sorted, so that all which share the part that meets the row's are skipped at once.
+for this background row: the marginal game of two rows (Lundberg et al. 2020, Interventional TreeSHAP). Here a pattern B is taken once, however many
+rows have it. Patterns are sorted, so that all which agree with one down to a bit in which it meets A are skipped at once.
 
-With groups of players the weight is a product, of one W for the other groups, each of them as one player, and one for the group's own members.
+With groups of players the weight is a product: one W for the other groups, each of them one player, and one for the group's own members.
 """
 
 from typing import NamedTuple
@@ -19,24 +19,36 @@ import numpy as np
 from .._jit import jit
 from ..trees.lookup import LOOKUP_ROWS
 from .background import WORD, Background, distinct, make_patterns
-from .coalitions import Leaves, Seen, Weights, add_gains, lay_out_leaves, no_leaves
+from .coalitions import Leaves, Seen, Weights, add_gains, lay_out_leaves, no_leaves, view_patterns
 from .subtrees import Subtrees
 
 
 class PatternTables(NamedTuple):
-    """Leaves with the patterns that the background has there."""
+    """Deep leaves with the patterns that the background has there."""
 
     leaves: Leaves
     own: np.ndarray  # (leaves, words) int64, bits of own players
     first: np.ndarray  # (leaves + 1,) int64, leaf l's patterns are patterns[first[l]:first[l + 1]]
     patterns: np.ndarray  # (patterns, words) int64, sorted, the highest word first
     share: np.ndarray  # (patterns,) float64, of the background's rows
-    across: np.ndarray  # see Weights
-    within: np.ndarray
+    weights: Weights
 
 
-def lay_out_patterns(deep: Subtrees, background: Background, seen: Seen, value, output, weights: Weights) -> PatternTables:
-    """Tables of the deep leaves as they are seen."""
+def lay_out_patterns(deep: Subtrees, background: Background, seen: Seen, value: np.ndarray, output: np.ndarray, weights: Weights) -> PatternTables:
+    """Make tables of deep leaves as they are seen.
+
+    Parameters
+    ----------
+    deep, background : Subtrees, and the background as it is known there
+    seen : numbers of deep subtrees, each with a view of it
+    value : (nodes, width) float64, of the model's leaves, margin units
+    output : (deep subtrees,) int32, the first output that each adds to
+    weights : Weights
+
+    Returns
+    -------
+    PatternTables
+    """
     words = background.patterns.shape[1]
     owns, patterns, shares = [], [np.zeros((0, words), np.int64)], [np.zeros(0)]
     for u, view in seen:
@@ -44,11 +56,8 @@ def lay_out_patterns(deep: Subtrees, background: Background, seen: Seen, value, 
         for bit in range(view.rows.size):
             own[bit // WORD] |= 1 << bit % WORD
         owns.append(own)
-        some = slice(background.start[u], background.start[u + 1])
-        mine = np.zeros((some.stop - some.start, words), np.int64)
-        for bit, who in enumerate(view.who.tolist()):
-            mine[:, who // WORD] |= (background.patterns[some, bit // WORD] >> bit % WORD & 1) << who % WORD
-        _, found, times = distinct(np.zeros(len(mine), np.int64), mine, background.times[some])
+        mine, times = view_patterns(background, u, view)
+        _, found, times = distinct(np.zeros(len(mine), np.int64), mine, times)
         patterns.append(found)
         shares.append(times / times.sum())
     return PatternTables(
@@ -57,19 +66,18 @@ def lay_out_patterns(deep: Subtrees, background: Background, seen: Seen, value, 
         first=np.cumsum([0, *(share.size for share in shares[1:])]),
         patterns=np.concatenate(patterns),
         share=np.concatenate(shares),
-        across=weights.across,
-        within=weights.within,
+        weights=weights,
     )
 
 
-def no_patterns(words) -> PatternTables:
-    """Tables that add nothing."""
+def no_patterns(words: np.ndarray) -> PatternTables:
+    """Make tables that add nothing; ``words uint32`` are the model's category sets."""
     integers, numbers = np.zeros((0, 1), np.int64), np.zeros((1, 1))
-    return PatternTables(no_leaves(words), integers, np.zeros(1, np.int64), integers, np.zeros(0), numbers, numbers)
+    return PatternTables(no_leaves(words), integers, np.zeros(1, np.int64), integers, np.zeros(0), Weights(numbers, numbers))
 
 
 @jit
-def _count_bits(word):
+def _count_bits(word: int) -> int:
     n = 0
     while word:
         word &= word - 1
@@ -78,8 +86,8 @@ def _count_bits(word):
 
 
 @jit
-def _agree(patterns, j, k, w, high):
-    """Whether patterns j and k agree from the highest bit down to bit ``high`` of word w."""
+def _agree(patterns: np.ndarray, j: int, k: int, w: int, high: int) -> bool:
+    """Say whether patterns j and k agree from the highest bit down to bit ``high`` of word w."""
     for v in range(w + 1, patterns.shape[1]):
         if patterns[k, v] != patterns[j, v]:
             return False
@@ -87,8 +95,8 @@ def _agree(patterns, j, k, w, high):
 
 
 @jit
-def _skip(patterns, j, stop, w, met):
-    """The first pattern after j that may not meet the row in the highest bit of ``met``, in word w: those that agree with j down to it do."""
+def _skip(patterns: np.ndarray, j: int, stop: int, w: int, met: int) -> int:
+    """Find the first pattern after j, or ``stop``, that may miss the highest bit of ``met`` in word w: those that agree with j down to it have it."""
     high = 0
     while met > 1:
         met >>= 1
@@ -105,8 +113,8 @@ def _skip(patterns, j, stop, w, met):
 
 
 @jit
-def _gains(tables, leaf, failed, gained):
-    """What own players gain at leaf in subtrees of its value, for a row that fails ``failed (words,) int64``; ``gained (own,)`` overwritten."""
+def _gains(tables: PatternTables, leaf: int, failed: np.ndarray, gained: np.ndarray) -> None:
+    """Write to ``gained (own,)`` what own players gain at a leaf, as fractions of its value, for a row that fails ``failed (words,) int64``."""
     n_words = failed.size
     a_own, a_other = 0, 0
     for w in range(n_words):
@@ -127,11 +135,11 @@ def _gains(tables, leaf, failed, gained):
         if met >= 0:
             j = _skip(tables.patterns, j, stop, met, tables.patterns[j, met] & failed[met])
             continue
-        weight = tables.share[j] * tables.across[b_other, a_other]
+        weight = tables.share[j] * tables.weights.across[b_other, a_other]
         if a_own > 0:
-            lost += weight * tables.within[b_own, a_own - 1]
+            lost += weight * tables.weights.within[b_own, a_own - 1]
         if b_own > 0:
-            weight *= tables.within[b_own - 1, a_own]
+            weight *= tables.weights.within[b_own - 1, a_own]
             for p in range(gained.size):
                 gained[p] += weight * ((tables.patterns[j, p // WORD] >> np.int64(p % WORD)) & 1)
         j += 1
@@ -141,15 +149,21 @@ def _gains(tables, leaf, failed, gained):
 
 
 @jit
-def add_patterns(bins, tables, phi):
-    """Add the attributions of all leaves to ``phi (outputs, rows, n) float64``; ``bins (used, n)`` unsigned integers, n a multiple of BATCH."""
+def add_patterns(bins: np.ndarray, tables: PatternTables, phi: np.ndarray) -> None:
+    """Add the attributions of all leaves.
+
+    Parameters
+    ----------
+    bins : (used, n) unsigned integers, n a multiple of BATCH
+    tables : PatternTables
+    phi : (outputs, rows, n) float64, margin units
+    """
     n, n_words, leaves = bins.shape[1], tables.patterns.shape[1], tables.leaves
-    flat = bins.reshape(-1)
     codes, members, failed = np.empty(n_words * LOOKUP_ROWS, np.int64), np.empty(LOOKUP_ROWS, bins.dtype), np.empty(n_words, np.int64)
     for row in range(0, n, LOOKUP_ROWS):
         size = min(LOOKUP_ROWS, n - row)
         for leaf in range(leaves.output.size):
-            make_patterns(flat, n, row, size, leaves.marks, leaves.start[leaf], leaves.start[leaf + 1], leaves.words, codes, members)
+            make_patterns(bins, row, size, leaves, leaf, codes, members)
             gained = np.empty(leaves.column[leaf + 1] - leaves.column[leaf])
             for i in range(size):
                 for w in range(n_words):

@@ -1,12 +1,16 @@
-"""Sums over subsets, the work of the marginal game: over all sets of players at once, in d 2^d additions.
+"""Sums over subsets, the work of the marginal game: over the subsets of all sets of d players at once, in d 2^d additions.
 
-Wide tables of them, a column for each player, are looked up by subtree. At a leaf with many players two numbers for every set do: with R the players
-that the row passes, and p any player,
+With F(S) the share of background rows that fail nobody outside of S, and w the weights of a game value, let
+
+    joined(R) = sum over S in R of w(S less one player) F(S)        without(R) = sum over S in R of w(S) F(S)
+
+Then for R, the players of a leaf that a row passes, and p any player (see ``game`` for the two formulas that this joins, since R - p is R where the
+row fails p),
 
     phi_p = value * (joined(R) - (joined + without)(R - p))
 
-in the terms of ``marginal``, which is both of its lines: where the row fails p, R - p is R. So such a leaf needs no column for each player, and a
-row takes one number more than there are players.
+Subtrees have tables with a column for each player, made from these sums. At a deep leaf with many players the two sums of every set do: such a leaf
+needs no columns, and a row looks up one number more than there are players.
 """
 
 from typing import NamedTuple
@@ -16,22 +20,22 @@ import numpy as np
 from .._jit import jit
 from ..trees.lookup import LOOKUP_ROWS
 from .background import Background, make_patterns
-from .coalitions import Leaves, Seen, Weights, add_gains, lay_out_leaves, no_leaves
+from .coalitions import Leaves, Seen, Weights, add_gains, lay_out_leaves, no_leaves, view_patterns
 from .subtrees import Subtrees
 
 
 class SubsetTables(NamedTuple):
-    """Leaves with their sums."""
+    """Deep leaves with their sums."""
 
     leaves: Leaves
-    players: np.ndarray  # (leaves,) int64, of the view
+    players: np.ndarray  # (leaves,) int64, how many the view has
     first: np.ndarray  # (leaves,) int64, leaf l's sums are sums[first[l] + R], R a set as a bit mask
     sums: np.ndarray  # (entries, 2) float64: joined, joined + without
 
 
 @jit
-def sum_over_subsets(sums):
-    """Replace every set's number by the sum of its subsets'; sets are bit masks."""
+def sum_over_subsets(sums: np.ndarray) -> None:
+    """Replace every set's number by the sum of its subsets' numbers: ``sums (2**players,) float64``, sets are bit masks."""
     bit = 1
     while bit < sums.size:
         for s in range(sums.size):
@@ -41,8 +45,23 @@ def sum_over_subsets(sums):
 
 
 @jit
-def sum_coalitions(F, own, n_players, across, within):
-    """``without`` and ``joined`` of all sets of players, from the share of background rows that fail just those of each set, which is overwritten."""
+def sum_coalitions(F: np.ndarray, own: int, n_players: int, weights: Weights) -> tuple[np.ndarray, np.ndarray]:
+    """Sum over the subsets of every set of players.
+
+    Parameters
+    ----------
+    F : (2**n_players,) float64
+        share of the background rows that fail just the players of each set; overwritten by shares that fail nobody outside of it
+    own : int
+        the players that gain, as a bit mask; a set has one weight for how many of them it has, and one for how many others
+    n_players : int
+    weights : Weights
+
+    Returns
+    -------
+    without, joined : (2**n_players,) float64
+        see the module
+    """
     sum_over_subsets(F)
     without, joined = np.zeros(F.size), np.zeros(F.size)
     n_own = 0
@@ -53,49 +72,65 @@ def sum_coalitions(F, own, n_players, across, within):
         for p in range(n_players):
             mine += (s & own) >> p & 1
             others += (s & ~own) >> p & 1
-        weight = across[others, n_players - n_own - others] * F[s]
+        weight = weights.across[others, n_players - n_own - others] * F[s]
         if mine < n_own:
-            without[s] = weight * within[mine, n_own - 1 - mine]
+            without[s] = weight * weights.within[mine, n_own - 1 - mine]
         if mine > 0:
-            joined[s] = weight * within[mine - 1, n_own - mine]
+            joined[s] = weight * weights.within[mine - 1, n_own - mine]
     sum_over_subsets(without)
     sum_over_subsets(joined)
     return without, joined
 
 
-def lay_out_subsets(deep: Subtrees, background: Background, seen: Seen, value, output, weights: Weights) -> SubsetTables:
-    """Tables of the deep leaves as they are seen."""
+def lay_out_subsets(deep: Subtrees, background: Background, seen: Seen, value: np.ndarray, output: np.ndarray, weights: Weights) -> SubsetTables:
+    """Make tables of deep leaves as they are seen.
+
+    Parameters
+    ----------
+    deep, background : Subtrees, and the background as it is known there
+    seen : numbers of deep subtrees, each with a view of it
+    value : (nodes, width) float64, of the model's leaves, margin units
+    output : (deep subtrees,) int32, the first output that each adds to
+    weights : Weights
+
+    Returns
+    -------
+    SubsetTables
+        of 16 bytes for every set of a view's players
+    """
     players = np.array([view.n_players for _, view in seen], np.int64)
     ends = np.cumsum(np.append(0, 1 << players))
     sums = np.zeros((ends[-1] * (players.size > 0), 2))
     for leaf, (u, view) in enumerate(seen):
-        some = slice(background.start[u], background.start[u + 1])
-        masks = np.zeros(some.stop - some.start, np.int64)
-        for bit, who in enumerate(view.who.tolist()):
-            masks |= (background.patterns[some, 0] >> bit & 1) << who
-        times = background.times[some]
-        shares = np.bincount(masks, times, minlength=1 << view.n_players) / times.sum()
-        without, joined = sum_coalitions(shares, (1 << view.rows.size) - 1, view.n_players, *weights)
+        patterns, times = view_patterns(background, u, view)
+        shares = np.bincount(patterns[:, 0], times, minlength=1 << view.n_players) / times.sum()
+        without, joined = sum_coalitions(shares, (1 << view.rows.size) - 1, view.n_players, weights)
         sums[ends[leaf] : ends[leaf + 1], 0] = joined
         sums[ends[leaf] : ends[leaf + 1], 1] = joined + without
     return SubsetTables(lay_out_leaves(deep, seen, value, output), players, ends[:-1], sums)
 
 
-def no_subsets(words) -> SubsetTables:
-    """Tables that add nothing."""
+def no_subsets(words: np.ndarray) -> SubsetTables:
+    """Make tables that add nothing; ``words uint32`` are the model's category sets."""
     return SubsetTables(no_leaves(words), np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros((0, 2)))
 
 
 @jit
-def add_subsets(bins, tables, phi):
-    """Add the attributions of all leaves to ``phi (outputs, rows, n) float64``; ``bins (used, n)`` unsigned integers, n a multiple of BATCH."""
+def add_subsets(bins: np.ndarray, tables: SubsetTables, phi: np.ndarray) -> None:
+    """Add the attributions of all leaves.
+
+    Parameters
+    ----------
+    bins : (used, n) unsigned integers, n a multiple of BATCH
+    tables : SubsetTables
+    phi : (outputs, rows, n) float64, margin units
+    """
     n, leaves = bins.shape[1], tables.leaves
-    flat = bins.reshape(-1)
     codes, members = np.empty(LOOKUP_ROWS, np.int64), np.empty(LOOKUP_ROWS, bins.dtype)
     for row in range(0, n, LOOKUP_ROWS):
         size = min(LOOKUP_ROWS, n - row)
         for leaf in range(tables.first.size):
-            make_patterns(flat, n, row, size, leaves.marks, leaves.start[leaf], leaves.start[leaf + 1], leaves.words, codes, members)
+            make_patterns(bins, row, size, leaves, leaf, codes, members)
             gained = np.empty(leaves.column[leaf + 1] - leaves.column[leaf])
             first, everybody = tables.first[leaf], (1 << tables.players[leaf]) - 1
             for i in range(size):

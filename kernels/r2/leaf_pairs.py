@@ -2,8 +2,9 @@
 
 The square of a tree's game is the game of the tree with a copy of itself at every leaf, whose leaves multiply the leaf's value with their own: the
 weight of an absent player is the product A of cover ratios on both paths, its bit O that of both. So one leaf at a time, with what its path leaves of
-A and O, the copy is walked like any tree (see ``path_dependent.quadrature``; the pairs are those of Jiang, Zhang and Zhang 2025, Alg. 1, in real arithmetic and
-without a division per pair). With A' and O' above a split of share w, b = 1 where the row goes left, F' = (1 - t) A' + t the factor where O' = 1:
+A and O, the copy is walked like any tree (see ``path_dependent.quadrature``). The pairs are those of Jiang, Zhang and Zhang 2025, Alg. 1, in real
+arithmetic and without a division per pair. With A' and O' above a split of share w, b = 1 where the row goes left, and F' = (1 - t) A' + t the
+factor where O' = 1:
 
 * down   S(left) = r S,     S(right) = (1 - r) S,     r = w + O' (b - w) t / F'
 * up     D = G(left) - G(right),   G = G(right) + r D

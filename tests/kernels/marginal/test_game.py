@@ -164,7 +164,7 @@ def test_the_symmetric_tree_of_example_3_10():
         nodes[place] = (value, 0.0 if code in ("001", "011") else 1.0)
     tree = two_features(nodes)
     background = np.array([[x0, x1] for x0 in (-1.0, 0.5, 2.0) for x1 in (-1.0, 1.0)])
-    assert surveyed_for("shapley", tree).partitioning.coded.failing.tolist() == [0]
+    assert surveyed_for("shapley", tree).partitioning.coded.n_above.tolist() == [0]
     phi, _, _ = explain("shapley", tree, np.array([[0.5, 1.0]]), background)
     assert_allclose(phi[0, 0], [-11 / 12, 13 / 12], rtol=1e-14)
 
