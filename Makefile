@@ -65,6 +65,9 @@ lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/codespell
+	$(BIN)/validate-pyproject pyproject.toml
+	$(BIN)/pre-commit validate-config
 
 # Kernels as plain Python, every line of them run.
 coverage: setup
@@ -79,10 +82,11 @@ bounds: setup
 fuzz: setup
 	$(BIN)/python -m tests.fuzz $(FUZZ)
 
-# Resolve every version anew, for all Pythons at once.
+# Resolve every version anew, for all Pythons at once; with UPGRADE= those that are pinned already stay.
+UPGRADE ?= --upgrade
 constraints: setup
 	$(BIN)/pip install --quiet uv
-	$(BIN)/uv pip compile pyproject.toml --group dev --group bench --group qshap --universal --python-version 3.11 --upgrade \
+	$(BIN)/uv pip compile pyproject.toml --group dev --group bench --group qshap --universal --python-version 3.11 $(UPGRADE) \
 		--no-header --no-annotate --output-file $(CONSTRAINTS)
 
 clean:
