@@ -2,10 +2,12 @@
 
 import contextlib
 import logging
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from typing import Any
 
+import dask
 import distributed
 from distributed.scheduler import KilledWorker
 
@@ -18,7 +20,13 @@ from .job import Job
 from .part import Part, try_part
 
 CONNECT_SECONDS = 15  # Dask's own comm timeouts hang below this
+REPLACE_SECONDS = 300  # that a cluster may be without any worker; new machines take minutes to start
+LOOK_SECONDS = 5  # between two looks at whether there are workers
+POLL_SECONDS = 0.02  # between two looks at whether a task is done
 SAME = ("leafledger", "dask", "distributed", "numpy", "scipy", "numba", "pyarrow")  # what tasks understand, and their bits
+# Dask's cluster ends a worker for good where none of its name is there so long after one of that name was lost: also one that is just being started
+# again since it was lost twice, or since the machine is busy, and with it the healthy task that it was given.
+KEEP_WORKERS = {"distributed.deploy.lost-worker-timeout": "365 days"}
 SILENT = logging.CRITICAL  # what a worker has to say reaches the user as an exception
 
 
@@ -52,7 +60,7 @@ def local_client(job: Job, n_items: int) -> Iterator[distributed.Client]:
             f"the local cluster's workers do not start ({error}); a script that calls explain must do so under if __name__ == '__main__', "
             "since every worker imports it"
         ) from error
-    with _silenced(), cluster, distributed.Client(cluster) as client:
+    with _silenced(), dask.config.set(KEEP_WORKERS), cluster, distributed.Client(cluster) as client:
         yield client
 
 
@@ -104,7 +112,8 @@ def warm_client(job: Job, n_items: int, memory: int, warm: Callable[..., None], 
         hosts = {worker["host"]: address for address, worker in client.scheduler_info()["workers"].items()}
         with _reported(f"{job.scheduler}: compiling kernels", n_items):
             warmed = [client.submit(warm, *arguments, workers=[address], allow_other_workers=True, pure=False) for address in hosts.values()]
-            client.gather(warmed)
+            for future in _as_completed(client, warmed):
+                future.result()
         yield client
 
 
@@ -119,17 +128,75 @@ def _reported(where: str, n_left: int) -> Iterator[None]:
         raise ClusterLost(f"the Dask cluster went away with {n_left} parts to do; run again to go on from there") from error
 
 
-def run_dask(client: distributed.Client, run: str, plan_digest: str, tables: str, items: Sequence[WorkItem]) -> Iterator[Part | Rejected]:
-    """One task per item; parts in the order in which they are done. The first failure cancels the rest.
+def _as_completed(client: distributed.Client, futures: Sequence[distributed.Future]) -> Iterator[distributed.Future]:
+    """Yield futures as they are done.
 
-    An item whose workers die, as they do of what is wrong with it or by chance, waits until all others are done, and is rejected where the workers
-    that it is then given to die as well.
+    Dask's own ``as_completed`` waits without end for the workers of a cluster that has none left.
+
+    Raises
+    ------
+    ClusterLost
+        The cluster has had no worker for REPLACE_SECONDS.
     """
+    done = distributed.as_completed(futures)
+    del futures  # or results that only the scheduler needs would be kept until all are done
+    seen = looked = time.monotonic()
+    while not done.is_empty():
+        if done.has_ready():
+            yield next(done)
+            seen = looked = time.monotonic()
+            continue
+        time.sleep(POLL_SECONDS)
+        now = time.monotonic()
+        if now - looked > min(LOOK_SECONDS, REPLACE_SECONDS):
+            looked = now
+            if client.scheduler_info(n_workers=1)["workers"]:
+                seen = now
+            elif now - seen > REPLACE_SECONDS:
+                raise ClusterLost(f"the Dask cluster has had no workers for {REPLACE_SECONDS} seconds; run again to go on from there")
+
+
+def run_dask(client: distributed.Client, run: str, plan_digest: str, tables: str, items: Sequence[WorkItem]) -> Iterator[Part | Rejected]:
+    """Make a part of every item, one task each; the first failure cancels the rest.
+
+    A worker that dies takes with it all tasks that it was given, and Dask blames every one of them. So items whose workers died are suspects: they
+    wait until all others are done, and are then tried one at a time, with no other task of the run on any worker. One that workers die of again is
+    what kills them, and is rejected.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    run : str
+        URI of the run's folder.
+    plan_digest : str
+        SHA-256 of the run's plan, hexadecimal.
+    tables : str
+        URI of the method's prepared tables.
+    items : sequence of WorkItem
+
+    Yields
+    ------
+    Part or Rejected
+        In the order in which they are done.
+
+    Raises
+    ------
+    ClusterLost
+        The scheduler went away, or had no workers for REPLACE_SECONDS.
+    LeafledgerError
+        Whatever else a part cannot be made for.
+    """
+    suspects: list[WorkItem] = []
+    yield from _run_tasks(client, (run, plan_digest, tables), items, "part", suspects.append)
+    for suspect in suspects:
+        yield from _try_alone(client, (run, plan_digest, tables), suspect)
+
+
+def _try_alone(client: distributed.Client, where: tuple[str, str, str], suspect: WorkItem) -> Iterator[Part | Rejected]:
+    """Make the item's part as the only task of the run, or reject it if its workers die again."""
     deadly: list[WorkItem] = []
-    yield from _run_tasks(client, (run, plan_digest, tables), items, "part", deadly.append)
-    fatal: list[WorkItem] = []
-    yield from _run_tasks(client, (run, plan_digest, tables), deadly, "again", fatal.append)
-    for item in fatal:
+    yield from _run_tasks(client, where, [suspect], "alone", deadly.append)
+    for item in deadly:
         yield Rejected(item.part, item.uri, item.row_groups, item.n_rows, f"{_name(item)}: the workers that it was given to died, every time")
 
 
@@ -140,10 +207,10 @@ def _name(item: WorkItem) -> str:
 def _run_tasks(
     client: distributed.Client, where: tuple[str, str, str], items: Sequence[WorkItem], key: str, died: Callable[[WorkItem], None]
 ) -> Iterator[Part | Rejected]:
-    """A task per item; ``died`` is called with those whose workers died."""
+    """Make a part of every item, one task each; call ``died`` with the items whose workers died."""
     waiting = {client.submit(try_part, *where, item, key=f"{key}-{item.part}-{where[1][:12]}", pure=False): item for item in items}
     try:
-        for future in distributed.as_completed(list(waiting)):
+        for future in _as_completed(client, list(waiting)):
             item = waiting.pop(future)
             try:
                 with _reported(_name(item), len(waiting) + 1):
@@ -162,7 +229,7 @@ def each_dask(
     """One Dask task per item, with what it makes of it, in the order in which they are done. The first failure cancels the rest."""
     waiting = {client.submit(work, asked, item, pure=False): item for item in items}
     try:
-        for future in distributed.as_completed(list(waiting)):
+        for future in _as_completed(client, list(waiting)):
             item = waiting.pop(future)
             with _reported(_name(item), len(waiting) + 1):
                 made = future.result()
@@ -190,13 +257,14 @@ def count_dask(
     (total,) = left
     del left
     try:
-        for future in distributed.as_completed(list(waiting)):
-            item = waiting.pop(future)  # nothing but the sum that it is a part of holds on to its counts from here
+        for future in _as_completed(client, [*waiting, total]):
+            item = waiting.pop(future, None)  # nothing but the sum that it is a part of holds on to its counts from here
             if future.status != "finished":
-                with _reported(_name(item), len(waiting) + 1):
+                with _reported("the background's counts" if item is None else _name(item), len(waiting) + 1):
                     future.result()
-            on_done(item)
-        with _reported("counts of the background", 1):
+            if item is not None:
+                on_done(item)
+        with _reported("the background's counts", 1):
             return total.result()
     finally:
         client.cancel([*waiting, total])

@@ -23,6 +23,7 @@ from cryptography.x509.oid import NameOID
 
 from leafledger import check_run, explain
 from pipeline.errors import ClusterLost, UsageError
+from pipeline.runs import cluster
 from tests.faults.preload import DEADLY, GREEDY, SECONDS
 from tests.faults.proxy import Rule, afterwards
 from tests.faults.verdict import ID, committed, contents
@@ -168,8 +169,49 @@ def test_an_item_that_ends_its_worker_is_rejected(many, tally, tmp_path, monkeyp
     judge_without(many, tally, out, manifest, 5)
 
 
+@pytest.mark.parametrize("repeats", [2, pytest.param(50, marks=pytest.mark.long)])
+def test_items_that_shared_a_worker_with_a_deadly_one_are_published(many, tally, tmp_path, monkeypatch, repeats):
+    """All twelve run on one worker when one of them ends it: each is tried again alone, and the deadly one alone is rejected, every time."""
+    monkeypatch.setenv(DEADLY, "5")
+    suspects, try_alone = [], cluster._try_alone
+
+    def spy(client, where, suspect):
+        suspects.append(suspect.part)
+        return try_alone(client, where, suspect)
+
+    monkeypatch.setattr(cluster, "_try_alone", spy)
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 0, **cluster.KEEP_WORKERS}),
+        distributed.LocalCluster(n_workers=1, threads_per_worker=12, host="127.0.0.1", dashboard_address="127.0.0.1:0", memory_limit=0) as local,
+    ):
+        for k in range(repeats):
+            suspects.clear()
+            out = tmp_path / f"run-{k}"
+            manifest = explain(many.model, many.data, out, ids=[ID], scheduler=local.scheduler_address)
+            tally.faults["segmentation fault"] += 2
+            assert len(suspects) > 10
+            judge_without(many, tally, out, manifest, 5)
+
+
+def test_a_cluster_that_loses_its_workers_for_good_is_given_up(many, tally, tmp_path, monkeypatch):
+    """None takes their place: the run ends in bounded time, and another cluster does what is missing."""
+    monkeypatch.setattr(cluster, "REPLACE_SECONDS", 2)
+    out = str(tmp_path / "run")
+    with distributed.LocalCluster(n_workers=1, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0") as local:
+
+        def end():
+            local.scale(0)
+            tally.faults["all workers retired"] += 1
+
+        started = time.monotonic()
+        error = many.fails(out, scheduler=local.scheduler_address, progress=struck(end))
+    assert str(error) == "the Dask cluster has had no workers for 2 seconds; run again to go on from there"
+    assert time.monotonic() - started < 60
+    many.go_on(out)
+
+
 @pytest.fixture
-def cluster(tmp_path):
+def start_cluster(tmp_path):
     """A scheduler and two workers of the command line; started by a call, ended with the test."""
     started = []
 
@@ -200,19 +242,21 @@ def cluster(tmp_path):
 
 
 @pytest.mark.long
-def test_an_item_that_takes_all_memory_is_rejected(many, tally, tmp_path, cluster):
+def test_an_item_that_takes_all_memory_is_rejected(many, tally, tmp_path, start_cluster):
     """Its worker is ended at its limit, and so is the next; all the rest is published, within the limit that the plan says."""
-    address, _ = cluster(options=("--memory-limit", "1GiB"), **{GREEDY: "7", SECONDS: "0", "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "1"})
+    address, _ = start_cluster(
+        options=("--memory-limit", "1GiB"), **{GREEDY: "7", SECONDS: "0", "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "1"}
+    )
     out = tmp_path / "run"
     manifest = explain(many.model, many.data, out, ids=[ID], scheduler=address)
     tally.faults["memory limit"] += 1
     judge_without(many, tally, out, manifest, 7)
 
 
-def test_a_run_outlives_its_scheduler(many, tally, tmp_path, cluster):
+def test_a_run_outlives_its_scheduler(many, tally, tmp_path, start_cluster):
     """It says that it can be gone on with, and another cluster does what is missing."""
     out = str(tmp_path / "run")
-    address, (scheduler, *_) = cluster()
+    address, (scheduler, *_) = start_cluster()
 
     def end():
         scheduler.kill()
@@ -223,15 +267,15 @@ def test_a_run_outlives_its_scheduler(many, tally, tmp_path, cluster):
     assert str(error).endswith("run again to go on from there")
     time.sleep(2)  # a worker may be finishing its item
     assert committed(out)
-    address, _ = cluster()
+    address, _ = start_cluster()
     many.go_on(out, scheduler=address)
 
 
 def test_a_scheduler_without_workers_is_said(many, tmp_path, monkeypatch):
     """They may still be starting, and are waited for; then the run can be gone on with."""
-    monkeypatch.setattr("pipeline.runs.cluster.CONNECT_SECONDS", 1)
-    with distributed.LocalCluster(n_workers=0, host="127.0.0.1", dashboard_address="127.0.0.1:0") as cluster:
-        error = many.fails(str(tmp_path / "run"), scheduler=cluster.scheduler_address)
+    monkeypatch.setattr(cluster, "CONNECT_SECONDS", 1)
+    with distributed.LocalCluster(n_workers=0, host="127.0.0.1", dashboard_address="127.0.0.1:0") as local:
+        error = many.fails(str(tmp_path / "run"), scheduler=local.scheduler_address)
     assert isinstance(error, ClusterLost)
     assert str(error).endswith("has no workers, expected at least one within 1 seconds")
 
@@ -242,12 +286,12 @@ STEPS = ["_tables/.*npy", "part-00000", "part-00003", "summary", "manifest"]
 @pytest.mark.long
 @pytest.mark.parametrize("victim", ["scheduler", "workers"])
 @pytest.mark.parametrize("step", STEPS)
-def test_a_cluster_killed_at_a_step_of_the_commit(runner, proxy, bucket, cluster, monkeypatch, step, victim):
+def test_a_cluster_killed_at_a_step_of_the_commit(runner, proxy, bucket, start_cluster, monkeypatch, step, victim):
     """Its scheduler, or all its workers, at once after the store has something new, twice in a row: the next run does what is missing."""
     monkeypatch.setenv(SECONDS, "0")
     out, left = f"{bucket}/run", {}
     for pattern in (step, "(part|summary|manifest)"):
-        address, (scheduler, *nannies) = cluster()
+        address, (scheduler, *nannies) = start_cluster()
 
         def kill(scheduler=scheduler, nannies=nannies):
             """A worker is what its nanny has started, and starts again."""
@@ -263,16 +307,16 @@ def test_a_cluster_killed_at_a_step_of_the_commit(runner, proxy, bucket, cluster
     if "manifest.json" in contents(out):
         runner.judge(out, left)
     else:
-        address, _ = cluster()
+        address, _ = start_cluster()
         runner.go_on(out, scheduler=address)
 
 
 @pytest.mark.parametrize("package", ["numba", pytest.param("leafledger", marks=pytest.mark.long)])
-def test_workers_with_other_packages_are_refused(many, tally, tmp_path, cluster, package):
+def test_workers_with_other_packages_are_refused(many, tally, tmp_path, start_cluster, package):
     """Before anything is explained: what they would publish might differ in its bits."""
     (tmp_path / f"{package}-0.0.7.dist-info").mkdir()
     (tmp_path / f"{package}-0.0.7.dist-info" / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 0.0.7\n")
-    address, _ = cluster(PYTHONPATH=os.pathsep.join([str(tmp_path), os.environ["PYTHONPATH"]]))
+    address, _ = start_cluster(PYTHONPATH=os.pathsep.join([str(tmp_path), os.environ["PYTHONPATH"]]))
     tally.faults["workers with other packages"] += 1
     with pytest.raises(UsageError, match=f"the worker has {package} 0.0.7, expected .* as here"):
         many.explain(str(tmp_path / "run"), scheduler=address)
@@ -294,13 +338,13 @@ def certificate(tmp_path):
 
 
 @pytest.mark.long
-def test_a_scheduler_with_tls_serves_who_has_its_certificate(many, tmp_path, cluster, certificate, monkeypatch):
+def test_a_scheduler_with_tls_serves_who_has_its_certificate(many, tmp_path, start_cluster, certificate, monkeypatch):
     """With it a run is the serial one; without it, or without TLS, nothing is done there."""
-    monkeypatch.setattr("pipeline.runs.cluster.CONNECT_SECONDS", 3)
+    monkeypatch.setattr(cluster, "CONNECT_SECONDS", 3)
     for name, path in certificate.items():
         monkeypatch.setenv("DASK_" + name.replace(".", "__").replace("-", "_").upper(), path)
     with dask.config.set(certificate):
-        address, _ = cluster("tls")
+        address, _ = start_cluster("tls")
         many.explain(str(tmp_path / "run"), scheduler=address)
         many.judge(str(tmp_path / "run"))
         error = many.fails(str(tmp_path / "other"), scheduler=address.replace("tls", "tcp"))

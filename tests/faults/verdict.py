@@ -11,6 +11,7 @@ import pytest
 from leafledger import check_run, explain
 from pipeline.errors import ClusterLost, LeafledgerError
 from pipeline.runs.part import Part
+from pipeline.runs.stages import no_progress
 
 ID = "flight"
 
@@ -72,15 +73,14 @@ class Runner:
         """One run; parts that it made, none of which may have been there ``before``."""
         parts: list[Part] = []
         given = {"ids": [ID], "scheduler": "serial", "model": self.model, "data": self.data} | given
-        watched = given.pop("watch", None)
+        inner = given.pop("progress", no_progress)
 
         def progress(work):
-            said = watched(work) if watched else None
+            on_done = inner(work)
 
             def done(part):
                 parts.append(part)
-                if said is not None:
-                    said(part)
+                on_done(part)
 
             return done
 
@@ -93,10 +93,10 @@ class Runner:
         """A run that must end in one line."""
         with pytest.raises(LeafledgerError) as raised:
             self.explain(out, **given)
-        said = str(raised.value)
-        assert "\n" not in said
-        assert "canary" not in said
-        assert said.startswith((out, self.model, self.data)) or isinstance(raised.value, ClusterLost)
+        message = str(raised.value)
+        assert "\n" not in message
+        assert "canary" not in message
+        assert message.startswith((out, self.model, self.data)) or isinstance(raised.value, ClusterLost)
         return raised.value
 
     def go_on(self, out: str, **given) -> None:

@@ -120,7 +120,7 @@ def test_however_many_count_the_bits_are_the_same(example, uri, serial, tmp_path
         counted.append(work)
         return lambda done: None
 
-    given = {"background": uri, "precision": "float64", "watch": progress}
+    given = {"background": uri, "precision": "float64", "progress": progress}
     explain(example.model, example.data, tmp_path / "two" / "run", **given, workers=2)
     with cluster("", n_workers=4) as workers:
         explain(example.model, example.data, tmp_path / "four" / "run", **given, scheduler=workers.scheduler_address)
@@ -389,7 +389,7 @@ def test_a_scheduler_lost_while_counting_is_one_line(example, uri, serial, tmp_p
     monkeypatch.setattr(background, "ITEM_ROWS", 100)
     given = {"background": uri, "precision": "float64"}
     with cluster(SLOW) as workers:
-        there = {"scheduler": workers.scheduler_address, "watch": lambda _: lambda done: workers.close()}
+        there = {"scheduler": workers.scheduler_address, "progress": lambda _: lambda done: workers.close()}
         with pytest.raises(ClusterLost, match=r"the Dask cluster went away with \d+ parts to do; run again to go on from there"):
             explain(example.model, example.data, tmp_path / "run", **given, **there)
     explain(example.model, example.data, tmp_path / "run", **given, scheduler="serial")
