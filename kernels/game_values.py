@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from scipy.linalg import eigh_tridiagonal
 
 LEAST_NORM = 1e-14  # of Lanczos' method: moments would change by the square of what is less than this
@@ -25,28 +26,62 @@ GameValue = Callable[[int], Quadrature]  # from the most players on a path
 
 
 def shapley(n_players: int) -> Quadrature:
-    """Gauss–Legendre on [0, 1], exact for trees whose paths hold at most ``n_players`` distinct features."""
+    """Integrate over a uniform density, Gauss–Legendre on [0, 1]: the Shapley value.
+
+    Parameters
+    ----------
+    n_players : int
+        distinct players on a path, at most; the rule is exact for trees with such paths
+
+    Returns
+    -------
+    Quadrature
+    """
     return beta(n_players, 1.0, 1.0)
 
 
 def banzhaf(n_players: int, p: float) -> Quadrature:  # noqa: ARG001 - every game value takes the number of players
-    """One node at ``p``: weighted Banzhaf, every other feature present with probability p; the Banzhaf value at 1/2, the effect of adding a
-    feature to nothing at 0, of taking it from all at 1."""
+    """Take one node at ``p``: the weighted Banzhaf value, every other player being present with probability p.
+
+    It is the Banzhaf value at 1/2, the effect of adding a player to nobody at 0, and that of taking it from all at 1.
+
+    Parameters
+    ----------
+    n_players : int
+        not needed, one node is always exact
+    p : float
+        from 0 to 1
+
+    Returns
+    -------
+    Quadrature
+    """
     return Quadrature(np.array([p]), np.ones(1))
 
 
-def _gauss(diagonal, beside) -> Quadrature:
-    """The Gauss rule of a Jacobi matrix (Golub and Welsch 1969)."""
+def _gauss(diagonal: np.ndarray, beside: np.ndarray) -> Quadrature:
+    """Make the Gauss rule of a Jacobi matrix (Golub and Welsch 1969), given its diagonal ``(q,)`` and what is beside it ``(q - 1,)``."""
     nodes, vectors = eigh_tridiagonal(diagonal, beside)
     weights = vectors[0] ** 2
     return Quadrature(np.clip(nodes, 0.0, 1.0), weights / weights.sum())
 
 
 def beta(n_players: int, alpha: float, beta: float) -> Quadrature:
-    """Gauss–Jacobi for the density t^(beta - 1) (1 - t)^(alpha - 1): Beta(alpha, beta) of Kwon and Zou 2022, for any real parameters above 0.
+    """Integrate over the density t^(beta - 1) (1 - t)^(alpha - 1), Gauss–Jacobi: Beta(alpha, beta) of Kwon and Zou 2022.
 
     Exact with as few nodes as the Shapley value, which is Beta(1, 1). A large alpha weighs small coalitions, a large beta large ones. The
     recurrence is the Jacobi polynomials' in closed form (Gautschi 2004, Table 1.1), moved to [0, 1].
+
+    Parameters
+    ----------
+    n_players : int
+        distinct players on a path, at most
+    alpha, beta : float
+        any numbers above 0
+
+    Returns
+    -------
+    Quadrature
     """
     a, b = alpha - 1, beta - 1
     n = np.arange(1.0, max(1, (n_players + 1) // 2))
@@ -57,8 +92,11 @@ def beta(n_players: int, alpha: float, beta: float) -> Quadrature:
     return _gauss(diagonal, np.sqrt(squares))
 
 
-def _jacobi_matrix(t, mass, order):
-    """Diagonal and off-diagonal of the Jacobi matrix of a discrete measure, to at most ``order``: Lanczos, every vector orthogonalised twice."""
+def _jacobi_matrix(t: np.ndarray, mass: np.ndarray, order: int) -> tuple[np.ndarray, np.ndarray]:
+    """Find the diagonal and what is beside it of the Jacobi matrix of a discrete measure, to at most ``order``.
+
+    Lanczos' method, every vector orthogonalised twice; ``t`` and ``mass (atoms,)`` are the measure.
+    """
     basis = np.zeros((order, t.size))
     basis[0] = np.sqrt(mass)
     diagonal, beside = [float(mass @ t)], []
@@ -75,16 +113,22 @@ def _jacobi_matrix(t, mass, order):
     return np.array(diagonal), np.array(beside)
 
 
-def measure(n_players: int, atoms) -> Quadrature:
-    """The semivalue of any measure on [0, 1]: a player joins the others, each of them present with probability t, with t drawn from the measure.
+def measure(n_players: int, atoms: npt.ArrayLike) -> Quadrature:
+    """Integrate over any measure on [0, 1]: a player joins the others, each of them present with probability t, with t drawn from the measure.
 
     More atoms than ceil(n_players / 2) are reduced to the measure's own Gauss rule of so many nodes, exact for the polynomials a path makes
     (Golub and Welsch 1969; the Jacobi matrix by Lanczos' method, Gautschi 2004).
 
     Parameters
     ----------
-    n_players : distinct players on a path, at most
-    atoms : (m, 2) float64, every row a point t in [0, 1] and its weight, not negative and not all zero; scaled to sum to one
+    n_players : int
+        distinct players on a path, at most
+    atoms : (m, 2) float64
+        every row a point t in [0, 1] and its weight; weights are not negative and not all zero, and are scaled to sum to one
+
+    Returns
+    -------
+    Quadrature
     """
     t, where = np.unique(np.asarray(atoms, np.float64)[:, 0], return_inverse=True)
     mass = np.bincount(where.reshape(-1), np.asarray(atoms, np.float64)[:, 1])
@@ -95,18 +139,20 @@ def measure(n_players: int, atoms) -> Quadrature:
     return _gauss(*_jacobi_matrix(t, mass, order))
 
 
-def polyline_atoms(n_players: int, points):
-    """Atoms for ``measure`` of a density drawn as a polyline, exact for as many players: Gauss–Legendre on every piece.
+def polyline_atoms(n_players: int, points: npt.ArrayLike) -> np.ndarray:
+    """Turn a density drawn as a polyline into atoms for ``measure``, exact for so many players: Gauss–Legendre on every piece.
 
     Parameters
     ----------
-    n_players : distinct players on a path, at most
-    points : (m, 2) float64, every row a point t in [0, 1] and the height there, not negative; t ascends, twice the same t is a jump, and outside
-        of the points the density is zero
+    n_players : int
+        distinct players on a path, at most
+    points : (m, 2) float64
+        every row a point t in [0, 1] and the height there, not negative; t ascends, twice the same t is a jump, and outside of the points the
+        density is zero
 
     Returns
     -------
-    (atoms, 2) float64
+    atoms : (atoms, 2) float64
     """
     t, height = np.asarray(points, np.float64).T
     nodes, weights = np.polynomial.legendre.leggauss(n_players // 2 + 1)  # a linear density times a polynomial of degree n_players - 1
@@ -116,20 +162,22 @@ def polyline_atoms(n_players: int, points):
     return np.stack((where.ravel(), mass.ravel()), axis=1)
 
 
-def density_atoms(n_players: int, density):
-    """Atoms for ``measure`` of a density that is a function, analytic on (0, 1): the tanh-sinh rule (Takahasi and Mori 1974), to rounding.
+def density_atoms(n_players: int, density: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> np.ndarray:
+    """Turn a density that is a function, analytic on (0, 1), into atoms for ``measure``: the tanh-sinh rule (Takahasi and Mori 1974), to rounding.
 
     At the ends the density may be infinite, as t^-0.9 is.
 
     Parameters
     ----------
-    n_players : distinct players on a path, at most
-    density : callable, arrays t and 1 - t of (atoms,) float64 -> heights (atoms,), not negative and finite; it takes 1 - t as well since
-        next to 1 the difference has lost its digits
+    n_players : int
+        distinct players on a path, at most
+    density : callable
+        from arrays t and 1 - t, ``(atoms,) float64``, to heights ``(atoms,)``, not negative and finite; it takes 1 - t as well since next to 1
+        the difference has lost its digits
 
     Returns
     -------
-    (atoms, 2) float64
+    atoms : (atoms, 2) float64
     """
     n = int(LAST_ABSCISSA * (64 + n_players // 16))  # fine enough for the density, and for peaks as narrow as n_players^-1/2
     u = np.linspace(-LAST_ABSCISSA, LAST_ABSCISSA, 2 * n + 1)

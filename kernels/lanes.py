@@ -8,21 +8,35 @@ the same functions work on arrays of eight elements.
 
 import math
 import operator
+from typing import Any
 
 import numpy as np
 from llvmlite import ir
 from numba.core import config, types
 from numba.extending import intrinsic, models, overload, register_model
 
-LANES = 8
+LANES = 8  # doubles in a register
 QUAD = 4  # numbers of a table's row that are taken at once
 WIDE = 32  # rows whose codes are made at once
-LINE = 64  # bytes
+LINE = 64  # bytes of a cache line
+
+Lanes = Any  # LanesType where it is compiled, (LANES,) float64 where it is not
+Integer = int | np.integer
 
 
-def zeros(*shape):
-    """Zeros as float64 from the start of a cache line on: NumPy's own, where large, start 16 bytes later, so that every second vector reaches into
-    the next line."""
+def zeros(*shape: int) -> np.ndarray:
+    """Make zeros that start at the start of a cache line.
+
+    NumPy's own, where large, start 16 bytes later, so that every second vector reaches into the next line.
+
+    Parameters
+    ----------
+    *shape : int
+
+    Returns
+    -------
+    zeros : shape, float64, contiguous
+    """
     room = np.zeros(math.prod(shape) + LINE // 8)
     first = -room.ctypes.data % LINE // 8
     return room[first : first + math.prod(shape)].reshape(shape)
@@ -31,7 +45,7 @@ def zeros(*shape):
 class LanesType(types.Type):
     """Numba's type of eight doubles."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__(name="Lanes")
 
 
@@ -41,11 +55,11 @@ _VECTOR = ir.VectorType(ir.DoubleType(), LANES)
 
 @register_model(LanesType)
 class _LanesModel(models.PrimitiveModel):
-    def __init__(self, manager, numba_type):
+    def __init__(self, manager: Any, numba_type: Any) -> None:
         super().__init__(manager, numba_type, _VECTOR)
 
 
-def _pointer(context, builder, array_type, array, index, room=LANES):
+def _pointer(context: Any, builder: Any, array_type: Any, array: Any, index: Any, room: int = LANES) -> Any:
     """Address of ``array[index]`` as a vector's, with room for its elements where bounds are checked."""
     record = context.make_array(array_type)(context, builder, array)
     if config.BOUNDSCHECK:  # type: ignore[attr-defined]  # set from the environment
@@ -59,16 +73,16 @@ def _pointer(context, builder, array_type, array, index, room=LANES):
     return builder.bitcast(builder.gep(record.data, [index]), ir.VectorType(record.data.type.pointee, room).as_pointer())
 
 
-def _is_flat(array):
+def _is_flat(array: Any) -> bool:
     return isinstance(array, types.Array) and array.ndim == 1 and array.layout == "C"
 
 
 @intrinsic
-def _load(typing_context, array, index):
+def _load(typing_context: Any, array: Any, index: Any) -> Any:
     if not (_is_flat(array) and array.dtype == types.float64):
         return None
 
-    def generate(context, builder, signature, arguments):
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         pointer = _pointer(context, builder, signature.args[0], *arguments)
         return builder.load(pointer, align=8)
 
@@ -76,11 +90,11 @@ def _load(typing_context, array, index):
 
 
 @intrinsic
-def _store(typing_context, array, index, lanes):
+def _store(typing_context: Any, array: Any, index: Any, lanes: Any) -> Any:
     if not (_is_flat(array) and array.dtype == types.float64 and array.mutable):
         return None
 
-    def generate(context, builder, signature, arguments):
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         array_value, index_value, lanes_value = arguments
         pointer = _pointer(context, builder, signature.args[0], array_value, index_value)
         builder.store(lanes_value, pointer, align=8)
@@ -89,24 +103,24 @@ def _store(typing_context, array, index, lanes):
     return types.none(array, types.intp, LANES_TYPE), generate
 
 
-def _broadcast(builder, scalar, vector):
+def _broadcast(builder: Any, scalar: Any, vector: Any) -> Any:
     single = builder.insert_element(ir.Constant(vector, ir.Undefined), scalar, ir.Constant(ir.IntType(32), 0))
     return _shuffled(builder, single, ir.Constant(vector, ir.Undefined), [0] * vector.count)
 
 
-def _shuffled(builder, a, b, order):
+def _shuffled(builder: Any, a: Any, b: Any, order: Any) -> Any:
     return builder.shuffle_vector(a, b, ir.Constant(ir.VectorType(ir.IntType(32), len(order)), order))
 
 
 @intrinsic
-def _splat(typing_context, x):
-    def generate(context, builder, signature, arguments):
+def _splat(typing_context: Any, x: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return _broadcast(builder, arguments[0], _VECTOR)
 
     return LANES_TYPE(types.float64), generate
 
 
-def _compared(context, builder, array_type, array, index, lower, span, room):
+def _compared(context: Any, builder: Any, array_type: Any, array: Any, index: Any, lower: Any, span: Any, room: int) -> Any:
     """Which of the bins from ``array[index]`` on lie on a cyclic interval."""
     integer = ir.IntType(array_type.dtype.bitwidth)
     vector = ir.VectorType(integer, room)
@@ -116,11 +130,11 @@ def _compared(context, builder, array_type, array, index, lower, span, room):
 
 
 @intrinsic
-def _constant(typing_context, array, index):
+def _constant(typing_context: Any, array: Any, index: Any) -> Any:
     if not (_is_flat(array) and array.dtype == types.float64 and not array.mutable):
         return None
 
-    def generate(context, builder, signature, arguments):
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         array, index = arguments
         pointer = _pointer(context, builder, signature.args[0], array, index, room=1)
         loaded = builder.load(builder.bitcast(pointer, ir.DoubleType().as_pointer()))
@@ -131,11 +145,11 @@ def _constant(typing_context, array, index):
 
 
 @intrinsic
-def _inside(typing_context, bins, index, lower, span):
+def _inside(typing_context: Any, bins: Any, index: Any, lower: Any, span: Any) -> Any:
     if not (_is_flat(bins) and bins.dtype in types.unsigned_domain):
         return None
 
-    def generate(context, builder, signature, arguments):
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         array, first, lower, span = arguments
         return builder.uitofp(_compared(context, builder, signature.args[0], array, first, lower, span, LANES), _VECTOR)
 
@@ -143,8 +157,8 @@ def _inside(typing_context, bins, index, lower, span):
 
 
 @intrinsic
-def _mark(typing_context, codes, at, bins, index, lower, span, bit):
-    def generate(context, builder, signature, arguments):
+def _mark(typing_context: Any, codes: Any, at: Any, bins: Any, index: Any, lower: Any, span: Any, bit: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         codes, at, bins, index, lower, span, bit = arguments
         integer, width = ir.IntType(signature.args[0].dtype.bitwidth), signature.args[0].dtype.bitwidth // 8
         pointer = _pointer(context, builder, signature.args[0], codes, at, WIDE)
@@ -157,8 +171,8 @@ def _mark(typing_context, codes, at, bins, index, lower, span, bit):
 
 
 @intrinsic
-def _choose(typing_context, pool, at, left, right, bins, index, lower, span):
-    def generate(context, builder, signature, arguments):
+def _choose(typing_context: Any, pool: Any, at: Any, left: Any, right: Any, bins: Any, index: Any, lower: Any, span: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         pool, at, left, right, bins, index, lower, span = arguments
         inside = _compared(context, builder, signature.args[4], bins, index, lower, span, WIDE)
         target, *sources = (_pointer(context, builder, signature.args[0], pool, place, WIDE) for place in (at, left, right))
@@ -169,8 +183,8 @@ def _choose(typing_context, pool, at, left, right, bins, index, lower, span):
 
 
 @intrinsic
-def _take(typing_context, table, first, starts, at):
-    def generate(context, builder, signature, arguments):
+def _take(typing_context: Any, table: Any, first: Any, starts: Any, at: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         table, first, starts, at = arguments
         rows = []
         offset = _pointer(context, builder, signature.args[2], starts, at)
@@ -189,16 +203,16 @@ def _take(typing_context, table, first, starts, at):
     return types.UniTuple(LANES_TYPE, QUAD)(table, types.intp, starts, types.intp), generate
 
 
-def _arithmetic(python_operator, instruction):
+def _arithmetic(python_operator: Any, instruction: str) -> None:
     @intrinsic
-    def operate(typing_context, a, b):
-        def generate(context, builder, signature, arguments):
+    def operate(typing_context: Any, a: Any, b: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             return getattr(builder, instruction)(*arguments, flags=("contract",))
 
         return LANES_TYPE(LANES_TYPE, LANES_TYPE), generate
 
     @overload(python_operator)
-    def overloaded(a, b):
+    def overloaded(a: Any, b: Any) -> Any:
         if isinstance(a, LanesType) and isinstance(b, LanesType):
             return lambda a, b: operate(a, b)
         return None
@@ -208,95 +222,163 @@ for _python_operator, _instruction in ((operator.add, "fadd"), (operator.sub, "f
     _arithmetic(_python_operator, _instruction)
 
 
-def load(array, index):
-    """Eight elements of ``array (m,) float64`` from ``index`` on."""
+def load(array: np.ndarray, index: Integer) -> Lanes:
+    """Load eight elements.
+
+    Parameters
+    ----------
+    array : (m,) float64, contiguous
+    index : int, of the first
+
+    Returns
+    -------
+    lanes : eight float64
+    """
     return array[index : index + LANES].copy()
 
 
-def store(array, index, lanes):
-    """Write eight elements into ``array (m,) float64`` from ``index`` on."""
+def store(array: np.ndarray, index: Integer, lanes: Lanes) -> None:
+    """Store eight elements.
+
+    Parameters
+    ----------
+    array : (m,) float64, contiguous, overwritten from ``index`` on
+    index : int, of the first
+    lanes : eight float64
+    """
     array[index : index + LANES] = lanes
 
 
-def splat(x):
-    """Eight copies of a float."""
+def splat(x: float) -> Lanes:
+    """Copy a float into all lanes.
+
+    Parameters
+    ----------
+    x : float
+
+    Returns
+    -------
+    lanes : eight float64
+    """
     return np.full(LANES, x)
 
 
-def constant(array, index):
-    """Eight copies of an element of ``array (m,) float64``, which is read-only: the compiler need not load it again after every store."""
+def constant(array: np.ndarray, index: Integer) -> Lanes:
+    """Copy an element of a read-only array into all lanes: the compiler need not load it again after every store.
+
+    Parameters
+    ----------
+    array : (m,) float64, contiguous and read-only
+    index : int
+
+    Returns
+    -------
+    lanes : eight float64
+    """
     return splat(array[index])
 
 
-def inside(bins, index, lower, span):
-    """1.0 where a bin lies on the cyclic interval of ``span + 1`` bins that starts at ``lower``, else 0.0.
+def inside(bins: np.ndarray, index: Integer, lower: Integer, span: Integer) -> Lanes:
+    """Say which of eight bins lie on a cyclic interval: any numeric split is one subtraction and one comparison.
 
-    ``bins : (m,)`` unsigned integers; ``lower`` and ``span`` are taken modulo their width, so that an interval may start at the missing
-    bin (the highest) and go on at bin 0: any numeric split is one subtraction and one comparison.
+    Parameters
+    ----------
+    bins : (m,) unsigned integers, contiguous
+    index : int, of the first bin
+    lower, span : int, the interval is the ``span + 1`` bins from ``lower`` on; both are taken modulo the width of a bin, so that an interval may
+        start at the missing bin (the highest) and go on at bin 0
+
+    Returns
+    -------
+    lanes : eight float64, 1.0 on the interval, else 0.0
     """
     unsigned, top = bins.dtype.type, int(np.iinfo(bins.dtype).max)
     with np.errstate(over="ignore"):
         return (bins[index : index + LANES] - unsigned(lower & top) <= unsigned(span & top)).astype(np.float64)
 
 
-def mark(codes, at, bins, index, lower, span, bit):
-    """Set ``bit`` in the codes of WIDE rows, ``codes (m,)`` integers from ``at`` on, where the rows' bins lie on an interval; see ``inside``."""
+def mark(codes: np.ndarray, at: Integer, bins: np.ndarray, index: Integer, lower: Integer, span: Integer, bit: Integer) -> None:
+    """Set a bit in the codes of WIDE rows where the rows' bins lie on an interval.
+
+    Parameters
+    ----------
+    codes : (m,) integers, changed from ``at`` on
+    at : int
+    bins, index, lower, span : as ``inside`` takes them, WIDE bins from ``index`` on
+    bit : int, a power of two
+    """
     for i in range(0, WIDE, LANES):
         codes[at + i : at + i + LANES] |= np.where(inside(bins, index + i, lower, span) > 0, bit, 0).astype(codes.dtype)
 
 
-def choose(pool, at, left, right, bins, index, lower, span):
-    """For WIDE rows copy, within ``pool (m,) uint8``, to ``at`` and on: what is from ``left`` on where the rows' bins lie on an interval, else
-    what is from ``right`` on; see ``inside``."""
+def choose(pool: np.ndarray, at: Integer, left: Integer, right: Integer, bins: np.ndarray, index: Integer, lower: Integer, span: Integer) -> None:
+    """Choose, for each of WIDE rows, between two bytes of a pool.
+
+    Parameters
+    ----------
+    pool : (m,) uint8, overwritten from ``at`` on
+    at : int
+    left, right : int, where the bytes start that are taken by rows whose bins lie on the interval, and by the others
+    bins, index, lower, span : as ``inside`` takes them, WIDE bins from ``index`` on
+    """
     for i in range(0, WIDE, LANES):
         chosen = inside(bins, index + i, lower, span) > 0
         pool[at + i : at + i + LANES] = np.where(chosen, pool[left + i : left + i + LANES], pool[right + i : right + i + LANES])
 
 
-def take(table, first, starts, at):
-    """QUAD numbers from a row of a table for each of eight rows of data, as QUAD lanes.
+def take(table: np.ndarray, first: Integer, starts: np.ndarray, at: Integer) -> tuple[Lanes, ...]:
+    """Take QUAD numbers from a row of a table for each of eight rows of data.
 
-    ``starts (m,) uint32`` from ``at`` on say where in ``table (m,) float64``, counted from ``first``, the numbers of a row of data start.
+    Parameters
+    ----------
+    table : (m,) float64, contiguous
+    first : int, where the table starts
+    starts : (n,) uint32, where in the table the numbers of each row of data start
+    at : int, the first of the rows of data
+
+    Returns
+    -------
+    lanes : QUAD times eight float64, number by number
     """
     places = first + starts[at : at + LANES].astype(np.int64)
     return tuple(table[places + k] for k in range(QUAD))
 
 
 @overload(load)
-def _compiled_load(array, index):
+def _compiled_load(array: Any, index: Any) -> Any:
     return lambda array, index: _load(array, index)
 
 
 @overload(store)
-def _compiled_store(array, index, lanes):
+def _compiled_store(array: Any, index: Any, lanes: Any) -> Any:
     return lambda array, index, lanes: _store(array, index, lanes)
 
 
 @overload(splat)
-def _compiled_splat(x):
+def _compiled_splat(x: Any) -> Any:
     return lambda x: _splat(x)
 
 
 @overload(constant)
-def _compiled_constant(array, index):
+def _compiled_constant(array: Any, index: Any) -> Any:
     return lambda array, index: _constant(array, index)
 
 
 @overload(inside)
-def _compiled_inside(bins, index, lower, span):
+def _compiled_inside(bins: Any, index: Any, lower: Any, span: Any) -> Any:
     return lambda bins, index, lower, span: _inside(bins, index, lower, span)
 
 
 @overload(mark)
-def _compiled_mark(codes, at, bins, index, lower, span, bit):
+def _compiled_mark(codes: Any, at: Any, bins: Any, index: Any, lower: Any, span: Any, bit: Any) -> Any:
     return lambda codes, at, bins, index, lower, span, bit: _mark(codes, at, bins, index, lower, span, bit)
 
 
 @overload(choose)
-def _compiled_choose(pool, at, left, right, bins, index, lower, span):
+def _compiled_choose(pool: Any, at: Any, left: Any, right: Any, bins: Any, index: Any, lower: Any, span: Any) -> Any:
     return lambda pool, at, left, right, bins, index, lower, span: _choose(pool, at, left, right, bins, index, lower, span)
 
 
 @overload(take)
-def _compiled_take(table, first, starts, at):
+def _compiled_take(table: Any, first: Any, starts: Any, at: Any) -> Any:
     return lambda table, first, starts, at: _take(table, first, starts, at)

@@ -14,7 +14,18 @@ class InvalidParameters(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A value that a method takes. ``read`` turns what was given into it, or raises ValueError with what was expected."""
+    """A value that a method takes.
+
+    Attributes
+    ----------
+    name : str
+    default : Any
+        the value where none is given
+    read : callable
+        turns what was given, text or a Python value, into the value, or raises ValueError with what was expected
+    meaning : str
+        for the command's help
+    """
 
     name: str
     default: Any
@@ -30,7 +41,20 @@ def _float(given: Any) -> float:
 
 
 def number(name: str, default: float, lower: float, upper: float, meaning: str, closed: bool = False) -> Parameter:
-    """A number between two others, which are allowed themselves where ``closed``."""
+    """Describe a number between two bounds.
+
+    Parameters
+    ----------
+    name, default, meaning : of the Parameter
+    lower, upper : float
+    closed : bool
+        the bounds themselves are allowed
+
+    Returns
+    -------
+    Parameter
+        of float
+    """
 
     def read(given: Any) -> float:
         value = _float(given)
@@ -42,7 +66,18 @@ def number(name: str, default: float, lower: float, upper: float, meaning: str, 
 
 
 def whole(name: str, default: int, lower: int, upper: int, meaning: str) -> Parameter:
-    """A whole number between two others, which are allowed themselves."""
+    """Describe a whole number between two bounds, which are allowed themselves.
+
+    Parameters
+    ----------
+    name, default, meaning : of the Parameter
+    lower, upper : int
+
+    Returns
+    -------
+    Parameter
+        of int
+    """
 
     def read(given: Any) -> int:
         value = _float(given)
@@ -54,7 +89,18 @@ def whole(name: str, default: int, lower: int, upper: int, meaning: str) -> Para
 
 
 def choice(name: str, default: str, names: tuple[str, ...], meaning: str) -> Parameter:
-    """One of some names."""
+    """Describe one of some names.
+
+    Parameters
+    ----------
+    name, default, meaning : of the Parameter
+    names : tuple of str
+
+    Returns
+    -------
+    Parameter
+        of str
+    """
 
     def read(given: Any) -> str:
         if given not in names:
@@ -72,7 +118,17 @@ def _entries(given: Any, expected: str) -> list:
 
 
 def numbers(name: str, meaning: str) -> Parameter:
-    """Finite numbers: a sequence, or text with commas. By default there are none."""
+    """Describe a list of finite numbers: a sequence, or text with commas. By default there are none.
+
+    Parameters
+    ----------
+    name, meaning : of the Parameter
+
+    Returns
+    -------
+    Parameter
+        of tuple of float
+    """
     expected = "expected finite numbers, as text with commas between them"
 
     def read(given: Any) -> tuple[float, ...]:
@@ -88,7 +144,17 @@ def numbers(name: str, meaning: str) -> Parameter:
 
 
 def points(name: str, meaning: str) -> Parameter:
-    """Points (t, height) with t in [0, 1], ascending, and heights that are not negative and not all zero. By default there are none."""
+    """Describe points (t, height) with t in [0, 1], ascending, and heights that are not negative and not all zero. By default there are none.
+
+    Parameters
+    ----------
+    name, meaning : of the Parameter
+
+    Returns
+    -------
+    Parameter
+        of tuple of pairs of float: a sequence of pairs, or text such as ``0:1,0.5:2``; a callable is taken as it is
+    """
     expected = "expected points t:height with t ascending in [0, 1] and heights that are not negative and not all zero"
 
     def read(given: Any) -> Any:

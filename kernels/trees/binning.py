@@ -8,6 +8,7 @@ from .._jit import jit
 from .ensemble import WORD_BITS, TreeEnsemble
 
 BATCH = 128  # buffers over rows are padded to a multiple of it; kernels take so many rows at a time, or half
+BIN_TYPES: dict[int, type[np.unsignedinteger]] = {1: np.uint8, 2: np.uint16, 4: np.uint32}  # by bytes
 ZERO = float(np.float32(1e-35))  # LightGBM's kZeroThreshold, a float32 literal there
 
 
@@ -38,17 +39,39 @@ class BinnedSplits(NamedTuple):
 
 
 def padded(n: int) -> int:
-    """Rows a buffer for ``n`` rows must hold: the next multiple of BATCH."""
+    """Count the rows that a buffer for ``n`` rows holds: the next multiple of BATCH.
+
+    Parameters
+    ----------
+    n : int
+
+    Returns
+    -------
+    int
+    """
     return -(-n // BATCH) * BATCH
 
 
-def bin_dtype(tables: BinTables):
-    """Unsigned integer type of a bin."""
-    return {1: np.uint8, 2: np.uint16, 4: np.uint32}[int(tables.width[0])]
+def bin_dtype(tables: BinTables) -> type[np.unsignedinteger]:
+    """Choose the type of a bin.
+
+    Parameters
+    ----------
+    tables : BinTables
+
+    Returns
+    -------
+    type
+        np.uint8, np.uint16 or np.uint32
+    """
+    return BIN_TYPES[int(tables.width[0])]
 
 
-def _binned_sets(ensemble, nodes):
-    """Sets of bins of the categorical ``nodes``: the codes' bits, then unseen's, then missing's; one more bit than in the ensemble."""
+def _binned_sets(ensemble: TreeEnsemble, nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Make the sets of bins of the categorical ``nodes (m,)``: their first words ``(m,)``, and all words end to end.
+
+    A set has a bit for each code, one for unseen and one for missing, which is one more than in the ensemble.
+    """
     words = []
     for node in nodes:
         stored = ensemble.category_set[node]
@@ -63,7 +86,17 @@ def _binned_sets(ensemble, nodes):
 
 
 def bin_ensemble(ensemble: TreeEnsemble) -> tuple[BinTables, BinnedSplits]:
-    """Collect every feature's distinct thresholds, and express every split by them."""
+    """Collect every feature's distinct thresholds, and express every split by them.
+
+    Parameters
+    ----------
+    ensemble : TreeEnsemble
+
+    Returns
+    -------
+    bins : BinTables
+    splits : BinnedSplits
+    """
     inner = np.flatnonzero(ensemble.feature >= 0)
     column = np.unique(ensemble.feature[inner]).astype(np.int32)
     used = np.searchsorted(column, ensemble.feature[inner]).astype(np.int32)
@@ -98,7 +131,7 @@ def bin_ensemble(ensemble: TreeEnsemble) -> tuple[BinTables, BinnedSplits]:
         n_codes=n_codes,
         zero_missing=ensemble.zero_missing[column],
         single_precision=np.array([ensemble.single_precision]),
-        width=np.array([next(w for w in (1, 2, 4) if highest < 2 ** (8 * w) - 1)], np.int64),
+        width=np.array([next(w for w in BIN_TYPES if highest < 2 ** (8 * w) - 1)], np.int64),
     )
     return tables, BinnedSplits(feature, lower, span, members, words)
 
@@ -139,15 +172,29 @@ def child_intervals(splits: BinnedSplits, nodes: np.ndarray, to_left: np.ndarray
 
 
 @jit
-def is_member(words, first, bin_):
-    """Bit ``bin`` of the set that starts at ``words[first]``."""
+def is_member(words: np.ndarray, first: int, bin_: int) -> np.int64:
+    """Look up whether a bin is in a set.
+
+    Parameters
+    ----------
+    words : uint32, sets end to end
+    first : int, the set's first word
+    bin_ : int
+
+    Returns
+    -------
+    int64
+        1 or 0
+    """
     return np.int64((words[first + bin_ // WORD_BITS] >> np.uint32(bin_ % WORD_BITS)) & np.uint32(1))
 
 
 @jit
-def _bin_numbers(values, threshold, start, stop, position):
-    """Number of thresholds below each value, by a binary search without branches; ``position (n,) uint64`` is overwritten, whose places, unlike
-    signed ones, need no look at whether they count from the end."""
+def _bin_numbers(values: np.ndarray, threshold: np.ndarray, start: int, stop: int, position: np.ndarray) -> None:
+    """Count the thresholds below each of ``values (n,)`` by a binary search without branches.
+
+    ``position (n,) uint64`` is overwritten: unsigned, so that no index needs a look at whether it counts from the end.
+    """
     position[:] = 0
     ahead = np.uint64((stop - start + 1) // 2)
     while ahead > 0:
@@ -158,8 +205,8 @@ def _bin_numbers(values, threshold, start, stop, position):
 
 
 @jit
-def _bin_codes(values, n_codes, position):
-    """Category codes as bins: truncated towards zero, ``n_codes`` where negative or unknown, ``n_codes + 1`` where missing."""
+def _bin_codes(values: np.ndarray, n_codes: int, position: np.ndarray) -> None:
+    """Turn category codes into bins: truncated towards zero, ``n_codes`` where negative or unknown, ``n_codes + 1`` where missing."""
     for i in range(values.size):
         x = values[i]
         if np.isnan(x):
@@ -171,7 +218,7 @@ def _bin_codes(values, n_codes, position):
 
 
 @jit
-def bin_rows(values, tables, out):
+def bin_rows(values: np.ndarray, tables: BinTables, out: np.ndarray) -> None:
     """Turn values into bins.
 
     Parameters
@@ -179,8 +226,8 @@ def bin_rows(values, tables, out):
     values : (used, n) float64, one row per used feature, NaN where missing; changed in place where the library compares float32 or reads
         zeros as missing
     tables : BinTables
-    out : (used, n) uint8, uint16 or uint32 as ``bin_dtype`` says: number of the feature's distinct thresholds below the value, the
-        type's highest number where missing; on categorical features the code, then unseen, then missing
+    out : (used, n) of type ``bin_dtype(tables)``, overwritten: the number of the feature's distinct thresholds below the value, the type's highest
+        number where missing; on categorical features the code, then unseen, then missing
     """
     position = np.empty(BATCH, np.uint64)
     top = np.iinfo(out.dtype).max

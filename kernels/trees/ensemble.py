@@ -1,5 +1,6 @@
 """A tree ensemble as arrays, in one semantic for every library, and the check that the arrays are a well-formed ensemble."""
 
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -38,24 +39,40 @@ class TreeEnsemble(NamedTuple):
 
     @property
     def n_features(self) -> int:
+        """Columns of a row."""
         return self.n_categories.size
 
 
-def bit_set(codes, n_categories):
-    """Pack the codes that go left (``n_categories`` itself stands for unseen) into ``(words,)`` uint32."""
+def bit_set(codes: Iterable[int], n_categories: int) -> np.ndarray:
+    """Pack the category codes that go left at a split into a set of bits.
+
+    Parameters
+    ----------
+    codes : iterable of int
+        from 0 to ``n_categories``, which stands for every code that is not known
+    n_categories : int
+
+    Returns
+    -------
+    words : (n_categories // 32 + 1,) uint32
+        code c is bit c % 32 of word c // 32
+    """
     words = np.zeros(n_categories // WORD_BITS + 1, np.uint32)
     for code in codes:
         words[code // WORD_BITS] |= np.uint32(1 << (code % WORD_BITS))
     return words
 
 
-def _fail(nodes, says, owner):
+def _refuse(nodes: np.ndarray, says: Callable[[int], str], owner: np.ndarray | None = None) -> None:
+    """Refuse the first of some nodes, if there are any; ``owner (nodes,)`` are their trees."""
+    if not nodes.size:
+        return
     node = int(nodes[0])
     where = f"tree {owner[node]}, " if owner is not None and owner[node] >= 0 else ""
     raise InvalidEnsemble(f"{where}node {node}: {says(node)}")
 
 
-def _check_shapes(ensemble):
+def _check_shapes(ensemble: TreeEnsemble) -> None:
     n_nodes, n_trees, n_outputs = ensemble.feature.size, ensemble.root.size, ensemble.base.size
     wanted = dict.fromkeys(("feature", "threshold", "missing_left", "category_set", "left", "right", "cover"), (n_nodes,))
     wanted |= {"root": (n_trees,), "output": (n_trees,), "base": (n_outputs,), "zero_missing": (ensemble.n_features,)}
@@ -74,22 +91,21 @@ def _check_shapes(ensemble):
         raise InvalidEnsemble(f"tree {tree}: output {ensemble.output[tree]} is out of range, expected 0..{n_outputs - 1}")
 
 
-def _owners(ensemble):
-    """Walk every tree a level at a time; return ``(nodes,)`` int32, the tree of each node; refuse anything that is not a forest."""
+def _check_children(side: str, child: np.ndarray, inner: np.ndarray) -> None:
+    outside = inner & ((child < 0) | (child >= child.size))
+    _refuse(np.flatnonzero(outside), lambda v: f"{side} child {child[v]} is out of range, expected 0..{child.size - 1}")
+    _refuse(np.flatnonzero(~inner & (child != -1)), lambda v: f"a leaf has {side} child {child[v]}, expected -1")
+
+
+def _owners(ensemble: TreeEnsemble) -> np.ndarray:
+    """Find the tree of each node, ``(nodes,) int32``, a level of all trees at a time; refuse anything that is not a forest."""
     n_nodes = ensemble.feature.size
     inner = ensemble.feature >= 0
-    for side in ("left", "right"):
-        child = getattr(ensemble, side)
-        bad = np.flatnonzero(inner & ((child < 0) | (child >= n_nodes)))
-        if bad.size:
-            _fail(bad, lambda v, c=child, s=side: f"{s} child {c[v]} is out of range, expected 0..{n_nodes - 1}", None)
-        bad = np.flatnonzero(~inner & (child != -1))
-        if bad.size:
-            _fail(bad, lambda v, c=child, s=side: f"a leaf has {s} child {c[v]}, expected -1", None)
+    _check_children("left", ensemble.left, inner)
+    _check_children("right", ensemble.right, inner)
     parents = np.bincount(np.concatenate((ensemble.left[inner], ensemble.right[inner], ensemble.root)), minlength=n_nodes)
     bad = np.flatnonzero(parents > 1)
-    if bad.size:
-        _fail(bad, lambda v: f"has {parents[v]} parents (a root counts as one), expected 1", None)
+    _refuse(bad, lambda v: f"has {parents[v]} parents (a root counts as one), expected 1")
     owner = np.full(n_nodes, -1, np.int32)
     level, tree = ensemble.root, np.arange(ensemble.root.size, dtype=np.int32)
     while level.size:
@@ -98,69 +114,60 @@ def _owners(ensemble):
         level, tree = level[keep], tree[keep]
         level, tree = np.concatenate((ensemble.left[level], ensemble.right[level])), np.concatenate((tree, tree))
     bad = np.flatnonzero(owner < 0)
-    if bad.size:
-        _fail(bad, lambda v: "is not reached from any root: a cycle or a stray node", None)
+    _refuse(bad, lambda v: "is not reached from any root: a cycle or a stray node")
     return owner
 
 
-def _check_splits(ensemble, owner):
+def _check_splits(ensemble: TreeEnsemble, owner: np.ndarray) -> None:
     inner = ensemble.feature >= 0
     numeric = inner & (ensemble.category_set < 0)
     bad = np.flatnonzero(ensemble.feature >= ensemble.n_features)
-    if bad.size:
-        _fail(bad, lambda v: f"feature {ensemble.feature[v]} is out of range, expected 0..{ensemble.n_features - 1}", owner)
+    _refuse(bad, lambda v: f"feature {ensemble.feature[v]} is out of range, expected 0..{ensemble.n_features - 1}", owner)
     bad = np.flatnonzero(numeric & ~(ensemble.threshold > -np.inf))  # LightGBM splits the missing from the rest at +inf
-    if bad.size:
-        _fail(bad, lambda v: f"threshold is {ensemble.threshold[v]}, expected a number or inf", owner)
+    _refuse(bad, lambda v: f"threshold is {ensemble.threshold[v]}, expected a number or inf", owner)
     categorical = np.zeros(inner.size, bool)
     categorical[inner] = ensemble.n_categories[ensemble.feature[inner]] > 0
     bad = np.flatnonzero(inner & (categorical == numeric))
-    if bad.size:
-        _fail(bad, lambda v: f"feature {ensemble.feature[v]} has both numeric and categorical splits", owner)
+    _refuse(bad, lambda v: f"feature {ensemble.feature[v]} has both numeric and categorical splits", owner)
     n_sets = ensemble.set_start.size - 1
     bad = np.flatnonzero(ensemble.category_set >= n_sets)
-    if bad.size:
-        _fail(bad, lambda v: f"category set {ensemble.category_set[v]} is out of range, expected 0..{n_sets - 1}", owner)
+    _refuse(bad, lambda v: f"category set {ensemble.category_set[v]} is out of range, expected 0..{n_sets - 1}", owner)
     nodes = np.flatnonzero(inner & ~numeric)
     words = np.diff(ensemble.set_start)[ensemble.category_set[nodes]]
     bad = nodes[words != ensemble.n_categories[ensemble.feature[nodes]] // WORD_BITS + 1]
-    if bad.size or ensemble.set_start[0] != 0 or ensemble.set_start[-1] != ensemble.set_words.size:
-        _fail(
-            bad if bad.size else [0],
-            lambda v: "category set does not have one bit per category and one for unseen",
-            owner,
-        )
+    if ensemble.set_start[0] != 0 or ensemble.set_start[-1] != ensemble.set_words.size:
+        bad = np.append(bad, 0)
+    _refuse(bad, lambda v: "category set does not have one bit per category and one for unseen", owner)
 
 
-def _check_leaves_and_cover(ensemble, owner):
+def _check_leaves_and_cover(ensemble: TreeEnsemble, owner: np.ndarray) -> None:
     inner = np.flatnonzero(ensemble.feature >= 0)
     leaf = np.flatnonzero(ensemble.feature < 0)
     bad = leaf[~np.isfinite(ensemble.value[leaf]).all(axis=1)]
-    if bad.size:
-        _fail(bad, lambda v: f"leaf value is {ensemble.value[v].tolist()}, expected finite numbers", owner)
+    _refuse(bad, lambda v: f"leaf value is {ensemble.value[v].tolist()}, expected finite numbers", owner)
     bad = np.flatnonzero(~(ensemble.cover >= 0) | np.isinf(ensemble.cover))
-    if bad.size:
-        _fail(bad, lambda v: f"cover is {ensemble.cover[v]}, expected a finite number >= 0", owner)
+    _refuse(bad, lambda v: f"cover is {ensemble.cover[v]}, expected a finite number >= 0", owner)
     children = ensemble.cover[ensemble.left[inner]] + ensemble.cover[ensemble.right[inner]]
     bad = inner[np.abs(children - ensemble.cover[inner]) > COVER_TOLERANCE * np.maximum(children, ensemble.cover[inner])]
-    if bad.size:
-        _fail(
-            bad,
-            lambda v: (
-                f"cover is {ensemble.cover[v]}, its children's add up to {ensemble.cover[ensemble.left[v]] + ensemble.cover[ensemble.right[v]]}"
-            ),
-            owner,
-        )
+    total = np.zeros(ensemble.cover.size)
+    total[inner] = children
+    _refuse(bad, lambda v: f"cover is {ensemble.cover[v]}, its children's add up to {total[v]}", owner)
 
 
 def check(ensemble: TreeEnsemble) -> None:
-    """Refuse an ensemble that is not well formed: wrong shapes, cycles, shared or stray nodes, indices out of range,
-    thresholds or leaf values that are not finite, negative, missing or inconsistent covers, malformed category sets.
+    """Refuse an ensemble that is not well formed.
+
+    Its arrays may have wrong shapes, its trees cycles, shared or stray nodes and indices out of range, its thresholds or leaf values may not be
+    finite, its covers negative, missing or inconsistent, its category sets malformed.
+
+    Parameters
+    ----------
+    ensemble : TreeEnsemble
 
     Raises
     ------
     InvalidEnsemble
-        One line: which tree and node, what was got, what was expected.
+        one line: which tree and node, what was got, what was expected
     """
     _check_shapes(ensemble)
     owner = _owners(ensemble)

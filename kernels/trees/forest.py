@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from .binning import BinnedSplits, BinTables, bin_dtype, bin_ensemble
 from .ensemble import TreeEnsemble
@@ -17,7 +18,7 @@ class Forest(NamedTuple):
     splits: BinnedSplits
     trace: Trace
     comparisons: Comparisons
-    bin_type: type  # of a bin
+    bin_type: type[np.unsignedinteger]  # of a bin
     column: np.ndarray  # (used,) int32, the used features' columns
     groups: np.ndarray  # (features,) int32, which group a feature belongs to; each a group of its own where there is no partition
     players: np.ndarray  # (players,) int32, groups with used features
@@ -25,10 +26,12 @@ class Forest(NamedTuple):
 
     @property
     def n_used(self) -> int:
+        """Features that some split asks for."""
         return self.player.size
 
     @property
     def n_players(self) -> int:
+        """Players that some split asks for."""
         return self.players.size
 
     @property
@@ -37,18 +40,31 @@ class Forest(NamedTuple):
         return np.unique(self.groups).size
 
     @property
-    def members(self):
-        """All features of the players, in splits or not, ``(members,) int64``."""
+    def members(self) -> np.ndarray:
+        """``(members,) int64``, all features of the players, in splits or not."""
         return np.flatnonzero(np.isin(self.groups, self.players))
 
     @property
-    def player_of_node(self):
-        """``(nodes,) int32``, -1 at leaves."""
+    def player_of_node(self) -> np.ndarray:
+        """``(nodes,) int32``, the player whose feature a split asks for, -1 at leaves."""
         return np.where(self.splits.feature < 0, -1, self.player[self.splits.feature]).astype(np.int32) if self.n_used else self.splits.feature
 
 
-def make_forest(ensemble: TreeEnsemble, groups=None) -> tuple[BinTables, Forest]:
-    """How rows become bins, and the forest; without groups every feature is a player of its own."""
+def make_forest(ensemble: TreeEnsemble, groups: npt.ArrayLike | None = None) -> tuple[BinTables, Forest]:
+    """Bin an ensemble, and find its players.
+
+    Parameters
+    ----------
+    ensemble : TreeEnsemble
+    groups : (features,) int, optional
+        which group a feature belongs to; if not given, every feature is a group of its own
+
+    Returns
+    -------
+    bins : BinTables
+        how rows become bins
+    forest : Forest
+    """
     bins, splits = bin_ensemble(ensemble)
     traced = trace(ensemble, splits.feature, bins.column.size)
     groups = np.arange(ensemble.n_features, dtype=np.int32) if groups is None else np.asarray(groups, np.int32)

@@ -5,8 +5,8 @@ own evaluator). Codes are made for 32 rows at a time, in bytes where they fit; o
 shuffled into lanes.
 """
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -45,10 +45,21 @@ class LookupTables(NamedTuple):
 
 
 def compare(ensemble: TreeEnsemble, splits: BinnedSplits, trace: Trace) -> Comparisons:
-    """Find the distinct comparisons of every tree."""
+    """Find the distinct comparisons of every tree.
+
+    Parameters
+    ----------
+    ensemble : TreeEnsemble
+    splits : BinnedSplits
+    trace : Trace
+
+    Returns
+    -------
+    Comparisons
+    """
     inner = np.flatnonzero(ensemble.feature >= 0)
-    said = (trace.tree, splits.feature, ensemble.category_set, splits.lower, splits.span, ensemble.missing_left)
-    rows = np.stack([array[inner].astype(np.int64) for array in said], axis=1)
+    comparison = (trace.tree, splits.feature, ensemble.category_set, splits.lower, splits.span, ensemble.missing_left)
+    rows = np.stack([array[inner].astype(np.int64) for array in comparison], axis=1)
     order = np.lexsort(rows.T[::-1])
     new = np.append(True, (rows[order[1:]] != rows[order[:-1]]).any(axis=1))[: order.size]
     node = inner[order[new]]
@@ -77,13 +88,39 @@ def worth_looking_up(comparisons: Comparisons, n_nodes: np.ndarray, columns: np.
     return small & (columns << np.minimum(n_comparisons, MAX_COMPARISONS) <= most * n_nodes)
 
 
-def outcomes(n_comparisons: int, n_rows: int, dtype):
-    """Every outcome of some comparisons, as bins 0 and 1: ``(n_comparisons, n_rows)``, row r's are the bits of r."""
+def outcomes(n_comparisons: int, n_rows: int, dtype: type[np.generic]) -> np.ndarray:
+    """List every outcome of some comparisons, as bins 0 and 1.
+
+    Parameters
+    ----------
+    n_comparisons, n_rows : int
+    dtype : type
+        of a bin
+
+    Returns
+    -------
+    bins : (n_comparisons, n_rows) dtype
+        row r's outcomes are the bits of r
+    """
     return (np.arange(n_rows) >> np.arange(n_comparisons)[:, None] & 1).astype(dtype)
 
 
-def look_up(splits: BinnedSplits, comparisons: Comparisons, trees, targets: Sequence, tables: Sequence) -> LookupTables:
-    """Lay tables end to end: those of ``trees``, each ``(2**comparisons, columns)``, whose columns go to ``targets``."""
+def look_up(splits: BinnedSplits, comparisons: Comparisons, trees: Iterable[int], targets: Sequence, tables: Sequence) -> LookupTables:
+    """Lay the tables of trees end to end.
+
+    Parameters
+    ----------
+    splits : BinnedSplits
+    comparisons : Comparisons
+    trees : (tables,) int
+    targets : sequence of (columns,) int
+        of every table, the rows of the result that its columns are added to
+    tables : sequence of (2**comparisons, columns) float64
+
+    Returns
+    -------
+    LookupTables
+    """
     nodes = [comparisons.node[comparisons.start[t] : comparisons.start[t + 1]] for t in trees]
     node = np.concatenate(nodes) if nodes else np.zeros(0, np.int64)
     start = np.cumsum([0, *(part.size for part in nodes)])
@@ -93,13 +130,34 @@ def look_up(splits: BinnedSplits, comparisons: Comparisons, trees, targets: Sequ
 
 
 @jit
-def padded_width(n_columns):
-    """Numbers in a row of a table: they are taken one by one where there is one, else in quads."""
+def padded_width(n_columns: int) -> int:
+    """Count the numbers that a row of a table takes: they are read one by one where there is one, else in quads.
+
+    Parameters
+    ----------
+    n_columns : int
+
+    Returns
+    -------
+    int
+    """
     return n_columns if n_columns == 1 else (n_columns + QUAD - 1) // QUAD * QUAD
 
 
-def end_to_end(marks, start, targets: Sequence, tables: Sequence, words) -> LookupTables:
-    """Tables ``(codes, columns)``, whose columns go to ``targets``."""
+def end_to_end(marks: np.ndarray, start: np.ndarray, targets: Sequence, tables: Sequence, words: np.ndarray) -> LookupTables:
+    """Lay tables end to end.
+
+    Parameters
+    ----------
+    marks : (marks, 5) int, see LookupTables
+    start : (tables + 1,) int64
+    targets, tables : as ``look_up`` takes them, a table has a row for every code
+    words : uint32
+
+    Returns
+    -------
+    LookupTables
+    """
     ends = np.cumsum([0, *(len(table) * padded_width(table.shape[1]) for table in tables)])
     values = np.zeros(ends[-1])
     for table, first, end in zip(tables, ends[:-1], ends[1:], strict=True):
@@ -117,7 +175,7 @@ def end_to_end(marks, start, targets: Sequence, tables: Sequence, words) -> Look
 
 
 @jit
-def make_codes(bins, n, row, size, tables, t, codes, members):
+def make_codes(bins: np.ndarray, n: int, row: int, size: int, tables: Any, t: int, codes: np.ndarray, members: np.ndarray) -> None:
     """Make the codes of some rows at one table.
 
     Parameters
@@ -145,14 +203,22 @@ def make_codes(bins, n, row, size, tables, t, codes, members):
 
 
 @jit
-def make_starts(codes, width, size, starts):
-    """Where the rows of a table of ``width`` numbers start that the first ``size`` codes mean: ``starts (LOOKUP_ROWS,) uint32`` overwritten."""
+def make_starts(codes: np.ndarray, width: int, size: int, starts: np.ndarray) -> None:
+    """Find where in a table the rows start that codes mean.
+
+    Parameters
+    ----------
+    codes : (LOOKUP_ROWS,) unsigned integers
+    width : int, numbers in a row of the table
+    size : int, codes that count
+    starts : (LOOKUP_ROWS,) uint32, overwritten
+    """
     for i in range(size):
         starts[i] = np.uint32(codes[i]) * np.uint32(width)
 
 
 @jit
-def add_lookups(bins, tables, out):
+def add_lookups(bins: np.ndarray, tables: LookupTables, out: np.ndarray) -> None:
     """Add every tree's row of its table, for every row of data.
 
     Parameters
@@ -162,7 +228,7 @@ def add_lookups(bins, tables, out):
     out : (rows, n) float64
     """
     n = bins.shape[1]
-    flat_ranks, flat_out = bins.reshape(-1), out.reshape(-1)
+    flat_bins, flat_out = bins.reshape(-1), out.reshape(-1)
     narrow, wide = np.empty(LOOKUP_ROWS, np.uint8), np.empty(LOOKUP_ROWS, np.uint16)
     members, starts = np.empty(LOOKUP_ROWS, bins.dtype), np.empty(LOOKUP_ROWS, np.uint32)
     for row in range(0, n, LOOKUP_ROWS):
@@ -170,10 +236,10 @@ def add_lookups(bins, tables, out):
         for t in range(tables.first.size):
             n_columns = tables.column[t + 1] - tables.column[t]
             if tables.n_codes[t] <= 1 << 8:
-                make_codes(flat_ranks, n, row, size, tables, t, narrow, members)
+                make_codes(flat_bins, n, row, size, tables, t, narrow, members)
                 make_starts(narrow, padded_width(n_columns), size, starts)
             else:
-                make_codes(flat_ranks, n, row, size, tables, t, wide, members)
+                make_codes(flat_bins, n, row, size, tables, t, wide, members)
                 make_starts(wide, padded_width(n_columns), size, starts)
             if n_columns == 1:
                 table, sums = tables.values[tables.first[t] :], out[tables.target[tables.column[t]], row : row + size]

@@ -64,8 +64,8 @@ NODE_FEATURE, NODE_LOWER, NODE_SPAN, NODE_LEFT = range(4)
 NODE_NUMBERS = 4
 
 
-def _look_up(ensemble: TreeEnsemble, splits: BinnedSplits, comparisons: Comparisons, trees) -> LookupTables:
-    """Tables of trees by descending each with every outcome of its comparisons."""
+def _look_up(ensemble: TreeEnsemble, splits: BinnedSplits, comparisons: Comparisons, trees: np.ndarray) -> LookupTables:
+    """Make the tables of ``trees (looked up,)`` by descending each with every outcome of its comparisons."""
     targets, tables = [], []
     for tree in trees:
         n_comparisons = int(comparisons.start[tree + 1] - comparisons.start[tree])
@@ -80,7 +80,8 @@ def _look_up(ensemble: TreeEnsemble, splits: BinnedSplits, comparisons: Comparis
     return look_up(splits, comparisons, trees, targets, tables)
 
 
-def _lay_out_selection(ensemble: TreeEnsemble, splits: BinnedSplits, trace: Trace, trees) -> Selection:
+def _lay_out_selection(ensemble: TreeEnsemble, splits: BinnedSplits, trace: Trace, trees: np.ndarray) -> Selection:
+    """Lay out the splits of ``trees (selected,)``, children before parents."""
     upwards = trace.order[::-1]
     upwards = upwards[np.argsort(trace.tree[upwards], kind="stable")]
     upwards = upwards[np.isin(trace.tree[upwards], trees)]
@@ -93,10 +94,10 @@ def _lay_out_selection(ensemble: TreeEnsemble, splits: BinnedSplits, trace: Trac
     right_child = np.zeros(leaf.size, bool)
     right_child[ensemble.right[inner]] = True
     place[inner] = POOL_LEAVES + (2 * trace.level[inner] + right_child[inner]) * SELECTED_ROWS
-    said = (splits.feature[inner], splits.lower[inner], splits.span[inner], splits.members[inner])
+    comparison = (splits.feature[inner], splits.lower[inner], splits.span[inner], splits.members[inner])
     return Selection(
         start=np.concatenate(([0], np.cumsum(n_splits))),
-        steps=np.stack((*said, place[ensemble.left[inner]], place[ensemble.right[inner]], place[inner]), axis=1).astype(np.int32),
+        steps=np.stack((*comparison, place[ensemble.left[inner]], place[ensemble.right[inner]], place[inner]), axis=1).astype(np.int32),
         first=first,
         value=ensemble.value[leaves],
         places=np.array([2 * trace.level[inner].max(initial=0) + 2], np.int64),
@@ -105,8 +106,8 @@ def _lay_out_selection(ensemble: TreeEnsemble, splits: BinnedSplits, trace: Trac
     )
 
 
-def _lay_out_descent(ensemble: TreeEnsemble, splits: BinnedSplits, trace: Trace, trees) -> Descent:
-    """Nodes for the descent: the roots first, then pairs of children."""
+def _lay_out_descent(ensemble: TreeEnsemble, splits: BinnedSplits, trace: Trace, trees: np.ndarray) -> Descent:
+    """Lay out all nodes, the roots first, then pairs of children, and ``trees (descended,)``."""
     inner = np.flatnonzero(ensemble.feature >= 0)
     old = np.concatenate((ensemble.root, np.stack((ensemble.left[inner], ensemble.right[inner]), axis=1).reshape(-1)))
     new = np.zeros(old.size, np.int32)
@@ -133,21 +134,45 @@ def _lay_out_descent(ensemble: TreeEnsemble, splits: BinnedSplits, trace: Trace,
     )
 
 
-def _choose_look_ups(ensemble: TreeEnsemble, trace: Trace, comparisons: Comparisons):
-    """Nodes of every tree, and which trees are looked up."""
+def _choose_look_ups(ensemble: TreeEnsemble, trace: Trace, comparisons: Comparisons) -> tuple[np.ndarray, np.ndarray]:
+    """Count the nodes of every tree, and choose those that are looked up: ``(trees,) int64``, ``(trees,) bool``."""
     n_nodes = np.bincount(trace.tree, minlength=ensemble.root.size)
     return n_nodes, worth_looking_up(comparisons, n_nodes, np.full(n_nodes.size, ensemble.value.shape[1]))
 
 
 def margin_bytes(ensemble: TreeEnsemble, trace: Trace, comparisons: Comparisons) -> int:
-    """Bytes that ``prepare_margin`` will make, at most."""
+    """Bound the size of the tables that ``prepare_margin`` will make.
+
+    Parameters
+    ----------
+    ensemble : TreeEnsemble
+    trace : Trace
+    comparisons : Comparisons
+
+    Returns
+    -------
+    int
+        bytes
+    """
     _, looked_up = _choose_look_ups(ensemble, trace, comparisons)
     codes = int((1 << np.diff(comparisons.start)[looked_up]).sum())
     return 8 * padded_width(ensemble.value.shape[1]) * codes + (NODE_BYTES + 8 * ensemble.value.shape[1]) * ensemble.feature.size
 
 
 def prepare_margin(ensemble: TreeEnsemble, splits: BinnedSplits, trace: Trace, comparisons: Comparisons) -> MarginTables:
-    """Tables for ``add_margins``."""
+    """Write every tree for ``add_margins``, in the way that is fastest for it.
+
+    Parameters
+    ----------
+    ensemble : TreeEnsemble
+    splits : BinnedSplits
+    trace : Trace
+    comparisons : Comparisons
+
+    Returns
+    -------
+    MarginTables
+    """
     n_nodes, looked_up = _choose_look_ups(ensemble, trace, comparisons)
     selected = ~looked_up & (n_nodes < 2 * MOST_LEAVES) & (n_nodes // 2 <= SPLITS_PER_LEVEL * trace.levels) & (trace.levels > 0)
     return MarginTables(
@@ -159,8 +184,8 @@ def prepare_margin(ensemble: TreeEnsemble, splits: BinnedSplits, trace: Trace, c
 
 
 @jit
-def _select(bins, tables, out):
-    """Add what every row finds in the leaf that is selected."""
+def _select(bins: np.ndarray, tables: Selection, out: np.ndarray) -> None:
+    """Add to ``out (outputs, n)`` what every row of ``bins (used, n)`` finds in the leaf that is selected."""
     n = bins.shape[1]
     flat, steps = bins.reshape(-1), tables.steps
     pool = np.empty(POOL_LEAVES + tables.places[0] * SELECTED_ROWS, np.uint8)
@@ -189,8 +214,8 @@ def _select(bins, tables, out):
 
 
 @jit
-def _descend(bins, tables, out):
-    """Add what every row finds at the end of its way down."""
+def _descend(bins: np.ndarray, tables: Descent, out: np.ndarray) -> None:
+    """Add to ``out (outputs, n)`` what every row of ``bins (used, n)`` finds at the end of its way down."""
     n_used, n = bins.shape
     flat, nodes = bins.reshape(-1), tables.nodes
     node = np.empty(BATCH, np.int64)
@@ -221,14 +246,14 @@ def _descend(bins, tables, out):
                     out[output, first + i] += tables.value[node[i], k]
 
 
-def add_margins(bins, tables: MarginTables, out) -> None:
+def add_margins(bins: np.ndarray, tables: MarginTables, out: np.ndarray) -> None:
     """Add every row's margin to ``out``.
 
     Parameters
     ----------
     bins : (used, n) unsigned integers, n a multiple of BATCH
     tables : MarginTables
-    out : (outputs, n) float64
+    out : (outputs, n) float64, margin units
     """
     out += tables.base[:, None]
     if tables.looked_up.first.size:

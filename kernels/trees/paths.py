@@ -21,7 +21,8 @@ class Trace(NamedTuple):
 
 
 @jit
-def _trace(feature, left, right, cover, root, n_used, out):
+def _trace(feature: np.ndarray, left: np.ndarray, right: np.ndarray, cover: np.ndarray, root: np.ndarray, n_used: int, out: Trace) -> None:
+    """Fill ``out``, given as ``trace`` makes it, from the ensemble's arrays."""
     last = np.full(n_used, -1, np.int32)  # nearest edge of each feature on the way to the current node
     parent = np.full(feature.size, -1, np.int32)
     stack = np.empty(2 * feature.size + 1, np.int32)
@@ -59,10 +60,22 @@ def _trace(feature, left, right, cover, root, n_used, out):
                 size += 1
 
 
-def trace(ensemble: TreeEnsemble, feature, n_used: int) -> Trace:
-    """Walk every tree once, without recursion; ``feature (nodes,) int32`` counts used features, -1 at leaves.
+def trace(ensemble: TreeEnsemble, feature: np.ndarray, n_used: int) -> Trace:
+    """Walk every tree once, without recursion.
 
     Where no training weight reached a split its children weigh one half each, so that absent weights always sum to one.
+
+    Parameters
+    ----------
+    ensemble : TreeEnsemble
+    feature : (nodes,) int32
+        the split's feature among the used ones, or the player that it belongs to; -1 at leaves
+    n_used : int
+        how many features, or players, there are
+
+    Returns
+    -------
+    Trace
     """
     n_nodes, n_trees = feature.size, ensemble.root.size
     out = Trace(
@@ -79,34 +92,78 @@ def trace(ensemble: TreeEnsemble, feature, n_used: int) -> Trace:
 
 
 @jit
-def _count_down(order, left, right, counted, out):
-    """How many edges into a node or above it leave a split that is counted."""
+def _count_down(order: np.ndarray, left: np.ndarray, right: np.ndarray, counted: np.ndarray, out: np.ndarray) -> None:
+    """Count down every path the edges that leave a split with a 1 in ``counted (nodes,)``, into zeros ``out (nodes,)``."""
     for v in order:
         if left[v] >= 0:
             out[left[v]] = out[right[v]] = out[v] + counted[v]
 
 
-def first_splits(ensemble: TreeEnsemble, trace: Trace):
-    """``(nodes,) bool``: splits of a feature that no split above asks for."""
+def first_splits(ensemble: TreeEnsemble, trace: Trace) -> np.ndarray:
+    """Find the splits of a feature that no split above asks for.
+
+    Parameters
+    ----------
+    ensemble : TreeEnsemble
+    trace : Trace
+
+    Returns
+    -------
+    first : (nodes,) bool
+    """
     return (ensemble.feature >= 0) & (trace.above < 0)
 
 
-def count_above(ensemble: TreeEnsemble, trace: Trace, counted):
-    """How many of the ``counted (nodes,) bool`` splits are above each node, ``(nodes,) int64``."""
+def count_above(ensemble: TreeEnsemble, trace: Trace, counted: np.ndarray) -> np.ndarray:
+    """Count splits above each node.
+
+    Parameters
+    ----------
+    ensemble : TreeEnsemble
+    trace : Trace
+    counted : (nodes,) bool
+        the splits that count
+
+    Returns
+    -------
+    n_above : (nodes,) int64
+    """
     found = np.zeros(counted.size, np.int64)
     _count_down(trace.order, ensemble.left, ensemble.right, counted, found)
     return found
 
 
-def most_on_a_path(ensemble: TreeEnsemble, trace: Trace, counted):
-    """Most of the ``counted (nodes,) bool`` splits on a path, ``(trees,) int64``."""
+def most_on_a_path(ensemble: TreeEnsemble, trace: Trace, counted: np.ndarray) -> np.ndarray:
+    """Count splits on the path of every tree that has most of them.
+
+    Parameters
+    ----------
+    ensemble : TreeEnsemble
+    trace : Trace
+    counted : (nodes,) bool
+        the splits that count
+
+    Returns
+    -------
+    most : (trees,) int64
+    """
     most = np.zeros(ensemble.root.size, np.int64)
     np.maximum.at(most, trace.tree, count_above(ensemble, trace, counted))
     return most
 
 
-def empty_coalition(ensemble: TreeEnsemble, trace: Trace):
-    """Margin with every feature absent, ``(outputs,) float64``: the leaves averaged by cover."""
+def empty_coalition(ensemble: TreeEnsemble, trace: Trace) -> np.ndarray:
+    """Find the margin with every feature absent: the leaves averaged by cover (Lundberg et al. 2018, Alg. 1 with no feature present).
+
+    Parameters
+    ----------
+    ensemble : TreeEnsemble
+    trace : Trace
+
+    Returns
+    -------
+    base : (outputs,) float64, margin units
+    """
     leaf = np.flatnonzero(ensemble.feature < 0)
     base = ensemble.base.astype(np.float64)
     for column in range(ensemble.value.shape[1]):
@@ -115,8 +172,18 @@ def empty_coalition(ensemble: TreeEnsemble, trace: Trace):
     return base
 
 
-def margin_bound(ensemble: TreeEnsemble, trace: Trace):
-    """A bound of every margin's size, ``(outputs,) float64``: the largest leaf of every tree, added up; what rounding is measured against."""
+def margin_bound(ensemble: TreeEnsemble, trace: Trace) -> np.ndarray:
+    """Bound the size of all margins by the largest leaf of every tree, added up: what rounding is measured against.
+
+    Parameters
+    ----------
+    ensemble : TreeEnsemble
+    trace : Trace
+
+    Returns
+    -------
+    bound : (outputs,) float64, margin units
+    """
     leaf = np.flatnonzero(ensemble.feature < 0)
     bound = np.abs(ensemble.base).astype(np.float64)
     for column in range(ensemble.value.shape[1]):
