@@ -211,11 +211,7 @@ def _arithmetic(python_operator: Any, instruction: str) -> None:
 
         return LANES_TYPE(LANES_TYPE, LANES_TYPE), generate
 
-    @overload(python_operator)
-    def overloaded(a: Any, b: Any) -> Any:
-        if isinstance(a, LanesType) and isinstance(b, LanesType):
-            return lambda a, b: operate(a, b)
-        return None
+    overload(python_operator)(lambda a, b: (lambda a, b: operate(a, b)) if isinstance(a, LanesType) and isinstance(b, LanesType) else None)
 
 
 for _python_operator, _instruction in ((operator.add, "fadd"), (operator.sub, "fsub"), (operator.mul, "fmul"), (operator.truediv, "fdiv")):
@@ -344,41 +340,18 @@ def take(table: np.ndarray, first: Integer, starts: np.ndarray, at: Integer) -> 
     return tuple(table[places + k] for k in range(QUAD))
 
 
-@overload(load)
-def _compiled_load(array: Any, index: Any) -> Any:
-    return lambda array, index: _load(array, index)
-
-
-@overload(store)
-def _compiled_store(array: Any, index: Any, lanes: Any) -> Any:
-    return lambda array, index, lanes: _store(array, index, lanes)
-
-
-@overload(splat)
-def _compiled_splat(x: Any) -> Any:
-    return lambda x: _splat(x)
-
-
-@overload(constant)
-def _compiled_constant(array: Any, index: Any) -> Any:
-    return lambda array, index: _constant(array, index)
-
-
-@overload(inside)
-def _compiled_inside(bins: Any, index: Any, lower: Any, span: Any) -> Any:
-    return lambda bins, index, lower, span: _inside(bins, index, lower, span)
-
-
-@overload(mark)
-def _compiled_mark(codes: Any, at: Any, bins: Any, index: Any, lower: Any, span: Any, bit: Any) -> Any:
-    return lambda codes, at, bins, index, lower, span, bit: _mark(codes, at, bins, index, lower, span, bit)
-
-
-@overload(choose)
-def _compiled_choose(pool: Any, at: Any, left: Any, right: Any, bins: Any, index: Any, lower: Any, span: Any) -> Any:
-    return lambda pool, at, left, right, bins, index, lower, span: _choose(pool, at, left, right, bins, index, lower, span)
-
-
-@overload(take)
-def _compiled_take(table: Any, first: Any, starts: Any, at: Any) -> Any:
-    return lambda table, first, starts, at: _take(table, first, starts, at)
+# Lambdas, for Numba compares signatures with their annotations.
+overload(load)(lambda array, index: lambda array, index: _load(array, index))
+overload(store)(lambda array, index, lanes: lambda array, index, lanes: _store(array, index, lanes))
+overload(splat)(lambda x: lambda x: _splat(x))
+overload(constant)(lambda array, index: lambda array, index: _constant(array, index))
+overload(inside)(lambda bins, index, lower, span: lambda bins, index, lower, span: _inside(bins, index, lower, span))
+overload(mark)(
+    lambda codes, at, bins, index, lower, span, bit: lambda codes, at, bins, index, lower, span, bit: _mark(codes, at, bins, index, lower, span, bit)
+)
+overload(choose)(
+    lambda pool, at, left, right, bins, index, lower, span: (
+        lambda pool, at, left, right, bins, index, lower, span: _choose(pool, at, left, right, bins, index, lower, span)
+    )
+)
+overload(take)(lambda table, first, starts, at: lambda table, first, starts, at: _take(table, first, starts, at))
