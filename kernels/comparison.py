@@ -1,8 +1,7 @@
 """What rankings are compared by: how good each is, measured on the model, and how far every two agree.
 
-A ranking comes as scores, ``(outputs, players, n) float64``, whatever they were computed by. Its order is that of descending scores, as insertion and
-deletion take it; which features are the largest, whatever their sign, is another order, and the one whose prefixes are perturbed. Equal ones keep
-the order of features.
+A ranking comes as scores, ``(outputs, players, n) float64``, whatever method computed them. Insertion and deletion take players by descending score.
+Prediction gaps take them by descending magnitude of the score, and perturb the first ones. Players with equal scores keep their own order.
 """
 
 import itertools
@@ -26,16 +25,16 @@ AREAS = ("insertion", "deletion", "insertion - deletion")
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """How far two rankings agree: ``measure(a, b)`` of places, as ``order(scores)`` gives them, ``(outputs, n)``."""
+    """A measure of how far two rankings agree."""
 
     name: str
-    order: Callable[[np.ndarray], np.ndarray]
-    measure: Callable[[np.ndarray, np.ndarray], np.ndarray]
+    order: Callable[[np.ndarray], np.ndarray]  # from scores to ranks, both (outputs, players, n)
+    measure: Callable[[np.ndarray, np.ndarray], np.ndarray]  # from the ranks of both, (outputs, n)
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """What a number of a comparison is: a measure of a ranking; by how much it is above another's on the same row; how far the two agree."""
+    """What a number of a comparison means: a ranking's measure; or by how much it is above another's on the same row; or how far the two agree."""
 
     measure: str
     ranking: int
@@ -43,20 +42,50 @@ class Value:
 
 
 def prepare_areas(forest: Forest) -> CurveTables:
-    """Tables for ``measure_areas``, made once per model."""
+    """Make the tables for ``measure_areas``, once per model."""
     return prepare_curves(play(forest, game_values.shapley), forest.players, forest.n_all)
 
 
-def measure_areas(bins, tables: CurveTables, scores: Sequence[np.ndarray]) -> np.ndarray:
-    """AREAS of every ranking, ``(outputs, 3, rankings, n) float64``."""
+def measure_areas(bins: np.ndarray, tables: CurveTables, scores: Sequence[np.ndarray]) -> np.ndarray:
+    """Measure the areas under the insertion and deletion curves (Li, Yu and Low 2026, Eq. 5), and their difference.
+
+    Parameters
+    ----------
+    bins : (used, n) unsigned integers, n a multiple of BATCH
+    tables : CurveTables
+    scores : of every ranking (outputs, players, n) float64
+
+    Returns
+    -------
+    areas : (outputs, 3, rankings, n) float64, margin units
+        in the order of AREAS
+    """
     outputs, _, n = scores[0].shape
     areas = np.zeros((outputs, 2, len(scores), n))
     add_areas(bins, tables, scores, areas[:, 0], areas[:, 1])
     return np.concatenate((areas, areas[:, :1] - areas[:, 1:]), axis=1)
 
 
-def measure_gaps(values, bins, tables: Sequence[GapTables], noise: Noise, scores: Sequence[np.ndarray], seed: int = EXACT) -> np.ndarray:
-    """PGI² of every ranking by size, for every scale's tables, and its standard errors, ``(2, outputs, scales, rankings, n) float64``."""
+def measure_gaps(
+    values: np.ndarray, bins: np.ndarray, tables: Sequence[GapTables], noise: Noise, scores: Sequence[np.ndarray], seed: int = EXACT
+) -> np.ndarray:
+    """Measure PGI² of every ranking by size (Gajewski et al. 2024), for several scales of the noise.
+
+    Parameters
+    ----------
+    values : (used, n) float64
+    bins : (used, n) unsigned integers, n a multiple of BATCH
+    tables : of every scale
+    noise : Noise
+    scores : of every ranking (outputs, players, n) float64
+    seed : int
+        of the quasi-Monte Carlo points where there are more pairs of leaves than the budget allows; EXACT for none
+
+    Returns
+    -------
+    gaps : (2, outputs, scales, rankings, n) float64
+        PGI² in squared margin units, then its standard errors, 0 where it is exact
+    """
     outputs, _, n = scores[0].shape
     found = np.zeros((2, outputs, len(tables), len(scores), n))
     for s, gap in enumerate(tables):
@@ -66,29 +95,29 @@ def measure_gaps(values, bins, tables: Sequence[GapTables], noise: Noise, scores
     return found
 
 
-def by_score(scores):
-    """Places 1, 2, … by descending scores, ``(outputs, players, n)``."""
+def by_score(scores: np.ndarray) -> np.ndarray:
+    """Rank players by descending score: from ``(outputs, players, n) float64`` to ranks 1, 2, … of the same shape, float64."""
     return ranks_by_score(scores, axis=1).astype(np.float64)
 
 
-def by_size(scores):
-    """Places by descending magnitude."""
+def by_size(scores: np.ndarray) -> np.ndarray:
+    """Rank players by descending magnitude of the score, as ``by_score``."""
     return by_score(np.abs(scores))
 
 
-def overlap(k: int, a, b):
-    """Share of the first k that both have, of all players where there are fewer."""
+def overlap(k: int, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Measure which share of the first k players two rankings have in common, ``(outputs, n)``; of all players where there are fewer."""
     return ((a <= k) & (b <= k)).sum(axis=1) / max(1, min(k, a.shape[1]))
 
 
-def correlate(a, b):
-    """Spearman's rank correlation; 1 where there is nothing to rank."""
+def correlate(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Measure Spearman's rank correlation of ranks without ties, ``(outputs, n)``; 1 where there is nothing to rank."""
     n = a.shape[1]
     return 1 - 6 * ((a - b) ** 2).sum(axis=1) / max(1, n * (n * n - 1))
 
 
 def agreements(top: Sequence[int]) -> tuple[Agreement, ...]:
-    """All of them, with sets of the first k for every k asked for."""
+    """List all measures of agreement: overlaps of the first k players for every k in ``top``, and two correlations."""
     return (
         *(Agreement(f"top {k}", by_size, partial(overlap, k)) for k in top),
         Agreement("correlation", by_score, correlate),
@@ -96,25 +125,51 @@ def agreements(top: Sequence[int]) -> tuple[Agreement, ...]:
     )
 
 
-def list_values(measures: Sequence[str], n_rankings: int, some: Sequence[Agreement] = ()) -> tuple[Value, ...]:
-    """The numbers of a comparison, in the order in which ``set_against`` and then ``measure_agreements`` give them."""
+def list_values(measures: Sequence[str], n_rankings: int, measured: Sequence[Agreement] = ()) -> tuple[Value, ...]:
+    """List what the numbers of a comparison mean, in the order in which ``set_against`` and then ``measure_agreements`` give them.
+
+    Parameters
+    ----------
+    measures : names of what is measured of a single ranking
+    n_rankings : int
+    measured : agreements of every two
+    """
     pairs = list(itertools.combinations(range(n_rankings), 2))
     alone = [Value(measure, r) for measure in measures for r in range(n_rankings)]
-    return (*alone, *(Value(name, a, b) for name in (*measures, *(agreement.name for agreement in some)) for a, b in pairs))
+    return (*alone, *(Value(name, a, b) for name in (*measures, *(agreement.name for agreement in measured)) for a, b in pairs))
 
 
-def set_against(measured) -> np.ndarray:
-    """Measures of every ranking, and by how much they are above those of every other on the same row: from ``(outputs, measures, rankings, n)``,
-    ``(outputs, values, n)``."""
+def set_against(measured: np.ndarray) -> np.ndarray:
+    """Compare every two rankings on every row.
+
+    Parameters
+    ----------
+    measured : (outputs, measures, rankings, n) float64
+
+    Returns
+    -------
+    values : (outputs, values, n) float64
+        the measures of every ranking, then by how much the first of every two is above the second
+    """
     outputs, n_measures, n_rankings, n = measured.shape
     a, b = np.array(list(itertools.combinations(range(n_rankings), 2)), np.int64).reshape(-1, 2).T
     flat = [each.reshape(outputs, n_measures * each.shape[2], n) for each in (measured, measured[:, :, a] - measured[:, :, b])]
     return np.concatenate(flat, axis=1)
 
 
-def measure_agreements(scores: Sequence[np.ndarray], some: Sequence[Agreement]) -> np.ndarray:
-    """How far every two rankings agree, ``(outputs, agreements * pairs, n)``."""
+def measure_agreements(scores: Sequence[np.ndarray], measured: Sequence[Agreement]) -> np.ndarray:
+    """Measure how far every two rankings agree.
+
+    Parameters
+    ----------
+    scores : of every ranking (outputs, players, n) float64
+    measured : agreements
+
+    Returns
+    -------
+    values : (outputs, agreements * pairs, n) float64
+    """
     outputs, _, n = scores[0].shape
-    places = {order: [order(each) for each in scores] for order in {agreement.order for agreement in some}}
-    pairs = [agreement.measure(a, b)[:, None] for agreement in some for a, b in itertools.combinations(places[agreement.order], 2)]
+    ranks = {order: [order(each) for each in scores] for order in {agreement.order for agreement in measured}}
+    pairs = [agreement.measure(a, b)[:, None] for agreement in measured for a, b in itertools.combinations(ranks[agreement.order], 2)]
     return np.concatenate([np.zeros((outputs, 0, n)), *pairs], axis=1)

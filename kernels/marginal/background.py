@@ -10,15 +10,12 @@ from typing import NamedTuple
 import numpy as np
 
 from .._jit import jit
-from ..lanes import WIDE, mark
 from ..parameters import InvalidParameters
-from ..trees.binning import is_member
 from ..trees.forest import Forest
-from ..trees.lookup import LOOKUP_ROWS, MARK_BIT, MARK_FEATURE, MARK_LOWER, MARK_MEMBERS, MARK_SPAN, make_codes
+from ..trees.lookup import LOOKUP_ROWS, MARK_BIT, WORD_BITS, make_codes
 from .subtrees import Partitioning, Subtrees
 
 DENSE_BITS = 16  # of a pattern, for which counting is faster than sorting
-WORD = 62  # bits of a pattern in a word, so that words stay positive
 
 
 class Background(NamedTuple):
@@ -37,7 +34,7 @@ def first_codes(subtrees: Subtrees) -> np.ndarray:
 
 def n_words(deep: Subtrees) -> int:
     """Count the words that a pattern needs, whichever deep subtree's it is."""
-    return -(-max(1, int(deep.bits.max(initial=0))) // WORD)
+    return -(-max(1, int(deep.bits.max(initial=0))) // WORD_BITS)
 
 
 @jit
@@ -55,50 +52,14 @@ def _count(bins: np.ndarray, subtrees: Subtrees, first: np.ndarray, n_rows: int,
 
 
 @jit
-def make_patterns(bins: np.ndarray, row: int, size: int, subtrees: Subtrees, u: int, patterns: np.ndarray, members: np.ndarray) -> None:
-    """Make the codes of some rows at a deep subtree, as words.
-
-    Parameters
-    ----------
-    bins : (used, n) unsigned integers
-    row, size : int
-        the first of the rows, and how many they are, a multiple of WIDE and at most LOOKUP_ROWS
-    subtrees, u : Subtrees, or what else has their ``marks``, ``start`` and ``words``
-        and the subtree's number
-    patterns : (words * LOOKUP_ROWS,) int64
-        overwritten: the lowest word of all rows, then the next
-    members : (LOOKUP_ROWS,) unsigned integers
-        to work in
-    """
-    n, flat, words = bins.shape[1], bins.reshape(-1), subtrees.words
-    patterns[:] = 0
-    marks = subtrees.marks
-    for m in range(subtrees.start[u], subtrees.start[u + 1]):
-        at, word, lower, span = (
-            marks[m, MARK_FEATURE] * n + row,
-            marks[m, MARK_MEMBERS],
-            np.int64(marks[m, MARK_LOWER]),
-            np.int64(marks[m, MARK_SPAN]),
-        )
-        to, bit = marks[m, MARK_BIT] // WORD * LOOKUP_ROWS, 1 << np.int64(marks[m, MARK_BIT] % WORD)
-        if word < 0:
-            for i in range(0, size, WIDE):
-                mark(patterns, to + i, flat, at + i, lower, span, bit)
-        else:
-            for i in range(size):
-                members[i] = is_member(words, word, np.int64(flat[at + i]))
-            for i in range(0, size, WIDE):
-                mark(patterns, to + i, members, i, lower, span, bit)
-
-
-@jit
 def _pattern_rows(bins: np.ndarray, subtrees: Subtrees, u: int, n_words: int, out: np.ndarray) -> None:
     """Write the patterns of every row at deep subtree u to ``out (n, words) int64``."""
     n = bins.shape[1]
+    flat = bins.reshape(-1)
     patterns, members = np.empty(n_words * LOOKUP_ROWS, np.int64), np.empty(LOOKUP_ROWS, bins.dtype)
     for row in range(0, n, LOOKUP_ROWS):
         size = min(LOOKUP_ROWS, n - row)
-        make_patterns(bins, row, size, subtrees, u, patterns, members)
+        make_codes(flat, n, row, size, subtrees, u, patterns, members)
         for i in range(size):
             for w in range(n_words):
                 out[row + i, w] = patterns[w * LOOKUP_ROWS + i]
@@ -223,7 +184,7 @@ def _codes(subtrees: Subtrees, u: int, outcomes: np.ndarray, words: int) -> np.n
     codes = np.zeros((len(outcomes), words), np.int64)
     for m in range(subtrees.start[u], subtrees.start[u + 1]):
         bit = int(subtrees.marks[m, MARK_BIT])
-        codes[:, bit // WORD] |= (outcomes[:, subtrees.comparison[m] >> 1] == (subtrees.comparison[m] & 1)).astype(np.int64) << bit % WORD
+        codes[:, bit // WORD_BITS] |= (outcomes[:, subtrees.comparison[m] >> 1] == (subtrees.comparison[m] & 1)).astype(np.int64) << bit % WORD_BITS
     return codes
 
 

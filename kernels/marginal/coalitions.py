@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from .._jit import jit
-from ..trees.lookup import MARK_BIT
-from .background import WORD, Background
+from ..trees.lookup import MARK_BIT, WORD_BITS
+from .background import Background
 from .subtrees import Subtrees
 
 
@@ -130,7 +130,7 @@ def view_patterns(background: Background, u: int, view: View) -> tuple[np.ndarra
     some = slice(background.start[u], background.start[u + 1])
     patterns = np.zeros_like(background.patterns[some])
     for bit, who in enumerate(view.who.tolist()):
-        patterns[:, who // WORD] |= (background.patterns[some, bit // WORD] >> bit % WORD & 1) << who % WORD
+        patterns[:, who // WORD_BITS] |= (background.patterns[some, bit // WORD_BITS] >> bit % WORD_BITS & 1) << who % WORD_BITS
     return patterns, background.times[some]
 
 

@@ -17,8 +17,8 @@ from typing import NamedTuple
 import numpy as np
 
 from .._jit import jit
-from ..trees.lookup import LOOKUP_ROWS
-from .background import WORD, Background, distinct, make_patterns
+from ..trees.lookup import LOOKUP_ROWS, WORD_BITS, make_codes
+from .background import Background, distinct
 from .coalitions import Leaves, Seen, Weights, add_gains, lay_out_leaves, no_leaves, view_patterns
 from .subtrees import Subtrees
 
@@ -54,7 +54,7 @@ def lay_out_patterns(deep: Subtrees, background: Background, seen: Seen, value: 
     for u, view in seen:
         own = np.zeros(words, np.int64)
         for bit in range(view.rows.size):
-            own[bit // WORD] |= 1 << bit % WORD
+            own[bit // WORD_BITS] |= 1 << bit % WORD_BITS
         owns.append(own)
         mine, times = view_patterns(background, u, view)
         _, found, times = distinct(np.zeros(len(mine), np.int64), mine, times)
@@ -141,10 +141,10 @@ def _gains(tables: PatternTables, leaf: int, failed: np.ndarray, gained: np.ndar
         if b_own > 0:
             weight *= tables.weights.within[b_own - 1, a_own]
             for p in range(gained.size):
-                gained[p] += weight * ((tables.patterns[j, p // WORD] >> np.int64(p % WORD)) & 1)
+                gained[p] += weight * ((tables.patterns[j, p // WORD_BITS] >> np.int64(p % WORD_BITS)) & 1)
         j += 1
     for p in range(gained.size):
-        if (failed[p // WORD] >> np.int64(p % WORD)) & 1:
+        if (failed[p // WORD_BITS] >> np.int64(p % WORD_BITS)) & 1:
             gained[p] = -lost
 
 
@@ -159,11 +159,12 @@ def add_patterns(bins: np.ndarray, tables: PatternTables, phi: np.ndarray) -> No
     phi : (outputs, rows, n) float64, margin units
     """
     n, n_words, leaves = bins.shape[1], tables.patterns.shape[1], tables.leaves
+    flat = bins.reshape(-1)
     codes, members, failed = np.empty(n_words * LOOKUP_ROWS, np.int64), np.empty(LOOKUP_ROWS, bins.dtype), np.empty(n_words, np.int64)
     for row in range(0, n, LOOKUP_ROWS):
         size = min(LOOKUP_ROWS, n - row)
         for leaf in range(leaves.output.size):
-            make_patterns(bins, row, size, leaves, leaf, codes, members)
+            make_codes(flat, n, row, size, leaves, leaf, codes, members)
             gained = np.empty(leaves.column[leaf + 1] - leaves.column[leaf])
             for i in range(size):
                 for w in range(n_words):

@@ -18,8 +18,8 @@ from typing import NamedTuple
 import numpy as np
 
 from .._jit import jit
-from ..trees.lookup import LOOKUP_ROWS
-from .background import Background, make_patterns
+from ..trees.lookup import LOOKUP_ROWS, make_codes
+from .background import Background
 from .coalitions import Leaves, Seen, Weights, add_gains, lay_out_leaves, no_leaves, view_patterns
 from .subtrees import Subtrees
 
@@ -126,11 +126,12 @@ def add_subsets(bins: np.ndarray, tables: SubsetTables, phi: np.ndarray) -> None
     phi : (outputs, rows, n) float64, margin units
     """
     n, leaves = bins.shape[1], tables.leaves
+    flat = bins.reshape(-1)
     codes, members = np.empty(LOOKUP_ROWS, np.int64), np.empty(LOOKUP_ROWS, bins.dtype)
     for row in range(0, n, LOOKUP_ROWS):
         size = min(LOOKUP_ROWS, n - row)
         for leaf in range(tables.first.size):
-            make_patterns(bins, row, size, leaves, leaf, codes, members)
+            make_codes(flat, n, row, size, leaves, leaf, codes, members)
             gained = np.empty(leaves.column[leaf + 1] - leaves.column[leaf])
             first, everybody = tables.first[leaf], (1 << tables.players[leaf]) - 1
             for i in range(size):

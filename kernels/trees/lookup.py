@@ -19,6 +19,7 @@ from .paths import Trace
 
 MAX_COMPARISONS = 10  # a table has two to this power rows
 ENTRIES_PER_NODE = 32  # a table is at most so many times as large as its tree; walking takes about as many constants
+WORD_BITS = 62  # bits of a code in one number, so that numbers stay positive
 LOOKUP_ROWS = 1 << 13  # of data that a tree is looked up for at a time: fewer, and large tables would come from memory too often
 MARK_FEATURE, MARK_LOWER, MARK_SPAN, MARK_MEMBERS, MARK_BIT = range(5)  # columns of LookupTables.marks
 
@@ -185,21 +186,23 @@ def make_codes(bins: np.ndarray, n: int, row: int, size: int, tables: Any, t: in
     row, size : int, the first of the rows, and how many, a multiple of WIDE
     tables : LookupTables, or a record with its ``marks``, ``start`` and ``words``
     t : int, the table
-    codes : (LOOKUP_ROWS,) of a type that holds them, overwritten
+    codes : (words * LOOKUP_ROWS,) of a type that holds WORD_BITS bits of them, or all, overwritten: the lowest word of all rows, then the next
     members : (LOOKUP_ROWS,) as bins, to work in
     """
-    codes[:size] = 0
+    for first in range(0, codes.size, LOOKUP_ROWS):
+        codes[first : first + size] = 0
     for m in range(tables.start[t], tables.start[t + 1]):
-        at, bit = tables.marks[m, MARK_FEATURE] * n + row, 1 << tables.marks[m, MARK_BIT]
+        at, to = tables.marks[m, MARK_FEATURE] * n + row, tables.marks[m, MARK_BIT] // WORD_BITS * LOOKUP_ROWS
+        bit = 1 << np.int64(tables.marks[m, MARK_BIT] % WORD_BITS)
         lower, span, word = np.int64(tables.marks[m, MARK_LOWER]), np.int64(tables.marks[m, MARK_SPAN]), tables.marks[m, MARK_MEMBERS]
         if word < 0:
             for i in range(0, size, WIDE):
-                mark(codes, i, bins, at + i, lower, span, bit)
+                mark(codes, to + i, bins, at + i, lower, span, bit)
         else:
             for i in range(size):
                 members[i] = is_member(tables.words, word, np.int64(bins[at + i]))
             for i in range(0, size, WIDE):
-                mark(codes, i, members, i, lower, span, bit)
+                mark(codes, to + i, members, i, lower, span, bit)
 
 
 @jit
