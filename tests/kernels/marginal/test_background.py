@@ -1,0 +1,72 @@
+"""What is kept of a background: of every leaf, how many rows fail just which of its players."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kernels.marginal import background as counting
+from kernels.marginal.background import count_background, distinct, first_codes
+from kernels.trees.lookup import WORD_BITS
+from tests.kernels.marginal.cutting import binned, cut, failed, failed_by_code, leaves_of
+from tests.strategies import batches, forests
+from tests.trees import chain
+
+CODE = st.sampled_from((0, 1, 2, (1 << WORD_BITS) - 1))
+
+
+def histograms(forest, partitioning, known):
+    """Of every leaf of the model: times of each set of failed features, from what is known of a background."""
+    found, first = {}, first_codes(partitioning.coded)
+    for subtrees, start, codes, times in (
+        (partitioning.coded, first, [c for size in np.diff(first) for c in range(size)], known.counts),
+        (partitioning.deep, known.start, [sum(int(word) << WORD_BITS * w for w, word in enumerate(p)) for p in known.patterns], known.times),
+    ):
+        for u in range(subtrees.size):
+            for leaf in leaves_of(subtrees, u):
+                histogram = found[int(subtrees.leaves.node[leaf])] = Counter()
+                for code, n in zip(codes[start[u] : start[u + 1]], times[start[u] : start[u + 1]], strict=True):
+                    if n:
+                        histogram[frozenset(int(forest.column[player]) for player in failed_by_code(subtrees, u, leaf, code))] += int(n)
+    return found
+
+
+@pytest.mark.parametrize("dense_bits", [0, 16])
+@given(data=st.data(), ensemble=forests(), most_bits=st.sampled_from((0, 2, 12)))
+def test_rows_are_counted_by_the_players_they_fail(dense_bits, data, ensemble, most_bits):
+    """At every leaf as walking counts them, whether patterns are counted densely or sorted."""
+    rows = data.draw(batches(ensemble, max_rows=8))
+    tables, forest, partitioning = cut(ensemble, most_bits)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(counting, "DENSE_BITS", dense_bits)
+        found = histograms(forest, partitioning, count_background(binned(tables, rows), partitioning, len(rows)))
+    assert found == {leaf: Counter(failed(ensemble, leaf, row) for row in rows) for leaf in np.flatnonzero(ensemble.feature < 0).tolist()}
+
+
+def test_a_pattern_may_have_several_words():
+    """A leaf under more players than a word has bits."""
+    n = 2 * WORD_BITS + 1
+    rng = np.random.default_rng(n)
+    ensemble = chain(rng.permutation(n), rng.standard_normal(n + 1), np.ones(n + 1), n)
+    rows = (rng.random((9, n)) < 0.98).astype(float)
+    tables, forest, partitioning = cut(ensemble, 12)
+    known = count_background(binned(tables, rows), partitioning, len(rows))
+    assert known.patterns.shape[1] == 3
+    assert (known.patterns >= 0).all()
+    found = histograms(forest, partitioning, known)
+    assert found == {leaf: Counter(failed(ensemble, leaf, row) for row in rows) for leaf in np.flatnonzero(ensemble.feature < 0).tolist()}
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), CODE, CODE, st.integers(1, 5))))
+def test_equal_patterns_are_one(listed):
+    """With their times added up, by subtree and then by the highest word."""
+    expected = Counter()
+    for subtree, low, high, times in listed:
+        expected[subtree, high, low] += times
+    subtree, low, high, times = np.array(listed, np.int64).reshape(-1, 4).T
+    found = distinct(subtree, np.stack((low, high), axis=1), times)
+    assert [(u, high, low, n) for u, (low, high), n in zip(*(array.tolist() for array in found), strict=True)] == [
+        (*key, expected[key]) for key in sorted(expected)
+    ]
