@@ -59,8 +59,7 @@ def show_summaries(out: str, summaries: dict[str, pa.Table]) -> None:
             rows = sorted(summary.to_pylist(), key=lambda row: row.get("rank", 0))
             outputs = dict.fromkeys(row.get("output") for row in rows)
             top = [row for output in outputs for row in [row for row in rows if row.get("output") == output][:TOP]]
-            on_done = "shares of R²" if "r2" in summary.column_names else "mean size and other moments"
-            create_table_artifact(top, key=f"{PREFIX}{name.replace('_', '-')}", description=f"{name}: {on_done}, the first {TOP} per output of {out}")
+            create_table_artifact(top, key=f"{PREFIX}{name.replace('_', '-')}", description=f"{name}: the first {TOP} per output of {out}")
 
 
 def show_outputs(out: str, manifest: Manifest) -> None:

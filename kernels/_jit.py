@@ -68,3 +68,8 @@ def frozen(tables: Any) -> Any:
         array.flags.writeable = False
         return array
     return type(tables)(*map(frozen, tables))
+
+
+def count_bytes(tables: Any) -> int:
+    """Bytes of nested records' arrays."""
+    return tables.nbytes if isinstance(tables, np.ndarray) else sum(map(count_bytes, tables))

@@ -1,4 +1,4 @@
-"""Mergeable summaries of attributions and interactions: states updated slice by slice, which merge in a fixed order to the same bits."""
+"""Reductions over rows: states updated slice by slice, which merge in a fixed order to the same bits."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -9,10 +9,8 @@ import numpy as np
 
 from ._jit import jit
 from .ordering import ranks_by_score
-from .r2 import shares as r2
 
-FAN_IN = 8
-N_SCORES = 2  # in the last places of gaps: PGI² and its standard error
+FAN_IN = 8  # states merged at a time
 
 
 class Moments(NamedTuple):
@@ -28,28 +26,30 @@ class Moments(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Reduction:
-    """A summary of what ``reduces`` names, a field of ``Buffers``: ``(outputs, values, rows)``.
+    """A mergeable reduction of an array ``(outputs, values, rows)``.
 
-    ``init(outputs, values) -> state``, ``update(state, array, n, labels) -> state`` for the first n rows of the array and their labels, ``merge(a,
-    b) -> state``, ``finalize(state, place, n_places)``, where ``place (values,)`` says where the state's values stand among all; the others are 0 on
-    every row. Moments come out as a dict from name to ``(outputs, n_places)``, R^2 as the Shares of all rows, and those of every group.
+    name : for messages
+    init : ``(outputs, values) -> state``, a NamedTuple of arrays, before any row
+    update : ``(state, array, n, labels) -> state`` with the first n rows of the array, and their labels where rows have some
+    merge : ``(a, b) -> state`` of the rows of both, a's before b's
+    finalize : ``(state, place, n_places)``, what the state comes to; ``place (values,)`` says where its values stand among ``n_places``, the others
+        are 0 on every row. Moments come out as a dict from name to ``(outputs, n_places)``
     """
 
     name: str
-    reduces: str
     init: Callable[[int, int], Any]
     update: Callable[..., Any]
     merge: Callable[[Any, Any], Any]
     finalize: Callable[[Any, np.ndarray, int], Any]
 
 
-def _init_moments(outputs, values):
+def _init_moments(outputs: int, values: int) -> Moments:
     zero = np.zeros((outputs, values))
     return Moments(np.zeros(1), zero, zero, zero, np.full_like(zero, np.inf), np.full_like(zero, -np.inf))
 
 
 @jit
-def _measure(values, n, state):
+def _measure(values: np.ndarray, n: int, state: Moments) -> None:
     for k in range(values.shape[0]):
         for j in range(values.shape[1]):
             total, total_abs, low, high = 0.0, 0.0, np.inf, -np.inf
@@ -65,7 +65,7 @@ def _measure(values, n, state):
             state.low[k, j], state.high[k, j] = low, high
 
 
-def _update_moments(state, values, n, labels=None):  # noqa: ARG001 - the shape of an update
+def _update_moments(state: Moments, values: np.ndarray, n: int, labels: Any = None) -> Moments:  # noqa: ARG001 - the shape of an update
     if n == 0:
         return state
     here = Moments(np.array([float(n)]), *(np.empty(values.shape[:2]) for _ in range(5)))
@@ -73,7 +73,7 @@ def _update_moments(state, values, n, labels=None):  # noqa: ARG001 - the shape 
     return _merge_moments(state, here)
 
 
-def _merge_moments(a, b):
+def _merge_moments(a: Moments, b: Moments) -> Moments:
     rows = a.rows + b.rows
     if rows[0] == 0:
         return a
@@ -88,8 +88,8 @@ def _merge_moments(a, b):
     )
 
 
-def _finalize_moments(state, place, n_places):
-    def everywhere(found):
+def _finalize_moments(state: Moments, place: np.ndarray, n_places: int) -> dict[str, np.ndarray]:
+    def everywhere(found: np.ndarray) -> np.ndarray:
         out = np.zeros((found.shape[0], n_places))
         if state.rows[0] > 0:
             out[:, place] = found
@@ -106,62 +106,15 @@ def _finalize_moments(state, place, n_places):
     }
 
 
-def _finalize_importance(state, place, n_places):
-    moments = _finalize_moments(state, place, n_places)
-    rank, mean_abs = moments.pop("rank"), moments["mean_abs"]
-    total = mean_abs.sum(axis=1, keepdims=True)
-    return {**moments, "share": np.divide(mean_abs, total, out=np.zeros_like(mean_abs), where=total > 0), "rank": rank}
-
-
-def _finalize_path(state, place, n_places):
-    moments = _finalize_moments(state, place, n_places)
-    return {name: moments[name] for name in ("mean", "std", "min", "max")}
-
-
-def _finalize_means(state, place, n_places):  # noqa: ARG001 - the shape of a reduction
+def _finalize_means(state: Moments, place: np.ndarray, n_places: int) -> dict[str, np.ndarray]:  # noqa: ARG001 - the shape of a reduction
     """Means and their standard errors, which one row does not tell."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return {"mean": state.mean, "standard_error": np.sqrt(state.spread / (state.rows - 1) / state.rows)}
 
 
-MEANS = Reduction("means", "values", _init_moments, _update_moments, _merge_moments, _finalize_means)  # of what rankings are compared by
-
-
-def _update_ranks(state, ranks, n, labels=None):
-    """Whom a row does not rank comes after all others there; the last are not players' ranks but scores."""
-    counted = np.where(ranks == 0, float(ranks.shape[1] - N_SCORES + 1), ranks)
-    counted[:, -N_SCORES:] = ranks[:, -N_SCORES:]
-    return _update_moments(state, counted, n, labels)
-
-
-def _finalize_ranks(state, place, n_places):
-    """Players by mean rank, those in no split last; the last places are not players' but scores', and have rank 0."""
-    moments = _finalize_moments(state, place, n_places)
-    mean = moments["mean"][:, :-N_SCORES]
-    rank = np.zeros(moments["mean"].shape, np.int64)
-    rank[:, :-N_SCORES] = ranks_by_score(-np.where(mean == 0, np.inf, mean), axis=1)
-    return {**moments, "rank": rank}
-
-
-REDUCTIONS = {
-    reduction.name: reduction
-    for reduction in (
-        Reduction("importance", "phi", _init_moments, _update_moments, _merge_moments, _finalize_importance),
-        Reduction("objective", "path", _init_moments, _update_moments, _merge_moments, _finalize_path),
-        Reduction("gaps", "phi", _init_moments, _update_ranks, _merge_moments, _finalize_ranks),
-        Reduction("areas", "phi", _init_moments, _update_ranks, _merge_moments, _finalize_ranks),
-        Reduction("curves", "path", _init_moments, _update_moments, _merge_moments, _finalize_path),
-        Reduction("interactions", "pairs", _init_moments, _update_moments, _merge_moments, _finalize_moments),
-        Reduction(
-            name="r2",
-            reduces="phi",
-            init=lambda outputs, values: r2.no_rows(values),
-            update=lambda state, phi, n, labels: r2.update(state, phi[0], labels, n),
-            merge=r2.merge,
-            finalize=lambda state, place, n_places: tuple(r2.finalize(part, place, n_places) for part in (r2.whole(state), state)),
-        ),
-    )
-}
+# Means, extremes and ranks of every value; and means alone, of what rankings are compared by.
+MOMENTS = Reduction("moments", _init_moments, _update_moments, _merge_moments, _finalize_moments)
+MEANS = Reduction("means", _init_moments, _update_moments, _merge_moments, _finalize_means)
 
 
 def _merge_groups(reduction: Reduction, states: Iterator[Any]) -> Iterator[Any]:
@@ -172,8 +125,15 @@ def _merge_groups(reduction: Reduction, states: Iterator[Any]) -> Iterator[Any]:
         yield merged
 
 
-def merge_all(reduction: Reduction, states: Iterable[Any], outputs: int, values: int):
-    """Merge states in the order given, in a tree of fan-in FAN_IN: the same bits whoever computed them, and in whatever order they came."""
+def merge_all(reduction: Reduction, states: Iterable[Any], outputs: int, values: int) -> Any:
+    """Merge states in the order given, in a tree of fan-in FAN_IN: the same bits whoever computed them, and in whatever order they came.
+
+    Parameters
+    ----------
+    reduction : Reduction
+    states : of slices or parts, in the order of their rows
+    outputs, values : shape of the state of no rows, which is returned where there are no states
+    """
     level = list(_merge_groups(reduction, iter(states))) or [reduction.init(outputs, values)]
     while len(level) > 1:
         level = list(_merge_groups(reduction, iter(level)))

@@ -27,14 +27,12 @@ if TYPE_CHECKING:  # what type checkers and editors read; everything is imported
     from pipeline.runs.plan import Plan as Plan
     from pipeline.runs.publish import Manifest as Manifest
     from pipeline.runs.publish import read_manifest as read_manifest
-    from pipeline.runs.r2 import R2 as R2
     from pipeline.runs.stages import explain as explain
 
     __version__: str
 
 __all__ = [
     "METHODS",
-    "R2",
     "Attributions",
     "Curves",
     "Gradient",
@@ -70,7 +68,6 @@ _HOMES = {
     "pipeline.runs.latest": ("Latest", "read_latest"),
     "pipeline.runs.plan": ("Plan",),
     "pipeline.runs.publish": ("Manifest", "read_manifest"),
-    "pipeline.runs.r2": ("R2",),
     "pipeline.runs.stages": ("explain",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

@@ -20,20 +20,24 @@ ALLOWED = {  # first names that a package may import beyond the standard library
     "leafledger": {"kernels", "pipeline"},
 }
 # What a part of a package may import of it; single files of the package by their own names.
+GROUND = ("_jit", "lanes", "ordering")
+DECLARED = (*GROUND, "buffers", "game_values", "method", "parameters", "reductions", "summaries", "trees")
 ARROWS = {
     "kernels": {
-        "_jit": (),
+        **dict.fromkeys(("_jit", "parameters", "game_values", "ordering"), ()),
         "lanes": ("_jit",),
-        "parameters": (),
-        "game_values": (),
-        "ordering": (),
-        "trees": ("_jit", "lanes", "ordering"),
-        "path_dependent": ("_jit", "lanes", "ordering", "game_values", "trees"),
-        "marginal": ("_jit", "lanes", "ordering", "game_values", "parameters", "trees"),
-        "semivalues": ("_jit", "lanes", "ordering", "game_values", "parameters", "trees", "path_dependent", "marginal"),
-        "r2": ("_jit", "lanes", "ordering", "game_values", "parameters", "trees"),
-        "ranking": ("_jit", "lanes", "ordering", "game_values", "parameters", "trees", "path_dependent"),
-        "prediction_gap": ("_jit", "lanes", "ordering", "game_values", "parameters", "trees", "path_dependent", "ranking"),
+        "labels": ("parameters",),
+        "reductions": ("_jit", "ordering"),
+        "trees": GROUND,
+        "buffers": (*GROUND, "labels", "trees"),
+        "summaries": ("buffers", "reductions"),
+        "method": ("buffers", "game_values", "parameters", "summaries", "trees"),
+        "path_dependent": (*GROUND, "game_values", "trees"),
+        "marginal": (*GROUND, "game_values", "method", "parameters", "trees"),
+        "semivalues": (*DECLARED, "path_dependent", "marginal"),
+        "r2": (*DECLARED, "labels"),
+        "ranking": (*DECLARED, "path_dependent", "semivalues"),
+        "prediction_gap": (*DECLARED, "path_dependent", "semivalues", "ranking"),
     },
     "pipeline": {
         "errors": (),

@@ -26,6 +26,10 @@ class Background(NamedTuple):
     patterns: np.ndarray  # (patterns, words) int64: the codes that occur there, ascending, the lowest word first
     times: np.ndarray  # (patterns,) rows with each
 
+    def merge(self, others: Sequence["Background"]) -> "Background":
+        """Add up with the counts of other parts: the same bits in any order and grouping."""
+        return _merge((self, *others))
+
 
 def first_codes(subtrees: Subtrees) -> np.ndarray:
     """Find where every coded subtree's counts start, and the end of the last, ``(subtrees + 1,) int64``."""
@@ -127,18 +131,7 @@ def count_background(bins: np.ndarray, partitioning: Partitioning, n_rows: int) 
     return _collect(partitioning.deep.size, words, subtree, np.concatenate(found), np.concatenate(times), counts)
 
 
-def merge(backgrounds: Sequence[Background]) -> Background:
-    """Add up the counts of several parts of a background.
-
-    Parameters
-    ----------
-    backgrounds : at least one, all of one partitioning
-
-    Returns
-    -------
-    Background
-        of all rows; counts are integers, so in any order and grouping the same
-    """
+def _merge(backgrounds: Sequence[Background]) -> Background:
     sizes = [np.diff(background.start) for background in backgrounds]
     patterns = np.concatenate([background.patterns for background in backgrounds])
     return _collect(

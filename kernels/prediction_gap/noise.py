@@ -52,6 +52,10 @@ class Measured(NamedTuple):
     seen: np.ndarray  # (patterns, most members) int64, distinct bins of the unit's features, -1 beyond them
     times: np.ndarray  # (patterns,) float64
 
+    def merge(self, others: Iterable["Measured"]) -> "Measured":
+        """Add up with what was measured of other parts, in their order (Chan, Golub and LeVeque 1983)."""
+        return _merge((self, *others))
+
 
 class Moves(NamedTuple):
     """How a model's moved units are spread."""
@@ -91,8 +95,7 @@ def measure(values, bins, player, drawn) -> Measured:
     return Measured(n, mean, spread, np.array(start), np.concatenate(seen), np.concatenate(times))
 
 
-def merge(parts: Iterable[Measured]) -> Measured:
-    """Add up what was measured of parts, in their order (Chan, Golub and LeVeque 1983)."""
+def _merge(parts: Iterable[Measured]) -> Measured:
     total, *others = parts
     for part in others:
         n = total.n + part.n

@@ -1,14 +1,12 @@
-"""Rankings of a run's rows, and how far their prefixes move the prediction: what the methods ``gap`` and ``gap_greedy`` prepare and write; and
-the margin on the way through them, what ``curves`` does."""
+"""Rankings of rows, and how far their prefixes move the prediction: what the methods ``gap`` and ``gap_greedy`` prepare and write."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..ordering import ranks_from_order
 from ..parameters import InvalidParameters
-from ..ranking.curves import CurveTables, add_areas, rank_players
 from ..trees.forest import Forest
 from .leaf_regions import numeric_alone
 from .noise import NOISES, Measured, Noise
@@ -33,14 +31,6 @@ class RankingTables(NamedTuple):
     seed: np.ndarray  # (1,) int64, of the points that PGI² is estimated by, or EXACT
 
 
-class RankedCurves(NamedTuple):
-    """How rows are ranked, and the trees that are asked for sets of features along the ranking."""
-
-    curves: CurveTables
-    ranker: np.ndarray  # (1,) int64, which method ranks by its values
-    of_ranker: Any  # that method's tables
-
-
 class Greedy(NamedTuple):
     """Greedy rankings, and what they are worth: squared margin units, standard errors 0 where exact."""
 
@@ -51,12 +41,9 @@ class Greedy(NamedTuple):
     pgi2_errors: np.ndarray
 
 
-def rows_of(forest: Forest):
-    """Rows of phi: a rank for every player, and at last two scores: PGI² and its standard error, or areas."""
-    return np.append(forest.players, (forest.n_all, forest.n_all + 1))
-
-
-def prepare_rankings(forest: Forest, given: Mapping[str, Any], measured: Measured | None, *, ranker: int, of_ranker: Any, top: int, passes: int):
+def prepare_rankings(
+    forest: Forest, given: Mapping[str, Any], measured: Measured | None, ranking: tuple[np.ndarray, Any], top: int, passes: int
+) -> RankingTables:
     """Tables for noise on numeric features, in standard deviations where these were measured, and for what is drawn of what was measured; refuse
     what they cannot do, and what costs too much."""
     n = forest.groups.size
@@ -71,7 +58,7 @@ def prepare_rankings(forest: Forest, given: Mapping[str, Any], measured: Measure
     tables = prepare_gap(forest, np.broadcast_to(np.array(scale, np.float64), n), measured, drawn=drawn, relative=True)
     within = affordable(tables, given["budget"], passes, given["approximate"] == YES)
     noise = next((number for number, noise in enumerate(NOISES) if noise.name == given["noise"]), 0)
-    return RankingTables(tables, np.array([noise]), np.array([ranker]), of_ranker, np.array([top]), np.array([EXACT if within else given["seed"]]))
+    return RankingTables(tables, np.array([noise]), *ranking, np.array([top]), np.array([EXACT if within else given["seed"]]))
 
 
 def measure_rows(tables: GapTables, noise: Noise, values, bins, placed: tuple[Any, Any], seed: int):
@@ -110,18 +97,11 @@ def order_by_size(gap: GapTables, scores):
     return np.argsort(-size, axis=2, kind="stable")
 
 
-def scores_of(ranks):
-    """Scores, the highest first, from ranks, 1 the first and 0 for who has none: ``(outputs, players, n)``."""
-    return np.where(ranks > 0, ranks.shape[1] + 1 - ranks, 0.0)
-
-
-def add_gaps(values, bins, tables: RankingTables, phi, kernel: Callable[[Any, Any, Any], None]) -> None:
-    """Rank players by size of what ``kernel`` gives, the largest first, equal ones in their own order; add ranks, from 1, and PGI² with its error."""
-    gap, (outputs, n_rows, n) = tables.gap, phi.shape
-    found = np.zeros((outputs, n_rows - 2, n))
-    kernel(bins, tables.of_ranker, found)
+def add_gaps(values, bins, tables: RankingTables, scores, phi) -> None:
+    """Rank players by size of scores, the largest first, equal ones in their own order; add ranks, from 1, and PGI² with its error."""
+    gap = tables.gap
     for some, x, r in _sliced(values, bins):
-        order = order_by_size(gap, found[:, :, some])
+        order = order_by_size(gap, scores[:, :, some])
         phi[:, :-2, some] += ranks_from_order(order, order.shape[2], axis=2)[:, :, gap.units].transpose(1, 2, 0)
         measured = measure_rows(gap, NOISES[tables.noise[0]], x, r, place_units(gap, order), int(tables.seed[0]))
         phi[:, -2:, some] += np.stack(measured).transpose(2, 0, 1)
@@ -134,27 +114,3 @@ def add_greedy(values, bins, tables: RankingTables, phi) -> None:
         found = rank_rows_greedily(gap, NOISES[tables.noise[0]], x, r, int(tables.top[0]), int(tables.seed[0]))
         phi[:, :-2, some] += ranks_from_order(found.order, int(gap.n_all[0]), axis=2)[:, :, gap.units].transpose(1, 2, 0)
         phi[:, -2:, some] += np.stack((found.pgi2, found.pgi2_errors)).transpose(2, 0, 1)
-
-
-def add_ranked_curves(bins, tables: RankedCurves, phi, path, kernel: Callable[[Any, Any, Any], None]) -> None:
-    """Rank players by what ``kernel`` gives, the highest first; add places, from 1, and the areas of insertion and deletion to phi
-    (Li, Yu and Low 2026, Eq. 5).
-
-    Parameters
-    ----------
-    bins : (used, n) unsigned integers
-    phi : (outputs, players + 2, n) float64, ranks and areas in margin units; players are those that some split asks for
-    path : (outputs, 2 * (all players + 1), n) float64, overwritten: the margin with 0, 1, … players present, insertion's and then deletion's
-    kernel : adds scores of players to its last argument, ``(outputs, players, n) float64``, as ``kernel(bins, tables.of_ranker, scores)``
-    """
-    (outputs, n_rows, n), n_points = phi.shape, path.shape[1] // 2
-    scores = np.zeros((outputs, n_rows - 2, n))
-    kernel(bins, tables.of_ranker, scores)
-    for first in range(0, n, SLICE):
-        some = slice(first, first + SLICE)
-        part = scores[:, :, some]
-        areas, curves = np.zeros((2, outputs, 1, part.shape[2])), np.zeros((outputs, 2, part.shape[2], n_points))
-        add_areas(np.ascontiguousarray(bins[:, some]), tables.curves, [part], areas[0], areas[1], curves)
-        phi[:, :-2, some] += rank_players(part, tables.curves).transpose(0, 2, 1)
-        phi[:, -2:, some] += areas[:, :, 0].swapaxes(0, 1)
-        path[:, :, some] = curves.swapaxes(2, 3).reshape(outputs, 2 * n_points, part.shape[2])

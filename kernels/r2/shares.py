@@ -16,21 +16,10 @@ from typing import NamedTuple
 import numpy as np
 
 from .._jit import jit
+from ..labels import Labels
 from ..ordering import ranks_by_score
 
 POWERS = 5  # of y - mean, from 0 to 4
-
-
-class Labels(NamedTuple):
-    """Rows' labels, weights and groups, and what the kernel leaves of them; as many rows as a buffer has."""
-
-    label: np.ndarray  # (n,) float64, any number where it is missing
-    weight: np.ndarray  # (n,) float64, not negative; a row of weight 0 does not count
-    missing: np.ndarray  # (n,) bool, the row has no label, and weight 0
-    group: np.ndarray  # (n,) int64, position in ``names``
-    names: np.ndarray  # (groups,) str, distinct and ascending
-    residual: np.ndarray  # (n,) float64, label - margin
-    remainder: np.ndarray  # (n,) float64, see qshap.add_losses
 
 
 class Sums(NamedTuple):
@@ -76,12 +65,6 @@ class Shares:
     rank: np.ndarray  # (groups, players) int64, 1 for the largest share
     remainder: np.ndarray  # (groups,) float64, R^2 less all shares
     remainder_standard_error: np.ndarray  # (groups,) float64
-
-
-def no_labels(n: int) -> Labels:
-    """Make room for the labels of n rows, none of which counts yet."""
-    zero = np.zeros(n)
-    return Labels(zero, zero.copy(), np.zeros(n, bool), np.zeros(n, np.int64), np.array([""]), zero.copy(), zero.copy())
 
 
 def _no_sums(groups: int, players: int) -> Sums:

@@ -1,62 +1,49 @@
 """What the command shows of summaries and comparisons: tables, the largest first."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from kernels.methods import METHODS
+from kernels.summaries import INTERACTIONS, Shown
+
 from ..runs.publish import SUMMARY
 from ..stores import storage
 
 TOP = 10  # features, and pairs of them
 WIDE = 150  # characters of a table with a column for each measure, also where there is no terminal
-MOMENTS = {"rank": "d", "mean_abs": ".4g", "mean": ".4g", "std": ".4g", "share": ".1%"}  # and how they are written
-SHARES = {"rank": "d", "r2": ".4f", "standard_error": ".1g"}
-IMPORTANCE = {"rank": "rank", "feature": "feature", "mean_abs": "mean |phi|", "mean": "mean phi", "std": "std", "share": "share"}
-GAPS = {"rank": "rank", "feature": "feature", "mean": "mean rank, pgi2", "std": "std"}
-AREAS = {"rank": "rank", "feature": "feature", "mean": "mean rank, area", "std": "std"}
-INTERACTIONS = {"rank": "rank", "first": "first", "second": "second", "mean_abs": "mean |value|", "mean": "mean value", "std": "std"}
-R2 = {"rank": "rank", "feature": "feature", "r2": "share of R²", "standard_error": "standard error"}
-SUMMARIES = {
-    "importance": (IMPORTANCE, MOMENTS),
-    "gaps": (GAPS, MOMENTS),
-    "areas": (AREAS, MOMENTS),
-    "interactions": (INTERACTIONS, MOMENTS),
-    "r2": (R2, SHARES),
-}
 
 
-def _write_number(value: float | None, how: str) -> str:
-    return "–" if value is None else format(value, how)
+def _write_cell(value: Any, form: str | None) -> str:
+    return "–" if value is None else escape(value) if form is None else format(value, form)
 
 
-def _show_summary(console: Console, run: str, name: str, columns: dict[str, str], formats: dict[str, str]) -> None:
-    """The first rows of a summary, per output: ``columns`` and, with their formats, numbers, by what they are called in the summary."""
+def _show_summary(console: Console, run: str, name: str, display: Sequence[Shown]) -> None:
+    """Show the first rows of a summary, per output."""
     rows = json.loads(storage.read(storage.join(run, SUMMARY, f"{name}.json")))
     outputs = dict.fromkeys(row.get("output") for row in rows)
     for output in outputs:
         mine = sorted((row for row in rows if row.get("output") == output), key=lambda row: row["rank"])
         table = Table(title=f"{name}, output {output}" if len(outputs) > 1 else name)
-        for column, title in columns.items():
-            table.add_column(title, justify="right" if column in formats else "left")
+        for shown in display:
+            table.add_column(shown.title, justify="left" if shown.form is None else "right")
         for row in mine[:TOP]:
-            table.add_row(*(_write_number(row[column], formats[column]) if column in formats else escape(row[column]) for column in columns))
+            table.add_row(*(_write_cell(row[shown.column], shown.form) for shown in display))
         console.print(table)
 
 
 def show_summaries(console: Console, run: str, manifest: Any) -> None:
-    """What owns most of the attributions, or of R^2, and what interacts most."""
-    if manifest.r2 is not None:
-        total, error, rest, sst = (_write_number(manifest.r2[name], ".4g") for name in ("total_r2", "total_standard_error", "remainder", "sst"))
-        counts = f"{manifest.r2['n']:,} rows, {manifest.r2['n_unlabelled']:,} without a label"
-        console.print(f"R² {total} ± {error}, shares and a remainder of {rest}; SST {sst}; {counts}", soft_wrap=True, highlight=False)
+    """Show the summaries of a run that have something to show, as their method declares it."""
     there = {entry["uri"].rpartition("/")[2] for entry in manifest.summaries}
-    for name, (columns, formats) in SUMMARIES.items():
-        if f"{name}.json" in there:
-            _show_summary(console, run, name, columns, formats)
+    for summary in (*METHODS[manifest.method].summaries, INTERACTIONS):
+        if summary.headline is not None and summary.name in manifest.totals:
+            console.print(summary.headline(manifest.totals[summary.name]), soft_wrap=True, highlight=False)
+        if summary.display and f"{summary.name}.json" in there:
+            _show_summary(console, run, summary.name, summary.display)
 
 
 def _show_measures(console: Console, title: str, caption: str, names: Iterable[str], cells: dict[tuple[str, str], Any]) -> None:

@@ -13,9 +13,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kernels.comparison import prepare_areas
+from kernels.method import read_method
 from kernels.methods import METHODS
 from kernels.prediction_gap.leaf_regions import count_visits, numeric_alone
-from kernels.prediction_gap.noise import NOISES, Measured, merge
+from kernels.prediction_gap.noise import NOISES, Measured
 from kernels.prediction_gap.rankings import EXACT, PGI2
 from kernels.prediction_gap.tables import BUDGET, GapTables, prepare_gap
 from kernels.reductions import MEANS, merge_all
@@ -27,9 +28,9 @@ from ..errors import InvalidData, RunConflict, UsageError
 from ..models import Model, load_ensemble
 from ..models.model import Feature
 from ..runs import execute
-from ..runs.job import Job, check_parameters, find_method, make_job, shorten
+from ..runs.job import Job, check_parameters, make_job, shorten
 from ..runs.plan import ITEM_ROWS, PLAN, WORKER_OVERHEAD, Plan, from_json, max_slice_rows
-from ..runs.prepare import prepare_model, survey_model
+from ..runs.prepare import ask_model, prepare_model
 from ..runs.publish import read_manifest
 from ..runs.stages import Progress, Work, no_progress
 from ..runs.states import unpack_state
@@ -75,14 +76,13 @@ def _parse(entry: str) -> _Asked:
     """``method``, ``method:value:…`` with its parameters in their order, or ``run:URI``."""
     if entry.startswith(RUN):
         return _Asked(entry, "", {}, storage.absolute(entry[len(RUN) :]))
-    name, *values = entry.split(":")
-    method = find_method(name)
+    try:
+        method, parameters = read_method(entry, METHODS)
+    except ValueError as error:
+        raise UsageError(f"{entry!r}: {error}") from None
     if method.labelled:
         raise UsageError(f"{entry!r} shares out an error, not a margin; expected a method that needs no labels")
-    known = [parameter.name for parameter in method.parameters]
-    if len(values) > len(known):
-        raise UsageError(f"{entry!r} gives {len(values)} parameters, expected at most {len(known)}: {':'.join((name, *known))}")
-    return _Asked(entry, name, check_parameters(method, dict(zip(known, values, strict=False))), None)
+    return _Asked(entry, method.name, parameters, None)
 
 
 def _read_run(run: str, model: Model) -> Plan:
@@ -135,13 +135,14 @@ def _affordable(tables: GapTables, n_rankings: int, measures: Measures) -> bool:
 
 def _measure(job: Job, model: Model, features: tuple[Feature, ...], items: Sequence[WorkItem], folder: str, progress: Progress) -> Measured:
     """A first pass over the data: features' standard deviations, and the values of categorical ones, which are drawn."""
-    surveyed = survey_model(model, METHODS[PERTURBS], (), sum(item.n_rows for item in items), job.worker_memory, False)
-    asked, parts = Measuring(broadcast(surveyed, folder), features), {}
+    query = ask_model(model, METHODS[PERTURBS], (), sum(item.n_rows for item in items), job.worker_memory, False)
+    asked, parts = Measuring(broadcast(query, folder), features), {}
     on_done = progress(Work("measuring", job.data, len(items), sum(item.n_rows for item in items)))
     for item, measured in execute.each(job, measure_item, comparison.warm_measuring, asked, items, WORKER_OVERHEAD):
         parts[item.part] = measured
         on_done(item)
-    return merge(parts[item.part] for item in items)
+    first, *others = (parts[item.part] for item in items)
+    return first.merge(others)
 
 
 def _prepare_gaps(
@@ -164,7 +165,7 @@ def _rank(model: Model, asked: Sequence[_Asked], plans: dict[str, Plan], feature
             yield Ranking(each.name, each.method, tables, None, ())
             continue
         plan = plans[each.run]
-        phi = schema.output_columns(plan.players, plan.outputs, plan.ids, plan.interactions is not None, METHODS[plan.method].column)[1]
+        phi = schema.output_columns(plan.players, plan.outputs, plan.ids, plan.interactions is not None, METHODS[plan.method].phi.column)[1]
         number, n_players = {name: j for j, name in enumerate(plan.players)}, len(plan.players)
         columns = tuple(tuple(phi[k * n_players + number[feature.name]] for feature in features) for k in range(len(plan.outputs)))
         yield Ranking(each.name, plan.method, "", each.run, columns)

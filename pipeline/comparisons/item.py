@@ -7,11 +7,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kernels.batch import BackgroundStatistics, Buffers, Prepared, attribute_batch, make_buffers
+from kernels.batch import attribute_batch
+from kernels.buffers import Buffers, Prepared, make_buffers
 from kernels.comparison import AREAS, Value, agreements, list_values, measure_agreements, measure_areas, measure_gaps, set_against
+from kernels.method import BackgroundStatistics
 from kernels.methods import METHODS
 from kernels.prediction_gap.noise import NOISES
-from kernels.prediction_gap.rankings import EXACT, scores_of
+from kernels.prediction_gap.rankings import EXACT
+from kernels.ranking.ranks import scores_of
 from kernels.reductions import MEANS
 from kernels.trees.binning import bin_rows, padded
 
@@ -59,18 +62,18 @@ class Question:
 class Measuring:
     """What is measured in a first pass: URI of what is asked of every row, and the features that splits ask for."""
 
-    surveyed: str
+    query: str
     features: tuple[Feature, ...]
 
 
 def measure_item(asked: Measuring, item: WorkItem) -> BackgroundStatistics:
     """Moments of an item's features, and the values that units are drawn from."""
-    return background.count_rows(asked.features, open_tables(asked.surveyed), item)
+    return background.count_rows(asked.features, open_tables(asked.query), item)
 
 
 def warm_measuring(asked: Measuring) -> None:
     """Compile, or read from the cache, every kernel that items call."""
-    background.warm(asked.surveyed)
+    background.warm(asked.query)
 
 
 class _Columns:
@@ -135,7 +138,7 @@ class _Measurer:
             else:
                 attribute_batch(METHODS[ranking.method], *own)
                 found = own[1].phi[:, :n_used, :n]
-            scores.append(scores_of(found) if METHODS[ranking.method].whole else found)
+            scores.append(scores_of(found) if METHODS[ranking.method].phi.whole else found)
         areas = set_against(measure_areas(bins, self._areas, scores))
         some = [np.ascontiguousarray(each[..., chosen]) for each in scores]
         sampled = np.ascontiguousarray(values[:, chosen]), np.ascontiguousarray(bins[:, chosen])

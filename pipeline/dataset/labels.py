@@ -7,17 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from kernels.r2.shares import Labels, no_labels
+from kernels.labels import Labels, no_labels
 from kernels.trees.binning import padded
 
-from ..errors import InvalidLabel, UsageError
+from ..errors import InvalidLabel
 from ..models.model import Feature
 from . import schema
 
 COUNT, REFUSE = "count", "refuse"
 # Sums of fourth powers of labels times squared weights stay finite, over any number of rows there is.
 LARGEST_LABEL, LARGEST_WEIGHT = 1e60, 1e30
-MOST_SHARES = 1 << 17  # of all groups: every part keeps their sums in its footer, some hundred bytes of each
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +86,3 @@ def read_labels(columns: LabelColumns, batch: pa.RecordBatch, where: str, first_
     weight = np.ones(label.size) if columns.weight is None else _numbers(batch, columns.weight)
     check_values(label, weight, columns.missing, where, first_row, (f"label {columns.label!r}", f"weight {columns.weight!r}"))
     return lay_out(label, weight, *(_group(batch, columns.by) if columns.by else ()))
-
-
-def check_groups(columns: LabelColumns, n_groups: int, n_players: int) -> None:
-    """Refuse more groups than are worth a table."""
-    if n_groups * n_players > MOST_SHARES:
-        raise UsageError(
-            f"{', '.join(map(repr, columns.by))} make {n_groups} groups of {n_players} shares each, expected at most {MOST_SHARES} shares in all"
-        )

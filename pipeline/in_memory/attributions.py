@@ -3,15 +3,17 @@
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from kernels.batch import BackgroundQuery, BackgroundStatistics, Prepared, attribute_batch, count, make_buffers, merge
-from kernels.methods import Method
-from kernels.reductions import REDUCTIONS, merge_all
+from kernels.batch import attribute_batch
+from kernels.buffers import Buffers, Prepared, make_buffers
+from kernels.method import BackgroundQuery, BackgroundStatistics, Method
+from kernels.prepare import measure_background, merge_statistics
+from kernels.summaries import INTERACTIONS, Subject
 
 from ..dataset import schema
 from ..dataset.labels import COUNT, check_values, lay_out
@@ -19,12 +21,11 @@ from ..dataset.partition import Groups, Partition, read_groups
 from ..errors import SchemaMismatch, UsageError
 from ..models import load_ensemble
 from ..models.model import Feature, Model
-from ..runs.item import check_additivity, fill_values
-from ..runs.job import MODEL, check_parameters, count_cores, find_method, table_budget
+from ..runs.item import check_rows, fill_values
+from ..runs.job import MODEL, check_parameters, count_cores, find_method, labelled_methods, table_budget
 from ..runs.plan import max_slice_rows
-from ..runs.prepare import pair_names, player_names, prepare_model, survey_model, weigh_model
-from ..runs.r2 import R2, take
-from ..runs.states import init_state, update_state
+from ..runs.prepare import ask_model, pair_names, player_names, prepare_model, weigh_model
+from ..runs.summaries import read_totals, tabulate
 
 SLICE_ROWS = 1 << 13
 NUMBERS = tuple("biuf")  # kinds of NumPy's types
@@ -48,8 +49,13 @@ class Attributions:
     players: tuple[str, ...]
     interactions: np.ndarray | None = None
     pairs: tuple[tuple[str, str], ...] | None = None
-    r2: R2 | None = None
     path: np.ndarray | None = None
+    summaries: dict[str, pa.Table] = field(default_factory=dict)
+
+    @property
+    def totals(self) -> dict[str, Any]:
+        """What summaries say once of all rows, by their names: of ``r2`` R^2 itself, its standard error and the remainder."""
+        return read_totals(self.summaries)
 
 
 def _narrow(features: tuple[Feature, ...], rows: Any, used: Sequence[int]) -> tuple[tuple[Feature, ...], Any]:
@@ -94,15 +100,15 @@ def _record_batch(columns: list[pa.Array], names: list[str], n_rows: int) -> pa.
 
 def _attribute_slice(
     features, method: Method, prepared: Prepared, batch: pa.RecordBatch, first: int, out: Attributions, targets: Targets | None
-) -> Any:
-    """Fill the rows from ``first`` on; their state of R^2 where they have labels."""
+) -> Buffers:
+    """Fill the rows from ``first`` on; what they were worked on in."""
     n = batch.num_rows
     buffers = make_buffers(prepared, n)
     fill_values(features, prepared, batch, buffers)
     if targets is not None:
         buffers = buffers._replace(labels=lay_out(*(values[first : first + n] for values in targets)))
     attribute_batch(method, prepared, buffers)
-    check_additivity(method, prepared, buffers, n, "", first)
+    check_rows(method, prepared, buffers, n, "", first)
     out.phi[first : first + n, :, prepared.players] = buffers.phi[:, :, :n].transpose(2, 0, 1)
     if targets is not None:
         out.phi[first : first + n][buffers.labels.missing[:n]] = np.nan
@@ -111,20 +117,20 @@ def _attribute_slice(
         out.interactions[first : first + n] = buffers.pairs[:, :, :n].transpose(2, 0, 1)
     if out.path is not None:
         out.path[first : first + n] = buffers.path[:, :, :n].transpose(2, 0, 1)
-    return None if targets is None else update_state("r2", init_state("r2", buffers), buffers, n)
+    return buffers
 
 
-def _count(surveyed: BackgroundQuery, features, batch: pa.RecordBatch) -> BackgroundStatistics:
+def _count(query: BackgroundQuery, features, batch: pa.RecordBatch) -> BackgroundStatistics:
     """Rows of a background counted, a slice at a time."""
-    columns = surveyed.bins.column.tolist()
+    columns = query.bins.column.tolist()
 
     def work(first):
         part = batch.slice(first, SLICE_ROWS)
         values = [schema.column_values(features[column], part.column(i)) for i, column in enumerate(columns)]
-        return count(surveyed, np.array(values, np.float64).reshape(len(columns), part.num_rows))
+        return measure_background(query, np.array(values, np.float64).reshape(len(columns), part.num_rows))
 
     with ThreadPoolExecutor(count_cores()) as threads:
-        return merge(list(threads.map(work, range(0, batch.num_rows, SLICE_ROWS))))
+        return merge_statistics(list(threads.map(work, range(0, batch.num_rows, SLICE_ROWS))))
 
 
 def _prepare(model: Model, method: Method, parameters, groups: Groups, interactions: bool, background: Any) -> Prepared:
@@ -134,22 +140,22 @@ def _prepare(model: Model, method: Method, parameters, groups: Groups, interacti
     if isinstance(background, str):
         if background != MODEL:
             raise UsageError(f"background is {background!r}, expected rows or {MODEL!r}")
-        surveyed = survey_model(model, method, groups, None, table_budget(), interactions)
-        counted: BackgroundStatistics = weigh_model(model, method, groups, surveyed)
+        query = ask_model(model, method, groups, None, table_budget(), interactions)
+        counted: BackgroundStatistics = weigh_model(model, method, groups, query)
     else:
         features, batch = as_batch(model, background, np.unique(model.ensemble.feature[model.ensemble.feature >= 0]).tolist())
         if not batch.num_rows:
             raise UsageError("the background has no rows, expected at least one")
-        surveyed = survey_model(model, method, groups, batch.num_rows, table_budget(), interactions)
-        counted = _count(surveyed, features, batch)
-    return prepare_model(model, method, parameters, groups, interactions, surveyed, counted)
+        query = ask_model(model, method, groups, batch.num_rows, table_budget(), interactions)
+        counted = _count(query, features, batch)
+    return prepare_model(model, method, parameters, groups, interactions, (query, counted))
 
 
 def _read_targets(method: Method, labels: Any, weights: Any, n_rows: int) -> Targets | None:
     """Labels and weights of the rows, for a method that takes them."""
     if not method.labelled:
         if labels is not None or weights is not None:
-            raise UsageError(f"method {method.name!r} takes no labels and weights; method 'r2' does")
+            raise UsageError(f"method {method.name!r} takes no labels and weights; method {labelled_methods()} does")
         return None
     if labels is None:
         raise UsageError(f"method {method.name!r} needs labels")
@@ -164,12 +170,6 @@ def _read_targets(method: Method, labels: Any, weights: Any, n_rows: int) -> Tar
     label, weight = found
     check_values(label, weight, COUNT, "rows", 0, ("the label", "the weight"))
     return label, weight
-
-
-def _share_out(states: list[Any], prepared: Prepared, n_players: int) -> R2:
-    """Shares of all slices, in their order."""
-    whole, _ = REDUCTIONS["r2"].finalize(merge_all(REDUCTIONS["r2"], states, 1, prepared.players.size), prepared.players, n_players)
-    return take(whole)
 
 
 def attribute(
@@ -221,12 +221,17 @@ def attribute(
         pairs=pair_names(prepared, players) if interactions else None,
         path=np.zeros((n, outputs, n_steps)) if n_steps else None,
     )
+    summaries = chosen.summaries + ((INTERACTIONS,) if interactions else ())
     targets = _read_targets(chosen, labels, row_weights, n)
     slice_rows = min(SLICE_ROWS, max_slice_rows(outputs * (prepared.players.size + n_pairs + n_steps)))
 
     def work(first):
-        return _attribute_slice(features, chosen, prepared, batch.slice(first, slice_rows), first, out, targets)
+        buffers = _attribute_slice(features, chosen, prepared, batch.slice(first, slice_rows), first, out, targets)
+        return [summary.update(summary.init(buffers), buffers, min(slice_rows, n - first)) for summary in summaries]
 
     with ThreadPoolExecutor(count_cores()) as threads:
         states = list(threads.map(work, range(0, n, slice_rows)))
-    return out if targets is None else replace(out, r2=_share_out(states, prepared, len(players)))
+    subject = Subject(model.outputs, players, prepared.players.astype(np.int64), prepared.pairs.players, n_steps)
+    for k, summary in enumerate(summaries):
+        out.summaries.update(tabulate(summary, (state[k] for state in states), subject))
+    return out

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from kernels.methods import METHODS
 from kernels.prediction_gap.leaf_regions import numeric_alone
-from kernels.prediction_gap.noise import NOISES, Measured, Noise, measure, merge
+from kernels.prediction_gap.noise import NOISES, Measured, Noise, measure
 from kernels.prediction_gap.rankings import EXACT, measure_rows, rank_rows_greedily
 from kernels.prediction_gap.tables import BUDGET, GapTables, affordable, place_units, prepare_gap
 from kernels.trees.binning import BinTables, bin_dtype, bin_rows, padded
@@ -80,7 +80,8 @@ def _measure(model: Model, forest: Forest, bins: BinTables, drawn, data: Any) ->
         return measure(values, binned, forest.player, drawn)
 
     with ThreadPoolExecutor(count_cores()) as threads:
-        return merge(threads.map(work, range(0, batch.num_rows, 1 << 13)))
+        first, *others = threads.map(work, range(0, batch.num_rows, 1 << 13))
+        return first.merge(others)
 
 
 def _prepare(model: Model, groups: Groups, noise: Any, scale: Scale, data: Any, resample: bool) -> tuple[BinTables, GapTables, Noise]:

@@ -8,8 +8,8 @@ from importlib.metadata import version
 
 import numpy as np
 
-from kernels.batch import BackgroundQuery, BackgroundStatistics, count, merge
-from kernels.marginal.background import Background
+from kernels.method import BackgroundQuery, BackgroundStatistics
+from kernels.prepare import measure_background, merge_statistics
 
 from ..dataset import schema
 from ..dataset.listing import Listing, WorkItem, list_data, make_items
@@ -22,7 +22,7 @@ from ..stores import storage
 from ..stores.arrays import open_stored, open_tables
 from .job import MODEL, TABLE_BYTES, Job, find_method
 from .plan import ITEM_ROWS, Extent, extent_of, max_slice_rows, read_plan
-from .prepare import survey_model, weigh_model
+from .prepare import ask_model, weigh_model
 
 FAN_IN = 8  # counts that are added up at a time
 
@@ -31,9 +31,9 @@ FAN_IN = 8  # counts that are added up at a time
 class Uncounted:
     """A background before it is counted."""
 
-    surveyed: BackgroundQuery  # what is asked of every row
+    query: BackgroundQuery  # what is asked of every row
     items: tuple[WorkItem, ...]  # rows to count; none where these stand in their place:
-    weights: Background | None  # the model's own
+    weights: BackgroundStatistics | None  # the model's own
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +52,12 @@ def _name_tables(job: Job, model: Model, groups: Groups, listing: Listing | None
     return storage.join(job.tables, hashlib.sha256(json.dumps(decides).encode()).hexdigest())
 
 
-def _survey(job: Job, model: Model, groups: Groups, n_rows: int | None) -> BackgroundQuery:
+def _ask(job: Job, model: Model, groups: Groups, n_rows: int | None) -> BackgroundQuery:
     """With TABLE_BYTES, or as many times more as it takes and a worker has room for, so that its room decides nothing but whether there is enough."""
     budget = TABLE_BYTES
     while True:
         try:
-            return survey_model(model, find_method(job.method), groups, n_rows, budget, False)
+            return ask_model(model, find_method(job.method), groups, n_rows, budget, False)
         except UsageError:
             budget *= 2
             if budget > job.worker_memory // 2:
@@ -80,11 +80,11 @@ def plan_marginal(job: Job, model: Model, groups: Groups) -> Marginal | None:
     stored = open_stored(tables)
     if stored is not None:
         return Marginal(listing, tables, None, extent_of(stored))
-    surveyed = _survey(job, model, groups, None if listing is None else listing.n_rows)
+    query = _ask(job, model, groups, None if listing is None else listing.n_rows)
     items = () if listing is None else make_items(listing, ITEM_ROWS)
-    weights = weigh_model(model, find_method(job.method), groups, surveyed) if listing is None else None
-    extent = Extent(surveyed.bins.column.size, surveyed.players.size, np.zeros((0, 2), np.int32), int(surveyed.n_bytes[0]))
-    return Marginal(listing, tables, Uncounted(surveyed, items, weights), extent)
+    weights = weigh_model(model, find_method(job.method), groups, query) if listing is None else None
+    extent = Extent(query.bins.column.size, query.players.size, np.zeros((0, 2), np.int32), int(query.n_bytes[0]))
+    return Marginal(listing, tables, Uncounted(query, items, weights), extent)
 
 
 def count_rows(features: Sequence[Feature], asked: BackgroundQuery, item: WorkItem) -> BackgroundStatistics:
@@ -93,22 +93,22 @@ def count_rows(features: Sequence[Feature], asked: BackgroundQuery, item: WorkIt
     for batch in read_slices(item, [feature.name for feature in features], carried_types((item,)), max_slice_rows(len(features))):
         with located(item):
             values = [schema.column_values(feature, batch.column(feature.name)) for feature in features]
-            part = count(asked, np.array(values, np.float64).reshape(len(features), batch.num_rows))
-        counted, done = part if counted is None else merge([counted, part]), done + batch.num_rows
+            part = measure_background(asked, np.array(values, np.float64).reshape(len(features), batch.num_rows))
+        counted, done = part if counted is None else merge_statistics([counted, part]), done + batch.num_rows
     if counted is None or done != item.n_rows:
         raise miscounted(item, done)
     return counted
 
 
-def count_item(run: str, plan_digest: str, surveyed: str, item: WorkItem) -> BackgroundStatistics:
+def count_item(run: str, plan_digest: str, query: str, item: WorkItem) -> BackgroundStatistics:
     """Count the rows of one item of the background: what a Dask task does. Names and a small record come in."""
-    plan, asked = read_plan(run, plan_digest), open_tables(surveyed)
+    plan, asked = read_plan(run, plan_digest), open_tables(query)
     return count_rows([plan.features[column] for column in asked.bins.column], asked, item)
 
 
 def merge_counts(*counted: BackgroundStatistics) -> BackgroundStatistics:
     """Add up what was counted."""
-    return merge(counted)
+    return merge_statistics(counted)
 
 
 def merge_evenly(parts: Iterable[BackgroundStatistics]) -> BackgroundStatistics:
@@ -130,7 +130,7 @@ def merge_evenly(parts: Iterable[BackgroundStatistics]) -> BackgroundStatistics:
     return last[0]
 
 
-def warm(surveyed: str) -> None:
+def warm(query: str) -> None:
     """Compile, or read from the cache, every kernel that counting calls."""
-    asked = open_tables(surveyed)
-    merge([count(asked, np.zeros((asked.bins.column.size, 1)))] * 2)
+    asked = open_tables(query)
+    merge_statistics([measure_background(asked, np.zeros((asked.bins.column.size, 1)))] * 2)

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kernels.batch import Prepared
+from kernels.buffers import Prepared
 from kernels.methods import METHODS
 
 from ..dataset.listing import WorkItem
@@ -23,8 +23,9 @@ from .footer import Footer, read_footer
 from .item import explain_item
 from .plan import PLAN, SLICE_BYTES, Plan, from_json
 from .prepare import prepare_model
-from .publish import MANIFEST, SUMMARY, Manifest, aggregate, read_manifest
+from .publish import MANIFEST, SUMMARY, Manifest, read_manifest
 from .rejected import REJECTED, read_rejected
+from .summaries import aggregate
 
 # Attributions are stored rounded; a row's sum may be off by half a unit in the last place of each of its terms.
 ROUNDING = {"float32": 2.0**-24, "float64": 1e-9}

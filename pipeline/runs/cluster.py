@@ -11,7 +11,7 @@ import dask
 import distributed
 from distributed.scheduler import KilledWorker
 
-from kernels.batch import BackgroundStatistics
+from kernels.method import BackgroundStatistics
 
 from ..dataset.listing import Rejected, WorkItem
 from ..errors import ClusterLost, UsageError, WorkersDied
@@ -239,14 +239,14 @@ def each_dask(
 
 
 def count_dask(
-    client: distributed.Client, run: str, plan_digest: str, surveyed: str, items: Sequence[WorkItem], on_done: Callable[[WorkItem], None]
+    client: distributed.Client, run: str, plan_digest: str, query: str, items: Sequence[WorkItem], on_done: Callable[[WorkItem], None]
 ) -> BackgroundStatistics:
     """One task per item, whose counts are added up FAN_IN at a time, where they are: neither the client nor a worker ever holds all.
 
     They are added by their places alone, so the bits do not depend on the workers. The first failure cancels the rest.
     """
     name = plan_digest[:12]
-    waiting = {client.submit(count_item, run, plan_digest, surveyed, item, key=f"count-{item.part}-{name}", pure=False): item for item in items}
+    waiting = {client.submit(count_item, run, plan_digest, query, item, key=f"count-{item.part}-{name}", pure=False): item for item in items}
     level, left = 0, list(waiting)
     while len(left) > 1:  # what is farther up goes first, which makes room
         level += 1

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kernels.batch import Buffers, Prepared
+from kernels.buffers import Buffers, Prepared
 from kernels.methods import METHODS
 
 from .interactions import FIRST, SECOND, VALUE, column_type, count_kept, leaves, make_column
@@ -35,9 +35,10 @@ def list_columns(plan: Plan, prepared: Prepared, batch: pa.Schema) -> Columns:
     """Id columns, margins, attributions, interactions."""
     number = pa.float32() if plan.precision == "float32" else pa.float64()
     players, n_pairs = plan.players, len(prepared.pairs.players)
-    n_scores = len(METHODS[plan.method].scores)
+    phi_of = METHODS[plan.method].phi
+    n_scores = len(phi_of.scores)
     margins, phi, pairs = plan.columns
-    types = [pa.int32() if METHODS[plan.method].whole else number] * (len(players) - n_scores) + [number] * n_scores
+    types = [pa.int32() if phi_of.whole else number] * (len(players) - n_scores) + [number] * n_scores
     fields = [batch.field(name) for name in plan.ids] + [pa.field(name, number, nullable=False) for name in margins]
     fields += [pa.field(name, kind, nullable=plan.labels is not None) for name, kind in zip(phi, types * len(plan.outputs), strict=True)]
     fields += [pa.field(name, column_type(number), nullable=False) for name in pairs]

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from kernels.batch import BackgroundStatistics
+from kernels.method import BackgroundStatistics
 
 from ..dataset.listing import Rejected, WorkItem
 from . import background, part
@@ -20,12 +20,12 @@ def run_serial(run: str, plan_digest: str, tables: str, items: Sequence[WorkItem
         yield try_part(run, plan_digest, tables, item)
 
 
-def count_serial(run: str, plan_digest: str, surveyed: str, items: Sequence[WorkItem], on_done: Callable[[WorkItem], None]) -> BackgroundStatistics:
+def count_serial(run: str, plan_digest: str, query: str, items: Sequence[WorkItem], on_done: Callable[[WorkItem], None]) -> BackgroundStatistics:
     """Every item of a background in turn, in this process."""
 
     def counted():
         for item in items:
-            yield count_item(run, plan_digest, surveyed, item)
+            yield count_item(run, plan_digest, query, item)
             on_done(item)
 
     return merge_evenly(counted())
@@ -55,12 +55,12 @@ def each(job: Job, work: Work, warm: Callable[[Any], None], asked: Any, items: S
 
 
 def count(
-    job: Job, plan_digest: str, surveyed: str, items: Sequence[WorkItem], memory: int, on_done: Callable[[WorkItem], None]
+    job: Job, plan_digest: str, query: str, items: Sequence[WorkItem], memory: int, on_done: Callable[[WorkItem], None]
 ) -> BackgroundStatistics:
     """A background's items counted and added up, where the job wants it done; ``on_done`` is called with every item as it is done."""
     if job.scheduler == SERIAL:
-        return count_serial(job.out, plan_digest, surveyed, items, on_done)
+        return count_serial(job.out, plan_digest, query, items, on_done)
     from . import cluster
 
-    with cluster.warm_client(job, len(items), memory, background.warm, surveyed) as client:
-        return cluster.count_dask(client, job.out, plan_digest, surveyed, items, on_done)
+    with cluster.warm_client(job, len(items), memory, background.warm, query) as client:
+        return cluster.count_dask(client, job.out, plan_digest, query, items, on_done)

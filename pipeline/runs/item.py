@@ -2,22 +2,25 @@
 
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 
-from kernels.batch import ADDITIVITY_TOLERANCE, Buffers, Prepared, attribute_batch, loss_residuals, make_buffers, residuals
-from kernels.methods import METHODS, Method
+from kernels.batch import attribute_batch, find_breach, find_residuals
+from kernels.buffers import Buffers, Prepared, make_buffers
+from kernels.labels import check_groups
+from kernels.method import TOLERANCE, Method
+from kernels.methods import METHODS
 from kernels.trees.binning import padded
 
 from ..dataset import schema
-from ..dataset.labels import check_groups, read_labels
+from ..dataset.labels import read_labels
 from ..dataset.listing import WorkItem
 from ..dataset.rows import carried_types, located, miscounted, read_slices
 from ..errors import AdditivityBreach
 from .columns import list_columns, make_batch, open_part
 from .footer import Footer, write_footer
 from .plan import Plan
-from .states import init_state, pack_state, update_state
+from .prepare import refused
+from .states import pack_state
 
 
 def fill_values(plan_features, prepared: Prepared, batch: pa.RecordBatch, buffers: Buffers) -> None:
@@ -28,25 +31,24 @@ def fill_values(plan_features, prepared: Prepared, batch: pa.RecordBatch, buffer
         buffers.values[j, batch.num_rows :] = 0.0
 
 
-def check_additivity(method: Method, prepared: Prepared, buffers: Buffers, n_rows: int, where: str, first_row: int) -> float | None:
-    """The largest residual of the slice's rows, None where attributions need not add up to margins; refuse what does not add up to what it should."""
-    if not method.additive and not method.labelled:
-        return None
-    if not n_rows:
-        return 0.0
-    found = (loss_residuals if method.labelled else residuals)(prepared, buffers, n_rows)
-    breaches = np.flatnonzero(~(found <= ADDITIVITY_TOLERANCE).all(axis=0))
-    if breaches.size:
-        row = breaches[0]
-        what = (
-            ("losses miss what trees take off the squared error", "its")
-            if method.labelled
-            else ("attributions miss margin - base value", "the margin's")
-        )
-        raise AdditivityBreach(
-            f"{where}row {first_row + row}: {what[0]} by {found[:, row].max():.3g} of {what[1]} bound, expected at most {ADDITIVITY_TOLERANCE:g}"
-        )
-    return float(found.max()) if method.additive else None
+def check_rows(method: Method, prepared: Prepared, buffers: Buffers, n_rows: int, where: str, first_row: int) -> float | None:
+    """Return the largest residual of the slice's rows, None where attributions need not add up to margins; refuse what does not add up as it should.
+
+    Parameters
+    ----------
+    n_rows : of the slice
+    where, first_row : of the slice, for the message
+
+    Raises
+    ------
+    AdditivityBreach
+    """
+    check, found = method.check, find_residuals(method, prepared, buffers, n_rows)
+    row = find_breach(found)
+    if row is not None and check is not None:
+        miss = check.miss.format(missed=found[:, row].max())
+        raise AdditivityBreach(f"{where}row {first_row + row}: {miss}, expected at most {TOLERANCE:g}")
+    return float(found.max(initial=0.0)) if method.additive else None
 
 
 def explain_item(plan: Plan, plan_digest: str, item: WorkItem, prepared: Prepared, local: Path) -> None:
@@ -54,7 +56,7 @@ def explain_item(plan: Plan, plan_digest: str, item: WorkItem, prepared: Prepare
     that is asked for."""
     method = METHODS[plan.method]
     buffers = make_buffers(prepared, min(plan.slice_rows, item.n_rows))
-    states = {name: init_state(name, buffers) for name in plan.reductions}
+    states = {summary.name: summary.init(buffers) for summary in plan.summaries}
     labels = () if plan.labels is None else plan.labels.names
     wanted = list(dict.fromkeys((*(plan.features[column].name for column in prepared.bins.column), *plan.ids, *labels)))
     residual, done, writer = (0.0 if method.additive else None), 0, None
@@ -67,11 +69,12 @@ def explain_item(plan: Plan, plan_digest: str, item: WorkItem, prepared: Prepare
                 fill_values(plan.features, prepared, batch, buffers)
                 if plan.labels is not None:
                     buffers = buffers._replace(labels=read_labels(plan.labels, batch, item.uri, item.first_row + done))
-                    check_groups(plan.labels, buffers.labels.names.size, len(plan.players))
+                    with refused():
+                        check_groups(plan.labels.by, buffers.labels.names.size, len(plan.players))
             attribute_batch(method, prepared, buffers)
-            found = check_additivity(method, prepared, buffers, n, f"{item.uri}: ", item.first_row + done)
+            found = check_rows(method, prepared, buffers, n, f"{item.uri}: ", item.first_row + done)
             residual = found if residual is None or found is None else max(residual, found)
-            states = {name: update_state(name, state, buffers, n) for name, state in states.items()}
+            states = {summary.name: summary.update(states[summary.name], buffers, n) for summary in plan.summaries}
             if writer is None:
                 columns = list_columns(plan, prepared, batch.schema)
                 writer = open_part(local, columns)

@@ -12,14 +12,14 @@ from urllib.parse import urlsplit
 
 import psutil
 
-from kernels.methods import METHODS, Method
+from kernels.method import Method
+from kernels.methods import METHODS
 
 from ..dataset.labels import COUNT, REFUSE, LabelColumns
 from ..dataset.partition import Partition
 from ..errors import UsageError
 from ..stores import storage
 from .interactions import ALL
-from .r2 import COLUMNS
 
 SERIAL = "serial"
 MODEL = "model"  # as a background
@@ -112,16 +112,22 @@ def check_labels(method: Method, label: str | None, weight: str | None, by: Iter
     by = tuple(by)
     if not method.labelled:
         if label is not None or weight is not None or by:
-            raise UsageError(f"method {method.name!r} takes no labels, weights and groups of rows; method 'r2' does")
+            raise UsageError(f"method {method.name!r} takes no labels, weights and groups of rows; method {labelled_methods()} does")
         return None
     if not label:
         raise UsageError(f"method {method.name!r} needs labels; name their column with --label")
     if missing not in (COUNT, REFUSE):
         raise UsageError(f"missing labels is {missing!r}, expected {COUNT!r} or {REFUSE!r}")
-    doubled = [name for name in by if by.count(name) > 1 or name in COLUMNS]
+    taken = {column for summary in method.summaries for column in summary.columns}
+    doubled = [name for name in by if by.count(name) > 1 or name in taken]
     if doubled:
         raise UsageError(f"column {doubled[0]!r} would stand twice in the summary of groups; name it once, or rename it")
     return LabelColumns(label, weight, by, missing)
+
+
+def labelled_methods() -> str:
+    """Name the methods that take labels, for messages."""
+    return " or ".join(repr(method.name) for method in METHODS.values() if method.labelled)
 
 
 def find_method(name: str) -> Method:

@@ -1,6 +1,7 @@
 """One part of a run: what a Dask task makes of a work item. May run twice; the object it makes is created once."""
 
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,9 +9,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kernels.batch import attribute_batch, make_buffers
+from kernels.batch import attribute_batch
+from kernels.buffers import make_buffers
 from kernels.methods import METHODS
-from kernels.reductions import REDUCTIONS
+from kernels.summaries import INTERACTIONS, Summary
 
 from ..dataset.listing import Rejected, WorkItem
 from ..errors import InvalidData, InvalidLabel, InvalidRun
@@ -19,7 +21,7 @@ from ..stores.arrays import open_tables
 from .footer import read_footer
 from .item import explain_item
 from .plan import read_plan
-from .states import init_state, unpack_state, update_state
+from .states import unpack_state
 
 PARTS = "attributions"
 
@@ -48,11 +50,11 @@ def read_part(uri: str, part: int, local: Path, plan_digest: str, seconds: float
     return Part(part, uri, footer.n_rows, local.stat().st_size, storage.sha256(local), footer.residual, seconds, footer.states)
 
 
-def _check_bytes(uri: str, local: Path, states: dict[str, str]) -> None:
+def _check_bytes(uri: str, local: Path, states: dict[str, str], summaries: Sequence[Summary]) -> None:
     """InvalidRun where bytes of a part are not those that were written: every page has a checksum, and so has every state."""
     try:
-        for name, state in states.items():
-            unpack_state(REDUCTIONS[name], state)
+        for summary in summaries:
+            unpack_state(summary.reduction, states[summary.name])
         with pq.ParquetFile(local, page_checksum_verification=True) as parquet:
             for group in range(parquet.num_row_groups):
                 parquet.read_row_group(group)
@@ -70,7 +72,7 @@ def fetch_part(run: str, part: int, plan_digest: str) -> Part | None:
         local = folder / "part.parquet"
         storage.download(uri, local)
         found = read_part(uri, part, local, plan_digest, 0.0)
-        _check_bytes(uri, local, found.states)
+        _check_bytes(uri, local, found.states, read_plan(run, plan_digest).summaries)
         return found
 
 
@@ -110,5 +112,5 @@ def warm(tables: str, method: str) -> None:
     prepared = open_tables(tables)
     buffers = make_buffers(prepared, 1)
     attribute_batch(METHODS[method], prepared, buffers)
-    for name in (*METHODS[method].reductions, "interactions"):
-        update_state(name, init_state(name, buffers), buffers, 1)
+    for summary in (*METHODS[method].summaries, INTERACTIONS):
+        summary.update(summary.init(buffers), buffers, 1)

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from kernels.batch import Prepared
+from kernels.buffers import Prepared
 from kernels.methods import METHODS
+from kernels.summaries import INTERACTIONS, Summary
 from kernels.trees.binning import BATCH, padded
 
 from ..dataset import schema
@@ -75,8 +76,8 @@ class Plan:
     @property
     def columns(self) -> tuple[list[str], list[str], list[str]]:
         """Names of a part's columns of margins, attributions and interactions."""
-        method = METHODS[self.method]
-        return schema.output_columns(self.players, self.outputs, self.ids, self.interactions is not None, method.column, len(method.scores))
+        phi = METHODS[self.method].phi
+        return schema.output_columns(self.players, self.outputs, self.ids, self.interactions is not None, phi.column, len(phi.scores))
 
     @property
     def players(self) -> tuple[str, ...]:
@@ -86,13 +87,13 @@ class Plan:
     @property
     def n_steps(self) -> int:
         """Of the way that the method goes for every row."""
-        method = METHODS[self.method]
-        return method.path(dict(self.parameters), len(self.players) - len(method.scores)) if method.path else 0
+        phi = METHODS[self.method].phi
+        return phi.n_steps(dict(self.parameters), len(self.players) - len(phi.scores))
 
     @property
-    def reductions(self) -> tuple[str, ...]:
-        """Summaries that the run keeps."""
-        return METHODS[self.method].reductions + (() if self.interactions is None else ("interactions",))
+    def summaries(self) -> tuple[Summary, ...]:
+        """What the run keeps of all rows."""
+        return METHODS[self.method].summaries + (() if self.interactions is None else (INTERACTIONS,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,8 +206,8 @@ def extent_of(prepared: Prepared) -> Extent:
 def make_plan(job: Job, model: Model, groups: Groups, found: Listing, background: Listing | None, tables: Extent) -> tuple[Plan, Memory]:
     """Decide all that the output depends on, and project what a worker needs of memory."""
     players = player_names(METHODS[job.method], groups, model.features)
-    method = METHODS[job.method]
-    columns = schema.output_columns(players, model.outputs, job.ids, job.interactions is not None, method.column, len(method.scores))
+    phi = METHODS[job.method].phi
+    columns = schema.output_columns(players, model.outputs, job.ids, job.interactions is not None, phi.column, len(phi.scores))
     n_outputs, n_pairs = len(model.outputs), len(tables.pairs)
     n_kept = count_kept(n_pairs, job.interactions)
     cells = n_outputs * (tables.n_players + n_pairs + n_kept + tables.n_steps)

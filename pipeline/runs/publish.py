@@ -6,24 +6,19 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kernels.batch import Prepared
+from kernels.buffers import Prepared
 from kernels.methods import METHODS
-from kernels.ranking.curves import KINDS
-from kernels.reductions import REDUCTIONS, merge_all
 
-from ..dataset.labels import check_groups
 from ..dataset.listing import Rejected
 from ..errors import InvalidRun
 from ..stores import commit, storage
 from ..stores.arrays import FOLDER
 from .part import PARTS, Part
 from .plan import Plan, as_tuples, digest
-from .r2 import read_totals, tabulate
-from .states import unpack_state
+from .summaries import read_totals
 
 MANIFEST = "manifest.json"
 SUMMARY = "summary"
@@ -51,7 +46,7 @@ class Manifest:
     parts: tuple[dict[str, Any], ...]  # part, uri below the run, n_rows, size, sha256
     summaries: tuple[dict[str, Any], ...]  # uri below the run, size, sha256
     rejected: tuple[Rejected, ...]  # rows that could not be explained, and why
-    r2: dict[str, Any] | None = None  # R^2 and what else there is beside its shares, where it was shared out
+    totals: dict[str, dict[str, Any]]  # what summaries say once of all rows, by their names
 
     @property
     def n_rejected(self) -> int:
@@ -77,70 +72,6 @@ def read_manifest(run: str) -> Manifest | None:
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         where = storage.join(run, MANIFEST)
         raise InvalidRun(f"{where}: not a manifest: {type(error).__name__} {' '.join(str(error).split())}") from error
-
-
-@dataclass(frozen=True, slots=True)
-class _Rows:
-    """What the rows of a summary are about, of every output the same: labels, and at which of them the values of states stand."""
-
-    labels: dict[str, list[Any]]
-    place: np.ndarray
-
-
-def _label_players(plan: Plan, players: Sequence[int], pairs: Sequence[Sequence[int]]) -> _Rows:  # noqa: ARG001 - the shape of a labeller
-    return _Rows({"feature": list(plan.players)}, np.asarray(players, np.int64))
-
-
-def _label_pairs(plan: Plan, players: Sequence[int], pairs: Sequence[Sequence[int]]) -> _Rows:  # noqa: ARG001 - the shape of a labeller
-    names = plan.players
-    return _Rows({"first": [names[i] for i, _ in pairs], "second": [names[j] for _, j in pairs]}, np.arange(len(pairs)))
-
-
-def _label_steps(plan: Plan, players: Sequence[int], pairs: Sequence[Sequence[int]]) -> _Rows:  # noqa: ARG001 - the shape of a labeller
-    steps = range(plan.n_steps)
-    return _Rows({"step": [step + 1 for step in steps]}, np.arange(len(steps)))
-
-
-def _label_curves(plan: Plan, players: Sequence[int], pairs: Sequence[Sequence[int]]) -> _Rows:  # noqa: ARG001 - the shape of a labeller
-    n_points = plan.n_steps // len(KINDS)
-    return _Rows({"curve": [name for name in KINDS for _ in range(n_points)], "present": [*range(n_points)] * len(KINDS)}, np.arange(plan.n_steps))
-
-
-_LABELLERS = {"interactions": _label_pairs, "objective": _label_steps, "curves": _label_curves}  # the others are about players
-
-
-def _tabulate_moments(name: str, plan: Plan, place: np.ndarray, labels: dict[str, list[Any]], merged: Any) -> dict[str, pa.Table]:
-    n_rows = len(next(iter(labels.values())))
-    found = REDUCTIONS[name].finalize(merged, place, n_rows)
-    named = {"output": [output for output in plan.outputs for _ in range(n_rows)]}
-    named |= {label: names * len(plan.outputs) for label, names in labels.items()}
-    columns = {label: pa.array(names, pa.int64() if names and isinstance(names[0], int) else pa.string()) for label, names in named.items()}
-    return {name: pa.table({**columns, **{key: values.reshape(-1) for key, values in found.items()}})}
-
-
-def _tabulate_r2(name: str, plan: Plan, place: np.ndarray, labels: dict[str, list[Any]], merged: Any) -> dict[str, pa.Table]:
-    by = () if plan.labels is None else plan.labels.by
-    if plan.labels is not None:
-        check_groups(plan.labels, merged.names.size, len(plan.players))
-    whole, groups = REDUCTIONS[name].finalize(merged, place, len(plan.players))
-    return tabulate(labels["feature"], by, whole, groups, merged.names)
-
-
-_TABULATORS = {"r2": _tabulate_r2}  # the others are moments
-
-
-def aggregate(plan: Plan, players: Sequence[int], pairs: Sequence[Sequence[int]], states: Sequence[dict[str, str]]) -> dict[str, pa.Table]:
-    """Merge states, given in part order and never in order of completion; per reduction a table, a row per output and player, or pair, or see ``r2``.
-
-    Players are named in a column ``feature``, whether they are features or groups of them.
-    """
-    tables: dict[str, pa.Table] = {}
-    for name in plan.reductions:
-        reduction = REDUCTIONS[name]
-        rows = _LABELLERS.get(name, _label_players)(plan, players, pairs)
-        merged = merge_all(reduction, (unpack_state(reduction, state[name]) for state in states), len(plan.outputs), rows.place.size)
-        tables |= _TABULATORS.get(name, _tabulate_moments)(name, plan, rows.place, rows.labels, merged)
-    return tables
 
 
 def _publish_file(uri: str, local: Path) -> None:
@@ -208,7 +139,7 @@ def publish(
             ),
             summaries=tuple(_publish_summaries(run, summaries, folder)),
             rejected=tuple(rejected),
-            r2=read_totals(summaries["r2"]) if "r2" in summaries else None,
+            totals=read_totals(summaries),
         )
         local = folder / MANIFEST
         local.write_text(json.dumps(asdict(manifest), indent=1))

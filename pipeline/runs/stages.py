@@ -11,12 +11,13 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from kernels.batch import BackgroundStatistics, Prepared
+from kernels.buffers import Prepared
+from kernels.method import BackgroundStatistics
 
 from ..dataset.labels import COUNT
 from ..dataset.listing import Rejected, list_data
 from ..dataset.partition import Partition, read_groups
-from ..errors import RunConflict, UsageError
+from ..errors import InvalidRun, RunConflict, UsageError
 from ..models import Model, load_ensemble
 from ..stores import commit, storage
 from ..stores.arrays import FOLDER, broadcast, open_tables, store
@@ -27,8 +28,9 @@ from .latest import Latest, move_latest, read_latest
 from .part import Part
 from .plan import PLAN, Memory, Plan, differences, digest, extent_of, from_json, make_plan, to_json
 from .prepare import prepare_model
-from .publish import Manifest, aggregate, publish, read_manifest
+from .publish import Manifest, publish, read_manifest
 from .rejected import Limit, read_rejected, write_rejected
+from .summaries import aggregate
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,9 +162,9 @@ def count_run(run: Run, progress: Progress = no_progress) -> BackgroundStatistic
     if uncounted is None or not uncounted.items:
         return None
     _commit(run)
-    surveyed = broadcast(uncounted.surveyed, storage.join(run.job.out, FOLDER))
+    query = broadcast(uncounted.query, storage.join(run.job.out, FOLDER))
     on_done = progress(Work("counting background", run.job.out, len(uncounted.items), sum(item.n_rows for item in uncounted.items)))
-    return execute.count(run.job, digest(run.plan), surveyed, uncounted.items, run.memory.total, on_done)
+    return execute.count(run.job, digest(run.plan), query, uncounted.items, run.memory.total, on_done)
 
 
 def broadcast_run(run: Run, counted: BackgroundStatistics | None = None, progress: Progress = no_progress) -> Broadcast:
@@ -177,8 +179,10 @@ def broadcast_run(run: Run, counted: BackgroundStatistics | None = None, progres
 
 
 def _prepare(run: Run, uncounted: Uncounted, counted: BackgroundStatistics | None) -> Prepared:
-    plan, background = run.plan, uncounted.weights if counted is None else counted
-    return prepare_model(run.model, find_method(plan.method), dict(plan.parameters), plan.groups, False, uncounted.surveyed, background)
+    plan, statistics = run.plan, uncounted.weights if counted is None else counted
+    if statistics is None:
+        raise InvalidRun(f"{run.job.out}: the background was not counted")
+    return prepare_model(run.model, find_method(plan.method), dict(plan.parameters), plan.groups, background=(uncounted.query, statistics))
 
 
 def map_run(run: Run, tables: Broadcast, progress: Progress = no_progress) -> Explained:

@@ -1,4 +1,4 @@
-"""States of reductions: made, brought up to date, and as text in the footer of a part."""
+"""States of reductions as text, in the footer of a part."""
 
 import base64
 import io
@@ -8,20 +8,9 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from kernels.batch import Buffers
-from kernels.reductions import REDUCTIONS, Reduction
+from kernels.reductions import Reduction
 
 from ..errors import InvalidRun
-
-
-def init_state(name: str, buffers: Buffers) -> Any:
-    """The state of a reduction before any row."""
-    return REDUCTIONS[name].init(*getattr(buffers, REDUCTIONS[name].reduces).shape[:2])
-
-
-def update_state(name: str, state: Any, buffers: Buffers, n_rows: int) -> Any:
-    """The state with the first rows of the buffers in it."""
-    return REDUCTIONS[name].update(state, getattr(buffers, REDUCTIONS[name].reduces), n_rows, buffers.labels)
 
 
 def _arrays(record: Any) -> list[np.ndarray]:

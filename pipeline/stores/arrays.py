@@ -86,7 +86,7 @@ def _create(uri: str, folder: Path) -> None:
         commit.create(storage.join(uri, file), folder / file)
 
 
-def broadcast(record: NamedTuple, folder: str) -> str:
+def broadcast(record: Any, folder: str) -> str:
     """Write tables below a folder, named by their content, and return where."""
     with storage.scratch() as local:
         uri = storage.join(folder, _write(record, local))

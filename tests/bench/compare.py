@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from kernels.batch import Prepared, prepare
+from kernels.buffers import Prepared
 from kernels.methods import METHODS
+from kernels.prepare import prepare
 from pipeline.models import load_ensemble
 from pipeline.stores.arrays import table_bytes
 

@@ -10,8 +10,10 @@ from pathlib import Path
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from kernels.batch import Prepared, attribute_batch, count, prepare, survey
+from kernels.batch import attribute_batch
+from kernels.buffers import Prepared
 from kernels.methods import METHODS
+from kernels.prepare import ask_background, measure_background, prepare
 from kernels.trees.ensemble import TreeEnsemble
 from pipeline.models import load_ensemble
 from pipeline.runs.job import TABLE_BYTES
@@ -78,11 +80,11 @@ def named(who: str, n_rows: int) -> str:
 def prepare_against(ensemble: TreeEnsemble, background: np.ndarray) -> tuple[Prepared, list[float]]:
     """Tables, and the seconds of the survey, of counting and of making them."""
     method, moments = METHODS[SHAPLEY], [time.perf_counter()]
-    surveyed = survey(ensemble, method, n_rows=len(background), budget=TABLE_BYTES)
+    surveyed = ask_background(ensemble, method, n_rows=len(background), budget=TABLE_BYTES)
     moments.append(time.perf_counter())
-    counted = count(surveyed, background.T[surveyed.bins.column].astype(float))
+    counted = measure_background(surveyed, background.T[surveyed.bins.column].astype(float))
     moments.append(time.perf_counter())
-    prepared = prepare(ensemble, method, {}, surveyed=surveyed, background=counted)
+    prepared = prepare(ensemble, method, {}, background=(surveyed, counted))
     moments.append(time.perf_counter())
     return prepared, [later - earlier for earlier, later in pairwise(moments)]
 

@@ -6,7 +6,8 @@ from functools import partial
 
 import numpy as np
 
-from kernels.batch import Buffers, Prepared, attribute_batch, make_buffers
+from kernels.batch import attribute_batch
+from kernels.buffers import Buffers, Prepared, make_buffers
 from kernels.methods import METHODS
 from kernels.trees.binning import BATCH, bin_rows
 from kernels.trees.margin import add_margins
@@ -92,7 +93,7 @@ def contend(tables: dict[str, Prepared], few: np.ndarray, many: np.ndarray, thre
         attribute_batch(METHODS[name], tables[name], piece)
 
     def kernel(name: str, piece: Buffers) -> None:
-        METHODS[name].kernel(piece.bins, tables[name].method, piece.phi)
+        METHODS[name].kernel(piece, tables[name].method)
 
     def bins(piece: Buffers) -> None:
         bin_rows(piece.values, shapley.bins, piece.bins)

@@ -15,8 +15,10 @@ from rich.console import Console
 from rich.table import Table
 from threadpoolctl import threadpool_limits
 
-from kernels.batch import Prepared, attribute_batch, make_buffers, prepare
+from kernels.batch import attribute_batch
+from kernels.buffers import Prepared, make_buffers
 from kernels.methods import METHODS
+from kernels.prepare import prepare
 from kernels.r2.shares import finalize, no_rows, update, whole
 from leafledger import attribute
 from pipeline.dataset.labels import lay_out
@@ -102,7 +104,7 @@ def compare(model: Any, peer: Any, rows: np.ndarray, label: np.ndarray) -> tuple
     """Largest differences of shares, and of losses beside the largest; qshap gives these with the other sign."""
     theirs, ours = ask_peer(peer, rows, label), attribute(model, rows, "r2", labels=label)
     losses = ours.phi[:, 0]
-    return float(np.abs(theirs.rsq - ours.r2.share).max()), float(np.abs(theirs.loss + losses).max() / np.abs(losses).max())
+    return float(np.abs(theirs.rsq - ours.summaries["r2"]["r2"].to_numpy()).max()), float(np.abs(theirs.loss + losses).max() / np.abs(losses).max())
 
 
 def compare_lightgbm(n_rows: int) -> tuple[float, float]:

@@ -8,9 +8,11 @@ import numpy as np
 from numba import njit
 
 from kernels import game_values
-from kernels.batch import Buffers, Prepared, attribute_batch, prepare
+from kernels.batch import attribute_batch
+from kernels.buffers import Buffers, Prepared
 from kernels.methods import METHODS
 from kernels.path_dependent.games import play
+from kernels.prepare import prepare
 from kernels.ranking.curves import CurveTables, add_areas, prepare_curves
 from kernels.trees.ensemble import TreeEnsemble
 from kernels.trees.forest import make_forest

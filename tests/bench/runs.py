@@ -37,7 +37,9 @@ print(next(line.split()[1] for line in open("/proc/self/status") if line.startsw
 ATTRIBUTE = """
 import sys, time
 moments = [time.monotonic()]
-from kernels.batch import attribute_batch, make_buffers, prepare
+from kernels.batch import attribute_batch
+from kernels.buffers import make_buffers
+from kernels.prepare import prepare
 from kernels.methods import METHODS
 import leafledger
 moments.append(time.monotonic())

@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from kernels.batch import Prepared, prepare
+from kernels.buffers import Prepared
 from kernels.methods import METHODS
 from kernels.path_dependent.walks import MAX_NODES
+from kernels.prepare import prepare
 from pipeline.models import load_ensemble
 
 from .models import CASES, make_rows, trained, xgboost_trainer
@@ -67,7 +68,7 @@ def measure_scaling(folder: Path, repeats: int, quick: bool) -> list[Step]:
     for along, method, n_rows, n_trees, depth in grid:
         prepared, *size = _model(folder, method, n_trees, depth)
         slices, kernel = make_slices(prepared, rows[:n_rows], 1), METHODS[method].kernel
-        work = partial(spread, lambda piece, kernel=kernel, tables=prepared.method: kernel(piece.bins, tables, piece.phi), slices, None)
+        work = partial(spread, lambda piece, kernel=kernel, tables=prepared.method: kernel(piece, tables), slices, None)
         contenders.append(Contender(along, 1, n_rows, work))
         sizes.append(size)
     speeds = race(contenders, repeats)

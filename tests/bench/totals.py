@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from kernels.batch import prepare
 from kernels.methods import METHODS
+from kernels.prepare import prepare
 from pipeline.models import load_ensemble
 
 from .models import Case, make_rows, trained

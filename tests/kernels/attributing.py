@@ -2,8 +2,10 @@
 
 import numpy as np
 
-from kernels.batch import attribute_batch, make_buffers, prepare
+from kernels.batch import attribute_batch
+from kernels.buffers import make_buffers
 from kernels.methods import METHODS
+from kernels.prepare import prepare
 
 # Leaves are at most 2 in size and trees at most 3: what is left is rounding of sums of some thirty terms.
 ATOL = 1e-13

@@ -3,8 +3,11 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernels.batch import ADDITIVITY_TOLERANCE, attribute_batch, make_buffers, prepare, residuals
+from kernels.batch import attribute_batch, find_residuals
+from kernels.buffers import make_buffers
+from kernels.method import TOLERANCE
 from kernels.methods import METHODS
+from kernels.prepare import prepare
 from tests.kernels.attributing import leaves
 from tests.strategies import batches, forests
 
@@ -19,11 +22,11 @@ def test_the_residual_is_rounding_until_a_table_is_wrong(data, ensemble):
     buffers = make_buffers(prepared, len(rows))
     buffers.values[:, : len(rows)] = rows.T[prepared.bins.column]
     attribute_batch(SHAPLEY, prepared, buffers)
-    found = residuals(prepared, buffers, len(rows))
+    found = find_residuals(SHAPLEY, prepared, buffers, len(rows))
     assert found.shape == (ensemble.base.size, len(rows))
-    assert (found < ADDITIVITY_TOLERANCE / 1e3).all()
+    assert (found < TOLERANCE / 1e3).all()
     wrong = prepared._replace(base=prepared.base + 1e-6 * (1 + prepared.bound))
-    assert (residuals(wrong, buffers, len(rows)) > ADDITIVITY_TOLERANCE).all()
+    assert (find_residuals(SHAPLEY, wrong, buffers, len(rows)) > TOLERANCE).all()
 
 
 @given(data=st.data(), ensemble=forests())

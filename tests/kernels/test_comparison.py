@@ -8,7 +8,6 @@ from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_allclose
 from scipy import stats
 
-from kernels.batch import prepare
 from kernels.comparison import (
     AREAS,
     Value,
@@ -23,7 +22,8 @@ from kernels.comparison import (
 )
 from kernels.methods import METHODS
 from kernels.prediction_gap.noise import NOISES
-from kernels.prediction_gap.rankings import scores_of
+from kernels.prepare import prepare
+from kernels.ranking.ranks import scores_of
 from kernels.reductions import MEANS, merge_all
 from kernels.trees.forest import make_forest
 from tests import naive, perturbed

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from kernels.batch import prepare
 from kernels.methods import METHODS
 from kernels.parameters import InvalidParameters
+from kernels.prepare import prepare
 from tests import naive
 from tests.kernels.attributing import ATOL, explain, run
 from tests.strategies import batches, forests

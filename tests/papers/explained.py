@@ -9,8 +9,10 @@ from math import factorial
 import numpy as np
 import xgboost
 
-from kernels.batch import attribute_batch, make_buffers, prepare
+from kernels.batch import attribute_batch
+from kernels.buffers import make_buffers
 from kernels.methods import METHODS
+from kernels.prepare import prepare
 from kernels.r2.shares import finalize, no_rows, update, whole
 from pipeline.dataset.labels import lay_out
 from pipeline.models import load_ensemble

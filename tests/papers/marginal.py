@@ -7,9 +7,9 @@ from typing import Any
 import catboost
 import numpy as np
 
-from kernels.batch import Prepared, count, prepare, survey, weigh_leaves
-from kernels.marginal.background import merge
+from kernels.buffers import Prepared
 from kernels.methods import METHODS
+from kernels.prepare import ask_background, measure_background, merge_statistics, prepare, weigh_leaves
 from kernels.trees.ensemble import TreeEnsemble
 from pipeline.models import load_ensemble
 from pipeline.stores.arrays import table_bytes
@@ -41,16 +41,16 @@ SAMPLES, POPULATION = (100, 1_000, 10_000, 100_000), 1_000_000
 def against(ensemble: TreeEnsemble, parts: Iterable[np.ndarray], n_rows: int) -> Prepared:
     """Tables of Shapley values against background rows that come in parts."""
     method = METHODS[SHAPLEY]
-    surveyed = survey(ensemble, method, n_rows=n_rows, budget=BUDGET)
-    counted = merge([count(surveyed, rows.T[surveyed.bins.column].astype(float)) for rows in parts])
-    return prepare(ensemble, method, {}, surveyed=surveyed, background=counted)
+    query = ask_background(ensemble, method, n_rows=n_rows, budget=BUDGET)
+    counted = merge_statistics([measure_background(query, rows.T[query.bins.column].astype(float)) for rows in parts])
+    return prepare(ensemble, method, {}, background=(query, counted))
 
 
 def against_model(ensemble: TreeEnsemble, name: str = SHAPLEY, groups=None) -> Prepared:
     """Tables of the marginal game against a symmetric model's own leaf weights, from nothing: Step 1 of Algorithm 3.12."""
     method = METHODS[name]
-    surveyed = survey(ensemble, method, groups, n_rows=None, budget=BUDGET)
-    return prepare(ensemble, method, {}, groups, surveyed=surveyed, background=weigh_leaves(ensemble, method, groups, surveyed))
+    query = ask_background(ensemble, method, groups, n_rows=None, budget=BUDGET)
+    return prepare(ensemble, method, {}, groups, background=(query, weigh_leaves(ensemble, method, groups, query)))
 
 
 def _difference(phi) -> float:
@@ -120,7 +120,7 @@ def _referenced(model, rows: np.ndarray, others: np.ndarray) -> None:
 def _kernel(prepared: Prepared, rows: np.ndarray) -> Callable[[], None]:
     """The kernel alone: what it takes to bin rows does not grow with trees, and few trees must stand for many."""
     slices, kernel = make_slices(prepared, rows, 1), METHODS[SHAPLEY].kernel
-    return lambda: spread(lambda piece: kernel(piece.bins, prepared.method, piece.phi), slices, None)
+    return lambda: spread(lambda piece: kernel(piece, prepared.method), slices, None)
 
 
 def _race(works: dict[str, tuple[int, Any]]) -> dict[str, float]:

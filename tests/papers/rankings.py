@@ -9,9 +9,11 @@ from sklearn.model_selection import train_test_split
 from sklearn.tree import DecisionTreeClassifier
 
 from kernels import game_values
-from kernels.batch import attribute_batch, make_buffers, prepare
+from kernels.batch import attribute_batch
+from kernels.buffers import make_buffers
 from kernels.methods import METHODS
 from kernels.path_dependent.games import play
+from kernels.prepare import prepare
 from kernels.ranking.curves import add_areas, prepare_curves
 from kernels.trees.ensemble import TreeEnsemble
 from kernels.trees.forest import make_forest

@@ -3,8 +3,10 @@
 import numpy as np
 from sklearn.tree import DecisionTreeRegressor
 
-from kernels.batch import attribute_batch, make_buffers, prepare
+from kernels.batch import attribute_batch
+from kernels.buffers import make_buffers
 from kernels.methods import METHODS
+from kernels.prepare import prepare
 from kernels.trees.ensemble import TreeEnsemble
 from tests.trees import one_tree
 

@@ -9,11 +9,10 @@ from hypothesis import strategies as st
 from numba import config
 from numpy.testing import assert_allclose
 
-from kernels import batch
-from kernels.batch import count, prepare, survey, weigh_leaves
-from kernels.marginal.background import merge
+from kernels.marginal import query
 from kernels.methods import METHODS
 from kernels.parameters import InvalidParameters
+from kernels.prepare import ask_background, measure_background, merge_statistics, prepare, weigh_leaves
 from tests import naive
 from tests.kernels.attributing import ATOL, run
 from tests.strategies import batches, forests
@@ -45,24 +44,24 @@ def each_and_mixed(first, *others):
     ]
 
 
-def surveyed_for(name, ensemble, group=None, kept=KEPT["tables"]):
-    """A survey that is cut as finely as is asked."""
+def query_for(name, ensemble, group=None, kept=KEPT["tables"]):
+    """A query whose subtrees are cut as finely as is asked."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(batch, "COARSE_TO_FINE", [kept])
-        return survey(ensemble, METHODS[name], group, n_rows=100, budget=PLENTY)
+        patch.setattr(query, "COARSE_TO_FINE", [kept])
+        return ask_background(ensemble, METHODS[name], group, n_rows=100, budget=PLENTY)
 
 
-def counted(surveyed, background):
+def counted(asked, background):
     """A background of few rows, counted."""
-    return count(surveyed, background.T[surveyed.bins.column].copy())
+    return measure_background(asked, background.T[asked.bins.column].copy())
 
 
 def explain(name, ensemble, rows, background, group=None, kept=KEPT["tables"]):
     """phi ``(n, outputs, players)``, base and margin."""
-    surveyed = surveyed_for(name, ensemble, group, kept)
-    prepared = prepare(ensemble, METHODS[name], PARAMETERS[name], group, surveyed=surveyed, background=counted(surveyed, background))
-    n_players = ensemble.n_features if group is None or not METHODS[name].by_player else int(group.max()) + 1
-    assert (prepared.players == surveyed.players).all()
+    asked = query_for(name, ensemble, group, kept)
+    prepared = prepare(ensemble, METHODS[name], PARAMETERS[name], group, background=(asked, counted(asked, background)))
+    n_players = ensemble.n_features if group is None or not METHODS[name].phi.of_groups else int(group.max()) + 1
+    assert (prepared.players == asked.players).all()
     return run(name, prepared, rows, n_players)
 
 
@@ -110,9 +109,9 @@ def test_shapley_values_add_up_to_margin_less_mean_margin(data, ensemble):
 def test_backgrounds_add_up(data, ensemble, kept):
     """Counts of parts are the counts of the whole, so that who counts what, and when, does not matter."""
     background = data.draw(batches(ensemble, max_rows=6))
-    surveyed = surveyed_for("shapley", ensemble, kept=KEPT[kept])
-    whole, *parts = (counted(surveyed, rows) for rows in (background, background[:1], background[1:2], background[2:]))
-    for together in (merge(parts), merge([parts[2], merge(parts[:2])]), merge([whole])):
+    asked = query_for("shapley", ensemble, kept=KEPT[kept])
+    whole, *parts = (counted(asked, rows) for rows in (background, background[:1], background[1:2], background[2:]))
+    for together in (merge_statistics(parts), merge_statistics([parts[2], merge_statistics(parts[:2])]), merge_statistics([whole])):
         for found, expected in zip(together, whole, strict=True):
             assert found.dtype == expected.dtype
             assert found.tolist() == expected.tolist()
@@ -164,7 +163,7 @@ def test_the_symmetric_tree_of_example_3_10():
         nodes[place] = (value, 0.0 if code in ("001", "011") else 1.0)
     tree = two_features(nodes)
     background = np.array([[x0, x1] for x0 in (-1.0, 0.5, 2.0) for x1 in (-1.0, 1.0)])
-    assert surveyed_for("shapley", tree).partitioning.coded.n_above.tolist() == [0]
+    assert query_for("shapley", tree).partitioning.coded.n_above.tolist() == [0]
     phi, _, _ = explain("shapley", tree, np.array([[0.5, 1.0]]), background)
     assert_allclose(phi[0, 0], [-11 / 12, 13 / 12], rtol=1e-14)
 
@@ -172,7 +171,7 @@ def test_the_symmetric_tree_of_example_3_10():
 def test_a_path_may_have_any_number_of_players(monkeypatch):
     """Codes of several words: every leaf's values from the two-row formula, in exact fractions."""
     if config.DISABLE_JIT:  # a million subsets of 20 players take plain Python a minute
-        monkeypatch.setattr(batch, "COARSE_TO_FINE", [(8, 12)])
+        monkeypatch.setattr(query, "COARSE_TO_FINE", [(8, 12)])
     n = 70
     rng = np.random.default_rng(n)
     ensemble = chain(rng.permutation(n), rng.integers(-8, 8, n + 1) / 4, np.ones(n + 1), n)
@@ -196,9 +195,9 @@ def test_a_path_may_have_any_number_of_players(monkeypatch):
     phi, base, margin = explain("shapley", ensemble, rows, background)
     assert_allclose(phi[:, 0], expected, rtol=0, atol=ATOL)
     assert_allclose(phi.sum(axis=2) + base, margin, rtol=0, atol=ATOL)
-    surveyed = surveyed_for("shapley", ensemble)
-    assert surveyed.partitioning.deep.bits.max() == n
-    assert counted(surveyed, background).patterns.shape[1] == 2
+    asked = query_for("shapley", ensemble)
+    assert asked.partitioning.deep.bits.max() == n
+    assert counted(asked, background).patterns.shape[1] == 2
 
 
 @pytest.mark.parametrize("kept", KEPT)
@@ -214,9 +213,9 @@ def test_leaf_weights_stand_for_the_rows_behind_them(kept):
         node = np.where(left, ensemble.left[node], ensemble.right[node])
         np.add.at(cover, node, 1)
     ensemble = ensemble._replace(cover=cover)
-    surveyed = surveyed_for("shapley", ensemble, kept=KEPT[kept])
-    weighed = weigh_leaves(ensemble, METHODS["shapley"], None, surveyed)
-    prepared = prepare(ensemble, METHODS["shapley"], {}, surveyed=surveyed, background=weighed)
+    asked = query_for("shapley", ensemble, kept=KEPT[kept])
+    weighed = weigh_leaves(ensemble, METHODS["shapley"], None, asked)
+    prepared = prepare(ensemble, METHODS["shapley"], {}, background=(asked, weighed))
     phi, base, _ = run("shapley", prepared, rows, 3)
     expected = explain("shapley", ensemble, rows, background)
     assert_allclose(phi, expected[0], rtol=0, atol=ATOL)
@@ -225,12 +224,12 @@ def test_leaf_weights_stand_for_the_rows_behind_them(kept):
 
 def test_leaf_weights_must_say_enough():
     """Weights of a leaf that other splits than its own could cut, and none at all."""
-    surveyed = surveyed_for("shapley", TREE_1)
+    asked = query_for("shapley", TREE_1)
     with pytest.raises(InvalidParameters, match="tree 0, node 1: a leaf does not say how its rows compare at every split of the tree"):
-        weigh_leaves(TREE_1, METHODS["shapley"], None, surveyed)
+        weigh_leaves(TREE_1, METHODS["shapley"], None, asked)
     weightless = TREE_1._replace(cover=np.zeros(5))
     with pytest.raises(InvalidParameters, match="tree 0: its leaves have no weights"):
-        weigh_leaves(weightless, METHODS["shapley"], None, surveyed)
+        weigh_leaves(weightless, METHODS["shapley"], None, asked)
 
 
 def n_bytes(tables):
@@ -245,23 +244,23 @@ def test_a_smaller_budget_keeps_patterns_instead_of_tables():
     rows, background = ((rng.random((n, 9)) < 0.7).astype(float) for n in (4, 6))
     found, budget = [], PLENTY
     for _ in range(4):
-        surveyed = survey(ensemble, METHODS["shapley"], n_rows=len(background), budget=budget)
-        prepared = prepare(ensemble, METHODS["shapley"], {}, surveyed=surveyed, background=counted(surveyed, background))
+        asked = ask_background(ensemble, METHODS["shapley"], n_rows=len(background), budget=budget)
+        prepared = prepare(ensemble, METHODS["shapley"], {}, background=(asked, counted(asked, background)))
         found.append(run("shapley", prepared, rows, 9)[0])
-        budget = int(surveyed.n_bytes[0]) - 1
-        assert n_bytes(prepared) <= surveyed.n_bytes[0]
-    assert surveyed.partitioning.deep.size > 3
+        budget = int(asked.n_bytes[0]) - 1
+        assert n_bytes(prepared) <= asked.n_bytes[0]
+    assert asked.partitioning.deep.size > 3
     for phi in found:
         assert_allclose(phi, found[0], rtol=0, atol=ATOL)
     with pytest.raises(InvalidParameters, match=r"tables of the marginal game would have 0\.0 MiB, 0\.0 MiB are allowed"):
-        survey(ensemble, METHODS["shapley"], n_rows=len(background), budget=1000)
+        ask_background(ensemble, METHODS["shapley"], n_rows=len(background), budget=1000)
 
 
 def test_what_the_game_does_not_have_is_refused():
     """Values that are not made of the game's own weights, and interactions."""
     with pytest.raises(InvalidParameters, match="'probabilistic' has no marginal game"):
-        survey(TREE_1, METHODS["probabilistic"], n_rows=1, budget=PLENTY)
+        ask_background(TREE_1, METHODS["probabilistic"], n_rows=1, budget=PLENTY)
     with pytest.raises(InvalidParameters, match="'shapley' has no interactions in the marginal game"):
-        survey(TREE_1, METHODS["shapley"], n_rows=1, budget=PLENTY, interactions=True)
+        ask_background(TREE_1, METHODS["shapley"], n_rows=1, budget=PLENTY, interactions=True)
     with pytest.raises(InvalidParameters, match="'owen' needs a partition"):
-        survey(TREE_1, METHODS["owen"], n_rows=1, budget=PLENTY)
+        ask_background(TREE_1, METHODS["owen"], n_rows=1, budget=PLENTY)

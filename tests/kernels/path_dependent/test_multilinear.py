@@ -8,10 +8,10 @@ from numba.core import config
 from numpy.testing import assert_allclose
 
 from kernels import game_values
-from kernels.batch import prepare
 from kernels.methods import METHODS
 from kernels.path_dependent.games import play
 from kernels.path_dependent.multilinear import add_gradients, prepare_gradient
+from kernels.prepare import prepare
 from kernels.trees.forest import make_forest
 from tests import naive
 from tests.kernels.attributing import ATOL, attributed, explain

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from numba.core import config
 from numpy.testing import assert_allclose
 
-from kernels.batch import prepare
 from kernels.methods import METHODS
+from kernels.prepare import prepare
 from kernels.trees import lookup
 from kernels.trees.ensemble import check
 from tests import naive

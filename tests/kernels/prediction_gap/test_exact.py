@@ -11,10 +11,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from kernels.parameters import InvalidParameters
 from kernels.prediction_gap.leaf_regions import count_visits
-from kernels.prediction_gap.noise import NOISES, Noise, deviations, measure, merge
+from kernels.prediction_gap.noise import NOISES, Noise, deviations, measure
 from kernels.prediction_gap.quasi_monte_carlo import sample_rows
 from kernels.prediction_gap.rankings import EXACT, rank_rows_greedily
 from kernels.prediction_gap.tables import affordable, complete, gap_rows, greedy_rows, place_units, prepare_gap
+from kernels.prepare import merge_statistics
 from kernels.trees.binning import BATCH, bin_dtype, bin_rows, padded
 from kernels.trees.forest import make_forest
 from tests import naive, perturbed
@@ -245,7 +246,7 @@ def test_measures_of_parts_add_up(data, ensemble):
     some = np.arange(forest.n_players) % 2 == 0
     for chosen in (everything, some):
         one, two, whole = (measure(*binned(ensemble, rows)[:2], forest.player, chosen) for rows in (*finite, np.concatenate(finite)))
-        merged = merge([one, two])
+        merged = merge_statistics([one, two])
         assert_allclose(deviations(merged), deviations(whole), rtol=1e-12, atol=1e-12)
         for name in ("n", "start", "seen", "times"):
             assert_array_equal(getattr(merged, name), getattr(whole, name))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from numba import config
 from numpy.testing import assert_allclose, assert_array_equal
 
-from kernels.batch import count, merge, prepare, survey, weigh_leaves
+from kernels._jit import count_bytes
 from kernels.methods import METHODS
 from kernels.parameters import InvalidParameters
 from kernels.prediction_gap import quasi_monte_carlo as sampling
@@ -16,6 +16,7 @@ from kernels.prediction_gap.greedy import TIE
 from kernels.prediction_gap.noise import NOISES
 from kernels.prediction_gap.rankings import SLICE
 from kernels.prediction_gap.tables import gap_rows, greedy_rows, place_units
+from kernels.prepare import ask_background, measure_background, merge_statistics, prepare, weigh_leaves
 from tests import naive, perturbed
 from tests.kernels.attributing import attributed, explain, run
 from tests.kernels.prediction_gap.test_exact import groups_of, noisy, noisy_outcomes, outcomes_of, stumps
@@ -178,16 +179,12 @@ def test_beyond_the_budget_gaps_are_estimated_where_they_may_be(name, monkeypatc
 def against(name, ensemble, rows, parts, groups=None, **parameters):
     """The same where rows are perturbed by what is measured of a background that comes in parts, and a bound on the bytes of tables."""
     method, n_rows = METHODS[name], sum(map(len, parts))
-    surveyed = survey(ensemble, method, groups, n_rows=n_rows, budget=1 << 30)
-    counted = merge([count(surveyed, part.T[surveyed.bins.column]) for part in parts])
+    query = ask_background(ensemble, method, groups, n_rows=n_rows, budget=1 << 30)
+    counted = merge_statistics([measure_background(query, part.T[query.bins.column]) for part in parts])
     given_ = {parameter.name: parameter.default for parameter in method.parameters} | parameters
-    prepared = prepare(ensemble, method, given_, groups, surveyed=surveyed, background=counted)
+    prepared = prepare(ensemble, method, given_, groups, background=(query, counted))
     phi, _, _ = run(name, prepared, rows, ensemble.n_features + 2 if groups is None else int(max(groups)) + 3)
-    return *taken_apart(phi), surveyed, prepared
-
-
-def count_bytes(record):
-    return record.nbytes if isinstance(record, np.ndarray) else sum(map(count_bytes, record))
+    return *taken_apart(phi), query, prepared
 
 
 @pytest.mark.parametrize("name", ["gap", "gap_greedy"])
@@ -197,7 +194,7 @@ def test_values_are_drawn_from_a_background(data, ensemble, grouped, name):
     """Numbers, categories and groups by enumeration of all that they become, whatever parts the background comes in."""
     rows, parts = data.draw(batches(ensemble, 1)), [data.draw(batches(ensemble, 2)) for _ in range(2)]
     groups = groups_of(data, ensemble) if grouped else None
-    ranks, gaps, surveyed, prepared = against(name, ensemble, rows, parts, groups, noise="empirical")
+    ranks, gaps, query, prepared = against(name, ensemble, rows, parts, groups, noise="empirical")
     of = np.arange(ensemble.n_features) if groups is None else groups
     units = np.unique(of[np.unique(ensemble.feature[ensemble.feature >= 0])])
     outcomes = outcomes_of(np.concatenate(parts), of, units.tolist())
@@ -212,7 +209,7 @@ def test_values_are_drawn_from_a_background(data, ensemble, grouped, name):
             order = [*order, *(u for u in range(of.max() + 1) if u not in order)]
         if name == "gap_greedy" or not (set(range(of.max() + 1)) - set(units.tolist())):
             assert_allclose(gaps[0, k], float(perturbed.mean_gap(gap, outcomes, order)[k]), rtol=RTOL, atol=ATOL)
-    assert count_bytes(prepared.method.gap) + count_bytes(prepared.method.of_ranker) <= surveyed.n_bytes[0]
+    assert count_bytes(prepared.method.gap) + count_bytes(prepared.method.of_ranker) <= query.n_bytes[0]
 
 
 @pytest.mark.parametrize("noise", [noise.name for noise in NOISES])
@@ -238,9 +235,9 @@ def test_what_is_not_resampled_stays(data, ensemble):
 def test_the_model_is_no_background():
     """There is nothing to be measured of it."""
     ensemble = stumps(((0, 0.0, 0.0, 1.0),), 1)
-    surveyed = survey(ensemble, METHODS["gap"], n_rows=None, budget=1 << 30)
+    query = ask_background(ensemble, METHODS["gap"], n_rows=None, budget=1 << 30)
     with pytest.raises(InvalidParameters, match="perturbs rows by what is measured of a background, expected rows, got the model"):
-        weigh_leaves(ensemble, METHODS["gap"], None, surveyed)
+        weigh_leaves(ensemble, METHODS["gap"], None, query)
 
 
 @pytest.mark.parametrize("name", ["gap", "gap_greedy"])

@@ -8,9 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from kernels.batch import ADDITIVITY_TOLERANCE, attribute_batch, loss_residuals, make_buffers, prepare
+from kernels.batch import attribute_batch, find_residuals
+from kernels.buffers import make_buffers
+from kernels.method import TOLERANCE
 from kernels.methods import METHODS
 from kernels.parameters import InvalidParameters
+from kernels.prepare import prepare
 from kernels.r2 import qshap
 from kernels.r2.expansions import find_terms
 from kernels.trees.ensemble import TreeEnsemble, check
@@ -36,7 +39,7 @@ def explain(ensemble, rows, labels, groups=None):
     buffers.values[:, :n] = rows.T[prepared.bins.column]
     buffers.labels.label[:n] = labels
     attribute_batch(method, prepared, buffers)
-    assert loss_residuals(prepared, buffers, n).max(initial=0) < ADDITIVITY_TOLERANCE
+    assert find_residuals(method, prepared, buffers, n).max(initial=0) < TOLERANCE
     found = np.zeros((n, ensemble.n_features if groups is None else max(groups) + 1))
     found[:, prepared.players] = buffers.phi[0, :, :n].T
     return found, buffers.labels.residual[:n], buffers.labels.remainder[:n], prepared.method.start[0]

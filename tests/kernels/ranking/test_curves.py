@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from kernels import game_values
-from kernels.batch import prepare
 from kernels.methods import METHODS
 from kernels.path_dependent.games import play
+from kernels.prepare import prepare
 from kernels.ranking.curves import add_areas, prepare_curves
 from kernels.trees.forest import make_forest
 from tests import naive

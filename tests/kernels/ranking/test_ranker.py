@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from kernels.batch import prepare
 from kernels.methods import METHODS
 from kernels.parameters import InvalidParameters
+from kernels.prepare import prepare
 from tests import naive
 from tests.hypercubes import full_tree, functions, hypercube
 from tests.kernels.attributing import ATOL, attributed, explain

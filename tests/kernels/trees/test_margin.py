@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from kernels.batch import prepare
 from kernels.methods import METHODS
+from kernels.prepare import prepare
 from kernels.trees import lookup, margin
 from tests import naive
 from tests.kernels.attributing import ATOL, attributed, explain

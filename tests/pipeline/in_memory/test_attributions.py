@@ -1,5 +1,7 @@
 """In memory, every library's model and every way to hand over rows give that library's own values."""
 
+import dataclasses
+
 import catboost
 import lightgbm
 import numpy as np
@@ -184,11 +186,11 @@ def test_a_breach_names_the_row(example, monkeypatch):
     """The residual is checked in memory too."""
     wrong = METHODS["shapley"]
 
-    def off_on_one_row(ranks, tables, phi):
-        wrong.kernel(ranks, tables, phi)
-        phi[0, 0, 5] += 1.0
+    def off_on_one_row(buffers, tables):
+        wrong.kernel(buffers, tables)
+        buffers.phi[0, 0, 5] += 1.0
 
-    monkeypatch.setitem(METHODS, "shapley", type(wrong)("shapley", "", wrong.prepare, off_on_one_row, True))
+    monkeypatch.setitem(METHODS, "shapley", dataclasses.replace(wrong, kernel=off_on_one_row))
     with pytest.raises(AdditivityBreach, match="row 5: attributions miss margin - base value by"):
         attribute(example.booster, example.frame[:100])
 

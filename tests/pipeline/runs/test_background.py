@@ -133,7 +133,7 @@ def test_however_many_count_the_bits_are_the_same(example, uri, serial, tmp_path
 @pytest.mark.parametrize("n", [1, 7, 8, 9, 64, 65, 80])
 def test_sums_are_made_by_places(monkeypatch, n):
     """Eight neighbours at a time, then eight sums, as on Dask."""
-    monkeypatch.setattr(background, "merge", lambda parts: parts[0] if len(parts) == 1 else list(parts))
+    monkeypatch.setattr(background, "merge_statistics", lambda parts: parts[0] if len(parts) == 1 else list(parts))
     left = list(range(n))
     while len(left) > 1:
         left = [left[i] if i + 1 == len(left) else left[i : i + 8] for i in range(0, len(left), 8)]
@@ -150,15 +150,15 @@ def test_slices_of_a_background_do_not_show(example, uri, serial, tmp_path, monk
 @pytest.mark.parametrize("room", [8 << 30, 1 << 40])
 def test_the_room_of_a_worker_does_not_show(example, uri, tmp_path, monkeypatch, room):
     """Tables are made for the least of a row of budgets that suffices, the same on every machine; its memory decides only where to give up."""
-    survey, budgets = background.survey_model, []
+    ask, budgets = background.ask_model, []
 
-    def survey_within(*given):
+    def ask_within(*given):
         budgets.append(given[4])
         if budgets[-1] < 3 << 30:
             raise UsageError("tables of the marginal game would have 3000 MiB")
-        return survey(*given)
+        return ask(*given)
 
-    monkeypatch.setattr(background, "survey_model", survey_within)
+    monkeypatch.setattr(background, "ask_model", ask_within)
     for memory in (room, 7 << 30):
         monkeypatch.setattr("psutil.virtual_memory", lambda memory=memory: SimpleNamespace(total=memory))
         job = config.make_job(example.model, example.data, str(tmp_path / "run"), background=uri, workers=1)
@@ -172,7 +172,7 @@ def test_the_room_of_a_worker_does_not_show(example, uri, tmp_path, monkeypatch,
 
 def test_a_later_run_finds_the_tables(example, uri, serial, tmp_path, monkeypatch):
     """It neither counts nor prepares, its plan and its bytes are those of the run that did."""
-    monkeypatch.setattr(background, "count", lambda *_: pytest.fail("counted again"))
+    monkeypatch.setattr(background, "measure_background", lambda *_: pytest.fail("counted again"))
     monkeypatch.setattr(run, "prepare_model", lambda *_: pytest.fail("prepared again"))
     tables = serial[0].parent / "_leafledger"
     before = {path: path.stat().st_mtime_ns for path in tables.rglob("*")}

@@ -49,10 +49,10 @@ def test_values_that_another_kernel_gave_are_found(example, tmp_path, monkeypatc
     """They add up, and every digest is right; explained again they are others."""
     wrong = METHODS["shapley"]
 
-    def moved(ranks, tables, phi):
-        wrong.kernel(ranks, tables, phi)
-        phi[:, 0] += 0.25
-        phi[:, 1] -= 0.25
+    def moved(buffers, tables):
+        wrong.kernel(buffers, tables)
+        buffers.phi[:, 0] += 0.25
+        buffers.phi[:, 1] -= 0.25
 
     with monkeypatch.context() as patch:
         patch.setitem(METHODS, "shapley", dataclasses.replace(wrong, kernel=moved))

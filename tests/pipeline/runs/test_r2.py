@@ -13,9 +13,9 @@ import pytest
 import xgboost
 from numpy.testing import assert_allclose, assert_array_equal
 
+from kernels.labels import MOST_SHARES
 from kernels.methods import METHODS
 from leafledger import attribute, check_run, explain
-from pipeline.dataset.labels import MOST_SHARES
 from pipeline.errors import AdditivityBreach, InvalidData, LeafledgerError, SchemaMismatch, UnsupportedModel, UsageError
 from tests.pipeline.conftest import FEATURES, write_data
 from tests.pipeline.runs.test_stages import attributions, contents
@@ -68,11 +68,11 @@ def test_shares_and_remainder_are_the_librarys_r2(labelled, serial):
     table = pq.read_table(out / "summary" / "r2.parquet")
     assert table.column_names == ["feature", "r2", "standard_error", "rank"]
     assert table["feature"].to_pylist() == FEATURES
-    assert json.loads(table.schema.metadata[b"leafledger"]) == manifest.r2
-    assert_allclose([manifest.r2["total_r2"], manifest.r2["sst"]], [r2, sst], rtol=1e-12)
-    assert_allclose(sum(table["r2"].to_pylist()) + manifest.r2["remainder"], r2, rtol=1e-12)
-    assert manifest.r2["n"] == (kept["weight"] > 0).sum()
-    assert manifest.r2["n_unlabelled"] == labelled.frame["label"].isna().sum()
+    assert json.loads(table.schema.metadata[b"leafledger"]) == manifest.totals["r2"]
+    assert_allclose([manifest.totals["r2"]["total_r2"], manifest.totals["r2"]["sst"]], [r2, sst], rtol=1e-12)
+    assert_allclose(sum(table["r2"].to_pylist()) + manifest.totals["r2"]["remainder"], r2, rtol=1e-12)
+    assert manifest.totals["r2"]["n"] == (kept["weight"] > 0).sum()
+    assert manifest.totals["r2"]["n_unlabelled"] == labelled.frame["label"].isna().sum()
     shares = dict(zip(table["rank"].to_pylist(), table["r2"].to_pylist(), strict=True))
     assert [shares[rank] for rank in range(1, 5)] == sorted(shares.values(), reverse=True)
     assert manifest.residual is None
@@ -91,10 +91,10 @@ def test_a_part_has_every_rows_losses(labelled, serial):
     found = in_memory(labelled, labelled.frame, row_weights=labelled.frame["weight"])
     assert_allclose(loss, found.phi[:, 0], rtol=1e-12, atol=1e-9)
     shares = pq.read_table(out / "summary" / "r2.parquet")["r2"].to_numpy()
-    assert_allclose(shares, labelled.frame["weight"][~missing] @ loss[~missing] / manifest.r2["sst"], rtol=1e-10, atol=1e-15)
-    assert_allclose(shares, found.r2.share, rtol=1e-10, atol=1e-15)
-    assert found.r2.totals.keys() == manifest.r2.keys()
-    assert_allclose(list(found.r2.totals.values()), list(manifest.r2.values()), rtol=1e-9)
+    assert_allclose(shares, labelled.frame["weight"][~missing] @ loss[~missing] / manifest.totals["r2"]["sst"], rtol=1e-10, atol=1e-15)
+    assert_allclose(shares, found.summaries["r2"]["r2"], rtol=1e-10, atol=1e-15)
+    assert found.totals["r2"].keys() == manifest.totals["r2"].keys()
+    assert_allclose(list(found.totals["r2"].values()), list(manifest.totals["r2"].values()), rtol=1e-9)
 
 
 def test_every_group_shares_its_own_r2(labelled, serial):
@@ -108,11 +108,11 @@ def test_every_group_shares_its_own_r2(labelled, serial):
     for month, carrier in ((1, "AA"), (4, None)):
         same = labelled.frame["carrier"].isna() if carrier is None else labelled.frame["carrier"] == carrier
         mine = labelled.frame[(labelled.frame["month"] == month) & same]
-        alone = in_memory(labelled, mine, row_weights=mine["weight"]).r2
+        alone = in_memory(labelled, mine, row_weights=mine["weight"])
         found = table[(table["month"] == month) & (table["carrier"].isna() if carrier is None else table["carrier"] == carrier)]
-        assert_allclose(found["r2"], alone.share, rtol=1e-9, atol=1e-14)
-        assert_allclose(found["standard_error"], alone.standard_error, rtol=1e-6, atol=1e-12)
-        for name, value in alone.totals.items():
+        assert_allclose(found["r2"], alone.summaries["r2"]["r2"], rtol=1e-9, atol=1e-14)
+        assert_allclose(found["standard_error"], alone.summaries["r2"]["standard_error"], rtol=1e-6, atol=1e-12)
+        for name, value in alone.totals["r2"].items():
             assert_allclose(found[name], value, rtol=1e-9)
 
 
@@ -127,7 +127,7 @@ def test_global_only_publishes_the_same_summary_and_no_rows(labelled, serial, tm
     """Summaries are the same bytes; parts have no rows, and the run is sound. So it is of a method that adds up."""
     out, manifest = serial
     found = run(labelled, tmp_path / "run", weight="weight", by=["month", "carrier"], global_only=True)
-    assert found.r2 == manifest.r2
+    assert found.r2 == manifest.totals["r2"]
     for name in ("r2.parquet", "r2_by.parquet"):
         assert (tmp_path / "run" / "summary" / name).read_bytes() == (out / "summary" / name).read_bytes()
     assert attributions(tmp_path / "run").num_rows == 0
@@ -139,17 +139,18 @@ def test_global_only_publishes_the_same_summary_and_no_rows(labelled, serial, tm
 def test_a_weight_is_so_many_rows(labelled):
     """Shares with whole weights are those of rows repeated."""
     times = np.random.default_rng(3).integers(0, 4, len(labelled.frame))
-    weighted = in_memory(labelled, labelled.frame, row_weights=times).r2
-    repeated = in_memory(labelled, labelled.frame.loc[labelled.frame.index.repeat(times)]).r2
-    assert_allclose(weighted.share, repeated.share, rtol=1e-10, atol=1e-15)
-    assert_allclose([weighted.total_r2, weighted.sst, weighted.remainder], [repeated.total_r2, repeated.sst, repeated.remainder], rtol=1e-9)
+    weighted = in_memory(labelled, labelled.frame, row_weights=times)
+    repeated = in_memory(labelled, labelled.frame.loc[labelled.frame.index.repeat(times)])
+    assert_allclose(weighted.summaries["r2"]["r2"], repeated.summaries["r2"]["r2"], rtol=1e-10, atol=1e-15)
+    for name in ("total_r2", "sst", "remainder"):
+        assert_allclose(weighted.totals["r2"][name], repeated.totals["r2"][name], rtol=1e-9)
 
 
 def test_a_constant_label_has_no_r2(labelled, tmp_path):
     """Null everywhere, not infinity; so has a label that is always missing. Neither stops the run."""
     for label, n in (("one", len(labelled.frame)), ("none", 0)):
         manifest = run(labelled, tmp_path / label, label=label, by=["month"])
-        assert (manifest.r2["n"], manifest.r2["total_r2"], manifest.r2["remainder"]) == (n, None, None)
+        assert (manifest.totals["r2"]["n"], manifest.totals["r2"]["total_r2"], manifest.totals["r2"]["remainder"]) == (n, None, None)
         for name in ("r2", "r2_by"):
             table = pq.read_table(tmp_path / label / "summary" / f"{name}.parquet")
             assert table["r2"].null_count == table["standard_error"].null_count == table.num_rows > 0
@@ -160,9 +161,10 @@ def test_the_largest_labels_and_weights_have_finite_shares(example):
     """Labels up to 1e60 and weights up to 1e30 overflow nowhere, and leave the model nothing to explain; larger ones are refused."""
     n = len(example.frame)
     labels, weights = np.where(np.arange(n) % 2, 1e60, -1e60), np.full(n, 1e30)
-    found = attribute(example.booster, example.frame[FEATURES], "r2", labels=labels, row_weights=weights).r2
-    assert np.isfinite([*found.totals.values(), *found.share, *found.standard_error]).all()
-    assert_allclose(found.total_r2, 0, atol=1e-12)
+    found = attribute(example.booster, example.frame[FEATURES], "r2", labels=labels, row_weights=weights)
+    shares = found.summaries["r2"]
+    assert np.isfinite([*found.totals["r2"].values(), *shares["r2"].to_numpy(), *shares["standard_error"].to_numpy()]).all()
+    assert_allclose(found.totals["r2"]["total_r2"], 0, atol=1e-12)
     with pytest.raises(InvalidData, match=r"the label is -2e\+60"):
         attribute(example.booster, example.frame[FEATURES], "r2", labels=2 * labels)
 
@@ -171,7 +173,7 @@ def test_no_rows_have_no_r2(labelled, tmp_path):
     """An empty data set has a summary, without shares and without groups."""
     labelled.frame[:0].to_parquet(tmp_path / "data.parquet")
     found = explain(labelled.model, tmp_path / "data.parquet", tmp_path / "run", method="r2", label="label", by=["carrier"], scheduler="serial")
-    assert (found.r2["n"], found.r2["total_r2"]) == (0, None)
+    assert (found.totals["r2"]["n"], found.totals["r2"]["total_r2"]) == (0, None)
     assert pq.read_table(tmp_path / "run" / "summary" / "r2_by.parquet").num_rows == 0
 
 
@@ -193,20 +195,21 @@ def test_every_library_adds_up_to_its_own_r2(example, library):
     partition = {"both": ["distance", "month"]} if library == "partition" else None
     found = attribute(model, frame, "r2", labels=label, partition=partition)
     r2, sst = plain_r2(label, margin, np.ones(len(label)))
-    assert_allclose(found.r2.total_r2, r2, rtol=1e-5)  # XGBoost predicts in float32
-    assert_allclose(found.r2.sst, sst, rtol=1e-12)
-    assert_allclose(found.r2.share.sum() + found.r2.remainder, found.r2.total_r2, rtol=1e-12)
-    assert_allclose(found.phi.sum(axis=(0, 1)) / sst, found.r2.share, rtol=1e-10)
-    assert abs(found.r2.remainder) < 0.05
+    totals, shares = found.totals["r2"], found.summaries["r2"]["r2"].to_numpy()
+    assert_allclose(totals["total_r2"], r2, rtol=1e-5)  # XGBoost predicts in float32
+    assert_allclose(totals["sst"], sst, rtol=1e-12)
+    assert_allclose(shares.sum() + totals["remainder"], totals["total_r2"], rtol=1e-12)
+    assert_allclose(found.phi.sum(axis=(0, 1)) / sst, shares, rtol=1e-10)
+    assert abs(totals["remainder"]) < 0.05
 
 
 def test_losses_that_do_not_add_up_stop_the_run(labelled, tmp_path, monkeypatch):
     """A kernel that is off on one row is caught on that row."""
     right = METHODS["r2"].kernel
 
-    def off_on_one_row(ranks, tables, phi, label, residual, remainder):
-        right(ranks, tables, phi, label, residual, remainder)
-        phi[0, 0, 17] += 1.0
+    def off_on_one_row(buffers, tables):
+        right(buffers, tables)
+        buffers.phi[0, 0, 17] += 1.0
 
     monkeypatch.setitem(METHODS, "r2", replace(METHODS["r2"], kernel=off_on_one_row))
     with pytest.raises(AdditivityBreach, match=r"month=1/data\.parquet: row 17: losses miss what trees take off the squared error by"):
@@ -244,7 +247,7 @@ def test_refusals_are_one_line(labelled, tmp_path, given, error, says):
 
 def test_more_groups_than_a_table_is_worth_are_refused(labelled, tmp_path, monkeypatch):
     """A column that tells every row apart is no grouping."""
-    monkeypatch.setattr("pipeline.dataset.labels.MOST_SHARES", 100)
+    monkeypatch.setattr("kernels.labels.MOST_SHARES", 100)
     with pytest.raises(UsageError, match=r"'flight' make .* groups of 4 shares each, expected at most 100 shares in all"):
         run(labelled, tmp_path / "run", by=["flight"])
     assert MOST_SHARES > 100_000
@@ -253,9 +256,12 @@ def test_more_groups_than_a_table_is_worth_are_refused(labelled, tmp_path, monke
 @pytest.mark.parametrize(
     ("parameters", "says"),
     [
-        ({"objective": "binary"}, "R² of the margin is not meaningful for a classifier .objective 'binary'.; the Brier score"),
-        ({"objective": "multiclass", "num_class": 3}, "R² of the margin is not meaningful for a classifier .objective 'multiclass'."),
-        ({"objective": "poisson"}, "R² of the margin is not meaningful where the margin is not a prediction of the label .objective 'poisson'."),
+        (
+            {"objective": "binary"},
+            "method 'r2' measures .* not meaningful for a classifier .objective 'binary'.: a link",
+        ),
+        ({"objective": "multiclass", "num_class": 3}, "which is not meaningful for a classifier .objective 'multiclass'."),
+        ({"objective": "poisson"}, "which is not meaningful where the margin is not a prediction of the label .objective 'poisson'."),
     ],
 )
 def test_models_whose_margin_is_no_prediction_are_refused(example, parameters, says):

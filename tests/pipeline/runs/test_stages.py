@@ -1,5 +1,6 @@
 """Runs from model and data to manifest: right values, the same bits however they ran, one commit, honest refusals."""
 
+import dataclasses
 import json
 import shutil
 from pathlib import Path
@@ -169,11 +170,11 @@ def test_a_breach_of_additivity_stops_the_run(example, tmp_path, monkeypatch):
     """A kernel that is off on one row is caught on that row: the message names file and row, and nothing is published."""
     wrong = METHODS["shapley"]
 
-    def off_on_one_row(ranks, tables, phi):
-        wrong.kernel(ranks, tables, phi)
-        phi[0, 0, 17] += 1e-3
+    def off_on_one_row(buffers, tables):
+        wrong.kernel(buffers, tables)
+        buffers.phi[0, 0, 17] += 1e-3
 
-    monkeypatch.setitem(METHODS, "shapley", type(wrong)("shapley", "", wrong.prepare, off_on_one_row, True))
+    monkeypatch.setitem(METHODS, "shapley", dataclasses.replace(wrong, kernel=off_on_one_row))
     with pytest.raises(AdditivityBreach, match=r"month=1/data\.parquet: row 17: attributions miss margin - base value"):
         explain(example.model, example.data, tmp_path / "run", scheduler="serial")
     assert not (tmp_path / "run" / "manifest.json").exists()

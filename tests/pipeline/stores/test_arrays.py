@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from kernels.batch import prepare
 from kernels.methods import METHODS
+from kernels.prepare import prepare
 from pipeline.stores import arrays as tables
 from pipeline.stores.arrays import ALIGNMENT, broadcast, open_tables, table_bytes
 from tests.kernels.attributing import leaves

@@ -1,0 +1,56 @@
+"""What a worker holds of a model, and the buffers in which a slice of rows is worked on."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .labels import Labels, no_labels
+from .lanes import zeros
+from .trees.binning import BinTables, bin_dtype, padded
+from .trees.margin import MarginTables
+
+
+class Pairs(NamedTuple):
+    """Pairs of players that interact; none where interactions are not asked for."""
+
+    players: np.ndarray  # (pairs, 2) int32, numbers as in Prepared.players
+    tables: Any  # SemivalueTables of the game of pairs
+
+
+class Prepared(NamedTuple):
+    """A model and a method, ready for rows: what is broadcast."""
+
+    bins: BinTables
+    margin: MarginTables
+    method: Any  # the method's own tables, a NamedTuple of arrays
+    players: np.ndarray  # (rows,) int32, whose a row of phi is: a column of the ensemble, or a group
+    pairs: Pairs
+    base: np.ndarray  # (outputs,) float64, margin units: value of the empty coalition
+    bound: np.ndarray  # (outputs,) float64, margin units: no margin is larger
+    n_steps: np.ndarray  # (1,) int64, steps of a row's path; 0 where the method has none
+
+
+class Buffers(NamedTuple):
+    """What a slice of rows is worked on in; rows are padded to a multiple of BATCH and reused from slice to slice."""
+
+    values: np.ndarray  # (used, n) float64, the caller's input; binning changes it to what the library compares
+    bins: np.ndarray  # (used, n) unsigned integers
+    phi: np.ndarray  # (outputs, rows, n) float64
+    pairs: np.ndarray  # (outputs, pairs, n) float64, margin units
+    path: np.ndarray  # (outputs, steps, n) float64, what a method with steps goes through for every row
+    margin: np.ndarray  # (outputs, n) float64
+    labels: Labels
+
+
+def make_buffers(prepared: Prepared, n_rows: int) -> Buffers:
+    """Make buffers for slices of at most ``n_rows`` rows, all values zero."""
+    used, outputs, n = prepared.bins.column.size, prepared.base.size, padded(n_rows)
+    return Buffers(
+        values=zeros(used, n),
+        bins=np.zeros((used, n), bin_dtype(prepared.bins)),
+        phi=zeros(outputs, prepared.players.size, n),
+        pairs=zeros(outputs, len(prepared.pairs.players), n),
+        path=zeros(outputs, int(prepared.n_steps[0]), n),
+        margin=zeros(outputs, n),
+        labels=no_labels(n),
+    )

@@ -1,0 +1,46 @@
+"""Labels of rows: what a method measures rows against, and the groups that rows are counted in."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .parameters import InvalidParameters
+
+MOST_SHARES = 1 << 17  # of all groups: every part keeps their sums in its footer, some hundred bytes of each
+
+
+class Labels(NamedTuple):
+    """What rows are measured against, and what comes of it; as many rows as a buffer has."""
+
+    label: np.ndarray  # (n,) float64, any number where it is missing
+    weight: np.ndarray  # (n,) float64, not negative; a row of weight 0 does not count
+    missing: np.ndarray  # (n,) bool, the row has no label, and weight 0
+    group: np.ndarray  # (n,) int64, position in ``names``
+    names: np.ndarray  # (groups,) str, distinct and ascending
+    residual: np.ndarray  # (n,) float64, written by the kernel: label - margin
+    remainder: np.ndarray  # (n,) float64, written by the kernel: what of a row's loss belongs to no feature
+
+
+def no_labels(n: int) -> Labels:
+    """Make labels of ``n`` rows before any is read: none counts."""
+    zero = np.zeros(n)
+    return Labels(zero, zero.copy(), np.zeros(n, bool), np.zeros(n, np.int64), np.array([""]), zero.copy(), zero.copy())
+
+
+def check_groups(by: tuple[str, ...], n_groups: int, n_players: int) -> None:
+    """Refuse more groups of rows than are worth a table.
+
+    Parameters
+    ----------
+    by : columns whose values make the groups
+    n_groups, n_players : groups so far, and players that have a share in each
+
+    Raises
+    ------
+    InvalidParameters
+        more than MOST_SHARES shares
+    """
+    if n_groups * n_players > MOST_SHARES:
+        raise InvalidParameters(
+            f"{', '.join(map(repr, by))} make {n_groups} groups of {n_players} shares each, expected at most {MOST_SHARES} shares in all"
+        )

@@ -1,0 +1,85 @@
+"""What the marginal game asks of a background, and how a method uses the answer."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._jit import frozen
+from ..method import Parameters, Phi, refuse_other
+from ..parameters import InvalidParameters
+from ..trees.binning import BinTables
+from ..trees.forest import Forest
+from ..trees.margin import margin_bytes
+from .background import Background, count_background, weigh_leaves
+from .coalitions import Views
+from .game import MarginalGame, table_bytes
+from .subtrees import MOST_BITS, Partitioner, Partitioning
+
+SUMMED_BITS = 20  # of a leaf whose subsets are summed, at most
+# What is tried in turn where memory is short: patterns instead of sums over subsets, then those instead of tables.
+COARSE_TO_FINE = [*((MOST_BITS, bits) for bits in range(SUMMED_BITS, MOST_BITS, -1)), *((bits, bits) for bits in range(MOST_BITS, -1, -1))]
+RECORD_BYTES = 1 << 12  # of records whose arrays are empty
+
+
+class MarginalQuery(NamedTuple):
+    """How a model is cut into subtrees, each of which asks every row of the background for a code."""
+
+    bins: BinTables
+    partitioning: Partitioning
+    players: np.ndarray  # (rows,) int32, as Prepared.players
+    summed_bits: np.ndarray  # (1,) int64, see MarginalGame
+    n_bytes: np.ndarray  # (1,) int64, of what is prepared, at most
+
+    def measure(self, values: np.ndarray, bins: np.ndarray, n_rows: int) -> Background:  # noqa: ARG002 - the shape of a query
+        """Count the codes of the first ``n_rows`` rows."""
+        return count_background(bins, self.partitioning, n_rows)
+
+    def weigh_leaves(self, forest: Forest) -> Background:
+        """Take the model's own leaf weights for counts, where its trees are symmetric."""
+        return weigh_leaves(forest, self.partitioning)
+
+
+def _players(forest: Forest, phi: Phi) -> tuple[np.ndarray, np.ndarray]:
+    """Who plays: at every node ``(nodes,) int32``, and the group of each ``(players,) int32``."""
+    if phi.of_groups:
+        return forest.player_of_node, np.arange(forest.n_players, dtype=np.int32)
+    return forest.splits.feature, forest.player
+
+
+@dataclass(frozen=True, slots=True)
+class MarginalUse:
+    """The marginal game as a method plays it.
+
+    views : the groups of players whose values a subtree's table holds
+    tables : ``(game, parameters) -> tables``, of the same type as those of the path-dependent game
+    """
+
+    views: tuple[Views, ...]
+    tables: Callable[[MarginalGame, Parameters], NamedTuple]
+
+    def ask(self, forest: Forest, bins: BinTables, phi: Phi, n_rows: int | None, budget: int) -> MarginalQuery:
+        """Cut the model as coarsely as fits: where there is less room, fewer leaves get tables, and more a list of patterns."""
+        ensemble = forest.ensemble
+        player, group = _players(forest, phi)
+        partitioner = Partitioner(forest, player)
+        occurring = n_rows or int(np.bincount(forest.trace.tree, ensemble.feature < 0).max(initial=1))
+        width, sizes = ensemble.value.shape[1], []
+        rest = RECORD_BYTES + bins.threshold.nbytes + 64 * bins.column.size + margin_bytes(ensemble, forest.trace, forest.comparisons)
+        for most_bits, summed_bits in COARSE_TO_FINE:
+            partitioning = partitioner.partition(most_bits)
+            sizes.append(rest + sum(table_bytes(partitioning, occurring, views, group, width, summed_bits) for views in self.views))
+            if sizes[-1] <= budget:
+                players = np.asarray(phi.rows(forest), np.int32)
+                return frozen(MarginalQuery(bins, partitioning, players, np.array([summed_bits]), np.array(sizes[-1:])))
+        raise InvalidParameters(
+            f"tables of the marginal game would have {min(sizes) / 2**20:.1f} MiB, {budget / 2**20:.1f} MiB are allowed; "
+            "a smaller background, or a partition of the features into fewer groups, needs less"
+        )
+
+    def prepare(self, forest: Forest, phi: Phi, parameters: Parameters, query: Any, statistics: Any) -> tuple[NamedTuple, np.ndarray]:
+        """Make the tables from counts; the value of the empty coalition is the background's mean margin."""
+        refuse_other(query, statistics, (MarginalQuery, Background))
+        game = MarginalGame(forest, query.partitioning, statistics, _players(forest, phi)[1], int(query.summed_bits[0]))
+        return self.tables(game, parameters), game.mean_margin()

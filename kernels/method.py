@@ -1,0 +1,185 @@
+"""A method: how a model's tables are made, the kernel that reads them, what it writes, and what becomes of it. Families declare theirs."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from .buffers import Buffers, Prepared
+from .game_values import GameValue
+from .parameters import InvalidParameters, Parameter
+from .summaries import IMPORTANCE, Summary
+from .trees.binning import BinTables
+from .trees.forest import Forest
+
+Parameters = Mapping[str, Any]
+TOLERANCE = 1e-9  # of a bound; rounding stays near 1e-13, a wrong table is off by far more
+
+
+class BackgroundStatistics(Protocol):
+    """What is known of a background, or of a part of one: a NamedTuple of arrays."""
+
+    def merge(self, others: Sequence[Any]) -> Any:
+        """Add up with what is known of other parts, in their order: sums are rounded, so it may count."""
+
+
+class BackgroundQuery(Protocol):
+    """What a method asks of a background: a NamedTuple of arrays, which workers map."""
+
+    @property
+    def bins(self) -> BinTables:
+        """How rows become bins."""
+
+    @property
+    def players(self) -> np.ndarray:
+        """As ``Prepared.players``."""
+
+    @property
+    def n_bytes(self) -> np.ndarray:
+        """``(1,) int64``, bytes of what will be prepared, at most."""
+
+    def measure(self, values: np.ndarray, bins: np.ndarray, n_rows: int) -> BackgroundStatistics:
+        """Look at the first ``n_rows`` rows of ``values (used, n) float64`` and their ``bins (used, n)``, n a multiple of BATCH."""
+
+    def weigh_leaves(self, forest: Forest) -> BackgroundStatistics:
+        """Take the model's own leaf weights in place of rows, or raise InvalidParameters where they do not say enough."""
+
+
+class BackgroundUse(Protocol):
+    """How a method uses a background."""
+
+    def ask(self, forest: Forest, bins: BinTables, phi: "Phi", n_rows: int | None, budget: int) -> BackgroundQuery:
+        """Find what has to be known of a background so that tables fit in ``budget`` bytes; ``n_rows`` is None for the model's own leaf weights.
+
+        Raises
+        ------
+        InvalidParameters
+            they do not fit
+        """
+
+    def prepare(self, forest: Forest, phi: "Phi", parameters: Parameters, query: Any, statistics: Any) -> tuple[NamedTuple, np.ndarray]:
+        """Make the method's tables, and the value of the empty coalition ``(outputs,) float64``.
+
+        Raises
+        ------
+        InvalidParameters
+            the query or the statistics are those of another use, or the parameters do not fit
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Games:
+    """The games that a method knows: each is a way to make its tables.
+
+    path_dependent : ``(forest, parameters) -> tables``; absent features are averaged by the cover of the branches
+    background : tables against a background; None where the method has none
+    value : ``parameters -> game value`` whose interactions can be asked for; None where there are none
+    """
+
+    path_dependent: Callable[[Forest, Parameters], NamedTuple]
+    background: BackgroundUse | None = None
+    value: Callable[[Parameters], GameValue] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Phi:
+    """What a method writes for every row: ``phi (outputs, rows, n)``, and ``path (outputs, steps, n)`` where it has steps.
+
+    rows : ``forest -> (rows,)``, the numbers of players, or of features, that rows of phi belong to
+    of_groups : with a partition, players are its groups; otherwise the features within them, and the method needs a partition
+    column : what parts call phi
+    scores : the last rows are no player's, but scores with these names
+    whole : all other rows hold whole numbers
+    n_steps : ``(parameters, n_players) -> steps`` of the path
+    """
+
+    rows: Callable[[Forest], np.ndarray] = lambda forest: forest.players
+    of_groups: bool = True
+    column: str = "phi"
+    scores: tuple[str, ...] = ()
+    whole: bool = False
+    n_steps: Callable[[Parameters, int], int] = lambda parameters, n_players: 0
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What every row's attributions have to add up to.
+
+    residuals : ``(prepared, buffers, n_rows) -> (outputs, n_rows) float64``, how far they are from it, as a fraction of a bound
+    miss : what is wrong where they do not, in words with ``{missed}``
+    of_margins : phi sums to margin minus base value, so that columns can be checked as they are stored
+    """
+
+    residuals: Callable[[Prepared, Buffers, int], np.ndarray]
+    miss: str
+    of_margins: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """An algorithm of attributions.
+
+    name, meaning : for people; the meaning is one line
+    games : how its tables are made
+    kernel : ``(buffers, tables)`` adds into ``buffers.phi`` and writes what else the method writes; values and bins are only read
+    parameters : what it takes besides a model
+    phi : what it writes
+    check : what its attributions add up to; None where they add up to nothing
+    summaries : what a run keeps of all rows
+    labelled : rows need labels, which are what the margin predicts
+    """
+
+    name: str
+    meaning: str
+    games: Games
+    kernel: Callable[[Buffers, Any], None]
+    parameters: tuple[Parameter, ...] = ()
+    phi: Phi = Phi()
+    check: Check | None = None
+    summaries: tuple[Summary, ...] = (IMPORTANCE,)
+    labelled: bool = False
+
+    @property
+    def additive(self) -> bool:
+        """Phi sums to margin minus base value on every row."""
+        return self.check is not None and self.check.of_margins
+
+
+def _miss_margins(prepared: Prepared, buffers: Buffers, n_rows: int) -> np.ndarray:
+    """|base + sum of phi - margin|, as a fraction of the margin bound."""
+    total = buffers.phi[:, :, :n_rows].sum(axis=1) + prepared.base[:, None] - buffers.margin[:, :n_rows]
+    return np.abs(total) / np.maximum(prepared.bound, np.finfo(np.float64).tiny)[:, None]
+
+
+ADDITIVE = Check(_miss_margins, "attributions miss margin - base value by {missed:.3g} of the margin's bound", of_margins=True)
+
+
+def read_method(text: str, methods: Mapping[str, Method]) -> tuple[Method, dict[str, Any]]:
+    """Read a method with its parameters, in their order after colons: ``beta:4:1``.
+
+    Raises
+    ------
+    ValueError
+        a name that is none of ``methods``, more values than the method has parameters, or values that it does not take
+    """
+    name, *values = text.split(":")
+    if name not in methods:
+        raise ValueError(f"expected one of {', '.join(methods)}")
+    known = methods[name].parameters
+    if len(values) > len(known):
+        raise ValueError(f"expected at most {len(known)} parameters: {':'.join((name, *(parameter.name for parameter in known)))}")
+    given = {parameter.name: parameter.default for parameter in known}
+    for parameter, value in zip(known, values, strict=False):
+        try:
+            given[parameter.name] = parameter.read(value)
+        except ValueError as error:
+            raise ValueError(f"{error} for {parameter.name!r}") from None
+    return methods[name], given
+
+
+def refuse_other(query: Any, statistics: Any, expected: tuple[type, type]) -> None:
+    """Raise InvalidParameters where a background was asked or measured for another kind of method."""
+    for found, wanted in zip((query, statistics), expected, strict=True):
+        if not isinstance(found, wanted):
+            raise InvalidParameters(f"the background is known as {type(found).__name__}, the method expects {wanted.__name__}")

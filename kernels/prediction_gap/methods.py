@@ -1,0 +1,84 @@
+"""Methods that rank features and measure the ranking by how far perturbing those on top moves the prediction."""
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from ..buffers import Buffers
+from ..method import Games, Method, Parameters, Phi
+from ..parameters import Parameter, choice, number, numbers, whole
+from ..ranking.methods import BY_SIZE, choose_ranking, prepare_ranking, score_players
+from ..ranking.ranks import N_SCORES, rows_with_scores, summarize_ranks
+from ..trees.forest import Forest
+from .noise import NOISES, Measured
+from .query import PerturbationUse
+from .rankings import EMPIRICAL, ERROR, NO, PGI2, YES, RankingTables, add_gaps, add_greedy, prepare_rankings
+from .tables import BUDGET
+
+PERTURBED = (
+    choice("noise", "normal", (*(noise.name for noise in NOISES), EMPIRICAL), "what is added to numeric features; empirical draws them anew instead"),
+    numbers("scale", "standard deviation of the noise, or one for every feature; 1 by default; with a background in the features' own"),
+    number("budget", BUDGET, 0.0, math.inf, "pairs of leaves that may be looked at for a row", closed=True),
+    choice("resample", YES, (YES, NO), "categories and groups are drawn from the background; without one they stay"),
+    choice("approximate", NO, (NO, YES), "beyond the budget, PGI² is estimated by quasi-Monte Carlo, with a standard error"),
+    whole("seed", 0, 0, np.iinfo(np.int32).max, "of its points"),
+)
+GAPS = summarize_ranks("gaps", "pgi2", "mean ranks, and the mean PGI² of rankings")
+
+
+def _perturbing(
+    name: str,
+    meaning: str,
+    prepare: Callable[[Forest, Parameters, Measured | None], NamedTuple],
+    kernel: Callable[[Buffers, RankingTables], None],
+    parameter: Parameter,
+) -> Method:
+    """Declare a method that ranks, and measures its rankings."""
+    return Method(
+        name=name,
+        meaning=meaning,
+        games=Games(path_dependent=lambda forest, given: prepare(forest, given, None), background=PerturbationUse(prepare)),
+        kernel=kernel,
+        parameters=(parameter, *PERTURBED),
+        phi=Phi(rows=rows_with_scores, column="rank", scores=(PGI2, ERROR), whole=True),
+        summaries=(GAPS,),
+    )
+
+
+def _prepare_gap(forest: Forest, given: Parameters, measured: Measured | None) -> RankingTables:
+    return prepare_rankings(forest, given, measured, prepare_ranking(forest, given["ranking"]), top=forest.n_all, passes=1)
+
+
+def _attribute_gap(buffers: Buffers, tables: RankingTables) -> None:
+    scores = score_players(buffers, tables.ranker, tables.of_ranker, buffers.phi.shape[1] - N_SCORES)
+    add_gaps(buffers.values, buffers.bins, tables, scores, buffers.phi)
+
+
+def _prepare_greedy(forest: Forest, given: Parameters, measured: Measured | None) -> RankingTables:
+    top = min(given["top"] or forest.n_all, forest.n_all)
+    nobody = np.zeros(1, np.int64), np.zeros(0)
+    return prepare_rankings(forest, given, measured, nobody, top=top, passes=max(1, min(top, forest.n_players)))
+
+
+def _attribute_greedy(buffers: Buffers, tables: RankingTables) -> None:
+    add_greedy(buffers.values, buffers.bins, tables, buffers.phi)
+
+
+GAP = _perturbing(
+    "gap",
+    "a ranking by size of a method's values, and its PGI²: how far perturbing the features ranked first moves the prediction",
+    _prepare_gap,
+    _attribute_gap,
+    choose_ranking(BY_SIZE),
+)
+GAP_GREEDY = _perturbing(
+    "gap_greedy",
+    "the greedy ranking: each feature in turn the one whose perturbation moves the prediction most, and its PGI²",
+    _prepare_greedy,
+    _attribute_greedy,
+    whole("top", 0, 0, np.iinfo(np.int32).max, "features that are ranked, 0 for all"),
+)
+
+METHODS = (GAP, GAP_GREEDY)

@@ -1,0 +1,68 @@
+"""What perturbations ask of a background, and how a method uses the answer."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import game_values
+from .._jit import count_bytes, frozen
+from ..method import Parameters, Phi, refuse_other
+from ..parameters import InvalidParameters
+from ..path_dependent.games import play
+from ..semivalues.tables import prepare_semivalue
+from ..trees.binning import BinTables
+from ..trees.forest import Forest
+from ..trees.margin import margin_bytes
+from ..trees.paths import empty_coalition
+from .leaf_regions import lay_out_boxes, numeric_alone
+from .noise import Measured, measure
+
+RECORD_BYTES = 1 << 12  # of records whose arrays are empty
+
+
+class PerturbationQuery(NamedTuple):
+    """The moments of every feature, and the values that groups are drawn from."""
+
+    bins: BinTables
+    player: np.ndarray  # (used,) int64, which player a feature belongs to
+    players: np.ndarray  # (rows,) int32, as Prepared.players
+    n_bytes: np.ndarray  # (1,) int64, of what is prepared, at most
+
+    def measure(self, values: np.ndarray, bins: np.ndarray, n_rows: int) -> Measured:
+        """Measure the first ``n_rows`` rows."""
+        everything = np.ones(int(self.player.max(initial=-1)) + 1, bool)
+        return measure(values[:, :n_rows], bins[:, :n_rows], self.player, everything)
+
+    def weigh_leaves(self, forest: Forest) -> Measured:  # noqa: ARG002 - the shape of a query
+        """Refuse: leaf weights do not tell how features are spread."""
+        raise InvalidParameters("rows are perturbed by what is measured of a background, expected rows, got the model")
+
+
+@dataclass(frozen=True, slots=True)
+class PerturbationUse:
+    """Perturbations whose scales and draws come from a background.
+
+    tables : ``(forest, parameters, measured) -> tables``, of the same type as without a background
+    """
+
+    tables: Callable[[Forest, Parameters, Measured], NamedTuple]
+
+    def ask(self, forest: Forest, bins: BinTables, phi: Phi, n_rows: int | None, budget: int) -> PerturbationQuery:  # noqa: ARG002 - as MarginalUse
+        """Project what the tables of a background with so many rows need; the budget decides nothing."""
+        regions, alone = lay_out_boxes(forest, {}), numeric_alone(forest)
+        n_bins = np.diff(bins.start) + bins.n_codes + 3.0
+        n_patterns = np.ones(forest.n_players)
+        np.multiply.at(n_patterns, forest.player, n_bins)
+        atoms = (np.minimum(n_patterns, n_rows or 0) * (16 + 8 * np.bincount(forest.player, minlength=forest.n_players)))[~alone].sum()
+        n_bytes = RECORD_BYTES + count_bytes(regions) + atoms + 8 * (np.diff(regions.first)[~alone] ** 2).sum()
+        n_bytes += count_bytes(prepare_semivalue(play(forest, game_values.shapley), forest))  # of the method that ranks; others need no more
+        n_bytes += bins.threshold.nbytes + margin_bytes(forest.ensemble, forest.trace, forest.comparisons)
+        players = np.asarray(phi.rows(forest), np.int32)
+        return frozen(PerturbationQuery(bins, forest.player.astype(np.int64), players, np.array([n_bytes], np.int64)))
+
+    def prepare(self, forest: Forest, phi: Phi, parameters: Parameters, query: Any, statistics: Any) -> tuple[NamedTuple, np.ndarray]:  # noqa: ARG002
+        """Make the tables from what was measured; absent features are averaged by cover."""
+        refuse_other(query, statistics, (PerturbationQuery, Measured))
+        return self.tables(forest, parameters, statistics), empty_coalition(forest.ensemble, forest.trace)

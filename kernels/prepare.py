@@ -1,0 +1,128 @@
+"""Everything that is made once per model: the forest, what is asked of a background, and the tables that workers get."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ._jit import frozen
+from .buffers import Pairs, Prepared
+from .method import BackgroundQuery, BackgroundStatistics, Method, Parameters
+from .parameters import InvalidParameters
+from .path_dependent.games import play_pairs
+from .semivalues.tables import no_semivalues, prepare_semivalue
+from .trees.binning import BinTables, bin_dtype, bin_rows, padded
+from .trees.ensemble import TreeEnsemble
+from .trees.forest import Forest, make_forest
+from .trees.margin import prepare_margin
+from .trees.paths import empty_coalition, margin_bound
+
+
+def _plant(ensemble: TreeEnsemble, method: Method, groups: np.ndarray | None) -> tuple[BinTables, Forest]:
+    """Make the forest for a method, or refuse one that needs groups and has none."""
+    if groups is None and not method.phi.of_groups:
+        raise InvalidParameters(f"method {method.name!r} needs a partition of the features")
+    return make_forest(ensemble, groups)
+
+
+def ask_background(
+    ensemble: TreeEnsemble, method: Method, groups: np.ndarray | None = None, *, n_rows: int | None, budget: int, interactions: bool = False
+) -> BackgroundQuery:
+    """Find what has to be known of a background, and what the tables made of it will need.
+
+    Parameters
+    ----------
+    groups : (features,) int32
+        which group a feature belongs to; None where each is a player of its own
+    n_rows : of the background; None for the model's own leaf weights
+    budget : bytes that tables may have
+    interactions : as ``prepare`` takes it
+
+    Raises
+    ------
+    InvalidParameters
+        a method that does nothing with a background, or tables beyond the budget
+    """
+    use = method.games.background
+    if use is None or interactions:
+        raise InvalidParameters(f"method {method.name!r} has no {'interactions in the ' if interactions else ''}marginal game")
+    bins, forest = _plant(ensemble, method, groups)
+    return use.ask(forest, bins, method.phi, n_rows, budget)
+
+
+def measure_background(query: BackgroundQuery, values: np.ndarray) -> BackgroundStatistics:
+    """Look at the rows of a background, or of a part of one, ``values (used, n) float64``."""
+    n_rows = values.shape[1]
+    values = np.concatenate((values, np.zeros((values.shape[0], padded(n_rows) - n_rows))), axis=1)
+    bins = np.zeros(values.shape, bin_dtype(query.bins))
+    bin_rows(values, query.bins, bins)
+    return query.measure(values, bins, n_rows)
+
+
+def merge_statistics(parts: Sequence[BackgroundStatistics]) -> BackgroundStatistics:
+    """Add up what is known of the parts of a background, in their order."""
+    first, *others = parts
+    return first.merge(others)
+
+
+def weigh_leaves(ensemble: TreeEnsemble, method: Method, groups: np.ndarray | None, query: BackgroundQuery) -> BackgroundStatistics:
+    """Take the model's own leaf weights for a background, or raise InvalidParameters where they do not say enough."""
+    return query.weigh_leaves(_plant(ensemble, method, groups)[1])
+
+
+def _pair_up(forest: Forest, method: Method, parameters: Parameters, interactions: bool) -> Pairs:
+    """Tables of the interactions that are asked for."""
+    if not interactions:
+        return Pairs(np.zeros((0, 2), np.int32), no_semivalues(forest))
+    value = method.games.value
+    if value is None:
+        raise InvalidParameters(f"method {method.name!r} has no interactions")
+    game, pairs = play_pairs(forest, value(parameters))
+    return Pairs(forest.players[pairs], prepare_semivalue(game, forest))
+
+
+def prepare(
+    ensemble: TreeEnsemble,
+    method: Method,
+    parameters: Parameters,
+    groups: np.ndarray | None = None,
+    *,
+    interactions: bool = False,
+    background: tuple[Any, Any] | None = None,
+) -> Prepared:
+    """Make every table that workers read.
+
+    Parameters
+    ----------
+    groups : (features,) int32
+        which group a feature belongs to; None where each is a player of its own
+    interactions : also those of every two players, by the method's game value
+    background : a query of ``ask_background`` for the same method and groups, and what is known of all rows; None where absent features are
+        averaged by cover
+
+    Raises
+    ------
+    InvalidParameters
+        parameters that do not fit the model or each other, or a background that the method does not know
+    """
+    bins, forest = _plant(ensemble, method, groups)
+    pairs = _pair_up(forest, method, parameters, interactions)
+    use = method.games.background
+    if background is None:
+        tables, base = method.games.path_dependent(forest, parameters), empty_coalition(ensemble, forest.trace)
+    elif use is None or interactions:
+        raise InvalidParameters(f"method {method.name!r} has no {'interactions in the ' if interactions else ''}marginal game")
+    else:
+        tables, base = use.prepare(forest, method.phi, parameters, *background)
+    return frozen(
+        Prepared(
+            bins=bins,
+            margin=prepare_margin(ensemble, forest.splits, forest.trace, forest.comparisons),
+            method=tables,
+            players=np.asarray(method.phi.rows(forest), np.int32),
+            pairs=pairs,
+            base=base,
+            bound=margin_bound(ensemble, forest.trace),
+            n_steps=np.array([method.phi.n_steps(parameters, forest.n_all)], np.int64),
+        )
+    )

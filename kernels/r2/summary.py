@@ -1,0 +1,77 @@
+"""The summary of R^2: which share of it every player has, of all rows and of every group of them."""
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+
+from ..labels import check_groups
+from ..summaries import Subject, Table
+from .shares import R2State, Shares, finalize, whole
+
+TOTALS = "total_r2", "total_standard_error", "sst", "n", "n_unlabelled", "weight", "remainder", "remainder_standard_error"
+COLUMNS = "feature", "r2", "standard_error", "rank", *TOTALS
+
+
+def _sum_up(shares: Shares, group: int) -> dict[str, float | int | None]:
+    """Say once of a group what its shares add up to; None where it is no number."""
+    found = {
+        "total_r2": shares.r2,
+        "total_standard_error": shares.r2_standard_error,
+        "sst": shares.sst,
+        "n": shares.rows,
+        "n_unlabelled": shares.missing,
+        "weight": shares.weight,
+        "remainder": shares.remainder,
+        "remainder_standard_error": shares.remainder_standard_error,
+    }
+    numbers = {name: float(values[group]) for name, values in found.items()}
+    counts = {name: int(numbers[name]) for name in ("n", "n_unlabelled")}
+    return {name: value if math.isfinite(value) else None for name, value in numbers.items()} | counts
+
+
+def _columns(players: tuple[str, ...], shares: Shares, group: int) -> dict[str, Any]:
+    return {
+        "feature": list(players),
+        "r2": shares.share[group],
+        "standard_error": shares.standard_error[group],
+        "rank": shares.rank[group],
+    }
+
+
+def _tabulate_groups(state: R2State, subject: Subject) -> Table:
+    """Lay out the shares of every group: its values before them, ascending and none last, and its totals behind."""
+    check_groups(subject.by, state.names.size, len(subject.players))
+    n, shares = len(subject.players), finalize(state, subject.place, len(subject.players))
+    values = [json.loads(name) for name in state.names.tolist()]
+    order = sorted(range(len(values)), key=lambda g: [(value is None, 0 if value is None else value) for value in values[g]])
+    columns: dict[str, Any] = {name: [values[g][k] for g in order for _ in range(n)] for k, name in enumerate(subject.by)}
+    parts = [_columns(subject.players, shares, g) for g in order]
+    columns["feature"] = list(subject.players) * len(order) or np.zeros(0, str)
+    columns |= {name: np.concatenate([np.zeros(0), *(part[name] for part in parts)]) for name in ("r2", "standard_error")}
+    columns["rank"] = np.concatenate([np.zeros(0, np.int64), *(part["rank"] for part in parts)])
+    totals = [_sum_up(shares, g) for g in order]
+    for name in TOTALS:
+        found = np.array([np.nan if each[name] is None else each[name] for each in totals])
+        columns[name] = np.repeat(found.astype(np.int64) if name in ("n", "n_unlabelled") else found, n)
+    return Table(columns)
+
+
+def tabulate(state: R2State, subject: Subject) -> dict[str, Table]:
+    """Lay out ``r2``, a row per player, with the totals beside; where rows are grouped ``r2_by`` too, a row per group and player.
+
+    Parameters
+    ----------
+    state : R2State
+        of all rows; its groups are called by their values as a JSON list
+    subject : Subject
+
+    Raises
+    ------
+    InvalidParameters
+        more groups than are worth a table
+    """
+    shares = finalize(whole(state), subject.place, len(subject.players))
+    tables = {"r2": Table(_columns(subject.players, shares, 0), _sum_up(shares, 0))}
+    return tables | ({"r2_by": _tabulate_groups(state, subject)} if subject.by else {})

@@ -1,0 +1,127 @@
+"""Methods that rank by gradient ascent, and that say what insertion and deletion make of a ranking."""
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from .. import game_values
+from ..buffers import Buffers
+from ..method import Games, Method, Parameters, Phi, read_method
+from ..parameters import Parameter, choice, number, whole
+from ..path_dependent.games import play
+from ..reductions import MOMENTS
+from ..semivalues.methods import BANZHAF, BETA, SHAPLEY, absent_others
+from ..summaries import ABOUT_STEPS, IMPORTANCE, Labels, Subject, Summary, Table, tabulate_moments
+from ..trees.forest import Forest
+from .curves import KINDS, prepare_curves
+from .ranked_curves import RankedCurves, add_ranked_curves
+from .ranker import MOST_STEPS, RankerTables, add_scores, prepare_ranker
+from .ranks import rows_with_scores, summarize_ranks
+
+ADAM, ASCENT = "adam", "ascent"
+
+
+def _summarize_path(name: str, label: Callable[[Subject], Labels], columns: tuple[str, ...], description: str) -> Summary:
+    """Declare the summary of what a method goes through step by step."""
+
+    def tabulate(state: Any, subject: Subject) -> dict[str, Table]:
+        moments = MOMENTS.finalize(state, np.arange(subject.n_steps), subject.n_steps)
+        return tabulate_moments(name, {column: moments[column] for column in ABOUT_STEPS}, label(subject), subject)
+
+    return Summary(
+        name=name,
+        reduction=MOMENTS,
+        reads=lambda buffers: buffers.path,
+        tabulate=tabulate,
+        columns=("output", *columns, *ABOUT_STEPS),
+        description=description,
+    )
+
+
+OBJECTIVE = _summarize_path(
+    "objective", lambda subject: {"step": [step + 1 for step in range(subject.n_steps)]}, ("step",), "the ranker's objective, step by step"
+)
+
+
+def _label_points(subject: Subject) -> Labels:
+    n_points = subject.n_steps // len(KINDS)
+    return {"curve": [name for name in KINDS for _ in range(n_points)], "present": [*range(n_points)] * len(KINDS)}
+
+
+CURVE_MEANS = _summarize_path("curves", _label_points, ("curve", "present"), "mean curves of insertion and deletion, point by point")
+AREAS = summarize_ranks("areas", "area", "mean ranks, and mean areas under the curves")
+
+
+def _attribute_ranker(buffers: Buffers, tables: RankerTables) -> None:
+    add_scores(buffers.bins, tables, buffers.phi, buffers.path)
+
+
+RANKER = Method(
+    name="ranker",
+    meaning="scores that rank features so that those on top raise the margin and those at the bottom lower it; Banzhaf values after one step",
+    games=Games(lambda forest, given: prepare_ranker(play(forest, absent_others), forest, given["steps"], given["rate"], given["optimizer"] == ADAM)),
+    kernel=_attribute_ranker,
+    parameters=(
+        whole("steps", 10, 1, MOST_STEPS, "gradients that are averaged"),
+        number("rate", 0.1, 0.0, math.inf, "length of a step; with ascent of that of a gradient, in units of 1 / margin"),
+        choice("optimizer", ADAM, (ADAM, ASCENT), "adam or ascent"),
+    ),
+    phi=Phi(n_steps=lambda given, _: given["steps"]),
+    summaries=(IMPORTANCE, OBJECTIVE),
+)
+
+BY_SIZE: dict[str, Method] = {method.name: method for method in (SHAPLEY, BANZHAF, BETA)}  # methods whose values have a size
+RANKERS = {**BY_SIZE, RANKER.name: RANKER}  # all that rank
+
+
+def choose_ranking(rankers: Mapping[str, Method]) -> Parameter:
+    """Declare the parameter ``ranking``: a method that ranks, its parameters after colons."""
+
+    def read(given: Any) -> str:
+        if not isinstance(given, str):
+            raise ValueError(f"expected one of {', '.join(rankers)}")
+        read_method(given, rankers)
+        return given
+
+    return Parameter("ranking", next(iter(rankers)), read, "method that ranks, its parameters after colons, as beta:4:1")
+
+
+def prepare_ranking(forest: Forest, ranking: str) -> tuple[np.ndarray, Any]:
+    """Make the tables of the method that ranks; ``(1,) int64`` says which of RANKERS it is."""
+    method, given = read_method(ranking, RANKERS)
+    return np.array([list(RANKERS).index(method.name)]), method.games.path_dependent(forest, given)
+
+
+def score_players(buffers: Buffers, ranker: np.ndarray, tables: Any, n_players: int) -> np.ndarray:
+    """Attribute the rows of the buffers by the method that ranks, ``(outputs, n_players, n) float64``."""
+    outputs, _, n = buffers.phi.shape
+    method = list(RANKERS.values())[ranker[0]]
+    n_steps = int(tables.n_steps[0]) if isinstance(tables, RankerTables) else 0
+    own = buffers._replace(phi=np.zeros((outputs, n_players, n)), path=np.zeros((outputs, n_steps, n)))
+    method.kernel(own, tables)
+    return own.phi
+
+
+def _prepare_curves(forest: Forest, given: Parameters) -> RankedCurves:
+    curves = prepare_curves(play(forest, game_values.shapley), forest.players, forest.n_all)
+    return RankedCurves(curves, *prepare_ranking(forest, given["ranking"]))
+
+
+def _attribute_curves(buffers: Buffers, tables: RankedCurves) -> None:
+    scores = score_players(buffers, tables.ranker, tables.of_ranker, buffers.phi.shape[1] - len(KINDS))
+    add_ranked_curves(buffers.bins, tables.curves, scores, buffers.phi, buffers.path)
+
+
+CURVES = Method(
+    name="curves",
+    meaning="a ranking by a method's values, the highest first, and the margin while features are added from its top, and from its bottom",
+    games=Games(_prepare_curves),
+    kernel=_attribute_curves,
+    parameters=(choose_ranking(RANKERS),),
+    phi=Phi(rows=rows_with_scores, column="rank", scores=KINDS, whole=True, n_steps=lambda _, n_players: len(KINDS) * (n_players + 1)),
+    summaries=(AREAS, CURVE_MEANS),
+)
+
+METHODS = (RANKER, CURVES)

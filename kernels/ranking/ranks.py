@@ -1,0 +1,69 @@
+"""Ranks of players on every row: 1 the first, 0 for whom a row does not rank; behind them two scores of the ranking."""
+
+from typing import Any
+
+import numpy as np
+
+from ..buffers import Buffers
+from ..ordering import ranks_by_score
+from ..reductions import MOMENTS, Reduction
+from ..summaries import ABOUT_VALUES, Shown, Subject, Summary, Table, label_players, tabulate_moments
+from ..trees.forest import Forest
+
+N_SCORES = 2  # rows of phi behind the players' ranks
+
+
+def rows_with_scores(forest: Forest) -> np.ndarray:
+    """Number the rows of phi: every player, and the scores after all players, ``(players + 2,) int64``."""
+    return np.append(forest.players, (forest.n_all, forest.n_all + 1))
+
+
+def scores_of(ranks: np.ndarray) -> np.ndarray:
+    """Turn ranks ``(outputs, players, n)`` into scores of the same shape, the highest first; 0 for whom a row does not rank."""
+    return np.where(ranks > 0, ranks.shape[1] + 1 - ranks, 0.0)
+
+
+def _update(state: Any, ranks: np.ndarray, n: int, labels: Any = None) -> Any:
+    """Whom a row does not rank comes after all others there."""
+    counted = np.where(ranks == 0, float(ranks.shape[1] - N_SCORES + 1), ranks)
+    counted[:, -N_SCORES:] = ranks[:, -N_SCORES:]
+    return MOMENTS.update(state, counted, n, labels)
+
+
+def _finalize(state: Any, place: np.ndarray, n_places: int) -> dict[str, np.ndarray]:
+    """Rank players by mean rank, those in no split last; scores have rank 0."""
+    moments = MOMENTS.finalize(state, place, n_places)
+    mean = moments["mean"][:, :-N_SCORES]
+    rank = np.zeros(moments["mean"].shape, np.int64)
+    rank[:, :-N_SCORES] = ranks_by_score(-np.where(mean == 0, np.inf, mean), axis=1)
+    return {**moments, "rank": rank}
+
+
+RANKS = Reduction("ranks", MOMENTS.init, _update, MOMENTS.merge, _finalize)
+
+
+def _read_phi(buffers: Buffers) -> np.ndarray:
+    return buffers.phi
+
+
+def summarize_ranks(name: str, score: str, description: str) -> Summary:
+    """Declare the summary of a method that writes ranks and scores; ``score`` is what the scores are called on the screen."""
+
+    def tabulate(state: Any, subject: Subject) -> dict[str, Table]:
+        labels, place = label_players(subject)
+        return tabulate_moments(name, RANKS.finalize(state, place, len(subject.players)), labels, subject)
+
+    return Summary(
+        name=name,
+        reduction=RANKS,
+        reads=_read_phi,
+        tabulate=tabulate,
+        columns=("output", "feature", *ABOUT_VALUES, "rank"),
+        description=description,
+        display=(
+            Shown("rank", "rank", "d"),
+            Shown("feature", "feature"),
+            Shown("mean", f"mean rank, {score}", ".4g"),
+            Shown("std", "std", ".4g"),
+        ),
+    )

@@ -1,0 +1,187 @@
+"""Methods whose values are averages of what a player adds to coalitions: Shapley, Banzhaf, Beta, any other, and those of a partition."""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from scipy.special import binom
+
+from .. import game_values
+from ..buffers import Buffers
+from ..game_values import GameValue
+from ..marginal.coalitions import Views, each_group, everyone, whole_groups
+from ..marginal.game import Levels, MarginalGame
+from ..marginal.query import MarginalUse
+from ..method import ADDITIVE, Check, Games, Method, Parameters, Phi
+from ..parameters import InvalidParameters, Parameter, number, numbers, points
+from ..path_dependent.games import play, play_owen
+from ..path_dependent.probabilistic import ProbabilisticTables, add_probabilistic, prepare_probabilistic
+from ..trees.forest import Forest
+from ..trees.paths import trace
+from .tables import SemivalueTables, add_semivalues, no_semivalues, prepare_semivalue
+from .two_step import TwoStepTables, add_two_step, share_equally
+
+
+def _attribute(buffers: Buffers, tables: SemivalueTables) -> None:
+    add_semivalues(buffers.bins, tables, buffers.phi)
+
+
+def _against(game: MarginalGame, views: Views, levels: Levels, n_rows: int) -> SemivalueTables:
+    """Make the tables of a game against a background, in which nothing is walked."""
+    looked_up, subsets, patterns = game.play(views, levels, n_rows)
+    return no_semivalues(game.forest)._replace(looked_up=looked_up, subsets=subsets, patterns=patterns)
+
+
+def _semivalue(
+    name: str,
+    meaning: str,
+    value: Callable[[Parameters], GameValue],
+    *,
+    check: Check | None = None,
+    parameters: tuple[Parameter, ...] = (),
+) -> Method:
+    """Declare a method whose value is a quadrature of the game."""
+    return Method(
+        name=name,
+        meaning=meaning,
+        games=Games(
+            path_dependent=lambda forest, given: prepare_semivalue(play(forest, value(given)), forest),
+            background=MarginalUse(
+                views=(everyone,), tables=lambda game, given: _against(game, everyone, Levels(None, value(given)), game.forest.n_players)
+            ),
+            value=value,
+        ),
+        kernel=_attribute,
+        parameters=parameters,
+        check=check,
+    )
+
+
+SHAPLEY = _semivalue(
+    "shapley",
+    "Shapley values; they add up to margin minus base value",
+    lambda _: game_values.shapley,
+    check=ADDITIVE,
+)
+BANZHAF = _semivalue(
+    "banzhaf",
+    "Banzhaf values; the mean effect of a feature when every other is present with probability p",
+    lambda given: lambda n_players: game_values.banzhaf(n_players, given["p"]),
+    parameters=(number("p", 0.5, 0.0, 1.0, "probability that another feature is present", closed=True),),
+)
+BETA = _semivalue(
+    "beta",
+    "Beta values; a large alpha weighs small coalitions, a large beta large ones",
+    lambda given: lambda n_players: game_values.beta(n_players, given["alpha"], given["beta"]),
+    parameters=(
+        number("alpha", 1.0, 0.0, math.inf, "exponent of 1 - t, less one"),
+        number("beta", 1.0, 0.0, math.inf, "exponent of t, less one"),
+    ),
+)
+
+
+def _any_measure(given: Parameters) -> GameValue:
+    if not given["atoms"] and not given["density"]:
+        raise InvalidParameters("method 'semivalue' needs parameter 'atoms' or 'density'")
+
+    def value(n_players: int) -> game_values.Quadrature:
+        parts = [np.array(given["atoms"], float).reshape(-1, 2)]
+        if given["density"]:
+            spread = game_values.density_atoms if callable(given["density"]) else game_values.polyline_atoms
+            parts.append(spread(n_players, given["density"]))
+        return game_values.measure(n_players, np.concatenate(parts))
+
+    return value
+
+
+SEMIVALUE = _semivalue(
+    "semivalue",
+    "any semivalue: others are present with probability t, and t is spread by a measure on [0, 1]",
+    _any_measure,
+    parameters=(
+        points("atoms", "t:weight, …: single probabilities and their weights"),
+        points("density", "t:height, …: a density as a polyline; in Python also a function of t and 1 - t"),
+    ),
+)
+
+
+def _prepare_probabilistic(forest: Forest, given: Parameters) -> ProbabilisticTables:
+    if bool(given["sizes"]) == bool(given["weights"]):
+        raise InvalidParameters("method 'probabilistic' needs parameter 'sizes' or 'weights', and not both")
+    name = "sizes" if given["sizes"] else "weights"
+    sizes = np.array(given[name])
+    if sizes.size != forest.n_all:
+        raise InvalidParameters(f"parameter {name!r} has {sizes.size} numbers, expected one for each of {forest.n_all} players")
+    if name == "weights":
+        with np.errstate(invalid="ignore"):
+            sizes = sizes * binom(forest.n_all - 1, np.arange(forest.n_all))
+        if not np.isfinite(sizes).all():
+            raise InvalidParameters(f"parameter 'weights' overflows: there are too many coalitions of {forest.n_all} players; give 'sizes'")
+    traced = trace(forest.ensemble, forest.player_of_node, forest.n_players)
+    return prepare_probabilistic(forest.ensemble, forest.splits, traced, forest.player_of_node, sizes)
+
+
+def _attribute_probabilistic(buffers: Buffers, tables: ProbabilisticTables) -> None:
+    add_probabilistic(buffers.bins, tables, buffers.phi)
+
+
+PROBABILISTIC = Method(
+    name="probabilistic",
+    meaning="any probabilistic value: a feature joins coalitions of given sizes",
+    games=Games(_prepare_probabilistic),
+    kernel=_attribute_probabilistic,
+    parameters=(
+        numbers("sizes", "probability that a feature joins a coalition of 0, 1, … others; as many as there are features, or groups"),
+        numbers("weights", "or the weight of every single coalition of 0, 1, … others"),
+    ),
+)
+
+OWEN = Method(
+    name="owen",
+    meaning="Owen values of a partition: a feature's Shapley value in its group, among groups that come whole; they add up as Shapley's do",
+    games=Games(
+        path_dependent=lambda forest, _: prepare_semivalue(play_owen(forest, game_values.shapley), forest),
+        background=MarginalUse(
+            views=(each_group,),
+            tables=lambda game, _: _against(game, each_group, Levels(game_values.shapley, game_values.shapley), game.forest.n_used),
+        ),
+    ),
+    kernel=_attribute,
+    phi=Phi(rows=lambda forest: forest.column, of_groups=False),
+    check=ADDITIVE,
+)
+
+
+def absent_others(n_players: int) -> game_values.Quadrature:
+    """The game value of a player whom no other joins."""
+    return game_values.banzhaf(n_players, 0.0)
+
+
+def _attribute_two_step(buffers: Buffers, tables: TwoStepTables) -> None:
+    add_two_step(buffers.bins, tables, buffers.phi)
+
+
+TWO_STEP = Method(
+    name="two_step",
+    meaning="two-step Shapley values of a partition: a feature's own in its group alone, and an equal part of what the group gets beyond it",
+    games=Games(
+        path_dependent=lambda forest, _: share_equally(
+            forest,
+            alone=prepare_semivalue(play_owen(forest, absent_others), forest),
+            groups=prepare_semivalue(play(forest, game_values.shapley), forest),
+        ),
+        background=MarginalUse(
+            views=(each_group, whole_groups),
+            tables=lambda game, _: share_equally(
+                game.forest,
+                alone=_against(game, each_group, Levels(absent_others, game_values.shapley), game.forest.n_used),
+                groups=_against(game, whole_groups, Levels(None, game_values.shapley), game.forest.n_players),
+            ),
+        ),
+    ),
+    kernel=_attribute_two_step,
+    phi=Phi(rows=lambda forest: forest.members, of_groups=False),
+    check=ADDITIVE,
+)
+
+METHODS = (SHAPLEY, BANZHAF, BETA, SEMIVALUE, PROBABILISTIC, OWEN, TWO_STEP)

@@ -1,0 +1,146 @@
+"""Summaries of a run: what is reduced over all rows, the table that it becomes, and how a person sees it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .buffers import Buffers
+from .reductions import MOMENTS, Reduction
+
+Column = Sequence[Any] | np.ndarray  # texts and whole numbers as lists, other numbers as arrays, NaN where there is none
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What a run is about, in the names that its summaries use."""
+
+    outputs: tuple[str, ...]
+    players: tuple[str, ...]  # all of them, then the method's scores
+    place: np.ndarray  # (rows,) int64, which of the players a row of phi belongs to; the others have 0 on every row
+    pairs: np.ndarray  # (pairs, 2) int64, players that interact
+    n_steps: int  # of a row's path
+    by: tuple[str, ...] = ()  # columns of the data whose values make groups of rows
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Columns of one length by name, and what is said once of all rows."""
+
+    columns: Mapping[str, Column]
+    totals: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A column as a person sees it."""
+
+    column: str
+    title: str
+    form: str | None = None  # of numbers, as ``format`` takes it; None for texts
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A reduction over all rows, and what becomes of it.
+
+    name : of the summary's files and of its state in the footers of parts
+    reduction : how states begin, take in a slice of rows, and merge
+    reads : what the reduction takes of the buffers of a slice, ``(outputs, values, n)``
+    tabulate : ``(state, subject) -> tables`` by name, the first of which has the summary's own name
+    columns : of all these tables; what groups rows cannot be called so
+    description : of the tables, in a few words
+    display : columns that a person sees, by rank; none for summaries that are not shown
+    headline : ``(totals) -> line`` to be shown above
+    """
+
+    name: str
+    reduction: Reduction
+    reads: Callable[[Buffers], np.ndarray]
+    tabulate: Callable[[Any, Subject], dict[str, Table]]
+    columns: tuple[str, ...]
+    description: str
+    display: tuple[Shown, ...] = ()
+    headline: Callable[[Mapping[str, Any]], str] | None = None
+
+    def init(self, buffers: Buffers) -> Any:
+        """Make the state before any row."""
+        return self.reduction.init(*self.reads(buffers).shape[:2])
+
+    def update(self, state: Any, buffers: Buffers, n_rows: int) -> Any:
+        """Take in the first ``n_rows`` rows of the buffers."""
+        return self.reduction.update(state, self.reads(buffers), n_rows, buffers.labels)
+
+
+Labels = dict[str, list[Any]]  # of a table's rows, of every output the same
+ABOUT_VALUES = ("mean_abs", "mean", "std", "min", "max")  # columns of moments
+ABOUT_STEPS = ABOUT_VALUES[1:]
+
+
+def label_players(subject: Subject) -> tuple[Labels, np.ndarray]:
+    """Give a row to every player, in a column ``feature`` whether players are features or groups of them; and where the state's values stand."""
+    return {"feature": list(subject.players)}, subject.place
+
+
+def label_pairs(subject: Subject) -> tuple[Labels, np.ndarray]:
+    """Give a row to every two players that interact."""
+    first, second = ([subject.players[i] for i in numbers] for numbers in subject.pairs.T.tolist())
+    return {"first": first, "second": second}, np.arange(len(subject.pairs))
+
+
+def tabulate_moments(name: str, moments: Mapping[str, np.ndarray], labels: Labels, subject: Subject) -> dict[str, Table]:
+    """Lay moments ``(outputs, rows)`` out as one table, a row per output and label."""
+    n_rows = len(next(iter(labels.values())))
+    named = {"output": [output for output in subject.outputs for _ in range(n_rows)]}
+    named |= {label: list(some) * len(subject.outputs) for label, some in labels.items()}
+    texts = {label: some or np.zeros(0, str) for label, some in named.items()}
+    return {name: Table({**texts, **{column: values.reshape(-1) for column, values in moments.items()}})}
+
+
+def _tabulate_importance(state: Any, subject: Subject) -> dict[str, Table]:
+    labels, place = label_players(subject)
+    moments = MOMENTS.finalize(state, place, len(subject.players))
+    rank, mean_abs = moments.pop("rank"), moments["mean_abs"]
+    total = mean_abs.sum(axis=1, keepdims=True)
+    share = np.divide(mean_abs, total, out=np.zeros_like(mean_abs), where=total > 0)
+    return tabulate_moments("importance", {**moments, "share": share, "rank": rank}, labels, subject)
+
+
+def _tabulate_interactions(state: Any, subject: Subject) -> dict[str, Table]:
+    labels, place = label_pairs(subject)
+    return tabulate_moments("interactions", MOMENTS.finalize(state, place, len(subject.pairs)), labels, subject)
+
+
+IMPORTANCE = Summary(
+    name="importance",
+    reduction=MOMENTS,
+    reads=lambda buffers: buffers.phi,
+    tabulate=_tabulate_importance,
+    columns=("output", "feature", *ABOUT_VALUES, "share", "rank"),
+    description="mean size of attributions and their other moments",
+    display=(
+        Shown("rank", "rank", "d"),
+        Shown("feature", "feature"),
+        Shown("mean_abs", "mean |phi|", ".4g"),
+        Shown("mean", "mean phi", ".4g"),
+        Shown("std", "std", ".4g"),
+        Shown("share", "share", ".1%"),
+    ),
+)
+INTERACTIONS = Summary(
+    name="interactions",
+    reduction=MOMENTS,
+    reads=lambda buffers: buffers.pairs,
+    tabulate=_tabulate_interactions,
+    columns=("output", "first", "second", *ABOUT_VALUES, "rank"),
+    description="mean size of interactions and their other moments",
+    display=(
+        Shown("rank", "rank", "d"),
+        Shown("first", "first"),
+        Shown("second", "second"),
+        Shown("mean_abs", "mean |value|", ".4g"),
+        Shown("mean", "mean value", ".4g"),
+        Shown("std", "std", ".4g"),
+    ),
+)

@@ -1,0 +1,65 @@
+"""Summaries of all rows: states merged in order, and the tables that they become."""
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from kernels.reductions import merge_all
+from kernels.summaries import Column, Subject, Summary, Table
+
+from .plan import Plan
+from .prepare import refused
+from .states import unpack_state
+
+METADATA = b"leafledger"  # key of what is said once of a table
+
+
+def _make_column(values: Column) -> pa.Array:
+    return pa.array(values, from_pandas=True)  # NaN is no number, and null in the table
+
+
+def _make_table(table: Table) -> pa.Table:
+    made = pa.table({name: _make_column(values) for name, values in table.columns.items()})
+    return made if table.totals is None else made.replace_schema_metadata({METADATA: json.dumps(table.totals)})
+
+
+def tabulate(summary: Summary, states: Iterable[Any], subject: Subject) -> dict[str, pa.Table]:
+    """Merge states of a summary, in the order of their rows and never in order of completion, and lay out its tables by name.
+
+    Raises
+    ------
+    UsageError
+        more groups of rows than are worth a table
+    """
+    merged = merge_all(summary.reduction, states, len(subject.outputs), subject.place.size)
+    with refused():
+        return {name: _make_table(table) for name, table in summary.tabulate(merged, subject).items()}
+
+
+def describe_subject(plan: Plan, players: Sequence[int], pairs: Sequence[Sequence[int]]) -> Subject:
+    """Name what a run's summaries are about; ``players`` and ``pairs`` as in Prepared."""
+    return Subject(
+        outputs=plan.outputs,
+        players=plan.players,
+        place=np.asarray(players, np.int64),
+        pairs=np.asarray(pairs, np.int32).reshape(-1, 2),
+        n_steps=plan.n_steps,
+        by=() if plan.labels is None else plan.labels.by,
+    )
+
+
+def aggregate(plan: Plan, players: Sequence[int], pairs: Sequence[Sequence[int]], states: Sequence[dict[str, str]]) -> dict[str, pa.Table]:
+    """Make all summaries of a run from the states of its parts, given in part order; ``players`` and ``pairs`` as in Prepared."""
+    subject, tables = describe_subject(plan, players, pairs), dict[str, pa.Table]()
+    for summary in plan.summaries:
+        tables |= tabulate(summary, (unpack_state(summary.reduction, state[summary.name]) for state in states), subject)
+    return tables
+
+
+def read_totals(tables: dict[str, pa.Table]) -> dict[str, Any]:
+    """Read what is said once of tables, by their names; tables of which nothing is said are left out."""
+    said = {name: (table.schema.metadata or {}).get(METADATA) for name, table in tables.items()}
+    return {name: json.loads(text) for name, text in said.items() if text is not None}

@@ -1,0 +1,33 @@
+"""Ranks of rows, and what they come to over all rows."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+from kernels.ranking.ranks import RANKS, scores_of
+from kernels.reductions import merge_all
+
+
+@given(st.integers(0, 2**32), st.integers(1, 4), st.lists(st.integers(0, 60), max_size=5))
+def test_rankings_are_summarised_by_mean_rank(seed, top, cuts):
+    """Of four players, two in no split: whom a row does not rank comes after the others there, so that being ranked seldom is not being first; the
+    scores after them keep their moments, and take no rank."""
+    rng = np.random.default_rng(seed)
+    ranks = rng.permuted(np.tile(np.arange(1.0, 5.0), (1, 60, 1)), axis=2)[:, :, [1, 3]].transpose(0, 2, 1)
+    ranks[ranks > top] = 0.0
+    phi = np.concatenate((ranks, rng.choice([0.0, 0.5, 7.0], (1, 2, 60))), axis=1)
+    states = [RANKS.update(RANKS.init(1, 4), np.ascontiguousarray(part), part.shape[2]) for part in np.split(phi, sorted(cuts), axis=2)]
+    found = RANKS.finalize(merge_all(RANKS, states, 1, 4), np.array([1, 3, 4, 5]), 6)
+    mean = np.where(ranks[0] > 0, ranks[0], 3.0).mean(axis=1)
+    assert_allclose(found["mean"][0], [0.0, mean[0], 0.0, mean[1], *phi[0, 2:].mean(axis=1)], rtol=1e-12)
+    order = np.argsort(found["rank"][0], kind="stable")
+    assert (found["rank"][0, [4, 5]] == 0).all()
+    assert order[[0, 1, 4, 5]].tolist() == [4, 5, 0, 2]
+    assert found["mean"][0, order[2]] <= found["mean"][0, order[3]] + 1e-12
+
+
+def test_scores_rank_as_the_ranks_they_come_from():
+    """The first has the highest score, whoever is not ranked the lowest."""
+    ranks = np.array([[[2, 1], [0, 3], [1, 2]]])
+    assert_array_equal(np.argsort(-scores_of(ranks), axis=1, kind="stable"), [[[2, 0], [0, 2], [1, 1]]])

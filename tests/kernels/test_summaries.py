@@ -1,0 +1,54 @@
+"""Tables of summaries: whose values they hold, and how large a part of all each is."""
+
+import numpy as np
+from numpy.testing import assert_allclose, assert_array_equal
+
+from kernels.methods import METHODS
+from kernels.summaries import IMPORTANCE, INTERACTIONS, Subject
+
+SUBJECT = Subject(("a", "b"), ("x", "y", "z"), np.array([2, 0]), np.array([[0, 2]], np.int32), 4)
+RNG = np.random.default_rng(3)
+
+
+def summarised(summary, values):
+    reduction = summary.reduction
+    (found,) = summary.tabulate(reduction.update(reduction.init(*values.shape[:2]), values, values.shape[2]), SUBJECT).values()
+    return found.columns
+
+
+def test_importance_has_a_row_per_output_and_player():
+    """Values stand at their players, the others have none; shares of an output add up to one."""
+    phi = RNG.normal(size=(2, 2, 50))
+    found = summarised(IMPORTANCE, phi)
+    assert tuple(found) == IMPORTANCE.columns
+    assert (found["output"], found["feature"]) == (["a"] * 3 + ["b"] * 3, ["x", "y", "z"] * 2)
+    size = np.abs(phi).mean(axis=2)
+    expected = np.array([[size[k, 1], 0.0, size[k, 0]] for k in range(2)])
+    assert_allclose(found["mean_abs"], expected.reshape(-1), rtol=1e-12)
+    assert_allclose(found["share"], (expected / expected.sum(axis=1, keepdims=True)).reshape(-1), rtol=1e-12)
+    assert_array_equal(found["rank"].reshape(2, 3), np.argsort(np.argsort(-expected, axis=1), axis=1) + 1)
+
+
+def test_interactions_have_the_same_moments_and_no_share():
+    """A row per pair, by the names of both players."""
+    values = RNG.normal(size=(2, 1, 50))
+    found = summarised(INTERACTIONS, values)
+    assert tuple(found) == INTERACTIONS.columns
+    assert (found["first"], found["second"]) == (["x"] * 2, ["z"] * 2)
+    assert_allclose(found["mean"], values.mean(axis=2).reshape(-1), rtol=1e-12)
+    assert "share" not in found
+
+
+def test_a_path_is_summarised_step_by_step():
+    """What the ranker makes larger has moments at each of its steps, and steps have no ranks."""
+    objective, path = METHODS["ranker"].summaries[1], RNG.normal(size=(2, 4, 50))
+    found = summarised(objective, path)
+    assert tuple(found) == objective.columns == ("output", "step", "mean", "std", "min", "max")
+    assert found["step"] == [1, 2, 3, 4] * 2
+    for name in ("mean", "std", "min", "max"):
+        assert_allclose(found[name].reshape(2, 4), getattr(np, name)(path, axis=2), rtol=1e-12)
+
+
+def test_a_share_of_nothing_is_nothing():
+    """Where every attribution is 0 no feature has a share."""
+    assert (summarised(IMPORTANCE, np.zeros((2, 2, 5)))["share"] == 0).all()
