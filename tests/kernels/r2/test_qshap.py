@@ -15,11 +15,9 @@ from kernels.methods import METHODS
 from kernels.parameters import InvalidParameters
 from kernels.prepare import prepare
 from kernels.r2 import qshap
-from kernels.r2.expansions import find_terms
-from kernels.trees.ensemble import TreeEnsemble, check
 from tests import naive, naive_r2
 from tests.strategies import batches, forests
-from tests.trees import chain, one_tree
+from tests.trees import chain, grown, one_tree
 
 # Leaves are at most 2 in size, labels 8, trees at most 3: what is left is rounding of sums of some hundred terms of size 100.
 ATOL = 1e-12
@@ -98,34 +96,13 @@ def test_the_tree_of_figure_1_has_the_values_of_its_game(way, share):
 
 def grow(draw, n_trees, depth, n_features, base=0.25):
     """Full trees with random splits, covers and leaves."""
-    n = 2 ** (depth + 1) - 1
-    node = np.arange(n_trees * n)
-    place, first = node % n, node // n * n
-    inner = place < 2**depth - 1
-    cover = np.ones(node.size)
-    for v in node[inner]:
+    ensemble = grown(draw, n_trees, depth, n_features)
+    leaf, cover = ensemble.feature < 0, np.ones(ensemble.feature.size)
+    for v in np.flatnonzero(~leaf):
         share = draw.random()
-        cover[first[v] + 2 * place[v] + 1 : first[v] + 2 * place[v] + 3] = cover[v] * share, cover[v] * (1 - share)
-    ensemble = TreeEnsemble(
-        feature=np.where(inner, draw.integers(0, n_features, node.size), -1).astype(np.int32),
-        threshold=np.where(inner, draw.normal(size=node.size), 0.0),
-        missing_left=draw.random(node.size) < 0.5,
-        category_set=np.full(node.size, -1, np.int32),
-        left=np.where(inner, first + 2 * place + 1, -1).astype(np.int32),
-        right=np.where(inner, first + 2 * place + 2, -1).astype(np.int32),
-        value=np.where(inner, 0.0, draw.normal(size=node.size) + 0.5)[:, None],
-        cover=cover,
-        root=np.arange(0, node.size, n).astype(np.int32),
-        output=np.zeros(n_trees, np.int32),
-        base=np.array([base]),
-        n_categories=np.zeros(n_features, np.int32),
-        zero_missing=np.zeros(n_features, bool),
-        set_start=np.zeros(1, np.int64),
-        set_words=np.zeros(0, np.uint32),
-        single_precision=False,
-    )
-    check(ensemble)
-    return ensemble
+        cover[ensemble.left[v]], cover[ensemble.right[v]] = cover[v] * share, cover[v] * (1 - share)
+    missing_left, value = draw.random(leaf.size) < 0.5, np.where(leaf, ensemble.value[:, 0] + 0.5, 0.0)
+    return ensemble._replace(cover=cover, missing_left=missing_left, value=value[:, None], base=np.array([base]))
 
 
 @pytest.mark.parametrize(("n_trees", "depth", "n_features"), [(3, 3, 6), (1, 4, 30), (1, 5, 8)])
@@ -172,19 +149,6 @@ def test_a_chain_that_a_row_leaves_half_way_has_the_values_of_a_small_game():
     assert_allclose(loss[0, -1], last, rtol=1e-11)
     assert_allclose(loss[0, :-1], ((3 - start) ** 2 - 9 - last) / (n - 1), rtol=1e-10)
     assert_allclose(residual[0], 3)
-
-
-def test_a_game_of_too_many_terms_is_not_expanded():
-    """Neither where there is much to make on the way to the root, nor where at the root much is to be summed."""
-    n = 6
-    ensemble = chain(np.arange(n), np.arange(n + 1.0), np.ones(n + 1), n)
-    splits = prepare(ensemble, METHODS["r2"], {}).method.computed.trees.splits
-    terms = find_terms(splits, 1 << 16)
-    to_make, to_sum = len(terms.below) // 2, sum(map(len, terms.edges))
-    assert find_terms(splits, to_make - 1) is None
-    assert to_make < to_sum
-    assert find_terms(splits, to_sum - 1) is None
-    assert find_terms(splits, to_sum) is not None
 
 
 @given(ensemble=forests().filter(lambda ensemble: ensemble.base.size > 1))
