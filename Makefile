@@ -8,9 +8,11 @@ BENCH_PYTHON ?= $(or $(wildcard $(shell pyenv prefix $$(pyenv latest 3.12 2>/dev
 BENCH_VENV ?= .venv-bench
 QSHAP_PYTHON ?= $(or $(wildcard $(shell pyenv prefix $$(pyenv latest 3.11 2>/dev/null) 2>/dev/null)/bin/python3.11),python3.11)
 QSHAP_VENV ?= .venv-qshap
+WHEEL_PYTHON ?= $(PYTHON)
+WHEEL_VENV ?= .venv-wheel
 PIP_VERSION := $(shell sed -n 's/^pip==//p' $(CONSTRAINTS))
 
-.PHONY: setup demo test faults bench bench-r2 papers lint coverage bounds fuzz constraints clean
+.PHONY: setup demo test faults bench bench-r2 papers lint coverage bounds fuzz wheel constraints clean
 
 setup: $(VENV)/.complete
 
@@ -57,9 +59,9 @@ bench: $(if $(quick),setup,$(BENCH_VENV)/.complete $(QSHAP_VENV)/.complete)
 bench-r2: $(QSHAP_VENV)/.complete
 	$(QSHAP_VENV)/bin/python -m tests.bench.r2 $(BENCH)
 
-# The papers' figures as numbers, theirs and ours: fails where one does not come out as printed.
+# The papers' figures as numbers, theirs and ours: fails where one does not come out as printed. Some of them in a minute: PAPERS=--quick.
 papers: setup
-	$(BIN)/python -m tests.papers
+	$(BIN)/python -m tests.papers $(PAPERS)
 
 lint: setup
 	$(BIN)/ruff check .
@@ -82,6 +84,15 @@ bounds: setup
 fuzz: setup
 	$(BIN)/python -m tests.fuzz $(FUZZ)
 
+# The wheel, installed into an environment of its own, listed and run there.
+wheel: setup
+	rm -rf dist $(WHEEL_VENV)
+	$(BIN)/python -m hatchling build -t wheel
+	$(WHEEL_PYTHON) -m venv $(WHEEL_VENV)
+	$(WHEEL_VENV)/bin/pip install --quiet --disable-pip-version-check pip==$(PIP_VERSION)
+	$(WHEEL_VENV)/bin/pip install --quiet --disable-pip-version-check --constraint $(CONSTRAINTS) dist/*.whl
+	$(WHEEL_VENV)/bin/python -I tests/wheel.py
+
 # Resolve every version anew, for all Pythons at once; with UPGRADE= those that are pinned already stay.
 UPGRADE ?= --upgrade
 constraints: setup
@@ -90,5 +101,5 @@ constraints: setup
 		--no-header --no-annotate --output-file $(CONSTRAINTS)
 
 clean:
-	rm -rf $(VENV) $(BENCH_VENV) $(QSHAP_VENV) build dist .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(BENCH_VENV) $(QSHAP_VENV) $(WHEEL_VENV) build dist .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -prune -exec rm -rf {} +

@@ -7,11 +7,9 @@ from numba import config
 
 # Kernels compile on first use, so no example has a deadline; the drawn forests are large.
 settings.register_profile("compiled", deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
-# Which indices there are depends little on what is drawn.
-settings.register_profile("bounds", parent=settings.get_profile("compiled"), max_examples=15)
 # Kernels as plain Python are slow, and their coverage must not depend on what is drawn.
 settings.register_profile("interpreted", parent=settings.get_profile("compiled"), max_examples=20, derandomize=True)
-settings.load_profile("interpreted" if config.DISABLE_JIT else "bounds" if config.BOUNDSCHECK else "compiled")
+settings.load_profile("interpreted" if config.DISABLE_JIT else "compiled")
 
 
 @pytest.fixture(autouse=True)

@@ -30,6 +30,7 @@ from tests.faults.verdict import ID, committed, contents
 from tests.pipeline.conftest import write_data
 
 SEEDS, KILLS = 20, 8
+START_SECONDS = 120  # of a scheduler and its workers, beside other work
 
 
 @pytest.fixture(autouse=True)
@@ -216,10 +217,10 @@ def start_cluster(tmp_path):
     started = []
 
     def start(protocol="tcp", options=(), **more):
-        port, environment = 8900 + random.randrange(900), {**os.environ, **more}
-        address = f"{protocol}://127.0.0.1:{port}"
-        commands = [["dask_scheduler", "--protocol", protocol, "--host", "127.0.0.1", "--port", str(port), "--no-dashboard"]]
-        commands += [["dask_worker", address, "--host", "127.0.0.1", "--nthreads", "1", "--no-dashboard", "--death-timeout", "20", *options]] * 2
+        file, environment = str(tmp_path / f"scheduler-{len(started)}.json"), {**os.environ, **more}
+        shared = ["--host", "127.0.0.1", "--no-dashboard", "--scheduler-file", file]  # in which the scheduler says at which free port it listens
+        commands = [["dask_scheduler", "--protocol", protocol, "--port", "0", *shared]]
+        commands += [["dask_worker", "--nthreads", "1", "--death-timeout", str(START_SECONDS), *shared, *options]] * 2
         processes = [
             subprocess.Popen(
                 [sys.executable, "-m", f"distributed.cli.{command[0]}", *command[1:]],
@@ -231,9 +232,9 @@ def start_cluster(tmp_path):
             for command in commands
         ]
         started.extend(processes)
-        with distributed.Client(address, timeout=60) as client:
-            client.wait_for_workers(2, timeout=60)
-        return address, processes
+        with distributed.Client(scheduler_file=file, timeout=START_SECONDS) as client:
+            client.wait_for_workers(2, timeout=START_SECONDS)
+            return client.scheduler.address, processes
 
     yield start
     for process in started:
@@ -273,11 +274,11 @@ def test_a_run_outlives_its_scheduler(many, tally, tmp_path, start_cluster):
 
 def test_a_scheduler_without_workers_is_said(many, tmp_path, monkeypatch):
     """They may still be starting, and are waited for; then the run can be gone on with."""
-    monkeypatch.setattr(cluster, "CONNECT_SECONDS", 1)
+    monkeypatch.setattr(cluster, "CONNECT_SECONDS", 5)
     with distributed.LocalCluster(n_workers=0, host="127.0.0.1", dashboard_address="127.0.0.1:0") as local:
         error = many.fails(str(tmp_path / "run"), scheduler=local.scheduler_address)
     assert isinstance(error, ClusterLost)
-    assert str(error).endswith("has no workers, expected at least one within 1 seconds")
+    assert str(error).endswith("has no workers, expected at least one within 5 seconds")
 
 
 STEPS = ["_tables/.*npy", "part-00000", "part-00003", "summary", "manifest"]
@@ -340,7 +341,7 @@ def certificate(tmp_path):
 @pytest.mark.long
 def test_a_scheduler_with_tls_serves_who_has_its_certificate(many, tmp_path, start_cluster, certificate, monkeypatch):
     """With it a run is the serial one; without it, or without TLS, nothing is done there."""
-    monkeypatch.setattr(cluster, "CONNECT_SECONDS", 3)
+    monkeypatch.setattr(cluster, "CONNECT_SECONDS", 10)
     for name, path in certificate.items():
         monkeypatch.setenv("DASK_" + name.replace(".", "__").replace("-", "_").upper(), path)
     with dask.config.set(certificate):

@@ -1,5 +1,6 @@
-"""``python -m tests.papers``: print every figure as a table and what it must show; fail where it does not."""
+"""``python -m tests.papers [--quick]``: print every figure as a table and what it must show; fail where it does not."""
 
+import argparse
 import time
 
 from rich.console import Console
@@ -30,9 +31,12 @@ def show(figure: Figure) -> Table:
 
 def main() -> None:
     """Compute, print, compare with the papers."""
+    parser = argparse.ArgumentParser(prog="python -m tests.papers", description="The papers' figures as numbers.")
+    parser.add_argument("--quick", action="store_true", help="fewer depths, models and rows: less than a minute once kernels are compiled")
+    quick = parser.parse_args().quick
     console, started, failed = Console(width=max(WIDTH, Console().width)), time.perf_counter(), 0
     console.print("Errors: mean over rows of |found - exact| / |exact|; inf where numbers overflowed.\n", highlight=False)
-    for figure, claims in (drawn for draw in DRAWN for drawn in draw()):
+    for figure, claims in (drawn for draw in DRAWN for drawn in draw(quick)):
         console.print(show(figure))
         for claim in claims:
             console.print(f"{'holds' if claim.holds else 'FAILS'}  {claim.text}", highlight=False, soft_wrap=True)

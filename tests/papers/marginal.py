@@ -22,6 +22,7 @@ from .trees import eject, lay_out, ours
 
 # By depth: CatBoost's own tables of all 300 would take half an hour at depth 10.
 TREES = {4: 300, 5: 300, 6: 300, 7: 100, 8: 30, 9: 10, 10: 2}
+QUICK_TREES = {4: 20, 6: 5}
 GROUP_SIZE, N_GROUPS = 5, 8  # of Figure 7
 GROUPS = np.arange(N_FEATURES, dtype=np.int32) // GROUP_SIZE
 MANY_ROWS, FEW_ROWS, REPEATS, SLOW = 8_192, 8, 3, 2.0  # seconds: a longer call is made once
@@ -36,6 +37,7 @@ TABLE_7 = {
     "Higgs": (28, 1000, 8, 51.140, 32.3, 0.068),
 }
 SAMPLES, POPULATION = (100, 1_000, 10_000, 100_000), 1_000_000
+QUICK_SAMPLES, QUICK_POPULATION = (100, 10_000), 100_000
 
 
 def against(ensemble: TreeEnsemble, parts: Iterable[np.ndarray], n_rows: int) -> Prepared:
@@ -209,14 +211,14 @@ def sample_claims(figure: Figure) -> list[Claim]:
     return [Claim("ours: shapley: with the root of the number of rows", holds)]
 
 
-def draw_marginal() -> Iterable[tuple[Figure, list[Claim]]]:
-    """Every figure with what it must show, one after the other."""
+def draw_marginal(quick: bool) -> Iterable[tuple[Figure, list[Claim]]]:
+    """Every figure with what it must show, one after the other, of small models and few rows where quick."""
     yield example_3_1()
     yield example_c_2()
-    agreement, preparation, rates = depths(TREES)
+    agreement, preparation, rates = depths(QUICK_TREES if quick else TREES)
     yield agreement, depth_claims(agreement)
     yield preparation, []
     yield rates, []
-    yield table_7(TABLE_7), []
-    figure = sample_errors(SAMPLES, POPULATION)
+    yield table_7({"Ailerons": TABLE_7["Ailerons"]} if quick else TABLE_7), []
+    figure = sample_errors(QUICK_SAMPLES, QUICK_POPULATION) if quick else sample_errors(SAMPLES, POPULATION)
     yield figure, sample_claims(figure)

@@ -7,7 +7,6 @@ import pytest
 from numpy.testing import assert_allclose
 
 from tests import naive
-from tests.papers import __main__ as command
 from tests.papers import figures, references
 from tests.papers.exact import enumerated, shapley_fractions
 from tests.papers.states import coalition_sums
@@ -108,35 +107,3 @@ def test_condition_numbers():
     hold(figures.condition_claims(figure))
     nodes = -np.polynomial.chebyshev.chebpts2(8)[::-1]
     assert_allclose(next(iter(figure.lines[0].numbers.values())), np.linalg.cond(np.vander(nodes)), rtol=1e-9)
-
-
-def test_errors_on_trained_trees():
-    """Forced to D nodes, coefficients are lost at depth 20; the kernels and TreeGrad-Shap are not."""
-    figure = figures.trained_errors((5, 20), forced=True)
-    hold([figures.stay_below(figure, (figures.OUR_SHAPLEY, figures.OUR_BETA, "TreeGrad-Shap"), figures.EXACT)])
-    hold([figures.end_above(figure, ("Linear TreeShap V1", "TreeShap-K"), figures.LOST)])
-
-
-def test_errors_on_wide_trees():
-    """All published algorithms are lost at depth 70, all are right at depth 5."""
-    figure = figures.wide_errors((5, 70))
-    hold(figures.wide_claims(figure))
-    assert max(figure.lines[0].numbers.values()) < RTOL
-
-
-def test_errors_on_synthetic_sparse():
-    """Karczmarz et al. 2022, Figure 1, and 400 levels of it for the kernels."""
-    hold(figures.sparse_claims(figures.synthetic_errors("sparse", synthetic_sparse, (20, 30, 50, 100, 400))))
-
-
-def test_errors_on_synthetic_dense():
-    hold(figures.dense_claims(figures.synthetic_errors("dense", synthetic_dense, (4, 8))))
-
-
-def test_the_command_fails_with_a_claim(monkeypatch, capsys):
-    """Tables are printed all the same, and the exit status is not zero."""
-    figure = figures.Figure("A figure", ("D",), (figures.Line((3,), {"ours": 2e-3}),))
-    monkeypatch.setattr(command, "DRAWN", [lambda: [(figure, [figures.stay_below(figure, ("ours",), figures.EXACT)])]])
-    with pytest.raises(SystemExit, match="1 of the claims"):
-        command.main()
-    assert "FAILS  ours: below 1e-12 at every D" in capsys.readouterr().out

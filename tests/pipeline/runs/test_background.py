@@ -345,11 +345,11 @@ def cluster(preload, n_workers=2):
 
 
 SLOW = """
-import time, pipeline.background, pipeline.rows
+import time, pipeline.runs.background, pipeline.dataset.rows
 pipeline.runs.background.read_slices = lambda *given: time.sleep(0.2) or pipeline.dataset.rows.read_slices(*given)
 """
 DEADLY = """
-import os, signal, pipeline.background
+import os, signal, pipeline.runs.background
 pipeline.runs.background.read_slices = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 """
 

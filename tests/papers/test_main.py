@@ -1,0 +1,26 @@
+"""What ``make papers PAPERS=--quick`` shows, and that the command fails where a claim does not hold."""
+
+import numpy as np
+import pytest
+
+from tests.papers import __main__ as command
+from tests.papers import figures
+
+
+@pytest.mark.parametrize("draw", command.DRAWN)
+def test_claims_hold_at_few_sizes(draw):
+    """At few depths, of small models, on few rows; every number is there, infinite where the published overflows."""
+    drawn = list(draw(quick=True))
+    assert [claim.text for _, claims in drawn for claim in claims if not claim.holds] == []
+    assert all(figure.lines for figure, _ in drawn)
+    assert not any(np.isnan(number) for figure, _ in drawn for line in figure.lines for number in line.numbers.values())
+
+
+def test_the_command_fails_with_a_claim(monkeypatch, capsys):
+    """Tables are printed all the same, and the exit status is not zero."""
+    figure = figures.Figure("A figure", ("D",), (figures.Line((3,), {"ours": 2e-3}),))
+    monkeypatch.setattr("sys.argv", ["papers", "--quick"])
+    monkeypatch.setattr(command, "DRAWN", [lambda quick: [(figure, [figures.stay_below(figure, ("ours",), figures.EXACT)])]])
+    with pytest.raises(SystemExit, match="1 of the claims"):
+        command.main()
+    assert "FAILS  ours: below 1e-12 at every D" in capsys.readouterr().out
