@@ -9,7 +9,7 @@ from ._jit import frozen
 from .buffers import Pairs, Prepared
 from .method import BackgroundQuery, BackgroundStatistics, Method, Parameters
 from .parameters import InvalidParameters
-from .path_dependent.games import play_pairs
+from .path_dependent.interactions import play_pairs
 from .semivalues.tables import no_semivalues, prepare_semivalue
 from .trees.binning import BinTables, bin_dtype, bin_rows, padded
 from .trees.ensemble import TreeEnsemble

@@ -1,8 +1,8 @@
 """Gradients of the multilinear extension of the path-dependent game, at a point of its own for every row, every tree walked once.
 
 Where player j is present with probability z_j, independently of the others, the margin is expected to be f(z) = sum over leaves of the value times
-the product over the path's players of F = (1 - z) a + z o (Owen 1972; Li, Yu and Low 2026, Section 4), with a and o as in ``semivalue``. The walk
-is that of ``semivalue`` with numbers of rows in the place of a tree's constants:
+the product over the path's players of F = (1 - z) a + z o (Owen 1972; Li, Yu and Low 2026, Section 4), with a and o as in ``quadrature``. The walk
+is that of ``quadrature`` with numbers of rows in the place of a tree's constants:
 
 * a player's first split on a path takes factors as they are, r = F for the first child and 1 - r, which is F of the second;
 * a split of a player that was split on above divides by F' there. Where o' = 0 that ratio is a / a', whatever z; where o' = 1, F' is (1 - z) a' + z:
@@ -11,22 +11,38 @@ is that of ``semivalue`` with numbers of rows in the place of a tree's constants
 So the sum below a root is the tree's f(z), and what players gain its gradient. Two points are walked at once where they are z and 1 - z.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 from .._jit import frozen, jit
 from ..lanes import LANES, constant, inside, load, splat, store
-from ..trees.binning import child_intervals, is_member
+from ..trees.binning import BinnedSplits, is_member
 from ..trees.ensemble import TreeEnsemble
 from .games import Game
-from .walks import WALK_AGAIN, WALK_DOWN, WALK_DOWN_AGAIN, WALK_LEAVES, WALK_LEAVES_AGAIN, WALK_UP, WALK_UP_LEAF, WALK_UP_LEAF_AGAIN, order_splits
+from .walks import (
+    STEP_ABOVE,
+    STEP_FEATURE,
+    STEP_KIND,
+    STEP_LOWER,
+    STEP_PLACE,
+    STEP_SPAN,
+    WALK_DOWN,
+    WALK_DOWN_AGAIN,
+    WALK_LEAVES,
+    WALK_LEAVES_AGAIN,
+    WALK_UP,
+    WALK_UP_LEAF,
+    WALK_UP_LEAF_AGAIN,
+    lay_out_steps,
+    order_splits,
+)
 
 GRADIENT_ROWS = 64  # rows at a time: stacks of both points stay in the first-level cache
 INSIDE = 2.0**-53  # of a probability, from 0 and from 1
-# Columns of GradientTables.steps: as those of Walks.steps, but the player is whose gradient gains, and a categorical split compares a row of its own,
-# see GradientTables.members.
-GRADIENT_KIND, GRADIENT_PLACE, GRADIENT_FEATURE, GRADIENT_ABOVE, GRADIENT_LOWER, GRADIENT_SPAN, GRADIENT_PLAYER, GRADIENT_CONSTANTS = range(8)
+# Columns of GradientTables.steps after those from STEP_KIND to STEP_SPAN: whose gradient gains, and where the split's constants start.
+GRADIENT_PLAYER, GRADIENT_CONSTANTS = 6, 7
 # A split's constants: a of both children and of the edge above, both children's part of it, the first leaf's value less the second's, and the
 # second's.
 CONSTANT_SHARE, CONSTANT_SHARE_SECOND, CONSTANT_SHARE_ABOVE, CONSTANT_PART, CONSTANT_PART_SECOND, CONSTANT_STEP, CONSTANT_LEAF = range(7)
@@ -40,16 +56,26 @@ class GradientTables(NamedTuple):
     stop: np.ndarray  # (walks,) int64
     output: np.ndarray  # (outputs + 1,) int64, output k's walks are output[k]:output[k + 1]
     base: np.ndarray  # (outputs,) float64, margin of trees without splits, and before any
-    levels: np.ndarray  # (1,) int64, most levels of splits in a walk
-    n_players: np.ndarray  # (1,) int64
+    most: np.ndarray  # (2,) int64, levels of splits in a walk, and players
     steps: np.ndarray  # (steps, 8) int32
     constants: np.ndarray  # (splits * N_CONSTANTS,) float64
     members: np.ndarray  # (sets, 2) int32: category sets as rows beside the bins, 1 for members; used feature, and first word
     words: np.ndarray  # uint32
 
 
-def compare_rows(game: Game):
-    """Categorical splits as comparisons of membership with 1, in rows after those of the used features; and those rows."""
+def compare_rows(game: Game) -> tuple[BinnedSplits, np.ndarray]:
+    """Turn categorical splits into comparisons of membership with 1, in rows after those of the used features.
+
+    Parameters
+    ----------
+    game : Game
+
+    Returns
+    -------
+    splits : BinnedSplits
+    sets : (sets, 2) int32
+        those rows: the used feature, and the first word of the set
+    """
     splits = game.splits
     nodes = np.flatnonzero(splits.members >= 0)
     n_used = int(splits.feature.max(initial=-1)) + 1
@@ -59,14 +85,22 @@ def compare_rows(game: Game):
     return splits._replace(feature=feature, lower=lower, span=span), sets.astype(np.int32).reshape(-1, 2)
 
 
-def trees_by_output(ensemble: TreeEnsemble):
-    """Trees with splits, those of output 0 first; trees with leaves for all outputs stand once for each.
+def trees_by_output(ensemble: TreeEnsemble) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """List the trees with splits, those of output 0 first; trees with leaves for all outputs stand once for each.
+
+    Parameters
+    ----------
+    ensemble : TreeEnsemble
 
     Returns
     -------
-    trees, column : (walks,) int64, and which number of its leaves each is about
-    output : (outputs + 1,) int64, output k's are trees[output[k]:output[k + 1]]
-    base : (outputs,) float64, margin of the trees without splits, and before any
+    trees : (walks,) int64
+    column : (walks,) int64
+        which number of its leaves each is about
+    output : (outputs + 1,) int64
+        output k's are trees[output[k]:output[k + 1]]
+    base : (outputs,) float64
+        margin of the trees without splits, and before any
     """
     wide, alone, base = ensemble.value.shape[1] > 1, ensemble.feature[ensemble.root] < 0, ensemble.base.astype(np.float64)
     trees = []
@@ -79,54 +113,36 @@ def trees_by_output(ensemble: TreeEnsemble):
 
 
 def prepare_gradient(game: Game) -> GradientTables:
-    """Write the trees of a game for the walk; its points are not asked for."""
+    """Write the trees of a game for the walk.
+
+    Parameters
+    ----------
+    game : Game
+        whose points do not matter
+
+    Returns
+    -------
+    GradientTables
+    """
     ensemble, trace, splits = game.ensemble, game.trace, order_splits(game)
     binned, members = compare_rows(game)
     tree, column, output, base = trees_by_output(ensemble)
     leaf = ensemble.feature < 0
-    n_splits = (splits.start[1:] - splits.start[:-1])[tree]
-    walk = np.repeat(np.arange(tree.size), n_splits)
-    mine = np.arange(walk.size) - (np.cumsum(n_splits) - n_splits)[walk] + splits.start[tree[walk]]
-    node, first, second = splits.node[mine], splits.first[mine], splits.second[mine]
-    n_steps = splits.n_steps[ensemble.root[tree]]
-    stop = np.cumsum(n_steps)
-    down = (stop - n_steps)[walk] + splits.position[node]
-    last = down + splits.n_steps[node] - 1
-    kind, split = np.full(n_steps.sum(), WALK_DOWN, np.int32), np.zeros(n_steps.sum(), np.int64)
-    split[down] = split[last] = np.arange(walk.size)
-    kind[last] = splits.last[mine]
-
+    steps = lay_out_steps(game, splits, binned, tree)
+    node, first, second = steps.node, steps.first, steps.second
     above = trace.above[node]
     a_above = np.where(above < 0, 1.0, trace.absent[above])
     a, a_second = trace.absent[first], trace.absent[second]
-    values = [np.where(leaf[child], ensemble.value[child, column[walk]], 0.0) for child in (first, second)]
+    values = [np.where(leaf[child], ensemble.value[child, column[steps.walk]], 0.0) for child in (first, second)]
     parts = [np.divide(some, a_above, out=np.zeros(node.size), where=a_above > 0) for some in (a, a_second)]
-    second_child = np.zeros(leaf.size, bool)
-    second_child[splits.second] = True
-    place = 2 * trace.level + second_child
-    lower, span = child_intervals(binned, node, first == ensemble.left[node])
-    steps = np.stack(
-        (
-            kind + WALK_AGAIN * (above >= 0)[split],
-            place[node[split]],
-            binned.feature[node[split]],
-            np.where(above < 0, 0, place[above])[split],
-            lower[split],
-            span[split],
-            game.gain[node[split]],
-            N_CONSTANTS * split,
-        ),
-        axis=1,
-    )
     return frozen(
         GradientTables(
-            start=stop - n_steps,
-            stop=stop,
+            start=steps.start,
+            stop=steps.stop,
             output=output,
             base=base,
-            levels=np.array([trace.level[node].max(initial=-1) + 1], np.int64),
-            n_players=np.array([game.n_rows], np.int64),
-            steps=steps.astype(np.int32),
+            most=np.array([steps.levels[0], game.n_rows], np.int64),
+            steps=np.column_stack((steps.columns, game.gain[node[steps.split]], N_CONSTANTS * steps.split)).astype(np.int32),
             constants=np.stack((a, a_second, a_above, *parts, values[0] - values[1], values[1]), axis=1).reshape(-1),
             members=members,
             words=binned.words,
@@ -145,16 +161,34 @@ class Stacks(NamedTuple):
 
 
 @jit
-def make_stacks(bins, tables):
-    """Stacks for walks over ``bins (used, n)``."""
-    places = 2 * (tables.levels[0] + 1) * GRADIENT_ROWS
+def make_stacks(bins: np.ndarray, tables: GradientTables) -> Stacks:
+    """Make stacks for walks.
+
+    Parameters
+    ----------
+    bins : (used, n) unsigned integers
+    tables : GradientTables
+
+    Returns
+    -------
+    Stacks
+    """
+    places = 2 * (tables.most[0] + 1) * GRADIENT_ROWS
     batch = np.zeros((bins.shape[0] + len(tables.members)) * GRADIENT_ROWS, bins.dtype)
-    return batch, np.ones(places), np.empty(2 * places), np.empty(2 * places), np.empty(2 * places)
+    return Stacks(batch, np.ones(places), np.empty(2 * places), np.empty(2 * places), np.empty(2 * places))
 
 
 @jit
-def take_batch(bins, tables, row, batch):
-    """Bins of GRADIENT_ROWS rows from ``row`` on, and which category sets they are members of, into ``batch``."""
+def take_batch(bins: np.ndarray, tables: GradientTables, row: int, batch: np.ndarray) -> None:
+    """Copy a batch of rows, and look up which category sets they are members of.
+
+    Parameters
+    ----------
+    bins : (used, n) unsigned integers
+    tables : GradientTables
+    row : int, the first of GRADIENT_ROWS rows
+    batch : of Stacks, overwritten
+    """
     n_used, n = bins.shape
     flat = bins.reshape(-1)
     for j in range(n_used):
@@ -165,12 +199,12 @@ def take_batch(bins, tables, row, batch):
             batch[(n_used + m) * GRADIENT_ROWS + i] = is_member(tables.words, word, np.int64(batch[feature * GRADIENT_ROWS + i]))
 
 
-def _make_walker(Q):
-    """The walk at one point, z, or at two, z and 1 - z."""
+def _make_walker(Q: int) -> Callable[..., None]:
+    """Make the walk at Q = 1 point, z, or at two, z and 1 - z."""
     STACK = Q * GRADIENT_ROWS
 
     @jit
-    def walk_trees(stacks, tables, k, z, gained, margin):
+    def walk_trees(stacks: Stacks, tables: GradientTables, k: int, z: np.ndarray, gained: np.ndarray, margin: np.ndarray) -> None:
         """Add output k's mean gradient over the points to ``gained``, and write the margins there.
 
         Parameters
@@ -189,13 +223,13 @@ def _make_walker(Q):
         for w in range(tables.output[k], tables.output[k + 1]):
             S[:STACK] = 1 / Q
             for s in range(tables.start[w], tables.stop[w]):
-                kind, c = steps[s, GRADIENT_KIND], steps[s, GRADIENT_CONSTANTS]
-                place, player = steps[s, GRADIENT_PLACE], steps[s, GRADIENT_PLAYER] * GRADIENT_ROWS
+                kind, c = steps[s, STEP_KIND], steps[s, GRADIENT_CONSTANTS]
+                place, player = steps[s, STEP_PLACE], steps[s, GRADIENT_PLAYER] * GRADIENT_ROWS
                 first, second = 2 * (place // 2) + 2, 2 * (place // 2) + 3
                 here, S_first, S_second = place * STACK, first * STACK, second * STACK
-                compared = steps[s, GRADIENT_FEATURE] * GRADIENT_ROWS
-                lower, span = np.int64(steps[s, GRADIENT_LOWER]), np.int64(steps[s, GRADIENT_SPAN])
-                o_above, o_first, o_second = steps[s, GRADIENT_ABOVE] * GRADIENT_ROWS, first * GRADIENT_ROWS, second * GRADIENT_ROWS
+                compared = steps[s, STEP_FEATURE] * GRADIENT_ROWS
+                lower, span = np.int64(steps[s, STEP_LOWER]), np.int64(steps[s, STEP_SPAN])
+                o_above, o_first, o_second = steps[s, STEP_ABOVE] * GRADIENT_ROWS, first * GRADIENT_ROWS, second * GRADIENT_ROWS
                 if kind == WALK_DOWN:
                     for i in range(0, GRADIENT_ROWS, LANES):
                         o = inside(batch, compared + i, lower, span)
@@ -303,7 +337,7 @@ def _make_walker(Q):
 walk_one, walk_two = _make_walker(1), _make_walker(2)
 
 
-def add_gradients(bins, tables: GradientTables, z, phi, margin) -> None:
+def add_gradients(bins: np.ndarray, tables: GradientTables, z: np.ndarray, phi: np.ndarray, margin: np.ndarray) -> None:
     """Add the gradient at every row's own point, and the margin that is expected there.
 
     Parameters
@@ -315,7 +349,7 @@ def add_gradients(bins, tables: GradientTables, z, phi, margin) -> None:
     margin : (outputs, n) float64
     """
     n = bins.shape[1]
-    stacks, n_players = make_stacks(bins, tables), tables.n_players[0]
+    stacks, n_players = make_stacks(bins, tables), tables.most[1]
     point, gained, value = np.empty(n_players * GRADIENT_ROWS), np.empty(n_players * GRADIENT_ROWS), np.empty(GRADIENT_ROWS)
     for row in range(0, n, GRADIENT_ROWS):
         take_batch(bins, tables, row, stacks[0])

@@ -1,7 +1,7 @@
 """Any probabilistic value of the path-dependent game: a player's mean contribution to a coalition of others whose size follows a given distribution.
 
 phi_i = sum over coalitions S without i of sizes[|S|] / C(N - 1, |S|) (v(S + i) - v(S)) for N players (Weber 1988). Semivalues are integrals over
-points of [0, 1] at which every player is present with the same probability (see ``semivalue``); the value of one size, say, is no such integral.
+points of [0, 1] at which every player is present with the same probability (see ``quadrature``); the value of one size, say, is no such integral.
 As a sum over points it has weights of either sign that grow like 2^N, and TreeProb (Li, Yu and Low 2026, Alg. 4), which takes complex roots of
 unity, loses all digits in deep trees (their Fig. 2). Here nothing is evaluated at points and nothing is divided out.
 
@@ -45,18 +45,23 @@ EDGE_LEVEL, EDGE_ROW, EDGE_ABOVE, EDGE_FEATURE, EDGE_LOWER, EDGE_SPAN, EDGE_MEMB
 WORK_BYTES = 2**18  # of means and functionals: they are to stay in the second-level cache, or else fewer rows go through a tree at once
 
 
+class Passes(NamedTuple):
+    """Which steps are taken for which output: once for every tree and column of its leaf values."""
+
+    start: np.ndarray  # (passes,) int64, pass w is steps start[w]:stop[w]
+    stop: np.ndarray  # (passes,) int64
+    column: np.ndarray  # (passes,) int32, of the leaf values
+    output: np.ndarray  # (passes,) int32, ascending
+
+
 class ProbabilisticTables(NamedTuple):
-    """Walks through the trees' edges, one for every tree and column of its leaf values, and the distribution of sizes for every length of a path.
+    """Ways through the trees' edges, and the distribution of sizes for every length of a path.
 
     Triangular tables have row p from p (p + 1) / 2 on, with p + 1 entries.
     """
 
-    start: np.ndarray  # (walks,) int64, walk w is steps start[w]:stop[w]
-    stop: np.ndarray  # (walks,) int64
-    column: np.ndarray  # (walks,) int32, of the leaf values
-    output: np.ndarray  # (walks,) int32, ascending
-    levels: np.ndarray  # (1,) int64, edges on the longest path
-    players: np.ndarray  # (1,) int64, most distinct players on a path
+    passes: Passes
+    most: np.ndarray  # (2,) int64, edges on the longest path, and distinct players on one
     steps: np.ndarray  # (steps, 3) int32
     edges: np.ndarray  # (nodes, 7) int32, of the edge into each node
     absent: np.ndarray  # (nodes,) float64, absent weight of the edge's player down to it
@@ -66,8 +71,18 @@ class ProbabilisticTables(NamedTuple):
     words: np.ndarray  # uint32
 
 
+class _Workspace(NamedTuple):
+    """What a batch of rows is worked on in, ``width`` numbers for each."""
+
+    batch: np.ndarray  # (used + 1, width) flat, unsigned: bins, and in the last row membership in a category set
+    bits: np.ndarray  # (levels + 1, width) flat float64: o of the edge into the pass's current node, by level
+    means: np.ndarray  # (triangular, width) flat float64: pre[p] of every place in the list
+    functionals: np.ndarray  # (triangular, width) flat float64: in the place of pre[p], U[p + 1]
+    gained: np.ndarray  # (rows of phi, width) flat float64
+
+
 @jit
-def _emit(steps, n, kind, place, node):
+def _emit(steps: np.ndarray, n: int, kind: int, place: int, node: int) -> int:
     """Write step n if there is room, and count it."""
     if n < steps.shape[0]:
         steps[n, LIST_KIND], steps[n, LIST_PLACE], steps[n, LIST_NODE] = kind, place, node
@@ -75,7 +90,7 @@ def _emit(steps, n, kind, place, node):
 
 
 @jit
-def _write_steps(trace, edges, leaf, n_levels, n_rows, steps, start):
+def _write_steps(trace: Trace, edges: np.ndarray, leaf: np.ndarray, n_levels: int, n_rows: int, steps: np.ndarray, start: np.ndarray) -> int:
     """Write the steps of all trees as far as there is room; return their number. ``start (trees + 1,)`` is overwritten."""
     path, listed, fresh = np.zeros(n_levels, np.int32), np.zeros(n_levels, np.int32), np.zeros(n_levels, np.int32)
     seen = np.full(n_rows, -1, np.int32)
@@ -118,8 +133,8 @@ def _write_steps(trace, edges, leaf, n_levels, n_rows, steps, start):
     return n
 
 
-def _edges(ensemble, binned, trace, player):
-    """The numbers of all edges; those of no edge at roots mean nothing."""
+def _edges(ensemble: TreeEnsemble, binned: BinnedSplits, trace: Trace, player: np.ndarray) -> np.ndarray:
+    """Make the numbers of all edges, ``(nodes, 7) int32``; those at roots, which no edge leads to, mean nothing."""
     inner = np.flatnonzero(ensemble.feature >= 0)
     split = np.zeros(ensemble.feature.size, np.int32)
     split[ensemble.left[inner]] = split[ensemble.right[inner]] = inner
@@ -138,8 +153,9 @@ def _edges(ensemble, binned, trace, player):
     return np.stack(numbers, axis=1).astype(np.int32)
 
 
-def _thin(sizes, n_players):
-    """The distribution of sizes among every number of players up to ``n_players``, others being counted out as null players one by one."""
+def _thin(sizes: np.ndarray, n_players: int) -> np.ndarray:
+    """Find the distribution of sizes among every number of players up to ``n_players``, triangular: others are counted out one by one as players
+    that change nothing."""
     rows = []
     while sizes.size:
         if sizes.size <= n_players:
@@ -150,21 +166,28 @@ def _thin(sizes, n_players):
     return np.concatenate([np.zeros(0), *reversed(rows)])
 
 
-def prepare_probabilistic(ensemble: TreeEnsemble, binned: BinnedSplits, trace: Trace, player, sizes) -> ProbabilisticTables:
+def prepare_probabilistic(ensemble: TreeEnsemble, binned: BinnedSplits, trace: Trace, player: np.ndarray, sizes: np.ndarray) -> ProbabilisticTables:
     """Write every tree as steps for the kernel.
 
     Parameters
     ----------
     ensemble : TreeEnsemble
-    ranked : BinnedSplits
-    trace : Trace, made with ``player`` in place of features, so that splits of one player count as splits of one feature
-    player : (nodes,) int32, row of phi of the split's player, -1 at leaves
-    sizes : (N,) float64, probability that a player joins a coalition of k of the N - 1 others, players in no split counted; any finite numbers
+    binned : BinnedSplits
+    trace : Trace
+        made with ``player`` in place of features, so that splits of one player count as splits of one feature
+    player : (nodes,) int32
+        row of phi of the split's player, -1 at leaves
+    sizes : (N,) float64
+        probability that a player joins a coalition of k of the N - 1 others, players in no split counted; any finite numbers
+
+    Returns
+    -------
+    ProbabilisticTables
 
     Raises
     ------
     ValueError
-        A path has more players than the game.
+        a path has more players than the game
     """
     edges, start = _edges(ensemble, binned, trace, player), np.zeros(ensemble.root.size + 1, np.int64)
     arguments = trace, edges, ensemble.feature < 0, int(trace.levels.max(initial=0)) + 1, int(player.max(initial=-1)) + 1
@@ -173,15 +196,11 @@ def prepare_probabilistic(ensemble: TreeEnsemble, binned: BinnedSplits, trace: T
     n_players = int(steps[:, LIST_PLACE].max(initial=0))
     if n_players > sizes.size:
         raise ValueError(f"a path has {n_players} distinct players, but the sizes are those of {sizes.size}")
-    walks = [(int(output) + column, t, column) for t, output in enumerate(ensemble.output) for column in range(ensemble.value.shape[1])]
-    output, tree, column = np.array(sorted(walks), np.int64).reshape(-1, 3).T
+    passes = [(int(output) + column, t, column) for t, output in enumerate(ensemble.output) for column in range(ensemble.value.shape[1])]
+    output, tree, column = np.array(sorted(passes), np.int64).reshape(-1, 3).T
     return ProbabilisticTables(
-        start=start[tree],
-        stop=start[tree + 1],
-        column=column.astype(np.int32),
-        output=output.astype(np.int32),
-        levels=np.array([trace.levels.max(initial=0)], np.int64),
-        players=np.array([n_players], np.int64),
+        passes=Passes(start[tree], start[tree + 1], column.astype(np.int32), output.astype(np.int32)),
+        most=np.array([trace.levels.max(initial=0), n_players], np.int64),
         steps=steps,
         edges=edges,
         absent=trace.absent,
@@ -193,30 +212,31 @@ def prepare_probabilistic(ensemble: TreeEnsemble, binned: BinnedSplits, trace: T
 
 
 @jit
-def _row(p):
-    """Where row p of a triangular table starts."""
+def _row(p: int) -> int:
+    """Find where row p of a triangular table starts."""
     return p * (p + 1) // 2
 
 
 @jit
-def _compare(tables, node, batch, bits, width):
-    """Make an edge's bit; ``batch`` has a row more than there are features, for membership in a category set."""
-    edges = tables.edges
-    bins, members = np.int64(edges[node, EDGE_FEATURE]) * width, np.int64(edges[node, EDGE_MEMBERS])
+def _compare(tables: ProbabilisticTables, node: int, work: _Workspace, width: int) -> None:
+    """Make an edge's bit."""
+    edges, batch, bits = tables.edges, work.batch, work.bits
+    compared, members = np.int64(edges[node, EDGE_FEATURE]) * width, np.int64(edges[node, EDGE_MEMBERS])
     if members >= 0:
         spare = batch.size - width
         for i in range(width):
-            batch[spare + i] = is_member(tables.words, members, np.int64(batch[bins + i]))
-        bins = spare
+            batch[spare + i] = is_member(tables.words, members, np.int64(batch[compared + i]))
+        compared = np.int64(spare)
     lower, span = np.int64(edges[node, EDGE_LOWER]), np.int64(edges[node, EDGE_SPAN])
     below, above = np.int64(edges[node, EDGE_LEVEL]) * width, np.int64(edges[node, EDGE_ABOVE]) * width
     for i in range(0, width, LANES):
-        store(bits, below + i, load(bits, above + i) * inside(batch, bins + i, lower, span))
+        store(bits, below + i, load(bits, above + i) * inside(batch, compared + i, lower, span))
 
 
 @jit
-def _descend(tables, node, p, bits, means, functionals, width):
+def _descend(tables: ProbabilisticTables, node: int, p: int, work: _Workspace, width: int) -> None:
     """Put an edge's player at place p of the list: pre[p] from pre[p - 1], and nothing in U[p] yet."""
+    bits, means, functionals = work.bits, work.means, work.functionals
     slot, shares, absent = np.int64(tables.edges[node, EDGE_LEVEL]) * width, tables.shares, splat(tables.absent[node])
     share = _row(p)
     for i in range(0, width, LANES):
@@ -233,8 +253,9 @@ def _descend(tables, node, p, bits, means, functionals, width):
 
 
 @jit
-def _ascend(tables, node, p, bits, means, functionals, gained, width):
+def _ascend(tables: ProbabilisticTables, node: int, p: int, work: _Workspace, width: int) -> None:
     """Take an edge's player, the last of p, off the list: its phi, and U[p] into U[p - 1]."""
+    bits, means, functionals, gained = work.bits, work.means, work.functionals, work.gained
     slot, shares, absent = np.int64(tables.edges[node, EDGE_LEVEL]) * width, tables.shares, splat(tables.absent[node])
     gain, share = np.int64(tables.edges[node, EDGE_ROW]) * width, _row(p - 1)
     for i in range(0, width, LANES):
@@ -253,8 +274,9 @@ def _ascend(tables, node, p, bits, means, functionals, gained, width):
 
 
 @jit
-def _add_leaf(tables, node, p, value, bits, means, functionals, gained, width):
+def _add_leaf(tables: ProbabilisticTables, node: int, p: int, value: float, work: _Workspace, width: int) -> None:
     """The same for a leaf's edge, where U[p] is the leaf's value times the distribution of sizes."""
+    bits, means, functionals, gained = work.bits, work.means, work.functionals, work.gained
     slot, shares, sizes, a = np.int64(tables.edges[node, EDGE_LEVEL]) * width, tables.shares, tables.sizes, tables.absent[node]
     gain, share = np.int64(tables.edges[node, EDGE_ROW]) * width, _row(p - 1)
     for i in range(0, width, LANES):
@@ -270,7 +292,7 @@ def _add_leaf(tables, node, p, value, bits, means, functionals, gained, width):
 
 
 @jit
-def add_probabilistic(bins, tables, phi):
+def add_probabilistic(bins: np.ndarray, tables: ProbabilisticTables, phi: np.ndarray) -> None:
     """Add every row's attributions to ``phi``.
 
     Parameters
@@ -280,35 +302,33 @@ def add_probabilistic(bins, tables, phi):
     phi : (outputs, rows, n) float64, margin units
     """
     n_used, n = bins.shape
-    n_rows, n_means = phi.shape[1], _row(tables.players[0])
+    n_rows, n_means = phi.shape[1], _row(tables.most[1])
     width = BATCH
     while width > LANES and 16 * n_means * width > WORK_BYTES:
         width //= 2
-    flat_ranks, flat_phi, steps = bins.reshape(-1), phi.reshape(-1), tables.steps
-    # Of every place in the list: pre[p], and in the same place U[p + 1], as (triangular, width).
-    means, functionals = np.zeros(n_means * width), np.zeros(n_means * width)
+    flat_bins, flat_phi, passes, steps = bins.reshape(-1), phi.reshape(-1), tables.passes, tables.steps
+    batch, bits = np.zeros((n_used + 1) * width, bins.dtype), np.empty((tables.most[0] + 1) * width)
+    means, functionals, gained = np.zeros(n_means * width), np.zeros(n_means * width), np.zeros(n_rows * width)
     means[:width] = 1.0
-    bits = np.empty((tables.levels[0] + 1) * width)  # per level: o of the edge into the walk's current node there
     bits[:width] = 1.0
-    gained = np.zeros(n_rows * width)
-    batch = np.zeros((n_used + 1) * width, bins.dtype)
+    work = _Workspace(batch, bits, means, functionals, gained)
     for row in range(0, n, width):
         for j in range(n_used):
-            batch[j * width : (j + 1) * width] = flat_ranks[j * n + row : j * n + row + width]
-        for w in range(tables.start.size):
-            for s in range(tables.start[w], tables.stop[w]):
+            batch[j * width : (j + 1) * width] = flat_bins[j * n + row : j * n + row + width]
+        for w in range(passes.start.size):
+            for s in range(passes.start[w], passes.stop[w]):
                 kind, p, node = steps[s, LIST_KIND], np.int64(steps[s, LIST_PLACE]), np.int64(steps[s, LIST_NODE])
                 if kind == LIST_COMPARE:
-                    _compare(tables, node, batch, bits, width)
+                    _compare(tables, node, work, width)
                 elif kind == LIST_APPEND:
-                    _descend(tables, node, p, bits, means, functionals, width)
+                    _descend(tables, node, p, work, width)
                 elif kind == LIST_POP:
-                    _ascend(tables, node, p, bits, means, functionals, gained, width)
+                    _ascend(tables, node, p, work, width)
                 else:
-                    _add_leaf(tables, node, p, tables.value[node, tables.column[w]], bits, means, functionals, gained, width)
-            if w + 1 == tables.start.size or tables.output[w + 1] != tables.output[w]:
+                    _add_leaf(tables, node, p, tables.value[node, passes.column[w]], work, width)
+            if w + 1 == passes.start.size or passes.output[w + 1] != passes.output[w]:
                 for j in range(n_rows):
-                    at = (tables.output[w] * n_rows + j) * n + row
+                    at = (passes.output[w] * n_rows + j) * n + row
                     for i in range(0, width, LANES):
                         store(flat_phi, at + i, load(flat_phi, at + i) + load(gained, j * width + i))
                 gained[:] = 0.0

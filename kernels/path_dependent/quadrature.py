@@ -25,6 +25,8 @@ triad in that cache reaches 245; the one store a cycle is used half of the time.
 no predictor knows, some 20 cycles for 64 rows. Constants stream at 1.6 GB/s for 500 trees of depth 8: they are far from mattering.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
 from .._jit import jit
@@ -48,12 +50,14 @@ from .walks import (
     WALK_UP_AGAIN,
     WALK_UP_LEAF,
     WALK_UP_LEAF_AGAIN,
+    Walks,
+    WalkTables,
 )
 
 
 @jit
-def _find_members(walks, s, batch, spare, ROWS):
-    """Where the bins that step s compares start in ``batch``: the feature's own, or those of its category set, put into row ``spare``."""
+def _find_members(walks: Walks, s: int, batch: np.ndarray, spare: int, ROWS: int) -> int:
+    """Find where in ``batch`` the bins start that step s compares: the feature's own, or those of its category set, put into row ``spare``."""
     bins, members = walks.steps[s, STEP_FEATURE] * ROWS, walks.steps[s, STEP_MEMBERS]
     if members < 0:
         return bins
@@ -62,17 +66,19 @@ def _find_members(walks, s, batch, spare, ROWS):
     return spare * ROWS
 
 
-def _make_walker(Q, scalar):
-    """The kernel for Q nodes; ``scalar`` leaves hold one number, which spares a loop. More rows at a time share the cost of a step, as long as
-    stacks stay in the first-level cache."""
+def _make_walker(Q: int, scalar: bool) -> Callable[[np.ndarray, Walks, np.ndarray], None]:
+    """Make the kernel for Q nodes; ``scalar`` leaves hold one number, which spares a loop.
+
+    More rows at a time share the cost of a step, as long as stacks stay in the first-level cache.
+    """
     ROWS = BATCH if Q == 1 else BATCH // 2
 
     @jit
-    def walk_trees(bins, walks, phi):
-        """Add the attributions of all walks to ``phi (outputs, rows, n) float64``; ``bins (used, n)``, n a multiple of BATCH."""
+    def walk_trees(bins: np.ndarray, walks: Walks, phi: np.ndarray) -> None:
+        """Add the attributions of all walks; see ``add_walks``."""
         n_used, n = bins.shape
         n_rows = phi.shape[1]
-        flat_ranks, flat_phi, steps, constants = bins.reshape(-1), phi.reshape(-1), walks.steps, walks.constants
+        flat_bins, flat_phi, steps, constants = bins.reshape(-1), phi.reshape(-1), walks.steps, walks.constants
         levels, width = walks.levels[0] + 1, 1 if scalar else walks.width[0]
         STACK = Q * ROWS
         SUMS = width * STACK
@@ -84,7 +90,7 @@ def _make_walker(Q, scalar):
         batch = np.zeros((n_used + 1) * ROWS, bins.dtype)  # one row more, for membership in a category set
         for row in range(0, n, ROWS):
             for j in range(n_used):
-                batch[j * ROWS : (j + 1) * ROWS] = flat_ranks[j * n + row : j * n + row + ROWS]
+                batch[j * ROWS : (j + 1) * ROWS] = flat_bins[j * n + row : j * n + row + ROWS]
             for w in range(walks.start.size):
                 for q in range(Q):
                     S[q * ROWS : (q + 1) * ROWS] = walks.weights[w, q]
@@ -212,7 +218,15 @@ def _make_walker(Q, scalar):
 _SCALAR, _VECTOR = ([_make_walker(q, scalar) for q in range(1, MAX_NODES + 1)] for scalar in (True, False))
 
 
-def add_walks(bins, walks, phi) -> None:
+def add_walks(bins: np.ndarray, walks: WalkTables, phi: np.ndarray) -> None:
+    """Add every row's attributions to ``phi``.
+
+    Parameters
+    ----------
+    bins : (used, n) unsigned integers, n a multiple of BATCH
+    walks : WalkTables
+    phi : (outputs, rows, n) float64, margin units
+    """
     for q, some in enumerate(walks):
         if some.start.size:
             (_SCALAR if some.width[0] == 1 else _VECTOR)[q](bins, some, phi)

@@ -1,21 +1,22 @@
 """Trees as steps: what the kernel of the path-dependent game walks, with everything that does not depend on the row folded into constants.
 
 A split is two steps, down to its children and up from them; one with two leaves is a single step, since leaves are constants of the split above
-them. A split whose feature was split on above takes its steps in a second form, which needs more constants (see ``semivalue`` for what they
+them. A split whose feature was split on above takes its steps in a second form, which needs more constants (see ``quadrature`` for what they
 are).
 """
 
 import math
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
 
 from .._jit import jit
 from ..ordering import group_starts
-from ..trees.binning import child_intervals
+from ..trees.binning import BinnedSplits, child_intervals
 from .games import Game, Points
 
-MAX_NODES = 4
+MAX_NODES = 4  # of a quadrature, taken at once
 STEP_COST = 2  # of a step, in nodes
 SMALL_SHARE = 0.02  # of the time; a kernel for one more number of nodes takes seconds to compile
 # Kinds of steps; WALK_AGAIN leads from a kind to that of a player that was split on above, and WALK_COMPARING look at bins.
@@ -43,9 +44,18 @@ class Walks(NamedTuple):
     words: np.ndarray  # uint32
 
     def of_tree(self, tree: int) -> "Walks":
-        """The walks of one of the model's trees, where they lie together."""
+        """Take the walks of one of the model's trees, which lie together."""
         mine = slice(*np.searchsorted(self.tree, (tree, tree + 1)))
         return self._replace(**{name: getattr(self, name)[mine] for name in ("start", "stop", "tree", "output", "weights")})
+
+
+class WalkTables(NamedTuple):
+    """Walks by their number of quadrature nodes, from one to MAX_NODES."""
+
+    one: Walks
+    two: Walks
+    three: Walks
+    four: Walks
 
 
 class Splits(NamedTuple):
@@ -61,8 +71,12 @@ class Splits(NamedTuple):
 
 
 @jit
-def _place(order, first, second, own, n_steps, position):
-    """Steps of every subtree, children before parents; then the place of every node's first step, parents before children."""
+def _place(order: np.ndarray, first: np.ndarray, second: np.ndarray, own: np.ndarray, n_steps: np.ndarray, position: np.ndarray) -> None:
+    """Count the steps of every subtree, children before parents; then find every node's first step, parents before children.
+
+    ``order``, ``first``, ``second (nodes,)`` nodes; ``own (nodes,) int64`` steps of the node itself; ``n_steps``, ``position (nodes,) int64``
+    are overwritten, see Splits.
+    """
     for i in range(order.size - 1, -1, -1):
         v = order[i]
         if own[v] > 0:
@@ -74,6 +88,16 @@ def _place(order, first, second, own, n_steps, position):
 
 
 def order_splits(game: Game) -> Splits:
+    """Order the splits of a game, and the children of each.
+
+    Parameters
+    ----------
+    game : Game
+
+    Returns
+    -------
+    Splits
+    """
     ensemble, trace = game.ensemble, game.trace
     leaf = ensemble.feature < 0
     node = trace.order[~leaf[trace.order]]
@@ -90,20 +114,88 @@ def order_splits(game: Game) -> Splits:
     return Splits(node, start, first, second, last, position, n_steps)
 
 
-def _divide(a, b):
-    """a / b, and 0 where b is 0: a branch without training weight, whose product S is 0 already."""
+class Steps(NamedTuple):
+    """Trees as steps: what every kernel that walks them has to know, whatever its constants are."""
+
+    start: np.ndarray  # (walks,) int64, walk w is steps start[w]:stop[w]
+    stop: np.ndarray  # (walks,) int64
+    levels: np.ndarray  # (1,) int64, most levels of splits in a walk
+    walk: np.ndarray  # (splits,) int64, the walk of every split, walks end to end
+    node: np.ndarray  # (splits,) int32
+    first: np.ndarray  # (splits,) int32, see Splits
+    second: np.ndarray  # (splits,) int32
+    split: np.ndarray  # (steps,) int64, which of the splits a step is about
+    columns: np.ndarray  # (steps, 6) int32, from STEP_KIND to STEP_SPAN
+
+
+def lay_out_steps(game: Game, splits: Splits, binned: BinnedSplits, trees: np.ndarray) -> Steps:
+    """Write trees as steps, one tree after the other.
+
+    Parameters
+    ----------
+    game : Game
+    splits : Splits
+        of the game
+    binned : BinnedSplits
+        what the splits compare
+    trees : (walks,) int64
+        trees of the game, each as often as it is walked
+
+    Returns
+    -------
+    Steps
+    """
+    ensemble, trace = game.ensemble, game.trace
+    n_splits = np.diff(splits.start)[trees]
+    walk = np.repeat(np.arange(trees.size), n_splits)
+    mine = np.arange(walk.size) - (np.cumsum(n_splits) - n_splits)[walk] + splits.start[trees[walk]]
+    node, first, second = splits.node[mine], splits.first[mine], splits.second[mine]
+    n_steps = splits.n_steps[ensemble.root[trees]]
+    stop = np.cumsum(n_steps)
+    down = (stop - n_steps)[walk] + splits.position[node]
+    last = down + splits.n_steps[node] - 1
+    kind, split = np.full(n_steps.sum(), WALK_DOWN, np.int32), np.zeros(n_steps.sum(), np.int64)
+    split[down] = split[last] = np.arange(walk.size)
+    kind[last] = splits.last[mine]
+
+    second_child = np.zeros(ensemble.feature.size, bool)
+    second_child[second] = True
+    place, above = 2 * trace.level + second_child, trace.above[node]
+    lower, span = child_intervals(binned, node, first == ensemble.left[node])
+    of_splits = np.stack((place[node], binned.feature[node], np.where(above < 0, 0, place[above]), lower, span), axis=1)
+    return Steps(
+        start=stop - n_steps,
+        stop=stop,
+        levels=np.array([trace.level[node].max(initial=-1) + 1], np.int64),
+        walk=walk,
+        node=node,
+        first=first,
+        second=second,
+        split=split,
+        columns=np.column_stack((kind + WALK_AGAIN * (above >= 0)[split], of_splits[split])).astype(np.int32),
+    )
+
+
+def _divide(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Divide, with 0 where b is 0: a branch without training weight, whose product S is 0 already."""
     return np.divide(a, b, out=np.zeros(np.broadcast_shapes(a.shape, b.shape)), where=b != 0)
 
 
-def _block(kind, game, splits, values, t):
-    """Constants of one kind of step, ``(splits, m)``.
+def _block(kind: int, game: Game, triples: np.ndarray, values: np.ndarray, t: np.ndarray) -> np.ndarray:
+    """Make the constants of one kind of step, ``(splits, m) float64``.
 
-    ``values (2, splits, width)`` are those of the children that are leaves, 0 where they are not; ``t (splits, q)`` the probabilities of the
-    splits' players.
+    Parameters
+    ----------
+    kind : int
+    game : Game
+    triples : (3, splits) int32, nodes with their first and second children
+    values : (2, splits, width) float64, of the children that are leaves, 0 where they are not
+    t : (splits, q) float64, probabilities of the splits' players
     """
-    above = game.trace.above[splits.node]
+    node, first, second = triples
+    above = game.trace.above[node]
     a_above = np.where(above < 0, 1.0, game.trace.absent[above])[:, None]
-    a, a_second = (game.trace.absent[child][:, None] for child in (splits.first, splits.second))
+    a, a_second = game.trace.absent[first][:, None], game.trace.absent[second][:, None]
     factor = (1 - t) * a_above + t  # F' where o' = 1
     # At t = 0 the factor of a branch without training weight vanishes; its share has the limit o all the same, and its phi is counted above.
     none, other = _divide(a, a_above) + 0 * t, _divide((1 - t) * a, factor)
@@ -112,16 +204,16 @@ def _block(kind, game, splits, values, t):
     leaf = values[1]
     step = values[0] - leaf  # D where both children are leaves
 
-    def beside(*parts):
-        """Numbers that are read together, next to each other."""
+    def beside(*parts: np.ndarray) -> np.ndarray:
+        """Lay numbers that are read together next to each other."""
         stacked = np.stack(np.broadcast_arrays(*parts), axis=-1)
         return stacked.reshape(len(t), math.prod(stacked.shape[1:]))
 
-    def joined(*blocks):
+    def joined(*blocks: np.ndarray) -> np.ndarray:
         return np.concatenate(blocks, axis=1)
 
-    def sums(constant, *slopes):
-        """Of two leaves the sum below, for every number in a leaf and every node: the constant's share, then that of each bit."""
+    def sums(constant: np.ndarray, *slopes: np.ndarray) -> np.ndarray:
+        """Sum below two leaves, for every number in a leaf and every node: the constant's share, then that of each bit."""
         return beside(leaf[:, :, None] + constant[:, None] * step[:, :, None], *(slope[:, None] * step[:, :, None] for slope in slopes))
 
     return {
@@ -144,83 +236,59 @@ class _Walk(NamedTuple):
 
 
 def _lay_out(game: Game, splits: Splits, walks: list[_Walk], q: int) -> Walks:
-    ensemble, binned, trace = game.ensemble, game.splits, game.trace
+    """Write trees as walks, each at q points."""
+    ensemble = game.ensemble
     tree = np.array([walk.tree for walk in walks], np.int64)
-    nodes = np.array([walk.points.nodes for walk in walks]).reshape(-1, q, 2)
-    n_splits = (splits.start[1:] - splits.start[:-1])[tree]
-    walk = np.repeat(np.arange(tree.size), n_splits)
-    first_of_walk = np.cumsum(n_splits) - n_splits
-    mine = np.arange(walk.size) - first_of_walk[walk] + splits.start[tree[walk]]
-    of = splits._replace(node=splits.node[mine], first=splits.first[mine], second=splits.second[mine], last=splits.last[mine])
-    n_steps = splits.n_steps[ensemble.root[tree]]
-    stop = np.cumsum(n_steps)
-    down = (stop - n_steps)[walk] + splits.position[of.node]
-
-    steps = np.zeros((stop[-1] if stop.size else 0, STEP_CONSTANTS + 1), np.int32)
-    kind, split = np.full(steps.shape[0], WALK_DOWN, np.int32), np.zeros(steps.shape[0], np.int64)
-    numbers = np.arange(walk.size)
-    split[down] = numbers
-    last = down + splits.n_steps[of.node] - 1
-    kind[last], split[last] = of.last, numbers
-
-    leaf = ensemble.feature < 0
-    children = np.stack((of.first, of.second))
-    values = np.where(leaf[children][:, :, None], ensemble.value[children], 0.0)
-    node = of.node[split]
-    above = trace.above[node]
-    kind[above >= 0] += WALK_AGAIN
-    t = np.where(game.own[of.node][:, None], nodes[walk, :, 1], nodes[walk, :, 0])
+    steps = lay_out_steps(game, splits, game.splits, tree)
+    kind, split = steps.columns[:, STEP_KIND], steps.split
+    triples = np.stack((steps.node, steps.first, steps.second))
+    values = np.where((ensemble.feature < 0)[triples[1:]][:, :, None], ensemble.value[triples[1:]], 0.0)
+    nodes = np.array([walk.points.nodes for walk in walks]).reshape(-1, q, 2)[steps.walk]
+    t = np.where(game.own[steps.node][:, None], nodes[:, :, 1], nodes[:, :, 0])
     blocks = []
     size = np.zeros(kind.size, np.int64)
     for k in range(WALK_LEAVES_AGAIN + 1):
         mine = np.flatnonzero(kind == k)
         part = split[mine]
-        these = of._replace(node=of.node[part], first=of.first[part], second=of.second[part])
-        blocks.append((mine, _block(k, game, these, values[:, part], t[part])))
+        blocks.append((mine, _block(k, game, triples[:, part], values[:, part], t[part])))
         size[mine] = blocks[-1][1].shape[1]
     first = np.cumsum(size) - size
     constants = np.empty(size.sum())
     for mine, block in blocks:
         constants[first[mine][:, None] + np.arange(block.shape[1])] = block
 
-    second_child = np.zeros(leaf.size, bool)
-    second_child[of.second] = True
-    steps[:, STEP_KIND] = kind
-    place = 2 * trace.level + second_child
-    steps[:, STEP_PLACE] = place[node]
-    steps[:, STEP_FEATURE] = binned.feature[node]
-    steps[:, STEP_ABOVE] = np.where(above < 0, 0, place[above])
-    steps[:, STEP_LOWER], steps[:, STEP_SPAN] = child_intervals(binned, node, of.first[split] == ensemble.left[node])
-    steps[:, STEP_MEMBERS] = np.where(np.isin(kind, WALK_COMPARING), binned.members[node], -1)
-    steps[:, STEP_GAIN] = game.gain[node]
-    steps[:, STEP_CONSTANTS] = first
+    node = steps.node[split]
+    members = np.where(np.isin(kind, WALK_COMPARING), game.splits.members[node], -1)
     return Walks(
-        start=stop - n_steps,
-        stop=stop,
+        start=steps.start,
+        stop=steps.stop,
         tree=game.source[tree],
         output=ensemble.output[tree],
         weights=np.array([walk.points.weights for walk in walks]).reshape(-1, q),
         width=np.array([ensemble.value.shape[1]], np.int64),
-        levels=np.array([trace.level[of.node].max(initial=-1) + 1], np.int64),
-        steps=steps,
+        levels=steps.levels,
+        steps=np.column_stack((steps.columns, members, game.gain[node], first)).astype(np.int32),
         constants=constants,
-        words=binned.words,
+        words=game.splits.words,
     )
 
 
 def _parts(points: Points) -> list[Points]:
-    """At most MAX_NODES points at a time."""
+    """Cut points into parts of at most MAX_NODES."""
     return [Points(points.nodes[i : i + MAX_NODES], points.weights[i : i + MAX_NODES]) for i in range(0, points.weights.size, MAX_NODES)]
 
 
 def _grow(points: Points, q: int) -> Points:
-    """As many as q points, the new ones without weight."""
+    """Fill up to q points, the new ones without weight."""
     more = q - points.weights.size
     return Points(np.concatenate((points.nodes, np.full((more, 2), 0.5))), np.concatenate((points.weights, np.zeros(more))))
 
 
-def _merged(cost):
-    """The number of nodes with which walks of each number are made: so few that they are not worth compiling for take some more."""
+def _merged(cost: np.ndarray) -> np.ndarray:
+    """Choose with how many nodes walks of each number of nodes are made, ``(MAX_NODES + 1,)``.
+
+    ``cost (MAX_NODES + 1,)`` is that of all walks of each number. Where they are so few that a kernel is not worth compiling, they take more nodes.
+    """
     sizes = np.arange(cost.size)
     for q in np.flatnonzero((cost > 0) & (cost < SMALL_SHARE * cost.sum())).tolist():
         larger = np.flatnonzero(cost[q + 1 :])
@@ -231,8 +299,19 @@ def _merged(cost):
     return sizes
 
 
-def lay_out_walks(game: Game, trees) -> list[Walks]:
-    """Write trees as walks, by their number of quadrature nodes from 1 to MAX_NODES; ``trees`` counts the game's, walks keep their order."""
+def lay_out_walks(game: Game, trees: Iterable[int]) -> WalkTables:
+    """Write trees as walks, by their number of quadrature nodes.
+
+    Parameters
+    ----------
+    game : Game
+    trees : iterable of int
+        trees of the game; walks keep their order
+
+    Returns
+    -------
+    WalkTables
+    """
     splits = order_splits(game)
     walks = [_Walk(tree, part) for tree in trees for part in _parts(game.points[tree])]
     cost = np.zeros(MAX_NODES + 1)
@@ -243,4 +322,4 @@ def lay_out_walks(game: Game, trees) -> list[Walks]:
     for walk in walks:
         q = int(sizes[walk.points.weights.size])
         groups[q].append(_Walk(walk.tree, _grow(walk.points, q)))
-    return [_lay_out(game, splits, some, q) for q, some in groups.items()]
+    return WalkTables(*(_lay_out(game, splits, some, q) for q, some in groups.items()))

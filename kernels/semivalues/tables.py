@@ -11,26 +11,30 @@ from ..marginal.subsets import SubsetTables, add_subsets, no_subsets
 from ..ordering import group_starts, pack_pairs, unpack_pairs
 from ..path_dependent.games import Game, play
 from ..path_dependent.quadrature import add_walks
-from ..path_dependent.walks import MAX_NODES, Walks, lay_out_walks
+from ..path_dependent.walks import WalkTables, lay_out_walks
 from ..trees.binning import padded
 from ..trees.forest import Forest
 from ..trees.lookup import LookupTables, add_lookups, look_up, outcomes, worth_looking_up
 
 
 class SemivalueTables(NamedTuple):
-    """Trees walked, by their number of quadrature nodes; trees and units looked up; leaves with what is kept of a background."""
+    """What a value is computed from, in either game."""
 
-    one: Walks
-    two: Walks
-    three: Walks
-    four: Walks
-    looked_up: LookupTables
-    subsets: SubsetTables
+    walked: WalkTables  # trees
+    looked_up: LookupTables  # trees, and subtrees of the marginal game
+    subsets: SubsetTables  # leaves of the marginal game
     patterns: PatternTables
 
 
-def _columns(game: Game, n_trees: int):
-    """The rows of phi in which each of the model's trees gains, as sorted pairs of tree and row; and every tree's share of them, start and stop."""
+def _columns(game: Game, n_trees: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Find the rows of phi in which each of the model's trees gains.
+
+    Returns
+    -------
+    rows : (columns,) int64, the trees' rows end to end, each tree's ascending
+    start : (trees + 1,) int64, tree t's are rows[start[t]:start[t + 1]]
+    local : (nodes,) int32, which of its tree's rows a split's player gains in, -1 if it is not asked for
+    """
     asked = np.flatnonzero(game.gain < game.n_rows)
     asked = asked[game.ensemble.feature[asked] >= 0]
     tree = game.source[game.trace.tree[asked]]
@@ -42,8 +46,11 @@ def _columns(game: Game, n_trees: int):
     return row, start, local
 
 
-def _look_up(game: Game, forest: Forest, chosen, rows, start, local) -> LookupTables:
-    """Tables of the model's trees ``chosen``: the kernel itself fills them, with every outcome of a tree's comparisons as a row of data."""
+def _look_up(game: Game, forest: Forest, chosen: np.ndarray, rows: np.ndarray, start: np.ndarray, local: np.ndarray) -> LookupTables:
+    """Make the tables of the model's trees ``chosen``: the kernel itself fills them, with every outcome of a tree's comparisons as a row of data.
+
+    ``rows``, ``start`` and ``local`` are what ``_columns`` found.
+    """
     most, width = int(np.diff(start)[chosen].max(initial=0)), game.ensemble.value.shape[1]
     bits = game._replace(
         splits=game.splits._replace(
@@ -56,13 +63,13 @@ def _look_up(game: Game, forest: Forest, chosen, rows, start, local) -> LookupTa
         gain=np.where(local < 0, most, local),
         n_rows=most,
     )
-    walks = list(map(frozen, lay_out_walks(bits, np.flatnonzero(np.isin(game.source, chosen)))))
+    walks = frozen(lay_out_walks(bits, np.flatnonzero(np.isin(game.source, chosen))))
     targets, tables = [], []
     for tree in chosen:
         n_comparisons, n_columns = int(np.diff(forest.comparisons.start)[tree]), start[tree + 1] - start[tree]
         bins = outcomes(n_comparisons, padded(2**n_comparisons), forest.bin_type)
         phi = np.zeros((width, most, bins.shape[1]))
-        add_walks(bins, [some.of_tree(tree) for some in walks], phi)
+        add_walks(bins, WalkTables(*(some.of_tree(tree) for some in walks)), phi)
         tables.append(phi[:, :n_columns, : 2**n_comparisons].reshape(-1, 2**n_comparisons).T)
         first_output, mine = forest.ensemble.output[tree], rows[start[tree] : start[tree + 1]]
         targets.append(np.concatenate([(first_output + k) * game.n_rows + mine for k in range(width)]))
@@ -70,26 +77,44 @@ def _look_up(game: Game, forest: Forest, chosen, rows, start, local) -> LookupTa
 
 
 def prepare_semivalue(game: Game, forest: Forest) -> SemivalueTables:
-    """Write the trees of a game on the forest for the kernel."""
+    """Write the trees of a game on a forest for ``add_semivalues``.
+
+    Parameters
+    ----------
+    game : Game
+    forest : Forest
+
+    Returns
+    -------
+    SemivalueTables
+    """
     n_trees = forest.ensemble.root.size
     rows, start, local = _columns(game, n_trees)
     n_nodes = np.bincount(forest.trace.tree, minlength=n_trees)
     chosen = worth_looking_up(forest.comparisons, n_nodes, np.diff(start) * game.ensemble.value.shape[1])
     walked = np.flatnonzero(~chosen[game.source])
     walked = walked[np.argsort(game.ensemble.output[walked], kind="stable")]
-    one, two, three, four = lay_out_walks(game, walked)
     looked_up = _look_up(game, forest, np.flatnonzero(chosen), rows, start, local)
-    return SemivalueTables(one, two, three, four, looked_up, no_subsets(forest.splits.words), no_patterns(forest.splits.words))
+    words = forest.splits.words
+    return SemivalueTables(lay_out_walks(game, walked), looked_up, no_subsets(words), no_patterns(words))
 
 
 def no_semivalues(forest: Forest) -> SemivalueTables:
-    """Tables that add nothing, where there is nothing to be added: kernels take the same records whatever was asked for."""
-    one, two, three, four = lay_out_walks(play(forest, shapley), ())
+    """Make tables that add nothing: kernels take the same records whatever was asked for.
+
+    Parameters
+    ----------
+    forest : Forest
+
+    Returns
+    -------
+    SemivalueTables
+    """
     looked_up, words = look_up(forest.splits, forest.comparisons, (), (), ()), forest.splits.words
-    return SemivalueTables(one, two, three, four, looked_up, no_subsets(words), no_patterns(words))
+    return SemivalueTables(lay_out_walks(play(forest, shapley), ()), looked_up, no_subsets(words), no_patterns(words))
 
 
-def add_semivalues(bins, tables: SemivalueTables, phi) -> None:
+def add_semivalues(bins: np.ndarray, tables: SemivalueTables, phi: np.ndarray) -> None:
     """Add every row's attributions to ``phi``.
 
     Parameters
@@ -100,7 +125,7 @@ def add_semivalues(bins, tables: SemivalueTables, phi) -> None:
     """
     if tables.looked_up.first.size:
         add_lookups(bins, tables.looked_up, phi.reshape(-1, phi.shape[2]))
-    add_walks(bins, tables[:MAX_NODES], phi)
+    add_walks(bins, tables.walked, phi)
     if tables.subsets.first.size:
         add_subsets(bins, tables.subsets, phi)
     if tables.patterns.leaves.output.size:

@@ -105,5 +105,5 @@ def measure_rankings(case: Case, folder: Path, repeats: int) -> Rankings:
         made.append(Contender(name, 1, len(rows), partial(spread, partial(_curves, tables, n_rankings), slices, None)))
     if case.n_classes == 1:
         made.append(Contender(EVALUATION, 1, len(rows), partial(_evaluate, ensemble, rows.astype(np.float64))))
-    walked = prepared.method.one.start.size > 0
+    walked = prepared.method.walked.one.start.size > 0
     return Rankings(case.key, case.name, walked, case.n_features, tuple(race(made, repeats)))

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from kernels.buffers import Prepared
 from kernels.methods import METHODS
-from kernels.path_dependent.walks import MAX_NODES
 from kernels.prepare import prepare
 from pipeline.models import load_ensemble
 
@@ -45,10 +44,10 @@ def _model(folder: Path, method: str, n_trees: int, depth: int) -> tuple[Prepare
     case = replace(CASES[0], key=f"xgboost-{n_trees}x{depth}", train=xgboost_trainer(n_trees, depth))
     ensemble = load_ensemble(trained(case, folder)).ensemble
     prepared = prepare(ensemble, METHODS[method], {"p": 0.5})
-    walks = prepared.method[:MAX_NODES]
+    walks = prepared.method.walked
     steps = [int((some.stop - some.start).sum()) for some in walks]
     points = sum(n * some.weights.shape[1] for n, some in zip(steps, walks, strict=True))
-    once = prepare(ensemble, METHODS[BANZHAF], {"p": 0.5}).method.one
+    once = prepare(ensemble, METHODS[BANZHAF], {"p": 0.5}).method.walked.one
     return prepared, ensemble.feature.size, points / int((once.stop - once.start).sum())
 
 
