@@ -82,3 +82,10 @@ def batches(draw, ensemble, max_rows=4):
     values = [*SPECIAL, *THRESHOLDS, *(np.nextafter(threshold, side) for threshold in THRESHOLDS for side in (-np.inf, np.inf))]
     n_rows = draw(st.integers(1, max_rows))
     return np.array([[draw(st.sampled_from(values)) for _ in range(ensemble.n_features)] for _ in range(n_rows)])
+
+
+@st.composite
+def partitions(draw, ensemble, max_groups=3):
+    """A group for every feature, ``(features,)`` int64, numbered from 0 without a gap."""
+    drawn = [draw(st.integers(0, max_groups - 1)) for _ in range(ensemble.n_features)]
+    return np.unique(drawn, return_inverse=True)[1]

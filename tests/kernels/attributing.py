@@ -6,15 +6,26 @@ from kernels.batch import attribute_batch
 from kernels.buffers import make_buffers
 from kernels.methods import METHODS
 from kernels.prepare import prepare
+from tests import naive
 
 # Leaves are at most 2 in size and trees at most 3: what is left is rounding of sums of some thirty terms.
 ATOL = 1e-13
+# What a coalition counts, of methods with their default parameters.
+WEIGHTS = {
+    "shapley": naive.shapley_weight,
+    "banzhaf": naive.banzhaf_weight,
+    "beta": lambda size, n: naive.beta_weight(size, n, 1, 1),
+}
+
+
+def defaults(name):
+    """The parameters of a method where none is given."""
+    return {parameter.name: parameter.default for parameter in METHODS[name].parameters}
 
 
 def explain(name, ensemble, rows, **parameters):
     """phi ``(n, outputs, features)``, base and margin of a few rows."""
-    defaults = {parameter.name: parameter.default for parameter in METHODS[name].parameters}
-    return run(name, prepare(ensemble, METHODS[name], defaults | parameters), rows, ensemble.n_features)
+    return run(name, prepare(ensemble, METHODS[name], defaults(name) | parameters), rows, ensemble.n_features)
 
 
 def run(name, prepared, rows, n_players):

@@ -1,4 +1,6 @@
-"""Groups, Owen values and interactions are those of their definitions, walked and looked up."""
+"""Games are those of their definitions: of groups, and of members of groups; trees are cut to what a player can change."""
+
+import itertools
 
 import numpy as np
 import pytest
@@ -6,41 +8,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
+from kernels.game_values import shapley
 from kernels.methods import METHODS
 from kernels.parameters import InvalidParameters
+from kernels.path_dependent.games import cut_trees, play, play_owen
 from kernels.prepare import prepare
-from kernels.trees import lookup
+from kernels.trees.forest import make_forest
+from kernels.trees.paths import trace
 from tests import naive
-from tests.kernels.attributing import ATOL, attributed, run
-from tests.strategies import batches, forests
+from tests.kernels.attributing import ATOL, WEIGHTS, defaults, run
+from tests.strategies import batches, forests, partitions
 
 FEW_ROWS = 2
-
-
-@pytest.fixture(params=["looked up", "walked"])
-def trees(request, monkeypatch):
-    """Trees so small are looked up; walk them as well."""
-    if request.param == "walked":
-        monkeypatch.setattr(lookup, "MAX_COMPARISONS", 0)
-    else:
-        monkeypatch.setattr(lookup, "ENTRIES_PER_NODE", 10**6)
-
-
-def groups_of(data, ensemble):
-    """A partition, its groups numbered from 0 without a gap."""
-    drawn = [data.draw(st.integers(0, 2)) for _ in range(ensemble.n_features)]
-    return np.unique(drawn, return_inverse=True)[1]
-
-
-def defaults(name):
-    return {parameter.name: parameter.default for parameter in METHODS[name].parameters}
-
-
-WEIGHTS = {
-    "shapley": naive.shapley_weight,
-    "banzhaf": naive.banzhaf_weight,
-    "beta": lambda size, n: naive.beta_weight(size, n, 1, 1),
-}
 
 
 @pytest.mark.parametrize("name", WEIGHTS)
@@ -48,7 +27,7 @@ WEIGHTS = {
 @pytest.mark.usefixtures("trees")
 def test_groups_play_the_quotient_game(data, ensemble, name):
     """A group's value is that of a player who brings all its features, by enumeration in exact fractions."""
-    rows, group = data.draw(batches(ensemble, FEW_ROWS)), groups_of(data, ensemble)
+    rows, group = data.draw(batches(ensemble, FEW_ROWS)), data.draw(partitions(ensemble))
     n_groups = int(group.max()) + 1
     prepared = prepare(ensemble, METHODS[name], defaults(name), group)
     phi, base, margin = run(name, prepared, rows, n_groups)
@@ -58,15 +37,13 @@ def test_groups_play_the_quotient_game(data, ensemble, name):
         assert_allclose(phi.sum(axis=2) + base, margin, rtol=0, atol=ATOL)
 
 
-@pytest.mark.parametrize("name", ["owen", "two_step"])
 @given(data=st.data(), ensemble=forests())
 @pytest.mark.usefixtures("trees")
-def test_values_of_a_partition_are_those_of_the_definition(data, ensemble, name):
-    """In exact fractions, over whole groups and members of one's own; they add up, and within a group to the group's value."""
-    rows, group = data.draw(batches(ensemble, FEW_ROWS)), groups_of(data, ensemble)
-    phi, base, margin = run(name, prepare(ensemble, METHODS[name], {}, group), rows, ensemble.n_features)
-    defined = {"owen": naive.owen, "two_step": naive.two_step}[name]
-    assert_allclose(phi, [defined(ensemble, row, group) for row in rows], rtol=0, atol=ATOL)
+def test_owen_values_are_those_of_the_definition(data, ensemble):
+    """In exact fractions, over whole groups and members of one's own; they add up, and within a group to the group's value (Owen 1977)."""
+    rows, group = data.draw(batches(ensemble, FEW_ROWS)), data.draw(partitions(ensemble))
+    phi, base, margin = run("owen", prepare(ensemble, METHODS["owen"], {}, group), rows, ensemble.n_features)
+    assert_allclose(phi, [naive.owen(ensemble, row, group) for row in rows], rtol=0, atol=ATOL)
     assert_allclose(phi.sum(axis=2) + base, margin, rtol=0, atol=ATOL)
     of_groups, _, _ = run("shapley", prepare(ensemble, METHODS["shapley"], {}, group), rows, int(group.max()) + 1)
     for g in range(group.max() + 1):
@@ -84,31 +61,80 @@ def test_owen_values_of_trivial_partitions_are_shapley_values(data, ensemble, pa
     assert_allclose(owen, shapley, rtol=0, atol=ATOL)
 
 
-@pytest.mark.parametrize("name", WEIGHTS)
-@given(data=st.data(), ensemble=forests())
-@pytest.mark.usefixtures("trees")
-def test_interactions_are_those_of_the_definition(data, ensemble, name):
-    """Every two features', by enumeration in exact fractions; those that are not listed are 0."""
-    rows = data.draw(batches(ensemble, FEW_ROWS))
-    prepared = prepare(ensemble, METHODS[name], defaults(name), interactions=True)
-    buffers = attributed(name, prepared, rows)
-    found = np.zeros((len(rows), ensemble.base.size, ensemble.n_features, ensemble.n_features))
-    for p, (i, j) in enumerate(prepared.pairs.players):
-        found[:, :, i, j] = found[:, :, j, i] = buffers.pairs[:, p, : len(rows)].T
-    assert_allclose(found, [naive.interactions(ensemble, row, WEIGHTS[name]) for row in rows], rtol=0, atol=ATOL)
+def subsets(players):
+    return itertools.chain.from_iterable(itertools.combinations(players, size) for size in range(len(players) + 1))
 
 
-@given(data=st.data(), ensemble=forests(max_trees=4, max_depth=6, max_features=8))
-def test_banzhaf_interactions_among_all_others(data, ensemble):
-    """Where all others are present, at p = 1, an interaction is v(N) - v(N - i) - v(N - j) + v(N - i - j)."""
-    rows = data.draw(batches(ensemble, 1))
-    prepared = prepare(ensemble, METHODS["banzhaf"], {"p": 1.0}, interactions=True)
-    buffers = attributed("banzhaf", prepared, rows)
-    everyone = set(range(ensemble.n_features))
-    for p, (i, j) in enumerate(prepared.pairs.players):
-        for k in range(ensemble.base.size):
-            without = [float(naive.coalition_value(ensemble, rows[0], everyone - out, k)) for out in (set(), {i}, {j}, {i, j})]
-            assert abs(buffers.pairs[k, p, 0] - (without[0] - without[1] - without[2] + without[3])) < ATOL
+def one_of(ensemble, tree):
+    """An ensemble of one of its trees."""
+    return ensemble._replace(root=ensemble.root[tree : tree + 1], output=ensemble.output[tree : tree + 1])
+
+
+@given(data=st.data(), ensemble=forests(max_trees=2, max_features=4).filter(lambda ensemble: (ensemble.feature >= 0).any()))
+def test_a_cut_tree_keeps_all_that_its_own_player_can_change(data, ensemble):
+    """What the player adds to any coalition is the same in the copy, which has no split without the player at, above or below it."""
+    row = data.draw(batches(ensemble, max_rows=1))[0]
+    forest = make_forest(ensemble)[1]
+    trees = np.repeat(np.arange(ensemble.root.size, dtype=np.int32), forest.n_players)
+    own = np.tile(np.arange(forest.n_players, dtype=np.int32), ensemble.root.size)
+    cut = cut_trees(forest, trees, own)
+    copy_of = trace(cut.ensemble, cut.splits.feature, forest.n_used).tree
+    assert (cut.own == own[copy_of]).all()
+    for c, (tree, player) in enumerate(zip(trees, own, strict=True)):
+        feature = int(forest.column[player])
+        copied, original = one_of(cut.ensemble, c), one_of(ensemble, tree)
+        for others in subsets([j for j in range(ensemble.n_features) if j != feature]):
+            for k in range(ensemble.base.size):
+                v = [[naive.coalition_value(some, row, present, k) for present in ({*others, feature}, others)] for some in (copied, original)]
+                assert v[0][0] - v[0][1] == v[1][0] - v[1][1]
+        assert splits_without(copied, int(copied.root[0]), feature) == 0
+
+
+def splits_without(ensemble, node, feature, under=False):
+    """Splits at and below a node that have none of a feature at, above or below them."""
+
+    def asks(v):
+        return ensemble.feature[v] == feature or (ensemble.feature[v] >= 0 and (asks(ensemble.left[v]) or asks(ensemble.right[v])))
+
+    if ensemble.feature[node] < 0:
+        return 0
+    below = under or ensemble.feature[node] == feature
+    return (not under and not asks(node)) + sum(splits_without(ensemble, child[node], feature, below) for child in (ensemble.left, ensemble.right))
+
+
+@given(ensemble=forests(max_trees=3))
+def test_without_an_own_player_a_tree_is_copied_whole(ensemble):
+    """Node by node, in preorder."""
+    forest = make_forest(ensemble)[1]
+    n_trees = ensemble.root.size
+    cut = cut_trees(forest, np.arange(n_trees, dtype=np.int32), np.full(n_trees, -1, np.int32))
+    assert (cut.node == forest.trace.order).all()
+    assert (cut.own == -1).all()
+    leaf = cut.ensemble.feature < 0
+    assert (cut.ensemble.value[leaf] == ensemble.value[cut.node[leaf]]).all()
+    for side in ("left", "right"):
+        assert (cut.node[getattr(cut.ensemble, side)[~leaf]] == getattr(ensemble, side)[cut.node[~leaf]]).all()
+
+
+@given(data=st.data(), ensemble=forests(max_depth=5))
+def test_points_are_as_few_as_paths_need(data, ensemble):
+    """A Gauss rule of ceil(d / 2) nodes for the most players d on a path of each tree; own players of an Owen game come at points of their own."""
+    forest = make_forest(ensemble, data.draw(partitions(ensemble)))[1]
+    game = play(forest, shapley)
+    for tree, root in enumerate(game.ensemble.root):
+        d = most_players(game.ensemble, forest.player_of_node, root, frozenset())
+        assert game.points[tree].weights.size == max(1, -(-d // 2))
+        assert (game.points[tree].nodes[:, 0] == game.points[tree].nodes[:, 1]).all()
+    game = play_owen(forest, shapley)
+    for points in game.points:
+        assert abs(points.weights.sum() - 1) < ATOL
+
+
+def most_players(ensemble, player, node, above):
+    """Distinct players on a path from a node down, and above it."""
+    if ensemble.feature[node] < 0:
+        return len(above)
+    return max(most_players(ensemble, player, child[node], above | {player[node]}) for child in (ensemble.left, ensemble.right))
 
 
 @given(ensemble=forests(max_trees=1))

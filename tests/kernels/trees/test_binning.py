@@ -1,18 +1,18 @@
-"""Ranks decide every split as floats do, whatever the library's rules."""
+"""Bins decide every split as floats do, whatever the library's rules."""
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernels.trees.binning import bin_dtype, bin_ensemble, bin_rows, is_member
+from kernels.trees.binning import bin_dtype, bin_ensemble, bin_rows, child_intervals, complement, is_member
 from kernels.trees.ensemble import TreeEnsemble
 from tests import naive
 from tests.strategies import batches, forests
 
 
 def binned(ensemble, rows):
-    """Ranks ``(used, n)`` of rows, and the tables and splits."""
+    """Bins ``(used, n)`` of rows, and the tables and splits."""
     tables, splits = bin_ensemble(ensemble)
     values = np.ascontiguousarray(rows.T[tables.column])
     bins = np.zeros(values.shape, bin_dtype(tables))
@@ -25,17 +25,33 @@ def goes_left(splits, node, bins):
     found = int(bins[splits.feature[node]])
     if splits.members[node] >= 0:
         found = int(is_member(splits.words, splits.members[node], found))
-    return (found - int(splits.lower[node])) % 2 ** (8 * bins.itemsize) <= splits.span[node]
+    return (found - int(splits.lower[node])) % 2 ** (8 * bins.itemsize) <= int(splits.span[node]) % 2 ** (8 * bins.itemsize)
 
 
 @given(data=st.data(), ensemble=forests(max_depth=5))
-def test_ranks_decide_as_floats_do(data, ensemble):
+def test_bins_decide_as_floats_do(data, ensemble):
     """At every split of every forest, a row's bin sends it where its value goes."""
     rows = data.draw(batches(ensemble))
     bins, _, splits = binned(ensemble, rows)
     for node in np.flatnonzero(ensemble.feature >= 0):
         for i, row in enumerate(rows):
             assert goes_left(splits, node, bins[:, i]) == naive.goes_left(ensemble, node, row[ensemble.feature[node]])
+
+
+@given(data=st.data(), ensemble=forests(max_depth=5))
+def test_who_does_not_go_to_one_child_goes_to_the_other(data, ensemble):
+    """The complement of a split's interval has all other bins, whichever child is asked about, and is its own complement's complement."""
+    rows = data.draw(batches(ensemble))
+    bins, _, splits = binned(ensemble, rows)
+    nodes = np.flatnonzero(ensemble.feature >= 0)
+    to_left = np.array([data.draw(st.booleans()) for _ in nodes], bool)
+    lower, span = child_intervals(splits, nodes, to_left)
+    asked = splits._replace(lower=splits.lower.copy(), span=splits.span.copy())
+    asked.lower[nodes], asked.span[nodes] = lower, span
+    for node, left in zip(nodes, to_left, strict=True):
+        for i in range(len(rows)):
+            assert goes_left(asked, node, bins[:, i]) == (goes_left(splits, node, bins[:, i]) == left)
+    assert [array.tolist() for array in complement(*complement(lower, span))] == [lower.tolist(), span.tolist()]
 
 
 def _stumps(thresholds):
@@ -64,7 +80,7 @@ def _stumps(thresholds):
 
 
 @pytest.mark.parametrize(("n_thresholds", "dtype"), [(1, np.uint8), (254, np.uint8), (255, np.uint16), (65534, np.uint16), (65535, np.uint32)])
-def test_ranks_are_as_narrow_as_they_can_be(n_thresholds, dtype):
+def test_bins_are_as_narrow_as_they_can_be(n_thresholds, dtype):
     """The highest bin of a type is kept for missing; one threshold more and bins are wider."""
     thresholds = np.arange(n_thresholds) / 8
     ensemble = _stumps(thresholds)

@@ -1,0 +1,66 @@
+"""Interactions are those of their definition, walked and looked up."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+from kernels.game_values import shapley
+from kernels.methods import METHODS
+from kernels.path_dependent.interactions import play_pairs
+from kernels.prepare import prepare
+from kernels.trees.forest import make_forest
+from tests import naive
+from tests.kernels.attributing import ATOL, WEIGHTS, attributed, defaults
+from tests.strategies import batches, forests, partitions
+
+FEW_ROWS = 2
+
+
+@pytest.mark.parametrize("name", WEIGHTS)
+@given(data=st.data(), ensemble=forests())
+@pytest.mark.usefixtures("trees")
+def test_interactions_are_those_of_the_definition(data, ensemble, name):
+    """Every two features', by enumeration in exact fractions; those that are not listed are 0."""
+    rows = data.draw(batches(ensemble, FEW_ROWS))
+    prepared = prepare(ensemble, METHODS[name], defaults(name), interactions=True)
+    buffers = attributed(name, prepared, rows)
+    found = np.zeros((len(rows), ensemble.base.size, ensemble.n_features, ensemble.n_features))
+    for p, (i, j) in enumerate(prepared.pairs.players):
+        found[:, :, i, j] = found[:, :, j, i] = buffers.pairs[:, p, : len(rows)].T
+    assert_allclose(found, [naive.interactions(ensemble, row, WEIGHTS[name]) for row in rows], rtol=0, atol=ATOL)
+
+
+@given(data=st.data(), ensemble=forests(max_trees=4, max_depth=6, max_features=8))
+def test_banzhaf_interactions_among_all_others(data, ensemble):
+    """Where all others are present, at p = 1, an interaction is v(N) - v(N - i) - v(N - j) + v(N - i - j)."""
+    rows = data.draw(batches(ensemble, 1))
+    prepared = prepare(ensemble, METHODS["banzhaf"], {"p": 1.0}, interactions=True)
+    buffers = attributed("banzhaf", prepared, rows)
+    everyone = set(range(ensemble.n_features))
+    for p, (i, j) in enumerate(prepared.pairs.players):
+        for k in range(ensemble.base.size):
+            without = [float(naive.coalition_value(ensemble, rows[0], everyone - out, k)) for out in (set(), {i}, {j}, {i, j})]
+            assert abs(buffers.pairs[k, p, 0] - (without[0] - without[1] - without[2] + without[3])) < ATOL
+
+
+@given(data=st.data(), ensemble=forests())
+def test_pairs_are_those_that_share_a_path(data, ensemble):
+    """And no others, each once, the lower player first."""
+    forest = make_forest(ensemble, data.draw(partitions(ensemble, max_groups=5)))[1]
+    paths = [path for root in ensemble.root for path in players_of_paths(ensemble, forest.player_of_node, root, frozenset())]
+    expected = {pair for path in paths for pair in itertools.combinations(sorted(path), 2)}
+    game, pairs = play_pairs(forest, shapley)
+    assert list(map(tuple, pairs.tolist())) == sorted(expected)
+    assert game.n_rows == len(expected)
+
+
+def players_of_paths(ensemble, player, node, above):
+    """The players of every path from a node down, and of those above it."""
+    if ensemble.feature[node] < 0:
+        return [above]
+    below = above | {int(player[node])}
+    return [path for child in (ensemble.left, ensemble.right) for path in players_of_paths(ensemble, player, child[node], below)]
