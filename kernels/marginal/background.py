@@ -27,7 +27,7 @@ class Background(NamedTuple):
     times: np.ndarray  # (patterns,) rows with each
 
     def merge(self, others: Sequence["Background"]) -> "Background":
-        """Add up with the counts of other parts: the same bits in any order and grouping."""
+        """Add up with the counts of other parts, of the same partitioning: the same in any order and grouping, since counts are integers."""
         return _merge((self, *others))
 
 

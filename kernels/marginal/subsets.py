@@ -87,10 +87,8 @@ def lay_out_subsets(deep: Subtrees, background: Background, seen: Seen, value: n
 
     Parameters
     ----------
-    deep, background : Subtrees, and the background as it is known there
-    seen : numbers of deep subtrees, each with a view of it
-    value : (nodes, width) float64, of the model's leaves, margin units
-    output : (deep subtrees,) int32, the first output that each adds to
+    deep, seen, value, output : as ``lay_out_leaves`` takes them
+    background : Background
     weights : Weights
 
     Returns

@@ -8,11 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernels.marginal import background as counting
-from kernels.marginal.background import count_background, distinct, first_codes
+from kernels.marginal.background import count_background, distinct, first_codes, weigh_leaves
+from kernels.parameters import InvalidParameters
 from kernels.trees.lookup import WORD_BITS
 from tests.kernels.marginal.cutting import binned, cut, failed, failed_by_code, leaves_of
 from tests.strategies import batches, forests
-from tests.trees import chain
+from tests.trees import chain, symmetric
 
 CODE = st.sampled_from((0, 1, 2, (1 << WORD_BITS) - 1))
 
@@ -70,3 +71,37 @@ def test_equal_patterns_are_one(listed):
     assert [(u, high, low, n) for u, (low, high), n in zip(*(array.tolist() for array in found), strict=True)] == [
         (*key, expected[key]) for key in sorted(expected)
     ]
+
+
+@given(data=st.data(), ensemble=forests(), most_bits=st.sampled_from((0, 2, 12)))
+def test_backgrounds_add_up(data, ensemble, most_bits):
+    """Counts of parts are the counts of the whole, so that who counts what, and when, does not matter."""
+    rows = data.draw(batches(ensemble, max_rows=6))
+    tables, _, partitioning = cut(ensemble, most_bits)
+    whole, a, b, c = (count_background(binned(tables, some), partitioning, len(some)) for some in (rows, rows[:1], rows[1:2], rows[2:]))
+    for together in (a.merge([b, c]), c.merge([a.merge([b])]), whole.merge([])):
+        for found, expected in zip(together, whole, strict=True):
+            assert found.dtype == expected.dtype
+            assert found.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("most_bits", [0, 2, 12])
+def test_leaf_weights_stand_for_the_rows_behind_them(most_bits):
+    """At symmetric trees, where the rows of a leaf compare alike at every split: where covers count the background's rows."""
+    rng = np.random.default_rng(3)
+    rows, ensemble = rng.standard_normal((200, 3)), symmetric(rng, (0, 2, 0, 1), 3)
+    passing = [[not failed(ensemble, v, row) for row in rows] for v in range(ensemble.feature.size)]
+    ensemble = ensemble._replace(cover=np.sum(passing, axis=1).astype(float))
+    tables, forest, partitioning = cut(ensemble, most_bits)
+    counted = count_background(binned(tables, rows), partitioning, len(rows))
+    for found, expected in zip(weigh_leaves(forest, partitioning), counted, strict=True):
+        assert found.tolist() == expected.tolist()
+
+
+def test_leaf_weights_must_say_enough():
+    """Weights of a leaf that other splits than its own could cut, and none at all."""
+    ensemble = chain([0, 1], [1.0, 2.0, 3.0], [1.0, 1.0, 1.0], 2)
+    with pytest.raises(InvalidParameters, match="tree 0, node 2: a leaf does not say how its rows compare at every split of the tree"):
+        weigh_leaves(*cut(ensemble, 12)[1:])
+    with pytest.raises(InvalidParameters, match="tree 0: its leaves have no weights"):
+        weigh_leaves(*cut(ensemble._replace(cover=np.zeros(5)), 12)[1:])

@@ -9,12 +9,11 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_allclose
 
-from kernels.marginal.coalitions import Weights, each_group, everyone
+from kernels.marginal.coalitions import Weights, each_group
 from kernels.marginal.subsets import sum_coalitions, sum_over_subsets
 from tests import naive
 from tests.kernels.attributing import ATOL
-from tests.kernels.marginal.cutting import OWEN, SHAPLEY, failed, play
-from tests.strategies import batches, forests
+from tests.kernels.marginal.cutting import OWEN, failed, play
 from tests.trees import chain
 
 MOST = 6
@@ -56,15 +55,6 @@ def test_values_are_differences_of_sums(data, n_players):
                     expected += weight * (v[s | 1 << p] - v[s])
             rest = passed & ~(1 << p)
             assert_allclose(joined[passed] - (joined[rest] + without[rest]), float(expected), rtol=0, atol=1e-15)
-
-
-@given(data=st.data(), ensemble=forests(max_features=4))
-def test_every_leaf_by_its_sums(data, ensemble):
-    """Without any table of a subtree: Shapley values by enumeration of subsets and background rows."""
-    rows, background = data.draw(batches(ensemble, max_rows=2)), data.draw(batches(ensemble, max_rows=4))
-    group = np.arange(ensemble.n_features)
-    expected = [naive.quotient_semivalue(ensemble, row, group, group.size, naive.shapley_weight, background) for row in rows]
-    assert_allclose(play(ensemble, rows, background, everyone, SHAPLEY, (0, 20)), expected, rtol=0, atol=ATOL)
 
 
 def owen_of_two_rows(ensemble, row, other, group, leaf):

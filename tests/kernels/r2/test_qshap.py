@@ -8,39 +8,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from kernels.batch import attribute_batch, find_residuals
-from kernels.buffers import make_buffers
-from kernels.method import TOLERANCE
 from kernels.methods import METHODS
 from kernels.parameters import InvalidParameters
 from kernels.prepare import prepare
 from kernels.r2 import qshap
 from tests import naive, naive_r2
+from tests.kernels.r2.computing import regressions
+from tests.kernels.r2.decomposing import explain, grow
 from tests.strategies import batches, forests
-from tests.trees import chain, grown, one_tree
+from tests.trees import chain, one_tree
 
 # Leaves are at most 2 in size, labels 8, trees at most 3: what is left is rounding of sums of some hundred terms of size 100.
 ATOL = 1e-12
 WAYS = {"looked up": {"ENTRIES_PER_NODE": 1 << 20}, "expanded": {"ENTRIES_PER_NODE": 0}, "by pairs": {"ENTRIES_PER_NODE": 0, "MOST_TERMS": 0}}
-
-
-def regressions(**shape):
-    """Forests of one output."""
-    return forests(**shape).filter(lambda ensemble: ensemble.base.size == 1)
-
-
-def explain(ensemble, rows, labels, groups=None):
-    """Losses ``(n, groups)``, residuals, remainders ``(n,)`` and start."""
-    n, method = len(rows), METHODS["r2"]
-    prepared = prepare(ensemble, method, {}, groups)
-    buffers = make_buffers(prepared, n)
-    buffers.values[:, :n] = rows.T[prepared.bins.column]
-    buffers.labels.label[:n] = labels
-    attribute_batch(method, prepared, buffers)
-    assert find_residuals(method, prepared, buffers, n).max(initial=0) < TOLERANCE
-    found = np.zeros((n, ensemble.n_features if groups is None else max(groups) + 1))
-    found[:, prepared.players] = buffers.phi[0, :, :n].T
-    return found, buffers.labels.residual[:n], buffers.labels.remainder[:n], prepared.method.start[0]
 
 
 def draw_labels(data, rows):
@@ -92,17 +72,6 @@ def test_the_tree_of_figure_1_has_the_values_of_its_game(way, share):
     first = (off[(0,)] - off[()] + off[(0, 1)] - off[(1,)]) / 2
     assert_allclose(loss[0], [first, off[(0, 1)] - off[()] - first], rtol=1e-13)
     assert_allclose([residual[0], start], [label - 20, m[()]], rtol=1e-13)
-
-
-def grow(draw, n_trees, depth, n_features, base=0.25):
-    """Full trees with random splits, covers and leaves."""
-    ensemble = grown(draw, n_trees, depth, n_features)
-    leaf, cover = ensemble.feature < 0, np.ones(ensemble.feature.size)
-    for v in np.flatnonzero(~leaf):
-        share = draw.random()
-        cover[ensemble.left[v]], cover[ensemble.right[v]] = cover[v] * share, cover[v] * (1 - share)
-    missing_left, value = draw.random(leaf.size) < 0.5, np.where(leaf, ensemble.value[:, 0] + 0.5, 0.0)
-    return ensemble._replace(cover=cover, missing_left=missing_left, value=value[:, None], base=np.array([base]))
 
 
 @pytest.mark.parametrize(("n_trees", "depth", "n_features"), [(3, 3, 6), (1, 4, 30), (1, 5, 8)])

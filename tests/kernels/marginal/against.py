@@ -1,0 +1,41 @@
+"""Attributions of a few rows against a background of few rows, by name of the method, with all that may be kept of a background."""
+
+import pytest
+
+from kernels.marginal import query
+from kernels.methods import METHODS
+from kernels.prepare import ask_background, measure_background, prepare
+from tests.kernels.attributing import run
+
+PARAMETERS = {
+    "shapley": {},
+    "banzhaf": {"p": 0.5},
+    "beta": {"alpha": 2.0, "beta": 3.0},
+    "semivalue": {"atoms": ((0.25, 1.0), (0.5, 3.0)), "density": ()},
+    "owen": {},
+    "two_step": {},
+}
+PLENTY = 1 << 40  # bytes
+# Of a background: most bits of a code with a table, and most players of a deep leaf with sums; beyond them patterns.
+KEPT = {"tables": (12, 20), "tables and sums": (2, 20), "sums": (0, 20), "sums and patterns": (0, 1), "patterns": (0, 0)}
+
+
+def query_for(name, ensemble, group=None, kept=KEPT["tables"]):
+    """A query whose subtrees are cut as finely as is asked."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(query, "COARSE_TO_FINE", [kept])
+        return ask_background(ensemble, METHODS[name], group, n_rows=100, budget=PLENTY)
+
+
+def counted(asked, background):
+    """A background of few rows, counted."""
+    return measure_background(asked, background.T[asked.bins.column].copy())
+
+
+def explain(name, ensemble, rows, background, group=None, kept=KEPT["tables"]):
+    """phi ``(n, outputs, players)``, base and margin."""
+    asked = query_for(name, ensemble, group, kept)
+    prepared = prepare(ensemble, METHODS[name], PARAMETERS[name], group, background=(asked, counted(asked, background)))
+    n_players = ensemble.n_features if group is None or not METHODS[name].phi.of_groups else int(group.max()) + 1
+    assert (prepared.players == asked.players).all()
+    return run(name, prepared, rows, n_players)
