@@ -5,7 +5,7 @@ import pytest
 from numba import config
 
 from kernels._jit import jit
-from kernels.lanes import LANES, QUAD, WIDE, choose, inside, load, mark, splat, store, take
+from kernels.lanes import LANES, LINE, QUAD, WIDE, choose, constant, inside, load, mark, splat, store, take, zeros
 
 
 @jit
@@ -58,6 +58,30 @@ def test_codes_choices_and_rows_of_tables_agree_with_numpy(dtype, lower, span, c
     assert (codes == first + bit * np.isin(bins, (2, 3))).all()
     assert (pool[:n] == chosen).all()
     assert (out.reshape(QUAD, n) == table.reshape(-1, width)[starts // width, 2 : 2 + QUAD].T).all()
+
+
+@jit
+def scale(a, constants, index, out):
+    """out = constants[index] * a / 3, eight at a time."""
+    for i in range(0, out.size, LANES):
+        store(out, i, constant(constants, index) * load(a, i) / splat(3.0))
+
+
+def test_constants_are_copied_into_all_lanes():
+    """An element of a read-only array; quotients are as exact as NumPy's."""
+    a, constants, out = np.random.default_rng(0).standard_normal(16), np.array([2.0, 0.1, -7.0]), np.zeros(16)
+    constants.flags.writeable = False
+    scale(a, constants, 1, out)
+    assert (out == constants[1] * a / 3.0).all()
+
+
+@pytest.mark.parametrize("shape", [(0,), (1,), (3, 5), (2, 0, 4), (7, 1000)])
+def test_zeros_start_on_a_cache_line(shape):
+    """As rows of one contiguous array, whose vectors then never reach into the next line."""
+    found = zeros(*shape)
+    assert (found.shape, found.dtype, found.flags.c_contiguous) == (shape, np.float64, True)
+    assert found.size == 0 or found.ctypes.data % LINE == 0
+    assert not found.any()
 
 
 @pytest.mark.skipif(not config.BOUNDSCHECK or config.DISABLE_JIT, reason="bounds are checked in a pass of their own: make bounds")

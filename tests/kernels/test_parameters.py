@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kernels.parameters import choice, number, numbers, points
+from kernels.parameters import choice, number, numbers, points, whole
 
 
 @pytest.mark.parametrize(("given", "value"), [("0.25", 0.25), (0, 0.0), (1, 1.0), ("1e-3", 1e-3)])
@@ -19,6 +19,20 @@ def test_no_number_is_refused(given, expected):
     """The message says which numbers are meant."""
     with pytest.raises(ValueError, match=expected):
         number("p", 0.5, 0.0, 1.0, "").read(given)
+
+
+@pytest.mark.parametrize(("given", "value"), [("3", 3), (1, 1), (5.0, 5), ("2e0", 2)])
+def test_a_whole_number_is_read(given, value):
+    """From text and from numbers, bounds included, as an int."""
+    found = whole("steps", 1, 1, 5, "").read(given)
+    assert (found, type(found)) == (value, int)
+
+
+@pytest.mark.parametrize("given", ["0", 6, 2.5, "nan", "inf", "a", None])
+def test_what_is_no_whole_number_is_refused(given):
+    """Fractions, numbers out of range, and what is no number at all."""
+    with pytest.raises(ValueError, match=r"expected a (whole number from 1 to 5|number)$"):
+        whole("steps", 1, 1, 5, "").read(given)
 
 
 @pytest.mark.parametrize("given", ["0.5,0.25, 0.25", [0.5, 0.25, 0.25], np.array([0.5, 0.25, 0.25])])
