@@ -26,7 +26,7 @@ from pipeline.errors import LeafledgerError
 from pipeline.models import LOADERS, Model
 
 OUR_SECONDS, SECONDS = 10.0, 2.0  # that a file may take, beside other work; a library is given less, for many hang
-START_SECONDS = 300.0  # that a process may take to import its library, to compile kernels, or to answer at all
+START_SECONDS = 600.0  # that a process may take to import its library, to compile kernels, or to answer at all
 BYTES = 1 << 30  # that a loader's process may hold at the most, its imports included
 RTOL = 1e-5  # of the margin's bound: XGBoost adds up in single precision
 N_ROWS, N_FEATURES = 64, 4
@@ -266,10 +266,10 @@ def _differ(ours: tuple[np.ndarray, float], theirs: np.ndarray) -> bool:
         return theirs.shape == margin.shape and bool((np.abs(margin - theirs) > RTOL * max(bound, 1e-30)).any())
 
 
-def fuzz(name: str, mutations: int, seed: int = SEED) -> Outcome:
-    """Damage a sound file so many times, and compare what becomes of it."""
+def fuzz(name: str, mutations: int, ours: Server, seed: int = SEED) -> Outcome:
+    """Damage a sound file so many times, and compare what becomes of it here and in its library."""
     outcome, sound, draw = Outcome(), _sound(name), np.random.default_rng(seed)
-    ours, theirs = Server(None), Server(name)
+    theirs = Server(name)
     try:
         for i in range(mutations):
             data = mutate(sound, draw)
@@ -287,16 +287,15 @@ def fuzz(name: str, mutations: int, seed: int = SEED) -> Outcome:
                     outcome.faults.append(f"mutation {i}: differs by {np.abs(found[0] - np.asarray(predicted).reshape(found[0].shape)).max():.3g}")
                 outcome.counts["the same" if said == "predicted" else f"read, the library {said}"] += 1
     finally:
-        ours.stop()
         theirs.stop()
     if outcome.peak > BYTES:
         outcome.faults.append(f"held {outcome.peak >> 20} MiB")
     return outcome
 
 
-def _report(names: list[str], mutations: int) -> Iterator[str]:
+def _report(names: list[str], mutations: int, ours: Server) -> Iterator[str]:
     for name in names:
-        outcome = fuzz(name, mutations)
+        outcome = fuzz(name, mutations, ours)
         counts = ", ".join(f"{count} {what}" for what, count in sorted(outcome.counts.items()))
         print(f"{name}: {mutations} damaged files: {counts}; {outcome.peak >> 20} MiB at the most", flush=True)
         yield from (f"{name}: {fault}" for fault in outcome.faults)
@@ -308,7 +307,11 @@ def main() -> int:
     parser.add_argument("--mutations", type=int, default=10_000, help="of each format")
     parser.add_argument("--formats", nargs="+", choices=list(FORMATS), default=list(FORMATS), metavar="FORMAT")
     given = parser.parse_args()
-    faults = list(_report(given.formats, given.mutations))
+    ours = Server(None)
+    try:
+        faults = list(_report(given.formats, given.mutations, ours))
+    finally:
+        ours.stop()
     for fault in faults:
         print(fault)
     print(f"{len(faults)} crashes, hangs and differences")

@@ -8,10 +8,18 @@ from tests import fuzz
 MUTATIONS = 100  # of every format
 
 
+@pytest.fixture(scope="module")
+def ours():
+    """A process that reads what the loaders take."""
+    server = fuzz.Server(None)
+    yield server
+    server.stop()
+
+
 @pytest.mark.parametrize("name", fuzz.FORMATS)
-def test_damaged_files_are_refused_or_read_right(name):
+def test_damaged_files_are_refused_or_read_right(name, ours):
     """Seeded, in processes of their own."""
-    outcome = fuzz.fuzz(name, MUTATIONS)
+    outcome = fuzz.fuzz(name, MUTATIONS, ours)
     assert outcome.faults == []
     assert outcome.counts["refused"] > MUTATIONS // 4
     assert outcome.counts["the same"] > 0
@@ -25,13 +33,9 @@ def test_differences_are_found():
     assert not fuzz._differ((margin, 1000.0), np.array([1.0, 2.001]))
 
 
-def test_a_server_survives_what_it_is_asked():
+def test_a_server_survives_what_it_is_asked(ours):
     """A file that takes too long costs the process, and the next one is answered."""
-    server = fuzz.Server(None)
-    try:
-        sound = fuzz.FORMATS["lightgbm text"].train()
-        assert server.ask(sound, 0.0)[0] == "hung"
-        assert server.ask(sound, 60.0)[0] == "predicted"
-        assert server.ask(b"tree", 60.0)[0] == "refused"
-    finally:
-        server.stop()
+    sound = fuzz.FORMATS["lightgbm text"].train()
+    assert ours.ask(sound, 0.0)[0] == "hung"
+    assert ours.ask(sound, 60.0)[0] == "predicted"
+    assert ours.ask(b"tree", 60.0)[0] == "refused"
