@@ -106,12 +106,31 @@ def by_size(scores: np.ndarray) -> np.ndarray:
 
 
 def overlap(k: int, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Measure which share of the first k players two rankings have in common, ``(outputs, n)``; of all players where there are fewer."""
+    """Measure which share of the first k players two rankings have in common; of all players where there are fewer.
+
+    Parameters
+    ----------
+    k : int
+    a, b : (outputs, players, n) float64, ranks from 1
+
+    Returns
+    -------
+    share : (outputs, n) float64
+    """
     return ((a <= k) & (b <= k)).sum(axis=1) / max(1, min(k, a.shape[1]))
 
 
 def correlate(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Measure Spearman's rank correlation of ranks without ties, ``(outputs, n)``; 1 where there is nothing to rank."""
+    """Measure Spearman's rank correlation of ranks without ties; 1 where there is nothing to rank.
+
+    Parameters
+    ----------
+    a, b : (outputs, players, n) float64, ranks from 1
+
+    Returns
+    -------
+    correlation : (outputs, n) float64
+    """
     n = a.shape[1]
     return 1 - 6 * ((a - b) ** 2).sum(axis=1) / max(1, n * (n * n - 1))
 

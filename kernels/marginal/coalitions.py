@@ -46,13 +46,25 @@ def everyone(players: np.ndarray, groups: np.ndarray) -> list[View]:  # noqa: AR
 
 
 def whole_groups(players: np.ndarray, groups: np.ndarray) -> list[View]:  # noqa: ARG001 - the shape of views
-    """View the quotient game by all groups, whose numbers are rows of phi; parameters as ``everyone``."""
+    """View the quotient game by all groups, each of which comes whole.
+
+    Parameters
+    ----------
+    players, groups : (players,) int32
+        as ``everyone`` takes them; the groups' numbers are rows of phi
+    """
     rows, who = np.unique(groups, return_inverse=True)
     return [View(who.astype(np.int64), rows.astype(np.int32))]
 
 
 def each_group(players: np.ndarray, groups: np.ndarray) -> list[View]:
-    """View the game once for every group, whose players come by themselves, the other groups whole; parameters as ``everyone``."""
+    """View the game once for every group, whose players come by themselves, the other groups whole.
+
+    Parameters
+    ----------
+    players, groups : (players,) int32
+        as ``everyone`` takes them
+    """
     numbers, group = np.unique(groups, return_inverse=True)
     views = []
     for g in range(max(1, numbers.size)):
@@ -119,6 +131,13 @@ def no_leaves(words: np.ndarray) -> Leaves:
 
 def view_patterns(background: Background, u: int, view: View) -> tuple[np.ndarray, np.ndarray]:
     """Find which of a view's players background rows fail at deep subtree u: such as fail any of the players that come together.
+
+    Parameters
+    ----------
+    background : Background
+    u : int
+        number of the deep subtree
+    view : View
 
     Returns
     -------

@@ -207,6 +207,11 @@ def _spread(state: R2State, names: np.ndarray) -> Sums:
 def merge(a: R2State, b: R2State) -> R2State:
     """Add two states up, group by group (Chan, Golub and LeVeque 1983); rounding depends on their order.
 
+    Parameters
+    ----------
+    a, b : R2State
+        of the same players
+
     Returns
     -------
     R2State
