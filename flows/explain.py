@@ -1,9 +1,9 @@
 """The nightly flow: a run of the pipeline, one Prefect task per stage, with retries, a report, and the pipeline's own words when it fails."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC
 from datetime import date as Date
-from typing import Any, Literal, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 from zoneinfo import ZoneInfo
 
 import pyarrow as pa
@@ -19,6 +19,7 @@ from pipeline.models import Model
 from pipeline.runs.background import BackgroundStatistics
 from pipeline.runs.job import Job, make_job
 from pipeline.runs.latest import Latest
+from pipeline.runs.options import MissingLabels, Precision, pick
 from pipeline.runs.publish import Manifest
 from pipeline.runs.stages import (
     Broadcast,
@@ -134,6 +135,11 @@ def explain(
     data: str,
     out: str,
     latest: str | None = None,
+    ids: str | Sequence[str] = (),
+    precision: Precision = "float32",
+    global_only: bool = False,
+    single_writer: bool = False,
+    date: Date | None = None,
     method: str = "shapley",
     parameters: dict[str, Any] | None = None,
     partition: dict[str, list[str]] | str | None = None,
@@ -142,61 +148,26 @@ def explain(
     tables: str | None = None,
     label: str | None = None,
     weight: str | None = None,
-    by: list[str] | None = None,
-    missing_labels: Literal["count", "refuse"] = "count",
-    global_only: bool = False,
-    ids: list[str] | None = None,
-    precision: Literal["float32", "float64"] = "float32",
-    max_rejected: int | None = None,
-    plain_tcp: bool = False,
-    single_writer: bool = False,
+    by: str | Sequence[str] = (),
+    missing_labels: MissingLabels = "count",
     scheduler: str | None = None,
     workers: int | None = None,
-    date: Date | None = None,
+    plain_tcp: bool = False,
+    max_rejected: int | None = None,
 ) -> State[Manifest]:
     """Explain every row of a Parquet data set and publish attributions and summaries.
 
-    Credentials for object stores are no parameters, which Prefect stores and shows: they come from the environment of the process.
-
-    Parameters
-    ----------
-    model, data, out : URIs or paths of the model file, the data and the run's folder; ``{date}`` in them is filled in, and in all others
-    latest, method, parameters, partition, interactions, background, tables, label, weight, by, missing_labels, global_only, ids, precision,
-        max_rejected, plain_tcp, single_writer, scheduler, workers : as ``pipeline.explain`` takes them
-    date : fills ``{date}``, by default the date for which the flow run was scheduled, see ``scheduled_date``
+    Parameters are those of ``leafledger.explain``. Credentials for object stores are none of them, since Prefect stores and shows parameters:
+    they come from the environment of the process. ``date`` is by default the date for which the flow run was scheduled, see ``scheduled_date``.
 
     Returns
     -------
     State
         whose message is what the command line says; a direct call returns its manifest, or raises its LeafledgerError
     """
-    log = get_run_logger()
+    given, log = locals(), get_run_logger()
     try:
-        job = make_job(
-            model,
-            data,
-            out,
-            latest=latest,
-            method=method,
-            parameters=parameters,
-            partition=partition,
-            interactions=interactions,
-            background=background,
-            tables=tables,
-            label=label,
-            weight=weight,
-            by=by or (),
-            missing_labels=missing_labels,
-            global_only=global_only,
-            ids=ids or (),
-            precision=precision,
-            max_rejected=max_rejected,
-            plain_tcp=plain_tcp,
-            single_writer=single_writer,
-            scheduler=scheduler,
-            workers=workers,
-            date=date or scheduled_date(),
-        )
+        job = make_job(model, data, out, pick(given | {"date": date or scheduled_date()}))
         run = plan(job, load(job))
         if run.finished is not None:
             _move(log, run)
@@ -215,9 +186,9 @@ def explain(
 
 
 def _move(log, run: Run) -> None:
-    named = move(run) if run.job.latest else None
+    named = move(run) if run.job.options.latest else None
     if named is not None and named.run != run.job.out:
-        log.info("%s: stays at %s, of %s", run.job.latest, named.run, named.date)
+        log.info("%s: stays at %s, of %s", run.job.options.latest, named.run, named.date)
 
 
 def _complete(log, what: str, manifest: Manifest) -> State[Manifest]:

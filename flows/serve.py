@@ -6,6 +6,7 @@ same deployment by hand with that run's ``date`` goes on from the parts it publi
 """
 
 import sys
+from dataclasses import fields, replace
 from datetime import date as Date
 from typing import Annotated
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -16,7 +17,8 @@ from prefect.client.schemas.schedules import CronSchedule
 from prefect.settings import PREFECT_API_URL
 from prefect.types.entrypoint import EntrypointType
 
-from pipeline.command.cli import Options, main
+from pipeline.command.cli import Place, main
+from pipeline.command.flags import DEFAULTS, Flags
 from pipeline.errors import UsageError
 from pipeline.runs.job import MODEL, make_job
 from pipeline.stores import storage
@@ -56,10 +58,11 @@ def check_server() -> None:
 
 @app.default
 def serve(
-    model: str,
-    data: str,
+    model: Place,
+    data: Place,
     *,
-    options: Options,
+    out: Place,
+    options: Flags = DEFAULTS,
     cron: str,
     time_zone: Annotated[str, Parameter(name="--time-zone")] = "UTC",
     name: str = "nightly",
@@ -72,6 +75,8 @@ def serve(
         As for leafledger explain; {date} is filled in, here as in data and --out, with the date for which a run is scheduled.
     data
         As for leafledger explain.
+    out
+        As for leafledger explain.
     cron
         When to run, as minute, hour, day of month, month and day of week.
     time_zone
@@ -79,15 +84,17 @@ def serve(
     name
         Of the deployment.
     """
-    schedule, arguments = make_schedule(cron, time_zone), options.arguments()
-    make_job(model, data, options.out, **{**arguments, "date": arguments["date"] or Date.today()})  # a mistake is refused now, not tonight
+    schedule = make_schedule(cron, time_zone)
+    make_job(model, data, out, replace(options, date=options.date or Date.today()))  # a mistake is refused now, not tonight
     check_server()
-    uris = {"model": model, "data": data, "out": options.out, **{key: arguments.pop(key) for key in ("latest", "partition", "background", "tables")}}
-    uris = {key: uri if uri is None or (key, uri) == ("background", MODEL) else storage.absolute(uri) for key, uri in uris.items()}
+    arguments = {"model": model, "data": data, "out": out} | {field.name: getattr(options, field.name) for field in fields(options)}
+    for name in ("model", "data", "out", "latest", "partition", "background", "tables"):
+        if arguments[name] is not None and (name, arguments[name]) != ("background", MODEL):
+            arguments[name] = storage.absolute(arguments[name])
     explain.serve(
         name=name,
         schedules=[schedule],
-        parameters={**uris, **arguments},
+        parameters=arguments,
         limit=1,
         pause_on_shutdown=False,  # or a restart of the machine would end the nights silently
         entrypoint_type=EntrypointType.MODULE_PATH,  # found wherever the package is installed, whatever the working directory

@@ -2,128 +2,29 @@
 
 import sys
 from contextlib import nullcontext
-from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Annotated, Any, Literal
 
-from cyclopts import App, CycloptsError, Parameter
+from cyclopts import App, CycloptsError, Group, Parameter
 from rich.console import Console
 
 from ..errors import LeafledgerError, UsageError
+from .flags import CLUSTER, DEFAULTS, INPUT, METHOD, Flags
 
 PARTLY = 3  # exit code of a run that had to leave rows out
 SHOWN = 60  # characters of a parameter
+MEASURES = Group("Measures", sort_key=3)
+Place = Annotated[str, Parameter(group=INPUT)]
+Quiet = Annotated[bool, Parameter(group=INPUT, negative=())]
 
 app = App(
     name="leafledger",
     help="Explain every row of a Parquet data set with an XGBoost, LightGBM or CatBoost model.",
-    help_epilogue="Example: leafledger explain model.json flights/ --out explained/ --id flight",
     version=lambda: version("leafledger"),
     version_flags=["--version"],
     result_action="return_value",
     suppress_keyboard_interrupt=False,  # main says how to go on
 )
-
-
-@Parameter(name="*")
-@dataclass(frozen=True, kw_only=True)
-class Options:
-    """What explain and plan share."""
-
-    out: Annotated[str, Parameter(name="--out")]
-    """Folder of the run: a path or an fsspec URI such as s3://bucket/prefix; {date} is filled in."""
-
-    latest: str | None = None
-    """JSON object that is to name the run of the latest --date, for readers: moved when the run is finished, and never back to an earlier date."""
-
-    method: str = "shapley"
-    """shapley; banzhaf (parameter p); beta (alpha, beta); semivalue (atoms, density); probabilistic (sizes or weights); owen and two_step
-    (with --partition); ranker (steps, rate, optimizer); curves (ranking); gap (ranking, noise, scale, budget, resample, approximate, seed) and
-    gap_greedy (top, and all of these but ranking); r2 (with --label)."""
-
-    id: Annotated[tuple[str, ...], Parameter(name="--id", negative=(), consume_multiple=True)] = ()
-    """Columns to pass through to the attributions."""
-
-    max_rejected: int | None = None
-    """Pieces of the data, files or work items, that may be left out since they cannot be read; by default any number, as long as something is left.
-    Where any are, the exit code is 3."""
-
-    single_writer: Annotated[bool, Parameter(negative=())] = False
-    """Nobody else writes this run, so that a store that ignores conditions on writes will do."""
-
-    scheduler: str | None = None
-    """Address of a Dask scheduler, tls:// where it is another host, or "serial" for this process alone; by default a local cluster."""
-
-    plain_tcp: Annotated[bool, Parameter(negative=())] = False
-    """Reach a scheduler on another host without TLS: whoever shares that network can run code on its workers."""
-
-    workers: int | None = None
-    """Processes of the local cluster; by default one per core."""
-
-    precision: Literal["float32", "float64"] = "float32"
-    """Of the attributions as stored."""
-
-    parameter: Annotated[tuple[str, ...], Parameter(name="--parameter", negative=(), consume_multiple=True)] = ()
-    """NAME=VALUE, parameters of the method: p=0.25, sizes=0.5,0.25,0.25 (numbers), density=0:0,0.5:2,1:0 (points t:height)."""
-
-    partition: str | None = None
-    """JSON file, a path or an fsspec URI: {"group": ["feature", …]}. Values are the groups', with owen the features' within their groups."""
-
-    interactions: str | None = None
-    """Also the interactions of every two features or groups: how many of a row to keep, the largest, or "all"."""
-
-    background: str | None = None
-    """Averages absent features over these rows instead of over the trees' own covers (the marginal game): a Parquet data set as DATA, or "model"
-    for the model's own leaf weights (symmetric trees, CatBoost's default). With gap and gap_greedy: what rows are perturbed by is measured on it."""
-
-    tables: str | None = None
-    """Folder where what is prepared for a background is kept for later runs; by default _leafledger beside the run's folder."""
-
-    label: str | None = None
-    """Column with what the model predicts, for method r2."""
-
-    weight: str | None = None
-    """Column with how much a row counts, for method r2."""
-
-    by: Annotated[tuple[str, ...], Parameter(name="--by", negative=(), consume_multiple=True)] = ()
-    """Columns of groups of rows, whose own R² is shared out as well, for method r2."""
-
-    missing_labels: Annotated[Literal["count", "refuse"], Parameter(name="--missing-labels")] = "count"
-    """What to do with rows without a label: leave them out and count them, or refuse."""
-
-    global_only: Annotated[bool, Parameter(name="--global-only", negative=())] = False
-    """Publish summaries alone, without rows."""
-
-    date: str | None = None
-    """YYYY-MM-DD, fills {date} in MODEL, DATA, --out, --latest, --partition, --background and --tables."""
-
-    def arguments(self) -> dict[str, Any]:
-        """As ``make_job`` takes them."""
-        for entry in self.parameter:
-            if "=" not in entry:
-                raise UsageError(f"--parameter is {entry!r}, expected NAME=VALUE")
-        return {
-            "latest": self.latest,
-            "method": self.method,
-            "parameters": dict(entry.split("=", 1) for entry in self.parameter),
-            "partition": self.partition,
-            "interactions": self.interactions,
-            "background": self.background,
-            "tables": self.tables,
-            "label": self.label,
-            "weight": self.weight,
-            "by": self.by,
-            "missing_labels": self.missing_labels,
-            "global_only": self.global_only,
-            "ids": self.id,
-            "precision": self.precision,
-            "max_rejected": self.max_rejected,
-            "plain_tcp": self.plain_tcp,
-            "single_writer": self.single_writer,
-            "scheduler": self.scheduler,
-            "workers": self.workers,
-            "date": self.date,
-        }
 
 
 def _write_value(value: Any) -> str:
@@ -138,8 +39,8 @@ def _write_value(value: Any) -> str:
     return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
 
 
-@app.command
-def explain(model: str, data: str, *, options: Options, quiet: bool = False) -> int:
+@app.command(help_epilogue="Example: leafledger explain model.json flights/ --out explained/ --id flight --method banzhaf --parameter p=0.3")
+def explain(model: Place, data: Place, *, out: Place, options: Flags = DEFAULTS, quiet: Quiet = False) -> int:
     """Explain every row and publish attributions and summaries. A rerun of an unfinished run does what is missing.
 
     Parameters
@@ -148,6 +49,8 @@ def explain(model: str, data: str, *, options: Options, quiet: bool = False) -> 
         XGBoost JSON or UBJ, LightGBM text, CatBoost cbm or JSON.
     data
         Parquet file, folder, glob or Hive-partitioned data set, a path or an fsspec URI.
+    out
+        Folder of the run: a path or an fsspec URI such as s3://bucket/prefix; {date} is filled in, here as in all paths and URIs.
     quiet
         Show nothing but errors.
     """
@@ -157,27 +60,27 @@ def explain(model: str, data: str, *, options: Options, quiet: bool = False) -> 
     from .show import show_summaries
 
     console = Console(quiet=quiet)
-    job = make_job(model, data, options.out, **options.arguments())
+    job = make_job(model, data, out, options)
     bar = Bar(Console(stderr=True)) if sys.stderr.isatty() and not quiet else None
     with bar or nullcontext():
         progress = bar or (silent if quiet else log_lines)
         manifest, again, latest = explain_job(job, progress)
-    out = job.out if "{" in options.out else options.out.rstrip("/")
+    run = job.out if "{" in out else out.rstrip("/")
     stays = "" if latest is None or latest.run == job.out else f" stays at {latest.run}, of {latest.date}"
     if again:
-        console.print(f"{out}: finished before, nothing to do ({manifest.n_rows:,} rows in {len(manifest.parts)} parts)", soft_wrap=True)
+        console.print(f"{run}: finished before, nothing to do ({manifest.n_rows:,} rows in {len(manifest.parts)} parts)", soft_wrap=True)
         if latest is not None:
-            console.print(f"{job.latest}:{stays or f' names it, of {latest.date}'}", soft_wrap=True)
+            console.print(f"{job.options.latest}:{stays or f' names it, of {latest.date}'}", soft_wrap=True)
         return _tell_rejected(manifest)
     console.print(f"{manifest.n_rows:,} rows explained in {len(manifest.parts)} parts", soft_wrap=True)
     if manifest.residual is not None:
         console.print(f"attributions add up to margin - base value within {manifest.residual:.1e} of the margin's bound", soft_wrap=True)
-    where = {"attributions": "" if job.global_only else "attributions", "summary": "summary", "manifest": "manifest.json"}
+    where = {"attributions": "" if job.options.global_only else "attributions", "summary": "summary", "manifest": "manifest.json"}
     for name, below in where.items():
         if below:
-            console.print(f"{f'{name}:':<14}{out}/{below}", soft_wrap=True)
+            console.print(f"{f'{name}:':<14}{run}/{below}", soft_wrap=True)
     if latest is not None:
-        console.print(f"{'latest:':<14}{job.latest}{stays}", soft_wrap=True)
+        console.print(f"{'latest:':<14}{job.options.latest}{stays}", soft_wrap=True)
     show_summaries(console, job.out, manifest)
     return _tell_rejected(manifest)
 
@@ -207,8 +110,8 @@ def _describe_labels(labels: Any) -> str:
     return f"{labels.label}{weight}{by}; rows without one are {'left out' if labels.missing == 'count' else 'refused'}"
 
 
-@app.command
-def plan(model: str, data: str, *, options: Options) -> None:
+@app.command(help_epilogue="Example: leafledger plan model.json flights/ --out explained/ --interactions 10")
+def plan(model: Place, data: Place, *, out: Place, options: Flags = DEFAULTS) -> None:
     """Show what explain would do: work items, rows, memory, refusals. Writes nothing.
 
     Parameters
@@ -217,11 +120,13 @@ def plan(model: str, data: str, *, options: Options) -> None:
         As for explain.
     data
         As for explain.
+    out
+        As for explain.
     """
     from ..runs.job import make_job
     from ..runs.stages import load_model, plan_run
 
-    job = make_job(model, data, options.out, **options.arguments())
+    job = make_job(model, data, out, options)
     run = plan_run(job, load_model(job))
     parameters = ", ".join(f"{name}={_write_value(value)}" for name, value in run.plan.parameters if value != ())
     n_players = len(run.plan.groups)
@@ -230,12 +135,12 @@ def plan(model: str, data: str, *, options: Options) -> None:
         f"SHA-256 {run.plan.model_digest[:12]}",
         "method": f"{run.plan.method} {parameters}".strip(),
         "groups": f"{n_players} of {len(run.plan.features)} features" if n_players else "",
-        "pairs": f"{run.n_pairs:,} interact, {job.interactions} kept of a row" if job.interactions is not None else "",
+        "pairs": f"{run.n_pairs:,} interact, {job.options.interactions} kept of a row" if job.options.interactions is not None else "",
         "background": _describe(run.game) if run.plan.background else "",
         "labels": _describe_labels(run.plan.labels),
         "input": f"{run.plan.n_rows:,} rows in {len({item.uri for item in run.plan.items})} files",
         "work": f"{len(run.plan.items)} items, one part each, slices of {run.plan.slice_rows} rows",
-        "where": job.scheduler or f"local cluster of {min(job.workers, max(1, len(run.plan.items)))} processes",
+        "where": job.options.scheduler or f"local cluster of {min(job.workers, max(1, len(run.plan.items)))} processes",
         "memory": f"{run.memory.total >> 20} MiB a worker (tables {run.memory.tables / 2**20:.1f}, slice {run.memory.slice >> 20}, "
         f"largest row group {run.memory.row_group / 2**20:.1f}, footer {run.memory.footer / 2**20:.1f}), {job.worker_memory >> 20} MiB allowed",
         "output": job.out + (" (finished before: nothing to do)" if run.finished else ""),
@@ -254,24 +159,24 @@ def _numbers(name: str, given: str, kind: type) -> list:
         raise UsageError(f"{name} is {given!r}, expected numbers with commas between them") from None
 
 
-@app.command
+@app.command(help_epilogue="Example: leafledger compare model.json flights/ --methods shapley,banzhaf,beta:4:1 --out comparison.parquet")
 def compare(
-    model: str,
-    data: str,
+    model: Place,
+    data: Place,
     *,
-    methods: str,
-    out: str,
-    top: str = "1,3,10",
-    scales: str = "0.1,0.5,1",
-    noise: Literal["normal", "uniform", "laplace"] = "normal",
-    gap_rows: int = 200,
-    budget: float = 1e8,
-    approximate: Annotated[bool, Parameter(negative=())] = False,
-    scheduler: str | None = None,
-    workers: int | None = None,
-    plain_tcp: Annotated[bool, Parameter(negative=())] = False,
-    date: str | None = None,
-    quiet: bool = False,
+    methods: Annotated[str, Parameter(group=METHOD)],
+    out: Place,
+    top: Annotated[str, Parameter(group=MEASURES)] = "1,3,10",
+    scales: Annotated[str, Parameter(group=MEASURES)] = "0.1,0.5,1",
+    noise: Annotated[Literal["normal", "uniform", "laplace"], Parameter(group=MEASURES)] = "normal",
+    gap_rows: Annotated[int, Parameter(group=MEASURES)] = 200,
+    budget: Annotated[float, Parameter(group=MEASURES)] = 1e8,
+    approximate: Annotated[bool, Parameter(group=MEASURES, negative=())] = False,
+    scheduler: Annotated[str | None, Parameter(group=CLUSTER)] = None,
+    workers: Annotated[int | None, Parameter(group=CLUSTER)] = None,
+    plain_tcp: Annotated[bool, Parameter(group=CLUSTER, negative=())] = False,
+    date: Annotated[str | None, Parameter(group=INPUT)] = None,
+    quiet: Quiet = False,
 ) -> None:
     """Compare how several methods rank the features of every row: insertion and deletion areas, prediction gaps, agreement of every two.
 
@@ -337,8 +242,8 @@ def compare(
     show_comparison(console, found)
 
 
-@app.command
-def check(run: str, *, deep: Annotated[bool, Parameter(negative=())] = False) -> None:
+@app.command(help_epilogue="Example: leafledger check explained/ --deep")
+def check(run: Place, *, deep: Annotated[bool, Parameter(negative=())] = False) -> None:
     """Verify a finished run by what its objects say of themselves: every part once, row counts, summaries computed again.
 
     Parameters

@@ -28,7 +28,8 @@ from ..errors import InvalidData, RunConflict, UsageError
 from ..models import Model, load_ensemble
 from ..models.model import Feature
 from ..runs import execute
-from ..runs.job import Job, check_parameters, make_job, shorten
+from ..runs.job import Job, check_parameters, make_job
+from ..runs.options import Options, read_date, shorten
 from ..runs.plan import ITEM_ROWS, PLAN, WORKER_OVERHEAD, Plan, from_json, max_slice_rows
 from ..runs.prepare import ask_model, prepare_model
 from ..runs.publish import read_manifest
@@ -316,6 +317,7 @@ def compare(
         columns output, measure, ranking, other (None where the measure is of one ranking), mean, standard_error and rows. Where there is another,
         areas and PGI² are differences on the same rows, the ranking's less the other's
     """
-    job = make_job(str(model), str(data), str(out), scheduler=scheduler, workers=workers, plain_tcp=plain_tcp, date=date)
+    given = Options(scheduler=scheduler, workers=workers, plain_tcp=plain_tcp, date=None if date is None else read_date("date", date))
+    job = make_job(model, data, out, given)
     measures = Measures(tuple(top), tuple(map(float, scales)), noise, gap_rows, budget, approximate, seed)
     return compare_job(job, methods, measures, progress)

@@ -20,7 +20,8 @@ from ..dataset.partition import Groups, Partition, group_numbers, read_groups
 from ..errors import UsageError
 from ..models import load_ensemble
 from ..models.model import Feature, Model
-from ..runs.job import check_parameters, count_cores, shorten
+from ..runs.job import check_parameters, count_cores
+from ..runs.options import shorten
 from ..runs.prepare import refused
 from .attributions import as_batch, attribute
 

@@ -48,7 +48,7 @@ class Marginal:
 
 def _name_tables(job: Job, model: Model, groups: Groups, listing: Listing | None) -> str:
     """The folder of the tables, named by all that decides what is in them."""
-    decides = (version("leafledger"), model.digest, job.method, job.parameters, groups, MODEL if listing is None else listing.digest)
+    decides = (version("leafledger"), model.digest, job.options.method, job.parameters, groups, MODEL if listing is None else listing.digest)
     return storage.join(job.tables, hashlib.sha256(json.dumps(decides).encode()).hexdigest())
 
 
@@ -57,7 +57,7 @@ def _ask(job: Job, model: Model, groups: Groups, n_rows: int | None) -> Backgrou
     budget = TABLE_BYTES
     while True:
         try:
-            return ask_model(model, find_method(job.method), groups, n_rows, budget, False)
+            return ask_model(model, find_method(job.options.method), groups, n_rows, budget, False)
         except UsageError:
             budget *= 2
             if budget > job.worker_memory // 2:
@@ -69,20 +69,20 @@ def plan_marginal(job: Job, model: Model, groups: Groups) -> Marginal | None:
 
     Refuses what has no marginal game, and tables that would take more than half of a worker's memory.
     """
-    if job.background is None:
+    if job.options.background is None:
         return None
-    listing = None if job.background == MODEL else list_data(job.background, (), model)
+    listing = None if job.options.background == MODEL else list_data(job.options.background, (), model)
     if listing is not None and listing.rejected:
         raise InvalidData(listing.rejected[0].reason)  # an average over some of the rows would be that of another game
     if listing is not None and not listing.n_rows:
-        raise UsageError(f"{job.background}: the background has no rows, expected at least one")
+        raise UsageError(f"{job.options.background}: the background has no rows, expected at least one")
     tables = _name_tables(job, model, groups, listing)
     stored = open_stored(tables)
     if stored is not None:
         return Marginal(listing, tables, None, extent_of(stored))
     query = _ask(job, model, groups, None if listing is None else listing.n_rows)
     items = () if listing is None else make_items(listing, ITEM_ROWS)
-    weights = weigh_model(model, find_method(job.method), groups, query) if listing is None else None
+    weights = weigh_model(model, find_method(job.options.method), groups, query) if listing is None else None
     extent = Extent(query.bins.column.size, query.players.size, np.zeros((0, 2), np.int32), int(query.n_bytes[0]))
     return Marginal(listing, tables, Uncounted(query, items, weights), extent)
 

@@ -103,14 +103,14 @@ def remote_client(address: str, memory: int) -> Iterator[distributed.Client]:
 @contextlib.contextmanager
 def warm_client(job: Job, n_items: int, memory: int, warm: Callable[..., None], *arguments: Any) -> Iterator[distributed.Client]:
     """A client of the job's cluster, whose hosts have compiled what ``warm(*arguments)`` calls: many processes must not fill one cache at once."""
-    if job.scheduler is None:
+    if job.options.scheduler is None:
         warm(*arguments)
         with local_client(job, n_items) as client:
             yield client
         return
-    with remote_client(job.scheduler, memory) as client:
+    with remote_client(job.options.scheduler, memory) as client:
         hosts = {worker["host"]: address for address, worker in client.scheduler_info()["workers"].items()}
-        with _reported(f"{job.scheduler}: compiling kernels", n_items):
+        with _reported(f"{job.options.scheduler}: compiling kernels", n_items):
             warmed = [client.submit(warm, *arguments, workers=[address], allow_other_workers=True, pure=False) for address in hosts.values()]
             for future in _as_completed(client, warmed):
                 future.result()

@@ -33,19 +33,19 @@ def count_serial(run: str, plan_digest: str, query: str, items: Sequence[WorkIte
 
 def execute(job: Job, plan_digest: str, tables: str, items: Sequence[WorkItem], memory: int) -> Iterator[Part | Rejected]:
     """Parts, and items that are rejected, in the order in which they are done, where the job wants them made; a worker needs ``memory`` bytes."""
-    if job.scheduler == SERIAL or not items:
+    if job.options.scheduler == SERIAL or not items:
         yield from run_serial(job.out, plan_digest, tables, items)
         return
     from . import cluster
 
-    with cluster.warm_client(job, len(items), memory, part.warm, tables, job.method) as client:
+    with cluster.warm_client(job, len(items), memory, part.warm, tables, job.options.method) as client:
         yield from cluster.run_dask(client, job.out, plan_digest, tables, items)
 
 
 def each(job: Job, work: Work, warm: Callable[[Any], None], asked: Any, items: Sequence[WorkItem], memory: int) -> Iterator[tuple[WorkItem, Any]]:
     """What ``work(asked, item)`` makes of every item, in the order in which they are done, where the job wants it; ``asked`` is a small record, and
     ``warm(asked)`` compiles what it calls."""
-    if job.scheduler == SERIAL or not items:
+    if job.options.scheduler == SERIAL or not items:
         yield from ((item, work(asked, item)) for item in items)
         return
     from . import cluster
@@ -58,7 +58,7 @@ def count(
     job: Job, plan_digest: str, query: str, items: Sequence[WorkItem], memory: int, on_done: Callable[[WorkItem], None]
 ) -> BackgroundStatistics:
     """A background's items counted and added up, where the job wants it done; ``on_done`` is called with every item as it is done."""
-    if job.scheduler == SERIAL:
+    if job.options.scheduler == SERIAL:
         return count_serial(job.out, plan_digest, query, items, on_done)
     from . import cluster
 

@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
-ALL = "all"
+from .options import ALL
+
 BLOCK = 1 << 20  # values that are sorted at a time
 FIRST, SECOND, VALUE = "first", "second", "value"  # fields of an entry
 

@@ -1,12 +1,10 @@
 """What a run is asked to do: one frozen record, built and checked in one place. The only code that looks at the machine."""
 
 import os
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from datetime import date as Date
 from ipaddress import ip_address
-from numbers import Integral
-from os import PathLike
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -15,51 +13,30 @@ import psutil
 from kernels.method import Method
 from kernels.methods import METHODS
 
-from ..dataset.labels import COUNT, REFUSE, LabelColumns
-from ..dataset.partition import Partition
+from ..dataset.labels import LabelColumns
 from ..errors import UsageError
 from ..stores import storage
-from .interactions import ALL
+from .options import Options, read_place, shorten
 
 SERIAL = "serial"
 MODEL = "model"  # as a background
 TABLES = "_leafledger"  # folder beside that of the run, by default
 TABLE_BYTES = 1 << 30  # of tables for a background that suffice: what is prepared depends on it, so it is the same on every machine
-PRECISIONS = ("float32", "float64")
-SHOWN = 80  # characters of a value in a message
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Arguments of a run, complete and checked as far as they can be without looking at the data."""
+    """Arguments of a run, complete and checked as far as they can be without looking at the data. Places are absolute, with their dates."""
 
     model: str
     data: str
     out: str
-    latest: str | None  # object that names the latest run, moved when this one is finished
-    date: Date | None  # of the run
-    method: str
-    parameters: tuple[tuple[str, Any], ...]
-    partition: Partition | None  # of the features, as given
-    interactions: int | str | None  # kept of every row: a number, "all", or None
-    background: str | None  # of the marginal game: data, or "model" for its own leaf weights; None for the path-dependent game
+    options: Options
+    parameters: tuple[tuple[str, Any], ...]  # of the method, defaults filled in
     tables: str  # folder where a background's tables are kept for later runs
     labels: LabelColumns | None  # where the method needs them
-    global_only: bool  # summaries alone, no rows
-    ids: tuple[str, ...]
-    precision: str
-    max_rejected: int | None  # pieces of the data that may be unreadable; None for any number, as long as something is left
-    plain_tcp: bool  # to a scheduler on another host, where the network is one's own
-    single_writer: bool  # nobody else writes this run, so that a store without conditional writes will do
-    scheduler: str | None  # "serial", an address, or None for a local cluster
     workers: int
     worker_memory: int  # bytes
-
-
-def shorten(given: Any) -> str:
-    """Something as one line of a message."""
-    text = " ".join(repr(given).split())
-    return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
 
 
 def check_parameters(method: Method, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -84,19 +61,6 @@ def _check_written(parameters: Mapping[str, Any]) -> None:
             raise UsageError(f"parameter {name!r} is a function, which cannot be written into a plan; give points")
 
 
-def check_interactions(given: int | str | None) -> int | str | None:
-    """How many interactions are kept of a row: a number, ALL, or None."""
-    if given is None or given == ALL:
-        return given
-    try:
-        number = int(given) if isinstance(given, Integral | str) and not isinstance(given, bool) else 0
-    except ValueError:
-        number = 0
-    if number < 1:
-        raise UsageError(f"interactions is {shorten(given)}, expected a number of at least 1, or {ALL!r}")
-    return number
-
-
 def table_budget() -> int:
     """Bytes that the tables of rows in memory may have."""
     return psutil.virtual_memory().total // 2
@@ -107,22 +71,19 @@ def count_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def check_labels(method: Method, label: str | None, weight: str | None, by: Iterable[str], missing: str) -> LabelColumns | None:
+def check_labels(method: Method, options: Options) -> LabelColumns | None:
     """Columns of labels and of what goes with them, for a method that needs labels and for no other."""
-    by = tuple(by)
     if not method.labelled:
-        if label is not None or weight is not None or by:
+        if options.label is not None or options.weight is not None or options.by:
             raise UsageError(f"method {method.name!r} takes no labels, weights and groups of rows; method {labelled_methods()} does")
         return None
-    if not label:
+    if options.label is None:
         raise UsageError(f"method {method.name!r} needs labels; name their column with --label")
-    if missing not in (COUNT, REFUSE):
-        raise UsageError(f"missing labels is {missing!r}, expected {COUNT!r} or {REFUSE!r}")
-    taken = {column for summary in method.summaries for column in summary.columns}
-    doubled = [name for name in by if by.count(name) > 1 or name in taken]
-    if doubled:
-        raise UsageError(f"column {doubled[0]!r} would stand twice in the summary of groups; name it once, or rename it")
-    return LabelColumns(label, weight, by, missing)
+    columns = {column for summary in method.summaries for column in summary.columns}
+    taken = [name for name in options.by if name in columns]
+    if taken:
+        raise UsageError(f"by has {taken[0]!r}, as a column of the summary is called; rename it")
+    return LabelColumns(options.label, options.weight, options.by, options.missing_labels)
 
 
 def labelled_methods() -> str:
@@ -170,101 +131,41 @@ def _check_scheduler(address: str | None, plain_tcp: bool) -> None:
         raise UsageError(f"{address}: is another host without TLS; use tls://…, or plain_tcp if the network is your own")
 
 
-def make_job(
-    model: str,
-    data: str,
-    out: str,
-    *,
-    latest: str | None = None,
-    method: str = "shapley",
-    parameters: Mapping[str, Any] | None = None,
-    partition: Partition | None = None,
-    interactions: int | str | None = None,
-    background: str | None = None,
-    tables: str | None = None,
-    label: str | None = None,
-    weight: str | None = None,
-    by: Iterable[str] = (),
-    missing_labels: str = COUNT,
-    global_only: bool = False,
-    ids: Iterable[str] = (),
-    precision: str = "float32",
-    max_rejected: int | None = None,
-    plain_tcp: bool = False,
-    single_writer: bool = False,
-    scheduler: str | None = None,
-    workers: int | None = None,
-    date: Date | str | None = None,
-) -> Job:
+def make_job(model: Any, data: Any, out: Any, options: Options) -> Job:
     """Check arguments and fill in defaults and dates. ``workers`` is by default one per core; each gets its share of the machine's memory."""
-    if isinstance(date, str):
-        try:
-            date = Date.fromisoformat(date)
-        except ValueError:
-            raise UsageError(f"date is {date!r}, expected YYYY-MM-DD") from None
-    if precision not in PRECISIONS:
-        raise UsageError(f"precision is {precision!r}, expected {' or '.join(PRECISIONS)}")
-    if workers is not None and workers < 1:
-        raise UsageError(f"workers is {workers}, expected at least 1")
-    if max_rejected is not None and max_rejected < 0:
-        raise UsageError(f"max_rejected is {max_rejected}, expected 0 or more")
-    _check_scheduler(scheduler, plain_tcp)
-    ids = tuple(ids)
-    if ids and global_only:
-        raise UsageError(f"id columns {', '.join(ids)} go with rows, and none are written; leave out one or the other")
-    if len(set(ids)) != len(ids):
-        raise UsageError(f"id columns {', '.join(ids)} name one twice")
-    workers = workers or count_cores()
-    named = {
-        "model": model,
-        "data": data,
-        "output": out,
-        "partition": partition,
-        "background": background,
-        "folder of tables": tables,
-        "latest": latest,
-    }
-    for name, uri in named.items():
-        if uri == "":
-            raise UsageError(f"the {name} is '', expected a path or URI")
-    model, data, out = (storage.absolute(_fill_date(uri, date)) for uri in (model, data, out))
-    if background is not None and background != MODEL:
-        background = storage.absolute(_fill_date(background, date))
+    _check_scheduler(options.scheduler, options.plain_tcp)
+    if options.ids and options.global_only:
+        raise UsageError(f"ids are {', '.join(options.ids)}, but with global_only no rows are written; leave out one or the other")
+    if options.background is None and options.tables is not None:
+        raise UsageError(f"{options.tables}: tables are kept for backgrounds, but none was given")
+    if options.background is not None and options.interactions is not None:
+        raise UsageError("the marginal game of a background has no interactions; leave out one or the other")
+
+    def place(uri: str) -> str:
+        return storage.absolute(_fill_date(uri, options.date))
+
+    model, data, out = (place(read_place(name, given)) for name, given in (("model", model), ("data", data), ("out", out)))
+    background = options.background if options.background in (None, MODEL) else place(options.background)
     for name, uri in (("data", data), ("background", background)):
         if f"{out}/".startswith(f"{uri}/"):
             raise UsageError(f"{out}: lies within the {name}, whose next run would read it; choose another output")
-    if latest is not None:
-        latest = _find_latest(latest, out, date)
-    interactions = check_interactions(interactions)
-    if background is None and tables is not None:
-        raise UsageError(f"{tables}: tables are kept for backgrounds, but none was given")
-    if background is not None and interactions is not None:
-        raise UsageError("the marginal game of a background has no interactions; leave out one or the other")
-    chosen = find_method(method)
-    values = check_parameters(chosen, parameters or {})
+    method = find_method(options.method)
+    values = check_parameters(method, options.parameters or {})
     _check_written(values)
-    if isinstance(partition, str | PathLike):
-        partition = storage.absolute(_fill_date(str(partition), date))
+    workers = options.workers or count_cores()
     return Job(
         model=model,
         data=data,
         out=out,
-        latest=latest,
-        date=date,
-        method=method,
+        options=replace(
+            options,
+            latest=None if options.latest is None else _find_latest(options.latest, out, options.date),
+            background=background,
+            partition=place(options.partition) if isinstance(options.partition, str) else options.partition,
+        ),
         parameters=tuple(sorted(values.items())),
-        partition=partition,
-        interactions=interactions,
-        background=background,
-        tables=storage.beside(out, TABLES) if tables is None else storage.absolute(_fill_date(tables, date)),
-        labels=check_labels(chosen, label, weight, by, missing_labels),
-        global_only=global_only,
-        ids=ids,
-        precision=precision,
-        max_rejected=max_rejected,
-        plain_tcp=plain_tcp,
-        single_writer=single_writer,
-        scheduler=scheduler,
+        tables=storage.beside(out, TABLES) if options.tables is None else place(options.tables),
+        labels=check_labels(method, options),
         workers=workers,
         worker_memory=psutil.virtual_memory().total // workers,
     )

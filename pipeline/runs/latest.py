@@ -7,7 +7,7 @@ from hashlib import sha256
 
 from ..errors import InvalidRun
 from ..stores import commit, storage
-from .job import shorten
+from .options import shorten
 from .publish import MANIFEST
 
 

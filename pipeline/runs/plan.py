@@ -205,30 +205,30 @@ def extent_of(prepared: Prepared) -> Extent:
 
 def make_plan(job: Job, model: Model, groups: Groups, found: Listing, background: Listing | None, tables: Extent) -> tuple[Plan, Memory]:
     """Decide all that the output depends on, and project what a worker needs of memory."""
-    players = player_names(METHODS[job.method], groups, model.features)
-    phi = METHODS[job.method].phi
-    columns = schema.output_columns(players, model.outputs, job.ids, job.interactions is not None, phi.column, len(phi.scores))
+    players = player_names(METHODS[job.options.method], groups, model.features)
+    phi = METHODS[job.options.method].phi
+    columns = schema.output_columns(players, model.outputs, job.options.ids, job.options.interactions is not None, phi.column, len(phi.scores))
     n_outputs, n_pairs = len(model.outputs), len(tables.pairs)
-    n_kept = count_kept(n_pairs, job.interactions)
+    n_kept = count_kept(n_pairs, job.options.interactions)
     cells = n_outputs * (tables.n_players + n_pairs + n_kept + tables.n_steps)
-    slice_rows, n_columns = max_slice_rows(cells), len(job.ids) + sum(map(len, columns))
+    slice_rows, n_columns = max_slice_rows(cells), len(job.options.ids) + sum(map(len, columns))
     items = make_items(found, min(ITEM_ROWS, slice_rows * max(1, ITEM_CHUNKS // n_columns)))
     n_slices = max((-(-item.n_rows // slice_rows) for item in items), default=0)
     plan = Plan(
         version=version("leafledger"),
         model=job.model,
         model_digest=model.digest,
-        method=job.method,
+        method=job.options.method,
         parameters=job.parameters,
         groups=groups,
-        interactions=job.interactions,
-        precision=job.precision,
+        interactions=job.options.interactions,
+        precision=job.options.precision,
         data=job.data,
-        background=job.background,
+        background=job.options.background,
         background_digest=None if background is None else background.digest,
         labels=job.labels,
-        global_only=job.global_only,
-        ids=job.ids,
+        global_only=job.options.global_only,
+        ids=job.options.ids,
         features=model.features,
         outputs=model.outputs,
         slice_rows=slice_rows,

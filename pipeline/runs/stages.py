@@ -14,7 +14,6 @@ import pyarrow as pa
 from kernels.buffers import Prepared
 from kernels.method import BackgroundStatistics
 
-from ..dataset.labels import COUNT
 from ..dataset.listing import Rejected, list_data
 from ..dataset.partition import Partition, read_groups
 from ..errors import InvalidRun, RunConflict, UsageError
@@ -25,6 +24,7 @@ from . import execute
 from .background import Marginal, Uncounted, plan_marginal
 from .job import Job, find_method, make_job
 from .latest import Latest, move_latest, read_latest
+from .options import MissingLabels, Precision, pick
 from .part import Part
 from .plan import PLAN, Memory, Plan, differences, digest, extent_of, from_json, make_plan, to_json
 from .prepare import prepare_model
@@ -105,16 +105,16 @@ def load_model(job: Job) -> Model:
 def plan_run(job: Job, model: Model) -> Run:
     """Stage 2: list the input and the background, match them against the model, prepare the tables if no row has to be read for them, project
     memory. Refusals happen here; writes nothing."""
-    groups = read_groups(job.partition, model.features)
-    found = list_data(job.data, job.ids, model, job.labels)
-    Limit(job.max_rejected, len(found.files) + len(found.rejected)).check(found.rejected)
+    groups = read_groups(job.options.partition, model.features)
+    found = list_data(job.data, job.options.ids, model, job.labels)
+    Limit(job.options.max_rejected, len(found.files) + len(found.rejected)).check(found.rejected)
     game: Prepared | Marginal | None = plan_marginal(job, model, groups)
     if isinstance(game, Marginal):
         plan, memory = make_plan(job, model, groups, found, game.listing, game.extent)
     else:
-        game = prepare_model(model, find_method(job.method), dict(job.parameters), groups, job.interactions is not None)
+        game = prepare_model(model, find_method(job.options.method), dict(job.parameters), groups, job.options.interactions is not None)
         plan, memory = make_plan(job, model, groups, found, None, extent_of(game))
-    if job.scheduler is None and memory.total > job.worker_memory:
+    if job.options.scheduler is None and memory.total > job.worker_memory:
         raise UsageError(
             f"a worker needs {memory.total >> 20} MiB (tables {memory.tables >> 20}, slice {memory.slice >> 20}, largest row group "
             f"{memory.row_group >> 20}, footer {memory.footer >> 20}), it has {job.worker_memory >> 20}; use fewer workers"
@@ -123,8 +123,8 @@ def plan_run(job: Job, model: Model) -> Run:
     held = storage.read_if_exists(where)
     if held is not None:
         _refuse_other(job.out, from_json(held, where), plan)
-    if job.latest is not None:
-        read_latest(job.latest)  # or what is there is something else
+    if job.options.latest is not None:
+        read_latest(job.options.latest)  # or what is there is something else
     return Run(job, model, plan, memory, game, read_manifest(job.out))
 
 
@@ -135,8 +135,8 @@ def _refuse_other(out: str, held: Plan, plan: Plan) -> None:
 
 def _require_conditional_writes(job: Job) -> None:
     careless = "" if commit.creates_once(storage.join(job.out, FOLDER)) else job.out
-    if job.latest is not None and not careless and not commit.swaps(job.latest):
-        careless = job.latest
+    if job.options.latest is not None and not careless and not commit.swaps(job.options.latest):
+        careless = job.options.latest
     if careless:
         raise UsageError(
             f"{careless}: the store ignores conditions on what it writes, so that two runs could overwrite each other; use --single-writer if "
@@ -146,7 +146,7 @@ def _require_conditional_writes(job: Job) -> None:
 
 def _commit(run: Run) -> None:
     """Write the plan, or find it written; refuse another one."""
-    if not run.job.single_writer:
+    if not run.job.options.single_writer:
         _require_conditional_writes(run.job)
     uri = storage.join(run.job.out, PLAN)
     with storage.scratch() as folder:
@@ -192,7 +192,7 @@ def map_run(run: Run, tables: Broadcast, progress: Progress = no_progress) -> Ex
     """
     plan, job = run.plan, run.job
     rejected = [*plan.rejected, *(entry for entry in read_rejected(job.out) if entry.part is not None)]  # what was decided stays decided
-    limit = Limit(job.max_rejected, len(plan.items) + len(plan.rejected))
+    limit = Limit(job.options.max_rejected, len(plan.items) + len(plan.rejected))
     limit.check(rejected)
     given_up = {entry.part for entry in rejected}
     items = [item for item in plan.items if item.part not in given_up]
@@ -223,7 +223,7 @@ def publish_run(run: Run, tables: Broadcast, explained: Explained, summaries: di
 def update_latest(run: Run) -> Latest | None:
     """Stage 8: let ``latest``, where it was asked for, name this run, which is finished, unless it names one of a later date; what it names then."""
     job = run.job
-    return move_latest(job.latest, job.date, job.out, job.single_writer) if job.latest and job.date else None
+    return move_latest(job.options.latest, job.options.date, job.out, job.options.single_writer) if job.options.latest and job.options.date else None
 
 
 def explain_job(job: Job, progress: Progress) -> Done:
@@ -243,6 +243,11 @@ def explain(
     out: str | PathLike,
     *,
     latest: str | PathLike | None = None,
+    ids: str | Iterable[str] = (),
+    precision: Precision = "float32",
+    global_only: bool = False,
+    single_writer: bool = False,
+    date: Date | str | None = None,
     method: str = "shapley",
     parameters: Mapping[str, Any] | None = None,
     partition: Partition | None = None,
@@ -251,50 +256,71 @@ def explain(
     tables: str | PathLike | None = None,
     label: str | None = None,
     weight: str | None = None,
-    by: Iterable[str] = (),
-    missing_labels: str = COUNT,
-    global_only: bool = False,
-    ids: Iterable[str] = (),
-    precision: str = "float32",
-    max_rejected: int | None = None,
-    plain_tcp: bool = False,
-    single_writer: bool = False,
+    by: str | Iterable[str] = (),
+    missing_labels: MissingLabels = "count",
     scheduler: str | None = None,
     workers: int | None = None,
-    date: Date | str | None = None,
+    plain_tcp: bool = False,
+    max_rejected: int | None = None,
     progress: Progress = no_progress,
 ) -> Manifest:
     """Explain every row of a Parquet data set and publish attributions and summaries.
 
     Parameters
     ----------
-    model, data, out : URIs or paths of the model file, the data (a Parquet file, folder, glob or Hive-partitioned data set) and the run's
-        folder; ``{date}`` in these and all others is filled in
-    latest : a JSON object that names the run of the latest date, see ``read_latest``; moved to this run when that
-        is finished, unless it names one of a later date
-    method, parameters : see ``METHODS``
-    partition : groups of features, group -> features, or the path or URI of such an object in JSON; a feature that it does not name is a group of
-        its own. Values are the groups', with method "owen" the features' within their groups
-    interactions : also those of every two players: "all" of a row that are not zero, or so many of the largest
-    background : a data set, as for data, over whose rows absent features are averaged (the marginal game), or "model" for the model's own leaf
-        weights (symmetric trees); by default they are averaged over the trees' own covers (the path-dependent game). With methods "gap" and
-        "gap_greedy" a data set on which deviations are measured, and from which categories and groups are drawn
-    tables : folder where what is prepared for a background is kept for later runs, by default ``_leafledger`` beside the run's
-    label, weight : columns of the data with what the model predicts and, by default 1, how much a row counts, for method "r2"
-    by : columns of the data; rows with the same values in them are a group, whose own R^2 is shared out as well
-    missing_labels : "count" to leave rows without a label out, "refuse" to end the run at the first
-    global_only : publish the summaries alone, without rows
-    ids : columns of the data passed through to the attributions
-    precision : "float32" or "float64", of the attributions as stored; they are computed in float64
-    max_rejected : pieces of the data, files or work items, that may be left out since they cannot be read; by default any number, as long as
-        something is left. What was left out, and why, stands in the manifest and in ``rejected.json``
-    plain_tcp : a scheduler on another host may be reached without TLS, since the network is one's own
-    single_writer : nobody else writes this run, so that a store that ignores conditions on writes will do
-    scheduler : address of a Dask scheduler, "serial" for this process alone, or None for a local cluster
-    workers : processes of the local cluster, by default one per core; each imports the calling script, so call under
-        ``if __name__ == "__main__"``
-    watch : called with the work, a ``Work``, before the background is counted and before rows are explained; what it returns is called with every
-        piece as it is done
+    model : str or path
+        Model file, a path or URI: XGBoost JSON or UBJ, LightGBM text, CatBoost cbm or JSON.
+    data : str or path
+        Parquet file, folder, glob or Hive-partitioned data set.
+    out : str or path
+        Folder of the run.
+    latest : str or path, optional
+        JSON object that names the finished run of the latest date, see `read_latest`. It is updated atomically when this run is finished and never
+        moves to an earlier date.
+    ids : str or sequence of str
+        Columns of the data that are passed through to the attributions.
+    precision : {"float32", "float64"}
+        Of the attributions as they are stored; they are computed in float64.
+    global_only : bool
+        Publish summaries alone, no rows.
+    single_writer : bool
+        Nobody else writes this run, so that a store that ignores conditions on writes will do.
+    date : date or str, optional
+        Fills ``{date}`` in every path and URI.
+    method : str
+        One of `METHODS`.
+    parameters : mapping, optional
+        Parameters of the method by name.
+    partition : mapping, str or path, optional
+        Groups of features, group -> features, or a JSON file of such an object; a feature that is not named is a group of its own. Values are the
+        groups', with methods "owen" and "two_step" the features' within their groups.
+    interactions : int or "all", optional
+        Also the interactions of every two features or groups: how many of a row and output to keep, the largest by magnitude, or all that are
+        not zero.
+    background : str or path, optional
+        Data set, as for `data`, over whose rows absent features are averaged (the marginal game), or "model" for the model's own leaf weights
+        (symmetric trees). By default they are averaged over the trees' own covers (the path-dependent game). Methods "gap" and "gap_greedy" measure
+        deviations on it, and draw categories and groups from it.
+    tables : str or path, optional
+        Folder where what is prepared for a background is kept for later runs, by default ``_leafledger`` beside the run's.
+    label, weight : str, optional
+        Columns with what the model predicts and, by default 1, how much a row counts, for method "r2".
+    by : str or sequence of str
+        Columns of the data; rows with the same values in them are a group, whose own R² is decomposed as well.
+    missing_labels : {"count", "refuse"}
+        Leave rows without a label out and count them, or end the run at the first.
+    scheduler : str, optional
+        Address of a Dask scheduler, or "serial" for this process alone; by default a local cluster.
+    workers : int, optional
+        Processes of the local cluster, by default one per core. Each imports the calling script, so call under ``if __name__ == "__main__"``.
+    plain_tcp : bool
+        Reach a scheduler on another host without TLS, where the network is your own.
+    max_rejected : int, optional
+        Files or work items that may be left out since they cannot be read; by default any number, as long as something is left. The manifest and
+        ``rejected.json`` say what was left out and why.
+    progress : callable
+        Called with a ``Work`` before the background is counted and before rows are explained; what it returns is called with every piece as it
+        is done.
 
     Returns
     -------
@@ -306,29 +332,4 @@ def explain(
     LeafledgerError
         One line: what was got, what was expected, where.
     """
-    job = make_job(
-        str(model),
-        str(data),
-        str(out),
-        latest=None if latest is None else str(latest),
-        method=method,
-        parameters=parameters,
-        partition=partition,
-        interactions=interactions,
-        background=None if background is None else str(background),
-        tables=None if tables is None else str(tables),
-        label=label,
-        weight=weight,
-        by=by,
-        missing_labels=missing_labels,
-        global_only=global_only,
-        ids=ids,
-        precision=precision,
-        max_rejected=max_rejected,
-        plain_tcp=plain_tcp,
-        single_writer=single_writer,
-        scheduler=scheduler,
-        workers=workers,
-        date=date,
-    )
-    return explain_job(job, progress).manifest
+    return explain_job(make_job(model, data, out, pick(locals())), progress).manifest

@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 from leafledger import explain
 from pipeline.runs.cluster import SILENT
 from pipeline.runs.job import SERIAL, make_job
+from pipeline.runs.options import Options
 from pipeline.runs.stages import load_model, plan_run
 
 from .models import NAMES, make_rows
@@ -153,7 +154,7 @@ def measure_memory(model: Path, sizes: tuple[int, ...]) -> list[Memory]:
     for n_rows in sizes:
         with tempfile.TemporaryDirectory(dir=model.parent) as folder:
             data, out = write_rows(Path(folder, "data"), n_rows, 1), Path(folder, "out")
-            job = make_job(str(model), str(data), str(out), scheduler=SERIAL)
+            job = make_job(model, data, out, Options(scheduler=SERIAL))
             projected = plan_run(job, load_model(job)).memory.total
             found.append(Memory(n_rows, int(_python(EXPLAIN, model, data, out)) << 10, projected))
     return found

@@ -15,6 +15,7 @@ from leafledger import check_run, explain
 from pipeline.errors import InvalidData, SchemaMismatch
 from pipeline.models import load_ensemble
 from pipeline.runs.job import make_job
+from pipeline.runs.options import Options
 from pipeline.runs.stages import plan_run
 from tests.pipeline.conftest import FEATURES
 from tests.pipeline.runs.test_stages import attributions
@@ -231,7 +232,7 @@ def test_a_worker_takes_no_more_memory_than_projected(example, table, tmp_path, 
     repeated = pa.concat_tables([table.combine_chunks()] * (n_rows // 3000 + 1)).slice(0, n_rows)
     path = tmp_path / "data.parquet"
     pq.write_table(repeated.sort_by("delay"), path, row_group_size=row_group, compression=compression)
-    memory = plan_run(make_job(example.model, str(path), str(tmp_path / "run")), load_ensemble(example.model)).memory
+    memory = plan_run(make_job(example.model, path, tmp_path / "run", Options()), load_ensemble(example.model)).memory
     done = subprocess.run([sys.executable, "-c", PEAK, example.model, path, tmp_path / "run"], capture_output=True, text=True, check=True)
     assert int(done.stdout) <= memory.total
     assert check_run(tmp_path / "run").n_rows == n_rows

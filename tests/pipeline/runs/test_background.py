@@ -19,6 +19,7 @@ from pipeline.errors import ClusterLost, InvalidData, InvalidRun, RunConflict, S
 from pipeline.runs import background
 from pipeline.runs import job as config
 from pipeline.runs import stages as run
+from pipeline.runs.options import Options
 from pipeline.stores.arrays import BYTES, INDEX
 from tests.pipeline.conftest import FEATURES, write_data
 from tests.pipeline.runs.test_stages import attributions, contents
@@ -161,7 +162,7 @@ def test_the_room_of_a_worker_does_not_show(example, uri, tmp_path, monkeypatch,
     monkeypatch.setattr(background, "ask_model", ask_within)
     for memory in (room, 7 << 30):
         monkeypatch.setattr("psutil.virtual_memory", lambda memory=memory: SimpleNamespace(total=memory))
-        job = config.make_job(example.model, example.data, str(tmp_path / "run"), background=uri, workers=1)
+        job = config.make_job(example.model, example.data, tmp_path / "run", Options(background=uri, workers=1))
         if memory == room:
             run.plan_run(job, run.load_model(job))
             assert budgets == [1 << 30, 2 << 30, 4 << 30]
@@ -220,7 +221,7 @@ def test_damaged_tables_are_named(example, uri, serial, tmp_path, damage):
     folder = stored(tmp_path / "_leafledger")
     given = {"background": uri, "precision": "float64", "scheduler": "serial"}
     assert (
-        run.plan_run(config.make_job(example.model, example.data, str(tmp_path / "run"), background=uri), load_ensemble(example.model)).uncounted
+        run.plan_run(config.make_job(example.model, example.data, tmp_path / "run", Options(background=uri)), load_ensemble(example.model)).uncounted
         is None
     )
     DAMAGE[damage](folder)

@@ -13,12 +13,13 @@ from pipeline.models.cityhash import HashedCategory
 from pipeline.models.model import Feature
 from pipeline.runs import plan
 from pipeline.runs.job import make_job
+from pipeline.runs.options import Options
 from pipeline.runs.stages import plan_run
 
 
 def planned(example, data, **arguments):
     """The plan of a job on ``data``, and the memory it takes."""
-    run = plan_run(make_job(example.model, str(data), "/nowhere/run", **arguments), load_ensemble(example.model))
+    run = plan_run(make_job(example.model, data, "/nowhere/run", Options(**arguments)), load_ensemble(example.model))
     return run.plan, run.memory
 
 

@@ -1,0 +1,87 @@
+"""Options as flags of the command line, in groups; and the list of methods in the help, which is made from the methods themselves."""
+
+from collections.abc import Sequence
+from dataclasses import Field, field, fields, make_dataclass
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+
+from cyclopts import Group, Parameter, Token
+from cyclopts.help import DefaultFormatter, HelpPanel
+from rich.console import Console, ConsoleOptions
+from rich.markup import escape
+from rich.panel import Panel
+from rich.table import Table
+
+from ..errors import UsageError
+from ..runs.options import Options
+
+
+def list_methods() -> Table:
+    """Every method with its meaning and its parameters. Nothing else of the help imports kernels."""
+    from kernels.methods import METHODS
+
+    table = Table.grid(padding=(0, 2))
+    for method in METHODS.values():
+        table.add_row(f"[cyan]{method.name}[/cyan]", escape(method.meaning))
+        for parameter in method.parameters:
+            default = "" if parameter.default in ((), "") else f" [dim]\\[default: {parameter.default}][/dim]"
+            table.add_row("", f"[green]{parameter.name}[/green]: {escape(parameter.meaning)}{default}")
+    return table
+
+
+def _show_methods(console: Console, options: ConsoleOptions, panel: HelpPanel) -> None:
+    DefaultFormatter()(console, options, panel)
+    console.print(Panel(list_methods(), title="Methods", title_align="left"))
+
+
+INPUT = Group("Input and output", sort_key=1)
+METHOD = Group("Method", sort_key=2, help_formatter=_show_methods)
+BACKGROUND = Group("Background", sort_key=3)
+LABELS = Group("Decomposing R², for method r2", sort_key=4)
+CLUSTER = Group("Cluster", sort_key=5)
+UNREADABLE = Group("Rows that cannot be read", sort_key=6)
+GROUPS = {
+    INPUT: ("latest", "ids", "precision", "global_only", "single_writer", "date"),
+    METHOD: ("method", "parameters", "partition", "interactions"),
+    BACKGROUND: ("background", "tables"),
+    LABELS: ("label", "weight", "by", "missing_labels"),
+    CLUSTER: ("scheduler", "workers", "plain_tcp"),
+    UNREADABLE: ("max_rejected",),
+}
+
+
+def _read_pairs(_: type, tokens: Sequence[Token]) -> dict[str, str]:
+    """Parameters of a method, NAME=VALUE each."""
+    for token in tokens:
+        if "=" not in token.value:
+            raise UsageError(f"--parameter is {token.value!r}, expected NAME=VALUE")
+    return dict(token.value.split("=", 1) for token in tokens)
+
+
+# What is called otherwise than in Python, and what Options reads from text.
+SPELT: dict[str, tuple[Any, Parameter]] = {
+    "ids": (tuple[str, ...], Parameter(name="--id")),
+    "parameters": (tuple[str, ...], Parameter(name="--parameter", converter=_read_pairs)),
+    "date": (str | None, Parameter()),
+    "partition": (str | None, Parameter()),
+    "interactions": (str | None, Parameter()),
+}
+
+
+def _make_flag(option: Field, group: Group, hint: Any) -> tuple[str, Any, Any]:
+    hint, own = SPELT.get(option.name, (hint, Parameter()))
+    return option.name, Annotated[hint, Parameter(group=group, negative=(), consume_multiple=True), own], field(default=option.default)
+
+
+def _make_flags() -> type[Options]:
+    """Options whose fields say which flags they are; what they mean is written in Options."""
+    options, hints = {option.name: option for option in fields(Options)}, get_type_hints(Options)
+    flags = [_make_flag(options[name], group, hints[name]) for group, names in GROUPS.items() for name in names]
+    made = make_dataclass("Flags", flags, bases=(Options,), namespace={"__module__": __name__}, frozen=True, kw_only=True)
+    return Parameter(name="*")(made)
+
+
+if TYPE_CHECKING:
+    Flags = Options
+else:
+    Flags = _make_flags()
+DEFAULTS = Flags()
