@@ -1,17 +1,15 @@
 """Options as flags of the command line, in groups; and the list of methods in the help, which is made from the methods themselves."""
 
-from collections.abc import Sequence
 from dataclasses import Field, field, fields, make_dataclass
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
-from cyclopts import Group, Parameter, Token
+from cyclopts import Group, Parameter
 from cyclopts.help import DefaultFormatter, HelpPanel
 from rich.console import Console, ConsoleOptions
 from rich.markup import escape
 from rich.panel import Panel
 from rich.table import Table
 
-from ..errors import UsageError
 from ..runs.options import Options
 
 
@@ -49,18 +47,10 @@ GROUPS = {
 }
 
 
-def _read_pairs(_: type, tokens: Sequence[Token]) -> dict[str, str]:
-    """Parameters of a method, NAME=VALUE each."""
-    for token in tokens:
-        if "=" not in token.value:
-            raise UsageError(f"--parameter is {token.value!r}, expected NAME=VALUE")
-    return dict(token.value.split("=", 1) for token in tokens)
-
-
 # What is called otherwise than in Python, and what Options reads from text.
 SPELT: dict[str, tuple[Any, Parameter]] = {
     "ids": (tuple[str, ...], Parameter(name="--id")),
-    "parameters": (tuple[str, ...], Parameter(name="--parameter", converter=_read_pairs)),
+    "parameters": (tuple[str, ...] | None, Parameter(name="--parameter")),
     "date": (str | None, Parameter()),
     "partition": (str | None, Parameter()),
     "interactions": (str | None, Parameter()),

@@ -43,7 +43,7 @@ class Options:
     """Which values rows get."""
 
     parameters: Mapping[str, Any] | None = None
-    """Parameters of the method by name. A list of numbers is written 0.5,0.25,0.25, points t:height as 0:0,0.5:2,1:0."""
+    """Parameters of the method, NAME=VALUE: p=0.3; a list of numbers as sizes=0.5,0.25,0.25; points t:height as density=0:0,0.5:2,1:0."""
 
     partition: Mapping[str, Iterable[str]] | str | None = None
     """Groups of features, {"group": ["feature", …]}, or a JSON file of such an object. Values are the groups', with owen and two_step the features'
@@ -128,7 +128,8 @@ def read_text(name: str, given: Any) -> str:
 
 def read_names(name: str, given: Any) -> tuple[str, ...]:
     """Names, each once; a text is one name, not its letters."""
-    names = () if given is None else (given,) if isinstance(given, str) else tuple(given) if isinstance(given, Iterable) else (given,)
+    several = isinstance(given, Iterable) and not isinstance(given, str) and getattr(given, "ndim", 1) == 1
+    names = () if given is None else tuple(given) if several else (given,)
     if not all(isinstance(each, str) and each for each in names):
         raise refuse(name, given, "a column's name or several")
     doubled = [each for each in names if names.count(each) > 1]
@@ -171,12 +172,12 @@ def read_date(name: str, given: Any) -> Date:
 
 
 def read_parameters(name: str, given: Any) -> Mapping[str, Any]:
-    """Values by name; which of them a method takes is its own business."""
-    if given is None:
-        return {}
-    if not isinstance(given, Mapping) or not all(isinstance(key, str) for key in given):
-        raise refuse(name, given, "values by name, as {'p': 0.3}")
-    return dict(given)
+    """Values by name, or NAME=VALUE each, as on a command line; which of them a method takes is its own business."""
+    if isinstance(given, list | tuple) and all(isinstance(each, str) and "=" in each for each in given):
+        return dict(each.split("=", 1) for each in given)
+    if given is not None and not (isinstance(given, Mapping) and all(isinstance(key, str) for key in given)):
+        raise refuse(name, given, "NAME=VALUE, or in Python {'NAME': VALUE}")
+    return dict(given or {})
 
 
 def read_partition(name: str, given: Any) -> Mapping[str, Iterable[str]] | str:

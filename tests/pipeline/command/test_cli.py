@@ -122,7 +122,7 @@ def test_the_help_tells_every_method(capsys):
             2,
             "method 'lime' is unknown, expected one of shapley, banzhaf, beta",
         ),
-        (("explain", "{model}", "{data}", "--out", "{out}", "--parameter", "p"), 2, "--parameter is 'p', expected NAME=VALUE"),
+        (("explain", "{model}", "{data}", "--out", "{out}", "--parameter", "p"), 2, "parameters is ('p',), expected NAME=VALUE"),
         (("explain", "{model}", "{data}", "--out", "{out}", "--precision", "float16"), 2, "precision"),
         (("explain", "{model}", "{data}", "--out", "{out}", "--workers", "two"), 2, "two"),
         (("explain", "{model}", "{data}", "--out", "{out}", "--id", "nowhere"), 1, "column 'nowhere' missing"),
@@ -132,7 +132,7 @@ def test_the_help_tells_every_method(capsys):
         (("explain", "{model}", "nope://x", "--out", "{out}"), 1, "nope://x: cannot open"),
         (("explain", "{model}", "{data}", "--out", "{out}", "--partition", "groups.json"), 1, "groups.json: cannot read: no such file or object"),
         (("explain", "{model}", "{data}", "--out", "{out}", "--partition", "{model}"), 2, "model.txt: not JSON: "),
-        (("explain", "{model}", "{data}", "--out", "{out}", "--partition", ""), 2, "the partition is '', expected a path or URI"),
+        (("explain", "{model}", "{data}", "--out", "{out}", "--partition", ""), 2, "partition is '', expected a path or URI"),
         (("explain", "{model}", "{data}", "--out", "{out}", "--interactions", "few"), 2, "interactions is 'few', expected a number of at least 1"),
         (("explain", "{model}", "{data}", "--out", "{out}", "--method", "owen"), 2, "method 'owen' needs a partition of the features"),
         (("check", "{out}"), 1, "no manifest.json there: not a finished run"),
@@ -154,24 +154,39 @@ def test_a_mistake_gets_one_line(example, tmp_path, monkeypatch, capsys, argumen
     assert error.count("\n") == 1
 
 
-def test_help_needs_no_kernels():
-    """``--help`` and ``--version`` answer without importing Numba, Dask or a model library."""
+@pytest.mark.parametrize(
+    ("arguments", "needed"),
+    [(["--version"], set()), (["--help"], set()), (["check", "--help"], set()), (["explain", "--help"], {"numba"})],
+)
+def test_help_imports_little(arguments, needed):
+    """Help and version answer without importing Numba, but where methods are listed, nor Dask, Arrow or a model library."""
     program = (
         "import sys; from pipeline.command.cli import main\n"
-        "assert main(['--version']) == 0 and main(['explain', '--help']) == 0\n"
-        "heavy = {'numba', 'dask', 'distributed', 'pyarrow', 'xgboost', 'lightgbm', 'catboost', 'prefect'} & set(sys.modules)\n"
-        "sys.exit(f'imported {heavy}' if heavy else 0)"
+        f"assert main({arguments}) == 0\n"
+        "heavy = {'numba', 'dask', 'distributed', 'fsspec', 'pandas', 'pyarrow', 'xgboost', 'lightgbm', 'catboost', 'prefect', 's3fs', 'botocore'}\n"
+        f"sys.exit(heavy & set(sys.modules) != {needed} and f'imported {{heavy & set(sys.modules)}}')"
     )
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert found.returncode == 0, found.stderr
-    assert "--parameter" in found.stdout
+
+
+@pytest.mark.parametrize("command", ["explain", "plan", "compare", "check"])
+def test_the_help_of_every_command_has_an_example(command, capsys):
+    """And its own line of usage; options stand in groups that say what they are about."""
+    assert cli.main([command, "--help"]) == 0
+    said = capsys.readouterr().out
+    assert f"Example: leafledger {command} " in said
+    assert f"Usage: leafledger {command} " in said
+    assert "─ Input and output ─" in said
 
 
 def test_kernels_compile_one_signature(example, tmp_path):
     """After an end-to-end run in a fresh process every kernel that ran has exactly one signature."""
     program = (
         "import sys\n"
-        "from kernels import lookup, margin, ranks, reductions, semivalue\n"
+        "from kernels import reductions\n"
+        "from kernels.path_dependent import quadrature\n"
+        "from kernels.trees import binning, lookup, margin\n"
         "from pipeline.command.cli import main\n"
         f"arguments = [{example.model!r}, {example.data!r}, '--out', {str(tmp_path / 'run')!r}, '--interactions', 'all']\n"
         "arguments += ['--scheduler', 'serial', '--quiet']\n"
@@ -180,10 +195,22 @@ def test_kernels_compile_one_signature(example, tmp_path):
         "from leafledger import attribute\n"
         f"frame = pandas.read_parquet({example.data!r})\n"
         f"attribute({example.model!r}, frame.assign(month=frame['month'].astype(int)))\n"
-        "walkers = [*semivalue._SCALAR, *semivalue._VECTOR]\n"
-        "kernels = [ranks.rank_rows, margin._descend, margin._select, lookup.add_lookups, reductions._measure, *walkers]\n"
+        "walkers = [*quadrature._SCALAR, *quadrature._VECTOR]\n"
+        "kernels = [binning.bin_rows, margin._descend, margin._select, lookup.add_lookups, reductions._measure, *walkers]\n"
         "counts = [len(kernel.signatures) for kernel in kernels]\n"
         "sys.exit(0 if set(counts) <= {0, 1} and sum(counts) >= 4 else f'signatures: {counts}')"
     )
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert found.returncode == 0, found.stderr
+
+
+def test_flags_are_read_beside_prefect():
+    """The served flow takes the same flags, though Prefect brings pydantic, by which cyclopts validates where it is imported."""
+    program = (
+        "import prefect; from pipeline.command.cli import main\n"
+        "flags = ['--parameter', 'p=0.3', 'q=1', '--parameter', 'r=2',\n"
+        "'--id', 'a', 'b', '--by', 'c', '--interactions', '3', '--date', '2026-11-20']\n"
+        "raise SystemExit(main(['explain', 'nowhere', 'data', '--out', 'out', *flags]))"
+    )
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (found.returncode, found.stderr) == (2, "leafledger: method 'shapley' has no parameter 'p', it takes none\n")

@@ -220,7 +220,7 @@ def test_no_columns_at_all(example, tmp_path):
 PEAK = """
 import re, sys
 from pathlib import Path
-from pipeline import explain
+from leafledger import explain
 explain(*sys.argv[1:4], scheduler="serial")
 print(int(re.search(r"VmHWM:\\s*(\\d+) kB", Path("/proc/self/status").read_text())[1]) << 10)
 """
