@@ -1,7 +1,7 @@
 """Attributions of rows in memory, on all cores of this machine."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,17 +12,22 @@ import pyarrow as pa
 from kernels.batch import attribute_batch
 from kernels.buffers import Buffers, Prepared, make_buffers
 from kernels.method import BackgroundQuery, BackgroundStatistics, Method
+from kernels.methods import METHODS
 from kernels.prepare import measure_background, merge_statistics
 from kernels.summaries import INTERACTIONS, Subject
 
 from ..dataset import schema
 from ..dataset.labels import COUNT, check_values, lay_out
 from ..dataset.partition import Groups, Partition, read_groups
+from ..display import COLUMNS, as_html
+from ..display import count as count_nouns
 from ..errors import SchemaMismatch, UsageError
 from ..models import load_ensemble
 from ..models.model import Feature, Model
+from ..runs.interactions import count_kept, keep_largest
 from ..runs.item import check_rows, fill_values
 from ..runs.job import MODEL, check_parameters, count_cores, find_method, labelled_methods, table_budget
+from ..runs.options import read_interactions, read_parameters, read_partition, read_text, refuse
 from ..runs.plan import max_slice_rows
 from ..runs.prepare import ask_model, pair_names, player_names, prepare_model, weigh_model
 from ..runs.summaries import read_totals, tabulate
@@ -34,19 +39,38 @@ Targets = tuple[np.ndarray, np.ndarray]  # labels and weights, (n,) float64 each
 
 @dataclass(frozen=True, slots=True)
 class Attributions:
-    """What each player, a feature or a group of them, contributed to each row's margin; with labels, took off its squared error.
+    """What each feature, or group of features, contributed to each row's margin; with labels, took off its squared error.
 
-    phi : (n, outputs, players) float64, margin units; base : (outputs,) float64, margin with every feature absent; margin : (n, outputs)
-    float64, raw score. Where the method is additive, ``phi.sum(axis=2) + base`` is ``margin``. players : their names. interactions : (n, outputs,
-    pairs) float64, and pairs : names of the two players of each, where they were asked for; two players that are no pair do not interact. r2 : how
-    R^2 is shared, with labels; then phi is NaN where a label is missing. path : (n, outputs, steps) float64, what method "ranker" made larger,
-    at each of its steps.
+    Attributes
+    ----------
+    phi : (n, outputs, players) float64
+        Attributions, margin units; NaN where a label is missing. Where the method is additive, ``phi.sum(axis=2) + base`` is ``margin``.
+    base : (outputs,) float64
+        Margin with every feature absent.
+    margin : (n, outputs) float64
+        Raw scores.
+    players : tuple of str
+        Features or groups, and after them what a ranking method measures.
+    method : str
+        Which values phi are.
+    groups : tuple
+        The partition, if any: every group with its features.
+    interactions : (n, outputs, pairs) float64, or None
+        Where they were asked for. Two players that are no pair do not interact.
+    pairs : tuple, or None
+        Names of the two players of every pair.
+    path : (n, outputs, steps) float64, or None
+        What method "ranker" made larger, at each of its steps; of method "curves" the points of both curves.
+    summaries : dict of str to pyarrow.Table
+        Those that a run publishes, over these rows.
     """
 
     phi: np.ndarray
     base: np.ndarray
     margin: np.ndarray
     players: tuple[str, ...]
+    method: str
+    groups: Groups = ()
     interactions: np.ndarray | None = None
     pairs: tuple[tuple[str, str], ...] | None = None
     path: np.ndarray | None = None
@@ -56,6 +80,19 @@ class Attributions:
     def totals(self) -> dict[str, Any]:
         """What summaries say once of all rows, by their names: of ``r2`` R^2 itself, its standard error and the remainder."""
         return read_totals(self.summaries)
+
+    def __repr__(self) -> str:
+        (n, outputs, _), kind = self.phi.shape, METHODS[self.method].phi
+        noun = "group" if self.groups and kind.of_groups else "feature"
+        counts = count_nouns(n, "row"), count_nouns(outputs, "output"), count_nouns(len(self.players) - len(kind.scores), noun)
+        return f"Attributions({', '.join(counts)}, method {self.method})"
+
+    def _repr_html_(self) -> str:
+        """The first rows of the first output: attributions to the first players, and the margin."""
+        more = ("…",) if len(self.players) > COLUMNS else ()
+        rows = ((i, *self.phi[i, 0, :COLUMNS].tolist(), *more, float(self.margin[i, 0])) for i in range(len(self.phi)))
+        title = f"{self}, first output" if self.phi.shape[1] > 1 else str(self)
+        return as_html(title, ("row", *self.players[:COLUMNS], *more, "margin"), rows)
 
 
 def _narrow(features: tuple[Feature, ...], rows: Any, used: Sequence[int]) -> tuple[tuple[Feature, ...], Any]:
@@ -80,7 +117,11 @@ def as_batch(model: Model, rows: Any, used: Sequence[int]) -> tuple[tuple[Featur
         if rows.ndim != 2 or rows.shape[1] != len(model.features):
             raise SchemaMismatch(f"rows have shape {rows.shape}, the model was trained on {len(model.features)} features")
         coded = tuple(Feature(feature.name, feature.categorical) for feature in model.features)
-        return coded, _record_batch([pa.array(rows[:, column].astype(np.float64)) for column in used], names, len(rows))
+        try:
+            columns = [pa.array(rows[:, column].astype(np.float64)) for column in used]
+        except (TypeError, ValueError):
+            raise SchemaMismatch("rows are an array of other things than numbers; a data frame holds categories by their values") from None
+        return coded, _record_batch(columns, names, len(rows))
     features, rows = _narrow(model.features, rows, used)
     try:
         table = pa.table(rows)
@@ -139,7 +180,7 @@ def _prepare(model: Model, method: Method, parameters, groups: Groups, interacti
         return prepare_model(model, method, parameters, groups, interactions)
     if isinstance(background, str):
         if background != MODEL:
-            raise UsageError(f"background is {background!r}, expected rows or {MODEL!r}")
+            raise UsageError(f"background is {background!r}, expected rows or {MODEL!r}; explain reads them from a data set")
         query = ask_model(model, method, groups, None, table_budget(), interactions)
         counted: BackgroundStatistics = weigh_model(model, method, groups, query)
     else:
@@ -151,78 +192,107 @@ def _prepare(model: Model, method: Method, parameters, groups: Groups, interacti
     return prepare_model(model, method, parameters, groups, interactions, (query, counted))
 
 
-def _read_targets(method: Method, labels: Any, weights: Any, n_rows: int) -> Targets | None:
+def _read_column(name: str, given: Any, rows: Any, n_rows: int) -> np.ndarray:
+    """A number for every row, ``(n,) float64``: as given, or those of the column of the rows that is called so; NaN where missing."""
+    if isinstance(given, str):
+        arrow = isinstance(rows, pa.Table | pa.RecordBatch)
+        there = rows.schema.names if arrow else rows if isinstance(rows, Mapping) else getattr(rows, "columns", ())
+        if given not in there:
+            raise UsageError(f"{name} is {given!r}, which is no column of the rows")
+        return schema.column_values(Feature(given), pa.table({given: rows[given]}).column(0).combine_chunks())
+    try:
+        found = np.asarray(given, np.float64)
+    except (TypeError, ValueError):
+        raise refuse(name, given, "numbers, or the name of a column") from None
+    if found.shape != (n_rows,):
+        raise UsageError(f"{name} has shape {found.shape}, expected one number for each of {n_rows} rows")
+    return found
+
+
+def _read_targets(method: Method, label: Any, weight: Any, rows: Any, n_rows: int) -> Targets | None:
     """Labels and weights of the rows, for a method that takes them."""
     if not method.labelled:
-        if labels is not None or weights is not None:
+        if label is not None or weight is not None:
             raise UsageError(f"method {method.name!r} takes no labels and weights; method {labelled_methods()} does")
         return None
-    if labels is None:
+    if label is None:
         raise UsageError(f"method {method.name!r} needs labels")
-    found = []
-    for name, given in (("labels", labels), ("row weights", np.ones(n_rows) if weights is None else weights)):
-        try:
-            found.append(np.asarray(given, np.float64))
-        except (TypeError, ValueError):
-            raise UsageError(f"{name} are no numbers") from None
-        if found[-1].shape != (n_rows,):
-            raise UsageError(f"{name} have shape {found[-1].shape}, expected one number for each of {n_rows} rows")
-    label, weight = found
-    check_values(label, weight, COUNT, "rows", 0, ("the label", "the weight"))
-    return label, weight
+    labels, weights = _read_column("label", label, rows, n_rows), np.ones(n_rows)
+    if weight is not None:
+        weights = _read_column("weight", weight, rows, n_rows)
+    check_values(labels, weights, COUNT, "rows", 0, ("the label", "the weight"))
+    return labels, weights
 
 
 def attribute(
-    ensemble: Model | Any,
+    model: Model | Any,
     rows: Any,
     method: str = "shapley",
     *,
+    parameters: Mapping[str, Any] | None = None,
     partition: Partition | None = None,
-    interactions: bool = False,
+    interactions: int | str | None = None,
     background: Any = None,
-    labels: Any = None,
-    row_weights: Any = None,
-    **parameters: Any,
+    label: Any = None,
+    weight: Any = None,
 ) -> Attributions:
     """Attribute every row's margin to the features, or to groups of them.
 
     Parameters
     ----------
-    ensemble : a loaded model, or whatever ``load_ensemble`` takes
-    rows : data frame or Arrow table with the features by name (categories as values), or an (n, features) matrix in the model's order (categories
-        as codes); NaN or null where missing
-    method : one of ``METHODS``
-    partition : groups of features, group -> features, or the path or URI of such an object in JSON; a feature that it does not name is a group of
-        its own. Values are the groups', with method "owen" the features' within their groups
-    interactions : also those of every two players, by the method's game value
-    background : rows, like ``rows``, whose values absent features take, averaged over all of them (the marginal game), or "model" for those behind
-        the model's own leaf weights, where its trees are symmetric; None averages over a tree's own covers (the path-dependent game). With methods
-        "gap" and "gap_greedy" rows that perturbations are measured on
-    labels, row_weights : of every row what the model predicts, NaN where it is missing, and by default 1, how much the row counts; for method "r2"
-    **parameters : the method's own
+    model : Model, str, path or model object
+        A loaded model, or whatever `load_ensemble` takes.
+    rows : data frame, Arrow table or array
+        Features by name, categories as values; or an (n, features) matrix in the model's order, categories as codes. NaN or null where missing.
+    method : str
+        One of `METHODS`.
+    parameters : mapping, optional
+        Parameters of the method by name, such as ``{"p": 0.3}``.
+    partition : mapping, str or path, optional
+        Groups of features, group -> features, or a JSON file of such an object; a feature that is not named is a group of its own. Values are the
+        groups', with methods "owen" and "two_step" the features' within their groups.
+    interactions : int or "all", optional
+        Also the interactions of every two features or groups: of how many pairs of a row and output, the largest by magnitude, or of all; those of
+        the other pairs are 0.
+    background : data frame, Arrow table, array or "model", optional
+        Rows, like `rows`, whose values absent features take, averaged over all of them (the marginal game), or "model" for those behind the model's
+        own leaf weights, where its trees are symmetric. By default features are averaged over the trees' own covers (the path-dependent game).
+        Methods "gap" and "gap_greedy" measure perturbations on them.
+    label : array or str, optional
+        What the model predicts, (n,) numbers, NaN where it is missing, or the name of a column of the rows; for method "r2".
+    weight : array or str, optional
+        How much each row counts, (n,) numbers of at least 0, or the name of a column of the rows; by default 1.
 
     Returns
     -------
     Attributions
+
+    Raises
+    ------
+    LeafledgerError
+        One line: what was got, what was expected, where.
     """
-    model = load_ensemble(ensemble)
-    chosen = find_method(method)
-    groups = read_groups(partition, model.features)
-    players = player_names(chosen, groups, model.features)
-    prepared = _prepare(model, chosen, check_parameters(chosen, parameters), groups, bool(interactions), background)
-    features, batch = as_batch(model, rows, prepared.bins.column.tolist())
+    loaded, chosen = load_ensemble(model), find_method(read_text("method", method))
+    given = check_parameters(chosen, read_parameters("parameters", parameters))
+    keep = None if interactions is None else read_interactions("interactions", interactions)
+    groups = read_groups(None if partition is None else read_partition("partition", partition), loaded.features)
+    players = player_names(chosen, groups, loaded.features)
+    prepared = _prepare(loaded, chosen, given, groups, keep is not None, background)
+    features, batch = as_batch(loaded, rows, prepared.bins.column.tolist())
     n, outputs, n_pairs, n_steps = batch.num_rows, prepared.base.size, len(prepared.pairs.players), int(prepared.n_steps[0])
     out = Attributions(
         phi=np.zeros((n, outputs, len(players))),
         base=prepared.base,
         margin=np.zeros((n, outputs)),
         players=players,
-        interactions=np.zeros((n, outputs, n_pairs)) if interactions else None,
-        pairs=pair_names(prepared, players) if interactions else None,
+        method=chosen.name,
+        groups=groups,
+        interactions=None if keep is None else np.zeros((n, outputs, n_pairs)),
+        pairs=None if keep is None else pair_names(prepared, players),
         path=np.zeros((n, outputs, n_steps)) if n_steps else None,
     )
-    summaries = chosen.summaries + ((INTERACTIONS,) if interactions else ())
-    targets = _read_targets(chosen, labels, row_weights, n)
+    summaries = chosen.summaries + ((INTERACTIONS,) if keep else ())
+    targets = _read_targets(chosen, label, weight, rows, n)
     slice_rows = min(SLICE_ROWS, max_slice_rows(outputs * (prepared.players.size + n_pairs + n_steps)))
 
     def work(first):
@@ -231,7 +301,9 @@ def attribute(
 
     with ThreadPoolExecutor(count_cores()) as threads:
         states = list(threads.map(work, range(0, n, slice_rows)))
-    subject = Subject(model.outputs, players, prepared.players.astype(np.int64), prepared.pairs.players, n_steps)
+    subject = Subject(loaded.outputs, players, prepared.players.astype(np.int64), prepared.pairs.players, n_steps)
     for k, summary in enumerate(summaries):
         out.summaries.update(tabulate(summary, (state[k] for state in states), subject))
+    if out.interactions is not None:
+        keep_largest(out.interactions, count_kept(n_pairs, keep))
     return out

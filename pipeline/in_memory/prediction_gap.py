@@ -136,7 +136,7 @@ def _orders(ranking: Any, model: Model, rows: Any, partition: Partition | None, 
 
 
 def prediction_gap(
-    ensemble: Model | Any,
+    model: Model | Any,
     rows: Any,
     *,
     features: Iterable[str] | None = None,
@@ -154,7 +154,7 @@ def prediction_gap(
 
     Parameters
     ----------
-    ensemble, rows : as ``attribute`` takes them
+    model, rows : as ``attribute`` takes them
     features : those that are perturbed, all by default: PG² of the set
     ranking : or a ranking, whose prefixes are perturbed in turn, and PG² averaged over them: PGI². Names, the most important first; positions of
         features ``(n, features)`` or ``(n, outputs, features)``, row by row; or a method of ``attribute``, which bins by size of its values
@@ -171,7 +171,7 @@ def prediction_gap(
     -------
     ndarray ``(n, outputs) float64``, squared margin units; where ``approximate``, a pair of it and of standard errors, 0 where it is exact
     """
-    model, asked = load_ensemble(ensemble), check_parameters(METHODS["gap"], {"budget": budget, "seed": seed})
+    model, asked = load_ensemble(model), check_parameters(METHODS["gap"], {"budget": budget, "seed": seed})
     if features is not None and ranking is not None:
         raise UsageError("features and ranking were both given; leave out one or the other")
     groups = read_groups(partition, model.features)
@@ -200,7 +200,7 @@ def prediction_gap(
 
 
 def rank_by_gap(
-    ensemble: Model | Any,
+    model: Model | Any,
     rows: Any,
     *,
     top: int | None = None,
@@ -225,7 +225,7 @@ def rank_by_gap(
     gaps : (n, outputs, top) float64, PG² of each prefix; the mean over all is the ranking's PGI²
     errors : where ``approximate``, (n, outputs, top) float64, standard errors of the gaps, 0 where they are exact
     """
-    model, asked = load_ensemble(ensemble), check_parameters(METHODS["gap_greedy"], {"top": top or 0, "budget": budget, "seed": seed})
+    model, asked = load_ensemble(model), check_parameters(METHODS["gap_greedy"], {"top": top or 0, "budget": budget, "seed": seed})
     groups = read_groups(partition, model.features)
     bins, tables, chosen = _prepare(model, groups, noise, scale, data, resample)
     read, batch = as_batch(model, rows, bins.column.tolist())

@@ -17,6 +17,7 @@ from kernels.trees.forest import Forest, make_forest
 
 from ..dataset import schema
 from ..dataset.partition import Partition, group_numbers, read_groups
+from ..display import count
 from ..errors import UsageError
 from ..models import load_ensemble
 from ..models.model import Feature
@@ -38,6 +39,10 @@ class Curves:
     insertion_area: np.ndarray
     deletion_area: np.ndarray
 
+    def __repr__(self) -> str:
+        n, outputs, points = self.insertion.shape
+        return f"Curves({count(n, 'row')}, {count(outputs, 'output')}, {count(points, 'point')})"
+
 
 @dataclass(frozen=True, slots=True)
 class Gradient:
@@ -48,6 +53,10 @@ class Gradient:
 
     phi: np.ndarray
     margin: np.ndarray
+
+    def __repr__(self) -> str:
+        n, outputs, n_players = self.phi.shape
+        return f"Gradient({count(n, 'row')}, {count(outputs, 'output')}, {count(n_players, 'player')})"
 
 
 def _binned(features: tuple[Feature, ...], tables: BinTables, batch: pa.RecordBatch) -> np.ndarray:
@@ -95,8 +104,8 @@ class _Rows:
             list(threads.map(each, parts))
 
 
-def _set_up(ensemble: Any, rows: Any, partition: Partition | None) -> _Rows:
-    model = load_ensemble(ensemble)
+def _set_up(given: Any, rows: Any, partition: Partition | None) -> _Rows:
+    model = load_ensemble(given)
     bins, forest = make_forest(model.ensemble, group_numbers(read_groups(partition, model.features), model.features))
     features, batch = as_batch(model, rows, bins.column.tolist())
     return _Rows(features, bins, forest, batch, len(model.outputs))
@@ -109,15 +118,15 @@ def _to_kernel(values: np.ndarray, players: np.ndarray, n: int) -> np.ndarray:
     return out
 
 
-def gradient(ensemble: Any, rows: Any, z: Any = 0.5, *, partition: Partition | None = None) -> Gradient:
+def gradient(model: Any, rows: Any, z: Any = 0.5, *, partition: Partition | None = None) -> Gradient:
     """Derivatives of the path-dependent game's multilinear extension, of the whole ensemble, at a point of every row's own.
 
     Parameters
     ----------
-    ensemble, rows, partition : as for ``attribute``
+    model, rows, partition : as for ``attribute``
     z : probabilities that players are present, (n, outputs, players) or what spreads to it; players are all features, or groups
     """
-    found = _set_up(ensemble, rows, partition)
+    found = _set_up(model, rows, partition)
     point = _read(z, "probabilities", found.shape)
     if not ((point >= 0) & (point <= 1)).all():
         raise UsageError("probabilities are expected to lie between 0 and 1")
@@ -134,17 +143,17 @@ def gradient(ensemble: Any, rows: Any, z: Any = 0.5, *, partition: Partition | N
     return out
 
 
-def curves(ensemble: Any, rows: Any, scores: Any, *, partition: Partition | None = None) -> Curves:
+def curves(model: Any, rows: Any, scores: Any, *, partition: Partition | None = None) -> Curves:
     """Insertion and deletion curves of rankings by any scores, in the path-dependent game of the whole ensemble.
 
     A ranking is by descending score; equal scores keep the order of features.
 
     Parameters
     ----------
-    ensemble, rows, partition : as for ``attribute``
+    model, rows, partition : as for ``attribute``
     scores : (n, outputs, players) or what spreads to it, such as ``attribute(…).phi``; 0 where a player is in no split
     """
-    found = _set_up(ensemble, rows, partition)
+    found = _set_up(model, rows, partition)
     n_all, given = found.forest.n_all, _read(scores, "scores", found.shape)
     if not np.isfinite(given).all():
         raise UsageError("scores are expected to be finite")

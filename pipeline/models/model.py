@@ -6,6 +6,7 @@ from typing import Any
 
 from kernels.trees.ensemble import TreeEnsemble
 
+from ..display import as_html, count
 from .objectives import Objective
 
 UNKNOWN = Objective()
@@ -23,6 +24,13 @@ class Feature:
     categorical: bool = False
     categories: tuple[Any, ...] | None = None
 
+    @property
+    def kind(self) -> str:
+        """What its column holds, in words."""
+        if not self.categorical:
+            return "numbers"
+        return "codes of categories" if self.categories is None else f"{len(self.categories)} categories"
+
 
 @dataclass(frozen=True, slots=True)
 class Model:
@@ -34,6 +42,14 @@ class Model:
     library: str
     digest: str
     objective: Objective = UNKNOWN
+
+    def __repr__(self) -> str:
+        counts = count(self.ensemble.root.size, "tree"), count(len(self.features), "feature"), count(len(self.outputs), "output")
+        return f"Model({self.library}, {', '.join(counts)})"
+
+    def _repr_html_(self) -> str:
+        """The first features, and what they hold."""
+        return as_html(str(self), ("feature", "values"), ((each.name, each.kind) for each in self.features))
 
 
 @dataclass(frozen=True, slots=True)

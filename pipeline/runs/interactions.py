@@ -41,6 +41,21 @@ def _largest(values, n_kept: int):
     return np.take_along_axis(index, order, axis=1)
 
 
+def keep_largest(values, n_kept: int) -> None:
+    """Set to 0, of every row and output, all values but the ``n_kept`` largest by magnitude, equal ones in the order of pairs.
+
+    Parameters
+    ----------
+    values : (n, outputs, pairs) float64
+    """
+    if n_kept == values.shape[2]:
+        return
+    for k in range(values.shape[1]):
+        kept = np.zeros((len(values), values.shape[2]), bool)
+        np.put_along_axis(kept, _largest(values[:, k], n_kept), True, axis=1)
+        values[:, k][~kept] = 0
+
+
 def _blocks(values, n_kept: int, dtype) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
     rows = max(1, BLOCK // max(1, len(values)))
     for start in range(0, values.shape[1], rows):

@@ -20,6 +20,7 @@ from ..dataset import schema
 from ..dataset.labels import LabelColumns
 from ..dataset.listing import Listing, Rejected, WorkItem, make_items
 from ..dataset.partition import Groups
+from ..display import as_html, count
 from ..errors import InvalidRun
 from ..models.cityhash import HashedCategory
 from ..models.model import Feature, Model
@@ -68,6 +69,14 @@ class Plan:
     slice_rows: int
     items: tuple[WorkItem, ...]
     rejected: tuple[Rejected, ...]  # files whose footers cannot be read
+
+    def __repr__(self) -> str:
+        counts = count(self.n_rows, "row"), count(len(self.items), "item"), count(len(self.features), "feature"), count(len(self.outputs), "output")
+        return f"Plan({', '.join(counts)}, method {self.method})"
+
+    def _repr_html_(self) -> str:
+        """The first work items."""
+        return as_html(str(self), ("part", "file", "rows"), ((item.part, item.uri, item.n_rows) for item in self.items))
 
     @property
     def n_rows(self) -> int:

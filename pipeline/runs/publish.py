@@ -13,6 +13,7 @@ from kernels.buffers import Prepared
 from kernels.methods import METHODS
 
 from ..dataset.listing import Rejected
+from ..display import as_html, count
 from ..errors import InvalidRun
 from ..stores import commit, storage
 from ..stores.arrays import FOLDER
@@ -47,6 +48,15 @@ class Manifest:
     summaries: tuple[dict[str, Any], ...]  # uri below the run, size, sha256
     rejected: tuple[Rejected, ...]  # rows that could not be explained, and why
     totals: dict[str, dict[str, Any]]  # what summaries say once of all rows, by their names
+
+    def __repr__(self) -> str:
+        counts = count(self.n_rows, "row"), count(len(self.parts), "part"), count(len(self.outputs), "output")
+        rejected = f", {len(self.rejected)} rejected" if self.rejected else ""
+        return f"Manifest({', '.join(counts)}, method {self.method}{rejected})"
+
+    def _repr_html_(self) -> str:
+        """The first parts."""
+        return as_html(str(self), ("part", "rows", "bytes"), ((each["uri"], each["n_rows"], each["size"]) for each in self.parts))
 
     @property
     def n_rejected(self) -> int:

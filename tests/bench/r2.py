@@ -102,7 +102,7 @@ def ask_peer(peer: Any, rows: np.ndarray, label: np.ndarray) -> Any:
 
 def compare(model: Any, peer: Any, rows: np.ndarray, label: np.ndarray) -> tuple[float, float]:
     """Largest differences of shares, and of losses beside the largest; qshap gives these with the other sign."""
-    theirs, ours = ask_peer(peer, rows, label), attribute(model, rows, "r2", labels=label)
+    theirs, ours = ask_peer(peer, rows, label), attribute(model, rows, "r2", label=label)
     losses = ours.phi[:, 0]
     return float(np.abs(theirs.rsq - ours.summaries["r2"]["r2"].to_numpy()).max()), float(np.abs(theirs.loss + losses).max() / np.abs(losses).max())
 

@@ -110,7 +110,7 @@ def test_a_group_has_the_value_of_the_quotient_game(data, ensemble):
     sizes = data.draw(st.lists(st.floats(0, 1), min_size=n, max_size=n))
     weighted = naive.size_weight(sizes) if any(sizes) else naive.shapley_weight
     method, given_sizes = ("probabilistic", {"sizes": sizes}) if any(sizes) else ("shapley", {})
-    found = attribute(model, rows, method, partition=partition, **given_sizes)
+    found = attribute(model, rows, method, partition=partition, parameters=given_sizes)
     shapley = attribute(model, rows, partition=partition)
     assert found.phi.shape == (len(rows), ensemble.base.size, n)
     firsts = [model.features[group.index(g)].name for g in range(n)]

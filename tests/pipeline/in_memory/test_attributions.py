@@ -1,6 +1,7 @@
 """In memory, every library's model and every way to hand over rows give that library's own values."""
 
 import dataclasses
+import inspect
 
 import catboost
 import lightgbm
@@ -12,7 +13,7 @@ import xgboost
 from numpy.testing import assert_allclose
 
 from kernels.methods import METHODS
-from leafledger import attribute, load_ensemble
+from leafledger import LeafledgerError, attribute, explain, load_ensemble
 from pipeline.errors import AdditivityBreach, InvalidModel, SchemaMismatch, UsageError
 from pipeline.in_memory import attributions
 from tests.pipeline.conftest import FEATURES, TRAINING
@@ -126,7 +127,7 @@ def test_banzhaf_of_a_stump_is_its_shapley_value(trained):
     assert not np.allclose(attribute(model, frame, "banzhaf").phi, attribute(model, frame).phi)
     if isinstance(model, lightgbm.Booster):
         stump = lightgbm.train(TRAINING | {"num_leaves": 2}, lightgbm.Dataset(frame[["delay"]], frame["delay"].fillna(0)), 1)
-        assert_allclose(attribute(stump, frame, "banzhaf", p=0.3).phi, attribute(stump, frame).phi, rtol=1e-14)
+        assert_allclose(attribute(stump, frame, "banzhaf", parameters={"p": 0.3}).phi, attribute(stump, frame).phi, rtol=1e-14)
 
 
 def test_many_rows_are_cut_into_slices(trained):
@@ -159,11 +160,13 @@ def test_unused_columns_of_a_frame_are_not_converted(example):
 def test_a_density_may_be_a_function(example):
     """In memory, as in no plan; that of Beta(2, 3), and the same as a polyline is near."""
     frame = example.frame[FEATURES][:100]
-    beta = attribute(example.model, frame, "beta", alpha=2, beta=3)
-    assert_allclose(attribute(example.model, frame, "semivalue", density=lambda t, rest: t**2 * rest).phi, beta.phi, rtol=1e-9, atol=1e-9)
+    beta = attribute(example.model, frame, "beta", parameters={"alpha": 2, "beta": 3})
+    assert_allclose(
+        attribute(example.model, frame, "semivalue", parameters={"density": lambda t, rest: t**2 * rest}).phi, beta.phi, rtol=1e-9, atol=1e-9
+    )
     t = np.linspace(0, 1, 1001)
     points = np.column_stack((t, t**2 * (1 - t)))
-    assert_allclose(attribute(example.model, frame, "semivalue", density=points).phi, beta.phi, rtol=1e-4, atol=1e-4)
+    assert_allclose(attribute(example.model, frame, "semivalue", parameters={"density": points}).phi, beta.phi, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -179,7 +182,7 @@ def test_a_density_may_be_a_function(example):
 def test_parameters_that_do_not_fit_are_refused(example, method, parameters, says):
     """One line, whoever finds it."""
     with pytest.raises(UsageError, match=says):
-        attribute(example.model, example.frame[FEATURES], method, **parameters)
+        attribute(example.model, example.frame[FEATURES], method, parameters=parameters)
 
 
 def test_a_breach_names_the_row(example, monkeypatch):
@@ -289,7 +292,7 @@ def test_a_background_may_be_a_data_frame_and_must_have_rows():
     with pytest.raises(UsageError, match="the background has no rows, expected at least one"):
         attribute(model, frame, background=frame[:0])
     with pytest.raises(UsageError, match="method 'probabilistic' has no marginal game"):
-        attribute(model, frame, "probabilistic", background=frame, sizes=[0.25] * 4)
+        attribute(model, frame, "probabilistic", background=frame, parameters={"sizes": [0.25] * 4})
 
 
 def test_tables_that_do_not_fit_are_refused_before_they_are_made(monkeypatch):
@@ -316,3 +319,55 @@ def test_values_of_a_partition_add_up_in_the_marginal_game(method):
         together = found.phi[:, :, [found.players.index(name) for name in members]].sum(axis=2)
         assert_allclose(together, groups.phi[:, :, groups.players.index(group)], rtol=0, atol=1e-12)
     assert (found.phi[:, :, 5] != 0).any() == (method == "two_step")
+
+
+FRAME = pd.DataFrame({"x": [1.0, 2.0]})
+WRONG = (FRAME, FRAME.astype(str).to_numpy(), object(), 1.5, b"x", [1], {1: 2}, len)
+
+
+@pytest.mark.parametrize("name", ["model", "rows", "method", "parameters", "partition", "interactions", "background", "label", "weight"])
+@pytest.mark.parametrize("wrong", WRONG, ids=lambda wrong: type(wrong).__name__)
+def test_a_wrong_type_is_told_in_one_line(example, name, wrong):
+    """Whatever stands in the place of an argument: a refusal of one line, no traceback."""
+    given = {"model": example.model, "rows": example.frame[FEATURES], "method": "r2", "label": "delay"} | {name: wrong}
+    with pytest.raises(LeafledgerError) as error:
+        attribute(**given)
+    assert "\n" not in str(error.value)
+
+
+def test_the_arguments_are_those_of_a_run():
+    """What ``attribute`` and ``explain`` share has one name and one default; rows in memory take the place of data and output."""
+    shared = {key: given.default for key, given in inspect.signature(attribute).parameters.items()}
+    run = {key: given.default for key, given in inspect.signature(explain).parameters.items()}
+    del shared["rows"]
+    assert {key: run[key] for key in shared} == shared
+
+
+def test_labels_may_be_a_column_of_the_rows(example):
+    """A column's name stands for its values, whatever the rows are; another name is refused."""
+    frame, columns = example.frame[[*FEATURES, "flight"]], {name: example.frame[name] for name in [*FEATURES, "flight"]}
+    expected = attribute(example.model, frame, "r2", label=frame["delay"], weight=frame["flight"]).summaries["r2"]
+    for rows in (frame, pa.table(frame), columns):
+        assert attribute(example.model, rows, "r2", label="delay", weight="flight").summaries["r2"] == expected
+    for rows in (frame, pa.table(frame), columns, frame[FEATURES].assign(carrier=0.0).to_numpy(float)):
+        with pytest.raises(UsageError, match="label is 'nowhere', which is no column of the rows"):
+            attribute(example.model, rows, "r2", label="nowhere")
+
+
+def test_results_print_as_one_line(example):
+    """A line that counts, and in a notebook a table of the first rows: a million numbers are never shown."""
+    rows = example.frame[FEATURES]
+    found = attribute(example.model, rows)
+    assert repr(found) == "Attributions(3,000 rows, 1 output, 4 features, method shapley)"
+    assert repr(attribute(example.model, rows[:1], partition={"<b>": FEATURES[:2]})) == "Attributions(1 row, 1 output, 3 groups, method shapley)"
+    assert (
+        repr(attribute(example.model, rows[:2], "owen", partition={"b": FEATURES[:2]})) == "Attributions(2 rows, 1 output, 4 features, method owen)"
+    )
+    assert repr(attribute(example.model, rows[:2], "curves")) == "Attributions(2 rows, 1 output, 4 features, method curves)"
+    assert repr(attribute(example.model, rows[:0])) == "Attributions(0 rows, 1 output, 4 features, method shapley)"
+    html = found._repr_html_()
+    assert html.count("<tr>") == 1 + 5
+    assert f"<td>{found.margin[4, 0]:.4g}</td></tr></tbody>" in html
+    assert "<b>" not in attribute(example.model, rows[:1], partition={"<b>": FEATURES[:2]})._repr_html_()
+    assert repr(load_ensemble(example.model)) == "Model(lightgbm, 8 trees, 4 features, 1 output)"
+    assert "<td>carrier</td><td>4 categories</td>" in load_ensemble(example.model)._repr_html_()

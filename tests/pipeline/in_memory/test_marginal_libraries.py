@@ -189,7 +189,7 @@ def test_values_are_those_of_the_function(tmp_path):
     assert np.abs(attribute(other, rows).phi - attribute(model, rows).phi).max() > 0.05
     for method, given in {"shapley": {}, "banzhaf": {"p": 0.3}, "beta": {"alpha": 2.0, "beta": 3.0}}.items():
         for background in ("model", others.astype(float)):
-            found, expected = (attribute(some, rows, method, background=background, **given) for some in (other, model))
+            found, expected = (attribute(some, rows, method, background=background, parameters=given) for some in (other, model))
             assert_allclose(found.phi, expected.phi, rtol=0, atol=ATOL)
 
 

@@ -205,7 +205,7 @@ def test_runs_perturb_by_what_was_measured_of_a_background(model, frame, tmp_pat
     asked["resample"] = "resample" not in parameters
     if method == "gap":
         pgi2 = leafledger.prediction_gap(model, frame[:100], ranking="shapley", **asked)[:, 0]
-        in_memory = leafledger.attribute(model, frame[:100], method, background=frame, partition=DUMMIES, **parameters)
+        in_memory = leafledger.attribute(model, frame[:100], method, background=frame, partition=DUMMIES, parameters=parameters)
         assert_allclose(in_memory.phi[:, 0, -2], pgi2, rtol=1e-9)
     else:
         order, gaps = leafledger.rank_by_gap(model, frame[:100], **asked)

@@ -53,7 +53,7 @@ def test_gradients_in_the_middle_are_banzhaf_values(example, rows):
 
 def test_the_path_of_the_objective(example, rows):
     """Scores come with it: from 0 upwards, in small steps."""
-    found = leafledger.attribute(example.model, rows, "ranker", steps=5, rate=0.05)
+    found = leafledger.attribute(example.model, rows, "ranker", parameters={"steps": 5, "rate": 0.05})
     assert found.path.shape == (N, 1, 5)
     assert (found.path[:, :, 0] == 0).all()
     assert (np.diff(found.path, axis=2) >= -ATOL).all()
@@ -70,7 +70,7 @@ def test_a_run_keeps_the_path_of_the_objective(example, tmp_path):
         parts.append([path.read_bytes() for path in sorted(run.glob("*/*.parquet"))])
     assert parts[0] == parts[1]
     frame = example.frame[FEATURES].assign(month=example.frame["month"].astype(int))
-    path = leafledger.attribute(example.model, frame, "ranker", steps=3).path
+    path = leafledger.attribute(example.model, frame, "ranker", parameters={"steps": 3}).path
     summary = pd.read_parquet(run / "summary" / "objective.parquet")
     assert summary["step"].tolist() == [1, 2, 3]
     assert_allclose(summary["mean"], path[:, 0].mean(axis=0), rtol=1e-12, atol=1e-12)
@@ -86,7 +86,7 @@ def test_a_run_writes_the_curves_that_python_gives(example, tmp_path):
         parts.append([path.read_bytes() for path in sorted(run.glob("*/*.parquet"))])
     assert parts[0] == parts[1]
     frame = example.frame[FEATURES].assign(month=example.frame["month"].astype(int))
-    scores = leafledger.attribute(example.model, frame, "beta", alpha=4, beta=1).phi
+    scores = leafledger.attribute(example.model, frame, "beta", parameters={"alpha": 4, "beta": 1}).phi
     curves = leafledger.curves(example.model, frame, scores)
     rows = pd.read_parquet(run / "attributions").sort_values("flight")
     order = np.argsort(example.frame["flight"].to_numpy())
@@ -103,7 +103,7 @@ def test_a_run_writes_the_curves_that_python_gives(example, tmp_path):
         assert_allclose(mine["mean"], getattr(curves, kind)[:, 0].mean(axis=0), rtol=0, atol=ATOL)
     areas = pd.read_parquet(run / "summary" / "areas.parquet").set_index("feature")["mean"]
     assert_allclose(areas[["insertion", "deletion"]], rows[["insertion", "deletion"]].mean(), rtol=0, atol=ATOL)
-    found = leafledger.attribute(example.model, frame[:N], "curves", ranking="beta:4:1")
+    found = leafledger.attribute(example.model, frame[:N], "curves", parameters={"ranking": "beta:4:1"})
     both = np.concatenate((curves.insertion, curves.deletion), axis=2)
     assert_allclose(found.path, both[:N], rtol=0, atol=ATOL)
 

@@ -79,7 +79,7 @@ def test_methods_and_groups_have_a_marginal_game(example, rows, uri, tmp_path, m
     given, common = {"method": method, "partition": partition}, {"background": uri, "precision": "float64", "scheduler": "serial"}
     explain(example.model, example.data, tmp_path / "0", **given, parameters=parameters, **common)
     explain(example.model, example.data, tmp_path / "1", **common)
-    found = attribute(example.model, example.frame[FEATURES], background=rows[FEATURES], **given, **parameters)
+    found = attribute(example.model, example.frame[FEATURES], background=rows[FEATURES], **given, parameters=parameters)
     assert_allclose(read_phi(tmp_path / "0"), found.phi[:, 0], rtol=1e-12, atol=1e-12)
     assert len(list((tmp_path / "_leafledger").iterdir())) == 2
 

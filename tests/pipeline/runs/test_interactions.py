@@ -64,7 +64,7 @@ def test_interactions_are_those_of_the_definition(data, ensemble):
     model, rows = as_model(ensemble), data.draw(batches(ensemble, max_rows=2))
     n = ensemble.n_features
     for method, weight in (("shapley", naive.shapley_weight), ("banzhaf", naive.banzhaf_weight)):
-        found = attribute(model, rows, method, interactions=True)
+        found = attribute(model, rows, method, interactions="all")
         everywhere = np.zeros((len(rows), ensemble.base.size, n, n))
         for p, (first, second) in enumerate(found.pairs):
             i, j = found.players.index(first), found.players.index(second)
@@ -79,10 +79,10 @@ def test_in_memory_they_are_there_only_if_asked_for(example):
     frame = example.frame[FEATURES]
     assert attribute(example.model, frame).interactions is None
     assert attribute(example.model, frame).pairs is None
-    found = attribute(example.model, frame, interactions=True, partition={"flight": ["delay", "distance"]})
+    found = attribute(example.model, frame, interactions="all", partition={"flight": ["delay", "distance"]})
     assert found.players == ("flight", "carrier", "month")
     assert found.pairs == (("flight", "carrier"),)
-    alone = attribute(example.model, frame, interactions=True)
+    alone = attribute(example.model, frame, interactions="all")
     assert alone.pairs == (("delay", "carrier"),)
     assert_allclose(found.interactions, alone.interactions, rtol=1e-12, atol=1e-12)
 
@@ -92,7 +92,7 @@ def serial(deep, example, tmp_path_factory):
     """A serial run that keeps all interactions, and the values in memory."""
     out = tmp_path_factory.mktemp("interactions") / "run"
     explain(deep, example.data, out, interactions="all", scheduler="serial")
-    return out, attribute(deep, example.frame[FEATURES], interactions=True)
+    return out, attribute(deep, example.frame[FEATURES], interactions="all")
 
 
 def test_a_run_stores_what_interacts(serial):
@@ -171,7 +171,7 @@ def test_several_outputs_have_a_column_each(example, tmp_path):
     table = attributions(tmp_path / "run")
     assert table.column_names[-3:] == [f"interactions_{k}" for k in range(3)]
     assert [name for name in table.column_names if name.startswith("phi_0_")] == ["phi_0_where", "phi_0_delay", "phi_0_month"]
-    found = attribute(load_ensemble(tmp_path / "model.txt"), example.frame[FEATURES], interactions=True, partition=partition)
+    found = attribute(load_ensemble(tmp_path / "model.txt"), example.frame[FEATURES], interactions="all", partition=partition)
     first = {(entry["first"], entry["second"]): entry["value"] for entry in table["interactions_2"][0].as_py()}
     expected = {pair: value for pair, value in zip(found.pairs, found.interactions[0, 2].astype(np.float32), strict=True) if value}
     assert first == expected
@@ -200,3 +200,31 @@ def test_mistakes_are_refused_in_one_line(example, tmp_path, arguments, error, s
         explain(example.model, example.data, tmp_path / "run", scheduler="serial", **arguments)
     assert "\n" not in str(refusal.value)
     assert not (tmp_path / "run").exists()
+
+
+def test_in_memory_a_number_keeps_those_that_a_run_keeps(deep, example, tmp_path):
+    """``interactions=2`` means the same to both: of every row the two largest; in memory the others are 0."""
+    rows = example.frame[FEATURES]
+    explain(deep, example.data, tmp_path / "run", interactions=2, precision="float64", scheduler="serial")
+    found, everything = (attribute(deep, rows, interactions=given) for given in (2, "all"))
+    assert found.pairs == everything.pairs
+    kept = found.interactions != 0
+    assert (found.interactions[kept] == everything.interactions[kept]).all()
+    assert kept.sum(axis=2).max() == 2
+    entries = [
+        entry for part in sorted((tmp_path / "run" / "attributions").rglob("*.parquet")) for entry in pq.read_table(part)["interactions"].to_pylist()
+    ]
+    of_run = [{frozenset((entry["first"], entry["second"])) for entry in row} for row in entries]
+    assert of_run == [{frozenset(found.pairs[pair]) for pair in np.flatnonzero(row[0])} for row in kept]
+    assert (attribute(deep, rows, interactions=1000).interactions == everything.interactions).all()
+
+
+@pytest.mark.parametrize("wrong", [True, 0, -1, "few", 2.5, [1]])
+def test_both_refuse_other_interactions(deep, example, wrong):
+    """In the same words."""
+    says = []
+    for ask in (lambda: attribute(deep, example.frame[FEATURES], interactions=wrong), lambda: explain(deep, example.data, "out", interactions=wrong)):
+        with pytest.raises(UsageError, match=r"interactions is .*, expected a number of at least 1, or 'all'") as error:
+            ask()
+        says.append(str(error.value))
+    assert says[0] == says[1]

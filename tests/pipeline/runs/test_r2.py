@@ -39,7 +39,7 @@ def run(labelled, out, **given):
 
 
 def in_memory(labelled, frame, **given):
-    return attribute(labelled.booster, frame[FEATURES], "r2", labels=frame["label"], **given)
+    return attribute(labelled.booster, frame[FEATURES], "r2", label=frame["label"], **given)
 
 
 def predict(labelled, frame):
@@ -88,7 +88,7 @@ def test_a_part_has_every_rows_losses(labelled, serial):
     missing = labelled.frame["label"].isna().to_numpy()
     loss = np.column_stack([table[f"loss_{name}"].to_pandas() for name in FEATURES])
     assert_array_equal(np.isnan(loss), np.repeat(missing[:, None], len(FEATURES), axis=1))
-    found = in_memory(labelled, labelled.frame, row_weights=labelled.frame["weight"])
+    found = in_memory(labelled, labelled.frame, weight=labelled.frame["weight"])
     assert_allclose(loss, found.phi[:, 0], rtol=1e-12, atol=1e-9)
     shares = pq.read_table(out / "summary" / "r2.parquet")["r2"].to_numpy()
     assert_allclose(shares, labelled.frame["weight"][~missing] @ loss[~missing] / manifest.totals["r2"]["sst"], rtol=1e-10, atol=1e-15)
@@ -108,7 +108,7 @@ def test_every_group_shares_its_own_r2(labelled, serial):
     for month, carrier in ((1, "AA"), (4, None)):
         same = labelled.frame["carrier"].isna() if carrier is None else labelled.frame["carrier"] == carrier
         mine = labelled.frame[(labelled.frame["month"] == month) & same]
-        alone = in_memory(labelled, mine, row_weights=mine["weight"])
+        alone = in_memory(labelled, mine, weight=mine["weight"])
         found = table[(table["month"] == month) & (table["carrier"].isna() if carrier is None else table["carrier"] == carrier)]
         assert_allclose(found["r2"], alone.summaries["r2"]["r2"], rtol=1e-9, atol=1e-14)
         assert_allclose(found["standard_error"], alone.summaries["r2"]["standard_error"], rtol=1e-6, atol=1e-12)
@@ -139,7 +139,7 @@ def test_global_only_publishes_the_same_summary_and_no_rows(labelled, serial, tm
 def test_a_weight_is_so_many_rows(labelled):
     """Shares with whole weights are those of rows repeated."""
     times = np.random.default_rng(3).integers(0, 4, len(labelled.frame))
-    weighted = in_memory(labelled, labelled.frame, row_weights=times)
+    weighted = in_memory(labelled, labelled.frame, weight=times)
     repeated = in_memory(labelled, labelled.frame.loc[labelled.frame.index.repeat(times)])
     assert_allclose(weighted.summaries["r2"]["r2"], repeated.summaries["r2"]["r2"], rtol=1e-10, atol=1e-15)
     for name in ("total_r2", "sst", "remainder"):
@@ -161,12 +161,12 @@ def test_the_largest_labels_and_weights_have_finite_shares(example):
     """Labels up to 1e60 and weights up to 1e30 overflow nowhere, and leave the model nothing to explain; larger ones are refused."""
     n = len(example.frame)
     labels, weights = np.where(np.arange(n) % 2, 1e60, -1e60), np.full(n, 1e30)
-    found = attribute(example.booster, example.frame[FEATURES], "r2", labels=labels, row_weights=weights)
+    found = attribute(example.booster, example.frame[FEATURES], "r2", label=labels, weight=weights)
     shares = found.summaries["r2"]
     assert np.isfinite([*found.totals["r2"].values(), *shares["r2"].to_numpy(), *shares["standard_error"].to_numpy()]).all()
     assert_allclose(found.totals["r2"]["total_r2"], 0, atol=1e-12)
     with pytest.raises(InvalidData, match=r"the label is -2e\+60"):
-        attribute(example.booster, example.frame[FEATURES], "r2", labels=2 * labels)
+        attribute(example.booster, example.frame[FEATURES], "r2", label=2 * labels)
 
 
 def test_no_rows_have_no_r2(labelled, tmp_path):
@@ -193,7 +193,7 @@ def test_every_library_adds_up_to_its_own_r2(example, library):
         model = lightgbm.train({"verbosity": -1, "num_threads": 1, "seed": 1}, lightgbm.Dataset(frame, label), 20)
         margin = model.predict(frame)
     partition = {"both": ["distance", "month"]} if library == "partition" else None
-    found = attribute(model, frame, "r2", labels=label, partition=partition)
+    found = attribute(model, frame, "r2", label=label, partition=partition)
     r2, sst = plain_r2(label, margin, np.ones(len(label)))
     totals, shares = found.totals["r2"], found.summaries["r2"]["r2"].to_numpy()
     assert_allclose(totals["total_r2"], r2, rtol=1e-5)  # XGBoost predicts in float32
@@ -271,7 +271,7 @@ def test_models_whose_margin_is_no_prediction_are_refused(example, parameters, s
         {"verbosity": -1, "num_threads": 1} | parameters, lightgbm.Dataset(frame, frame["month"] % parameters.get("num_class", 2)), 2
     )
     with pytest.raises(UnsupportedModel, match=says):
-        attribute(model, frame, "r2", labels=frame["month"])
+        attribute(model, frame, "r2", label=frame["month"])
 
 
 def test_a_model_of_several_targets_is_refused(example):
@@ -279,18 +279,18 @@ def test_a_model_of_several_targets_is_refused(example):
     frame = example.frame[NUMERIC].fillna(0.0)
     model = xgboost.train({"max_depth": 2, "nthread": 1}, xgboost.DMatrix(frame, frame[["delay", "distance"]]), 2)
     with pytest.raises(UsageError, match="method 'r2' needs a model of one output, got 2"):
-        attribute(model, frame, "r2", labels=frame["delay"])
+        attribute(model, frame, "r2", label=frame["delay"])
 
 
 @pytest.mark.parametrize(
     ("method", "given", "says"),
     [
         ("r2", {}, "method 'r2' needs labels"),
-        ("shapley", {"labels": [1.0]}, "method 'shapley' takes no labels and weights"),
-        ("r2", {"labels": [1.0]}, r"labels have shape \(1,\), expected one number for each of 3000 rows"),
-        ("r2", {"labels": ["a"] * 3000}, "labels are no numbers"),
-        ("r2", {"labels": np.full(3000, np.inf)}, r"rows: row 0: the label is inf, expected a number between -1e\+60 and 1e\+60"),
-        ("r2", {"labels": np.ones(3000), "row_weights": -np.ones(3000)}, r"rows: row 0: the weight is -1.0, expected a number between 0 and 1e\+30"),
+        ("shapley", {"label": [1.0]}, "method 'shapley' takes no labels and weights"),
+        ("r2", {"label": [1.0]}, r"label has shape \(1,\), expected one number for each of 3000 rows"),
+        ("r2", {"label": ["a"] * 3000}, r"label is \['a', .*…, expected numbers, or the name of a column"),
+        ("r2", {"label": np.full(3000, np.inf)}, r"rows: row 0: the label is inf, expected a number between -1e\+60 and 1e\+60"),
+        ("r2", {"label": np.ones(3000), "weight": -np.ones(3000)}, r"rows: row 0: the weight is -1.0, expected a number between 0 and 1e\+30"),
     ],
 )
 def test_labels_in_memory_are_checked(example, method, given, says):

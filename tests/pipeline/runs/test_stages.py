@@ -214,7 +214,7 @@ def test_lists_of_numbers_reach_the_kernel(example, tmp_path):
     written = explain(example.model, example.data, tmp_path / "run", method="probabilistic", parameters=parameters, scheduler="serial")
     assert written.parameters == {"sizes": (0.5, 0.25, 0.25, 0.0), "weights": ()}
     assert read_manifest(str(tmp_path / "run")) == written
-    found = attribute(example.model, example.frame[FEATURES], "probabilistic", sizes=[0.5, 0.25, 0.25, 0])
+    found = attribute(example.model, example.frame[FEATURES], "probabilistic", parameters={"sizes": [0.5, 0.25, 0.25, 0]})
     assert_allclose(attributions(tmp_path / "run")["phi_delay"].to_numpy(), found.phi[:, 0, 1], rtol=2e-7, atol=1e-12)
 
 
