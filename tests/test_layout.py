@@ -15,7 +15,7 @@ VENDORS = {"xgboost", "lightgbm", "catboost"}
 DASK = {"dask", "distributed"}
 ALLOWED = {  # first names that a package may import beyond the standard library
     "kernels": {"numpy", "scipy", "numba", "llvmlite"},
-    "pipeline": {"kernels", "numpy", "pyarrow", "fsspec", "botocore", "psutil", "cyclopts", "rich", "pandas"} | DASK | VENDORS,
+    "pipeline": {"kernels", "numpy", "pyarrow", "fsspec", "psutil", "cyclopts", "rich", "pandas"} | DASK | VENDORS,
     "flows": {"pipeline", "prefect", "pyarrow", "cyclopts", "rich"},
     "leafledger": {"kernels", "pipeline"},
 }

@@ -13,11 +13,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from botocore.exceptions import ClientError
 from fsspec.exceptions import FSTimeoutError
 
 from ..errors import StorageError
-from .storage import ATTEMPTS, S3, Object, ask, beside, is_local, join, open_filesystem, reported, scratch, stat, stat_if_exists
+from .storage import ATTEMPTS, S3, Object, ask, beside, is_local, join, of_botocore, open_filesystem, reported, scratch, stat, stat_if_exists
 
 SINGLE_PUT = 128 << 20  # bytes; larger files go up in pieces, whose completion some stores do not make conditional
 # What S3 and its imitations answer where an object is not as the condition says, or is just being written by somebody else.
@@ -66,7 +65,7 @@ def _create_locally(source: Path, path: str) -> bool:
 
 def _is_conflict(error: OSError) -> bool:
     """Whether a conditional PUT was refused since the object is there, in whatever words."""
-    answer = error.__cause__.response if isinstance(error.__cause__, ClientError) else {}
+    answer = error.__cause__.response if isinstance(error.__cause__, of_botocore("ClientError")) else {}
     return isinstance(error, FileExistsError) or answer.get("Error", {}).get("Code") in CONFLICTS
 
 

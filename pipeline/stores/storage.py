@@ -6,6 +6,7 @@ Whatever is tried again below, an operation on a store that does not answer ends
 import hashlib
 import re
 import secrets
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import fsspec
-from botocore.exceptions import BotoCoreError, FlexibleChecksumError
 from fsspec.asyn import AsyncFileSystem
 
 from ..errors import StorageError
@@ -37,6 +37,12 @@ class Object:
     etag: str
 
 
+def of_botocore(name: str) -> Any:
+    """An exception of botocore's to catch, which is none where nothing imported botocore: it need not be installed for local files."""
+    found = sys.modules.get("botocore.exceptions")
+    return () if found is None else getattr(found, name)
+
+
 @contextmanager
 def reported(doing: str, uri: str) -> Iterator[None]:
     try:
@@ -44,7 +50,8 @@ def reported(doing: str, uri: str) -> Iterator[None]:
     except FileNotFoundError as error:
         raise StorageError(f"{uri}: cannot {doing}: no such file or object") from error
     except Exception as error:  # HTTP libraries have error types of their own; what is none of theirs goes on
-        if not (isinstance(error, OSError | BotoCoreError | ImportError) or type(error).__module__.startswith(HTTP)):
+        known = isinstance(error, (OSError, ImportError, of_botocore("BotoCoreError")))
+        if not known and not type(error).__module__.startswith(HTTP):
             raise
         reason = " ".join(str(error).split()) or type(error).__name__
         raise StorageError(f"{uri}: cannot {doing}: {reason}") from error
@@ -76,7 +83,7 @@ def _again(ask: Callable[[], Any]) -> Any:
     """What comes of asking, once more where the answer was damaged on its way: a client that sees so by the store's checksum does not ask again."""
     try:
         return ask()
-    except FlexibleChecksumError:
+    except of_botocore("FlexibleChecksumError"):
         return ask()
 
 
