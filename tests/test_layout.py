@@ -41,13 +41,14 @@ ARROWS = {
     },
     "pipeline": {
         "errors": (),
+        "display": (),
         "stores": ("errors",),
-        "models": ("errors", "stores"),
-        "dataset": ("errors", "stores", "models"),
-        "runs": ("errors", "stores", "models", "dataset"),
-        "in_memory": ("errors", "stores", "models", "dataset", "runs"),
-        "comparisons": ("errors", "stores", "models", "dataset", "runs"),
-        "command": ("errors", "stores", "models", "dataset", "runs", "in_memory", "comparisons"),
+        "models": ("errors", "display", "stores"),
+        "dataset": ("errors", "display", "stores", "models"),
+        "runs": ("errors", "display", "stores", "models", "dataset"),
+        "in_memory": ("errors", "display", "stores", "models", "dataset", "runs"),
+        "comparisons": ("errors", "display", "stores", "models", "dataset", "runs"),
+        "command": ("errors", "display", "stores", "models", "dataset", "runs", "in_memory", "comparisons"),
     },
 }
 
