@@ -5,6 +5,7 @@ import pytest
 
 from kernels import labels as labelling
 from kernels.labels import Labels
+from kernels.methods import METHODS
 from kernels.parameters import InvalidParameters
 from kernels.r2.shares import finalize, no_rows, update, whole
 from kernels.r2.summary import COLUMNS, TOTALS, tabulate
@@ -62,3 +63,10 @@ def test_more_groups_than_are_worth_a_table_are_refused(monkeypatch):
     monkeypatch.setattr(labelling, "MOST_SHARES", 8)
     with pytest.raises(InvalidParameters, match="'g' make 3 groups of 3 shares each, expected at most 8 shares in all"):
         tabulate(grouped(), subject_of(by=("g",)))
+
+
+def test_the_headline_says_what_shares_add_up_to():
+    """A number that there is not is a dash."""
+    (summary,) = METHODS["r2"].summaries
+    totals = {"total_r2": 0.90171, "total_standard_error": None, "remainder": -4.2e-14, "sst": 6.521e8, "n": 327346, "n_unlabelled": 9430}
+    assert summary.headline(totals) == "R² 0.9017 ± –, shares and a remainder of -4.2e-14; SST 6.521e+08; 327,346 rows, 9,430 without a label"
