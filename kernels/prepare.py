@@ -7,6 +7,7 @@ import numpy as np
 
 from ._jit import frozen
 from .buffers import Pairs, Prepared
+from .game_values import GameValue
 from .method import BackgroundQuery, BackgroundStatistics, Method, Parameters
 from .parameters import InvalidParameters
 from .path_dependent.interactions import play_pairs
@@ -70,14 +71,11 @@ def weigh_leaves(ensemble: TreeEnsemble, method: Method, groups: np.ndarray | No
     return query.weigh_leaves(_plant(ensemble, method, groups)[1])
 
 
-def _pair_up(forest: Forest, method: Method, parameters: Parameters, interactions: bool) -> Pairs:
-    """Tables of the interactions that are asked for."""
-    if not interactions:
-        return Pairs(np.zeros((0, 2), np.int32), no_semivalues(forest))
-    value = method.games.value
+def _pair_up(forest: Forest, value: GameValue | None) -> Pairs:
+    """Make tables of the interactions of a game value, or of none."""
     if value is None:
-        raise InvalidParameters(f"method {method.name!r} has no interactions")
-    game, pairs = play_pairs(forest, value(parameters))
+        return Pairs(np.zeros((0, 2), np.int32), no_semivalues(forest))
+    game, pairs = play_pairs(forest, value)
     return Pairs(forest.players[pairs], prepare_semivalue(game, forest))
 
 
@@ -105,9 +103,11 @@ def prepare(
     InvalidParameters
         parameters that do not fit the model or each other, or a background that the method does not know
     """
+    value, use = method.games.value, method.games.background
+    if interactions and value is None:
+        raise InvalidParameters(f"method {method.name!r} has no interactions")
     bins, forest = _plant(ensemble, method, groups)
-    pairs = _pair_up(forest, method, parameters, interactions)
-    use = method.games.background
+    pairs = _pair_up(forest, value(parameters) if interactions and value is not None else None)
     if background is None:
         tables, base = method.games.path_dependent(forest, parameters), empty_coalition(ensemble, forest.trace)
     elif use is None or interactions:
