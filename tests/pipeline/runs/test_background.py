@@ -264,8 +264,8 @@ def test_a_background_that_changes_while_it_is_counted_stops_the_run(example, ro
     ("arguments", "error", "says"),
     [
         ({"background": "nowhere"}, Exception, "nowhere: cannot list: no such file or object"),
-        ({"background": ""}, UsageError, "the background is '', expected a path or URI"),
-        ({"tables": ""}, UsageError, "the folder of tables is '', expected a path or URI"),
+        ({"background": ""}, UsageError, "background is '', expected a path or URI"),
+        ({"tables": ""}, UsageError, "tables is '', expected a path or URI"),
         ({"background": None, "tables": "here"}, UsageError, "here: tables are kept for backgrounds, but none was given"),
         ({"background": "{uri}/empty"}, UsageError, "empty: the background has no rows, expected at least one"),
         ({"background": "{uri}/narrow.parquet"}, SchemaMismatch, "narrow.parquet: column 'delay' missing"),
