@@ -90,8 +90,8 @@ def measure_gaps(
     found = np.zeros((2, outputs, len(tables), len(scores), n))
     for s, gap in enumerate(tables):
         for r, some in enumerate(scores):
-            placed = place_units(gap, order_by_size(gap, some))
-            found[:, :, s, r] = np.swapaxes(measure_rows(gap, noise, values, bins, placed, seed), 1, 2)
+            prefixes = place_units(gap, order_by_size(gap, some))
+            found[:, :, s, r] = np.swapaxes(measure_rows(gap, noise, values, bins, prefixes, seed), 1, 2)
     return found
 
 

@@ -1,9 +1,9 @@
-"""The greedy ranking: at every step the unit whose perturbation, on top of those before it, moves the prediction most (Gajewski et al. 2024,
-Section "Greedy"), all candidates of a step in one pass over pairs of leaves.
+"""The greedy ranking: at every step the unit whose perturbation, on top of those chosen before it, moves the prediction most (Gajewski et al. 2024,
+Section 4), all candidates of a step in one pass over pairs of leaves.
 
-A leaf counts in a step if the row can reach it with the chosen units perturbed, then for every candidate, or violates one candidate more, then for
-that one. What a pair contributes is said in ``gap``. Of a tree's leaves the first kind lies at the front of its slots and the second at the end,
-and sides of chosen units are as many for every leaf, filled up with one that is certain, so that loops over pairs hardly branch.
+A leaf counts in a step if the row can reach it with the chosen units perturbed, or with one candidate more. Leaves of the first kind contribute for
+every candidate, those of the second for that one; what a pair of leaves contributes is said in ``exact``. Of the slots that a tree has for its leaves
+the first kind takes those at the front and the second those at the back, so that loops over pairs hardly branch.
 """
 
 from typing import NamedTuple
@@ -12,123 +12,138 @@ import numpy as np
 
 from .._jit import jit
 from ..lanes import LANES, load, splat, store
-from .exact import fill_block, list_asked, make_row, meet, meets
+from .leaf_regions import LeafRegions
+from .noise import BinDistributions
+from .row_state import RowState, any_used, fill_block, leaves_of_block, list_asked, locate_row, make_row_state, take_row
 
 TIE = 1e-12  # gains that differ by less, as a fraction of PG², are equal
 
 
-class _Reached(NamedTuple):
-    """Leaves that count: of every one what it is, and of every tree a list, in as many slots as it has leaves."""
+class _ReachedLeaves(NamedTuple):
+    """Of every leaf, what it is in this step."""
 
     value: np.ndarray  # (leaves,) float64, y; 0 of those that do not count
-    chance: np.ndarray  # (leaves,) float64, of the chosen units' sides
-    broken: np.ndarray  # (leaves,) int64, the side that the row violates, -1 if none
-    stop: np.ndarray  # (trees,) int64, slots of leaves that nobody violates are from the tree's first up to here,
-    back: np.ndarray  # (trees,) int64, and those that one candidate does from here on
-    leaf: np.ndarray  # (slots,) int64
-    middle: np.ndarray  # (leaves,) int64, a leaf's sides here: of chosen units from its start up to here,
-    end: np.ndarray  # (leaves,) int64, of candidates up to here
+    probability: np.ndarray  # (leaves,) float64, of the chosen units' sides
+    violated: np.ndarray  # (leaves,) int64, the side of a candidate that the row is not on, -1 if there is none
+    middle: np.ndarray  # (leaves,) int64, sides of chosen units are side[start:middle], start as in ``leaf_regions.Leaves``,
+    end: np.ndarray  # (leaves,) int64, and those of candidates side[middle:end], where none is violated
     side: np.ndarray  # int64
-    level: np.ndarray  # (trees,) float64, mean of y over a tree,
-    mean: np.ndarray  # (trees, units) float64, and what a candidate adds to it
-    sums: np.ndarray  # (units + 1, LANES) float64, flat: of a block, what a candidate adds to the sum over later leaves, and last that sum
+
+
+class _ReachedTrees(NamedTuple):
+    """Of every tree, the leaves that count, in as many slots as it has leaves, and what its mean of y is."""
+
+    stop: np.ndarray  # (trees,) int64, leaves without a violated side are in the slots from the tree's first up to here,
+    back: np.ndarray  # (trees,) int64, and those with one from here on
+    leaf: np.ndarray  # (leaves,) int64, of a slot
+    mean: np.ndarray  # (trees,) float64, of y with the chosen units perturbed
+    change: np.ndarray  # (trees, units) float64, what a candidate adds to it
+
+
+class _Step(NamedTuple):
+    """Room for a step's sums, and for what is kept of a row."""
+
+    leaves: _ReachedLeaves
+    trees: _ReachedTrees
+    sums: np.ndarray  # ((units + 1) * LANES,) float64, of a block: what a candidate adds to the sum over later leaves, and last that sum
     scale: np.ndarray  # (LANES,) float64
-    gains: np.ndarray  # (units, LANES) float64, flat
-    given: np.ndarray  # float64, of every block, what gap.Row's is of one, while a row is worked on; none where that is too much to keep
-    filled: np.ndarray  # (blocks,) bool
+    gains: np.ndarray  # (units * LANES,) float64
+    given: np.ndarray  # float64, of every block what ``Blocks.given`` is of one, while a row is worked on; empty where that is too much to keep
+    filled: np.ndarray  # (blocks,) bool, ``given`` is known
 
 
 @jit
-def _make_reached(boxes, row):
-    n, n_trees, n_units = boxes.stays.size, boxes.tree.size - 1, boxes.perturbed.size
-    n_blocks, size = row.block[-1], row.given.size
-    return _Reached(
-        np.zeros(n),
-        np.zeros(n),
-        np.zeros(n, np.int64),
-        np.zeros(n_trees, np.int64),
-        np.zeros(n_trees, np.int64),
-        np.zeros(n, np.int64),
-        np.zeros(n, np.int64),
-        np.zeros(n, np.int64),
-        np.zeros(boxes.side.size, np.int64),
-        np.zeros(n_trees),
-        np.zeros((n_trees, n_units)),
+def _make_step(regions: LeafRegions, row: RowState) -> _Step:
+    n, n_trees, n_units = regions.leaves.fixed.size, regions.trees.leaf.size - 1, regions.units.perturbed.size
+    n_blocks, size = row.blocks.start[-1], row.blocks.given.size
+    leaves = _ReachedLeaves(
+        np.zeros(n), np.zeros(n), np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(regions.leaves.side.size, np.int64)
+    )
+    trees = _ReachedTrees(
+        np.zeros(n_trees, np.int64), np.zeros(n_trees, np.int64), np.zeros(n, np.int64), np.zeros(n_trees), np.zeros((n_trees, n_units))
+    )
+    return _Step(
+        leaves,
+        trees,
         np.zeros((n_units + 1) * LANES),
         np.zeros(LANES),
         np.zeros(n_units * LANES),
-        np.ones(n_blocks * size if n_blocks * size <= boxes.kept[0] else 0),
+        np.zeros(n_blocks * size if n_blocks * size <= regions.cached[0] else 0),
         np.zeros(n_blocks, np.bool_),
     )
 
 
 @jit
-def _given_block(boxes, tails, i, b, first_leaf, stop_leaf, row, out):
-    """Probabilities of all sides given each leaf of block b."""
-    size = row.given.size
-    given = row.given if out.given.size == 0 else out.given[b * size : (b + 1) * size]
-    if out.given.size == 0 or not out.filled[b]:
-        fill_block(boxes, tails, i, first_leaf, stop_leaf, boxes.perturbed, row, given)
-        out.filled[b] = True
+def _given_block(regions: LeafRegions, distribution: BinDistributions, b: int, block: tuple[int, int], row: RowState, step: _Step) -> np.ndarray:
+    """Probabilities of all sides given each leaf of block b, see ``Blocks.given``."""
+    size = row.blocks.given.size
+    given = row.blocks.given if step.given.size == 0 else step.given[b * size : (b + 1) * size]
+    if step.given.size == 0 or not step.filled[b]:
+        fill_block(regions, distribution, block, regions.units.perturbed, row, given)
+        step.filled[b] = True
     return given
 
 
 @jit
-def _list_reached(boxes, tree, column, chosen, row, out):
+def _list_reached(regions: LeafRegions, tree: int, column: int, chosen: np.ndarray, row: RowState, step: _Step) -> None:
     """Put the leaves of a tree that count into its slots."""
-    start, stays, side, unit, inside, chance = boxes.start, boxes.stays, boxes.side, boxes.unit, row.inside, row.chance
-    own = boxes.value[row.own[tree], column]
-    front, back = boxes.tree[tree], boxes.tree[tree + 1]
-    out.level[tree] = 0.0
-    out.mean[tree] = 0.0
-    for leaf in range(boxes.tree[tree], boxes.tree[tree + 1]):
-        y, p, violated, counts = boxes.value[leaf, column] - own, 1.0, -1, True
+    start, fixed, side, unit = regions.leaves.start, regions.leaves.fixed, regions.leaves.side, regions.sides.unit
+    inside, probability, leaves, trees = row.inside, row.probability, step.leaves, step.trees
+    own = regions.leaves.value[row.leaf[tree], column]
+    front, back = regions.trees.leaf[tree], regions.trees.leaf[tree + 1]
+    trees.mean[tree] = 0.0
+    trees.change[tree] = 0.0
+    for leaf in range(regions.trees.leaf[tree], regions.trees.leaf[tree + 1]):
+        y, p, violated, counts = regions.leaves.value[leaf, column] - own, 1.0, -1, True
         e = start[leaf]
         for j in range(start[leaf], start[leaf + 1]):
             s = side[j]
             if chosen[unit[s]]:
-                p *= chance[s]
-                out.side[e] = s
+                p *= probability[s]
+                leaves.side[e] = s
                 e += 1
             elif not inside[s]:
-                counts &= violated < 0 and j < stays[leaf] and chance[s] > 0.0
+                counts &= violated < 0 and j < fixed[leaf] and probability[s] > 0.0
                 violated = s
         if y == 0.0 or p == 0.0 or not counts:
-            out.value[leaf] = 0.0
+            leaves.value[leaf] = 0.0
             continue
-        out.value[leaf], out.chance[leaf], out.broken[leaf], out.middle[leaf] = y, p, violated, e
+        leaves.value[leaf], leaves.probability[leaf], leaves.violated[leaf], leaves.middle[leaf] = y, p, violated, e
         if violated >= 0:
             back -= 1
-            out.leaf[back] = leaf
-            out.mean[tree, unit[violated]] += y * p * chance[violated]
+            trees.leaf[back] = leaf
+            trees.change[tree, unit[violated]] += y * p * probability[violated]
             continue
-        out.leaf[front] = leaf
+        trees.leaf[front] = leaf
         front += 1
-        out.level[tree] += y * p
-        for j in range(start[leaf], stays[leaf]):
+        trees.mean[tree] += y * p
+        for j in range(start[leaf], fixed[leaf]):
             s = side[j]
             if not chosen[unit[s]]:
-                out.side[e] = s
+                leaves.side[e] = s
                 e += 1
-                out.mean[tree, unit[s]] += y * p * (chance[s] - 1.0)
-        out.end[leaf] = e
-    out.stop[tree], out.back[tree] = front, back
+                trees.change[tree, unit[s]] += y * p * (probability[s] - 1.0)
+        leaves.end[leaf] = e
+    trees.stop[tree], trees.back[tree] = front, back
 
 
 @jit
-def _sum_later(trees, given, asked, unit, uses, used_start, used, ends, start, value, broken, stop, back, leaf, middle, end, side, level, mean, sums):
-    """Of a block: sum over the leaves of these trees of y and their probability, and what every candidate adds to that."""
-    last = sums.size - LANES
+def _sum_later(regions: LeafRegions, later: np.ndarray, asked: np.ndarray, given: np.ndarray, step: _Step) -> None:
+    """Of a block: sum over the leaves of later trees of y and their probability, and what every candidate adds to that."""
+    # Fields are taken out of their records before the loops over pairs of leaves, which are slower by two fifths otherwise.
+    sums, unit, uses, used_start, used = step.sums, regions.sides.unit, regions.trees.uses, regions.trees.start, regions.trees.unit
+    first_leaf, start, stop, back, leaf = regions.trees.leaf, regions.leaves.start, step.trees.stop, step.trees.back, step.trees.leaf
+    mean, change, value, violated = step.trees.mean, step.trees.change, step.leaves.value, step.leaves.violated
+    middle, end, side, total = step.leaves.middle, step.leaves.end, step.leaves.side, splat(0.0)
     for first in range(0, sums.size, LANES):
         store(sums, first, splat(0.0))
-    total = splat(0.0)
-    for tree in trees:
-        if not meets(asked, uses[tree]):
-            total = total + splat(level[tree])
+    for tree in later:
+        if not any_used(asked, uses[tree]):
+            total = total + splat(mean[tree])
             for j in range(used_start[tree], used_start[tree + 1]):
-                store(sums, used[j] * LANES, load(sums, used[j] * LANES) + splat(mean[tree, used[j]]))
+                store(sums, used[j] * LANES, load(sums, used[j] * LANES) + splat(change[tree, used[j]]))
             continue
-        for slot in range(ends[tree], stop[tree]):
+        for slot in range(first_leaf[tree], stop[tree]):
             v = leaf[slot]
             w = splat(value[v])
             for e in range(start[v], middle[v]):
@@ -137,101 +152,98 @@ def _sum_later(trees, given, asked, unit, uses, used_start, used, ends, start, v
             for e in range(middle[v], end[v]):
                 at = unit[side[e]] * LANES
                 store(sums, at, load(sums, at) + (w * load(given, side[e] * LANES) - w))
-        for slot in range(back[tree], ends[tree + 1]):
+        for slot in range(back[tree], first_leaf[tree + 1]):
             v = leaf[slot]
-            w = splat(value[v]) * load(given, broken[v] * LANES)
+            w = splat(value[v]) * load(given, violated[v] * LANES)
             for e in range(start[v], middle[v]):
                 w = w * load(given, side[e] * LANES)
-            at = unit[broken[v]] * LANES
+            at = unit[violated[v]] * LANES
             store(sums, at, load(sums, at) + w)
-    store(sums, last, total)
+    store(sums, sums.size - LANES, total)
 
 
 @jit
-def _add_block(boxes, first_leaf, stop_leaf, row, out):
+def _add_block(regions: LeafRegions, block: tuple[int, int], row: RowState, step: _Step) -> float:
     """Add to the gains what a block's leaves contribute, given its sums; returns what they do without any candidate."""
-    n_units, level = boxes.perturbed.size, 0.0
-    out.scale[:] = 0.0
-    for leaf in range(first_leaf, stop_leaf):
-        y, lane = out.value[leaf], leaf - first_leaf
+    n_units, level, leaves, unit, probability = regions.units.perturbed.size, 0.0, step.leaves, regions.sides.unit, row.probability
+    step.scale[:] = 0.0
+    for leaf in range(block[0], block[1]):
+        y, lane = leaves.value[leaf], leaf - block[0]
         if y == 0.0:
             continue
-        p, s = out.chance[leaf], out.broken[leaf]
-        whole = y + 2.0 * out.sums[n_units * LANES + lane]
+        p, s = leaves.probability[leaf], leaves.violated[leaf]
+        whole = y + 2.0 * step.sums[n_units * LANES + lane]
         if s >= 0:
-            at = boxes.unit[s] * LANES + lane
-            out.gains[at] += p * y * row.chance[s] * (whole + 2.0 * out.sums[at])
+            at = unit[s] * LANES + lane
+            step.gains[at] += p * y * probability[s] * (whole + 2.0 * step.sums[at])
             continue
         level += p * y * whole
-        out.scale[lane] = 2.0 * p * y
-        for e in range(out.middle[leaf], out.end[leaf]):  # candidates that change the leaf's own probability too
-            s = out.side[e]
-            at = boxes.unit[s] * LANES + lane
-            out.gains[at] += p * y * (row.chance[s] - 1.0) * (whole + 2.0 * out.sums[at])
-    scale = load(out.scale, 0)
-    for first in range(0, out.gains.size, LANES):
-        store(out.gains, first, load(out.gains, first) + scale * load(out.sums, first))
+        step.scale[lane] = 2.0 * p * y
+        for e in range(leaves.middle[leaf], leaves.end[leaf]):  # candidates that change the leaf's own probability too
+            s = leaves.side[e]
+            at = unit[s] * LANES + lane
+            step.gains[at] += p * y * (probability[s] - 1.0) * (whole + 2.0 * step.sums[at])
+    scale = load(step.scale, 0)
+    for first in range(0, step.gains.size, LANES):
+        store(step.gains, first, load(step.gains, first) + scale * load(step.sums, first))
     return level
 
 
 @jit
-def _try_all(tails, boxes, i, k, chosen, row, out, gain):
-    """What every candidate adds to PG² of the chosen units; returns that."""
-    total, targets = 0.0, boxes.target[boxes.target_start[k] : boxes.target_start[k + 1]]
-    trees = targets[:, 0]
+def _try_all(regions: LeafRegions, distribution: BinDistributions, k: int, chosen: np.ndarray, row: RowState, step: _Step, gain: np.ndarray) -> float:
+    """Put what every candidate adds to PG² of the chosen units into ``gain``; returns that PG²."""
+    total, first, stop = 0.0, regions.outputs.start[k], regions.outputs.start[k + 1]
+    trees, columns = regions.outputs.tree[first:stop], regions.outputs.column[first:stop]
     for a in range(trees.size):
-        _list_reached(boxes, trees[a], targets[a, 1], chosen, row, out)
-    out.gains[:] = 0.0
-    of_boxes = (boxes.unit, boxes.uses, boxes.used_start, boxes.used, boxes.tree, boxes.start)
-    of_leaves = (out.value, out.broken, out.stop, out.back, out.leaf, out.middle, out.end, out.side, out.level, out.mean)
+        _list_reached(regions, trees[a], columns[a], chosen, row, step)
+    step.gains[:] = 0.0
     for a in range(trees.size):
-        for b in range(row.block[trees[a]], row.block[trees[a] + 1]):
-            first_leaf = boxes.tree[trees[a]] + (b - row.block[trees[a]]) * LANES
-            stop_leaf = min(first_leaf + LANES, boxes.tree[trees[a] + 1])
+        for b in range(row.blocks.start[trees[a]], row.blocks.start[trees[a] + 1]):
+            block = leaves_of_block(regions, row, trees[a], b)
             counts = False
-            for leaf in range(first_leaf, stop_leaf):
-                counts |= out.value[leaf] != 0.0
+            for leaf in range(block[0], block[1]):
+                counts |= step.leaves.value[leaf] != 0.0
             if counts:
-                asked = row.asked[: list_asked(boxes, first_leaf, stop_leaf, row)]
-                given = _given_block(boxes, tails, i, b, first_leaf, stop_leaf, row, out)
-                _sum_later(trees[a + 1 :], given, asked, *of_boxes, *of_leaves, out.sums)
-                total += _add_block(boxes, first_leaf, stop_leaf, row, out)
+                given = _given_block(regions, distribution, b, block, row, step)
+                _sum_later(regions, trees[a + 1 :], list_asked(regions, block, row), given, step)
+                total += _add_block(regions, block, row, step)
     for u in range(gain.size):
         gain[u] = 0.0
         for lane in range(LANES):
-            gain[u] += out.gains[u * LANES + lane]
+            gain[u] += step.gains[u * LANES + lane]
     return total
 
 
 @jit
-def rank_greedily(bins, tails, boxes, order, gaps):
+def rank_greedily(bins: np.ndarray, distributions: BinDistributions, regions: LeafRegions, order: np.ndarray, gaps: np.ndarray) -> None:
     """Choose units one by one; among equal gains, to 1e-12 of PG², the first unit.
 
     Parameters
     ----------
-    bins, tails, boxes : as ``exact.measure_rankings`` takes them
-    order : (n, outputs, steps) int64, the unit chosen at each step, -1 where no candidate is left; is overwritten
-    gaps : (n, outputs, steps) float64, PG² of the units up to each step, where none is left that of all; is overwritten
+    bins, distributions, regions : as ``exact.measure_rankings`` takes them
+    order : (n, outputs, steps) int64, the unit chosen at each step, -1 where no candidate is left; overwritten
+    gaps : (n, outputs, steps) float64, squared margin units, PG² of the units up to each step, where none is left that of all; overwritten
     """
-    row, n_units = make_row(boxes), boxes.perturbed.size
-    reached = _make_reached(boxes, row)
+    row, perturbed = make_row_state(regions), regions.units.perturbed
+    sums, n_units = _make_step(regions, row), perturbed.size
     gain, chosen = np.zeros(n_units), np.zeros(n_units, np.bool_)
     for i in range(order.shape[0]):
-        meet(bins, tails, boxes, i, row)
-        reached.filled[:] = False
+        distribution = take_row(distributions, i)
+        locate_row(bins, i, distribution, regions, row)
+        sums.filled[:] = False
         for k in range(order.shape[1]):
             chosen[:] = False
             gap = 0.0
             for step in range(order.shape[2]):
                 best = -1
                 for u in range(n_units):
-                    if boxes.perturbed[u] and not chosen[u]:
+                    if perturbed[u] and not chosen[u]:
                         best = u
                         break
                 if best >= 0:
-                    level = _try_all(tails, boxes, i, k, chosen, row, reached, gain)
+                    level = _try_all(regions, distribution, k, chosen, row, sums, gain)
                     for u in range(best + 1, n_units):
-                        if boxes.perturbed[u] and not chosen[u] and gain[u] - gain[best] > TIE * (level + max(gain[u], 0.0)):
+                        if perturbed[u] and not chosen[u] and gain[u] - gain[best] > TIE * (level + max(gain[u], 0.0)):
                             best = u
                     chosen[best] = True
                     gap = level + gain[best]

@@ -1,59 +1,115 @@
-"""Leaves as boxes: what a leaf asks of everything that may be perturbed, each distinct question once.
+"""The regions that leaves stand for, taken apart by what may be perturbed: every distinct condition on it is stored once.
 
-A unit is what is perturbed at a time: a numeric feature by itself, whose values move, or a categorical feature or a group of features, whose
-values are drawn together from rows of data. What a leaf asks of a unit, all splits of the unit on its path together, is a side of its box: of a
-numeric feature an interval of bins, of a drawn unit a set of the atoms that it is drawn from. Many leaves have a side in common.
+A unit is what is perturbed at a time: a numeric feature by itself, to whose value noise is added, or a categorical feature or a group of features,
+whose values are replaced together by those of a row of data (resampled). A leaf's region is a box: a row reaches the leaf if each of its units lies
+on the leaf's side for that unit. All splits of a unit on the leaf's path together make the side: of a numeric feature an interval of bins, of a
+resampled unit a set of the atoms that it is drawn from. Many leaves have a side in common.
 """
 
 import itertools
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..trees.forest import Forest
 
-KEPT = 1 << 22
+CACHED = 1 << 22  # probabilities, 32 MiB
+Conditions = list[list[int]]  # of every side, the numbers of its conditions
 
 
 class Atoms(NamedTuple):
-    """What a unit is drawn from."""
+    """Combinations of values that a resampled unit is drawn from."""
 
     bins: np.ndarray  # (atoms, members) int64, of the unit's used features, in their order
-    weight: np.ndarray  # (atoms,) float64, adds up to 1
+    weight: np.ndarray  # (atoms,) float64, probabilities
 
 
-class Boxes(NamedTuple):
-    """Leaves in the order of trees, and all distinct sides, those of a unit end to end."""
+class Intervals(NamedTuple):
+    """Sets of bins of one feature: the bins above ``lower`` up to ``upper``, and the missing bin where ``missing`` is 1."""
 
-    value: np.ndarray  # (leaves, width) float64
-    start: np.ndarray  # (leaves + 1,) int64, leaf l's sides are side[start[l]:start[l + 1]],
-    stays: np.ndarray  # (leaves,) int64, from here on those of units that are never perturbed
-    side: np.ndarray  # int32
-    tree: np.ndarray  # (trees + 1,) int64, tree t's leaves are tree[t]..tree[t + 1] - 1
-    uses: np.ndarray  # (trees, units) bool, the tree asks something of the unit
-    used_start: np.ndarray  # (trees + 1,) int64, the same as a list
-    used: np.ndarray  # int32
-    target_start: np.ndarray  # (outputs + 1,) int64, output k is the sum of targets target_start[k]..target_start[k + 1] - 1
-    target: np.ndarray  # (targets, 2) int32, tree and column of its values
-    first: np.ndarray  # (units + 1,) int64, unit u's sides are first[u]..first[u + 1] - 1
+    lower: np.ndarray  # (n,) int64
+    upper: np.ndarray  # (n,) int64
+    missing: np.ndarray  # (n,) int64, 0 or 1
+
+
+class SideConditions(NamedTuple):
+    """Conditions on single features whose conjunction is a side; those of a side end to end."""
+
+    start: np.ndarray  # (sides + 1,) int64, side s holds where conditions start[s]..start[s + 1] - 1 do
+    feature: np.ndarray  # (conditions,) int64, used feature
+    interval: Intervals  # (conditions,) of numeric features
+    first_member: np.ndarray  # (conditions,) int64, where a categorical feature's set starts in ``member``; -1 for numeric ones
+    member: np.ndarray  # (members,) bool, whether a bin is in the set, from bin 0 on
+
+
+class Sides(NamedTuple):
+    """All distinct sides, those of a unit end to end."""
+
     unit: np.ndarray  # (sides,) int32
-    interval: np.ndarray  # (sides, 3) int64: the side of a moved unit holds bins above the first up to the second, and missing if the third is 1
+    interval: Intervals  # (sides,) of noised units; 0 elsewhere
+    resampled: np.ndarray  # (sides,) float64, probability that a resampled unit lies on it; 0 elsewhere
+    conditions: SideConditions  # what the row itself is compared with
+
+
+class Leaves(NamedTuple):
+    """Leaves in the order of trees."""
+
+    value: np.ndarray  # (leaves, width) float64, margin units
+    start: np.ndarray  # (leaves + 1,) int64, leaf l's sides are side[start[l]:start[l + 1]],
+    fixed: np.ndarray  # (leaves,) int64, from side[fixed[l]] on those of units that are never perturbed
+    side: np.ndarray  # (start[-1],) int32
+
+
+class Trees(NamedTuple):
+    """Which leaves a tree has, and which units it depends on."""
+
+    leaf: np.ndarray  # (trees + 1,) int64, tree t's leaves are leaf[t]..leaf[t + 1] - 1
+    uses: np.ndarray  # (trees, units) bool
+    start: np.ndarray  # (trees + 1,) int64, the same as a list: tree t depends on unit[start[t]:start[t + 1]]
+    unit: np.ndarray  # (start[-1],) int32
+
+
+class Outputs(NamedTuple):
+    """Which trees an output adds up."""
+
+    start: np.ndarray  # (outputs + 1,) int64, output k is the sum of terms start[k]..start[k + 1] - 1
+    tree: np.ndarray  # (terms,) int32
+    column: np.ndarray  # (terms,) int32, of the leaves' values
+
+
+class Units(NamedTuple):
+    """How units are perturbed."""
+
+    side: np.ndarray  # (units + 1,) int64, unit u's sides are side[u]..side[u + 1] - 1
     perturbed: np.ndarray  # (units,) bool
-    moved: np.ndarray  # (units,) bool
-    cell: np.ndarray  # (units + 1,) int64, a moved unit's numbers in a row of Tails are those from cell[u] up to cell[u + 1]
-    given_start: np.ndarray  # (units,) int64, where a drawn unit's matrix in ``given`` starts; -1 for others
-    given: np.ndarray  # float64, probability of one side given another, (sides, sides) of each drawn unit
-    drawn: np.ndarray  # (sides,) float64, probability of a drawn unit's sides, 0 elsewhere
-    condition_start: np.ndarray  # (sides + 1,) int64, side s holds where conditions condition_start[s]..condition_start[s + 1] - 1 of a row do
-    condition: np.ndarray  # (conditions, 5) int64: used feature; interval as above; first of its set's members, -1 on numeric features
-    member: np.ndarray  # bool, the categorical features' sets, a number for every bin
-    kept: np.ndarray  # (1,) int64, probabilities of sides given others that may be kept while a row is worked on
+    noised: np.ndarray  # (units,) bool, by a distribution over the bins of its one feature; other perturbed units are resampled
+    cell: np.ndarray  # (units + 1,) int64, a noised unit's numbers in ``noise.BinDistributions`` are those from cell[u] up to cell[u + 1]
+    given_start: np.ndarray  # (units,) int64, where a resampled unit's matrix starts in ``given``; -1 for others
+    given: np.ndarray  # float64, (sides, sides) of each resampled unit, flat: probability of the column's side given the row's
 
 
-def _edges(forest: Forest):
-    """Of every edge, the split it leaves, and bins that pass all splits of the same feature down to it: intervals, and of categorical features
-    sets. ``parent (nodes,)``, ``interval (nodes, 3)``, and from node to ``(bins,) bool``."""
+class LeafRegions(NamedTuple):
+    """Regions of all leaves of a model."""
+
+    leaves: Leaves
+    trees: Trees
+    outputs: Outputs
+    sides: Sides
+    units: Units
+    cached: np.ndarray  # (1,) int64, conditional probabilities that the greedy ranking may keep while it works on a row
+
+
+def _edge_conditions(forest: Forest) -> tuple[np.ndarray, np.ndarray, np.ndarray, dict[int, np.ndarray]]:
+    """Find the bins that pass all splits of an edge's feature from the root down to that edge; edge v is the edge into node v.
+
+    Returns
+    -------
+    parent : (nodes,) int64, -1 at roots
+    highest : (used,) int64, the highest bin that is not missing of numeric features
+    interval : (nodes, 3) int64, lower, upper and missing of ``Intervals``
+    sets : from nodes below categorical splits to ``(bins,) bool``
+    """
     ensemble, splits, traced = forest.ensemble, forest.splits, forest.trace
     n_nodes = ensemble.feature.size
     inner = np.flatnonzero(ensemble.feature >= 0)
@@ -81,8 +137,8 @@ def _edges(forest: Forest):
     return parent, highest, interval, sets
 
 
-def _paths(forest: Forest, leaves, parent):
-    """Edges of every leaf's path, of a feature's only the lowest: ``(leaf's position, edge)``."""
+def _lowest_edges(forest: Forest, leaves: np.ndarray, parent: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """List the edges of every leaf's path, of a feature's only the lowest: ``(leaf's position, edge)``, ``(edges,) int64`` each."""
     at, owner, owners, edges = leaves, np.arange(leaves.size), [], []
     while (parent[at] >= 0).any():
         owner, at = owner[parent[at] >= 0], at[parent[at] >= 0]
@@ -96,41 +152,18 @@ def _paths(forest: Forest, leaves, parent):
     return owner[kept], edge[kept]
 
 
-def _probabilities(sides, conditions, atoms: Atoms, member, place: Mapping[int, int], top: int):
-    """Of a drawn unit: probability of every side, and of every side given every other; 0 given what cannot be."""
-    holds = np.ones((len(sides), atoms.weight.size), bool)
-    for s, of_side in enumerate(sides):
-        for c in of_side:
-            feature, lower, upper, missing, first = conditions[c]
-            bin_ = atoms.bins[:, place[feature]]
-            passes = ((bin_ > lower) & (bin_ <= upper)) | ((bin_ == top) & (missing > 0)) if first < 0 else member[first + bin_]
-            holds[s] &= passes
-    joint = (holds * atoms.weight) @ holds.T
-    probability = np.diag(joint).copy()
-    return probability, np.divide(joint, probability[:, None], out=np.zeros_like(joint), where=probability[:, None] > 0)
+def _list_conditions(
+    forest: Forest, edge: np.ndarray, parent: np.ndarray, interval: np.ndarray, sets: Mapping[int, np.ndarray]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Number the distinct conditions of some edges.
 
-
-def numeric_alone(forest: Forest):
-    """``(units,) bool``: a numeric feature by itself, which noise can be added to."""
-    first_member = np.unique(forest.player, return_index=True)[1]
-    return (np.bincount(forest.groups)[forest.players] == 1) & (forest.ensemble.n_categories[forest.column[first_member]] == 0)
-
-
-def lay_out_boxes(forest: Forest, atoms: Mapping[int, Atoms]) -> Boxes:
-    """Make boxes of all leaves.
-
-    Parameters
-    ----------
-    forest : the model; its players are the units
-    atoms : of the units that are drawn. A numeric feature that is a player of its own and not among them is moved; whatever else is not among
-        them is never perturbed
+    Returns
+    -------
+    conditions : (conditions, 5) int64, fields of ``SideConditions``: feature, lower, upper, missing, first_member
+    number : (edges,) int64
+    member : (members,) bool
     """
-    ensemble, traced = forest.ensemble, forest.trace
-    leaves = traced.order[ensemble.feature[traced.order] < 0]
-    parent, highest, interval, sets = _edges(forest)
-    owner, edge = _paths(forest, leaves, parent)
     feature = forest.splits.feature[parent[edge]]
-
     rows = np.column_stack((feature, interval[edge], np.full(edge.size, -1)))
     member_of: dict[tuple[int, bytes], int] = {}
     n_members, members = 0, [np.zeros(0, bool)]
@@ -142,78 +175,150 @@ def lay_out_boxes(forest: Forest, atoms: Mapping[int, Atoms]) -> Boxes:
             members.append(held)
             n_members += held.size
         rows[place, 1:] = (0, 0, 0, member_of[key])
-    conditions, condition = np.unique(rows, axis=0, return_inverse=True)
-    condition, member = condition.reshape(-1), np.concatenate(members)
+    conditions, number = np.unique(rows, axis=0, return_inverse=True)
+    return conditions.astype(np.int64), number.reshape(-1), np.concatenate(members)
+
+
+def _resample(sides: Conditions, conditions: SideConditions, atoms: Atoms, column: Mapping[int, int], top: int) -> tuple[np.ndarray, np.ndarray]:
+    """Find the probability of every side of a resampled unit, ``(sides,) float64``, and of every side given every other, ``(sides, sides)``.
+
+    ``column`` says which column of ``atoms.bins`` is a used feature's, and ``top`` is the missing bin. What is given a side of no probability is 0.
+    """
+    holds = np.ones((len(sides), atoms.weight.size), bool)
+    for s, of_side in enumerate(sides):
+        for c in of_side:
+            lower, upper, missing = (of_all[c] for of_all in conditions.interval)
+            bin_, first = atoms.bins[:, column[int(conditions.feature[c])]], conditions.first_member[c]
+            in_interval = ((bin_ > lower) & (bin_ <= upper)) | ((bin_ == top) & (missing > 0))
+            holds[s] &= in_interval if first < 0 else conditions.member[first + bin_]
+    joint = (holds * atoms.weight) @ holds.T
+    probability = np.diag(joint).copy()
+    return probability, np.divide(joint, probability[:, None], out=np.zeros_like(joint), where=probability[:, None] > 0)
+
+
+def _first_features(forest: Forest) -> np.ndarray:
+    """The first used feature of every unit, ``(units,) int64``."""
+    return np.unique(forest.player, return_index=True)[1]
+
+
+def numeric_alone(forest: Forest) -> np.ndarray:
+    """Find the units to which noise can be added.
+
+    Parameters
+    ----------
+    forest : Forest
+        its players are the units
+
+    Returns
+    -------
+    alone : (units,) bool, the unit is a numeric feature by itself
+    """
+    return (np.bincount(forest.groups)[forest.players] == 1) & (forest.ensemble.n_categories[forest.column[_first_features(forest)]] == 0)
+
+
+def _starts(sizes: Any) -> np.ndarray:
+    """Where parts of these sizes start when they lie end to end, and where the last one ends, ``(parts + 1,) int64``."""
+    return np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
+
+
+def _make_units(
+    forest: Forest, side: np.ndarray, sides: Conditions, conditions: SideConditions, atoms: Mapping[int, Atoms], highest: np.ndarray
+) -> tuple[Units, np.ndarray]:
+    """How units are perturbed, and the probabilities of resampled units' sides, ``(sides,) float64``."""
+    noised = numeric_alone(forest) & ~np.isin(np.arange(forest.n_players), list(atoms))
+    given_start, given, resampled, end = np.full(forest.n_players, -1), [np.zeros(0)], np.zeros(len(sides)), 0
+    for u, found in atoms.items():
+        column = {int(f): j for j, f in enumerate(np.flatnonzero(forest.player == u))}
+        probability, table = _resample(sides[side[u] : side[u + 1]], conditions, found, column, np.iinfo(forest.bin_type).max)
+        resampled[side[u] : side[u + 1]], given_start[u], end = probability, end, end + table.size
+        given.append(table.reshape(-1))
+    cell = _starts(np.where(noised, highest[_first_features(forest)] + 2, 0))
+    return Units(side, noised | (given_start >= 0), noised, cell, given_start, np.concatenate(given)), resampled
+
+
+def _make_outputs(forest: Forest) -> Outputs:
+    width, tree = forest.ensemble.value.shape[1], np.arange(forest.ensemble.root.size)
+    terms = [tree if width > 1 else tree[forest.ensemble.output == k] for k in range(forest.ensemble.base.size)]
+    column = [np.full(some.size, k if width > 1 else 0) for k, some in enumerate(terms)]
+    return Outputs(_starts([some.size for some in terms]), np.concatenate(terms).astype(np.int32), np.concatenate(column).astype(np.int32))
+
+
+def make_regions(forest: Forest, atoms: Mapping[int, Atoms]) -> LeafRegions:
+    """Describe the regions of all leaves.
+
+    Parameters
+    ----------
+    forest : Forest
+        the model; its players are the units
+    atoms : from the numbers of resampled units to what they are drawn from. A numeric feature that is a player of its own and not among them is
+        noised; whatever else is not among them is never perturbed
+
+    Returns
+    -------
+    LeafRegions
+    """
+    ensemble, traced = forest.ensemble, forest.trace
+    leaf = traced.order[ensemble.feature[traced.order] < 0]
+    parent, highest, interval, sets = _edge_conditions(forest)
+    owner, edge = _lowest_edges(forest, leaf, parent)
+    conditions, condition, member = _list_conditions(forest, edge, parent, interval, sets)
+    single = SideConditions(np.arange(len(conditions) + 1), conditions[:, 0], Intervals(*conditions[:, 1:4].T), conditions[:, 4], member)
 
     unit_of = forest.player[conditions[:, 0]] if conditions.size else np.zeros(0, np.int32)
-    asked: list[dict[int, list[int]]] = [{} for _ in range(leaves.size)]
+    asked: list[dict[int, list[int]]] = [{} for _ in range(leaf.size)]
     for o, c in zip(owner.tolist(), condition.tolist(), strict=True):
         asked[o].setdefault(int(unit_of[c]), []).append(c)
-    keys = sorted({(unit, tuple(sorted(found))) for sides in asked for unit, found in sides.items()})
+    keys = sorted({(u, tuple(sorted(found))) for of_leaf in asked for u, found in of_leaf.items()})
     number = {key: s for s, key in enumerate(keys)}
-    unit = np.array([unit for unit, _ in keys], np.int32)
-    first = np.searchsorted(unit, np.arange(forest.n_players + 1))
+    unit, found = np.array([u for u, _ in keys], np.int32), [list(conjunction) for _, conjunction in keys]
+    units, resampled = _make_units(forest, np.searchsorted(unit, np.arange(forest.n_players + 1)), found, single, atoms, highest)
+    of_sides = conditions[[c for some in found for c in some]].reshape(-1, 5)
+    first = np.array([conditions[some[0], 1:4] if units.noised[u] else (0, 0, 0) for u, some in zip(unit, found, strict=True)], np.int64)
 
-    first_member = np.unique(forest.player, return_index=True)[1]
-    moved = numeric_alone(forest) & ~np.isin(np.arange(forest.n_players), list(atoms))
-    cells = np.where(moved, highest[first_member] + 2, 0)
-    given_start, given, drawn, end = np.full(forest.n_players, -1), [np.zeros(0)], np.zeros(unit.size), 0
-    for u, found in atoms.items():
-        mine = {int(f): j for j, f in enumerate(np.flatnonzero(forest.player == u))}
-        top = np.iinfo(forest.bin_type).max
-        probability, table = _probabilities([key[1] for key in keys[first[u] : first[u + 1]]], conditions, found, member, mine, top)
-        drawn[first[u] : first[u + 1]], given_start[u], end = probability, end, end + table.size
-        given.append(table.reshape(-1))
-
-    perturbed = moved | (given_start >= 0)
-    asks = [sorted((number[u, tuple(sorted(found))] for u, found in sides.items()), key=lambda s: not perturbed[unit[s]]) for sides in asked]
-    side = np.array([s for sides in asks for s in sides], np.int32)
-    n_trees = ensemble.root.size
-    tree_of_leaf = traced.tree[leaves]
+    perturbed = units.perturbed
+    of_leaves = [sorted((number[u, tuple(sorted(some))] for u, some in of_leaf.items()), key=lambda s: not perturbed[unit[s]]) for of_leaf in asked]
+    side = np.array([s for of_leaf in of_leaves for s in of_leaf], np.int32)
+    start, n_trees, tree = _starts([len(of_leaf) for of_leaf in of_leaves]), ensemble.root.size, traced.tree[leaf]
     uses = np.zeros((n_trees, forest.n_players), bool)
-    sizes_of = np.array([len(sides) for sides in asked], np.int64)
-    uses[np.repeat(tree_of_leaf, sizes_of), unit[side]] = True
-    start = np.concatenate(([0], np.cumsum(sizes_of))).astype(np.int64)
-    width, outputs = ensemble.value.shape[1], ensemble.base.size
-    targets = [[(t, k if width > 1 else 0) for t in range(n_trees) if width > 1 or ensemble.output[t] == k] for k in range(outputs)]
-    return Boxes(
-        value=ensemble.value[leaves],
-        start=start,
-        stays=start[:-1] + np.array([sum(bool(perturbed[unit[s]]) for s in sides) for sides in asks], np.int64),
-        side=side,
-        tree=np.searchsorted(tree_of_leaf, np.arange(n_trees + 1)),
-        uses=uses,
-        used_start=np.concatenate(([0], np.cumsum(uses.sum(axis=1)))).astype(np.int64),
-        used=np.nonzero(uses)[1].astype(np.int32),
-        target_start=np.concatenate(([0], np.cumsum([len(found) for found in targets]))).astype(np.int64),
-        target=np.array([pair for found in targets for pair in found], np.int32).reshape(-1, 2),
-        first=first,
-        unit=unit,
-        interval=np.array([conditions[found[0], 1:4] if moved[u] else (0, 0, 0) for u, found in keys], np.int64).reshape(-1, 3),
-        perturbed=perturbed,
-        moved=moved,
-        cell=np.concatenate(([0], np.cumsum(cells))).astype(np.int64),
-        given_start=given_start,
-        given=np.concatenate(given),
-        drawn=drawn,
-        condition_start=np.concatenate(([0], np.cumsum([len(found) for _, found in keys]))).astype(np.int64),
-        condition=conditions[[c for _, found in keys for c in found]].astype(np.int64).reshape(-1, 5),
-        member=member,
-        kept=np.array([KEPT]),
+    uses[np.repeat(tree, np.diff(start)), unit[side]] = True
+    n_perturbed = np.array([sum(bool(perturbed[unit[s]]) for s in of_leaf) for of_leaf in of_leaves], np.int64)
+    return LeafRegions(
+        leaves=Leaves(ensemble.value[leaf], start, start[:-1] + n_perturbed, side),
+        trees=Trees(np.searchsorted(tree, np.arange(n_trees + 1)), uses, _starts(uses.sum(axis=1)), np.nonzero(uses)[1].astype(np.int32)),
+        outputs=_make_outputs(forest),
+        sides=Sides(
+            unit=unit,
+            interval=Intervals(*first.reshape(-1, 3).T),
+            resampled=resampled,
+            conditions=SideConditions(_starts([len(some) for some in found]), of_sides[:, 0], Intervals(*of_sides[:, 1:4].T), of_sides[:, 4], member),
+        ),
+        units=units,
+        cached=np.array([CACHED]),
     )
 
 
-def count_visits(boxes: Boxes) -> int:
-    """Pairs of leaves that one pass over all units looks at, at most: of different trees of one output, the first leaf's with a unit in common
-    with the second's tree."""
-    n_leaves, leaf = np.diff(boxes.tree), np.repeat(np.arange(len(boxes.value)), np.diff(boxes.start))
-    asks = np.zeros((len(boxes.value), boxes.perturbed.size), np.float32)
-    asks[leaf, boxes.unit[boxes.side]] = boxes.perturbed[boxes.unit[boxes.side]]
+def count_visits(regions: LeafRegions) -> int:
+    """Count the pairs of leaves that one pass over all units looks at, at most.
+
+    Parameters
+    ----------
+    regions : LeafRegions
+
+    Returns
+    -------
+    int
+        pairs of leaves of different trees of one output, the first leaf's with a perturbed unit in common with the second's tree
+    """
+    leaves, trees = regions.leaves, regions.trees
+    n_leaves, leaf = np.diff(trees.leaf), np.repeat(np.arange(len(leaves.value)), np.diff(leaves.start))
+    asks = np.zeros((len(leaves.value), regions.units.perturbed.size), np.float32)
+    unit = regions.sides.unit[leaves.side]
+    asks[leaf, unit] = regions.units.perturbed[unit]
     total = 0
-    for first, stop in itertools.pairwise(boxes.target_start.tolist()):
-        trees = boxes.target[first:stop, 0]
-        for i, t in enumerate(trees):
-            later = trees[i + 1 :]
-            shared = asks[boxes.tree[t] : boxes.tree[t + 1]] @ boxes.uses[later].T.astype(np.float32) > 0
+    for first, stop in itertools.pairwise(regions.outputs.start.tolist()):
+        of_output = regions.outputs.tree[first:stop]
+        for i, t in enumerate(of_output):
+            later = of_output[i + 1 :]
+            shared = asks[trees.leaf[t] : trees.leaf[t + 1]] @ trees.uses[later].T.astype(np.float32) > 0
             total += int((shared @ n_leaves[later]).sum())
     return total

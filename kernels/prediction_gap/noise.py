@@ -2,82 +2,157 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtr
 
 from ..trees.binning import BinTables, bin_dtype
 from ..trees.forest import Forest
-from .exact import Tails
-from .leaf_regions import Atoms, Boxes
+from .leaf_regions import Atoms, Units, numeric_alone
 
-SMALLEST = 1e-300  # what stands for a probability of the upper side that is 0, so that its sign tells the side
+EMPIRICAL = "empirical"  # noise that is none: numeric features' values are drawn anew too
+SMALLEST = 1e-300  # stands for a probability of the upper side that is 0, so that its sign tells the side
 SPREAD = {"uniform": 3.0**0.5, "laplace": 0.5**0.5}  # of a distribution whose standard deviation is 1
+Distribution = Callable[[np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """A distribution of mean 0, by the probabilities that it is at most z, and above z; ``z`` and both are arrays of one shape."""
+    """A distribution of mean 0.
+
+    Attributes
+    ----------
+    name : str
+    lower, upper : functions of arrays z in units of the noise's scale
+        the probabilities that the noise is at most z, and above z, float64 of z's shape
+    """
 
     name: str
-    lower: Callable[[Any], Any]
-    upper: Callable[[Any], Any]
+    lower: Distribution
+    upper: Distribution
 
 
-def _symmetric(name: str, lower: Callable[[Any], Any]) -> Noise:
+def _symmetric(name: str, lower: Distribution) -> Noise:
     return Noise(name, lower, lambda z: lower(-z))
 
 
-def _uniform(z):
+def _uniform(z: np.ndarray) -> np.ndarray:
     return np.clip((z / SPREAD["uniform"] + 1) / 2, 0.0, 1.0)
 
 
-def _laplace(z):
+def _laplace(z: np.ndarray) -> np.ndarray:
     half = np.exp(-np.abs(z) / SPREAD["laplace"]) / 2
     return np.where(z < 0, half, 1 - half)
 
 
 # Each with standard deviation 1.
 NOISES = (_symmetric("normal", ndtr), _symmetric("uniform", _uniform), _symmetric("laplace", _laplace))
+NOISE_NAMES = (*(noise.name for noise in NOISES), EMPIRICAL)
+
+
+def noise_number(name: str) -> int:
+    """Find a distribution by its name.
+
+    Parameters
+    ----------
+    name : str
+        one of NOISE_NAMES
+
+    Returns
+    -------
+    int
+        its number in NOISES; that of the first for EMPIRICAL, with which no noise is added
+    """
+    return 0 if name == EMPIRICAL else NOISE_NAMES.index(name)
+
+
+def resampled_units(forest: Forest, empirical: bool, resample: bool) -> np.ndarray:
+    """Choose the units whose values are drawn anew from data.
+
+    Parameters
+    ----------
+    forest : Forest
+        its players are the units
+    empirical : bool
+        numeric features by themselves are
+    resample : bool
+        categorical features and groups of features are
+
+    Returns
+    -------
+    resampled : (units,) bool
+    """
+    return np.where(numeric_alone(forest), empirical, resample)
 
 
 class Measured(NamedTuple):
-    """What has to be known of data; adds up over parts of them."""
+    """Statistics of data that perturbations are made of; they add up over parts of the data."""
 
-    n: np.ndarray  # (used,) float64, values that are finite
+    n: np.ndarray  # (used,) float64, how many values are finite
     mean: np.ndarray  # (used,) float64, of these
     spread: np.ndarray  # (used,) float64, sum of squared distances from the mean
-    start: np.ndarray  # (units + 1,) int64, what was seen of unit u is seen[start[u]:start[u + 1]]
-    seen: np.ndarray  # (patterns, most members) int64, distinct bins of the unit's features, -1 beyond them
-    times: np.ndarray  # (patterns,) float64
+    start: np.ndarray  # (units + 1,) int64, combinations of unit u are seen[start[u]:start[u + 1]]
+    seen: np.ndarray  # (combinations, most members) int64, distinct bins of the unit's used features, -1 beyond them
+    times: np.ndarray  # (combinations,) float64, how often each was seen
 
     def merge(self, others: Iterable["Measured"]) -> "Measured":
-        """Add up with what was measured of other parts, in their order (Chan, Golub and LeVeque 1983)."""
+        """Add up with what was measured of other parts of the data (Chan, Golub and LeVeque 1983).
+
+        Parameters
+        ----------
+        others : sums are rounded, so their order counts
+
+        Returns
+        -------
+        Measured
+        """
         return _merge((self, *others))
 
 
-class Moves(NamedTuple):
-    """How a model's moved units are spread."""
+class BinDistributions(NamedTuple):
+    """Distributions of the bins of noised units: of every row, or in a kernel of one, and then without the first axis.
 
-    unit: np.ndarray  # (moved,) int64
-    feature: np.ndarray  # (moved,) int64, used feature
-    scale: np.ndarray  # (moved,) float64, standard deviation of the noise
-    start: np.ndarray  # (moved + 1,) int64, thresholds of each
-    threshold: np.ndarray  # float64
-    fixed: np.ndarray  # (moved,) bool, drawn from data instead, whatever the row: then
-    tail: np.ndarray  # (cells,) float64,
-    mass: np.ndarray  # (units,) float64,
-    missing: np.ndarray  # (units,) float64, as in Tails
+    ``cumulative`` holds, from a unit's first cell on (see ``leaf_regions.Units``), P(bin < 0), P(bin <= 0), … up to all bins that are not missing.
+    One above half of ``present`` is written as minus the probability of the bins above, so that small probabilities keep their digits at both ends.
+    """
+
+    cumulative: np.ndarray  # (n, cells) float64
+    present: np.ndarray  # (n, units) float64, P(not missing)
+    missing: np.ndarray  # (n, units) float64, P(missing)
 
 
-def _signed(lower, upper, mass=1.0):
-    return np.where(lower <= mass / 2, lower, -np.maximum(upper, SMALLEST))
+class NoiseTables(NamedTuple):
+    """How a model's noised units are perturbed."""
+
+    unit: np.ndarray  # (noised,) int64
+    feature: np.ndarray  # (noised,) int64, used feature
+    scale: np.ndarray  # (noised,) float64, standard deviation of the noise, in the feature's units
+    start: np.ndarray  # (noised + 1,) int64, thresholds of each
+    threshold: np.ndarray  # (start[-1],) float64
+    empirical: np.ndarray  # (noised,) bool, drawn from data, whatever the row is: by these
+    distribution: BinDistributions  # (cells,), (units,), (units,)
 
 
-def measure(values, bins, player, drawn) -> Measured:
-    """Moments of the used features, and what units are drawn from: ``values (used, n) float64`` and their bins, ``player (used,)``, which unit's a
-    feature is, ``drawn (units,) bool``."""
+def _signed(lower: np.ndarray, upper: np.ndarray, present: float = 1.0) -> np.ndarray:
+    """Write cumulative probabilities as ``BinDistributions`` holds them, from those of both sides."""
+    return np.where(lower <= present / 2, lower, -np.maximum(upper, SMALLEST))
+
+
+def measure(values: np.ndarray, bins: np.ndarray, player: np.ndarray, drawn: np.ndarray) -> Measured:
+    """Measure rows of data.
+
+    Parameters
+    ----------
+    values : (used, n) float64, NaN where missing
+    bins : (used, n) unsigned integers, their bins
+    player : (used,) int, which unit's a used feature is
+    drawn : (units,) bool, combinations of the unit's values are listed
+
+    Returns
+    -------
+    Measured
+    """
     there = np.isfinite(values)
     n = there.sum(axis=1).astype(np.float64)
     total = np.where(there, values, 0.0)
@@ -118,13 +193,34 @@ def _merge(parts: Iterable[Measured]) -> Measured:
     return total
 
 
-def deviations(measured: Measured):
-    """Standard deviations of the used features, ``(used,) float64``; 0 where there is no value."""
+def deviations(measured: Measured) -> np.ndarray:
+    """Compute standard deviations of what was measured.
+
+    Parameters
+    ----------
+    measured : Measured
+
+    Returns
+    -------
+    deviation : (used,) float64, in the features' units; 0 where no value is finite
+    """
     return np.sqrt(measured.spread / np.maximum(measured.n, 1.0))
 
 
 def atoms_of(measured: Measured, forest: Forest, units: Iterable[int]) -> dict[int, Atoms]:
-    """What these units are drawn from."""
+    """List what units are drawn from.
+
+    Parameters
+    ----------
+    measured : Measured
+    forest : Forest
+    units : numbers of units whose combinations were listed
+
+    Returns
+    -------
+    dict
+        from the number of a unit to its atoms
+    """
     atoms = {}
     for u in units:
         some, n_members = slice(measured.start[u], measured.start[u + 1]), int((forest.player == u).sum())
@@ -132,65 +228,84 @@ def atoms_of(measured: Measured, forest: Forest, units: Iterable[int]) -> dict[i
     return atoms
 
 
-def prepare_moves(forest: Forest, boxes: Boxes, bins: BinTables, scale, measured: Measured | None, drawn) -> Moves:
-    """How moved units are spread.
+def _measured_distribution(units: Units, measured: Measured | None, drawn: np.ndarray, top: int) -> BinDistributions:
+    """The distributions of noised units that are drawn from data, 0 elsewhere; ``top`` is the missing bin."""
+    cumulative, present, missing = (np.zeros(size) for size in (units.cell[-1], units.noised.size, units.noised.size))
+    for u in np.flatnonzero(units.noised).tolist():
+        if measured is not None and drawn[u]:
+            some, n_bins = slice(measured.start[u], measured.start[u + 1]), int(units.cell[u + 1] - units.cell[u] - 1)
+            seen, times = measured.seen[some, 0], measured.times[some] / measured.times[some].sum()
+            missing[u] = times[seen == top].sum()
+            there = np.bincount(seen[seen < top], times[seen < top], minlength=n_bins)
+            present[u] = there.sum()
+            lower = np.concatenate(([0.0], np.cumsum(there)))
+            upper = np.concatenate((np.cumsum(there[::-1])[::-1], [0.0]))
+            cumulative[units.cell[u] : units.cell[u + 1]] = _signed(lower, upper, present[u])
+    return BinDistributions(cumulative, present, missing)
+
+
+def prepare_noise(forest: Forest, units: Units, bins: BinTables, scale: np.ndarray, measured: Measured | None, drawn: np.ndarray) -> NoiseTables:
+    """Make the tables by which ``perturb_rows`` perturbs noised units.
 
     Parameters
     ----------
-    scale : (used,) float64, standard deviation of the noise of each used feature
-    measured, drawn : what was seen of data, and ``(units,) bool``, of which moved units the values are drawn from it
+    forest : Forest
+    units : Units
+        which are noised
+    bins : BinTables
+    scale : (used,) float64, standard deviation of the noise of each used feature, in its units
+    measured : Measured or None
+    drawn : (units,) bool, noised units whose values are drawn from what was measured instead
+
+    Returns
+    -------
+    NoiseTables
     """
-    units = np.flatnonzero(boxes.moved)
-    feature = np.array([int(np.flatnonzero(forest.player == u)[0]) for u in units], np.int64)
-    sizes = np.diff(boxes.cell)[units] - 2
-    tail, mass, missing = (np.zeros(size) for size in (boxes.cell[-1], boxes.moved.size, boxes.moved.size))
+    noised = np.flatnonzero(units.noised)
+    feature = np.array([int(np.flatnonzero(forest.player == u)[0]) for u in noised], np.int64)
+    sizes = np.diff(units.cell)[noised] - 2
     thresholds = [bins.threshold[bins.start[f] : bins.start[f] + n] for f, n in zip(feature, sizes, strict=True)]
-    top = np.iinfo(bin_dtype(bins)).max
-    for u, n in zip(units.tolist(), sizes.tolist(), strict=True):
-        if measured is not None and drawn[u]:
-            some = slice(measured.start[u], measured.start[u + 1])
-            seen, times = measured.seen[some, 0], measured.times[some] / measured.times[some].sum()
-            missing[u] = times[seen == top].sum()
-            there = np.bincount(seen[seen < top], times[seen < top], minlength=n + 1)
-            mass[u] = there.sum()
-            lower = np.concatenate(([0.0], np.cumsum(there)))
-            upper = np.concatenate((np.cumsum(there[::-1])[::-1], [0.0]))
-            tail[boxes.cell[u] : boxes.cell[u + 1]] = _signed(lower, upper, mass[u])
-    return Moves(
-        unit=units,
+    return NoiseTables(
+        unit=noised,
         feature=feature,
         scale=np.asarray(scale, np.float64)[feature],
         start=np.concatenate(([0], np.cumsum(sizes))).astype(np.int64),
         threshold=np.concatenate([np.zeros(0), *thresholds]),
-        fixed=np.asarray(drawn, bool)[units],
-        tail=tail,
-        mass=mass,
-        missing=missing,
+        empirical=np.asarray(drawn, bool)[noised],
+        distribution=_measured_distribution(units, measured, drawn, np.iinfo(bin_dtype(bins)).max),
     )
 
 
-def spread_rows(values, moves: Moves, noise: Noise) -> Tails:
-    """How the moved units of every row are spread, ``values (used, n) float64`` as ``bin_rows`` left them.
+def perturb_rows(values: np.ndarray, tables: NoiseTables, noise: Noise) -> BinDistributions:
+    """Find how the bins of every row's noised units are distributed. A missing value stays missing, an infinite one as it is.
 
-    A missing value stays missing, an infinite one as it is.
+    Parameters
+    ----------
+    values : (used, n) float64, as ``bin_rows`` left them
+    tables : NoiseTables
+    noise : Noise
+
+    Returns
+    -------
+    BinDistributions
     """
     n = values.shape[1]
-    tail, mass, missing = (np.tile(array, (n, 1)) for array in (moves.tail, moves.mass, moves.missing))
+    cumulative, present, missing = (np.tile(array, (n, 1)) for array in tables.distribution)
     end = 0
-    for m, u in enumerate(moves.unit):
-        t = moves.threshold[moves.start[m] : moves.start[m + 1]]
+    for m, u in enumerate(tables.unit):
+        t = tables.threshold[tables.start[m] : tables.start[m + 1]]
         cell, end = end, end + t.size + 2
-        if moves.fixed[m]:
+        if tables.empirical[m]:
             continue
-        x = values[moves.feature[m]]
+        x = values[tables.feature[m]]
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            z = (t - x[:, None]) / moves.scale[m]
+            z = (t - x[:, None]) / tables.scale[m]
             at = np.isnan(z)  # a threshold that the value equals, without noise or both infinite
             z[at] = np.inf
             # A distribution function may fall by a rounding from a threshold to the next.
             lower, upper = np.maximum.accumulate(noise.lower(z), axis=1), np.minimum.accumulate(noise.upper(z), axis=1)
-            tail[:, cell + 1 : end - 1] = _signed(lower, upper)
-        tail[:, end - 1] = -SMALLEST
+            cumulative[:, cell + 1 : end - 1] = _signed(lower, upper)
+        cumulative[:, end - 1] = -SMALLEST
         lost = np.isnan(x)
-        tail[lost, cell:end], mass[:, u], missing[:, u] = 0.0, ~lost, lost
-    return Tails(tail, mass, missing)
+        cumulative[lost, cell:end], present[:, u], missing[:, u] = 0.0, ~lost, lost
+    return BinDistributions(cumulative, present, missing)

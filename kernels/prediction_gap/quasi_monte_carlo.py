@@ -4,105 +4,153 @@ whose spread is the standard error.
 Every sequence is used for all rows and prefixes, so that differences between them are more precise than each is; errors of rows are not independent.
 """
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
 from ..ordering import ranks_from_order
 from ..trees.binning import BATCH
 from ..trees.margin import add_margins
-from .exact import Tails
+from .exact import Prefixes
 from .greedy import TIE
-from .noise import Noise, spread_rows
+from .noise import BinDistributions, Noise, perturb_rows
 from .tables import GapTables
 
 REPEATS = 16  # independent scramblings
 POINTS = 1 << 10  # of a sequence
 
-Sequence = Callable[[int], Any]  # points in the unit cube of so many dimensions, (points, dimensions), a multiple of BATCH points
+Sequence = Callable[[int], np.ndarray]  # points in the unit cube of so many dimensions, (points, dimensions), a multiple of BATCH points
 
 
 def halton(seed: int) -> Sequence:
-    """A scrambled sequence."""
+    """Scramble a Halton sequence.
+
+    Parameters
+    ----------
+    seed : int
+
+    Returns
+    -------
+    callable
+        from a number of dimensions to ``(POINTS, dimensions) float64`` between 0 and 1
+    """
     from scipy.stats import qmc  # takes a second to import, which exact values need not wait for
 
     return lambda n_units: qmc.Halton(n_units, scramble=True, rng=np.random.default_rng(seed)).random(POINTS)
 
 
-def _points(sequence: Sequence, n_units: int):
+def haltons(seed: int) -> Iterator[Sequence]:
+    """Scramble REPEATS sequences, one after the other.
+
+    Parameters
+    ----------
+    seed : int
+        of the first one, 1 more for each that follows
+
+    Yields
+    ------
+    callable
+        as ``halton`` returns it
+    """
+    return (halton(seed + repeat) for repeat in range(REPEATS))
+
+
+def _points(sequence: Sequence, n_units: int) -> np.ndarray:
     return sequence(n_units) if n_units else np.zeros((POINTS, 0))
 
 
-def _members(tables: GapTables) -> list:
+def _members(tables: GapTables) -> list[np.ndarray]:
     """Used features of every unit."""
-    return [np.flatnonzero(tables.member == u) for u in range(tables.boxes.perturbed.size)]
+    return [np.flatnonzero(tables.unit_of == u) for u in range(tables.units.size)]
 
 
-def _draw(tables: GapTables, tails: Tails, i: int, points, bins) -> None:
-    """Ranks of perturbed values: ``bins (used, points)`` are overwritten; a unit's by its column of ``points``."""
-    top = np.iinfo(bins.dtype).max
-    for u in np.flatnonzero(tables.boxes.perturbed):
-        members, p = np.flatnonzero(tables.member == u), points[:, u]
-        if tables.boxes.moved[u]:
-            tail, mass = tails.tail[i, tables.boxes.cell[u] + 1 : tables.boxes.cell[u + 1]], tails.mass[i, u]
-            lower = np.where(tail < 0, mass + tail, tail)
-            bins[members[0]] = np.where(p < mass, np.minimum(np.searchsorted(lower, p, side="right"), tail.size - 1), top)
+def _draw(tables: GapTables, distributions: BinDistributions, i: int, points: np.ndarray, bins: np.ndarray) -> None:
+    """Overwrite ``bins (used, points)`` with bins of row i's perturbed values, a unit's by its column of ``points``."""
+    top, units, atoms = np.iinfo(bins.dtype).max, tables.regions.units, tables.atoms
+    for u in np.flatnonzero(units.perturbed):
+        members, p = np.flatnonzero(tables.unit_of == u), points[:, u]
+        if units.noised[u]:
+            signed, present = distributions.cumulative[i, units.cell[u] + 1 : units.cell[u + 1]], distributions.present[i, u]
+            cumulative = np.where(signed < 0, present + signed, signed)
+            bins[members[0]] = np.where(p < present, np.minimum(np.searchsorted(cumulative, p, side="right"), signed.size - 1), top)
         else:
-            some = slice(tables.atom_start[u], tables.atom_start[u + 1])
-            atom = np.minimum(np.searchsorted(tables.upto[some], p, side="right"), some.stop - some.start - 1)
-            bins[members] = tables.atoms[some][atom, : members.size].T
+            some = slice(atoms.start[u], atoms.start[u + 1])
+            atom = np.minimum(np.searchsorted(atoms.cumulative[some], p, side="right"), some.stop - some.start - 1)
+            bins[members] = atoms.bins[some][atom, : members.size].T
 
 
-def _margins(tables: GapTables, bins):
+def _margins(tables: GapTables, bins: np.ndarray) -> np.ndarray:
     """``(outputs, n) float64``."""
-    margin = np.zeros((tables.boxes.target_start.size - 1, bins.shape[1]))
+    margin = np.zeros((tables.regions.outputs.start.size - 1, bins.shape[1]))
     add_margins(bins, tables.margin, margin)
     return margin
 
 
-def _each_row(tables: GapTables, noise: Noise, values, bins, points) -> Iterator[tuple[int, Any, Any, Any]]:
+def _each_row(
+    tables: GapTables, noise: Noise, values: np.ndarray, bins: np.ndarray, points: np.ndarray
+) -> Iterator[tuple[int, np.ndarray, np.ndarray, np.ndarray]]:
     """Every row with its margins ``(outputs,)``, and ``(used, points)`` its bins at every point, as they are and as they are perturbed."""
-    tails = spread_rows(values, tables.moves, noise)
+    distributions = perturb_rows(values, tables.noise, noise)
     for i in range(bins.shape[1]):
         still = np.repeat(bins[:, i : i + 1], len(points), axis=1)
         moved = still.copy()
-        _draw(tables, tails, i, points, moved)
+        _draw(tables, distributions, i, points, moved)
         yield i, _margins(tables, np.ascontiguousarray(still[:, :BATCH]))[:, 0], still, moved
 
 
-def _sample(tables: GapTables, noise: Noise, values, bins, places, wanted, points):
-    """PG² of those prefixes that are wanted, 0 of others, ``(n, outputs, prefixes) float64``: means over ``points (points, units)``."""
-    found, members = np.zeros(wanted.shape), _members(tables)
+def _sample(tables: GapTables, noise: Noise, values: np.ndarray, bins: np.ndarray, prefixes: Prefixes, points: np.ndarray) -> np.ndarray:
+    """PG² of those prefixes that have a weight, 0 of others, ``(n, outputs, prefixes) float64``: means over ``points (points, units)``."""
+    found, members = np.zeros(prefixes.weight.shape), _members(tables)
     for i, margin, still, moved in _each_row(tables, noise, values, bins, points):
-        for k in range(wanted.shape[1]):
+        for k in range(margin.size):
             mixed = still.copy()
-            for prefix in range(wanted.shape[2]):
-                for u in np.flatnonzero(places[i, k] == prefix + 1):
+            for prefix in range(prefixes.weight.shape[2]):
+                for u in np.flatnonzero(prefixes.place[i, k] == prefix + 1):
                     mixed[members[u]] = moved[members[u]]
-                if wanted[i, k, prefix]:
+                if prefixes.weight[i, k, prefix] > 0:
                     found[i, k, prefix] = ((_margins(tables, mixed)[k] - margin[k]) ** 2).mean()
     return found
 
 
-def average(estimates) -> tuple[Any, Any]:
-    """Means of several sequences' estimates, and their standard errors."""
+def average(estimates: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Average the estimates of several sequences.
+
+    Parameters
+    ----------
+    estimates : at least two, float64 of one shape
+
+    Returns
+    -------
+    mean, error : float64 of that shape; the error is the mean's standard error
+    """
     return np.mean(estimates, axis=0), np.std(estimates, axis=0, ddof=1) / np.sqrt(len(estimates))
 
 
-def sample_rows(tables: GapTables, noise: Noise, values, bins, places, weights, seed: int = 0, sequence=halton, repeats: int = REPEATS):
-    """What ``prediction_gap.gap_rows`` gives, estimated: values and standard errors, ``(n, outputs) float64`` each."""
-    sequences = (_points(sequence(seed + r), places.shape[2]) for r in range(repeats))
-    return average([(_sample(tables, noise, values, bins, places, weights > 0, points) * weights).sum(axis=2) for points in sequences])
+def sample_rows(
+    tables: GapTables, noise: Noise, values: np.ndarray, bins: np.ndarray, prefixes: Prefixes, sequences: Iterable[Sequence]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Estimate what ``tables.gap_rows`` computes.
+
+    Parameters
+    ----------
+    tables, noise, values, bins, prefixes : as ``tables.gap_rows`` takes them
+    sequences : at least two, such as ``haltons(seed)``
+
+    Returns
+    -------
+    gaps, errors : (n, outputs) float64, squared margin units; standard errors
+    """
+    points = (_points(sequence, tables.units.size) for sequence in sequences)
+    return average([(_sample(tables, noise, values, bins, prefixes, some) * prefixes.weight).sum(axis=2) for some in points])
 
 
-def _choose(tables: GapTables, noise: Noise, values, bins, steps: int, points):
+def _choose(tables: GapTables, noise: Noise, values: np.ndarray, bins: np.ndarray, steps: int, points: np.ndarray) -> np.ndarray:
     """Units in greedy order ``(n, outputs, steps)``, by gaps at the points; among equal ones, as ``greedy.rank_greedily`` has it, the first."""
-    outputs, members = tables.boxes.target_start.size - 1, _members(tables)
+    outputs, members = tables.regions.outputs.start.size - 1, _members(tables)
     order = np.zeros((bins.shape[1], outputs, steps), np.int64)
     for i, margin, still, moved in _each_row(tables, noise, values, bins, points):
         for k in range(outputs):
-            mixed, left = still.copy(), np.flatnonzero(tables.boxes.perturbed).tolist()
+            mixed, left = still.copy(), np.flatnonzero(tables.regions.units.perturbed).tolist()
             for step in range(steps):
                 gaps = []
                 for u in left:
@@ -118,14 +166,26 @@ def _choose(tables: GapTables, noise: Noise, values, bins, steps: int, points):
     return order
 
 
-def sample_greedily(tables: GapTables, noise: Noise, values, bins, steps: int, seed: int = 0) -> tuple[Any, list]:
-    """What ``prediction_gap.greedy_rows`` gives, estimated: units in order ``(n, outputs, steps) int64``, and of each of REPEATS sequences PG² of
-    every prefix, ``(n, outputs, steps) float64``.
+def sample_greedily(
+    tables: GapTables, noise: Noise, values: np.ndarray, bins: np.ndarray, steps: int, seed: int = 0
+) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Estimate what ``tables.greedy_rows`` computes.
 
     Units are chosen at the points of one more sequence, for the largest of several estimates is too large.
+
+    Parameters
+    ----------
+    tables, noise, values, bins : as ``tables.gap_rows`` takes them
+    steps : int
+        units that are ranked, at most as many as can be perturbed
+    seed : int
+
+    Returns
+    -------
+    order : (n, outputs, steps) int64, units
+    gaps : of each of REPEATS sequences PG² of every prefix, (n, outputs, steps) float64, squared margin units
     """
-    n_units = tables.boxes.perturbed.size
+    n_units = tables.units.size
     order = _choose(tables, noise, values, bins, steps, _points(halton(seed + REPEATS), n_units))
-    places = ranks_from_order(order, n_units, axis=2)
-    sequences = (_points(halton(seed + r), n_units) for r in range(REPEATS))
-    return order, [_sample(tables, noise, values, bins, places, np.ones(order.shape, bool), points) for points in sequences]
+    prefixes = Prefixes(ranks_from_order(order, n_units, axis=2), np.ones(order.shape))
+    return order, [_sample(tables, noise, values, bins, prefixes, _points(sequence, n_units)) for sequence in haltons(seed)]

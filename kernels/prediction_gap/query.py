@@ -16,7 +16,7 @@ from ..trees.binning import BinTables
 from ..trees.forest import Forest
 from ..trees.margin import margin_bytes
 from ..trees.paths import empty_coalition
-from .leaf_regions import lay_out_boxes, numeric_alone
+from .leaf_regions import make_regions, numeric_alone
 from .noise import Measured, measure
 
 RECORD_BYTES = 1 << 12  # of records whose arrays are empty
@@ -51,12 +51,12 @@ class PerturbationUse:
 
     def ask(self, forest: Forest, bins: BinTables, phi: Phi, n_rows: int | None, budget: int) -> PerturbationQuery:  # noqa: ARG002 - as MarginalUse
         """Project what the tables of a background with so many rows need; the budget decides nothing."""
-        regions, alone = lay_out_boxes(forest, {}), numeric_alone(forest)
+        regions, alone = make_regions(forest, {}), numeric_alone(forest)
         n_bins = np.diff(bins.start) + bins.n_codes + 3.0
         n_patterns = np.ones(forest.n_players)
         np.multiply.at(n_patterns, forest.player, n_bins)
         atoms = (np.minimum(n_patterns, n_rows or 0) * (16 + 8 * np.bincount(forest.player, minlength=forest.n_players)))[~alone].sum()
-        n_bytes = RECORD_BYTES + count_bytes(regions) + atoms + 8 * (np.diff(regions.first)[~alone] ** 2).sum()
+        n_bytes = RECORD_BYTES + count_bytes(regions) + atoms + 8 * (np.diff(regions.units.side)[~alone] ** 2).sum()
         n_bytes += count_bytes(prepare_semivalue(play(forest, game_values.shapley), forest))  # of the method that ranks; others need no more
         n_bytes += bins.threshold.nbytes + margin_bytes(forest.ensemble, forest.trace, forest.comparisons)
         players = np.asarray(phi.rows(forest), np.int32)

@@ -1,6 +1,6 @@
-"""Rankings of rows, and how far their prefixes move the prediction: what the methods ``gap`` and ``gap_greedy`` prepare and write."""
+"""Rankings of rows, and how far perturbing their prefixes moves the prediction: what the methods ``gap`` and ``gap_greedy`` prepare and write."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,15 +8,14 @@ import numpy as np
 from ..ordering import ranks_from_order
 from ..parameters import InvalidParameters
 from ..trees.forest import Forest
-from .leaf_regions import numeric_alone
-from .noise import NOISES, Measured, Noise
-from .quasi_monte_carlo import average, sample_greedily, sample_rows
+from .exact import Prefixes
+from .noise import EMPIRICAL, NOISES, Measured, Noise, noise_number, resampled_units
+from .quasi_monte_carlo import average, haltons, sample_greedily, sample_rows
 from .tables import GapTables, affordable, complete, gap_rows, greedy_rows, place_units, prepare_gap
 
-SLICE = 128  # rows whose noise is spread out at a time
+SLICE = 128  # rows that are perturbed at a time: each has a distribution for every noised unit
 PGI2, ERROR = "pgi2", "pgi2_error"
 EXACT = -1  # in the place of a seed
-EMPIRICAL = "empirical"  # noise that is none: numeric features' values are drawn too
 YES, NO = "yes", "no"
 
 
@@ -32,20 +31,41 @@ class RankingTables(NamedTuple):
 
 
 class Greedy(NamedTuple):
-    """Greedy rankings, and what they are worth: squared margin units, standard errors 0 where exact."""
+    """Greedy rankings, and what they are worth, in squared margin units; standard errors are 0 where that is exact."""
 
-    order: np.ndarray  # (n, outputs, top) int64, groups
+    order: np.ndarray  # (n, outputs, top) int64, groups, the first one first
     gaps: np.ndarray  # (n, outputs, top) float64, PG² of each prefix
-    gap_errors: np.ndarray
+    gap_errors: np.ndarray  # (n, outputs, top) float64
     pgi2: np.ndarray  # (n, outputs) float64
-    pgi2_errors: np.ndarray
+    pgi2_errors: np.ndarray  # (n, outputs) float64
 
 
 def prepare_rankings(
     forest: Forest, given: Mapping[str, Any], measured: Measured | None, ranking: tuple[np.ndarray, Any], top: int, passes: int
 ) -> RankingTables:
-    """Tables for noise on numeric features, in standard deviations where these were measured, and for what is drawn of what was measured; refuse
-    what they cannot do, and what costs too much."""
+    """Make the tables of ``add_gaps`` and ``add_greedy``.
+
+    Parameters
+    ----------
+    forest : Forest
+    given : the methods' parameters
+    measured : Measured or None
+        what was measured of a background: what units are drawn from, and the standard deviations that scales are multiples of
+    ranking : which method ranks by its values, (1,) int64, and that method's tables
+    top : int
+        groups that are ranked
+    passes : int
+        how often all pairs of leaves are looked at for a row
+
+    Returns
+    -------
+    RankingTables
+
+    Raises
+    ------
+    InvalidParameters
+        parameters that do not fit the model, that need a background, or that cost more than the budget
+    """
     n = forest.groups.size
     if measured is None and forest.n_all < n:
         raise InvalidParameters("groups of features are drawn from a background, but none was given")
@@ -54,24 +74,52 @@ def prepare_rankings(
     scale = given["scale"] or (1.0,)
     if len(scale) not in (1, n) or min(scale) < 0:
         raise InvalidParameters(f"parameter 'scale' has {len(scale)} numbers, expected one of at least 0, or as many for {n} features")
-    drawn = np.where(numeric_alone(forest), given["noise"] == EMPIRICAL, given["resample"] == YES and measured is not None)
+    drawn = resampled_units(forest, given["noise"] == EMPIRICAL, given["resample"] == YES and measured is not None)
     tables = prepare_gap(forest, np.broadcast_to(np.array(scale, np.float64), n), measured, drawn=drawn, relative=True)
     within = affordable(tables, given["budget"], passes, given["approximate"] == YES)
-    noise = next((number for number, noise in enumerate(NOISES) if noise.name == given["noise"]), 0)
-    return RankingTables(tables, np.array([noise]), *ranking, np.array([top]), np.array([EXACT if within else given["seed"]]))
+    noise = np.array([noise_number(given["noise"])])
+    return RankingTables(tables, noise, *ranking, np.array([top]), np.array([EXACT if within else given["seed"]]))
 
 
-def measure_rows(tables: GapTables, noise: Noise, values, bins, placed: tuple[Any, Any], seed: int):
-    """PGI² of rankings, ``placed`` as ``place_units`` gives them, and its standard errors, ``(n, outputs) float64`` each."""
+def measure_rows(
+    tables: GapTables, noise: Noise, values: np.ndarray, bins: np.ndarray, prefixes: Prefixes, seed: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Measure PGI² of rankings, or PG² of sets, exactly or by estimates.
+
+    Parameters
+    ----------
+    tables : GapTables
+    noise : Noise
+    values : (used, n) float64, as ``bin_rows`` left them
+    bins : (used, n) unsigned integers
+    prefixes : Prefixes
+    seed : int
+        of the estimates' points, or EXACT
+
+    Returns
+    -------
+    gaps, errors : (n, outputs) float64, squared margin units; standard errors are 0 where gaps are exact
+    """
     if seed == EXACT:
-        found = gap_rows(tables, noise, values, bins, *placed)
+        found = gap_rows(tables, noise, values, bins, prefixes)
         return found, np.zeros_like(found)
-    return sample_rows(tables, noise, values, bins, *placed, seed)
+    return sample_rows(tables, noise, values, bins, prefixes, haltons(seed))
 
 
-def rank_rows_greedily(tables: GapTables, noise: Noise, values, bins, top: int, seed: int) -> Greedy:
-    """The greedy rankings of rows, ``top`` groups long."""
-    steps = min(top, int(tables.boxes.perturbed.sum()))
+def rank_rows_greedily(tables: GapTables, noise: Noise, values: np.ndarray, bins: np.ndarray, top: int, seed: int) -> Greedy:
+    """Rank rows greedily.
+
+    Parameters
+    ----------
+    tables, noise, values, bins, seed : as ``measure_rows`` takes them
+    top : int
+        groups that are ranked
+
+    Returns
+    -------
+    Greedy
+    """
+    steps = min(top, int(tables.regions.units.perturbed.sum()))
     if seed == EXACT:
         units, of_units = greedy_rows(tables, noise, values, bins, steps)
         order, gaps = complete(tables, units, of_units, top)
@@ -82,35 +130,61 @@ def rank_rows_greedily(tables: GapTables, noise: Noise, values, bins, top: int, 
     return Greedy(completed[0][0], *average(each), *average([gaps.mean(axis=2) for gaps in each]))
 
 
-def _sliced(values, bins):
+def _sliced(values: np.ndarray, bins: np.ndarray) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
+    """SLICE rows at a time, contiguous."""
     for first in range(0, values.shape[1], SLICE):
         some = slice(first, first + SLICE)
         yield some, np.ascontiguousarray(values[:, some]), np.ascontiguousarray(bins[:, some])
 
 
-def order_by_size(gap: GapTables, scores):
-    """Groups by the size of their units' scores ``(outputs, units, n)``, the largest first, equal ones in their own order:
-    ``(n, outputs, groups) int64``."""
+def order_by_size(gap: GapTables, scores: np.ndarray) -> np.ndarray:
+    """Order groups by the size of their units' scores, the largest first, equal ones in their own order.
+
+    Parameters
+    ----------
+    gap : GapTables
+    scores : (outputs, units, n) float64
+
+    Returns
+    -------
+    order : (n, outputs, groups) int64, groups; those that are no units count as 0
+    """
     outputs, _, n = scores.shape
     size = np.zeros((n, outputs, int(gap.n_all[0])))
     size[:, :, gap.units] = np.abs(scores).transpose(2, 0, 1)
     return np.argsort(-size, axis=2, kind="stable")
 
 
-def add_gaps(values, bins, tables: RankingTables, scores, phi) -> None:
-    """Rank players by size of scores, the largest first, equal ones in their own order; add ranks, from 1, and PGI² with its error."""
+def add_gaps(values: np.ndarray, bins: np.ndarray, tables: RankingTables, scores: np.ndarray, phi: np.ndarray) -> None:
+    """Rank players by the size of scores, the largest first, equal ones in their own order, and measure PGI² (Gajewski et al. 2024).
+
+    Parameters
+    ----------
+    values : (used, n) float64, as ``bin_rows`` left them
+    bins : (used, n) unsigned integers
+    tables : RankingTables
+    scores : (outputs, units, n) float64, another method's values
+    phi : (outputs, units + 2, n) float64, to which are added: ranks, from 1, PGI² in squared margin units, and its standard error
+    """
     gap = tables.gap
-    for some, x, r in _sliced(values, bins):
+    for some, x, b in _sliced(values, bins):
         order = order_by_size(gap, scores[:, :, some])
         phi[:, :-2, some] += ranks_from_order(order, order.shape[2], axis=2)[:, :, gap.units].transpose(1, 2, 0)
-        measured = measure_rows(gap, NOISES[tables.noise[0]], x, r, place_units(gap, order), int(tables.seed[0]))
+        measured = measure_rows(gap, NOISES[tables.noise[0]], x, b, place_units(gap, order), int(tables.seed[0]))
         phi[:, -2:, some] += np.stack(measured).transpose(2, 0, 1)
 
 
-def add_greedy(values, bins, tables: RankingTables, phi) -> None:
-    """Rank greedily; add ranks, from 1, the mean of PG² over the prefixes and its error to phi."""
+def add_greedy(values: np.ndarray, bins: np.ndarray, tables: RankingTables, phi: np.ndarray) -> None:
+    """Rank greedily, and average PG² over the prefixes.
+
+    Parameters
+    ----------
+    values, bins, tables : as ``add_gaps`` takes them
+    phi : (outputs, units + 2, n) float64, to which are added: ranks, from 1, and 0 for units that are not ranked; PGI² in squared margin units, and
+        its standard error
+    """
     gap = tables.gap
-    for some, x, r in _sliced(values, bins):
-        found = rank_rows_greedily(gap, NOISES[tables.noise[0]], x, r, int(tables.top[0]), int(tables.seed[0]))
+    for some, x, b in _sliced(values, bins):
+        found = rank_rows_greedily(gap, NOISES[tables.noise[0]], x, b, int(tables.top[0]), int(tables.seed[0]))
         phi[:, :-2, some] += ranks_from_order(found.order, int(gap.n_all[0]), axis=2)[:, :, gap.units].transpose(1, 2, 0)
         phi[:, -2:, some] += np.stack((found.pgi2, found.pgi2_errors)).transpose(2, 0, 1)

@@ -1,5 +1,6 @@
 """The prediction gap of rows: tables of a model and of how it is perturbed, exact values, and their cost."""
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -10,68 +11,104 @@ from ..parameters import InvalidParameters
 from ..trees.binning import bin_ensemble
 from ..trees.forest import Forest
 from ..trees.margin import MarginTables, prepare_margin
-from .exact import measure_rankings
+from .exact import Prefixes, measure_rankings
 from .greedy import rank_greedily
-from .leaf_regions import Boxes, count_visits, lay_out_boxes, numeric_alone
-from .noise import Measured, Moves, Noise, atoms_of, deviations, prepare_moves, spread_rows
+from .leaf_regions import Atoms, LeafRegions, count_visits, make_regions, numeric_alone
+from .noise import Measured, Noise, NoiseTables, atoms_of, deviations, perturb_rows, prepare_noise
 
 BUDGET = 1e8  # pairs of leaves that may be looked at for a row, a second or less
+
+
+class AtomTables(NamedTuple):
+    """What resampled units are drawn from."""
+
+    start: np.ndarray  # (units + 1,) int64, unit u's atoms are start[u]..start[u + 1] - 1
+    bins: np.ndarray  # (atoms, most members) int64, of the unit's used features, 0 beyond them
+    cumulative: np.ndarray  # (atoms,) float64, probability of this atom of the unit or one before it
 
 
 class GapTables(NamedTuple):
     """A model, and how it is perturbed."""
 
-    boxes: Boxes
-    moves: Moves
+    regions: LeafRegions
+    noise: NoiseTables
+    atoms: AtomTables
     margin: MarginTables
     units: np.ndarray  # (units,) int32, the group, or column, that a unit is
     n_all: np.ndarray  # (1,) int64, groups with those of features in no split
-    member: np.ndarray  # (used,) int64, which unit's a used feature is
-    atom_start: np.ndarray  # (units + 1,) int64, what a drawn unit is drawn from is atoms[atom_start[u]:atom_start[u + 1]],
-    atoms: np.ndarray  # (atoms, most members) int64, bins of its used features
-    upto: np.ndarray  # (atoms,) float64, with the probability of it or one before
+    unit_of: np.ndarray  # (used,) int64, which unit's a used feature is
 
 
-def prepare_gap(forest: Forest, scale, measured: Measured | None, *, drawn=None, relative: bool = False) -> GapTables:
+def _lay_out(atoms: Mapping[int, Atoms], n_units: int) -> AtomTables:
+    most = max([1, *(found.bins.shape[1] for found in atoms.values())])
+    sizes = [atoms[u].weight.size if u in atoms else 0 for u in range(n_units)]
+    padded = [np.pad(found.bins, ((0, 0), (0, most - found.bins.shape[1]))) for found in atoms.values()]
+    return AtomTables(
+        np.concatenate(([0], np.cumsum(sizes))).astype(np.int64),
+        np.concatenate([np.zeros((0, most), np.int64), *padded]),
+        np.concatenate([np.zeros(0), *(np.cumsum(found.weight) for found in atoms.values())]),
+    )
+
+
+def prepare_gap(
+    forest: Forest, scale: np.ndarray, measured: Measured | None, *, drawn: np.ndarray | None = None, relative: bool = False
+) -> GapTables:
     """Make the tables.
 
     Parameters
     ----------
-    scale : (features,) float64, standard deviation of the noise of each feature
-    measured : what was measured of data, see ``noise.measure``; without it nothing is drawn
-    drawn : (units,) bool, units whose values are drawn anew from the data
-    relative : scales are multiples of the standard deviations measured
+    forest : Forest
+        the model; its players are the units that are perturbed
+    scale : (features,) float64, standard deviation of the noise of each feature, in its units
+    measured : Measured or None
+        what was measured of data; without it nothing is drawn
+    drawn : (units,) bool, units whose values are drawn anew from the data; none by default
+    relative : bool
+        scales are multiples of the standard deviations measured
+
+    Returns
+    -------
+    GapTables
+        contiguous and read-only
     """
     bins, _ = bin_ensemble(forest.ensemble)
     drawn = np.zeros(forest.n_players, bool) if drawn is None else np.asarray(drawn, bool)
     lone = numeric_alone(forest)
     atoms = {} if measured is None else atoms_of(measured, forest, np.flatnonzero(drawn & ~lone).tolist())
-    boxes = lay_out_boxes(forest, atoms)
+    regions = make_regions(forest, atoms)
     used_scale = np.asarray(scale, np.float64)[forest.column]
     if relative and measured is not None:
         used_scale = used_scale * deviations(measured)
-    most = max([1, *(found.bins.shape[1] for found in atoms.values())])
-    sizes = [atoms[u].weight.size if u in atoms else 0 for u in range(forest.n_players)]
-    padded_bins = [np.pad(found.bins, ((0, 0), (0, most - found.bins.shape[1]))) for found in atoms.values()]
     return frozen(
         GapTables(
-            boxes=boxes,
-            moves=prepare_moves(forest, boxes, bins, used_scale, measured, drawn & lone),
+            regions=regions,
+            noise=prepare_noise(forest, regions.units, bins, used_scale, measured, drawn & lone),
+            atoms=_lay_out(atoms, forest.n_players),
             margin=prepare_margin(forest.ensemble, forest.splits, forest.trace, forest.comparisons),
             units=forest.players,
             n_all=np.array([forest.n_all], np.int64),
-            member=forest.player.astype(np.int64),
-            atom_start=np.concatenate(([0], np.cumsum(sizes))).astype(np.int64),
-            atoms=np.concatenate([np.zeros((0, most), np.int64), *padded_bins]),
-            upto=np.concatenate([np.zeros(0), *(np.cumsum(found.weight) for found in atoms.values())]),
+            unit_of=forest.player.astype(np.int64),
         )
     )
 
 
-def complete(tables: GapTables, order, gaps, top: int):
-    """Rankings of groups from those of units, ``top`` long: after all units that can be perturbed the others come, in their own order, and change
-    nothing."""
-    stay = np.setdiff1d(np.arange(int(tables.n_all[0])), tables.units[tables.boxes.perturbed])[: top - order.shape[2]]
+def complete(tables: GapTables, order: np.ndarray, gaps: np.ndarray, top: int) -> tuple[np.ndarray, np.ndarray]:
+    """Make rankings of groups from those of units: after all units that can be perturbed the others come, in their own order, and change nothing.
+
+    Parameters
+    ----------
+    tables : GapTables
+    order : (n, outputs, steps) int64, units, all that can be perturbed where steps < top
+    gaps : (n, outputs, steps) float64, of every prefix
+    top : int
+        groups that are ranked
+
+    Returns
+    -------
+    order : (n, outputs, top) int64, groups
+    gaps : (n, outputs, top) float64
+    """
+    stay = np.setdiff1d(np.arange(int(tables.n_all[0])), tables.units[tables.regions.units.perturbed])[: top - order.shape[2]]
     shape = (*order.shape[:2], stay.size)
     last = gaps[:, :, -1:] if gaps.shape[2] else np.zeros((*order.shape[:2], 1))
     players = tables.units[order]
@@ -79,14 +116,29 @@ def complete(tables: GapTables, order, gaps, top: int):
 
 
 def affordable(tables: GapTables, budget: float, passes: int = 1, approximate: bool = False) -> bool:
-    """Whether exact values need no more pairs of leaves than the budget has, by the ensemble alone, for rows take fewer.
+    """Decide whether exact values need no more pairs of leaves than the budget has, by the ensemble alone: rows take fewer.
+
+    Parameters
+    ----------
+    tables : GapTables
+    budget : float
+        pairs of leaves per row
+    passes : int
+        how often all pairs are looked at for a row
+    approximate : bool
+        values beyond the budget may be estimated
+
+    Returns
+    -------
+    bool
+        values are exact
 
     Raises
     ------
     InvalidParameters
-        they need more, and are not to be approximate
+        exact values need more, and may not be estimated
     """
-    visits = passes * count_visits(tables.boxes)
+    visits = passes * count_visits(tables.regions)
     if visits <= budget:
         return True
     if approximate:
@@ -96,32 +148,66 @@ def affordable(tables: GapTables, budget: float, passes: int = 1, approximate: b
     )
 
 
-def place_units(tables: GapTables, order):
-    """From rankings of groups, most important first, ``(n, outputs, ranked) int64``: the prefix with which each unit comes to be perturbed,
-    ``(n, outputs, units) int64``, and the share of each prefix of units in PGI², ``(n, outputs, units) float64``.
+def place_units(tables: GapTables, order: np.ndarray) -> Prefixes:
+    """Turn rankings of groups into prefixes of units, whose PG² add up to PGI².
 
     A prefix ends with a unit that can be perturbed, and stands for all that end with groups that change nothing, up to the next such.
+
+    Parameters
+    ----------
+    tables : GapTables
+    order : (n, outputs, ranked) int64, groups, the most important first
+
+    Returns
+    -------
+    Prefixes
+        of as many prefixes as there are units
     """
     n, outputs, n_ranked = order.shape
     where = ranks_from_order(order, int(tables.n_all[0]), axis=2)
-    position = np.where(tables.boxes.perturbed, where[:, :, tables.units], 0)
+    position = np.where(tables.regions.units.perturbed, where[:, :, tables.units], 0)
     filled = np.where(position > 0, position, n_ranked + 1)
     places = np.where(position > 0, np.argsort(np.argsort(filled, axis=2), axis=2) + 1, 0)
     by_position = np.sort(filled, axis=2)
     ends = np.concatenate((by_position[:, :, 1:], np.full((n, outputs, 1), n_ranked + 1)), axis=2)
-    return places, (ends - by_position) / max(n_ranked, 1)
+    return Prefixes(places, (ends - by_position) / max(n_ranked, 1))
 
 
-def gap_rows(tables: GapTables, noise: Noise, values, bins, places, weights):
-    """PG² added up over prefixes, ``(n, outputs) float64``; ``values`` and ``bins`` ``(used, n)`` as ``bin_rows`` left them."""
-    out = np.zeros(places.shape[:2])
-    measure_rankings(bins, spread_rows(values, tables.moves, noise), tables.boxes, places, weights, out)
+def gap_rows(tables: GapTables, noise: Noise, values: np.ndarray, bins: np.ndarray, prefixes: Prefixes) -> np.ndarray:
+    """Add up PG² over prefixes, exactly.
+
+    Parameters
+    ----------
+    tables : GapTables
+    noise : Noise
+    values : (used, n) float64, as ``bin_rows`` left them
+    bins : (used, n) unsigned integers
+    prefixes : Prefixes
+
+    Returns
+    -------
+    gaps : (n, outputs) float64, squared margin units
+    """
+    out = np.zeros(prefixes.place.shape[:2])
+    measure_rankings(bins, perturb_rows(values, tables.noise, noise), tables.regions, prefixes, out)
     return out
 
 
-def greedy_rows(tables: GapTables, noise: Noise, values, bins, steps: int):
-    """The greedy ranking: units in order ``(n, outputs, steps) int64``, -1 where none is left, and PG² of each prefix."""
-    shape = (values.shape[1], tables.boxes.target_start.size - 1, steps)
+def greedy_rows(tables: GapTables, noise: Noise, values: np.ndarray, bins: np.ndarray, steps: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rank units greedily, exactly.
+
+    Parameters
+    ----------
+    tables, noise, values, bins : as ``gap_rows`` takes them
+    steps : int
+        units that are ranked
+
+    Returns
+    -------
+    order : (n, outputs, steps) int64, units, -1 where none is left
+    gaps : (n, outputs, steps) float64, squared margin units, PG² of each prefix
+    """
+    shape = (values.shape[1], tables.regions.outputs.start.size - 1, steps)
     order, gaps = np.zeros(shape, np.int64), np.zeros(shape)
-    rank_greedily(bins, spread_rows(values, tables.moves, noise), tables.boxes, order, gaps)
+    rank_greedily(bins, perturb_rows(values, tables.noise, noise), tables.regions, order, gaps)
     return order, gaps

@@ -125,7 +125,7 @@ def _slice_rows(n_used: int, n_outputs: int, n_rankings: int) -> int:
 
 def _affordable(tables: GapTables, n_rankings: int, measures: Measures) -> bool:
     """Whether PGI² takes no more pairs of leaves per row than the budget has; refuse what does and is not to be approximate."""
-    visits = n_rankings * len(measures.scales) * count_visits(tables.boxes)
+    visits = n_rankings * len(measures.scales) * count_visits(tables.regions)
     if visits > measures.budget and not measures.approximate:
         raise UsageError(
             f"PGI² of {n_rankings} rankings at {len(measures.scales)} scales takes up to {visits:.3g} pairs of leaves per row, the budget is "

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from kernels.methods import METHODS
-from kernels.prediction_gap.leaf_regions import numeric_alone
-from kernels.prediction_gap.noise import NOISES, Measured, Noise, measure
+from kernels.prediction_gap.exact import Prefixes
+from kernels.prediction_gap.noise import EMPIRICAL, NOISE_NAMES, NOISES, Measured, Noise, measure, noise_number, resampled_units
 from kernels.prediction_gap.rankings import EXACT, measure_rows, rank_rows_greedily
 from kernels.prediction_gap.tables import BUDGET, GapTables, affordable, place_units, prepare_gap
 from kernels.trees.binning import BinTables, bin_dtype, bin_rows, padded
@@ -25,7 +25,6 @@ from ..runs.options import shorten
 from ..runs.prepare import refused
 from .attributions import as_batch, attribute
 
-EMPIRICAL = "empirical"
 SLICE_ROWS = 128
 Scale = float | Mapping[str, float] | Sequence[float]
 
@@ -34,10 +33,9 @@ def find_noise(noise: str | Callable[[Any], Any]) -> Noise:
     """A distribution by name, or by its function P(noise <= z), z in units of scale; numeric features drawn anew need none."""
     if callable(noise):
         return Noise("given", noise, lambda z: 1.0 - noise(z))
-    known = {found.name: found for found in NOISES} | {EMPIRICAL: NOISES[0]}
-    if noise not in known:
-        raise UsageError(f"noise is {shorten(noise)}, expected one of {', '.join(known)}, or a distribution function")
-    return known[noise]
+    if noise not in NOISE_NAMES:
+        raise UsageError(f"noise is {shorten(noise)}, expected one of {', '.join(NOISE_NAMES)}, or a distribution function")
+    return NOISES[noise_number(noise)]
 
 
 def read_scale(scale: Scale, features: Sequence[Feature]) -> np.ndarray:
@@ -87,11 +85,11 @@ def _measure(model: Model, forest: Forest, bins: BinTables, drawn, data: Any) ->
 
 def _prepare(model: Model, groups: Groups, noise: Any, scale: Scale, data: Any, resample: bool) -> tuple[BinTables, GapTables, Noise]:
     chosen, scales = find_noise(noise), read_scale(scale, model.features)
-    if data is None and isinstance(noise, str) and noise == EMPIRICAL:
+    empirical = isinstance(noise, str) and noise == EMPIRICAL
+    if data is None and empirical:
         raise UsageError("noise 'empirical' draws values from data, but none was given")
     bins, forest = make_forest(model.ensemble, group_numbers(groups, model.features))
-    lone = numeric_alone(forest)
-    drawn = np.where(lone, isinstance(noise, str) and noise == EMPIRICAL, resample and data is not None)
+    drawn = resampled_units(forest, empirical, resample and data is not None)
     measured = None if data is None else _measure(model, forest, bins, drawn, data)
     return bins, prepare_gap(forest, scales, measured, drawn=drawn, relative=True), chosen
 
@@ -181,7 +179,9 @@ def prediction_gap(
     n, outputs = batch.num_rows, len(model.outputs)
     first_seed = _choose_seed(tables, asked, 1, approximate)
     orders = None if ranking is None else _orders(ranking, model, rows, partition, players, n)
-    together = np.isin(tables.units, range(len(players)) if features is None else _numbers(features, players, "features")) & tables.boxes.perturbed
+    together = (
+        np.isin(tables.units, range(len(players)) if features is None else _numbers(features, players, "features")) & tables.regions.units.perturbed
+    )
     gaps, errors = np.zeros((n, outputs)), np.zeros((n, outputs))
 
     def work(first):
@@ -189,10 +189,10 @@ def prediction_gap(
         some = slice(first, first + values.shape[1])
         if orders is None:
             shape = (values.shape[1], outputs, 1)
-            placed = np.broadcast_to(together, (*shape[:2], together.size)).astype(np.int64), np.ones(shape)
+            prefixes = Prefixes(np.broadcast_to(together, (*shape[:2], together.size)).astype(np.int64), np.ones(shape))
         else:
-            placed = place_units(tables, orders[some])
-        gaps[some], errors[some] = measure_rows(tables, chosen, values, binned, placed, first_seed)
+            prefixes = place_units(tables, orders[some])
+        gaps[some], errors[some] = measure_rows(tables, chosen, values, binned, prefixes, first_seed)
 
     with ThreadPoolExecutor(count_cores()) as threads:
         list(threads.map(work, range(0, n, SLICE_ROWS)))
@@ -231,7 +231,7 @@ def rank_by_gap(
     read, batch = as_batch(model, rows, bins.column.tolist())
     n_players, outputs = int(tables.n_all[0]), len(model.outputs)
     top = min(asked["top"] or n_players, n_players)
-    first_seed = _choose_seed(tables, asked, max(min(top, int(tables.boxes.perturbed.sum())), 1), approximate)
+    first_seed = _choose_seed(tables, asked, max(min(top, int(tables.regions.units.perturbed.sum())), 1), approximate)
     order = np.zeros((batch.num_rows, outputs, top), np.int64)
     gaps, errors = np.zeros(order.shape), np.zeros(order.shape)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from kernels.prediction_gap.exact import Prefixes
 from kernels.prediction_gap.noise import NOISES
 from kernels.prediction_gap.tables import gap_rows, greedy_rows, place_units, prepare_gap
 from kernels.trees.binning import bin_dtype, bin_rows, padded
@@ -57,8 +58,8 @@ def _measure(folder: Path, n_trees: int, depth: int, repeats: int) -> GapStep:
     halves = np.broadcast_to(np.arange(n_units) % 2, (n, 1, n_units)).astype(np.int64)
     order = np.broadcast_to(np.arange(FEATURES), (n, 1, FEATURES))
     calls = {
-        SET: partial(gap_rows, tables, noise, values, binned, halves, np.ones((n, 1, 1))),
-        RANKING: partial(gap_rows, tables, noise, values, binned, *place_units(tables, order)),
+        SET: partial(gap_rows, tables, noise, values, binned, Prefixes(halves, np.ones((n, 1, 1)))),
+        RANKING: partial(gap_rows, tables, noise, values, binned, place_units(tables, order)),
         GREEDY: partial(greedy_rows, tables, noise, values, binned, n_units),
     }
     for call in calls.values():

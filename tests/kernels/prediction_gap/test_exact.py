@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from kernels.parameters import InvalidParameters
+from kernels.prediction_gap.exact import Prefixes
 from kernels.prediction_gap.leaf_regions import count_visits
 from kernels.prediction_gap.noise import NOISES, Noise, deviations, measure
-from kernels.prediction_gap.quasi_monte_carlo import sample_rows
+from kernels.prediction_gap.quasi_monte_carlo import REPEATS, haltons, sample_rows
 from kernels.prediction_gap.rankings import EXACT, rank_rows_greedily
 from kernels.prediction_gap.tables import affordable, complete, gap_rows, greedy_rows, place_units, prepare_gap
 from kernels.prepare import merge_statistics
@@ -61,8 +62,8 @@ def outcomes_of(data, groups, units):
 
 def together(tables, n, outputs, groups):
     """Places and weights of a set of groups."""
-    there = np.isin(tables.units, groups) & tables.boxes.perturbed
-    return np.broadcast_to(there, (n, outputs, there.size)).astype(np.int64), np.ones((n, outputs, 1))
+    there = np.isin(tables.units, groups) & tables.regions.units.perturbed
+    return Prefixes(np.broadcast_to(there, (n, outputs, there.size)).astype(np.int64), np.ones((n, outputs, 1)))
 
 
 def groups_of(data, ensemble):
@@ -72,7 +73,7 @@ def groups_of(data, ensemble):
 def ranked_greedily(tables, values, bins, steps):
     """By blocks that are kept and by blocks that are not: the same."""
     found = greedy_rows(tables, NORMAL, values, bins, steps)
-    forgetful = tables._replace(boxes=tables.boxes._replace(kept=np.zeros(1, np.int64)))
+    forgetful = tables._replace(regions=tables.regions._replace(cached=np.zeros(1, np.int64)))
     for one, other in zip(greedy_rows(forgetful, NORMAL, values, bins, steps), found, strict=True):
         assert_array_equal(one, other)
     return found
@@ -90,11 +91,11 @@ def test_gaps_of_sets_and_rankings_are_those_of_the_definition(data, ensemble, g
     chosen = sorted(data.draw(st.sets(st.integers(0, n_groups - 1))))
     gaps = [perturbed.make_gap(ensemble, row, outcomes) for row in rows]
     expected = [[float(g) for g in gap(chosen)] for gap in gaps]
-    assert_allclose(gap_rows(tables, NORMAL, values, bins, *together(tables, len(rows), outputs, chosen)), expected, rtol=RTOL, atol=ATOL)
+    assert_allclose(gap_rows(tables, NORMAL, values, bins, together(tables, len(rows), outputs, chosen)), expected, rtol=RTOL, atol=ATOL)
     ranking = data.draw(st.permutations(range(n_groups)))[: data.draw(st.integers(1, n_groups))]
     order = np.broadcast_to(np.array(ranking), (len(rows), outputs, len(ranking)))
     expected = [[float(g) for g in perturbed.mean_gap(gap, outcomes, ranking)] for gap in gaps]
-    assert_allclose(gap_rows(tables, NORMAL, values, bins, *place_units(tables, order)), expected, rtol=RTOL, atol=ATOL)
+    assert_allclose(gap_rows(tables, NORMAL, values, bins, place_units(tables, order)), expected, rtol=RTOL, atol=ATOL)
 
 
 @given(data=st.data(), ensemble=forests(max_features=4))
@@ -104,7 +105,7 @@ def test_what_is_not_drawn_stays(data, ensemble):
     only = sorted(data.draw(st.sets(st.integers(0, ensemble.n_features - 1))))
     tables, values, bins = drawn(ensemble, rows, seen, None, only)
     outcomes = outcomes_of(seen, range(ensemble.n_features), only)
-    found = gap_rows(tables, NORMAL, values, bins, *together(tables, len(rows), ensemble.base.size, only))
+    found = gap_rows(tables, NORMAL, values, bins, together(tables, len(rows), ensemble.base.size, only))
     assert_allclose(found, [[float(g) for g in perturbed.make_gap(ensemble, row, outcomes)(only)] for row in rows], rtol=RTOL, atol=ATOL)
 
 
@@ -116,7 +117,7 @@ def test_gaps_under_noise(data, ensemble, noise):
     numeric = [j for j in range(ensemble.n_features) if ensemble.n_categories[j] == 0]
     tables, values, bins = noisy(ensemble, rows, 0.7)
     outcomes = {j: noisy_outcomes(ensemble, j, float(rows[0, j]), 0.7, noise) for j in numeric}
-    found = gap_rows(tables, noise, values, bins, *together(tables, 1, ensemble.base.size, numeric))
+    found = gap_rows(tables, noise, values, bins, together(tables, 1, ensemble.base.size, numeric))
     assert_allclose(found[0], [float(g) for g in perturbed.make_gap(ensemble, rows[0], outcomes)(numeric)], rtol=1e-9, atol=1e-12)
 
 
@@ -146,11 +147,11 @@ def stumps(said, n_features):
 def test_worked_examples(said, n_features, expected):
     """x = -1 in every feature, standard normal noise on all."""
     tables, values, bins = noisy(stumps(said, n_features), -np.ones((1, n_features)), 1.0)
-    found = gap_rows(tables, NORMAL, values, bins, *together(tables, 1, 1, range(n_features)))
+    found = gap_rows(tables, NORMAL, values, bins, together(tables, 1, 1, range(n_features)))
     assert_allclose(found, [[expected]], rtol=1e-9)
-    assert gap_rows(tables, NORMAL, values, bins, *together(tables, 1, 1, [])) == 0.0
+    assert gap_rows(tables, NORMAL, values, bins, together(tables, 1, 1, [])) == 0.0
     still, _, _ = noisy(stumps(said, n_features), -np.ones((1, n_features)), 0.0)
-    assert gap_rows(still, NORMAL, values, bins, *together(still, 1, 1, range(n_features))) == 0.0
+    assert gap_rows(still, NORMAL, values, bins, together(still, 1, 1, range(n_features))) == 0.0
 
 
 @pytest.mark.parametrize("x", [-30.0, 30.0])
@@ -158,12 +159,12 @@ def test_far_tails_keep_their_digits(x):
     """A threshold thirty deviations away, on either side: 4 (1 - Phi(30)), and two trees' interval between thresholds there."""
     tables, values, bins = noisy(stumps(GOLDEN[0][0], 1), np.array([[x]]), 1.0)
     far = math.erfc(30 / math.sqrt(2)) / 2
-    assert_allclose(gap_rows(tables, NORMAL, values, bins, *together(tables, 1, 1, [0])), [[4 * far]], rtol=1e-12)
+    assert_allclose(gap_rows(tables, NORMAL, values, bins, together(tables, 1, 1, [0])), [[4 * far]], rtol=1e-12)
     step = math.copysign(1.0, -x)
     inner, outer = (math.erfc(z / math.sqrt(2)) / 2 for z in (30.0, 31.0))
     said = ((0, 0.0, 0.0, 1.0), (0, step, 0.0, 1.0))
     tables, values, bins = noisy(stumps(said, 1), np.array([[x]]), 1.0)
-    assert_allclose(gap_rows(tables, NORMAL, values, bins, *together(tables, 1, 1, [0])), [[inner - outer + 4 * outer]], rtol=1e-12)
+    assert_allclose(gap_rows(tables, NORMAL, values, bins, together(tables, 1, 1, [0])), [[inner - outer + 4 * outer]], rtol=1e-12)
 
 
 def test_rounding_of_a_distribution_function_does_no_harm():
@@ -176,7 +177,7 @@ def test_rounding_of_a_distribution_function_does_no_harm():
     ensemble = one_tree([0, 0, -1, -1, -1], [-0.25, 0.25, 0, 0, 0], [2, 3, -1, -1, -1], [1, 4, -1, -1, -1], [0, 0, 0, 5, 1], [3, 2, 1, 1, 1], 1)
     for x in (-0.75, 0.75):  # one deviation, and a half, from the thresholds
         tables, values, bins = noisy(ensemble, np.array([[x]]), 1.0)
-        assert_allclose(gap_rows(tables, falling, values, bins, *together(tables, 1, 1, [0])), [[0.2]], rtol=1e-12)
+        assert_allclose(gap_rows(tables, falling, values, bins, together(tables, 1, 1, [0])), [[0.2]], rtol=1e-12)
 
 
 @given(data=st.data(), ensemble=forests(max_features=4))
@@ -195,7 +196,7 @@ def test_greedy_rankings_are_those_of_the_definition(data, ensemble):
             assert_allclose(gaps[i, k], [float(g) for g in of_prefix], rtol=RTOL, atol=ATOL)
     whole, of_whole = complete(tables, order, gaps, n)
     assert_array_equal(np.sort(whole, axis=2), np.broadcast_to(np.arange(n), whole.shape))
-    by_ranking = gap_rows(tables, NORMAL, values, bins, *place_units(tables, whole))
+    by_ranking = gap_rows(tables, NORMAL, values, bins, place_units(tables, whole))
     assert_allclose(of_whole.mean(axis=2), by_ranking, rtol=RTOL, atol=ATOL)
 
 
@@ -206,18 +207,18 @@ def test_a_ranking_is_the_mean_of_its_prefixes(data, ensemble):
     tables, values, bins = noisy(ensemble, rows, 0.5)
     n, outputs = ensemble.n_features, ensemble.base.size
     ranking = np.array([[data.draw(st.permutations(range(n))) for _ in range(outputs)] for _ in rows])
-    found = gap_rows(tables, NORMAL, values, bins, *place_units(tables, ranking))
+    found = gap_rows(tables, NORMAL, values, bins, place_units(tables, ranking))
     prefixes = np.zeros((len(rows), outputs))
     for end in range(1, n + 1):
-        there = (ranking[:, :, :end, None] == tables.units).any(axis=2) & tables.boxes.perturbed
-        prefixes += gap_rows(tables, NORMAL, values, bins, there.astype(np.int64), np.ones((len(rows), outputs, 1)))
+        there = (ranking[:, :, :end, None] == tables.units).any(axis=2) & tables.regions.units.perturbed
+        prefixes += gap_rows(tables, NORMAL, values, bins, Prefixes(there.astype(np.int64), np.ones((len(rows), outputs, 1))))
     assert_allclose(found, prefixes / n, rtol=RTOL, atol=ATOL)
     order, gaps = greedy_rows(tables, NORMAL, values, bins, tables.units.size + 1)  # one step more than there are units
-    steps = int(tables.boxes.perturbed.sum())
+    steps = int(tables.regions.units.perturbed.sum())
     assert (order[:, :, steps:] == -1).all()
     for end in range(1, steps + 1):
         there = (order[:, :, :end, None] == np.arange(tables.units.size)).any(axis=2)
-        alone = gap_rows(tables, NORMAL, values, bins, there.astype(np.int64), np.ones((len(rows), outputs, 1)))
+        alone = gap_rows(tables, NORMAL, values, bins, Prefixes(there.astype(np.int64), np.ones((len(rows), outputs, 1))))
         assert_allclose(gaps[:, :, end - 1], alone, rtol=RTOL, atol=1e-12)
 
 
@@ -226,14 +227,14 @@ def test_trees_without_a_feature_in_common():
     n = 5
     ensemble = stumps(tuple((j, 0.0, 0.0, float(j + 1)) for j in range(n)), n)
     tables, values, bins = noisy(ensemble, -np.ones((1, n)), 1.0)
-    assert count_visits(tables.boxes) == 0
+    assert count_visits(tables.regions) == 0
     p, value = math.erfc(1 / math.sqrt(2)) / 2, np.arange(1.0, n + 1)
     moves = lambda some: p * (some**2).sum() + p * p * (some.sum() ** 2 - (some**2).sum())  # noqa: E731 - a definition in a line
     expected = [moves(value[::-1][:end]) for end in range(1, n + 1)]
     order, gaps = greedy_rows(tables, NORMAL, values, bins, n)
     assert_array_equal(order[0, 0], np.arange(n)[::-1])
     assert_allclose(gaps[0, 0], expected, rtol=1e-13)
-    assert_allclose(gap_rows(tables, NORMAL, values, bins, *place_units(tables, order)), [[np.mean(expected)]], rtol=1e-13)
+    assert_allclose(gap_rows(tables, NORMAL, values, bins, place_units(tables, order)), [[np.mean(expected)]], rtol=1e-13)
 
 
 @given(data=st.data(), ensemble=forests())
@@ -258,23 +259,23 @@ def forest_and_rows():
     return stumps(said, 4), rng.normal(size=(3, 4))
 
 
-def independent(seed):
-    """Plain Monte Carlo, as few points as there may be."""
-    return lambda n_units: np.random.default_rng(seed).random((BATCH, n_units))
+def independent(repeats, seed=0):
+    """Plain Monte Carlo, as few points as there may be, several times."""
+    return [lambda n_units, repeat=repeat: np.random.default_rng(seed + repeat).random((BATCH, n_units)) for repeat in range(repeats)]
 
 
 def test_sampling_comes_to_the_exact_value():
     """By quasi-Monte Carlo within its standard errors; by Monte Carlo with an error that falls like one over the root of the number of points."""
     ensemble, rows = forest_and_rows()
     tables, values, bins = noisy(ensemble, rows, 0.5)
-    places, weights = together(tables, 3, 1, range(4))
-    exact = gap_rows(tables, NORMAL, values, bins, places, weights)
-    found, error = sample_rows(tables, NORMAL, values[:, :1], bins[:, :1], places[:1], weights[:1])
+    prefixes = together(tables, 3, 1, range(4))
+    exact = gap_rows(tables, NORMAL, values, bins, prefixes)
+    found, error = sample_rows(tables, NORMAL, values[:, :1], bins[:, :1], Prefixes(prefixes.place[:1], prefixes.weight[:1]), haltons(0))
     assert (np.abs(found - exact[:1]) < 5 * error).all()
     assert (error < 0.01 * exact[:1]).all()
     errors = {}
     for repeats in (2, 18):
-        runs = [sample_rows(tables, NORMAL, values, bins, places, weights, 1000 * seed, independent, repeats)[0] for seed in range(8)]
+        runs = [sample_rows(tables, NORMAL, values, bins, prefixes, independent(repeats, 1000 * seed))[0] for seed in range(8)]
         errors[repeats] = np.sqrt(np.mean([(run - exact) ** 2 for run in runs]))
     assert 1.8 < errors[2] / errors[18] < 5  # 3, for nine times as many
 
@@ -286,9 +287,9 @@ def test_sampling_draws_from_data_too():
     seen = np.where(np.arange(20).reshape(5, 4) % 7 == 0, np.nan, np.random.default_rng(1).normal(size=(5, 4)))
     for groups in (np.arange(4), np.array([0, 0, 1, 2])):
         tables, values, bins = drawn(ensemble, rows, seen, groups)
-        places, weights = place_units(tables, np.array([[[2, 0]]]))
-        exact = gap_rows(tables, NORMAL, values, bins, places, weights)
-        found, error = sample_rows(tables, NORMAL, values, bins, places, weights, 0, independent)
+        prefixes = place_units(tables, np.array([[[2, 0]]]))
+        exact = gap_rows(tables, NORMAL, values, bins, prefixes)
+        found, error = sample_rows(tables, NORMAL, values, bins, prefixes, independent(REPEATS))
         assert (np.abs(found - exact) < 5 * error).all()
 
 
@@ -316,7 +317,7 @@ def test_a_budget_refuses_with_the_number():
     ensemble, rows = forest_and_rows()
     tables, _, _ = noisy(ensemble, rows, 1.0)
     same = sum(int(a == b) for i, a in enumerate(ensemble.feature[::3]) for b in ensemble.feature[::3][:i])
-    assert count_visits(tables.boxes) == 4 * same
+    assert count_visits(tables.regions) == 4 * same
     assert affordable(tables, 4.0 * same)
     assert not affordable(tables, 4.0 * same - 1, approximate=True)
     assert not affordable(tables, 4.0 * same, 2, approximate=True)
@@ -331,8 +332,8 @@ def test_a_model_without_splits_has_no_gap():
     order, gaps = complete(tables, *greedy_rows(tables, NORMAL, values, bins, 0), 3)
     assert_array_equal(order, np.broadcast_to(np.arange(3), (2, 1, 3)))
     assert (gaps == 0).all()
-    assert (gap_rows(tables, NORMAL, values, bins, *place_units(tables, order)) == 0).all()
-    assert (sample_rows(tables, NORMAL, values, bins, *place_units(tables, order))[0] == 0).all()
+    assert (gap_rows(tables, NORMAL, values, bins, place_units(tables, order)) == 0).all()
+    assert (sample_rows(tables, NORMAL, values, bins, place_units(tables, order), haltons(0))[0] == 0).all()
     assert naive.margin(ensemble, np.zeros(3)) == 2.0
 
 
@@ -348,9 +349,9 @@ def test_the_algorithm_as_it_is_printed():
         gap = lambda chosen, row=row: [perturbed.algorithm_1(ensemble, row, set(chosen), 0.5)]  # noqa: E731 - a definition in a line
         one = values[:, i : i + 1], bins[:, i : i + 1]
         for chosen in ([0, 1, 2, 3, 4], [1, 3], []):
-            assert_allclose(gap_rows(tables, NORMAL, *one, *together(tables, 1, 1, chosen)), [gap(chosen)], rtol=1e-9, atol=1e-12)
+            assert_allclose(gap_rows(tables, NORMAL, *one, together(tables, 1, 1, chosen)), [gap(chosen)], rtol=1e-9, atol=1e-12)
         assert_allclose(
-            gap_rows(tables, NORMAL, *one, *place_units(tables, np.array([[ranking]]))), [perturbed.mean_gap(gap, ranking, ranking)], rtol=1e-9
+            gap_rows(tables, NORMAL, *one, place_units(tables, np.array([[ranking]]))), [perturbed.mean_gap(gap, ranking, ranking)], rtol=1e-9
         )
         expected, of_prefix = perturbed.rank_greedily(gap, ranking, 0, 1e-9)
         assert_array_equal(order[i, 0], expected)
@@ -370,4 +371,4 @@ def test_scales_are_multiples_of_deviations():
     tables = prepare_gap(forest, np.full(4, 0.5), measured, relative=True)
     expected, values, bins = noisy(ensemble, rows, 0.5 * np.array(wanted))
     all_of_them = together(tables, 3, 1, range(4))
-    assert_allclose(gap_rows(tables, NORMAL, values, bins, *all_of_them), gap_rows(expected, NORMAL, values, bins, *all_of_them), rtol=1e-10)
+    assert_allclose(gap_rows(tables, NORMAL, values, bins, all_of_them), gap_rows(expected, NORMAL, values, bins, all_of_them), rtol=1e-10)

@@ -156,7 +156,7 @@ def test_many_rows_are_ranked_as_one_is(scale, noise):
     order = np.argsort(-np.abs(phi[some]), axis=2, kind="stable")
     ranks, gaps = written("gap", ensemble, rows, noise=noise.name, scale=scale)
     assert_array_equal(ranks[some, 0], np.argsort(order[:, 0], axis=1) + 1)
-    assert_array_equal(gaps[some], gap_rows(tables, noise, values[:, some], ranked[:, some], *place_units(tables, order)))
+    assert_array_equal(gaps[some], gap_rows(tables, noise, values[:, some], ranked[:, some], place_units(tables, order)))
 
 
 @pytest.mark.parametrize("name", ["gap", "gap_greedy"])
