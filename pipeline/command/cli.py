@@ -64,10 +64,10 @@ def explain(model: Place, data: Place, *, out: Place, options: Flags = DEFAULTS,
     bar = Bar(Console(stderr=True)) if sys.stderr.isatty() and not quiet else None
     with bar or nullcontext():
         progress = bar or (silent if quiet else log_lines)
-        manifest, again, latest = explain_job(job, progress)
+        manifest, already_finished, latest = explain_job(job, progress)
     run = job.out if "{" in out else out.rstrip("/")
     stays = "" if latest is None or latest.run == job.out else f" stays at {latest.run}, of {latest.date}"
-    if again:
+    if already_finished:
         console.print(f"{run}: finished before, nothing to do ({manifest.n_rows:,} rows in {len(manifest.parts)} parts)", soft_wrap=True)
         if latest is not None:
             console.print(f"{job.options.latest}:{stays or f' names it, of {latest.date}'}", soft_wrap=True)

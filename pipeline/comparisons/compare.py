@@ -36,7 +36,7 @@ from ..runs.publish import read_manifest
 from ..runs.stages import Progress, Work, no_progress
 from ..runs.states import unpack_state
 from ..stores import commit, storage
-from ..stores.arrays import broadcast
+from ..stores.arrays import broadcast_tables
 from . import item as comparison
 from .item import Measuring, Question, Ranking, compare_item, measure_item, name_values
 
@@ -137,9 +137,9 @@ def _affordable(tables: GapTables, n_rankings: int, measures: Measures) -> bool:
 def _measure(job: Job, model: Model, features: tuple[Feature, ...], items: Sequence[WorkItem], folder: str, progress: Progress) -> Measured:
     """A first pass over the data: features' standard deviations, and the values of categorical ones, which are drawn."""
     query = ask_model(model, METHODS[PERTURBS], (), sum(item.n_rows for item in items), job.worker_memory, False)
-    asked, parts = Measuring(broadcast(query, folder), features), {}
+    asked, parts = Measuring(broadcast_tables(query, folder), features), {}
     on_done = progress(Work("measuring", job.data, len(items), sum(item.n_rows for item in items)))
-    for item, measured in execute.each(job, measure_item, comparison.warm_measuring, asked, items, WORKER_OVERHEAD):
+    for item, measured in execute.map_items(job, measure_item, comparison.warm_measuring, asked, items, WORKER_OVERHEAD):
         parts[item.part] = measured
         on_done(item)
     first, *others = (parts[item.part] for item in items)
@@ -162,7 +162,7 @@ def _rank(model: Model, asked: Sequence[_Asked], plans: dict[str, Plan], feature
     """Where every ranking's scores come from; tables are broadcast."""
     for each in asked:
         if each.run is None:
-            tables = broadcast(prepare_model(model, METHODS[each.method], each.parameters, (), False), folder)
+            tables = broadcast_tables(prepare_model(model, METHODS[each.method], each.parameters, (), False), folder)
             yield Ranking(each.name, each.method, tables, None, ())
             continue
         plan = plans[each.run]
@@ -186,14 +186,14 @@ def _ask(
     ranked, forest = make_forest(model.ensemble)
     features = tuple(model.features[column] for column in ranked.column)
     rankings = tuple(_rank(model, asked, plans, features, folder))
-    bins = broadcast(prepare_model(model, METHODS[RANKER], check_parameters(METHODS[RANKER], {}), (), False), folder)
+    bins = broadcast_tables(prepare_model(model, METHODS[RANKER], check_parameters(METHODS[RANKER], {}), (), False), folder)
     gaps, exact = _prepare_gaps(job, model, forest, features, items, len(asked), measures, folder, progress)
     sizes = [item.n_rows for item in items]
     return Question(
         rankings=rankings,
         bins=bins,
-        areas=broadcast(prepare_areas(forest), folder),
-        gaps=tuple(broadcast(tables, folder) for tables in gaps),
+        areas=broadcast_tables(prepare_areas(forest), folder),
+        gaps=tuple(broadcast_tables(tables, folder) for tables in gaps),
         noise=measures.noise,
         seed=EXACT if exact else measures.seed,
         start=tuple(np.cumsum([0, *sizes])[:-1].tolist()),
@@ -265,7 +265,7 @@ def compare_job(job: Job, entries: Sequence[str], measures: Measures, progress: 
     try:
         question, states = _ask(job, model, asked, plans, items, measures, folder, progress), {}
         on_done = progress(Work("comparing", job.out, len(items), sum(item.n_rows for item in items)))
-        for item, state in execute.each(job, compare_item, comparison.warm, question, items, WORKER_OVERHEAD):
+        for item, state in execute.map_items(job, compare_item, comparison.warm, question, items, WORKER_OVERHEAD):
             states[item.part] = state
             on_done(item)
     finally:

@@ -46,12 +46,12 @@ def _refuse(bad: np.ndarray, where: str, first_row: int, says) -> None:
 
 def check_values(label: np.ndarray, weight: np.ndarray, missing: str, where: str, first_row: int, names: Sequence[str]) -> None:
     """Refuse labels that are too large, or where told to missing, and weights that are too large or negative; ``names`` are what both are called."""
-    said = f"expected a number between {-LARGEST_LABEL:g} and {LARGEST_LABEL:g}"
-    _refuse(np.abs(label) > LARGEST_LABEL, where, first_row, lambda i: f"{names[0]} is {label[i]}, {said}")
+    expected = f"expected a number between {-LARGEST_LABEL:g} and {LARGEST_LABEL:g}"
+    _refuse(np.abs(label) > LARGEST_LABEL, where, first_row, lambda i: f"{names[0]} is {label[i]}, {expected}")
     if missing == REFUSE:
         _refuse(np.isnan(label), where, first_row, lambda i: f"{names[0]} is missing, expected a number, or --missing-labels {COUNT}")
-    said = f"expected a number between 0 and {LARGEST_WEIGHT:g}"
-    _refuse(~((weight >= 0) & (weight <= LARGEST_WEIGHT)), where, first_row, lambda i: f"{names[1]} is {weight[i]}, {said}")
+    expected = f"expected a number between 0 and {LARGEST_WEIGHT:g}"
+    _refuse(~((weight >= 0) & (weight <= LARGEST_WEIGHT)), where, first_row, lambda i: f"{names[1]} is {weight[i]}, {expected}")
 
 
 def lay_out(label: np.ndarray, weight: np.ndarray, group: np.ndarray | None = None, names: np.ndarray | None = None) -> Labels:

@@ -19,7 +19,7 @@ from ..errors import InvalidData, UsageError
 from ..models import Model
 from ..models.model import Feature
 from ..stores import storage
-from ..stores.arrays import open_stored, open_tables
+from ..stores.arrays import open_stored_tables, open_tables
 from .job import MODEL, TABLE_BYTES, Job, find_method
 from .plan import ITEM_ROWS, Extent, extent_of, max_slice_rows, read_plan
 from .prepare import ask_model, weigh_model
@@ -77,7 +77,7 @@ def plan_marginal(job: Job, model: Model, groups: Groups) -> Marginal | None:
     if listing is not None and not listing.n_rows:
         raise UsageError(f"{job.options.background}: the background has no rows, expected at least one")
     tables = _name_tables(job, model, groups, listing)
-    stored = open_stored(tables)
+    stored = open_stored_tables(tables)
     if stored is not None:
         return Marginal(listing, tables, None, extent_of(stored))
     query = _ask(job, model, groups, None if listing is None else listing.n_rows)

@@ -223,11 +223,11 @@ def _run_tasks(
         client.cancel(list(waiting))
 
 
-def each_dask(
-    client: distributed.Client, work: Callable[[Any, WorkItem], Any], asked: Any, items: Sequence[WorkItem]
+def map_dask(
+    client: distributed.Client, work: Callable[[Any, WorkItem], Any], task: Any, items: Sequence[WorkItem]
 ) -> Iterator[tuple[WorkItem, Any]]:
     """One Dask task per item, with what it makes of it, in the order in which they are done. The first failure cancels the rest."""
-    waiting = {client.submit(work, asked, item, pure=False): item for item in items}
+    waiting = {client.submit(work, task, item, pure=False): item for item in items}
     try:
         for future in _as_completed(client, list(waiting)):
             item = waiting.pop(future)

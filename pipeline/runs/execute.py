@@ -42,16 +42,16 @@ def execute(job: Job, plan_digest: str, tables: str, items: Sequence[WorkItem], 
         yield from cluster.run_dask(client, job.out, plan_digest, tables, items)
 
 
-def each(job: Job, work: Work, warm: Callable[[Any], None], asked: Any, items: Sequence[WorkItem], memory: int) -> Iterator[tuple[WorkItem, Any]]:
-    """What ``work(asked, item)`` makes of every item, in the order in which they are done, where the job wants it; ``asked`` is a small record, and
-    ``warm(asked)`` compiles what it calls."""
+def map_items(job: Job, work: Work, warm: Callable[[Any], None], task: Any, items: Sequence[WorkItem], memory: int) -> Iterator[tuple[WorkItem, Any]]:
+    """What ``work(task, item)`` makes of every item, in the order in which they are done, where the job wants it; ``task`` is a small record, and
+    ``warm(task)`` compiles what it calls."""
     if job.options.scheduler == SERIAL or not items:
-        yield from ((item, work(asked, item)) for item in items)
+        yield from ((item, work(task, item)) for item in items)
         return
     from . import cluster
 
-    with cluster.warm_client(job, len(items), memory, warm, asked) as client:
-        yield from cluster.each_dask(client, work, asked, items)
+    with cluster.warm_client(job, len(items), memory, warm, task) as client:
+        yield from cluster.map_dask(client, work, task, items)
 
 
 def count(

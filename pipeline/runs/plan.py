@@ -38,7 +38,7 @@ SLICE_ROWS = 1 << 15  # rows a worker holds at a time,
 SLICE_BYTES = 1 << 26  # and at most so many bytes of attributions
 LABEL_BYTES = 128  # of a row's label, weight and group, as read and as laid out, and what comes of them
 WORKER_OVERHEAD = 400 << 20  # a worker process with its imports, before any table or row
-SAID = {
+CHANGED = {
     "features": "features",
     "groups": "groups",
     "background_digest": "the background's files",
@@ -186,7 +186,7 @@ def digest(plan: Plan) -> str:
 
 def differences(old: Plan, new: Plan) -> str:
     """What two plans do not agree on, in a few words."""
-    said = []
+    changes = []
     for field in dataclasses.fields(Plan):
         was, now = getattr(old, field.name), getattr(new, field.name)
         if was == now:
@@ -194,12 +194,12 @@ def differences(old: Plan, new: Plan) -> str:
         if field.name == "items":
             files_was, files_now = ({(item.uri, item.etag) for item in items} for items in (was, now))
             changed = sorted({uri for uri, _ in files_was ^ files_now})
-            said.append(f"input files ({', '.join(changed[:3])}{' …' if len(changed) > 3 else ''})" if changed else "work items")
-        elif field.name in SAID:
-            said.append(SAID[field.name])
+            changes.append(f"input files ({', '.join(changed[:3])}{' …' if len(changed) > 3 else ''})" if changed else "work items")
+        elif field.name in CHANGED:
+            changes.append(CHANGED[field.name])
         else:
-            said.append(f"{field.name} (was {was!r}, is {now!r})")
-    return ", ".join(said)
+            changes.append(f"{field.name} (was {was!r}, is {now!r})")
+    return ", ".join(changes)
 
 
 def max_slice_rows(cells: int) -> int:

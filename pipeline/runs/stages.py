@@ -19,7 +19,7 @@ from ..dataset.partition import Partition, read_groups
 from ..errors import InvalidRun, RunConflict, UsageError
 from ..models import Model, load_ensemble
 from ..stores import commit, storage
-from ..stores.arrays import FOLDER, broadcast, open_tables, store
+from ..stores.arrays import FOLDER, broadcast_tables, open_tables, store_tables
 from . import execute
 from .background import Marginal, Uncounted, plan_marginal
 from .job import Job, find_method, make_job
@@ -85,7 +85,7 @@ class Done(NamedTuple):
     """What became of a run."""
 
     manifest: Manifest
-    again: bool  # it was finished before, and there was nothing to do
+    already_finished: bool  # it was finished before, and there was nothing to do
     latest: Latest | None  # what ``latest`` names, where it was asked for
 
 
@@ -162,7 +162,7 @@ def count_run(run: Run, progress: Progress = no_progress) -> BackgroundStatistic
     if uncounted is None or not uncounted.items:
         return None
     _commit(run)
-    query = broadcast(uncounted.query, storage.join(run.job.out, FOLDER))
+    query = broadcast_tables(uncounted.query, storage.join(run.job.out, FOLDER))
     on_done = progress(Work("counting background", run.job.out, len(uncounted.items), sum(item.n_rows for item in uncounted.items)))
     return execute.count(run.job, digest(run.plan), query, uncounted.items, run.memory.total, on_done)
 
@@ -171,11 +171,11 @@ def broadcast_run(run: Run, counted: BackgroundStatistics | None = None, progres
     """Stage 4: commit the plan, prepare the tables if a background was counted for them, and put them where workers can read them."""
     _commit(run)
     if not isinstance(run.game, Marginal):
-        return Broadcast(broadcast(run.game, storage.join(run.job.out, FOLDER)), run.game)
+        return Broadcast(broadcast_tables(run.game, storage.join(run.job.out, FOLDER)), run.game)
     if run.game.uncounted is None:
         return Broadcast(run.game.tables, open_tables(run.game.tables))
     progress(Work("preparing tables", run.job.out, 0, 0))
-    return Broadcast(run.game.tables, store(_prepare(run, run.game.uncounted, counted), run.game.tables))
+    return Broadcast(run.game.tables, store_tables(_prepare(run, run.game.uncounted, counted), run.game.tables))
 
 
 def _prepare(run: Run, uncounted: Uncounted, counted: BackgroundStatistics | None) -> Prepared:

@@ -20,19 +20,19 @@ FETCHES = 2  # of what arrives damaged
 RECORDS = "kernels."  # what the names of tables' types start with, module first
 
 
-def _place(tables, arrays: list[np.ndarray], end: int = 0):
+def _lay_out(tables, arrays: list[np.ndarray], end: int = 0):
     """Where each array of nested records will lie: ``[record, {field: ...}]`` down to ``{dtype, shape, offset}``, and the end of the last."""
     if isinstance(tables, np.ndarray):
         arrays.append(tables)
         return {"dtype": tables.dtype.str, "shape": tables.shape, "offset": end}, -(-(end + tables.nbytes) // ALIGNMENT) * ALIGNMENT
     fields = {}
     for name, value in tables._asdict().items():
-        fields[name], end = _place(value, arrays, end)
+        fields[name], end = _lay_out(value, arrays, end)
     return [f"{type(tables).__module__}.{type(tables).__qualname__}", fields], end
 
 
 @cache
-def _record(name: str) -> Any:
+def _record_type(name: str) -> Any:
     """The type of a record; whatever method was asked for, its tables are records of a module in kernels."""
     module, _, record = name.rpartition(".")
     if not module.startswith(RECORDS):
@@ -40,25 +40,25 @@ def _record(name: str) -> Any:
     return getattr(import_module(module), record)
 
 
-def _take(index, mapped: np.ndarray):
+def _rebuild(index, mapped: np.ndarray):
     """Nested records again, their arrays views of the mapped bytes."""
     if isinstance(index, dict):
         dtype = np.dtype(index["dtype"])
         size = dtype.itemsize * int(np.prod(index["shape"], dtype=np.int64))
         return mapped[index["offset"] : index["offset"] + size].view(dtype).reshape(index["shape"])
     record, fields = index
-    return _record(record)(**{name: _take(entry, mapped) for name, entry in fields.items()})
+    return _record_type(record)(**{name: _rebuild(entry, mapped) for name, entry in fields.items()})
 
 
 def table_bytes(record: NamedTuple) -> int:
     """Bytes that every worker maps."""
-    return _place(record, [])[1]
+    return _lay_out(record, [])[1]
 
 
 def _write(record: NamedTuple, folder: Path) -> str:
     """Write both files into a local folder; the content's digest. Not through a mapping: a full disk would end the process."""
     arrays: list[np.ndarray] = []
-    layout, n_bytes = _place(record, arrays)
+    layout, n_bytes = _lay_out(record, arrays)
     content = _begin_digest(layout)
     with (folder / BYTES).open("wb") as file:
         np.lib.format.write_array_header_1_0(file, {"descr": "|u1", "fortran_order": False, "shape": (n_bytes,)})
@@ -80,17 +80,17 @@ def _digest(layout: Any, mapped: np.ndarray) -> str:
     return content.hexdigest()
 
 
-def _create(uri: str, folder: Path) -> None:
+def _publish(uri: str, folder: Path) -> None:
     """Publish both files, the index last; what is there already stays."""
     for file in (BYTES, INDEX):
         commit.create(storage.join(uri, file), folder / file)
 
 
-def broadcast(record: Any, folder: str) -> str:
+def broadcast_tables(record: Any, folder: str) -> str:
     """Write tables below a folder, named by their content, and return where."""
     with storage.scratch() as local:
         uri = storage.join(folder, _write(record, local))
-        _create(uri, local)
+        _publish(uri, local)
     return uri
 
 
@@ -99,25 +99,25 @@ def _open(uri: str) -> tuple[dict, np.ndarray]:
     """The index, and the bytes mapped into memory; those on an object store are fetched to a temporary folder first, and verified."""
     local = storage.local_path(uri)
     if local is not None:
-        return json.loads(storage.read(storage.join(uri, INDEX))), _map(local)
+        return json.loads(storage.read(storage.join(uri, INDEX))), _map_bytes(local)
     for _ in range(FETCHES):
         with storage.scratch() as folder:
             storage.download(storage.join(uri, BYTES), folder / BYTES)
             with suppress(ValueError, KeyError, TypeError):
-                index, mapped = json.loads(storage.read(storage.join(uri, INDEX))), _map(folder)
+                index, mapped = json.loads(storage.read(storage.join(uri, INDEX))), _map_bytes(folder)
                 if _digest(index["layout"], mapped) == index["sha256"]:
                     return index, mapped  # a mapping outlives its file's name, so nothing is left behind
     raise InvalidRun(f"{uri}: the tables there are damaged, or arrive damaged")
 
 
-def _map(folder: Path) -> np.ndarray:
+def _map_bytes(folder: Path) -> np.ndarray:
     return np.asarray(np.load(folder / BYTES, mmap_mode="r"))
 
 
 def open_tables(uri: str) -> Any:
     """Tables that were broadcast or stored, mapped into memory once per process."""
     index, mapped = _open(uri)
-    return _take(index["layout"], mapped)
+    return _rebuild(index["layout"], mapped)
 
 
 def _is_sound(uri: str) -> bool:
@@ -128,7 +128,7 @@ def _is_sound(uri: str) -> bool:
         return False
 
 
-def open_stored(uri: str) -> Any | None:
+def open_stored_tables(uri: str) -> Any | None:
     """Tables that an earlier run stored, every byte of them verified; None where there are none.
 
     Raises
@@ -145,9 +145,9 @@ def open_stored(uri: str) -> Any | None:
     raise InvalidRun(f"{uri}: the tables of an earlier run are damaged there; remove this folder")
 
 
-def store(record: NamedTuple, uri: str) -> Any:
+def store_tables(record: NamedTuple, uri: str) -> Any:
     """Write tables where later runs look for them, and open what is there: of several runs that write the same, one does."""
     with storage.scratch() as folder:
         _write(record, folder)
-        _create(uri, folder)
-    return open_stored(uri)
+        _publish(uri, folder)
+    return open_stored_tables(uri)

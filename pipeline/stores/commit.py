@@ -16,7 +16,7 @@ from typing import Any
 from fsspec.exceptions import FSTimeoutError
 
 from ..errors import StorageError
-from .storage import ATTEMPTS, S3, Object, ask, beside, is_local, join, of_botocore, open_filesystem, reported, scratch, stat, stat_if_exists
+from .storage import ATTEMPTS, S3, Object, beside, call_store, is_local, join, of_botocore, open_filesystem, reported, scratch, stat, stat_if_exists
 
 SINGLE_PUT = 128 << 20  # bytes; larger files go up in pieces, whose completion some stores do not make conditional
 # What S3 and its imitations answer where an object is not as the condition says, or is just being written by somebody else.
@@ -73,30 +73,30 @@ def _put_pieces(filesystem, path: str, source: Path) -> None:
     """A multipart upload whose completion is conditional, aborted where it fails: at a deadline too, at which s3fs's own leaves its pieces behind."""
     bucket, key, _ = filesystem.split_path(path)
 
-    def call(operation: str, n_bytes: int = 0, **given: Any) -> dict[str, Any]:
-        return ask(filesystem, "call_s3", operation, n_bytes=n_bytes, Bucket=bucket, Key=key, **given)
+    def call_upload(operation: str, n_bytes: int = 0, **given: Any) -> dict[str, Any]:
+        return call_store(filesystem, "call_s3", operation, n_bytes=n_bytes, Bucket=bucket, Key=key, **given)
 
-    upload = call("create_multipart_upload")["UploadId"]
+    upload = call_upload("create_multipart_upload")["UploadId"]
     pieces: list[dict[str, Any]] = []
     try:
         with source.open("rb") as file:
             while piece := file.read(SINGLE_PUT // 2):
                 number = len(pieces) + 1
-                etag = call("upload_part", len(piece), UploadId=upload, PartNumber=number, Body=piece)["ETag"]
+                etag = call_upload("upload_part", len(piece), UploadId=upload, PartNumber=number, Body=piece)["ETag"]
                 pieces.append({"PartNumber": number, "ETag": etag})
-        call("complete_multipart_upload", UploadId=upload, MultipartUpload={"Parts": pieces}, IfNoneMatch="*")
+        call_upload("complete_multipart_upload", UploadId=upload, MultipartUpload={"Parts": pieces}, IfNoneMatch="*")
     except BaseException:
         with suppress(OSError):  # where it is complete, and only the answer was lost
-            call("abort_multipart_upload", UploadId=upload)
+            call_upload("abort_multipart_upload", UploadId=upload)
         raise
 
 
 def _put_once(filesystem, path: str, source: Path) -> None:
     n_bytes = source.stat().st_size
     if S3 not in filesystem.protocol:
-        ask(filesystem, "put_file", str(source), path, n_bytes=n_bytes)
+        call_store(filesystem, "put_file", str(source), path, n_bytes=n_bytes)
     elif n_bytes <= SINGLE_PUT:
-        ask(filesystem, "put_file", str(source), path, n_bytes=n_bytes, mode="create", chunksize=SINGLE_PUT)
+        call_store(filesystem, "put_file", str(source), path, n_bytes=n_bytes, mode="create", chunksize=SINGLE_PUT)
     else:
         _put_pieces(filesystem, path, source)
 
@@ -108,7 +108,7 @@ def _put(filesystem, path: str, source: Path) -> bool:
             _put_once(filesystem, path, source)
             return True
         except OSError as error:
-            if _is_conflict(error) or ask(filesystem, "exists", path):
+            if _is_conflict(error) or call_store(filesystem, "exists", path):
                 return False
             if not (left and isinstance(error, FSTimeoutError)):  # else it hung, which a client that awaits "100 Continue" does without limit
                 raise
@@ -125,7 +125,7 @@ def create(uri: str, source: Path) -> bool:
         if is_local(filesystem):
             return _create_locally(source, path)
         filesystem.invalidate_cache()
-        return not ask(filesystem, "exists", path) and _put(filesystem, path, source)
+        return not call_store(filesystem, "exists", path) and _put(filesystem, path, source)
 
 
 def creates_once(folder: str) -> bool:
@@ -136,9 +136,9 @@ def creates_once(folder: str) -> bool:
         return True  # a link is refused by every file system
     with scratch() as local, reported("write", folder):
         (local / "probe").touch()
-        _, again = (_put(filesystem, path, local / "probe") for _ in range(2))
-        ask(filesystem, "rm_file", path)
-    return not again
+        _, twice = (_put(filesystem, path, local / "probe") for _ in range(2))
+        call_store(filesystem, "rm_file", path)
+    return not twice
 
 
 def _update_locally(path: str, change: Change) -> None:
@@ -169,7 +169,7 @@ def _swap(filesystem, path: str, held: Object | None, made: bytes) -> bool:
     conditions: list[dict[str, Any]] = [{"IfNoneMatch": "*"}] if held is None else [{"IfMatch": f'"{held.etag}"'}, {"IfMatch": held.etag}]
     for condition in conditions:
         try:
-            ask(filesystem, "call_s3", "put_object", Bucket=bucket, Key=key, Body=made, **condition)
+            call_store(filesystem, "call_s3", "put_object", Bucket=bucket, Key=key, Body=made, **condition)
         except OSError as error:
             if not (_is_conflict(error) or (held and isinstance(error, FileNotFoundError))):
                 raise
@@ -190,16 +190,16 @@ def update(uri: str, change: Change, single_writer: bool = False) -> None:
             return
         for left in reversed(range(SWAPS)):
             held = stat_if_exists(uri)
-            made = change(None if held is None else ask(filesystem, "cat_file", path))
+            made = change(None if held is None else call_store(filesystem, "cat_file", path))
             if made is None:
                 return
             if single_writer:
-                ask(filesystem, "pipe_file", path, made)
+                call_store(filesystem, "pipe_file", path, made)
                 return
             try:
                 if _swap(filesystem, path, held, made):
                     return
-            except FSTimeoutError:  # who hung may have been written all the same
+            except FSTimeoutError:  # the bytes may have been written all the same
                 if not left:
                     raise
     raise StorageError(f"{uri}: cannot write: it was changed by others {SWAPS} times in a row")
@@ -218,8 +218,8 @@ def swaps(uri: str) -> bool:
         held = stat(uri)
         for made in (b"1", b"2"):
             _swap(filesystem, path, held, made)
-        found = ask(filesystem, "cat_file", path)  # not what was answered, which may be lost
-        ask(filesystem, "rm_file", path)
+        found = call_store(filesystem, "cat_file", path)  # not what was answered, which may be lost
+        call_store(filesystem, "rm_file", path)
     return found == b"1"
 
 
@@ -228,7 +228,7 @@ def remove(uri: str) -> None:
     filesystem, path = open_filesystem(uri)
     with reported("delete", uri), suppress(FileNotFoundError):  # also where somebody else deletes it at the same time
         filesystem.invalidate_cache()
-        ask(filesystem, "rm", path, recursive=True)
+        call_store(filesystem, "rm", path, recursive=True)
 
 
 def abort_uploads(uri: str) -> None:
@@ -241,9 +241,9 @@ def abort_uploads(uri: str) -> None:
     more: dict[str, Any] = {}
     with suppress(OSError):
         while True:
-            found = ask(filesystem, "call_s3", "list_multipart_uploads", Bucket=bucket, Prefix=f"{key}/", **more)
+            found = call_store(filesystem, "call_s3", "list_multipart_uploads", Bucket=bucket, Prefix=f"{key}/", **more)
             for upload in found.get("Uploads", ()):
-                ask(filesystem, "call_s3", "abort_multipart_upload", Bucket=bucket, Key=upload["Key"], UploadId=upload["UploadId"])
+                call_store(filesystem, "call_s3", "abort_multipart_upload", Bucket=bucket, Key=upload["Key"], UploadId=upload["UploadId"])
             if not found.get("IsTruncated"):
                 return
             more = {"KeyMarker": found["NextKeyMarker"], "UploadIdMarker": found["NextUploadIdMarker"]}

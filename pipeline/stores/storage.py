@@ -73,18 +73,18 @@ def open_filesystem(uri: str) -> tuple[Any, str]:
     return filesystem, path
 
 
-def ask(filesystem, operation: str, *arguments: Any, n_bytes: int = 0, **given: Any) -> Any:
+def call_store(filesystem, operation: str, *arguments: Any, n_bytes: int = 0, **given: Any) -> Any:
     """An operation, cut off after its time on file systems that know how to (fsspec's asynchronous ones, such as S3's)."""
     deadline = {"timeout": SECONDS + n_bytes / BYTES_PER_SECOND} if isinstance(filesystem, AsyncFileSystem) else {}
-    return _again(lambda: getattr(filesystem, operation)(*arguments, **given, **deadline))
+    return _retry_damaged(lambda: getattr(filesystem, operation)(*arguments, **given, **deadline))
 
 
-def _again(ask: Callable[[], Any]) -> Any:
+def _retry_damaged(operation: Callable[[], Any]) -> Any:
     """What comes of asking, once more where the answer was damaged on its way: a client that sees so by the store's checksum does not ask again."""
     try:
-        return ask()
+        return operation()
     except of_botocore("FlexibleChecksumError"):
-        return ask()
+        return operation()
 
 
 def is_local(filesystem) -> bool:
@@ -114,7 +114,7 @@ def beside(uri: str, name: str) -> str:
 
 
 def _info(filesystem, path: str, prefix: str) -> Object:
-    found = ask(filesystem, "info", path)
+    found = call_store(filesystem, "info", path)
     etag = found.get("ETag") or found.get("etag") or f"{found['size']}-{found.get('mtime', '')}"
     return Object(prefix + path, int(found["size"]), str(etag).strip('"'))
 
@@ -148,15 +148,15 @@ def list_parquet(uri: str) -> list[Object]:
     with reported("list", uri):
         filesystem.invalidate_cache()
         if _GLOB.search(path):
-            roots = ask(filesystem, "glob", path)
-        elif ask(filesystem, "exists", path):
+            roots = call_store(filesystem, "glob", path)
+        elif call_store(filesystem, "exists", path):
             roots = [path]
         else:
             raise FileNotFoundError(path)
         found = []
         for root in roots:
-            if ask(filesystem, "isdir", root):
-                below = (name for name in ask(filesystem, "find", root) if name.endswith((".parquet", ".pq")))
+            if call_store(filesystem, "isdir", root):
+                below = (name for name in call_store(filesystem, "find", root) if name.endswith((".parquet", ".pq")))
                 found += [name for name in below if not any(part[0] in "_." for part in name[len(root) :].split("/") if part)]
             else:
                 found.append(root)
@@ -167,7 +167,7 @@ def read(uri: str) -> bytes:
     """All bytes of a file or object."""
     filesystem, path = open_filesystem(uri)
     with reported("read", uri):
-        return ask(filesystem, "cat_file", path)
+        return call_store(filesystem, "cat_file", path)
 
 
 def read_if_exists(uri: str) -> bytes | None:
@@ -175,7 +175,7 @@ def read_if_exists(uri: str) -> bytes | None:
     filesystem, path = open_filesystem(uri)
     with reported("read", uri):
         try:
-            return ask(filesystem, "cat_file", path)
+            return call_store(filesystem, "cat_file", path)
         except FileNotFoundError:
             return None
 
@@ -184,7 +184,7 @@ def exists(uri: str) -> bool:
     filesystem, path = open_filesystem(uri)
     with reported("look up", uri):
         filesystem.invalidate_cache()
-        return ask(filesystem, "exists", path)
+        return call_store(filesystem, "exists", path)
 
 
 class _Reported:
@@ -196,7 +196,7 @@ class _Reported:
     def read(self, n_bytes: int = -1) -> bytes:
         with reported("read", self._uri):
             try:
-                return _again(lambda: self._file.read(n_bytes))
+                return _retry_damaged(lambda: self._file.read(n_bytes))
             except TypeError as error:  # s3fs looks into the store's message, which some leave out where an object has changed
                 raise error.__context__ or error from None
 
@@ -219,7 +219,7 @@ def download(uri: str, local: Path) -> None:
     filesystem, path = open_filesystem(uri)
     partial = local.with_name(f".{local.name}.{secrets.token_hex(8)}")
     with reported("read", uri):
-        ask(filesystem, "get_file", path, str(partial), n_bytes=ask(filesystem, "size", path) or 0)
+        call_store(filesystem, "get_file", path, str(partial), n_bytes=call_store(filesystem, "size", path) or 0)
         partial.replace(local)
 
 

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from kernels.methods import METHODS
 from kernels.prepare import prepare
 from pipeline.stores import arrays as tables
-from pipeline.stores.arrays import ALIGNMENT, broadcast, open_tables, table_bytes
+from pipeline.stores.arrays import ALIGNMENT, broadcast_tables, open_tables, table_bytes
 from tests.kernels.attributing import leaves
 from tests.strategies import forests
 
@@ -17,8 +17,8 @@ from tests.strategies import forests
 def test_tables_come_back_as_they_were(tmp_path, ensemble):
     """Same records, types, shapes and bytes, read-only and aligned; the place is named by the content, so writing again changes nothing."""
     prepared = prepare(ensemble, METHODS["shapley"], {})
-    uri = broadcast(prepared, str(tmp_path))
-    assert broadcast(prepared, str(tmp_path)) == uri
+    uri = broadcast_tables(prepared, str(tmp_path))
+    assert broadcast_tables(prepared, str(tmp_path)) == uri
     mapped = open_tables(uri)
     assert type(mapped) is type(prepared)
     for was, found in zip(leaves(prepared), leaves(mapped), strict=True):
@@ -35,10 +35,10 @@ def test_stored_tables_are_those_of_the_first(tmp_path, example):
 
     uri = str(tmp_path / "key")
     prepared = prepare(load_ensemble(example.model).ensemble, METHODS["shapley"], {})
-    assert tables.open_stored(uri) is None
-    first = tables.store(prepared, uri)
+    assert tables.open_stored_tables(uri) is None
+    first = tables.store_tables(prepared, uri)
     stat = (tmp_path / "key" / tables.BYTES).stat()
-    second = tables.store(prepared, uri)
+    second = tables.store_tables(prepared, uri)
     assert (tmp_path / "key" / tables.BYTES).stat() == stat
     for found in (first, second, open_tables(uri)):
         assert all((was == now).all() for was, now in zip(leaves(prepared), leaves(found), strict=True))
@@ -50,7 +50,7 @@ def test_tables_in_a_bucket_leave_nothing_behind(bucket, example, tmp_path, monk
 
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     prepared = prepare(load_ensemble(example.model).ensemble, METHODS["banzhaf"], {"p": 0.5})
-    mapped = open_tables(broadcast(prepared, f"{bucket}/run"))
+    mapped = open_tables(broadcast_tables(prepared, f"{bucket}/run"))
     assert list(tmp_path.iterdir()) == []
     assert all((was == found).all() for was, found in zip(leaves(prepared), leaves(mapped), strict=True))
 
