@@ -147,7 +147,15 @@ def _measure(job: Job, model: Model, features: tuple[Feature, ...], items: Seque
 
 
 def _prepare_gaps(
-    job: Job, model: Model, forest: Forest, features, items, n_rankings: int, measures: Measures, folder: str, progress: Progress
+    job: Job,
+    model: Model,
+    forest: Forest,
+    features: tuple[Feature, ...],
+    items: Sequence[WorkItem],
+    n_rankings: int,
+    measures: Measures,
+    folder: str,
+    progress: Progress,
 ) -> tuple[list[GapTables], bool]:
     """Tables for every scale, in standard deviations measured on the data, and whether gaps are exact."""
     if not measures.scales or not items:

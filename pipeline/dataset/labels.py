@@ -1,7 +1,7 @@
 """Labels of rows: which columns hold them and what goes with them, and how they are read."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,7 +37,7 @@ def _numbers(batch: pa.RecordBatch, name: str) -> np.ndarray:
     return schema.column_values(Feature(name), batch.column(name))
 
 
-def _refuse(bad: np.ndarray, where: str, first_row: int, says) -> None:
+def _refuse(bad: np.ndarray, where: str, first_row: int, says: Callable[[int], str]) -> None:
     """Refuse the first of the rows that are ``bad (n,) bool``."""
     if bad.any():
         row = int(np.flatnonzero(bad)[0])

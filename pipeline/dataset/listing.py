@@ -94,7 +94,7 @@ def _carried_type(value: str | int | None) -> pa.DataType:
     return pa.null() if value is None else pa.int64() if isinstance(value, int) else pa.string()
 
 
-def _check_partition_types(features: Sequence[Feature], partition, found: pa.Schema, where: str) -> None:
+def _check_partition_types(features: Sequence[Feature], partition: Hive, found: pa.Schema, where: str) -> None:
     values = {name: value for name, value in partition if name not in found.names}
     for feature in features:
         if feature.name in values:
@@ -123,7 +123,7 @@ class _Footer:
     types: dict[str, pa.DataType]  # of columns that have one type in all files
 
 
-def _read_footer(file: storage.Object, partition, model: Model, ids: Sequence[str], labels: LabelColumns | None, read: set[str]) -> _Footer:
+def _read_footer(file: storage.Object, partition: Hive, model: Model, ids: Sequence[str], labels: LabelColumns | None, read: set[str]) -> _Footer:
     with storage.opened(file.uri) as opened:
         try:
             metadata = pq.read_metadata(opened)
@@ -145,7 +145,9 @@ def _read_footer(file: storage.Object, partition, model: Model, ids: Sequence[st
     )
 
 
-def _try_footer(file: storage.Object, partition, model: Model, ids: Sequence[str], labels: LabelColumns | None, read: set[str]) -> _Footer | Rejected:
+def _try_footer(
+    file: storage.Object, partition: Hive, model: Model, ids: Sequence[str], labels: LabelColumns | None, read: set[str]
+) -> _Footer | Rejected:
     """What the footer says, or that it cannot be read; a schema that does not match is refused all the same."""
     try:
         return _read_footer(file, partition, model, ids, labels, read)

@@ -31,17 +31,25 @@ def load_ensemble(source: str | PathLike | Any) -> Model:
 
     Parameters
     ----------
-    source : URI or path of a model file (XGBoost JSON or UBJ, LightGBM text, CatBoost cbm or JSON), or a model object of one of these libraries
+    source : str, path or model object
+        URI or path of a model file (XGBoost JSON or UBJ, LightGBM text, CatBoost cbm or JSON), or a model object of one of these libraries, such as
+        a Booster or a fitted scikit-learn estimator.
 
     Returns
     -------
     Model
-        the ensemble's arrays with the names of its features and outputs
+        The ensemble's arrays with the names of its features and outputs.
 
     Raises
     ------
-    InvalidModel, UnsupportedModel, StorageError
-        The file is damaged; it holds what cannot be represented, the feature or tree named; it cannot be read.
+    InvalidModel
+        The file is damaged, or of none of these formats.
+    UnsupportedModel
+        The model has something that cannot be represented; the message names the feature or tree.
+    StorageError
+        The file cannot be read.
+    UsageError
+        The object is no model of these libraries.
     """
     if isinstance(source, Model):
         return source

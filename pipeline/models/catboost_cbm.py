@@ -263,7 +263,25 @@ def _core(data: bytes, where: str) -> _Table:
 
 
 def read_cbm(data: bytes, where: str) -> Contents:
-    """Read a model from the bytes of a ``.cbm`` file."""
+    """Read a model from the bytes of a ``.cbm`` file.
+
+    Parameters
+    ----------
+    data : bytes
+    where : str
+        Name of the file, for messages.
+
+    Returns
+    -------
+    Contents
+
+    Raises
+    ------
+    InvalidModel
+        The bytes are cut off, or are no such file.
+    UnsupportedModel
+        The model has no leaf weights, computes features of its own, or is too large.
+    """
     try:
         core = _core(data, where)
         model = core.table(1)

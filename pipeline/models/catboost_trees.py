@@ -57,7 +57,18 @@ class Contents:
 
 
 def loss_name(parameters: Any) -> str:
-    """The loss function among a model's training parameters, an object or its text."""
+    """Find the loss function in a model's training parameters.
+
+    Parameters
+    ----------
+    parameters : dict or str
+        The parameters, or their JSON text.
+
+    Returns
+    -------
+    str
+        Without its options; "" where there is none.
+    """
     found = json.loads(parameters) if isinstance(parameters, str | bytes) else parameters
     loss = found.get("loss_function") if isinstance(found, dict) else None
     name = loss.get("type") if isinstance(loss, dict) else None
@@ -65,13 +76,18 @@ def loss_name(parameters: Any) -> str:
 
 
 def symmetric_tree(splits: Sequence[int], value: np.ndarray, weight: np.ndarray) -> Tree:
-    """Expand a symmetric tree, the last split at the root: CatBoost's own SHAP values take the levels in that order.
+    """Expand a symmetric tree into nodes, the last split at the root: CatBoost's own SHAP values take the levels in that order.
 
     Parameters
     ----------
-    splits : the tree's splits; split number b decides bit b of a leaf's index
+    splits : sequence of int
+        The tree's splits; split number b decides bit b of a leaf's index.
     value : (leaves, outputs) float64
     weight : (leaves,) float64
+
+    Returns
+    -------
+    Tree
     """
     depth, n_inner = len(splits), len(weight) - 1
     levels = [weight]
@@ -89,7 +105,31 @@ def symmetric_tree(splits: Sequence[int], value: np.ndarray, weight: np.ndarray)
 
 
 def free_tree(split: Sequence[int], left: Sequence[int], right: Sequence[int], value: np.ndarray, weight: np.ndarray, where: str) -> Tree:
-    """Finish a tree of any shape: inner weights are the sums of their children's. ``weight`` is (nodes,), 0 at inner nodes."""
+    """Finish a tree of any shape, with the weight of every inner node the sum of its children's.
+
+    Parameters
+    ----------
+    split : sequence of int
+        (nodes,), number of the split, -1 at leaves.
+    left, right : sequence of int
+        (nodes,), children, -1 at leaves.
+    value : (nodes, outputs) float64
+    weight : (nodes,) float64
+        0 at inner nodes.
+    where : str
+        Name of the file and the tree, for messages.
+
+    Returns
+    -------
+    Tree
+
+    Raises
+    ------
+    InvalidModel
+        A child does not come after its parent.
+    UnsupportedModel
+        The tree is too large or too deep.
+    """
     if len(split) > MAX_NODES:
         raise UnsupportedModel(f"{where} has {len(split)} nodes, expected at most {MAX_NODES}")
     depth, total = [0] * len(split), weight.tolist()
@@ -150,7 +190,28 @@ def _join(trees: Sequence[Tree], n_outputs: int) -> tuple[Tree, np.ndarray]:
 
 
 def build(contents: Contents, where: str) -> tuple[TreeEnsemble, tuple[Feature, ...], tuple[str, ...], Objective]:
-    """Turn a model into arrays, and check them."""
+    """Turn a CatBoost model into arrays, and check them.
+
+    Parameters
+    ----------
+    contents : Contents
+    where : str
+        Name of the file, for messages.
+
+    Returns
+    -------
+    ensemble : TreeEnsemble
+    features : tuple of Feature
+    outputs : tuple of str
+    objective : Objective
+
+    Raises
+    ------
+    InvalidModel
+        The trees do not fit the features.
+    UnsupportedModel
+        The model has too many features, trees or categories.
+    """
     order = _columns(contents, where)
     if len(contents.trees) > MAX_TREES:
         raise UnsupportedModel(f"{where}: {len(contents.trees)} trees, expected at most {MAX_TREES}")

@@ -16,7 +16,16 @@ class HashedCategory:
 
     @classmethod
     def of(cls, value: str | int) -> "HashedCategory":
-        """Hash a value as CatBoost does: integers by their decimal text, booleans as 1 and 0."""
+        """Hash a value as CatBoost does: an integer by its decimal text, a boolean as 1 or 0.
+
+        Parameters
+        ----------
+        value : str or int
+
+        Returns
+        -------
+        HashedCategory
+        """
         text = value if isinstance(value, str) else str(int(value))
         return cls(city_hash(text.encode()) & 0xFFFFFFFF)
 
@@ -103,7 +112,17 @@ def _over_64(n: int, at: Callable[[int], int]) -> int:
 
 
 def city_hash(s: bytes) -> int:
-    """CityHash64 in its first version (Pike and Alakuijala 2011, CityHash 1.0), the one in CatBoost's ``util/digest/city``."""
+    """Hash bytes by CityHash64 in its first version (Pike and Alakuijala 2011, CityHash 1.0), the one in CatBoost's ``util/digest/city``.
+
+    Parameters
+    ----------
+    s : bytes
+
+    Returns
+    -------
+    int
+        0..2**64 - 1.
+    """
 
     def at(i: int) -> int:
         return int.from_bytes(s[i : i + 8], "little")

@@ -236,7 +236,9 @@ def _category_columns(lists: list[list[Any]], categorical: list[int], spare: lis
     return first
 
 
-def _features(names, nodes_feature, bit_lengths, header, declared, lists, where):
+def _features(
+    names: list[str], nodes_feature: np.ndarray, bit_lengths: np.ndarray, header: dict[bytes, bytes], declared: set[int], lists: list[Any], where: str
+) -> tuple[tuple[Feature, ...], np.ndarray]:
     """Features with their categories, and ``(features,)`` int64, the number of known codes of each."""
     n = len(names)
     trained, spare, needed = _trained_codes(header, n, where)
@@ -254,7 +256,7 @@ def _features(names, nodes_feature, bit_lengths, header, declared, lists, where)
     return tuple(Feature(names[j], bool(is_categorical[j]), categories[j]) for j in range(n)), known
 
 
-def _refuse_mixed(feature, owner, first, second, names, says, where):
+def _refuse_mixed(feature: np.ndarray, owner: np.ndarray, first: np.ndarray, second: np.ndarray, names: list[str], says: str, where: str) -> None:
     """Refuse a feature with nodes of two kinds; ``first`` and ``second`` are ``(nodes,)`` bool."""
     both = np.flatnonzero(second & np.isin(feature, feature[first]))
     if both.size:
@@ -268,7 +270,7 @@ def _objective(header: dict[bytes, bytes]) -> Objective:
     return Objective(text, Margin.OTHER) if "sqrt" in parameters else objective_of(name, LIGHTGBM)
 
 
-def parse(data: bytes, where: str) -> tuple[TreeEnsemble, tuple[Feature, ...], tuple[str, ...], Objective]:
+def _parse(data: bytes, where: str) -> tuple[TreeEnsemble, tuple[Feature, ...], tuple[str, ...], Objective]:
     """Read a LightGBM text model, version 3 or 4; margins are raw scores, averaged over iterations for random forests.
 
     Covers are row counts, which LightGBM's own ``pred_contrib`` uses (tree.cpp, ``TreeSHAP``).
@@ -295,8 +297,10 @@ def parse(data: bytes, where: str) -> tuple[TreeEnsemble, tuple[Feature, ...], t
     return _assemble(trees, n_outputs, names, header, declared, lists, where)
 
 
-def _assemble(trees, n_outputs, names, header, declared, lists, where):
-    def joined(name, dtype):
+def _assemble(
+    trees: list[_Tree], n_outputs: int, names: list[str], header: dict[bytes, bytes], declared: set[int], lists: list[Any], where: str
+) -> tuple[TreeEnsemble, tuple[Feature, ...], tuple[str, ...], Objective]:
+    def joined(name: str, dtype: type) -> np.ndarray:
         return np.concatenate([np.zeros(0, dtype), *(getattr(tree, name) for tree in trees)]).astype(dtype)
 
     n_nodes = np.array([tree.feature.size for tree in trees], np.int64)
@@ -366,15 +370,15 @@ def _assemble(trees, n_outputs, names, header, declared, lists, where):
     return ensemble, features, tuple(str(k) for k in range(n_outputs)), _objective(header)
 
 
-def recognise(data: bytes) -> bool:
+def _recognise(data: bytes) -> bool:
     return data.startswith(b"tree\n")
 
 
-def owns(model: Any) -> bool:
+def _owns(model: Any) -> bool:
     return any(kind.__module__.partition(".")[0] == "lightgbm" and kind.__name__ in {"Booster", "LGBMModel"} for kind in type(model).__mro__)
 
 
-def serialise(model: Any) -> bytes:
+def _serialise(model: Any) -> bytes:
     """The text of a Booster or a fitted scikit-learn estimator, up to its best iteration, as its ``predict`` uses it."""
     if any(kind.__name__ == "LGBMModel" for kind in type(model).__mro__):
         if not hasattr(model, "booster_"):
@@ -386,4 +390,4 @@ def serialise(model: Any) -> bytes:
         raise UnsupportedModel(f"{type(model).__name__}: its categories cannot be written as text: {error}") from None
 
 
-LOADER = Loader(library="lightgbm", recognise=recognise, parse=parse, owns=owns, serialise=serialise)
+LOADER = Loader(library="lightgbm", recognise=_recognise, parse=_parse, owns=_owns, serialise=_serialise)

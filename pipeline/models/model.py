@@ -14,10 +14,15 @@ UNKNOWN = Objective()
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """A column the model was trained on.
+    """A column that the model was trained on.
 
-    ``categories`` lists the values that the model itself stores: strings, numbers, or ``HashedCategory`` where it keeps hashes only; a
-    value's code is its position. It is None on a numeric feature, and on a categorical one whose column holds the codes themselves.
+    Attributes
+    ----------
+    name : str
+    categorical : bool
+    categories : tuple or None
+        The values that the model itself stores: strings, numbers, or ``HashedCategory`` where it keeps hashes only; a value's code is its position.
+        None on a numeric feature, and on a categorical one whose column holds the codes themselves.
     """
 
     name: str
@@ -34,7 +39,21 @@ class Feature:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """An ensemble with its names. ``features`` are in the ensemble's column order, ``outputs`` in that of its base values."""
+    """An ensemble with its names.
+
+    Attributes
+    ----------
+    ensemble : TreeEnsemble
+    features : tuple of Feature
+        In the order of the ensemble's columns.
+    outputs : tuple of str
+        In the order of the ensemble's base values.
+    library : str
+    digest : str
+        SHA-256 of the model file, hexadecimal.
+    objective : Objective
+        What it was trained for.
+    """
 
     ensemble: TreeEnsemble
     features: tuple[Feature, ...]
@@ -54,11 +73,19 @@ class Model:
 
 @dataclass(frozen=True, slots=True)
 class Loader:
-    """One library's native format.
+    """How the models of one library are read.
 
-    ``recognise(data) -> bool`` looks at the first bytes only; ``parse(data, where) -> (TreeEnsemble, features, outputs, Objective)`` raises
-    InvalidModel or UnsupportedModel; ``serialise(model) -> bytes`` turns one of the library's own objects (``owns(model)``) into the
-    bytes that ``parse`` reads.
+    Attributes
+    ----------
+    library : str
+    recognise : callable
+        ``recognise(data) -> bool`` tells by the first bytes whether a file is the library's.
+    parse : callable
+        ``parse(data, where) -> (TreeEnsemble, features, outputs, Objective)``; raises InvalidModel or UnsupportedModel.
+    owns : callable
+        ``owns(model) -> bool`` tells whether an object is the library's, without importing it.
+    serialise : callable
+        ``serialise(model) -> bytes`` turns such an object into the bytes that ``parse`` reads.
     """
 
     library: str

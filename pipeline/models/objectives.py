@@ -37,5 +37,17 @@ CATBOOST = _named(
 
 
 def objective_of(name: str, known: dict[str, Margin]) -> Objective:
-    """The objective that a model names."""
+    """Look up the objective that a model names.
+
+    Parameters
+    ----------
+    name : str
+        As the library writes it; "" where the model does not say.
+    known : dict of str to Margin
+        What a margin stands for, by the name of the objective.
+
+    Returns
+    -------
+    Objective
+    """
     return Objective(name, known.get(name, Margin.LABEL))

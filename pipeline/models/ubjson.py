@@ -108,7 +108,16 @@ class _Cursor:
 
 
 def read_ubjson(data: bytes) -> Any:
-    """Read one document: dicts, lists, texts, numbers; packed arrays of numbers as ``(n,)`` arrays of their type.
+    """Read one UBJSON document.
+
+    Parameters
+    ----------
+    data : bytes
+
+    Returns
+    -------
+    dict, list, str, number or (n,) array
+        Packed arrays of numbers are arrays of their type.
 
     Raises
     ------
@@ -131,11 +140,41 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def shown(value: Any) -> str:
-    """A value in a message: containers by their size, as they may be as large as the file."""
+    """Write a value for a message: containers by their size, as they may be as large as the file.
+
+    Parameters
+    ----------
+    value : Any
+
+    Returns
+    -------
+    str
+    """
     return f"{len(value)} elements" if isinstance(value, list | dict | np.ndarray) else repr(value[:40] if isinstance(value, str) else value)
 
 
 def member(parent: dict[str, Any], key: str, kind: type, where: str) -> Any:
+    """Get a member of an object.
+
+    Parameters
+    ----------
+    parent : dict
+    key : str
+    kind : type
+        Of the member.
+    where : str
+        Name of the file and the object, for messages.
+
+    Returns
+    -------
+    Any
+        Of type ``kind``.
+
+    Raises
+    ------
+    InvalidModel
+        There is none, or it is of another type.
+    """
     if not isinstance(parent.get(key), kind):
         got = f"is {shown(parent[key])}" if key in parent else "is missing"
         raise InvalidModel(f"{where}: {key!r} {got}, expected {_KINDS[kind]}")
@@ -143,7 +182,28 @@ def member(parent: dict[str, Any], key: str, kind: type, where: str) -> Any:
 
 
 def integer(parent: dict[str, Any], key: str, low: int, high: int, where: str, default: str | None = None) -> int:
-    """A parameter, which XGBoost stores as text."""
+    """Get an integer parameter, which XGBoost stores as text.
+
+    Parameters
+    ----------
+    parent : dict
+    key : str
+    low, high : int
+        The least and the largest number that is accepted.
+    where : str
+        Name of the file and the object, for messages.
+    default : str or None
+        What stands for a missing member; without one it is refused.
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    InvalidModel
+        There is none, or it is no integer from ``low`` to ``high``.
+    """
     value = parent.get(key, default)
     text = str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
     if not re.fullmatch("-?[0-9]{1,18}", text) or not low <= int(text) <= high:
@@ -152,7 +212,28 @@ def integer(parent: dict[str, Any], key: str, low: int, high: int, where: str, d
 
 
 def numbers(parent: dict[str, Any], key: str, kind: type, count: int | None, where: str) -> np.ndarray:
-    """The list under ``key``: ``(count,)`` int64 or float64, any length where ``count`` is None."""
+    """Get a list of numbers.
+
+    Parameters
+    ----------
+    parent : dict
+    key : str
+    kind : type
+        int or float.
+    count : int or None
+        Its length, None for any.
+    where : str
+        Name of the file and the object, for messages.
+
+    Returns
+    -------
+    (count,) int64 or float64
+
+    Raises
+    ------
+    InvalidModel
+        There is none, it has another length, or something else in it.
+    """
     raw = parent.get(key)
     array: np.ndarray | None = None
     if isinstance(raw, np.ndarray) and (kind is float or raw.dtype.kind in "iu"):
@@ -171,7 +252,23 @@ def numbers(parent: dict[str, Any], key: str, kind: type, count: int | None, whe
 
 
 def read_document(data: bytes, where: str) -> Any:
-    """Read JSON or UBJSON, told apart by what follows the first brace; the members of an object are named once."""
+    """Read JSON or UBJSON, told apart by what follows the first brace.
+
+    Parameters
+    ----------
+    data : bytes
+    where : str
+        Name of the file, for messages.
+
+    Returns
+    -------
+    Any
+
+    Raises
+    ------
+    InvalidModel
+        The bytes are neither, or an object gives a key twice.
+    """
     try:
         if re.match(rb'\s*\{\s*["}]', data):
             return json.loads(data.decode(), object_pairs_hook=_unique)

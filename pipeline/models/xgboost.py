@@ -45,6 +45,16 @@ class _Tree:
     codes: tuple[np.ndarray, ...]  # per categorical split, in node order, the category codes that go right, int64
 
 
+@dataclass(frozen=True, slots=True)
+class _Header:
+    """What a document says of all its trees."""
+
+    learner: dict[str, Any]
+    model: dict[str, Any]
+    n_features: int
+    version: tuple[int, ...]
+
+
 def _identity(base: np.ndarray) -> np.ndarray:
     return base
 
@@ -158,7 +168,7 @@ def _tree(tree: Any, number: int, n_features: int, n_outputs: int, where: str) -
     )
 
 
-def _vector_leaves(tree, right, leaf, width, n_outputs, where):
+def _vector_leaves(tree: dict[str, Any], right: np.ndarray, leaf: np.ndarray, width: int, n_outputs: int, where: str) -> np.ndarray:
     """``(nodes, width)`` float64; the right child of a leaf is its row in ``leaf_weights`` (MultiTargetTree, XGBoost 3.2)."""
     if "sum_hessian" not in tree or "leaf_weights" not in tree:
         raise UnsupportedModel(
@@ -226,11 +236,12 @@ def _category_list(entry: Any, name: str, version: tuple[int, ...], where: str) 
     return tuple(categories)
 
 
-def _features(learner, model, n_features, split_on, largest, version, where):
+def _features(header: _Header, split_on: np.ndarray, largest: np.ndarray, where: str) -> tuple[tuple[Feature, ...], np.ndarray]:
     """Features with their categories, and ``(features,)`` int64, the number of known codes of each.
 
     ``split_on`` are the features of the categorical splits, ``largest`` the largest code of each.
     """
+    learner, model, n_features = header.learner, header.model, header.n_features
     names, kinds = (member(learner, key, list, where) if key in learner else [] for key in ("feature_names", "feature_types"))
     names = names or [f"f{j}" for j in range(n_features)]
     kinds = kinds or [""] * n_features
@@ -246,7 +257,7 @@ def _features(learner, model, n_features, split_on, largest, version, where):
     np.maximum.at(known, split_on, largest + 1)
     features = []
     for j, name in enumerate(names):
-        categories = _category_list(entries[j], name, version, where) if entries else None
+        categories = _category_list(entries[j], name, header.version, where) if entries else None
         categorical = bool(kinds[j] == "c" or known[j] or categories)
         if categorical and categories is not None:
             if known[j] > len(categories):
@@ -271,7 +282,7 @@ def _rounds(model: dict[str, Any], learner: dict[str, Any], n_trees: int, per_ro
     return int(bounds[integer(attributes, "best_iteration", 0, bounds.size - 2, where) + 1])
 
 
-def parse(data: bytes, where: str) -> tuple[TreeEnsemble, tuple[Feature, ...], tuple[str, ...], Objective]:
+def _parse(data: bytes, where: str) -> tuple[TreeEnsemble, tuple[Feature, ...], tuple[str, ...], Objective]:
     """Read a JSON or UBJSON model of the boosters gbtree and dart, as XGBoost 1.0 to 3.4 write them.
 
     Margins are those of ``output_margin=True``, without a ``base_margin``, which belongs to data and not to a model. Covers are
@@ -310,11 +321,13 @@ def parse(data: bytes, where: str) -> tuple[TreeEnsemble, tuple[Feature, ...], t
     widths = {tree.value.shape[1] for tree in trees} or {1}
     if len(widths) > 1:
         raise UnsupportedModel(f"{where}: some trees have vector leaves and some have not, expected one kind")
-    return *_assemble(trees, widths.pop(), weight, output[:n_trees], base, learner, model, n_features, version, where), objective
+    return *_assemble(trees, widths.pop(), weight, output[:n_trees], base, _Header(learner, model, n_features, version), where), objective
 
 
-def _assemble(trees, width, weight, output, base, learner, model, n_features, version, where):
-    def joined(name, dtype):
+def _assemble(
+    trees: list[_Tree], width: int, weight: np.ndarray, output: np.ndarray, base: np.ndarray, header: _Header, where: str
+) -> tuple[TreeEnsemble, tuple[Feature, ...], tuple[str, ...]]:
+    def joined(name: str, dtype: type) -> np.ndarray:
         return np.concatenate([np.zeros(0, dtype), *(getattr(tree, name) for tree in trees)]).astype(dtype)
 
     n_nodes = np.array([tree.feature.size for tree in trees], np.int64)
@@ -328,7 +341,7 @@ def _assemble(trees, width, weight, output, base, learner, model, n_features, ve
     sets = [codes for tree in trees for codes in tree.codes]
     split_on = feature[categorical]
     largest = np.array([codes.max(initial=-1) for codes in sets], np.int64)
-    features, known = _features(learner, model, n_features, split_on, largest, version, where)
+    features, known = _features(header, split_on, largest, where)
     set_start = np.concatenate(([0], np.cumsum(known[split_on] // WORD_BITS + 1)))
     if set_start[-1] > MAX_SET_WORDS:
         widest = split_on[np.argmax(known[split_on])]
@@ -360,7 +373,7 @@ def _assemble(trees, width, weight, output, base, learner, model, n_features, ve
         output=(output if width == 1 else np.zeros_like(output)).astype(np.int32),
         base=base,
         n_categories=known.astype(np.int32),
-        zero_missing=np.zeros(n_features, bool),
+        zero_missing=np.zeros(header.n_features, bool),
         set_start=set_start,
         set_words=set_words,
         single_precision=True,
@@ -372,15 +385,15 @@ def _assemble(trees, width, weight, output, base, learner, model, n_features, ve
     return ensemble, features, tuple(str(k) for k in range(base.size))
 
 
-def recognise(data: bytes) -> bool:
+def _recognise(data: bytes) -> bool:
     return _HEAD.match(data.lstrip(b" \t\r\n") if data[:1].isspace() else data) is not None
 
 
-def owns(model: Any) -> bool:
+def _owns(model: Any) -> bool:
     return any(kind.__module__.partition(".")[0] == "xgboost" and kind.__name__ in {"Booster", "XGBModel"} for kind in type(model).__mro__)
 
 
-def serialise(model: Any) -> bytes:
+def _serialise(model: Any) -> bytes:
     """The UBJSON of a Booster or a fitted scikit-learn estimator."""
     if any(kind.__name__ == "XGBModel" for kind in type(model).__mro__):
         if not model.__sklearn_is_fitted__():
@@ -394,4 +407,4 @@ def serialise(model: Any) -> bytes:
         raise UnsupportedModel(f"{type(model).__name__}: XGBoost cannot write it: {str(error).splitlines()[0]}") from None
 
 
-LOADER = Loader(library="xgboost", recognise=recognise, parse=parse, owns=owns, serialise=serialise)
+LOADER = Loader(library="xgboost", recognise=_recognise, parse=_parse, owns=_owns, serialise=_serialise)

@@ -64,7 +64,7 @@ def _download(run: str, entry: dict, local: Path) -> str:
     return uri
 
 
-def _read_sums(parquet: pq.ParquetFile, group: int, columns: list[str], n_columns: int):
+def _read_sums(parquet: pq.ParquetFile, group: int, columns: list[str], n_columns: int) -> tuple[np.ndarray, np.ndarray]:
     """Sum and sum of magnitudes of columns over a row group, ``(n,) float64`` each; ``n_columns`` are read at a time."""
     n = parquet.metadata.row_group(group).num_rows
     total, size = np.zeros(n), np.zeros(n)

@@ -23,7 +23,7 @@ def run_serial(run: str, plan_digest: str, tables: str, items: Sequence[WorkItem
 def count_serial(run: str, plan_digest: str, query: str, items: Sequence[WorkItem], on_done: Callable[[WorkItem], None]) -> BackgroundStatistics:
     """Every item of a background in turn, in this process."""
 
-    def counted():
+    def counted() -> Iterator[BackgroundStatistics]:
         for item in items:
             yield count_item(run, plan_digest, query, item)
             on_done(item)

@@ -26,7 +26,7 @@ def count_kept(n_pairs: int, keep: int | str | None) -> int:
     return 0 if keep is None else n_pairs if keep == ALL else min(int(keep), n_pairs)
 
 
-def _largest(values, n_kept: int):
+def _largest(values: np.ndarray, n_kept: int) -> np.ndarray:
     """The ``n_kept`` largest of every row by magnitude, ``(n, n_kept)`` indices in order of magnitude, equal ones in their own order."""
     n, n_pairs = values.shape
     size = np.abs(values)
@@ -41,7 +41,7 @@ def _largest(values, n_kept: int):
     return np.take_along_axis(index, order, axis=1)
 
 
-def keep_largest(values, n_kept: int) -> None:
+def keep_largest(values: np.ndarray, n_kept: int) -> None:
     """Set to 0, of every row and output, all values but the ``n_kept`` largest by magnitude, equal ones in the order of pairs.
 
     Parameters
@@ -56,7 +56,7 @@ def keep_largest(values, n_kept: int) -> None:
         values[:, k][~kept] = 0
 
 
-def _blocks(values, n_kept: int, dtype) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+def _blocks(values: np.ndarray, n_kept: int, dtype: np.dtype) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
     rows = max(1, BLOCK // max(1, len(values)))
     for start in range(0, values.shape[1], rows):
         block = np.ascontiguousarray(values[:, start : start + rows].T, dtype)
@@ -66,7 +66,7 @@ def _blocks(values, n_kept: int, dtype) -> Iterator[tuple[np.ndarray, np.ndarray
         yield there.sum(axis=1), index[there], found[there]
 
 
-def choose(values, n_kept: int, dtype):
+def choose(values: np.ndarray, n_kept: int, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Of every row the pairs with the largest values by magnitude, largest first, equal ones in the order of pairs; zeros are left out.
 
     Parameters
@@ -87,7 +87,7 @@ def choose(values, n_kept: int, dtype):
     return offset, np.concatenate([np.zeros(0, np.int32), *pairs]).astype(np.int32), np.concatenate([np.zeros(0, dtype), *found])
 
 
-def make_column(values, n_kept: int, dtype, names: Sequence[pa.Array]) -> pa.Array:
+def make_column(values: np.ndarray, n_kept: int, dtype: np.dtype, names: Sequence[pa.Array]) -> pa.Array:
     """The column of one output, ``values (pairs, n)``; ``names`` are those of every pair's first and second player."""
     offset, chosen, value = choose(values, n_kept, dtype)
     pair = pa.array(chosen)

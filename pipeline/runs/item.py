@@ -1,5 +1,6 @@
 """The rows of one work item, from Parquet to a part in a local file."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,6 +17,7 @@ from ..dataset.labels import read_labels
 from ..dataset.listing import WorkItem
 from ..dataset.rows import carried_types, located, miscounted, read_slices
 from ..errors import AdditivityBreach
+from ..models.model import Feature
 from .columns import list_columns, make_batch, open_part
 from .footer import Footer, write_footer
 from .plan import Plan
@@ -23,7 +25,7 @@ from .prepare import refused
 from .states import pack_state
 
 
-def fill_values(plan_features, prepared: Prepared, batch: pa.RecordBatch, buffers: Buffers) -> None:
+def fill_values(plan_features: Sequence[Feature] | Mapping[int, Feature], prepared: Prepared, batch: pa.RecordBatch, buffers: Buffers) -> None:
     """Put the columns that some split asks for into ``buffers.values``."""
     for j, column in enumerate(prepared.bins.column):
         feature = plan_features[column]

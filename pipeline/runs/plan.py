@@ -136,7 +136,7 @@ def to_json(plan: Plan) -> str:
     return json.dumps(dataclasses.asdict(plan), indent=1, sort_keys=True)
 
 
-def _feature(name, categorical, categories) -> Feature:
+def _feature(name: str, categorical: bool, categories: Any) -> Feature:
     if categories is not None:
         categories = tuple(HashedCategory(**entry) if isinstance(entry, dict) else entry for entry in categories)
     return Feature(name, categorical, categories)
@@ -259,7 +259,7 @@ def make_plan(job: Job, model: Model, groups: Groups, found: Listing, background
     )
 
 
-def _mean_length(pairs, players: Sequence[str]) -> int:
+def _mean_length(pairs: np.ndarray, players: Sequence[str]) -> int:
     """Bytes of the name of a pair's player."""
     numbers = pairs.reshape(-1)
     lengths = np.array([len(player.encode()) for player in players])

@@ -1,4 +1,4 @@
-"""Tables, any nested records of arrays, on their way to workers and to later runs: one ``.npy`` file that every worker process maps once."""
+"""Tables of a method on their way to workers and to later runs: nested records of arrays in one ``.npy`` file, which every process maps once."""
 
 import hashlib
 import json
@@ -20,8 +20,8 @@ FETCHES = 2  # of what arrives damaged
 RECORDS = "kernels."  # what the names of tables' types start with, module first
 
 
-def _lay_out(tables, arrays: list[np.ndarray], end: int = 0):
-    """Where each array of nested records will lie: ``[record, {field: ...}]`` down to ``{dtype, shape, offset}``, and the end of the last."""
+def _lay_out(tables: Any, arrays: list[np.ndarray], end: int = 0) -> tuple[Any, int]:
+    """Say where each array will lie: ``[record, {field: ...}]`` down to ``{dtype, shape, offset}``, and the end of the last in bytes."""
     if isinstance(tables, np.ndarray):
         arrays.append(tables)
         return {"dtype": tables.dtype.str, "shape": tables.shape, "offset": end}, -(-(end + tables.nbytes) // ALIGNMENT) * ALIGNMENT
@@ -33,15 +33,15 @@ def _lay_out(tables, arrays: list[np.ndarray], end: int = 0):
 
 @cache
 def _record_type(name: str) -> Any:
-    """The type of a record; whatever method was asked for, its tables are records of a module in kernels."""
+    """Find the type of a record by its name: whatever the method, its tables are records of a module in kernels."""
     module, _, record = name.rpartition(".")
     if not module.startswith(RECORDS):
         raise InvalidRun(f"tables are a {name}, expected a record of {RECORDS}")
     return getattr(import_module(module), record)
 
 
-def _rebuild(index, mapped: np.ndarray):
-    """Nested records again, their arrays views of the mapped bytes."""
+def _rebuild(index: Any, mapped: np.ndarray) -> Any:
+    """Make nested records again, their arrays views of the mapped bytes."""
     if isinstance(index, dict):
         dtype = np.dtype(index["dtype"])
         size = dtype.itemsize * int(np.prod(index["shape"], dtype=np.int64))
@@ -51,12 +51,22 @@ def _rebuild(index, mapped: np.ndarray):
 
 
 def table_bytes(record: NamedTuple) -> int:
-    """Bytes that every worker maps."""
+    """Count the bytes that every worker maps of tables.
+
+    Parameters
+    ----------
+    record : NamedTuple
+        Arrays, and records of arrays.
+
+    Returns
+    -------
+    int
+    """
     return _lay_out(record, [])[1]
 
 
 def _write(record: NamedTuple, folder: Path) -> str:
-    """Write both files into a local folder; the content's digest. Not through a mapping: a full disk would end the process."""
+    """Write both files into a local folder and return the content's digest. Not through a mapping: a full disk would end the process."""
     arrays: list[np.ndarray] = []
     layout, n_bytes = _lay_out(record, arrays)
     content = _begin_digest(layout)
@@ -87,7 +97,25 @@ def _publish(uri: str, folder: Path) -> None:
 
 
 def broadcast_tables(record: Any, folder: str) -> str:
-    """Write tables below a folder, named by their content, and return where."""
+    """Write tables where workers read them.
+
+    Parameters
+    ----------
+    record : NamedTuple
+        Arrays, and records of arrays.
+    folder : str
+        URI of the folder below which they are written.
+
+    Returns
+    -------
+    str
+        URI of the tables, named by the SHA-256 of their content.
+
+    Raises
+    ------
+    StorageError
+        The store refuses or does not answer, or the disk is full.
+    """
     with storage.scratch() as local:
         uri = storage.join(folder, _write(record, local))
         _publish(uri, local)
@@ -96,7 +124,7 @@ def broadcast_tables(record: Any, folder: str) -> str:
 
 @lru_cache(maxsize=2)
 def _open(uri: str) -> tuple[dict, np.ndarray]:
-    """The index, and the bytes mapped into memory; those on an object store are fetched to a temporary folder first, and verified."""
+    """Read the index and map the bytes; those of an object store are downloaded and verified first."""
     local = storage.local_path(uri)
     if local is not None:
         return json.loads(storage.read(storage.join(uri, INDEX))), _map_bytes(local)
@@ -115,7 +143,25 @@ def _map_bytes(folder: Path) -> np.ndarray:
 
 
 def open_tables(uri: str) -> Any:
-    """Tables that were broadcast or stored, mapped into memory once per process."""
+    """Map tables into memory, once per process.
+
+    Parameters
+    ----------
+    uri : str
+        Where they were broadcast or stored.
+
+    Returns
+    -------
+    NamedTuple
+        As they were written.
+
+    Raises
+    ------
+    InvalidRun
+        They are damaged.
+    StorageError
+        They are not there, or the store does not answer.
+    """
     index, mapped = _open(uri)
     return _rebuild(index["layout"], mapped)
 
@@ -129,12 +175,21 @@ def _is_sound(uri: str) -> bool:
 
 
 def open_stored_tables(uri: str) -> Any | None:
-    """Tables that an earlier run stored, every byte of them verified; None where there are none.
+    """Open tables that an earlier run stored, every byte of them verified.
+
+    Parameters
+    ----------
+    uri : str
+
+    Returns
+    -------
+    NamedTuple or None
+        None where there are none.
 
     Raises
     ------
     InvalidRun
-        they are damaged, or a part of them is missing
+        They are damaged, or a file of them is missing.
     """
     if not storage.exists(storage.join(uri, INDEX)):
         return None
@@ -146,7 +201,25 @@ def open_stored_tables(uri: str) -> Any | None:
 
 
 def store_tables(record: NamedTuple, uri: str) -> Any:
-    """Write tables where later runs look for them, and open what is there: of several runs that write the same, one does."""
+    """Write tables where later runs look for them, and open what is there: of several runs that write the same tables, one does.
+
+    Parameters
+    ----------
+    record : NamedTuple
+        Arrays, and records of arrays.
+    uri : str
+
+    Returns
+    -------
+    NamedTuple
+
+    Raises
+    ------
+    InvalidRun
+        What is there is damaged.
+    StorageError
+        The store refuses or does not answer, or the disk is full.
+    """
     with storage.scratch() as folder:
         _write(record, folder)
         _publish(uri, folder)

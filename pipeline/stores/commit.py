@@ -16,7 +16,8 @@ from typing import Any
 from fsspec.exceptions import FSTimeoutError
 
 from ..errors import StorageError
-from .storage import ATTEMPTS, S3, Object, beside, call_store, is_local, join, of_botocore, open_filesystem, reported, scratch, stat, stat_if_exists
+from .filesystem import ATTEMPTS, S3, call_store, is_local, of_botocore, open_filesystem, reported
+from .storage import Object, beside, join, scratch, stat, stat_if_exists
 
 SINGLE_PUT = 128 << 20  # bytes; larger files go up in pieces, whose completion some stores do not make conditional
 # What S3 and its imitations answer where an object is not as the condition says, or is just being written by somebody else.
@@ -69,7 +70,7 @@ def _is_conflict(error: OSError) -> bool:
     return isinstance(error, FileExistsError) or answer.get("Error", {}).get("Code") in CONFLICTS
 
 
-def _put_pieces(filesystem, path: str, source: Path) -> None:
+def _put_pieces(filesystem: Any, path: str, source: Path) -> None:
     """A multipart upload whose completion is conditional, aborted where it fails: at a deadline too, at which s3fs's own leaves its pieces behind."""
     bucket, key, _ = filesystem.split_path(path)
 
@@ -91,7 +92,7 @@ def _put_pieces(filesystem, path: str, source: Path) -> None:
         raise
 
 
-def _put_once(filesystem, path: str, source: Path) -> None:
+def _put_once(filesystem: Any, path: str, source: Path) -> None:
     n_bytes = source.stat().st_size
     if S3 not in filesystem.protocol:
         call_store(filesystem, "put_file", str(source), path, n_bytes=n_bytes)
@@ -101,7 +102,7 @@ def _put_once(filesystem, path: str, source: Path) -> None:
         _put_pieces(filesystem, path, source)
 
 
-def _put(filesystem, path: str, source: Path) -> bool:
+def _put(filesystem: Any, path: str, source: Path) -> bool:
     """One conditional PUT, in pieces where it is large; False where an object is there then, maybe one's own whose acknowledgement was lost."""
     for left in reversed(range(ATTEMPTS)):
         try:
@@ -116,9 +117,25 @@ def _put(filesystem, path: str, source: Path) -> bool:
 
 
 def create(uri: str, source: Path) -> bool:
-    """Publish a local file's bytes under ``uri``; False, and nothing changed, where an object is there already.
+    """Publish a local file's bytes under a name that nothing has yet.
 
-    A store may have created the object and lost the answer: what is there may be one's own, so look before calling it somebody else's.
+    A store may have created the object and lost the answer, so what is there may be one's own: look before calling it somebody else's.
+
+    Parameters
+    ----------
+    uri : str
+    source : Path
+        The local file.
+
+    Returns
+    -------
+    bool
+        False, and nothing changed, where an object is there already.
+
+    Raises
+    ------
+    StorageError
+        The store refuses or does not answer, or the disk is full.
     """
     filesystem, path = open_filesystem(uri)
     with reported("write", uri):
@@ -129,7 +146,22 @@ def create(uri: str, source: Path) -> bool:
 
 
 def creates_once(folder: str) -> bool:
-    """Whether the store refuses to create below ``folder`` what is there already, which some do not; leaves nothing behind."""
+    """Try whether a store refuses to create what is there already, as some do not. Leaves nothing behind.
+
+    Parameters
+    ----------
+    folder : str
+        URI; the attempt is made below it.
+
+    Returns
+    -------
+    bool
+
+    Raises
+    ------
+    StorageError
+        The store refuses to be written, or does not answer.
+    """
     uri = join(folder, f"_probe-{secrets.token_hex(8)}")
     filesystem, path = open_filesystem(uri)
     if is_local(filesystem):
@@ -162,7 +194,7 @@ def _update_locally(path: str, change: Change) -> None:
         os.close(folder)
 
 
-def _swap(filesystem, path: str, held: Object | None, made: bytes) -> bool:
+def _swap(filesystem: Any, path: str, held: Object | None, made: bytes) -> bool:
     """One conditional PUT; False where the object is not, or is no longer, the one that was held."""
     bucket, key, _ = filesystem.split_path(path)
     # Ceph compares with the ETag as it keeps it, without the quotes that HTTP has.
@@ -179,9 +211,21 @@ def _swap(filesystem, path: str, held: Object | None, made: bytes) -> bool:
 
 
 def update(uri: str, change: Change, single_writer: bool = False) -> None:
-    """Let ``change`` replace what an object holds, by compare-and-swap: it is called again where somebody else was faster.
+    """Replace what an object holds, unless somebody else has replaced it in the meantime (compare and swap).
 
-    It may be called with its own result, where the store lost the answer. Where there is a single writer, nothing is compared.
+    Parameters
+    ----------
+    uri : str
+    change : callable
+        From what the object holds, None where there is none, to what it shall hold, None to leave it. Called again where somebody else was faster,
+        and possibly with its own result, where the store lost an answer.
+    single_writer : bool
+        Nobody else writes the object, so nothing is compared.
+
+    Raises
+    ------
+    StorageError
+        Others were faster SWAPS times in a row, or the store refuses or does not answer.
     """
     filesystem, path = open_filesystem(uri)
     with reported("write", uri):
@@ -206,7 +250,22 @@ def update(uri: str, change: Change, single_writer: bool = False) -> None:
 
 
 def swaps(uri: str) -> bool:
-    """Whether the store replaces, beside ``uri``, what is as it was, and refuses to where it is not, which some do not; leaves nothing behind."""
+    """Try whether a store replaces an object that is as it was, and refuses to where it is not, as some do not. Leaves nothing behind.
+
+    Parameters
+    ----------
+    uri : str
+        The attempt is made beside it.
+
+    Returns
+    -------
+    bool
+
+    Raises
+    ------
+    StorageError
+        The store refuses to be written, or does not answer.
+    """
     uri = beside(uri, f"_probe-{secrets.token_hex(8)}")
     filesystem, path = open_filesystem(uri)
     if is_local(filesystem):
@@ -224,7 +283,17 @@ def swaps(uri: str) -> bool:
 
 
 def remove(uri: str) -> None:
-    """Delete all below ``uri``; nothing happens where there is nothing."""
+    """Delete all below a URI; do nothing where there is nothing.
+
+    Parameters
+    ----------
+    uri : str
+
+    Raises
+    ------
+    StorageError
+        The store refuses or does not answer.
+    """
     filesystem, path = open_filesystem(uri)
     with reported("delete", uri), suppress(FileNotFoundError):  # also where somebody else deletes it at the same time
         filesystem.invalidate_cache()
@@ -232,8 +301,16 @@ def remove(uri: str) -> None:
 
 
 def abort_uploads(uri: str) -> None:
-    """Abort uploads in pieces of objects below the folder ``uri``: a writer that was killed leaves what it had sent, which no listing shows. Nobody
-    may be creating objects there that are needed. Whoever may not look for uploads leaves them to the store."""
+    """Abort unfinished multipart uploads below a folder.
+
+    A writer that was killed leaves the pieces that it had sent: no listing shows them, and they are paid for. Where uploads may not be listed,
+    they are left to the store.
+
+    Parameters
+    ----------
+    uri : str
+        Of a folder in which nobody is creating objects that are needed.
+    """
     filesystem, path = open_filesystem(uri)
     if S3 not in filesystem.protocol:
         return

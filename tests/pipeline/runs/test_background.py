@@ -341,7 +341,7 @@ def cluster(preload, n_workers=2):
     import distributed
 
     return distributed.LocalCluster(
-        n_workers=n_workers, threads_per_worker=1, host="127.0.0.1", dashboard_address=None, preload=[preload] if preload else []
+        n_workers=n_workers, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0", preload=[preload] if preload else []
     )
 
 

@@ -14,6 +14,7 @@ from pipeline.command.cli import main
 from pipeline.errors import InvalidRun, StorageError, UsageError
 from pipeline.runs.latest import Latest, move_latest
 from pipeline.stores import commit, storage
+from pipeline.stores.filesystem import open_filesystem
 
 
 @pytest.fixture(params=["bucket", "folder"])
@@ -102,7 +103,7 @@ def test_who_is_always_overtaken_gives_up(bucket, monkeypatch):
     def overtaken(looked):
         found = look(looked)
         tries.append(looked)
-        filesystem, path = storage.open_filesystem(uri)
+        filesystem, path = open_filesystem(uri)
         filesystem.pipe_file(path, json.dumps({"date": "2026-01-01", "run": "other", "manifest": str(len(tries))}).encode())
         return found
 

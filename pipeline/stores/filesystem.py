@@ -1,0 +1,152 @@
+"""File systems by URI, through fsspec: how they are opened, how long they may take, and what goes wrong with them.
+
+Whatever is tried again below, an operation on a store that does not answer ends within minutes.
+"""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import fsspec
+from fsspec.asyn import AsyncFileSystem
+
+from ..errors import StorageError
+
+S3 = "s3"
+HTTP = "aiohttp."  # whose errors of answers that break off are no OSErrors; known by name, since it need not be imported for local files
+SECONDS, BYTES_PER_SECOND = 120.0, 1 << 20  # an operation may take so long, and longer if it has more to move than that
+# Of one request; botocore tries it again three times, after 5xx too and, in this mode alone, after 429, and s3fs the whole once more.
+REQUEST = {"connect_timeout": 10, "read_timeout": 30, "retries": {"mode": "legacy", "total_max_attempts": 4}}
+ATTEMPTS = 2
+
+
+def of_botocore(name: str) -> Any:
+    """Find an exception of botocore's to catch.
+
+    Parameters
+    ----------
+    name : str
+
+    Returns
+    -------
+    type or ()
+        Nothing to catch where nothing imported botocore, which need not be installed for local files.
+    """
+    found = sys.modules.get("botocore.exceptions")
+    return () if found is None else getattr(found, name)
+
+
+@contextmanager
+def reported(doing: str, uri: str) -> Iterator[None]:
+    """Turn what goes wrong inside into a StorageError that says what was tried, and where.
+
+    Parameters
+    ----------
+    doing : str
+        What is tried, as in "cannot read": "read", "write", "list".
+    uri : str
+
+    Raises
+    ------
+    StorageError
+        The file is missing, the store refuses, or it does not answer.
+    """
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise StorageError(f"{uri}: cannot {doing}: no such file or object") from error
+    except Exception as error:  # HTTP libraries have error types of their own; what is none of theirs goes on
+        known = isinstance(error, (OSError, ImportError, of_botocore("BotoCoreError")))
+        if not known and not type(error).__module__.startswith(HTTP):
+            raise
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise StorageError(f"{uri}: cannot {doing}: {reason}") from error
+
+
+def _limits(uri: str) -> dict[str, Any]:
+    """Options for a store; those of fsspec's own configuration win."""
+    if not uri.startswith((f"{S3}://", f"{S3}a://")):
+        return {}
+    return {"config_kwargs": {**REQUEST, **fsspec.config.conf.get(S3, {}).get("config_kwargs", {})}}
+
+
+def open_filesystem(uri: str) -> tuple[Any, str]:
+    """Open the file system that a URI is on.
+
+    Parameters
+    ----------
+    uri : str
+        A URI, or a path of this machine.
+
+    Returns
+    -------
+    filesystem : fsspec.AbstractFileSystem
+    path : str
+        The place on that file system.
+
+    Raises
+    ------
+    StorageError
+        The URI's scheme is unknown, or the package that serves it is missing.
+    """
+    try:
+        filesystem, path = fsspec.core.url_to_fs(uri, **_limits(uri))
+    except (ValueError, ImportError) as error:
+        raise StorageError(f"{uri}: cannot open: {error}") from error
+    filesystem.retries = ATTEMPTS
+    return filesystem, path
+
+
+def call_store(filesystem: Any, operation: str, *arguments: Any, n_bytes: int = 0, **given: Any) -> Any:
+    """Call an operation of a file system, with a deadline where the file system knows deadlines.
+
+    Parameters
+    ----------
+    filesystem : fsspec.AbstractFileSystem
+    operation : str
+        Name of its method.
+    *arguments, **given
+        Passed to the method.
+    n_bytes : int
+        Bytes that will be moved: every MiB adds a second to the deadline.
+
+    Returns
+    -------
+    Any
+        What the method returns.
+    """
+    deadline = {"timeout": SECONDS + n_bytes / BYTES_PER_SECOND} if isinstance(filesystem, AsyncFileSystem) else {}
+    return retry_damaged(lambda: getattr(filesystem, operation)(*arguments, **given, **deadline))
+
+
+def retry_damaged(operation: Callable[[], Any]) -> Any:
+    """Call an operation once more where its answer arrived damaged: a client that finds so by the store's checksum does not ask again by itself.
+
+    Parameters
+    ----------
+    operation : callable
+
+    Returns
+    -------
+    Any
+        What the operation returns.
+    """
+    try:
+        return operation()
+    except of_botocore("FlexibleChecksumError"):
+        return operation()
+
+
+def is_local(filesystem: Any) -> bool:
+    """Tell whether a file system is this machine's own.
+
+    Parameters
+    ----------
+    filesystem : fsspec.AbstractFileSystem
+
+    Returns
+    -------
+    bool
+    """
+    return "file" in (filesystem.protocol if isinstance(filesystem.protocol, tuple) else (filesystem.protocol,))
