@@ -1,7 +1,6 @@
 """XGBoost's JSON and UBJSON models read into a TreeEnsemble without XGBoost, which crashes on a damaged file."""
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -14,6 +13,7 @@ from ..errors import InvalidModel, UnsupportedModel
 from .model import Feature, Loader
 from .objectives import XGBOOST, Objective, objective_of
 from .ubjson import integer, member, numbers, read_document, shown
+from .xgboost_links import LINKS
 
 MAX_TREES = 50_000
 MAX_FEATURES = 100_000
@@ -24,7 +24,6 @@ NEWEST_MAJOR = 3
 LARGEST_WHOLE = 2.0**63  # XGBoost reads what has neither point nor exponent into 64 bits, and lets it overflow
 MODEL_KEYS = {"cats", "gbtree_model_param", "iteration_indptr", "tree_info", "trees", "weight_drop"}
 DELETED = (1 << 31) - 1  # split index of a pruned node (RegTree::Node::MarkDelete, less the bit of the default direction)
-RT_EPS = np.float32(1e-6)  # kRtEps
 UTF8_VERSION = (3, 4)  # older ones cut the names of pandas categories by characters where their table counts bytes
 UNSIGNED_BITS = {10: 8, 12: 16, 14: 32, 16: 64}  # types of category lists (CatIndexType), stored as signed integers in UBJSON
 _HEAD = re.compile(rb'\{\s*"(?:learner|version)"\s*:|\{(?:L\0{7}|l\0{3}|I\0|[iU])\x07(?:learner|version)')
@@ -53,39 +52,6 @@ class _Header:
     model: dict[str, Any]
     n_features: int
     version: tuple[int, ...]
-
-
-def _identity(base: np.ndarray) -> np.ndarray:
-    return base
-
-
-def _logit(base: np.ndarray) -> np.ndarray:
-    """XGBoost's own arithmetic: near 1 its float32 difference decides the third digit (LogisticRegression::ProbToMargin)."""
-    one = np.float32(1)
-    return -np.log((one / np.clip(base, RT_EPS, one - RT_EPS) - one).astype(np.float64))
-
-
-def _log(base: np.ndarray) -> np.ndarray:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.log(base.astype(np.float64))
-
-
-def _expectile(base: np.ndarray) -> np.ndarray:
-    """The first expectile, then inverse soft-plus of the steps to the next (expectile objective, ``ProbToMargin``)."""
-    steps = np.maximum(np.diff(base.astype(np.float64)) - RT_EPS, RT_EPS)
-    return np.concatenate((base[:1].astype(np.float64), steps + np.log(-np.expm1(-steps))))
-
-
-# A model stores its base score as a prediction; these turn it into a margin (``ProbToMargin`` of each objective).
-LINKS: dict[str, Callable[[np.ndarray], np.ndarray]] = (
-    dict.fromkeys(("squarederror", "linear", "squaredlogerror", "absoluteerror", "pseudohubererror", "quantileerror"), _identity)
-    | dict.fromkeys(("gamma", "tweedie"), _log)
-    | {"logistic": _logit, "expectileerror": _expectile}
-)
-LINKS = {f"reg:{name}": link for name, link in LINKS.items()}
-LINKS |= {"binary:logistic": _logit, "binary:logitraw": _identity, "binary:hinge": _identity, "count:poisson": _log}
-LINKS |= {"survival:cox": _log, "survival:aft": _log, "multi:softmax": _identity, "multi:softprob": _identity}
-LINKS |= {"rank:ndcg": _identity, "rank:pairwise": _identity, "rank:map": _identity}
 
 
 def _refuse_outside(array: np.ndarray, low: int, high: int, name: str, where: str) -> None:

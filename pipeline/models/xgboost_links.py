@@ -1,0 +1,40 @@
+"""How XGBoost turns the base score that a model stores, a prediction, into a margin, by objective."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+RT_EPS = np.float32(1e-6)  # kRtEps
+
+
+def _identity(base: np.ndarray) -> np.ndarray:
+    return base
+
+
+def _logit(base: np.ndarray) -> np.ndarray:
+    """XGBoost's own arithmetic: near 1 its float32 difference decides the third digit (LogisticRegression::ProbToMargin)."""
+    one = np.float32(1)
+    return -np.log((one / np.clip(base, RT_EPS, one - RT_EPS) - one).astype(np.float64))
+
+
+def _log(base: np.ndarray) -> np.ndarray:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.log(base.astype(np.float64))
+
+
+def _expectile(base: np.ndarray) -> np.ndarray:
+    """The first expectile, then inverse soft-plus of the steps to the next (expectile objective, ``ProbToMargin``)."""
+    steps = np.maximum(np.diff(base.astype(np.float64)) - RT_EPS, RT_EPS)
+    return np.concatenate((base[:1].astype(np.float64), steps + np.log(-np.expm1(-steps))))
+
+
+# A model stores its base score as a prediction; these turn it into a margin (``ProbToMargin`` of each objective).
+LINKS: dict[str, Callable[[np.ndarray], np.ndarray]] = (
+    dict.fromkeys(("squarederror", "linear", "squaredlogerror", "absoluteerror", "pseudohubererror", "quantileerror"), _identity)
+    | dict.fromkeys(("gamma", "tweedie"), _log)
+    | {"logistic": _logit, "expectileerror": _expectile}
+)
+LINKS = {f"reg:{name}": link for name, link in LINKS.items()}
+LINKS |= {"binary:logistic": _logit, "binary:logitraw": _identity, "binary:hinge": _identity, "count:poisson": _log}
+LINKS |= {"survival:cox": _log, "survival:aft": _log, "multi:softmax": _identity, "multi:softprob": _identity}
+LINKS |= {"rank:ndcg": _identity, "rank:pairwise": _identity, "rank:map": _identity}
