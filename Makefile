@@ -12,7 +12,7 @@ WHEEL_PYTHON ?= $(PYTHON)
 WHEEL_VENV ?= .venv-wheel
 PIP_VERSION := $(shell sed -n 's/^pip==//p' $(CONSTRAINTS))
 
-.PHONY: setup demo test faults bench bench-r2 papers lint coverage bounds fuzz wheel constraints clean
+.PHONY: setup demo test faults bench bench-r2 papers lint coverage bounds fuzz wheel docs docs-outputs constraints clean
 
 setup: $(VENV)/.complete
 
@@ -92,6 +92,14 @@ wheel: setup
 	$(WHEEL_VENV)/bin/pip install --quiet --disable-pip-version-check pip==$(PIP_VERSION)
 	$(WHEEL_VENV)/bin/pip install --quiet --disable-pip-version-check --constraint $(CONSTRAINTS) dist/*.whl
 	$(WHEEL_VENV)/bin/python -I tests/wheel.py
+
+# The documentation in build/docs/html; a warning is an error.
+docs: setup
+	$(BIN)/sphinx-build -b html -W --keep-going docs build/docs/html
+
+# Let pages say what their commands and blocks of Python print now: PAGES="docs/tutorial.md".
+docs-outputs: setup
+	$(BIN)/python -m tests.docs $(PAGES)
 
 # Resolve every version anew, for all Pythons at once; with UPGRADE= those that are pinned already stay.
 UPGRADE ?= --upgrade

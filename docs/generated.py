@@ -1,0 +1,175 @@
+"""Parts of the pages that are made of the code and of measurements, never typed: tables of methods, parameters and packages, and figures of speed."""
+
+import ast
+import json
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import leafledger
+import pipeline.errors
+from kernels.methods import METHODS
+from kernels.summaries import INTERACTIONS
+from pipeline.errors import LeafledgerError
+from tests.bench.compare import PREDICT
+from tests.bench.marginal import named
+from tests.bench.ours import BANZHAF, SHAPLEY, WHOLE
+
+ROOT = Path(__file__).parents[1]
+RESULTS = Path(__file__).parent / "results.json"  # as `make bench` writes it
+
+
+def _table(heads: Sequence[str], rows: Iterable[Sequence[str]], right: bool = False) -> str:
+    """A table in Markdown; where ``right``, numbers follow the first column."""
+    cells = [list(heads), ["---", *(["---:"] if right else ["---"]) * (len(heads) - 1)], *rows]
+    return "\n".join(f"| {' | '.join(str(cell).replace('|', chr(92) + '|') for cell in row)} |" for row in cells)
+
+
+def _default(value: Any) -> str:
+    return "" if value in ((), None) else f"`{value:g}`" if isinstance(value, int | float) else f"`{value}`"
+
+
+def methods() -> str:
+    """Every method, what it is, which parameters it takes, and whether it has a marginal game and interactions."""
+    rows = (
+        (
+            f"`{method.name}`",
+            method.meaning,
+            ", ".join(f"`{parameter.name}`" for parameter in method.parameters),
+            "yes" if method.games.background else "",
+            "yes" if method.games.value else "",
+        )
+        for method in METHODS.values()
+    )
+    return _table(("method", "what it computes", "parameters", "background", "interactions"), rows)
+
+
+def summaries() -> str:
+    """Every summary of a run: which methods keep it, what it holds, and its columns."""
+    keep: dict[str, list[str]] = {}
+    found = {summary.name: summary for method in METHODS.values() for summary in method.summaries} | {INTERACTIONS.name: INTERACTIONS}
+    for method in METHODS.values():
+        for summary in method.summaries:
+            keep.setdefault(summary.name, []).append(f"`{method.name}`")
+    rows = (
+        (
+            f"`{name}`",
+            ", ".join(keep.get(name, ["with `--interactions`"])),
+            summary.description,
+            ", ".join(f"`{column}`" for column in summary.columns),
+        )
+        for name, summary in found.items()
+    )
+    return _table(("summary", "methods", "what it holds", "columns"), rows)
+
+
+def parameters(*names: str) -> str:
+    """The parameters of methods, with their defaults."""
+    several = len(names) > 1
+    rows = [
+        (*((f"`{name}`",) if several else ()), f"`{parameter.name}`", _default(parameter.default), parameter.meaning)
+        for name in names
+        for parameter in METHODS[name].parameters
+    ]
+    return _table((*(("method",) if several else ()), "parameter", "default", "meaning"), rows)
+
+
+def packages(name: str) -> str:
+    """The packages and modules right below a package, each with the first sentence of what it says of itself."""
+    rows = []
+    for path in sorted((ROOT / name).iterdir(), key=lambda path: (path.is_file(), path.name)):
+        module = path / "__init__.py" if path.is_dir() else path
+        if module.suffix == ".py" and module.exists() and path.name != "__init__.py":
+            said = " ".join((ast.get_docstring(ast.parse(module.read_text())) or "").split("\n\n")[0].split())
+            rows.append((f"`{path.name}/`" if path.is_dir() else f"`{path.name}`", said))
+    return _table(("", "what it holds"), rows)
+
+
+def errors() -> str:
+    """Every error, with the exit code of a command that it ends."""
+    found = [error for error in vars(pipeline.errors).values() if isinstance(error, type) and issubclass(error, LeafledgerError)]
+    return _table(
+        ("error", "exit code", "meaning"), ((f"`{error.__name__}`", error.exit_code, " ".join((error.__doc__ or "").split())) for error in found)
+    )
+
+
+def api(kind: str) -> str:
+    """What ``leafledger`` exports of one kind: functions, records or errors."""
+    directives = {"functions": "autofunction", "records": "autoclass", "errors": "autoexception"}
+    public = {name: getattr(leafledger, name) for name in leafledger.__all__}
+    named = [name for name, found in public.items() if _kind(found) == kind]
+    return "```{eval-rst}\n" + "".join(f".. {directives[kind]}:: leafledger.{name}\n\n" for name in named) + "```\n"
+
+
+def _kind(found: Any) -> str:
+    if isinstance(found, type):
+        return "errors" if issubclass(found, Exception) else "records"
+    return "functions" if callable(found) else "values"
+
+
+def _rate(speed: dict[str, Any]) -> float:
+    return speed["n_rows"] / speed["seconds"]
+
+
+def _times(ours: float, theirs: float | None) -> str:
+    return "" if theirs is None else f"{theirs:,.0f} ({ours / theirs:.3g} ×)"
+
+
+def _alone(speeds: Iterable[dict[str, Any]]) -> dict[str, float]:
+    """Rows per second on one thread, by name."""
+    return {speed["name"]: _rate(speed) for speed in speeds if speed["threads"] == 1}
+
+
+def _compared(found: Sequence[dict[str, Any]]) -> str:
+    """Shapley values of the path-dependent game beside every peer."""
+    ours = f"{SHAPLEY}: {WHOLE}"
+    peers = list(dict.fromkeys(check["peer"] for case in found for check in case["checks"]))
+    rows = []
+    for case in found:
+        rates, exact = _alone(case["speeds"]), {check["peer"]: check["exact"] for check in case["checks"]}
+        cells = (_times(rates[ours], rates.get(peer)) if exact.get(peer) else "not exact" if peer in exact else "" for peer in peers)
+        rows.append((case["model"], f"{rates[ours]:,.0f}", *cells, f"{rates[f'{BANZHAF}: {WHOLE}']:,.0f}"))
+    return _table(("Shapley values, rows per second", "Leafledger", *peers, "Banzhaf values"), rows, right=True)
+
+
+def _marginal(found: Sequence[dict[str, Any]]) -> str:
+    """The marginal game, at its slowest over all sizes of the background."""
+    rows = []
+    for case in found:
+        rates, peers = _alone(case["speeds"]), {check["peer"] for check in case["checks"]}
+        mine = [rate for name, rate in rates.items() if name not in peers and name != PREDICT]
+        made, shap = case["preparations"][-1], rates.get(named("shap", 100))
+        total = case["total"] and case["total"]["theirs"]["seconds"] / case["total"]["ours"]["seconds"]
+        prepared = f"{made['survey'] + made['count'] + made['tables']:.1f} s, {made['n_bytes'] / 1e6:.1f} MB"
+        rows.append((case["model"], f"{min(mine):,.0f}", prepared, _times(min(mine), shap), f"{total:.3g} ×" if total else ""))
+    heads = ("marginal game, rows per second", "Leafledger", "prepared in", "shap, 100 background rows", "woodelf, everything included")
+    return _table(heads, rows, right=True)
+
+
+def _gaps(found: Sequence[dict[str, Any]]) -> str:
+    names = list(found[0]["seconds"])
+    rows = ((f"{step['n_trees']} trees of depth {step['depth']}", f"{step['n_leaves']:,}", *_milliseconds(step, names)) for step in found)
+    return _table(("prediction gaps, milliseconds a row", "leaves", *names), rows, right=True)
+
+
+def _milliseconds(step: dict[str, Any], names: Sequence[str]) -> Iterable[str]:
+    return (f"{1e3 * step['seconds'][name]:.3g}" if name in step["seconds"] else "" for name in names)
+
+
+def _runs(found: Sequence[dict[str, Any]]) -> str:
+    rows = ((speed["name"], speed["threads"], f"{speed['n_rows']:,}", f"{_rate(speed):,.0f}") for speed in found)
+    return _table(("a whole run, Parquet in and out", "processes", "rows", "rows per second"), rows, right=True)
+
+
+def benchmarks() -> str:
+    """Tables of what ``make bench`` measured."""
+    if not RESULTS.exists():
+        return "This copy of the documentation has no figures: `make bench` writes `build/bench/results.json`, which belongs in `docs/results.json`."
+    results = json.loads(RESULTS.read_text())
+    shown = {"comparisons": _compared, "marginal": _marginal, "gaps": _gaps, "runs": _runs}
+    machine = ", ".join(f"{name} {value}" for name, value in results["machine"].items())
+    quick = " with `--quick`: fewer rows, repeats and models" if results["quick"] else ""
+    return "\n\n".join((f"Measured by `make bench`{quick}, on: {machine}.", *(show(results[key]) for key, show in shown.items() if results.get(key))))
+
+
+PARTS: dict[str, Callable[..., str]] = {part.__name__: part for part in (methods, summaries, parameters, packages, errors, api, benchmarks)}

@@ -1,0 +1,30 @@
+"""README and documentation say what comes of what they tell a reader to type, and what is generated for them is what they hold."""
+
+import pytest
+
+from docs import generated
+from tests.docs.blocks import agrees
+from tests.docs.places import PAGES, ROOT, make_folder, serve_objects
+from tests.docs.reader import read_page, reading
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _object_store():
+    """Pages may read and write objects."""
+    with serve_objects():
+        yield
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_page_says_what_its_blocks_print(page, tmp_path):
+    """Every block of a page, typed in turn in a fresh folder with the demo's flights and models, prints what the page says."""
+    with reading(make_folder(tmp_path)) as reader:
+        for found in read_page(page, reader):
+            assert agrees(found.expected, found.got), f"{page}:{found.line} prints\n{found.got}\nthe page says\n{found.expected}"
+
+
+def test_the_readme_has_the_table_of_methods():
+    """README.md is read where nothing is built: it holds the table that ``docs/generated.py`` makes of the methods."""
+    begin, end = "<!-- methods -->\n", "<!-- end of methods -->"
+    held = (ROOT / "README.md").read_text().partition(begin)[2].partition(end)[0]
+    assert held.strip() == generated.methods().strip()
