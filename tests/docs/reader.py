@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from infra.demo import QUIET
 from kernels.methods import METHODS
 from pipeline.command.cli import main
 
@@ -128,7 +127,7 @@ def reading(folder: Path) -> Iterator[Reader]:
     """A reader in a folder, with an environment and methods of its own."""
     before, environment, methods, reader = Path.cwd(), dict(os.environ), dict(METHODS), Reader(folder)
     os.chdir(folder)
-    os.environ |= {"COLUMNS": "100", "PREFECT_HOME": str(folder / "prefect"), **QUIET}
+    os.environ |= {"COLUMNS": "100", "DO_NOT_TRACK": "1", "PREFECT_HOME": str(folder / "prefect"), "PREFECT_LOGGING_LEVEL": "ERROR"}
     os.environ.pop("PREFECT_API_URL", None)
     try:
         yield reader
