@@ -41,6 +41,7 @@ def rewrite(page: Path, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    for page in map(Path, sys.argv[1:] or PAGES):
-        with tempfile.TemporaryDirectory() as folder, serve_objects():
-            rewrite(page.absolute(), make_folder(Path(folder)))
+    with serve_objects():
+        for page in map(Path, sys.argv[1:] or PAGES):
+            with tempfile.TemporaryDirectory() as folder:
+                rewrite(page.absolute(), make_folder(Path(folder)))
