@@ -236,7 +236,7 @@ def test_the_model_is_no_background():
     """There is nothing to be measured of it."""
     ensemble = stumps(((0, 0.0, 0.0, 1.0),), 1)
     query = ask_background(ensemble, METHODS["gap"], n_rows=None, budget=1 << 30)
-    with pytest.raises(InvalidParameters, match="perturbs rows by what is measured of a background, expected rows, got the model"):
+    with pytest.raises(InvalidParameters, match="rows are perturbed by what is measured of a background, expected rows, got the model"):
         weigh_leaves(ensemble, METHODS["gap"], None, query)
 
 
