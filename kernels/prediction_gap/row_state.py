@@ -71,7 +71,7 @@ def _fill_lane(units: Units, interval: Intervals, distribution: BinDistributions
     """Put the probabilities of unit u's sides given side s, or given nothing where s < 0, into every LANES-th place of ``lane``.
 
     Given a side of no probability all are 0. Arguments are few, for a whole ``LeafRegions`` is copied at every call, and loops start at 0, where no
-    index has to be looked at for its sign: together a fifth of the time of a ranking.
+    index has to be looked at for its sign.
     """
     first, size = units.side[u], units.side[u + 1] - units.side[u]
     if s < 0:
