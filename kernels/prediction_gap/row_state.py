@@ -87,10 +87,10 @@ def _fill_lane(units: Units, interval: Intervals, distribution: BinDistributions
     else:
         cumulative, present, lost = distribution.cumulative[units.cell[u] : units.cell[u + 1]], distribution.present[u], distribution.missing[u]
         lower, upper, missing, condition = interval.lower[s], interval.upper[s], interval.missing[s], probability[s]
-        lowers, uppers, missings = interval.lower[first : first + size], interval.upper[first : first + size], interval.missing[first : first + size]
+        lowers, uppers, admits = interval.lower[first : first + size], interval.upper[first : first + size], interval.missing[first : first + size]
         for j in range(lowers.size):
             p = _weigh(cumulative, present, max(lower, lowers[j]), min(upper, uppers[j]))
-            lane[j * LANES] = (p + (lost if missing & missings[j] > 0 else 0.0)) / condition
+            lane[j * LANES] = (p + (lost if missing & admits[j] > 0 else 0.0)) / condition
 
 
 @jit
