@@ -55,7 +55,7 @@ def test_numbers_are_those_of_the_rows(example, several, tmp_path):
     found = compare(model, data, tmp_path / "out.parquet", methods=METHODS, top=(1, 2), scales=(), scheduler="serial").to_pandas()
     rows = inputs(example.frame)
     given = {"banzhaf:0.25": {"p": 0.25}, "beta:4:1": {"alpha": 4, "beta": 1}, METHODS[3]: {"steps": 3, "rate": 0.1, "optimizer": "ascent"}}
-    scores = {name: leafledger.attribute(model, rows, name.split(":")[0], **given.get(name, {})).phi for name in METHODS}
+    scores = {name: leafledger.attribute(model, rows, name.split(":")[0], parameters=given.get(name, {})).phi for name in METHODS}
     used = np.abs(np.stack(list(scores.values()))).sum(axis=(0, 1, 2)) > 0
     assert len(found) == 3 * (3 * 4 + 3 * 6 + 4 * 6)
     assert (found["rows"] == len(rows)).all()
@@ -162,9 +162,9 @@ def test_gaps_that_cannot_be_measured_are_refused(example, tmp_path, given, says
     ("methods", "top", "says"),
     [
         (("shapley", "shapley"), (1,), "methods are shapley, shapley, expected different ones"),
-        (("beta:4:1:1",), (1,), "gives 3 parameters, expected at most 2: beta:alpha:beta"),
-        (("beta:none",), (1,), "parameter 'alpha' is 'none', expected a number"),
-        (("lime",), (1,), "method 'lime' is unknown"),
+        (("beta:4:1:1",), (1,), "expected at most 2 parameters: beta:alpha:beta"),
+        (("beta:none",), (1,), "'beta:none': expected a number for 'alpha'"),
+        (("lime",), (1,), "'lime': expected one of shapley"),
         (("owen",), (1,), "method 'owen' needs a partition"),
         (("shapley",), (0,), "top is 0, expected different numbers of features"),
         (("run:nowhere",), (1,), "nowhere: not a finished run"),
