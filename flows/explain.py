@@ -185,13 +185,13 @@ def explain(
     return _complete(log, f"{job.out}: explained", manifest)
 
 
-def _move(log, run: Run) -> None:
+def _move(log: Any, run: Run) -> None:
     named = move(run) if run.job.options.latest else None
     if named is not None and named.run != run.job.out:
         log.info("%s: stays at %s, of %s", run.job.options.latest, named.run, named.date)
 
 
-def _complete(log, what: str, manifest: Manifest) -> State[Manifest]:
+def _complete(log: Any, what: str, manifest: Manifest) -> State[Manifest]:
     message = f"{what} ({manifest.n_rows:,} rows in {len(manifest.parts)} parts)"
     log.info(message)
     if not manifest.rejected:

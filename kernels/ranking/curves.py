@@ -44,7 +44,7 @@ class CurveTables(NamedTuple):
     n_all: np.ndarray  # (1,) int64, players, with those that no split asks for
 
 
-def prepare_curves(game: Game, players, n_all: int) -> CurveTables:
+def prepare_curves(game: Game, players: np.ndarray, n_all: int) -> CurveTables:
     """Write the trees of a game for ``add_areas``; ``players (rows,)`` are numbers of the game's players among ``n_all``."""
     ensemble, trace, splits = game.ensemble, game.trace, order_splits(game)
     ranked, members = compare_rows(game)
@@ -99,7 +99,7 @@ def prepare_curves(game: Game, players, n_all: int) -> CurveTables:
     )
 
 
-def rank_players(scores, tables: CurveTables):
+def rank_players(scores: np.ndarray, tables: CurveTables) -> np.ndarray:
     """Place of every player, 1 on top, among all players: ``(outputs, n, players) int32`` of ``scores (outputs, players, n) float64``."""
     place = ranks_by_score(scores, axis=1)
     n_unused = tables.n_all[0] - tables.before.size
@@ -108,7 +108,7 @@ def rank_players(scores, tables: CurveTables):
 
 
 @jit
-def _join(places, m, first, stride, n_all, joins, stops, absent):
+def _join(places: np.ndarray, m: int, first: int, stride: int, n_all: int, joins: np.ndarray, stops: np.ndarray, absent: np.ndarray) -> None:
     """Of a tree's m players, ``places (rankings, most) int64``: where they join a row's vectors, which start at ``first`` of ``absent``, and the
     places that these are about, ``stops``.
 
@@ -133,7 +133,7 @@ def _join(places, m, first, stride, n_all, joins, stops, absent):
 
 
 @jit
-def _add_areas(bins, tables, place, areas, curves):
+def _add_areas(bins: np.ndarray, tables: CurveTables, place: np.ndarray, areas: np.ndarray, curves: np.ndarray) -> None:
     """All arithmetic of floats is in here, for a kernel that another calls is compiled with it and by itself, and may round otherwise."""
     n_rankings, n_rows = place.shape[1:3]
     most = 0
@@ -204,7 +204,14 @@ def _add_areas(bins, tables, place, areas, curves):
                                 curve[stops[b, r, q]] += vectors[at + q] - vectors[at + q - 1]
 
 
-def add_areas(bins, tables: CurveTables, scores: Sequence, insertion, deletion, curves=None) -> None:
+def add_areas(
+    bins: np.ndarray,
+    tables: CurveTables,
+    scores: Sequence[np.ndarray],
+    insertion: np.ndarray,
+    deletion: np.ndarray,
+    curves: np.ndarray | None = None,
+) -> None:
     """Add the areas under every row's curves, by several rankings at once.
 
     Parameters

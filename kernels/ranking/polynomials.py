@@ -32,13 +32,13 @@ class PolynomialTables(NamedTuple):
 
 
 @jit
-def _width(n_players):
+def _width(n_players: int) -> int:
     """Numbers in a row of a table: coefficients are taken in quads."""
     return max(1 << (n_players - 1), QUAD)
 
 
 @jit
-def _expect(left, right, share, player, number, value):
+def _expect(left: np.ndarray, right: np.ndarray, share: np.ndarray, player: np.ndarray, number: np.ndarray, value: np.ndarray) -> None:
     """Expect the margin for every outcome of a tree's comparisons and every set of its players.
 
     Parameters
@@ -58,7 +58,7 @@ def _expect(left, right, share, player, number, value):
                 value[v, code, s] = value[chosen, code, s] if s >> player[v] & 1 else absent
 
 
-def _coefficients(value, n_players: int):
+def _coefficients(value: np.ndarray, n_players: int) -> np.ndarray:
     """c_R for every outcome, ``(codes, width)``, from ``value (codes, sets)``."""
     for j in range(n_players):
         halves = value.reshape(len(value), -1, 2, 1 << j)  # without player j, and with
@@ -97,7 +97,17 @@ def prepare_polynomials(forest: Forest) -> PolynomialTables:
 
 
 @jit
-def _evaluate(table, first, starts, i, x, players, gained, h, room):
+def _evaluate(
+    table: np.ndarray,
+    first: int,
+    starts: np.ndarray,
+    i: int,
+    x: np.ndarray,
+    players: np.ndarray,
+    gained: np.ndarray,
+    h: np.ndarray,
+    room: np.ndarray,
+) -> None:
     """Add a tree's part of h and of its derivatives for eight rows from i on, all by row; ``room`` holds what is folded, and weights."""
     d = players.size
     half = 1 << (d - 1)
@@ -157,7 +167,17 @@ ROOM = 3 * LANES << (MAX_COMPARISONS - 1)  # coefficients, as many sums, half as
 
 
 @jit
-def add_polynomials(bins, row, size, tables, k, x, gained, h, room):
+def add_polynomials(
+    bins: np.ndarray,
+    row: int,
+    size: int,
+    tables: PolynomialTables,
+    k: int,
+    x: np.ndarray,
+    gained: np.ndarray,
+    h: np.ndarray,
+    room: np.ndarray,
+) -> None:
     """Add output k's h and its derivatives.
 
     Parameters

@@ -47,7 +47,7 @@ def prepare_ranker(game: Game, forest: Forest, n_steps: int, rate: float, adapti
 
 
 @jit
-def _step(z, g, mean, square, t, rate, adaptive):
+def _step(z: np.ndarray, g: np.ndarray, mean: np.ndarray, square: np.ndarray, t: int, rate: float, adaptive: bool) -> None:
     """Move z along the gradient of step t = 1, 2, …, all ``(players * GRADIENT_ROWS,)``; ADAM's means of g and its square are kept."""
     if adaptive:
         faster, slower = rate / (1 - MOMENTUM**t), 1 / (1 - MEMORY**t)
@@ -62,11 +62,11 @@ def _step(z, g, mean, square, t, rate, adaptive):
         z[i] = min(max(z[i], INSIDE), 1 - INSIDE)
 
 
-def _walk(bins, trees: GradientTables) -> Evaluate:
+def _walk(bins: np.ndarray, trees: GradientTables) -> Evaluate:
     """Every tree at z and at 1 - z."""
     stacks, margin, taken = make_stacks(bins, trees), np.empty(2 * GRADIENT_ROWS), [-1]
 
-    def evaluate(row, k, z, g, first):
+    def evaluate(row: int, k: int, z: np.ndarray, g: np.ndarray, first: bool) -> Any:
         if taken[0] != row:
             take_batch(bins, trees, row, stacks[0])
             taken[0] = row
@@ -79,12 +79,12 @@ def _walk(bins, trees: GradientTables) -> Evaluate:
     return evaluate
 
 
-def _look_up(bins, tables: PolynomialTables, n_players: int) -> Evaluate:
+def _look_up(bins: np.ndarray, tables: PolynomialTables, n_players: int) -> Evaluate:
     """Every tree as a polynomial in z - 1/2."""
     n, h, room = bins.shape[1], zeros(polynomials.ROWS), zeros(polynomials.ROOM)
     x = zeros(n_players * polynomials.ROWS)
 
-    def evaluate(row, k, z, g, first):  # noqa: ARG001 - the shape of an evaluation
+    def evaluate(row: int, k: int, z: np.ndarray, g: np.ndarray, first: bool) -> Any:  # noqa: ARG001 - the shape of an evaluation
         h[:] = 0.0
         x[:] = z - 0.5
         add_polynomials(bins, row, min(polynomials.ROWS, n - row), tables, k, x, g, h, room)
@@ -93,7 +93,7 @@ def _look_up(bins, tables: PolynomialTables, n_players: int) -> Evaluate:
     return evaluate
 
 
-def _climb(tables: RankerTables, evaluate: Evaluate, rows: int, phi, path) -> None:
+def _climb(tables: RankerTables, evaluate: Evaluate, rows: int, phi: np.ndarray, path: np.ndarray) -> None:
     """No kernel: one that another calls is compiled with it and by itself, and may round otherwise. So many rows are taken at a time."""
     n_steps, (outputs, n_players, n) = int(tables.n_steps[0]), phi.shape
     z, g, total, mean, square = (zeros(n_players * rows) for _ in range(5))
@@ -114,7 +114,7 @@ def _climb(tables: RankerTables, evaluate: Evaluate, rows: int, phi, path) -> No
             phi[k, :, row : row + size] += total.reshape(n_players, rows)[:, :size] / n_steps
 
 
-def add_scores(bins, tables: RankerTables, phi, path) -> None:
+def add_scores(bins: np.ndarray, tables: RankerTables, phi: np.ndarray, path: np.ndarray) -> None:
     """Add every row's scores to ``phi``, and write the way its objective took.
 
     Parameters

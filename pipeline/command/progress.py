@@ -3,6 +3,7 @@
 import sys
 import time
 from collections.abc import Callable
+from typing import Self
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -51,12 +52,12 @@ class Bar:
             console=console,
         )
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         self._progress.start()
         self._task = self._progress.add_task("loading", total=None, speed="")
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self._progress.stop()
 
     def __call__(self, work: Work) -> Callable[[Part | Rejected | WorkItem], None]:

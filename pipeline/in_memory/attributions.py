@@ -140,7 +140,7 @@ def _record_batch(columns: list[pa.Array], names: list[str], n_rows: int) -> pa.
 
 
 def _attribute_slice(
-    features, method: Method, prepared: Prepared, batch: pa.RecordBatch, first: int, out: Attributions, targets: Targets | None
+    features: Sequence[Feature], method: Method, prepared: Prepared, batch: pa.RecordBatch, first: int, out: Attributions, targets: Targets | None
 ) -> Buffers:
     """Fill the rows from ``first`` on; what they were worked on in."""
     n = batch.num_rows
@@ -161,11 +161,11 @@ def _attribute_slice(
     return buffers
 
 
-def _count(query: BackgroundQuery, features, batch: pa.RecordBatch) -> BackgroundStatistics:
+def _count(query: BackgroundQuery, features: Sequence[Feature], batch: pa.RecordBatch) -> BackgroundStatistics:
     """Rows of a background counted, a slice at a time."""
     columns = query.bins.column.tolist()
 
-    def work(first):
+    def work(first: int) -> BackgroundStatistics:
         part = batch.slice(first, SLICE_ROWS)
         values = [schema.column_values(features[column], part.column(i)) for i, column in enumerate(columns)]
         return measure_background(query, np.array(values, np.float64).reshape(len(columns), part.num_rows))
@@ -174,7 +174,7 @@ def _count(query: BackgroundQuery, features, batch: pa.RecordBatch) -> Backgroun
         return merge_statistics(list(threads.map(work, range(0, batch.num_rows, SLICE_ROWS))))
 
 
-def _prepare(model: Model, method: Method, parameters, groups: Groups, interactions: bool, background: Any) -> Prepared:
+def _prepare(model: Model, method: Method, parameters: Mapping[str, Any], groups: Groups, interactions: bool, background: Any) -> Prepared:
     """The tables of the game that the background chooses."""
     if background is None:
         return prepare_model(model, method, parameters, groups, interactions)
@@ -295,7 +295,7 @@ def attribute(
     targets = _read_targets(chosen, label, weight, rows, n)
     slice_rows = min(SLICE_ROWS, max_slice_rows(outputs * (prepared.players.size + n_pairs + n_steps)))
 
-    def work(first):
+    def work(first: int) -> list[Any]:
         buffers = _attribute_slice(features, chosen, prepared, batch.slice(first, slice_rows), first, out, targets)
         return [summary.update(summary.init(buffers), buffers, min(slice_rows, n - first)) for summary in summaries]
 

@@ -58,7 +58,7 @@ def read_scale(scale: Scale, features: Sequence[Feature]) -> np.ndarray:
     return found
 
 
-def _values(features: Sequence[Feature], bins: BinTables, batch: pa.RecordBatch):
+def _values(features: Sequence[Feature], bins: BinTables, batch: pa.RecordBatch) -> tuple[np.ndarray, np.ndarray]:
     """Values and bins of a slice, ``(used, n)`` each, as kernels read them."""
     n = batch.num_rows
     values = np.zeros((bins.column.size, padded(n)))
@@ -69,12 +69,12 @@ def _values(features: Sequence[Feature], bins: BinTables, batch: pa.RecordBatch)
     return np.ascontiguousarray(values[:, :n]), np.ascontiguousarray(binned[:, :n])
 
 
-def _measure(model: Model, forest: Forest, bins: BinTables, drawn, data: Any) -> Measured:
+def _measure(model: Model, forest: Forest, bins: BinTables, drawn: np.ndarray, data: Any) -> Measured:
     features, batch = as_batch(model, data, bins.column.tolist())
     if not batch.num_rows:
         raise UsageError("data has no rows, expected at least one")
 
-    def work(first):
+    def work(first: int) -> Measured:
         values, binned = _values(features, bins, batch.slice(first, 1 << 13))
         return measure(values, binned, forest.player, drawn)
 
@@ -111,7 +111,7 @@ def _numbers(names: Any, players: Sequence[str], what: str) -> list[int]:
     return [place[name] for name in given]
 
 
-def rank_players(phi) -> np.ndarray:
+def rank_players(phi: np.ndarray) -> np.ndarray:
     """Players by the size of their attributions, the largest first, equal ones in their own order: ``(n, outputs, players) int64``."""
     return np.argsort(-np.abs(phi), axis=2, kind="stable")
 
@@ -184,7 +184,7 @@ def prediction_gap(
     )
     gaps, errors = np.zeros((n, outputs)), np.zeros((n, outputs))
 
-    def work(first):
+    def work(first: int) -> None:
         values, binned = _values(read, bins, batch.slice(first, SLICE_ROWS))
         some = slice(first, first + values.shape[1])
         if orders is None:
@@ -235,7 +235,7 @@ def rank_by_gap(
     order = np.zeros((batch.num_rows, outputs, top), np.int64)
     gaps, errors = np.zeros(order.shape), np.zeros(order.shape)
 
-    def work(first):
+    def work(first: int) -> None:
         values, binned = _values(read, bins, batch.slice(first, SLICE_ROWS))
         some, found = slice(first, first + SLICE_ROWS), rank_rows_greedily(tables, chosen, values, binned, top, first_seed)
         order[some], gaps[some], errors[some] = found.order, found.gaps, found.gap_errors

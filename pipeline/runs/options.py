@@ -85,7 +85,7 @@ class Options:
     """Files or work items that may be left out since they cannot be read; by default any number, as long as something is left. Where any are, the
     command's exit code is 3."""
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for name, read in READERS.items():
             object.__setattr__(self, name, read(name, getattr(self, name)))
 
