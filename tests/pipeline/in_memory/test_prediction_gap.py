@@ -249,7 +249,7 @@ def test_workers_change_no_byte(model, frame, tmp_path, parameters):
         ("gap", {"parameters": {"scale": "1,2"}}, "parameter 'scale' has 2 numbers"),
         ("gap_greedy", {"partition": {"both": ["a", "b"]}}, "groups of features are drawn from a background, but none was given"),
         ("gap", {"parameters": {"noise": "empirical"}}, "'empirical', which draws values from a background, but none was given"),
-        ("gap", {"background": "model"}, "perturbs rows by what is measured of a background, expected rows, got the model"),
+        ("gap", {"background": "model"}, "rows are perturbed by what is measured of a background, expected rows, got the model"),
         ("gap_greedy", {"interactions": "all"}, "method 'gap_greedy' has no interactions"),
     ],
     ids=str,
