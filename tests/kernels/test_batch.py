@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernels.batch import attribute_batch, find_residuals
+from kernels.batch import attribute_batch, find_breach, find_residuals
 from kernels.buffers import make_buffers
 from kernels.method import TOLERANCE
 from kernels.methods import METHODS
@@ -25,8 +25,12 @@ def test_the_residual_is_rounding_until_a_table_is_wrong(data, ensemble):
     found = find_residuals(SHAPLEY, prepared, buffers, len(rows))
     assert found.shape == (ensemble.base.size, len(rows))
     assert (found < TOLERANCE / 1e3).all()
+    assert find_breach(found) is None
     wrong = prepared._replace(base=prepared.base + 1e-6 * (1 + prepared.bound))
-    assert (find_residuals(SHAPLEY, wrong, buffers, len(rows)) > TOLERANCE).all()
+    found = find_residuals(SHAPLEY, wrong, buffers, len(rows))
+    assert (found > TOLERANCE).all()
+    assert find_breach(found) == 0
+    assert find_residuals(METHODS["banzhaf"], wrong, buffers, len(rows)).shape == (0, len(rows))
 
 
 @given(data=st.data(), ensemble=forests())

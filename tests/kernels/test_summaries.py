@@ -1,12 +1,18 @@
 """Tables of summaries: whose values they hold, and how large a part of all each is."""
 
 import numpy as np
+import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from kernels.batch import attribute_batch
+from kernels.buffers import make_buffers
 from kernels.methods import METHODS
+from kernels.prepare import prepare
 from kernels.summaries import IMPORTANCE, INTERACTIONS, Subject
+from tests.hypercubes import full_tree
 
 SUBJECT = Subject(("a", "b"), ("x", "y", "z"), np.array([2, 0]), np.array([[0, 2]], np.int32), 4)
+TREE = full_tree([0.0, 1.0, 2.0, 4.0], [0, 1])
 RNG = np.random.default_rng(3)
 
 
@@ -52,3 +58,25 @@ def test_a_path_is_summarised_step_by_step():
 def test_a_share_of_nothing_is_nothing():
     """Where every attribution is 0 no feature has a share."""
     assert (summarised(IMPORTANCE, np.zeros((2, 2, 5)))["share"] == 0).all()
+
+
+@pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
+def test_a_summary_reads_what_its_method_writes(method):
+    """From a batch of rows to tables with the columns that the summary names, one value of a row's batch per label."""
+    parameters = {parameter.name: parameter.default for parameter in method.parameters} | {"atoms": ((0.5, 1.0),), "sizes": (0.5, 0.5)}
+    parameters = {name: value for name, value in parameters.items() if any(parameter.name == name for parameter in method.parameters)}
+    groups = None if method.phi.of_groups else np.zeros(2, np.int32)
+    prepared = prepare(TREE, method, parameters, groups)
+    buffers = make_buffers(prepared, 3)
+    buffers.values[:, :3] = RNG.integers(0, 2, (3, 2)).T[prepared.bins.column]
+    attribute_batch(method, prepared, buffers)
+    players = (*(f"player {j}" for j in range(2)), *method.phi.scores)
+    subject = Subject(("y",), players, prepared.players, prepared.pairs.players, int(prepared.n_steps[0]))
+    for summary in method.summaries:
+        state = summary.update(summary.init(buffers), buffers, 3)
+        tables = summary.tabulate(state, subject)
+        assert next(iter(tables)) == summary.name
+        for table in tables.values():
+            assert set(table.columns) | set(table.totals or {}) <= set(summary.columns)
+            assert len({len(column) for column in table.columns.values()}) == 1
+            assert {shown.column for shown in summary.display} <= set(table.columns)
