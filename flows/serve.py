@@ -88,9 +88,9 @@ def serve(
     make_job(model, data, out, replace(options, date=options.date or Date.today()))  # a mistake is refused now, not tonight
     check_server()
     arguments = {"model": model, "data": data, "out": out} | {field.name: getattr(options, field.name) for field in fields(options)}
-    for name in ("model", "data", "out", "latest", "partition", "background", "tables"):
-        if arguments[name] is not None and (name, arguments[name]) != ("background", MODEL):
-            arguments[name] = storage.absolute(arguments[name])
+    for place in ("model", "data", "out", "latest", "partition", "background", "tables"):
+        if arguments[place] is not None and (place, arguments[place]) != ("background", MODEL):
+            arguments[place] = storage.absolute(arguments[place])
     explain.serve(
         name=name,
         schedules=[schedule],
