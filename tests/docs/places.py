@@ -4,6 +4,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 from rich.console import Console
@@ -16,11 +17,17 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").r
 OBJECTS = {"flights/month=2/flights.parquet": "flights", "models/xgboost.ubj": "models"}  # below the demo's folder, and the bucket
 
 
+@cache
+def find_inputs() -> Path:
+    """The folder of the demo's inputs in the repository, where they are made once."""
+    make_inputs(ROOT / FOLDER, Console(stderr=True))
+    return ROOT / FOLDER
+
+
 def make_folder(folder: Path) -> Path:
-    """A folder with the demo's inputs where ``make demo`` puts them; they are made once, in the repository's own."""
-    made = ROOT / FOLDER
-    for inputs in make_inputs(made, Console(stderr=True))[0], made / "models":
-        shutil.copytree(inputs, folder / FOLDER / inputs.name)
+    """A folder with the demo's inputs where ``make demo`` puts them."""
+    for name in ("flights", "models"):
+        shutil.copytree(find_inputs() / name, folder / FOLDER / name)
     return folder
 
 
@@ -37,7 +44,7 @@ def serve_objects() -> Iterator[None]:
         for bucket in (*dict.fromkeys(OBJECTS.values()), "explained"):
             filesystem.mkdir(bucket)
         for path, bucket in OBJECTS.items():
-            filesystem.put_file(str(ROOT / FOLDER / path), f"{bucket}/{path.split('/', 1)[1]}")
+            filesystem.put_file(str(find_inputs() / path), f"{bucket}/{path.split('/', 1)[1]}")
         try:
             yield
         finally:
