@@ -62,7 +62,14 @@ class PerturbationUse:
         players = np.asarray(phi.rows(forest), np.int32)
         return frozen(PerturbationQuery(bins, forest.player.astype(np.int64), players, np.array([n_bytes], np.int64)))
 
-    def prepare(self, forest: Forest, phi: Phi, parameters: Parameters, query: Any, statistics: Any) -> tuple[NamedTuple, np.ndarray]:  # noqa: ARG002
+    def prepare(
+        self,
+        forest: Forest,
+        phi: Phi,  # noqa: ARG002 - as MarginalUse
+        parameters: Parameters,
+        query: Any,
+        statistics: Any,
+    ) -> tuple[NamedTuple, np.ndarray]:
         """Make the tables from what was measured; absent features are averaged by cover."""
         refuse_other(query, statistics, (PerturbationQuery, Measured))
         return self.tables(forest, parameters, statistics), empty_coalition(forest.ensemble, forest.trace)
