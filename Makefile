@@ -10,9 +10,10 @@ QSHAP_PYTHON ?= $(or $(wildcard $(shell pyenv prefix $$(pyenv latest 3.11 2>/dev
 QSHAP_VENV ?= .venv-qshap
 WHEEL_PYTHON ?= $(PYTHON)
 WHEEL_VENV ?= .venv-wheel
+WORKER_VENV ?= .venv-worker
 PIP_VERSION := $(shell sed -n 's/^pip==//p' $(CONSTRAINTS))
 
-.PHONY: setup demo test faults bench bench-r2 papers lint coverage bounds fuzz wheel docs docs-outputs constraints clean
+.PHONY: setup demo test faults bench bench-r2 papers lint coverage bounds fuzz wheel worker docs docs-outputs constraints clean
 
 setup: $(VENV)/.complete
 
@@ -93,6 +94,15 @@ wheel: setup
 	$(WHEEL_VENV)/bin/pip install --quiet --disable-pip-version-check --constraint $(CONSTRAINTS) dist/*.whl
 	$(WHEEL_VENV)/bin/python -I tests/wheel.py
 
+# What a Dask worker needs, and nothing else: files of all libraries are explained, checked and compared there, to the same bytes.
+worker: setup
+	rm -rf $(WORKER_VENV)
+	$(PYTHON) -m venv $(WORKER_VENV)
+	$(WORKER_VENV)/bin/pip install --quiet --disable-pip-version-check --requirement infra/worker-requirements.txt
+	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir $(WORKER_VENV) .
+	$(WORKER_VENV)/bin/pip install --quiet --disable-pip-version-check --no-deps $(WORKER_VENV)/leafledger-*.whl
+	$(BIN)/python -m tests.worker $(WORKER_VENV)
+
 # The documentation in build/docs/html; a warning is an error.
 docs: setup
 	$(BIN)/sphinx-build -b html -W --keep-going docs build/docs/html
@@ -107,7 +117,9 @@ constraints: setup
 	$(BIN)/pip install --quiet uv
 	$(BIN)/uv pip compile pyproject.toml --group dev --group bench --group qshap --universal --python-version 3.11 $(UPGRADE) \
 		--no-header --no-annotate --output-file $(CONSTRAINTS)
+	$(BIN)/uv pip compile pyproject.toml --override infra/not-on-workers.txt --constraint $(CONSTRAINTS) --universal --python-version 3.11 \
+		--no-header --no-annotate --output-file infra/worker-requirements.txt
 
 clean:
-	rm -rf $(VENV) $(BENCH_VENV) $(QSHAP_VENV) $(WHEEL_VENV) build dist .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(BENCH_VENV) $(QSHAP_VENV) $(WHEEL_VENV) $(WORKER_VENV) build dist .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -prune -exec rm -rf {} +

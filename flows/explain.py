@@ -1,8 +1,10 @@
 """The nightly flow: a run of the pipeline, one Prefect task per stage, with retries, a report, and the pipeline's own words when it fails."""
 
+import re
 from collections.abc import Callable, Sequence
 from datetime import UTC
 from datetime import date as Date
+from inspect import getdoc, signature
 from typing import Any, ParamSpec, TypeVar
 from zoneinfo import ZoneInfo
 
@@ -14,6 +16,7 @@ from prefect.context import FlowRunContext
 from prefect.logging import get_run_logger
 from prefect.states import Completed, Failed
 
+from pipeline.command.cli import app
 from pipeline.errors import ClusterLost, LeafledgerError, StorageError
 from pipeline.models import Model
 from pipeline.runs.background import BackgroundStatistics
@@ -38,18 +41,49 @@ from pipeline.runs.stages import (
 from . import report
 
 RETRY_SECONDS = [10.0, 60.0, 300.0]  # a store or a cluster that is away is given this long to come back
+HERE = {  # what is to be said of parameters besides what the command's help says
+    "date": " By default the date for which the flow run was scheduled.",
+    "parameters": ' Here as an object: {"p": 0.3}.',
+    "max_rejected": " Here the state is then called PartlyRejected.",
+}
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
 def may_pass(task: Task, task_run: TaskRun, state: State) -> bool:  # noqa: ARG001 - the shape of a retry condition
-    """Whether trying again can help: the network may come back, but a refusal stays one, and so does a file that is not there."""
+    """Tell whether trying again can help: the network may come back, but a refusal stays one, and so does a file that is not there.
+
+    Parameters
+    ----------
+    task : Task
+        Not looked at, nor is the next one: the shape of a retry condition.
+    task_run : TaskRun
+    state : State
+        Failed; its data is the error.
+
+    Returns
+    -------
+    bool
+    """
     error = state.data
     return isinstance(error, StorageError | ClusterLost) and not isinstance(error.__cause__, FileNotFoundError)
 
 
 def stage(name: str) -> Callable[[Callable[P, R]], Task[P, R]]:
-    """A task that keeps its result in memory. Every stage may run twice, and a second map does only the parts that are missing."""
+    """Make a function a task that keeps its result in memory.
+
+    Every stage may run twice, and a second map does only the parts that are missing; so what may pass is tried again after RETRY_SECONDS.
+
+    Parameters
+    ----------
+    name : str
+        Of the task.
+
+    Returns
+    -------
+    callable
+        A decorator.
+    """
     return task(
         name=name,
         cache_policy=NO_CACHE,
@@ -62,57 +96,172 @@ def stage(name: str) -> Callable[[Callable[P, R]], Task[P, R]]:
 
 @stage("load")
 def load(job: Job) -> Model:
-    """Stage 1: read the model."""
+    """Stage 1: read the model.
+
+    Parameters
+    ----------
+    job : Job
+
+    Returns
+    -------
+    Model
+    """
     return load_model(job)
 
 
 @stage("plan")
 def plan(job: Job, model: Model) -> Run:
-    """Stage 2: match data and model; refusals happen here."""
+    """Stage 2: match data and model; refusals happen here.
+
+    Parameters
+    ----------
+    job : Job
+    model : Model
+
+    Returns
+    -------
+    Run
+    """
     return plan_run(job, model)
 
 
 @stage("count")
 def count(run: Run) -> BackgroundStatistics | None:
-    """Stage 3: count the background, on Dask."""
+    """Stage 3: count the background, on Dask.
+
+    Parameters
+    ----------
+    run : Run
+
+    Returns
+    -------
+    BackgroundStatistics or None
+        None where there are no rows to count.
+    """
     return count_run(run, report.show_progress)
 
 
 @stage("broadcast")
 def broadcast(run: Run, counted: BackgroundStatistics | None) -> Broadcast:
-    """Stage 4: put the tables where workers read them."""
+    """Stage 4: put the tables where workers read them.
+
+    Parameters
+    ----------
+    run : Run
+    counted : BackgroundStatistics or None
+        What stage 3 found.
+
+    Returns
+    -------
+    Broadcast
+    """
     return broadcast_run(run, counted)
 
 
 @stage("map")
 def map_parts(run: Run, tables: Broadcast) -> Explained:
-    """Stage 5: explain every work item, on Dask."""
+    """Stage 5: explain every work item, on Dask.
+
+    Parameters
+    ----------
+    run : Run
+    tables : Broadcast
+
+    Returns
+    -------
+    Explained
+    """
     return map_run(run, tables, report.show_progress)
 
 
 @stage("aggregate")
 def aggregate(run: Run, tables: Broadcast, explained: Explained) -> dict[str, pa.Table]:
-    """Stage 6: merge the parts' states."""
+    """Stage 6: merge the parts' states.
+
+    Parameters
+    ----------
+    run : Run
+    tables : Broadcast
+    explained : Explained
+
+    Returns
+    -------
+    dict of str to pa.Table
+        Summaries by name.
+    """
     return aggregate_run(run, tables, explained)
 
 
 @stage("publish")
 def publish(run: Run, tables: Broadcast, explained: Explained, summaries: dict[str, pa.Table]) -> Manifest:
-    """Stage 7: write the summaries, and last the manifest."""
+    """Stage 7: write the summaries, and last the manifest.
+
+    Parameters
+    ----------
+    run : Run
+    tables : Broadcast
+    explained : Explained
+    summaries : dict of str to pa.Table
+        By name.
+
+    Returns
+    -------
+    Manifest
+    """
     return publish_run(run, tables, explained, summaries)
 
 
 @stage("latest")
 def move(run: Run) -> Latest | None:
-    """Stage 8: let ``latest`` name the run, unless it names a later one."""
+    """Stage 8: let ``latest`` name the run, unless it names a later one.
+
+    Parameters
+    ----------
+    run : Run
+        Finished.
+
+    Returns
+    -------
+    Latest or None
+        What ``latest`` names then; None where it was not asked for.
+    """
     return update_latest(run)
 
 
+def describe_parameters(function: Callable[P, R]) -> Callable[P, R]:
+    """Replace the parameters of a docstring by what the command's help says of each, in Google's style, which is what Prefect reads and shows.
+
+    Parameters
+    ----------
+    function : callable
+        Takes what ``leafledger explain`` takes, under the same names.
+
+    Returns
+    -------
+    callable
+        The same function.
+    """
+    arguments = app["explain"].assemble_argument_collection(parse_docstring=True)
+    said = {argument.field_info.names[0]: " ".join((argument.parameter.help or "").split()) for argument in arguments}
+    written = "".join(f"    {name}: {said[name]}{HERE.get(name, '')}\n" for name in signature(function).parameters)
+    function.__doc__ = re.sub(r"Parameters\n-+\n.*?\n\n", lambda _: f"Args:\n{written}\n", getdoc(function) or "", flags=re.DOTALL)
+    return function
+
+
 def scheduled_date() -> Date:
-    """The date on which this flow run was due, however late it starts or is tried again.
+    """Find the date on which this flow run was due, however late it starts or is tried again.
 
     It is taken in the time zone of the schedule that started the run. Where that is gone, or somebody started the run by hand, it is that of
     the deployment's schedules if they share one; otherwise UTC, which Prefect too takes for schedules without a time zone.
+
+    Returns
+    -------
+    date
+
+    Raises
+    ------
+    RuntimeError
+        It is called outside of a flow run.
     """
     context = FlowRunContext.get()
     flow_run = context.flow_run if context else None
@@ -130,6 +279,7 @@ def scheduled_date() -> Date:
 
 
 @flow(name="explain", persist_result=False)
+@describe_parameters
 def explain(
     model: str,
     data: str,
@@ -157,13 +307,19 @@ def explain(
 ) -> State[Manifest]:
     """Explain every row of a Parquet data set and publish attributions and summaries.
 
-    Parameters are those of ``leafledger.explain``. Credentials for object stores are none of them, since Prefect stores and shows parameters:
-    they come from the environment of the process. ``date`` is by default the date for which the flow run was scheduled, see ``scheduled_date``.
+    Credentials for object stores are no parameters, since Prefect stores and shows those: they come from the environment of the process.
+
+    Parameters
+    ----------
+    model, data, out : str
+    latest, ids, precision, global_only, single_writer, date, method, parameters, partition, interactions, background, tables : optional
+    label, weight, by, missing_labels, scheduler, workers, plain_tcp, max_rejected : optional
+        As ``leafledger explain`` takes them; what its help says of each is written here by `describe_parameters`.
 
     Returns
     -------
     State
-        whose message is what the command line says; a direct call returns its manifest, or raises its LeafledgerError
+        Its message is what the command line says. A direct call returns its manifest, or raises its LeafledgerError.
     """
     given, log = locals(), get_run_logger()
     try:

@@ -12,8 +12,8 @@ from prefect.logging import get_run_logger
 
 from pipeline.dataset.listing import WorkItem
 from pipeline.runs.part import Part
+from pipeline.runs.progress import Work
 from pipeline.runs.publish import Manifest
-from pipeline.runs.stages import Work
 from pipeline.stores import storage
 
 PREFIX = "leafledger-"  # of the summaries' artifacts
@@ -32,7 +32,18 @@ def _showing(what: str) -> Iterator[None]:
 
 
 def show_progress(work: Work) -> Callable[[Part | WorkItem], None]:
-    """Show a stage in a progress artifact: the percentage of rows done."""
+    """Show a stage in a progress artifact: the percentage of rows done.
+
+    Parameters
+    ----------
+    work : Work
+        What is about to be done.
+
+    Returns
+    -------
+    callable
+        Takes every piece as it is done. A server that is away costs the artifact and a warning, not the run.
+    """
     total, description = work.n_rows, f"{work.doing}: {work.run}"
     artifact: UUID | None = None
     with _showing("progress"):
@@ -53,7 +64,15 @@ def show_progress(work: Work) -> Callable[[Part | WorkItem], None]:
 
 
 def show_summaries(out: str, summaries: dict[str, pa.Table]) -> None:
-    """A table artifact of each summary: the first TOP rows of every output, by rank where they have one."""
+    """Make a table artifact of each summary: the first TOP rows of every output, by rank where they have one.
+
+    Parameters
+    ----------
+    out : str
+        URI of the run's folder, for the description.
+    summaries : dict of str to pa.Table
+        By name.
+    """
     for name, summary in summaries.items():
         with _showing(name):
             rows = sorted(summary.to_pylist(), key=lambda row: row.get("rank", 0))
@@ -63,7 +82,15 @@ def show_summaries(out: str, summaries: dict[str, pa.Table]) -> None:
 
 
 def show_outputs(out: str, manifest: Manifest) -> None:
-    """A link artifact to the run's folder, which a browser opens where it knows the scheme."""
+    """Make a link artifact to the run's folder, which a browser opens where it knows the scheme.
+
+    Parameters
+    ----------
+    out : str
+        URI of the run's folder.
+    manifest : Manifest
+        Of the run.
+    """
     local = storage.local_path(out)
     with _showing("outputs"):
         create_link_artifact(

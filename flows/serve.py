@@ -34,7 +34,24 @@ app = App(
 
 
 def make_schedule(cron: str, time_zone: str) -> CronSchedule:
-    """A checked cron schedule."""
+    """Make a checked cron schedule.
+
+    Parameters
+    ----------
+    cron : str
+        Minute, hour, day of month, month and day of week, as in ``0 3 * * *``.
+    time_zone : str
+        As in Europe/Berlin.
+
+    Returns
+    -------
+    CronSchedule
+
+    Raises
+    ------
+    UsageError
+        Either is not what it should be.
+    """
     try:
         ZoneInfo(time_zone)
     except (ZoneInfoNotFoundError, ValueError):
@@ -46,7 +63,13 @@ def make_schedule(cron: str, time_zone: str) -> CronSchedule:
 
 
 def check_server() -> None:
-    """Refuse to serve without a server that runs schedules, which the one that Prefect starts by itself does not."""
+    """Refuse to serve without a server that runs schedules, which the one that Prefect starts by itself does not.
+
+    Raises
+    ------
+    UsageError
+        PREFECT_API_URL is not set, or no server answers there.
+    """
     url = PREFECT_API_URL.value()
     if url is None:
         raise UsageError("PREFECT_API_URL is not set, expected that of a Prefect server: `prefect server start` starts one and says its URL")
@@ -77,12 +100,19 @@ def serve(
         As for leafledger explain.
     out
         As for leafledger explain.
+    options
+        What else a run can be told; every one is a flag of its own.
     cron
         When to run, as minute, hour, day of month, month and day of week.
     time_zone
         Of the schedule and of {date}, as in Europe/Berlin.
     name
         Of the deployment.
+
+    Raises
+    ------
+    UsageError
+        An argument cannot be used, or there is no server that runs schedules.
     """
     schedule = make_schedule(cron, time_zone)
     make_job(model, data, out, replace(options, date=options.date or Date.today()))  # a mistake is refused now, not tonight

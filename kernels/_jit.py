@@ -53,7 +53,19 @@ class _CompiledFiles(IndexDataCacheFile):
 
 
 def jit(function: Callable[..., Any]) -> Any:
-    """Compile a kernel, or with ``NUMBA_DISABLE_JIT`` leave it as it is."""
+    """Compile a kernel, or with ``NUMBA_DISABLE_JIT`` leave it as it is.
+
+    Parameters
+    ----------
+    function : callable
+        takes numbers, arrays, and tuples or NamedTuples of them; compiled anew when a file of this package changes, no other file counts
+
+    Returns
+    -------
+    callable
+        of the same signature: compiled when it is first called with new types, and kept on disk for later processes; with
+        ``NUMBA_DISABLE_JIT`` the function itself
+    """
     kernel: Any = njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract"})(function)
     if kernel is not function:
         files = kernel._cache._cache_file
@@ -62,7 +74,18 @@ def jit(function: Callable[..., Any]) -> Any:
 
 
 def frozen(tables: Any) -> Any:
-    """Nested records' arrays contiguous and read-only, as they are when mapped from files: kernels see one type of array, and compile once."""
+    """Make nested records' arrays contiguous and read-only, as they are when mapped from files: kernels see one type of array, and compile once.
+
+    Parameters
+    ----------
+    tables : ndarray, or NamedTuple of arrays and of such NamedTuples
+        of any shapes and dtypes
+
+    Returns
+    -------
+    ndarray or NamedTuple
+        of the same types and values, every array C-contiguous and read-only; an array that was contiguous is not copied, but viewed
+    """
     if isinstance(tables, np.ndarray):
         array = np.ascontiguousarray(tables).view()
         array.flags.writeable = False
@@ -71,5 +94,15 @@ def frozen(tables: Any) -> Any:
 
 
 def count_bytes(tables: Any) -> int:
-    """Bytes of nested records' arrays."""
+    """Count the bytes of nested records' arrays.
+
+    Parameters
+    ----------
+    tables : ndarray, or NamedTuple of arrays and of such NamedTuples
+
+    Returns
+    -------
+    int
+        bytes of all elements; an array that stands in two places counts twice
+    """
     return tables.nbytes if isinstance(tables, np.ndarray) else sum(map(count_bytes, tables))

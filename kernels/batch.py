@@ -10,7 +10,17 @@ from .trees.margin import add_margins
 
 
 def attribute_batch(method: Method, prepared: Prepared, buffers: Buffers) -> None:
-    """Bin ``buffers.values`` and overwrite all else but labels, of which what the kernel writes."""
+    """Bin ``buffers.values`` and overwrite all else but labels, of which what the kernel writes.
+
+    Parameters
+    ----------
+    method : Method
+        by which ``prepared`` was made
+    prepared : Prepared
+    buffers : Buffers
+        as ``make_buffers`` makes them for ``prepared``. ``values`` hold the rows, NaN where missing; they are changed where the library compares
+        float32 or reads zeros as missing. ``labels`` hold the rows' own where the method needs them. All rows are worked on, those that only pad too
+    """
     buffers.phi[:] = 0.0
     buffers.pairs[:] = 0.0
     buffers.margin[:] = 0.0
@@ -23,15 +33,36 @@ def attribute_batch(method: Method, prepared: Prepared, buffers: Buffers) -> Non
 def find_residuals(method: Method, prepared: Prepared, buffers: Buffers, n_rows: int) -> np.ndarray:
     """Measure how far every row's attributions are from what they have to add up to, as fractions of a bound.
 
+    Parameters
+    ----------
+    method : Method
+    prepared : Prepared
+    buffers : Buffers
+        as ``attribute_batch`` left them
+    n_rows : int
+        how many of the rows count, the first
+
     Returns
     -------
-    (outputs, n_rows) float64, or (0, n_rows) where they need not add up to anything; a row breaks its promise above TOLERANCE, or where it is NaN
+    residuals : (outputs, n_rows) float64, or (0, n_rows) where they need not add up to anything
+        a row breaks its promise above TOLERANCE, or where it is NaN
     """
     check = method.check
     return np.zeros((0, n_rows)) if check is None else check.residuals(prepared, buffers, n_rows)
 
 
 def find_breach(residuals: np.ndarray) -> int | None:
-    """Find the first row that does not add up."""
+    """Find the first row that does not add up.
+
+    Parameters
+    ----------
+    residuals : (outputs, n_rows) float64
+        as ``find_residuals`` returns them
+
+    Returns
+    -------
+    int or None
+        number of the first row with a residual above TOLERANCE, or NaN, for any output; None where all rows add up
+    """
     broken = np.flatnonzero(~(residuals <= TOLERANCE).all(axis=0))
     return int(broken[0]) if broken.size else None

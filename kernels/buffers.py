@@ -43,7 +43,20 @@ class Buffers(NamedTuple):
 
 
 def make_buffers(prepared: Prepared, n_rows: int) -> Buffers:
-    """Make buffers for slices of at most ``n_rows`` rows, all values zero."""
+    """Make buffers for slices of rows, all values zero.
+
+    Parameters
+    ----------
+    prepared : Prepared
+        says how many features, rows of phi, pairs, steps and outputs there are
+    n_rows : int
+        most rows of a slice
+
+    Returns
+    -------
+    Buffers
+        with room for ``padded(n_rows)`` rows, C-contiguous; float64 arrays start at the start of a cache line. No row has a label
+    """
     used, outputs, n = prepared.bins.column.size, prepared.base.size, padded(n_rows)
     return Buffers(
         values=zeros(used, n),

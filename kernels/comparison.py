@@ -42,7 +42,18 @@ class Value:
 
 
 def prepare_areas(forest: Forest) -> CurveTables:
-    """Make the tables for ``measure_areas``, once per model."""
+    """Make the tables for ``measure_areas``, once per model.
+
+    Parameters
+    ----------
+    forest : Forest
+        its players are what is ranked
+
+    Returns
+    -------
+    CurveTables
+        contiguous and read-only; of the path-dependent game, in which absent players are averaged by cover
+    """
     return prepare_curves(play(forest, game_values.shapley), forest.players, forest.n_all)
 
 
@@ -51,9 +62,10 @@ def measure_areas(bins: np.ndarray, tables: CurveTables, scores: Sequence[np.nda
 
     Parameters
     ----------
-    bins : (used, n) unsigned integers, n a multiple of BATCH
+    bins : (used, at least n) unsigned integers
     tables : CurveTables
-    scores : of every ranking (outputs, players, n) float64
+    scores : sequence of (outputs, players, n) float64
+        one for each ranking
 
     Returns
     -------
@@ -73,11 +85,13 @@ def measure_gaps(
 
     Parameters
     ----------
-    values : (used, n) float64
+    values : (used, n) float64, as ``bin_rows`` left them
     bins : (used, n) unsigned integers, n a multiple of BATCH
-    tables : of every scale
+    tables : sequence of GapTables
+        one for each scale
     noise : Noise
-    scores : of every ranking (outputs, players, n) float64
+    scores : sequence of (outputs, players, n) float64
+        one for each ranking
     seed : int
         of the quasi-Monte Carlo points where there are more pairs of leaves than the budget allows; EXACT for none
 
@@ -96,12 +110,30 @@ def measure_gaps(
 
 
 def by_score(scores: np.ndarray) -> np.ndarray:
-    """Rank players by descending score: from ``(outputs, players, n) float64`` to ranks 1, 2, … of the same shape, float64."""
+    """Rank players by descending score; equal scores keep the order of players.
+
+    Parameters
+    ----------
+    scores : (outputs, players, n) float64
+
+    Returns
+    -------
+    ranks : (outputs, players, n) float64, 1, 2, …
+    """
     return ranks_by_score(scores, axis=1).astype(np.float64)
 
 
 def by_size(scores: np.ndarray) -> np.ndarray:
-    """Rank players by descending magnitude of the score, as ``by_score``."""
+    """Rank players by descending magnitude of the score; equal magnitudes keep the order of players.
+
+    Parameters
+    ----------
+    scores : (outputs, players, n) float64
+
+    Returns
+    -------
+    ranks : (outputs, players, n) float64, 1, 2, …
+    """
     return by_score(np.abs(scores))
 
 
@@ -136,7 +168,18 @@ def correlate(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def agreements(top: Sequence[int]) -> tuple[Agreement, ...]:
-    """List all measures of agreement: overlaps of the first k players for every k in ``top``, and two correlations."""
+    """List all measures of agreement.
+
+    Parameters
+    ----------
+    top : sequence of int
+        numbers k of players: for each the overlap of the first k players, both rankings by magnitude
+
+    Returns
+    -------
+    tuple of Agreement
+        the overlaps in the order of ``top``, then Spearman's correlation by score, and by magnitude
+    """
     return (
         *(Agreement(f"top {k}", by_size, partial(overlap, k)) for k in top),
         Agreement("correlation", by_score, correlate),
@@ -149,9 +192,17 @@ def list_values(measures: Sequence[str], n_rankings: int, measured: Sequence[Agr
 
     Parameters
     ----------
-    measures : names of what is measured of a single ranking
+    measures : sequence of str
+        names of what is measured of a single ranking
     n_rankings : int
-    measured : agreements of every two
+    measured : sequence of Agreement
+        what is measured of every two rankings
+
+    Returns
+    -------
+    tuple of Value
+        every measure of every ranking; every measure's differences between two rankings; every agreement of two rankings. Rankings change fastest,
+        pairs are (0, 1), (0, 2), …
     """
     pairs = list(itertools.combinations(range(n_rankings), 2))
     alone = [Value(measure, r) for measure in measures for r in range(n_rankings)]
@@ -181,12 +232,14 @@ def measure_agreements(scores: Sequence[np.ndarray], measured: Sequence[Agreemen
 
     Parameters
     ----------
-    scores : of every ranking (outputs, players, n) float64
-    measured : agreements
+    scores : sequence of (outputs, players, n) float64
+        one for each ranking
+    measured : sequence of Agreement
 
     Returns
     -------
     values : (outputs, agreements * pairs, n) float64
+        pairs change fastest, in the order of ``list_values``
     """
     outputs, _, n = scores[0].shape
     ranks = {order: [order(each) for each in scores] for order in {agreement.order for agreement in measured}}

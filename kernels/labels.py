@@ -22,7 +22,18 @@ class Labels(NamedTuple):
 
 
 def no_labels(n: int) -> Labels:
-    """Make labels of ``n`` rows before any is read: none counts."""
+    """Make labels before any is read: no row counts.
+
+    Parameters
+    ----------
+    n : int
+        rows of the buffer
+
+    Returns
+    -------
+    Labels
+        all rows of weight 0, in one group of the name ''
+    """
     zero = np.zeros(n)
     return Labels(zero, zero.copy(), np.zeros(n, bool), np.zeros(n, np.int64), np.array([""]), zero.copy(), zero.copy())
 
@@ -32,8 +43,10 @@ def check_groups(by: tuple[str, ...], n_groups: int, n_players: int) -> None:
 
     Parameters
     ----------
-    by : columns whose values make the groups
-    n_groups, n_players : groups so far, and players that have a share in each
+    by : tuple of str
+        columns whose values make the groups, for the message
+    n_groups, n_players : int
+        groups so far, and players that have a share in each
 
     Raises
     ------

@@ -21,7 +21,18 @@ class BackgroundStatistics(Protocol):
     """What is known of a background, or of a part of one: a NamedTuple of arrays."""
 
     def merge(self, others: Sequence[Any]) -> Any:
-        """Add up with what is known of other parts, in their order: sums are rounded, so it may count."""
+        """Add up with what is known of other parts, in their order: sums are rounded, so it may count.
+
+        Parameters
+        ----------
+        others : sequence of the same kind
+            of the parts that follow, measured by the same query
+
+        Returns
+        -------
+        BackgroundStatistics
+            of the same kind, of all parts; the given ones are left as they are
+        """
 
 
 class BackgroundQuery(Protocol):
@@ -40,17 +51,60 @@ class BackgroundQuery(Protocol):
         """``(1,) int64``, bytes of what will be prepared, at most."""
 
     def measure(self, values: np.ndarray, bins: np.ndarray, n_rows: int) -> BackgroundStatistics:
-        """Look at the first ``n_rows`` rows of ``values (used, n) float64`` and their ``bins (used, n)``, n a multiple of BATCH."""
+        """Look at the rows of a part of a background.
+
+        Parameters
+        ----------
+        values : (used, n) float64, as ``bin_rows`` left them
+        bins : (used, n) unsigned integers, n a multiple of BATCH
+        n_rows : int
+            how many of the rows count, the first; those behind are padding
+
+        Returns
+        -------
+        BackgroundStatistics
+        """
 
     def weigh_leaves(self, forest: Forest) -> BackgroundStatistics:
-        """Take the model's own leaf weights in place of rows, or raise InvalidParameters where they do not say enough."""
+        """Take the model's own leaf weights in place of rows.
+
+        Parameters
+        ----------
+        forest : Forest
+            that the query was made for
+
+        Returns
+        -------
+        BackgroundStatistics
+
+        Raises
+        ------
+        InvalidParameters
+            leaf weights do not say enough
+        """
 
 
 class BackgroundUse(Protocol):
     """How a method uses a background."""
 
     def ask(self, forest: Forest, bins: BinTables, phi: "Phi", n_rows: int | None, budget: int) -> BackgroundQuery:
-        """Find what has to be known of a background so that tables fit in ``budget`` bytes; ``n_rows`` is None for the model's own leaf weights.
+        """Find what has to be known of a background so that tables fit.
+
+        Parameters
+        ----------
+        forest : Forest
+        bins : BinTables
+            by which the background's rows become bins
+        phi : Phi
+            of the method: its rows, and whether its players are groups
+        n_rows : int or None
+            rows of the background; None for the model's own leaf weights
+        budget : int
+            bytes that tables may have
+
+        Returns
+        -------
+        BackgroundQuery
 
         Raises
         ------
@@ -59,7 +113,26 @@ class BackgroundUse(Protocol):
         """
 
     def prepare(self, forest: Forest, phi: "Phi", parameters: Parameters, query: Any, statistics: Any) -> tuple[NamedTuple, np.ndarray]:
-        """Make the method's tables, and the value of the empty coalition ``(outputs,) float64``.
+        """Make the method's tables.
+
+        Parameters
+        ----------
+        forest : Forest
+        phi : Phi
+            as ``ask`` takes it
+        parameters : mapping
+            from the name of each of the method's parameters to its value
+        query : BackgroundQuery
+            what ``ask`` returned for the same forest
+        statistics : BackgroundStatistics
+            what the query measured of all rows, or took from leaf weights
+
+        Returns
+        -------
+        tables : NamedTuple
+            of the same type as those of the path-dependent game
+        base : (outputs,) float64, margin units
+            value of the empty coalition
 
         Raises
         ------
@@ -158,6 +231,18 @@ ADDITIVE = Check(_miss_margins, "attributions miss margin - base value by {misse
 def read_method(text: str, methods: Mapping[str, Method]) -> tuple[Method, dict[str, Any]]:
     """Read a method with its parameters, in their order after colons: ``beta:4:1``.
 
+    Parameters
+    ----------
+    text : str
+    methods : mapping
+        from names to the methods that are allowed
+
+    Returns
+    -------
+    method : Method
+    given : dict
+        from the name of each of its parameters to its value; the default where the text has none
+
     Raises
     ------
     ValueError
@@ -179,7 +264,19 @@ def read_method(text: str, methods: Mapping[str, Method]) -> tuple[Method, dict[
 
 
 def refuse_other(query: Any, statistics: Any, expected: tuple[type, type]) -> None:
-    """Raise InvalidParameters where a background was asked or measured for another kind of method."""
+    """Refuse a background that was asked or measured for another kind of method.
+
+    Parameters
+    ----------
+    query, statistics : Any
+    expected : tuple of two types
+        what each has to be
+
+    Raises
+    ------
+    InvalidParameters
+        one of them is not
+    """
     for found, wanted in zip((query, statistics), expected, strict=True):
         if not isinstance(found, wanted):
             raise InvalidParameters(f"the background is known as {type(found).__name__}, the method expects {wanted.__name__}")

@@ -32,7 +32,7 @@ def ranks_by_score(scores: np.ndarray, axis: int) -> np.ndarray:
 
     Parameters
     ----------
-    scores : float64, players along ``axis``
+    scores : float64 or int64, players along ``axis``
     axis : int
 
     Returns

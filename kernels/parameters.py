@@ -45,8 +45,9 @@ def number(name: str, default: float, lower: float, upper: float, meaning: str, 
 
     Parameters
     ----------
-    name, default, meaning : of the Parameter
+    name, default : str and float, of the Parameter
     lower, upper : float
+    meaning : str, of the Parameter
     closed : bool
         the bounds themselves are allowed
 
@@ -70,8 +71,9 @@ def whole(name: str, default: int, lower: int, upper: int, meaning: str) -> Para
 
     Parameters
     ----------
-    name, default, meaning : of the Parameter
+    name, default : str and int, of the Parameter
     lower, upper : int
+    meaning : str, of the Parameter
 
     Returns
     -------
@@ -93,8 +95,9 @@ def choice(name: str, default: str, names: tuple[str, ...], meaning: str) -> Par
 
     Parameters
     ----------
-    name, default, meaning : of the Parameter
+    name, default : str, of the Parameter
     names : tuple of str
+    meaning : str, of the Parameter
 
     Returns
     -------

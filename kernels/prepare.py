@@ -33,16 +33,26 @@ def ask_background(
 
     Parameters
     ----------
-    groups : (features,) int32
+    ensemble : TreeEnsemble
+    method : Method
+    groups : (features,) int
         which group a feature belongs to; None where each is a player of its own
-    n_rows : of the background; None for the model's own leaf weights
-    budget : bytes that tables may have
-    interactions : as ``prepare`` takes it
+    n_rows : int or None
+        rows of the background; None for the model's own leaf weights
+    budget : int
+        bytes that tables may have
+    interactions : bool
+        as ``prepare`` takes it; the marginal game has none
+
+    Returns
+    -------
+    BackgroundQuery
+        contiguous and read-only; ``n_bytes`` says what is prepared at most
 
     Raises
     ------
     InvalidParameters
-        a method that does nothing with a background, or tables beyond the budget
+        a method that does nothing with a background, or needs groups and has none, interactions, or tables beyond the budget
     """
     use = method.games.background
     if use is None or interactions:
@@ -52,7 +62,19 @@ def ask_background(
 
 
 def measure_background(query: BackgroundQuery, values: np.ndarray) -> BackgroundStatistics:
-    """Look at the rows of a background, or of a part of one, ``values (used, n) float64``."""
+    """Look at the rows of a background, or of a part of one.
+
+    Parameters
+    ----------
+    query : BackgroundQuery
+    values : (used, n) float64, NaN where missing
+        one row per used feature, in the order of ``query.bins.column``; any n, and left as they are
+
+    Returns
+    -------
+    BackgroundStatistics
+        of the query's own kind
+    """
     n_rows = values.shape[1]
     values = np.concatenate((values, np.zeros((values.shape[0], padded(n_rows) - n_rows))), axis=1)
     bins = np.zeros(values.shape, bin_dtype(query.bins))
@@ -61,13 +83,44 @@ def measure_background(query: BackgroundQuery, values: np.ndarray) -> Background
 
 
 def merge_statistics(parts: Sequence[BackgroundStatistics]) -> BackgroundStatistics:
-    """Add up what is known of the parts of a background, in their order."""
+    """Add up what is known of the parts of a background, in their order.
+
+    Parameters
+    ----------
+    parts : sequence of BackgroundStatistics
+        at least one, all measured by the same query
+
+    Returns
+    -------
+    BackgroundStatistics
+        of all rows; of one part that part's own numbers
+    """
     first, *others = parts
     return first.merge(others)
 
 
 def weigh_leaves(ensemble: TreeEnsemble, method: Method, groups: np.ndarray | None, query: BackgroundQuery) -> BackgroundStatistics:
-    """Take the model's own leaf weights for a background, or raise InvalidParameters where they do not say enough."""
+    """Take the model's own leaf weights for a background (Filom et al. 2024, Section 3.3).
+
+    Parameters
+    ----------
+    ensemble : TreeEnsemble
+    method : Method
+    groups : (features,) int
+        as ``ask_background`` takes it; None where each feature is a player of its own
+    query : BackgroundQuery
+        what ``ask_background`` returned for the same model, method and groups
+
+    Returns
+    -------
+    BackgroundStatistics
+        of the query's own kind
+
+    Raises
+    ------
+    InvalidParameters
+        leaf weights do not say enough, or the method needs groups and has none
+    """
     return query.weigh_leaves(_plant(ensemble, method, groups)[1])
 
 
@@ -92,16 +145,27 @@ def prepare(
 
     Parameters
     ----------
-    groups : (features,) int32
+    ensemble : TreeEnsemble
+    method : Method
+    parameters : mapping
+        from the name of each of the method's parameters to its value, as its ``read`` returns it
+    groups : (features,) int
         which group a feature belongs to; None where each is a player of its own
-    interactions : also those of every two players, by the method's game value
-    background : a query of ``ask_background`` for the same method and groups, and what is known of all rows; None where absent features are
-        averaged by cover
+    interactions : bool
+        also those of every two players, by the method's game value
+    background : tuple, a query of ``ask_background`` for the same method and groups, and what is known of all rows
+        None where absent features are averaged by cover
+
+    Returns
+    -------
+    Prepared
+        contiguous and read-only
 
     Raises
     ------
     InvalidParameters
-        parameters that do not fit the model or each other, or a background that the method does not know
+        parameters that do not fit the model or each other, a method that needs groups and has none, or a background or interactions that it does
+        not know
     """
     value, use = method.games.value, method.games.background
     if interactions and value is None:

@@ -131,8 +131,15 @@ def merge_all(reduction: Reduction, states: Iterable[Any], outputs: int, values:
     Parameters
     ----------
     reduction : Reduction
-    states : of slices or parts, in the order of their rows
-    outputs, values : shape of the state of no rows, which is returned where there are no states
+    states : iterable of its states
+        of slices or parts, in the order of their rows
+    outputs, values : int
+        shape of the state of no rows, which is returned where there are no states
+
+    Returns
+    -------
+    state : of the reduction
+        of all rows; of one state that state itself
     """
     level = list(_merge_groups(reduction, iter(states))) or [reduction.init(outputs, values)]
     while len(level) > 1:

@@ -19,7 +19,7 @@ class Subject:
     outputs: tuple[str, ...]
     players: tuple[str, ...]  # all of them, then the method's scores
     place: np.ndarray  # (rows,) int64, which of the players a row of phi belongs to; the others have 0 on every row
-    pairs: np.ndarray  # (pairs, 2) int64, players that interact
+    pairs: np.ndarray  # (pairs, 2) int32, players that interact
     n_steps: int  # of a row's path
     by: tuple[str, ...] = ()  # columns of the data whose values make groups of rows
 
@@ -65,11 +65,35 @@ class Summary:
     headline: Callable[[Mapping[str, Any]], str] | None = None
 
     def init(self, buffers: Buffers) -> Any:
-        """Make the state before any row."""
+        """Make the state before any row.
+
+        Parameters
+        ----------
+        buffers : Buffers
+            of the run, for the shape of what is read; their values do not count
+
+        Returns
+        -------
+        state : of the reduction
+        """
         return self.reduction.init(*self.reads(buffers).shape[:2])
 
     def update(self, state: Any, buffers: Buffers, n_rows: int) -> Any:
-        """Take in the first ``n_rows`` rows of the buffers."""
+        """Take in a slice of rows.
+
+        Parameters
+        ----------
+        state : of the reduction, left as it is
+        buffers : Buffers
+            as ``batch.attribute_batch`` left them
+        n_rows : int
+            how many of their rows count, the first
+
+        Returns
+        -------
+        state : of the reduction
+            with the rows of the slice after those of ``state``
+        """
         return self.reduction.update(state, self.reads(buffers), n_rows, buffers.labels)
 
 
@@ -79,18 +103,59 @@ ABOUT_STEPS = ABOUT_VALUES[1:]
 
 
 def label_players(subject: Subject) -> tuple[Labels, np.ndarray]:
-    """Give a row to every player, in a column ``feature`` whether players are features or groups of them; and where the state's values stand."""
+    """Give a row to every player, in a column ``feature`` whether players are features or groups of them.
+
+    Parameters
+    ----------
+    subject : Subject
+
+    Returns
+    -------
+    labels : dict
+        the column's name and its texts
+    place : (rows,) int64
+        where the state's values stand among these rows
+    """
     return {"feature": list(subject.players)}, subject.place
 
 
 def label_pairs(subject: Subject) -> tuple[Labels, np.ndarray]:
-    """Give a row to every two players that interact."""
+    """Give a row to every two players that interact.
+
+    Parameters
+    ----------
+    subject : Subject
+
+    Returns
+    -------
+    labels : dict
+        columns ``first`` and ``second``, and their texts
+    place : (pairs,) int64
+        where the state's values stand among these rows: 0, 1, …
+    """
     first, second = ([subject.players[i] for i in numbers] for numbers in subject.pairs.T.tolist())
     return {"first": first, "second": second}, np.arange(len(subject.pairs))
 
 
 def tabulate_moments(name: str, moments: Mapping[str, np.ndarray], labels: Labels, subject: Subject) -> dict[str, Table]:
-    """Lay moments ``(outputs, rows)`` out as one table, a row per output and label."""
+    """Lay moments out as one table, a row per output and label.
+
+    Parameters
+    ----------
+    name : str
+        of the table
+    moments : mapping
+        from the name of a column to ``(outputs, rows)``, float64 or, of ranks, int64
+    labels : dict
+        from the name of a column to what it says of every row, see ``label_players``; at least one
+    subject : Subject
+        for the names of outputs
+
+    Returns
+    -------
+    dict
+        from the name to the table: columns ``output``, the labels, the moments; all rows of the first output before those of the next
+    """
     n_rows = len(next(iter(labels.values())))
     named = {"output": [output for output in subject.outputs for _ in range(n_rows)]}
     named |= {label: list(some) * len(subject.outputs) for label, some in labels.items()}

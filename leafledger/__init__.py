@@ -22,12 +22,12 @@ if TYPE_CHECKING:  # what type checkers and editors read; everything is imported
     from pipeline.models.model import Model as Model
     from pipeline.runs.check import Report as Report
     from pipeline.runs.check import check_run as check_run
+    from pipeline.runs.explain import explain as explain
     from pipeline.runs.latest import Latest as Latest
     from pipeline.runs.latest import read_latest as read_latest
     from pipeline.runs.plan import Plan as Plan
     from pipeline.runs.publish import Manifest as Manifest
     from pipeline.runs.publish import read_manifest as read_manifest
-    from pipeline.runs.stages import explain as explain
 
     __version__: str
 
@@ -65,10 +65,10 @@ _HOMES = {
     "pipeline.models": ("load_ensemble",),
     "pipeline.models.model": ("Model",),
     "pipeline.runs.check": ("Report", "check_run"),
+    "pipeline.runs.explain": ("explain",),
     "pipeline.runs.latest": ("Latest", "read_latest"),
     "pipeline.runs.plan": ("Plan",),
     "pipeline.runs.publish": ("Manifest", "read_manifest"),
-    "pipeline.runs.stages": ("explain",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -9,7 +9,18 @@ ROWS, COLUMNS = 5, 8  # of a table
 
 
 def count(n: int, noun: str) -> str:
-    """``1 row``, ``1,234 rows``."""
+    """Write a number of things, as ``1 row`` or ``1,234 rows``.
+
+    Parameters
+    ----------
+    n : int
+    noun : str
+        In the singular; its plural takes an s.
+
+    Returns
+    -------
+    str
+    """
     return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
@@ -18,7 +29,20 @@ def _cell(value: Any) -> str:
 
 
 def as_html(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """A table of the first rows below a title."""
+    """Write the first ROWS rows of a table below a title.
+
+    Parameters
+    ----------
+    title : str
+    columns : sequence of str
+    rows : iterable of sequences
+        Values of the columns. No more of it is taken than is shown. Floats are written with four digits.
+
+    Returns
+    -------
+    str
+        HTML, in which all texts are escaped.
+    """
     head = "".join(f"<th>{escape(name)}</th>" for name in columns)
     body = "".join(f"<tr>{''.join(f'<td>{_cell(value)}</td>' for value in row)}</tr>" for row in islice(rows, ROWS))
     return f"<div><p>{escape(title)}</p><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"

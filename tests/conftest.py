@@ -5,10 +5,17 @@ import pytest
 from hypothesis import HealthCheck, settings
 from numba import config
 
+from kernels.trees import binning
+
+if config.DISABLE_JIT:
+    # Buffers are padded to whole batches, and every row of them costs where kernels are plain Python. All other modules of kernels are imported after
+    # this one, and take the number from there; it is the smallest that the ranker's walks can do with.
+    binning.BATCH = 64
+
 # Kernels compile on first use, so no example has a deadline; the drawn forests are large.
 settings.register_profile("compiled", deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 # Kernels as plain Python are slow, and their coverage must not depend on what is drawn.
-settings.register_profile("interpreted", parent=settings.get_profile("compiled"), max_examples=10, derandomize=True)
+settings.register_profile("interpreted", parent=settings.get_profile("compiled"), max_examples=20, derandomize=True)
 settings.load_profile("interpreted" if config.DISABLE_JIT else "compiled")
 
 

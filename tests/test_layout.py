@@ -1,7 +1,9 @@
-"""The house rules as programs: layers, one place for Numba's options, no file that has outgrown its noun."""
+"""The house rules as programs: layers, one place for Numba's options, no file that has outgrown its noun, tests that mirror the packages."""
 
 import ast
+import re
 import sys
+import tomllib
 from importlib.metadata import packages_distributions
 from importlib.util import find_spec
 from pathlib import Path
@@ -10,6 +12,8 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("kernels", "pipeline", "flows", "leafledger")
+MIRRORED = ("kernels", "pipeline", "flows")
+UNTESTED = {"pipeline/runs/progress.py": "types, and a function that does nothing"}  # modules without tests of their own, and why
 MODULES = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
 VENDORS = {"xgboost", "lightgbm", "catboost"}
 DASK = {"dask", "distributed"}
@@ -126,3 +130,51 @@ def test_this_distribution_alone_owns_its_packages():
     for name in PACKAGES:
         assert owners.get(name, ["leafledger"]) == ["leafledger"]
         assert Path(find_spec(name).origin).parents[1] == Path(find_spec("kernels").origin).parents[1]
+
+
+def names_in(lines):
+    """Names of the distributions that requirements ask for."""
+    return {re.match(r"[\w.-]+", line).group().lower() for line in lines if line[:1].isalnum()}
+
+
+def test_workers_get_the_versions_of_everybody_else():
+    """What workers need is pinned as it is elsewhere, and every dependency is either among it or listed as not needed."""
+    pinned, workers, never = (
+        (ROOT / "infra" / name).read_text().splitlines() for name in ("constraints.txt", "worker-requirements.txt", "not-on-workers.txt")
+    )
+    assert set(workers) <= set(pinned)
+    asked = names_in(tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"])
+    assert asked == names_in(never) | (asked & names_in(workers))
+    assert not names_in(never) & names_in(workers)
+
+
+TEST_FILES = sorted((ROOT / "tests").rglob("*.py"))
+
+
+@pytest.mark.parametrize("path", TEST_FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_nothing_is_imported_from_tests(path):
+    """What several tests share stands in a module that holds no tests: whoever moves a test breaks no other."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        names = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and (node.level or node.module.split(".")[0] == "tests"):
+            names = [f"{node.module or ''}.{alias.name}" for alias in node.names]
+        for name in names:
+            assert not any(part.startswith("test_") for part in name.split(".")), f"{path}:{node.lineno} imports {name}"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for path in MODULES if path.relative_to(ROOT).parts[0] in MIRRORED and path.name != "__init__.py"],
+    ids=lambda path: str(path.relative_to(ROOT)),
+)
+def test_every_module_has_its_tests(path):
+    """They stand in the same place below ``tests``, and there are some."""
+    name = str(path.relative_to(ROOT))
+    mirror = ROOT / "tests" / path.relative_to(ROOT).with_name(f"test_{path.stem.removeprefix('_')}.py")
+    assert mirror.exists() or name in UNTESTED, f"{name} has no {mirror.relative_to(ROOT)}"
+    assert not (mirror.exists() and name in UNTESTED), f"{name} has {mirror.relative_to(ROOT)}, UNTESTED says otherwise"
+    if mirror.exists():
+        found = [node.name for node in ast.walk(ast.parse(mirror.read_text())) if isinstance(node, ast.FunctionDef)]
+        assert any(function.startswith("test_") for function in found), f"{mirror} holds no test"

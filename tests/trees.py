@@ -60,6 +60,12 @@ def join(trees):
     return ensemble
 
 
+def stumps(said, n_features):
+    """An ensemble of stumps: feature, threshold, value up to it and beyond."""
+    trees = [one_tree([f, -1, -1], [t, 0, 0], [1, -1, -1], [2, -1, -1], [0, low, high], [2, 1, 1], n_features) for f, t, low, high in said]
+    return join(trees)
+
+
 def grown(rng, n_trees, depth, n_features):
     """Full trees of random splits and leaves, all numbers drawn from a normal distribution."""
     n, node = (1 << depth) - 1, np.arange((2 << depth) - 1)

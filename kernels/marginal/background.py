@@ -27,17 +27,48 @@ class Background(NamedTuple):
     times: np.ndarray  # (patterns,) rows with each
 
     def merge(self, others: Sequence["Background"]) -> "Background":
-        """Add up with the counts of other parts, of the same partitioning: the same in any order and grouping, since counts are integers."""
+        """Add up with the counts of other parts: the same in any order and grouping, since counts are integers.
+
+        Parameters
+        ----------
+        others : sequence of Background
+            of the same partitioning
+
+        Returns
+        -------
+        Background
+            of all parts; patterns are distinct and ascending again
+        """
         return _merge((self, *others))
 
 
 def first_codes(subtrees: Subtrees) -> np.ndarray:
-    """Find where every coded subtree's counts start, and the end of the last, ``(subtrees + 1,) int64``."""
+    """Find where every coded subtree's counts start, and the end of the last.
+
+    Parameters
+    ----------
+    subtrees : Subtrees
+
+    Returns
+    -------
+    start : (subtrees + 1,) int64
+        subtree u's counts are ``start[u]:start[u + 1]``, one for each code of its bits
+    """
     return np.concatenate(([0], np.cumsum(1 << subtrees.bits)))
 
 
 def n_words(deep: Subtrees) -> int:
-    """Count the words that a pattern needs, whichever deep subtree's it is."""
+    """Count the words that a pattern needs, whichever deep subtree's it is.
+
+    Parameters
+    ----------
+    deep : Subtrees
+
+    Returns
+    -------
+    int
+        at least 1; a word has WORD_BITS bits
+    """
     return -(-max(1, int(deep.bits.max(initial=0))) // WORD_BITS)
 
 
@@ -183,6 +214,12 @@ def _codes(subtrees: Subtrees, u: int, outcomes: np.ndarray, words: int) -> np.n
 
 def weigh_leaves(forest: Forest, partitioning: Partitioning) -> Background:
     """Take the model's own leaf weights as a background (Filom et al. 2024, Section 3.3).
+
+    Parameters
+    ----------
+    forest : Forest
+    partitioning : Partitioning
+        of the forest
 
     Returns
     -------

@@ -40,7 +40,12 @@ def everyone(players: np.ndarray, groups: np.ndarray) -> list[View]:  # noqa: AR
     players : (players,) int32
         of a subtree, numbers of rows of phi
     groups : (players,) int32
-        of each player
+        of each player; they do not count
+
+    Returns
+    -------
+    list of View
+        one
     """
     return [View(np.arange(players.size), players)]
 
@@ -52,6 +57,11 @@ def whole_groups(players: np.ndarray, groups: np.ndarray) -> list[View]:  # noqa
     ----------
     players, groups : (players,) int32
         as ``everyone`` takes them; the groups' numbers are rows of phi
+
+    Returns
+    -------
+    list of View
+        one, whose own players are the groups, ascending
     """
     rows, who = np.unique(groups, return_inverse=True)
     return [View(who.astype(np.int64), rows.astype(np.int32))]
@@ -64,6 +74,11 @@ def each_group(players: np.ndarray, groups: np.ndarray) -> list[View]:
     ----------
     players, groups : (players,) int32
         as ``everyone`` takes them
+
+    Returns
+    -------
+    list of View
+        one for each group, ascending; one of nobody where there are no players
     """
     numbers, group = np.unique(groups, return_inverse=True)
     views = []
@@ -102,9 +117,17 @@ def lay_out_leaves(deep: Subtrees, seen: Seen, value: np.ndarray, output: np.nda
     Parameters
     ----------
     deep : Subtrees
-    seen : numbers of deep subtrees, each with a view of it
-    value : (nodes, width) float64, of the model's leaves, margin units
-    output : (deep subtrees,) int32, the first output that each adds to
+    seen : sequence of (int, View)
+        numbers of deep subtrees, each with a view of it
+    value : (nodes, width) float64, margin units
+        of the model's leaves
+    output : (deep subtrees,) int32
+        the first output that each adds to
+
+    Returns
+    -------
+    Leaves
+        in the order of ``seen``
     """
     marks = []
     for u, view in seen:
@@ -124,7 +147,17 @@ def lay_out_leaves(deep: Subtrees, seen: Seen, value: np.ndarray, output: np.nda
 
 
 def no_leaves(words: np.ndarray) -> Leaves:
-    """Lay out none; ``words uint32`` are the model's category sets."""
+    """Lay out no leaves.
+
+    Parameters
+    ----------
+    words : uint32
+        the model's category sets, so that the record is of the same types as that of leaves
+
+    Returns
+    -------
+    Leaves
+    """
     start, none = np.zeros(1, np.int64), np.zeros(0, np.int32)
     return Leaves(np.zeros((0, 5), np.int32), start, words, start, none, np.zeros((0, 1)), none)
 
@@ -166,6 +199,7 @@ def add_gains(leaves: Leaves, leaf: int, gained: np.ndarray, i: int, phi: np.nda
     i : int
         number of the row
     phi : (outputs, rows, n) float64, margin units
+        added to
     """
     column = leaves.column[leaf]
     for k in range(leaves.value.shape[1]):

@@ -124,7 +124,8 @@ class MarginalGame(NamedTuple):
 
         Parameters
         ----------
-        views : how a subtree's players are seen: ``everyone``, ``whole_groups`` or ``each_group``
+        views : callable
+            how a subtree's players are seen: ``everyone``, ``whole_groups`` or ``each_group``
         levels : Levels
             the game value
         n_rows : int
@@ -132,8 +133,8 @@ class MarginalGame(NamedTuple):
 
         Returns
         -------
-        looked_up, subsets, patterns
-            what each adds is to be added up
+        looked_up, subsets, patterns : LookupTables, SubsetTables, PatternTables
+            of coded subtrees; of deep leaves with at most ``summed_bits`` players; of the others. What each adds is to be added up
         """
         coded, deep = self.partitioning
         ensemble, tree = self.forest.ensemble, self.forest.trace.tree
@@ -162,9 +163,13 @@ class MarginalGame(NamedTuple):
         )
 
     def mean_margin(self) -> np.ndarray:
-        """Compute the background's mean margin, the value of the empty coalition, ``(outputs,) float64``.
+        """Compute the background's mean margin, the value of the empty coalition.
 
         It comes from the counts, so it is the same however the background was counted.
+
+        Returns
+        -------
+        base : (outputs,) float64, margin units
         """
         coded, deep = self.partitioning
         ensemble, first = self.forest.ensemble, first_codes(coded)
@@ -204,9 +209,14 @@ def table_bytes(partitioning: Partitioning, n_rows: int, views: Views, player_gr
     partitioning : Partitioning
     n_rows : int
         rows of the background
-    views, player_group, summed_bits : as of ``MarginalGame``
+    views : callable
+        as ``MarginalGame.play`` takes it
+    player_group : (players,) int32
+        group of each of the partitioning's players
     width : int
         numbers in a leaf
+    summed_bits : int
+        as of ``MarginalGame``
 
     Returns
     -------

@@ -29,7 +29,7 @@ class PatternTables(NamedTuple):
     leaves: Leaves
     own: np.ndarray  # (leaves, words) int64, bits of own players
     first: np.ndarray  # (leaves + 1,) int64, leaf l's patterns are patterns[first[l]:first[l + 1]]
-    patterns: np.ndarray  # (patterns, words) int64, sorted, the highest word first
+    patterns: np.ndarray  # (patterns, words) int64, the lowest word first; at every leaf sorted by the highest
     share: np.ndarray  # (patterns,) float64, of the background's rows
     weights: Weights
 
@@ -39,13 +39,16 @@ def lay_out_patterns(deep: Subtrees, background: Background, seen: Seen, value: 
 
     Parameters
     ----------
-    deep, seen, value, output : as ``lay_out_leaves`` takes them
+    deep : Subtrees
     background : Background
+    seen, value, output : as ``lay_out_leaves`` takes them
     weights : Weights
+        of the game value, for at least as many players as a view has
 
     Returns
     -------
     PatternTables
+        patterns are distinct at every leaf, and their shares add up to one
     """
     words = background.patterns.shape[1]
     owns, patterns, shares = [], [np.zeros((0, words), np.int64)], [np.zeros(0)]
@@ -69,7 +72,17 @@ def lay_out_patterns(deep: Subtrees, background: Background, seen: Seen, value: 
 
 
 def no_patterns(words: np.ndarray) -> PatternTables:
-    """Make tables that add nothing; ``words uint32`` are the model's category sets."""
+    """Make tables that add nothing.
+
+    Parameters
+    ----------
+    words : uint32
+        the model's category sets, as ``no_leaves`` takes them
+
+    Returns
+    -------
+    PatternTables
+    """
     integers, numbers = np.zeros((0, 1), np.int64), np.zeros((1, 1))
     return PatternTables(no_leaves(words), integers, np.zeros(1, np.int64), integers, np.zeros(0), Weights(numbers, numbers))
 

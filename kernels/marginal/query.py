@@ -33,11 +33,41 @@ class MarginalQuery(NamedTuple):
     n_bytes: np.ndarray  # (1,) int64, of what is prepared, at most
 
     def measure(self, values: np.ndarray, bins: np.ndarray, n_rows: int) -> Background:  # noqa: ARG002 - the shape of a query
-        """Count the codes of the first ``n_rows`` rows."""
+        """Count the codes of rows at every subtree.
+
+        Parameters
+        ----------
+        values : (used, n) float64
+            not needed, bins say all
+        bins : (used, n) unsigned integers, n a multiple of BATCH
+        n_rows : int
+            how many of the rows count, the first
+
+        Returns
+        -------
+        Background
+            counts are int64
+        """
         return count_background(bins, self.partitioning, n_rows)
 
     def weigh_leaves(self, forest: Forest) -> Background:
-        """Take the model's own leaf weights for counts, where its trees are symmetric."""
+        """Take the model's own leaf weights for counts, where its trees are symmetric (Filom et al. 2024, Section 3.3).
+
+        Parameters
+        ----------
+        forest : Forest
+            that the query was made for
+
+        Returns
+        -------
+        Background
+            counts are sums of cover, float64
+
+        Raises
+        ------
+        InvalidParameters
+            trees that are not symmetric, or have no weights
+        """
         return weigh_leaves(forest, self.partitioning)
 
 
@@ -60,7 +90,30 @@ class MarginalUse:
     tables: Callable[[MarginalGame, Parameters], NamedTuple]
 
     def ask(self, forest: Forest, bins: BinTables, phi: Phi, n_rows: int | None, budget: int) -> MarginalQuery:
-        """Cut the model as coarsely as fits: where there is less room, fewer leaves get tables, and more a list of patterns."""
+        """Cut the model as coarsely as fits: where there is less room, fewer leaves get tables, and more a list of patterns.
+
+        Parameters
+        ----------
+        forest : Forest
+        bins : BinTables
+            by which the background's rows become bins
+        phi : Phi
+            of the method
+        n_rows : int or None
+            rows of the background; None for the model's own leaf weights, of which a tree has as many as leaves
+        budget : int
+            bytes that tables may have
+
+        Returns
+        -------
+        MarginalQuery
+            contiguous and read-only
+
+        Raises
+        ------
+        InvalidParameters
+            tables do not fit, however the model is cut
+        """
         ensemble = forest.ensemble
         player, group = _players(forest, phi)
         partitioner = Partitioner(forest, player)
@@ -79,7 +132,32 @@ class MarginalUse:
         )
 
     def prepare(self, forest: Forest, phi: Phi, parameters: Parameters, query: Any, statistics: Any) -> tuple[NamedTuple, np.ndarray]:
-        """Make the tables from counts; the value of the empty coalition is the background's mean margin."""
+        """Make the tables from counts.
+
+        Parameters
+        ----------
+        forest : Forest
+        phi : Phi
+            of the method
+        parameters : mapping
+            from the name of each of the method's parameters to its value
+        query : MarginalQuery
+            what ``ask`` returned for the same forest
+        statistics : Background
+            what the query counted of all rows
+
+        Returns
+        -------
+        tables : NamedTuple
+            of the same type as those of the path-dependent game
+        base : (outputs,) float64, margin units
+            value of the empty coalition, the background's mean margin
+
+        Raises
+        ------
+        InvalidParameters
+            the query or the statistics are those of another use, or the parameters do not fit
+        """
         refuse_other(query, statistics, (MarginalQuery, Background))
         game = MarginalGame(forest, query.partitioning, statistics, _players(forest, phi)[1], int(query.summed_bits[0]))
         return self.tables(game, parameters), game.mean_margin()

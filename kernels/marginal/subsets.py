@@ -35,7 +35,13 @@ class SubsetTables(NamedTuple):
 
 @jit
 def sum_over_subsets(sums: np.ndarray) -> None:
-    """Replace every set's number by the sum of its subsets' numbers: ``sums (2**players,) float64``, sets are bit masks."""
+    """Replace every set's number by the sum of its subsets' numbers, itself among them.
+
+    Parameters
+    ----------
+    sums : (2**players,) float64
+        by sets as bit masks; changed in place
+    """
     bit = 1
     while bit < sums.size:
         for s in range(sums.size):
@@ -87,9 +93,11 @@ def lay_out_subsets(deep: Subtrees, background: Background, seen: Seen, value: n
 
     Parameters
     ----------
-    deep, seen, value, output : as ``lay_out_leaves`` takes them
+    deep : Subtrees
     background : Background
+    seen, value, output : as ``lay_out_leaves`` takes them
     weights : Weights
+        of the game value, for at least as many players as a view has
 
     Returns
     -------
@@ -109,7 +117,17 @@ def lay_out_subsets(deep: Subtrees, background: Background, seen: Seen, value: n
 
 
 def no_subsets(words: np.ndarray) -> SubsetTables:
-    """Make tables that add nothing; ``words uint32`` are the model's category sets."""
+    """Make tables that add nothing.
+
+    Parameters
+    ----------
+    words : uint32
+        the model's category sets, as ``no_leaves`` takes them
+
+    Returns
+    -------
+    SubsetTables
+    """
     return SubsetTables(no_leaves(words), np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros((0, 2)))
 
 

@@ -193,9 +193,19 @@ class Partitioner:
         self._sizes = _measure(forest, self._trace, player)
 
     def partition(self, most_bits: int) -> Partitioning:
-        """Cut into subtrees whose codes have at most ``most_bits`` bits, and the leaves that need more.
+        """Cut into subtrees whose codes have at most so many bits, and the leaves that need more.
 
         Of all such cuts, one whose tables have the fewest entries, by upper bounds.
+
+        Parameters
+        ----------
+        most_bits : int
+            from 0, with which every leaf below a split is deep, to MOST_BITS
+
+        Returns
+        -------
+        Partitioning
+            subtrees in the order of trees, within a tree from left to right
         """
         ensemble = self._forest.ensemble
         whole = np.zeros(self._player.size, bool)

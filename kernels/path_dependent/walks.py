@@ -44,7 +44,18 @@ class Walks(NamedTuple):
     words: np.ndarray  # uint32
 
     def of_tree(self, tree: int) -> "Walks":
-        """Take the walks of one of the model's trees, which lie together."""
+        """Take the walks of one of the model's trees, which lie together.
+
+        Parameters
+        ----------
+        tree : int
+            the model's; walks have to be in ascending order of trees
+
+        Returns
+        -------
+        Walks
+            with all steps and constants, of which these walks are a part
+        """
         mine = slice(*np.searchsorted(self.tree, (tree, tree + 1)))
         return self._replace(**{name: getattr(self, name)[mine] for name in ("start", "stop", "tree", "output", "weights")})
 

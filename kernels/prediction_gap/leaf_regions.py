@@ -250,8 +250,9 @@ def make_regions(forest: Forest, atoms: Mapping[int, Atoms]) -> LeafRegions:
     ----------
     forest : Forest
         the model; its players are the units
-    atoms : from the numbers of resampled units to what they are drawn from. A numeric feature that is a player of its own and not among them is
-        noised; whatever else is not among them is never perturbed
+    atoms : mapping
+        from the numbers of resampled units to what they are drawn from. A numeric feature that is a player of its own and not among them is noised;
+        whatever else is not among them is never perturbed
 
     Returns
     -------
@@ -307,7 +308,7 @@ def count_visits(regions: LeafRegions) -> int:
     Returns
     -------
     int
-        pairs of leaves of different trees of one output, the first leaf's with a perturbed unit in common with the second's tree
+        pairs of leaves of different trees of one output, where the first leaf and the second's tree depend on a perturbed unit in common
     """
     leaves, trees = regions.leaves, regions.trees
     n_leaves, leaf = np.diff(trees.leaf), np.repeat(np.arange(len(leaves.value)), np.diff(leaves.start))

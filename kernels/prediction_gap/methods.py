@@ -12,13 +12,13 @@ from ..parameters import Parameter, choice, number, numbers, whole
 from ..ranking.methods import BY_SIZE, choose_ranking, prepare_ranking, score_players
 from ..ranking.ranks import N_SCORES, rows_with_scores, summarize_ranks
 from ..trees.forest import Forest
-from .noise import NOISES, Measured
+from .noise import NOISE_NAMES, Measured
 from .query import PerturbationUse
-from .rankings import EMPIRICAL, ERROR, NO, PGI2, YES, RankingTables, add_gaps, add_greedy, prepare_rankings
+from .rankings import ERROR, NO, PGI2, YES, RankingTables, add_gaps, add_greedy, prepare_rankings
 from .tables import BUDGET
 
 PERTURBED = (
-    choice("noise", "normal", (*(noise.name for noise in NOISES), EMPIRICAL), "what is added to numeric features; empirical draws them anew instead"),
+    choice("noise", "normal", NOISE_NAMES, "what is added to numeric features; empirical draws them anew instead"),
     numbers("scale", "standard deviation of the noise, or one for every feature; 1 by default; with a background in the features' own"),
     number("budget", BUDGET, 0.0, math.inf, "pairs of leaves that may be looked at for a row", closed=True),
     choice("resample", YES, (YES, NO), "categories and groups are drawn from the background; without one they stay"),

@@ -101,7 +101,8 @@ class Measured(NamedTuple):
 
         Parameters
         ----------
-        others : sums are rounded, so their order counts
+        others : iterable of Measured
+            of the same units; sums are rounded, so their order counts
 
         Returns
         -------
@@ -214,7 +215,8 @@ def atoms_of(measured: Measured, forest: Forest, units: Iterable[int]) -> dict[i
     ----------
     measured : Measured
     forest : Forest
-    units : numbers of units whose combinations were listed
+    units : iterable of int
+        numbers of units whose combinations were listed
 
     Returns
     -------

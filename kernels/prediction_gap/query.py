@@ -31,12 +31,39 @@ class PerturbationQuery(NamedTuple):
     n_bytes: np.ndarray  # (1,) int64, of what is prepared, at most
 
     def measure(self, values: np.ndarray, bins: np.ndarray, n_rows: int) -> Measured:
-        """Measure the first ``n_rows`` rows."""
+        """Measure the moments of used features, and count the combinations of every unit's bins.
+
+        Parameters
+        ----------
+        values : (used, n) float64, NaN where missing
+        bins : (used, n) unsigned integers
+        n_rows : int
+            how many of the rows count, the first
+
+        Returns
+        -------
+        Measured
+        """
         everything = np.ones(int(self.player.max(initial=-1)) + 1, bool)
         return measure(values[:, :n_rows], bins[:, :n_rows], self.player, everything)
 
     def weigh_leaves(self, forest: Forest) -> Measured:  # noqa: ARG002 - the shape of a query
-        """Refuse: leaf weights do not tell how features are spread."""
+        """Refuse: leaf weights do not tell how features are spread.
+
+        Parameters
+        ----------
+        forest : Forest
+
+        Returns
+        -------
+        Measured
+            never
+
+        Raises
+        ------
+        InvalidParameters
+            always
+        """
         raise InvalidParameters("rows are perturbed by what is measured of a background, expected rows, got the model")
 
 
@@ -50,7 +77,25 @@ class PerturbationUse:
     tables: Callable[[Forest, Parameters, Measured], NamedTuple]
 
     def ask(self, forest: Forest, bins: BinTables, phi: Phi, n_rows: int | None, budget: int) -> PerturbationQuery:  # noqa: ARG002 - as MarginalUse
-        """Project what the tables of a background with so many rows need; the budget decides nothing."""
+        """Project what the tables of a background with so many rows need.
+
+        Parameters
+        ----------
+        forest : Forest
+        bins : BinTables
+            by which the background's rows become bins
+        phi : Phi
+            of the method: its rows
+        n_rows : int or None
+            rows of the background; None for the model's own leaf weights, which are refused later
+        budget : int
+            decides nothing, for tables cannot be made smaller
+
+        Returns
+        -------
+        PerturbationQuery
+            contiguous and read-only
+        """
         regions, alone = make_regions(forest, {}), numeric_alone(forest)
         n_bins = np.diff(bins.start) + bins.n_codes + 3.0
         n_patterns = np.ones(forest.n_players)
@@ -70,6 +115,31 @@ class PerturbationUse:
         query: Any,
         statistics: Any,
     ) -> tuple[NamedTuple, np.ndarray]:
-        """Make the tables from what was measured; absent features are averaged by cover."""
+        """Make the tables from what was measured; absent features are averaged by cover.
+
+        Parameters
+        ----------
+        forest : Forest
+        phi : Phi
+            decides nothing
+        parameters : mapping
+            from the name of each of the method's parameters to its value
+        query : PerturbationQuery
+            what ``ask`` returned for the same forest
+        statistics : Measured
+            what the query measured of all rows
+
+        Returns
+        -------
+        tables : NamedTuple
+            of the same type as without a background
+        base : (outputs,) float64, margin units
+            value of the empty coalition of the path-dependent game
+
+        Raises
+        ------
+        InvalidParameters
+            the query or the statistics are those of another use, or the parameters do not fit
+        """
         refuse_other(query, statistics, (PerturbationQuery, Measured))
         return self.tables(forest, parameters, statistics), empty_coalition(forest.ensemble, forest.trace)

@@ -48,10 +48,12 @@ def prepare_rankings(
     Parameters
     ----------
     forest : Forest
-    given : the methods' parameters
+    given : mapping
+        from the names of the methods' parameters to their values
     measured : Measured or None
         what was measured of a background: what units are drawn from, and the standard deviations that scales are multiples of
-    ranking : which method ranks by its values, (1,) int64, and that method's tables
+    ranking : tuple
+        which method ranks by its values, (1,) int64, and that method's tables
     top : int
         groups that are ranked
     passes : int
@@ -107,17 +109,23 @@ def measure_rows(
 
 
 def rank_rows_greedily(tables: GapTables, noise: Noise, values: np.ndarray, bins: np.ndarray, top: int, seed: int) -> Greedy:
-    """Rank rows greedily.
+    """Rank rows greedily (Gajewski et al. 2024, Section 4), exactly or by estimates.
 
     Parameters
     ----------
-    tables, noise, values, bins, seed : as ``measure_rows`` takes them
+    tables : GapTables
+    noise : Noise
+    values : (used, n) float64, as ``bin_rows`` left them
+    bins : (used, n) unsigned integers
     top : int
         groups that are ranked
+    seed : int
+        of the estimates' points, or EXACT
 
     Returns
     -------
     Greedy
+        groups that nothing perturbs come last, in their own order
     """
     steps = min(top, int(tables.regions.units.perturbed.sum()))
     if seed == EXACT:

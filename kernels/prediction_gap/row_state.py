@@ -122,8 +122,9 @@ def fill_block(
     regions : LeafRegions
     distribution : BinDistributions
         of the row
-    block : its first leaf, and the one after its last
-    wanted : (units,) positive for units whose sides are wanted
+    block : tuple of two int
+        its first leaf, and the one after its last
+    wanted : (units,) int64 or bool, positive for units whose sides are wanted
     row : RowState
     given : (sides * LANES,) float64, overwritten at the wanted units' sides, see ``Blocks``
     """
@@ -206,7 +207,8 @@ def list_asked(regions: LeafRegions, block: tuple[int, int], row: RowState) -> n
     Parameters
     ----------
     regions : LeafRegions
-    block : its first leaf, and the one after its last
+    block : tuple of two int
+        its first leaf, and the one after its last
     row : RowState
 
     Returns

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._jit import frozen
-from ..ordering import ranks_from_order
+from ..ordering import ranks_by_score, ranks_from_order
 from ..parameters import InvalidParameters
 from ..trees.binning import bin_ensemble
 from ..trees.forest import Forest
@@ -167,7 +167,7 @@ def place_units(tables: GapTables, order: np.ndarray) -> Prefixes:
     where = ranks_from_order(order, int(tables.n_all[0]), axis=2)
     position = np.where(tables.regions.units.perturbed, where[:, :, tables.units], 0)
     filled = np.where(position > 0, position, n_ranked + 1)
-    places = np.where(position > 0, np.argsort(np.argsort(filled, axis=2), axis=2) + 1, 0)
+    places = np.where(position > 0, ranks_by_score(-filled, axis=2), 0)
     by_position = np.sort(filled, axis=2)
     ends = np.concatenate((by_position[:, :, 1:], np.full((n, outputs, 1), n_ranked + 1)), axis=2)
     return Prefixes(places, (ends - by_position) / max(n_ranked, 1))

@@ -60,11 +60,16 @@ class Terms(NamedTuple):
 
 
 def most_on_two_paths(paths: Sequence[int]) -> int:
-    """Count the players on every two paths, and take the most: so many points make the quadrature of a squared game exact.
+    """Count the players on every two paths, and take the most: a rule exact for so many players integrates a squared game exactly.
 
     Parameters
     ----------
-    paths : at least one, each the set of its players as bits
+    paths : sequence of int
+        at least one, each the set of its players as bits
+
+    Returns
+    -------
+    int
     """
     return max([(a | b).bit_count() for a, b in combinations(set(paths), 2)] + [path.bit_count() for path in paths])
 
@@ -84,7 +89,8 @@ def find_terms(splits: np.ndarray, most: int) -> Terms | None:
 
     Returns
     -------
-    Terms, or None where there are more
+    Terms or None
+        None where there are more
     """
     n = len(splits)
     players, left, right = (splits[:, column].tolist() for column in (PREORDER_PLAYER, PREORDER_LEFT, PREORDER_RIGHT))
@@ -137,8 +143,15 @@ def lay_out_expansions(expanded: Sequence[Terms], points: Sequence[Quadrature]) 
 
     Parameters
     ----------
-    expanded : of every tree that is expanded
-    points : of every such tree, nodes t in (0, 1) with their weights
+    expanded : sequence of Terms
+        of every tree that is expanded
+    points : sequence of Quadrature
+        of every such tree, nodes t in (0, 1) with their weights, exact for ``Terms.players`` players
+
+    Returns
+    -------
+    Expansions
+        trees in the order of ``expanded``
     """
     below = [len(terms.below) for terms in expanded]
     shift = np.repeat(np.cumsum([0, *below])[:-1], [len(terms.splits) for terms in expanded])

@@ -49,7 +49,18 @@ def _make_pass(nodes: int, players: int) -> Pass:
 
 @jit
 def make_passes(nodes: int, players: int) -> Passes:
-    """Make room for trees of at most so many nodes and players."""
+    """Make room for pairs of leaves.
+
+    Parameters
+    ----------
+    nodes, players : int
+        most nodes and most players of a tree
+
+    Returns
+    -------
+    Passes
+        arrays without values: ``pair_leaves`` writes before it reads
+    """
     return Passes(_make_pass(nodes, players), _make_pass(nodes, players), np.empty(nodes, np.int64), np.empty(players, np.int64))
 
 

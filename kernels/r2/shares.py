@@ -51,20 +51,25 @@ class R2State(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class Estimate:
+    """A ratio to every group's SST, NaN where its labels do not differ."""
+
+    value: np.ndarray  # (groups,) or (groups, players) float64
+    standard_error: np.ndarray  # float64, of the same shape
+
+
+@dataclass(frozen=True, slots=True)
 class Shares:
-    """How every group's R^2 is shared among the players; where its labels do not differ, shares, R^2 and errors are NaN."""
+    """How every group's R^2 is shared among the players."""
 
     rows: np.ndarray  # (groups,) float64, how many with weight
     missing: np.ndarray  # (groups,) float64, how many without a label
     weight: np.ndarray  # (groups,) float64
     sst: np.ndarray  # (groups,) float64, squared units of the label
-    r2: np.ndarray  # (groups,) float64
-    r2_standard_error: np.ndarray  # (groups,) float64
-    share: np.ndarray  # (groups, players) float64, of SST
-    standard_error: np.ndarray  # (groups, players) float64
+    r2: Estimate  # (groups,)
+    share: Estimate  # (groups, players)
+    remainder: Estimate  # (groups,), R^2 less all shares
     rank: np.ndarray  # (groups, players) int64, 1 for the largest share
-    remainder: np.ndarray  # (groups,) float64, R^2 less all shares
-    remainder_standard_error: np.ndarray  # (groups,) float64
 
 
 def _no_sums(groups: int, players: int) -> Sums:
@@ -86,7 +91,18 @@ def _no_sums(groups: int, players: int) -> Sums:
 
 
 def no_rows(n_players: int) -> R2State:
-    """Make the state before the first row."""
+    """Make the state before the first row.
+
+    Parameters
+    ----------
+    n_players : int
+        players whose losses will be added
+
+    Returns
+    -------
+    R2State
+        of no groups
+    """
     return R2State(np.zeros(0, "U1"), _no_sums(0, n_players))
 
 
@@ -222,7 +238,17 @@ def merge(a: R2State, b: R2State) -> R2State:
 
 
 def whole(state: R2State) -> R2State:
-    """Add all groups up, in the order of their names, as one group of the name ''."""
+    """Add all groups up, in the order of their names.
+
+    Parameters
+    ----------
+    state : R2State
+
+    Returns
+    -------
+    R2State
+        of one group of the name '', of no rows where the state has no groups
+    """
     parts = (Sums(*(array[g : g + 1] for array in state.sums)) for g in range(state.names.size))
     total = next(parts, _no_sums(1, state.sums.value.shape[1] - 2))
     for part in parts:
@@ -236,7 +262,7 @@ def finalize(state: R2State, place: np.ndarray, n_places: int) -> Shares:
     Parameters
     ----------
     state : R2State
-    place : (players,) int64
+    place : (players,) int
         where the state's players stand among all; the others, in no split of the model, have a share of 0
     n_places : int
         how many players there are in all
@@ -244,6 +270,7 @@ def finalize(state: R2State, place: np.ndarray, n_places: int) -> Shares:
     Returns
     -------
     Shares
+        shares, R^2 and errors are NaN where a group's labels do not differ
     """
     sums = state.sums
     rows, sst, differ = sums.rows[:, None], sums.total[:, None], (sums.high > sums.low)[:, None]
@@ -258,11 +285,8 @@ def finalize(state: R2State, place: np.ndarray, n_places: int) -> Shares:
         missing=sums.missing,
         weight=sums.weight,
         sst=sums.total,
-        r2=1 - ratio[:, -2],
-        r2_standard_error=error[:, -2],
-        share=share,
-        standard_error=standard_error,
+        r2=Estimate(1 - ratio[:, -2], error[:, -2]),
+        share=Estimate(share, standard_error),
+        remainder=Estimate(1 - ratio[:, -1], error[:, -1]),
         rank=ranks_by_score(share, axis=1),
-        remainder=1 - ratio[:, -1],
-        remainder_standard_error=error[:, -1],
     )

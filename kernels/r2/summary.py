@@ -17,14 +17,14 @@ COLUMNS = "feature", "r2", "standard_error", "rank", *TOTALS
 def _sum_up(shares: Shares, group: int) -> dict[str, float | int | None]:
     """Say once of a group what its shares add up to; None where it is no number."""
     found = {
-        "total_r2": shares.r2,
-        "total_standard_error": shares.r2_standard_error,
+        "total_r2": shares.r2.value,
+        "total_standard_error": shares.r2.standard_error,
         "sst": shares.sst,
         "n": shares.rows,
         "n_unlabelled": shares.missing,
         "weight": shares.weight,
-        "remainder": shares.remainder,
-        "remainder_standard_error": shares.remainder_standard_error,
+        "remainder": shares.remainder.value,
+        "remainder_standard_error": shares.remainder.standard_error,
     }
     numbers = {name: float(values[group]) for name, values in found.items()}
     counts = {name: int(numbers[name]) for name in ("n", "n_unlabelled")}
@@ -34,8 +34,8 @@ def _sum_up(shares: Shares, group: int) -> dict[str, float | int | None]:
 def _columns(players: tuple[str, ...], shares: Shares, group: int) -> dict[str, Any]:
     return {
         "feature": list(players),
-        "r2": shares.share[group],
-        "standard_error": shares.standard_error[group],
+        "r2": shares.share.value[group],
+        "standard_error": shares.share.standard_error[group],
         "rank": shares.rank[group],
     }
 
@@ -66,6 +66,11 @@ def tabulate(state: R2State, subject: Subject) -> dict[str, Table]:
     state : R2State
         of all rows; its groups are called by their values as a JSON list
     subject : Subject
+
+    Returns
+    -------
+    dict
+        from ``r2`` and ``r2_by`` to their tables; values of a group are ascending, None last
 
     Raises
     ------

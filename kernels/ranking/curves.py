@@ -27,6 +27,15 @@ ROWS = 4  # at a time: a split is read once for all of them
 KIND, PLACE, FIRST, SECOND, FEATURE, LOWER, SPAN, PLAYER = range(8)
 
 
+class Asked(NamedTuple):
+    """The players that trees ask for, and where they stand among all."""
+
+    first: np.ndarray  # (trees + 1,) int64, tree t asks for player[first[t]:first[t + 1]]
+    player: np.ndarray  # int32
+    before: np.ndarray  # (players,) int64, players before each that no split asks for
+    n_all: np.ndarray  # (1,) int64, players, with those that no split asks for
+
+
 class CurveTables(NamedTuple):
     """Every output's trees, splits after their children; trees with leaves for all outputs stand once for each."""
 
@@ -36,16 +45,28 @@ class CurveTables(NamedTuple):
     places: np.ndarray  # (1,) int64, most places in a tree
     splits: np.ndarray  # (splits, 8) int32
     constants: np.ndarray  # (splits, 4) float64: children's shares of the cover, and values where they are leaves
-    first: np.ndarray  # (trees + 1,) int64, tree t asks for player[first[t]:first[t + 1]]
-    player: np.ndarray  # int32
+    asked: Asked
     members: np.ndarray  # (sets, 2) int32, see multilinear.GradientTables
     words: np.ndarray  # uint32
-    before: np.ndarray  # (players,) int64, players before each that no split asks for
-    n_all: np.ndarray  # (1,) int64, players, with those that no split asks for
 
 
 def prepare_curves(game: Game, players: np.ndarray, n_all: int) -> CurveTables:
-    """Write the trees of a game for ``add_areas``; ``players (rows,)`` are numbers of the game's players among ``n_all``."""
+    """Write the trees of a game for ``add_areas``.
+
+    Parameters
+    ----------
+    game : Game
+        as ``path_dependent.games.play`` makes it; its points do not matter
+    players : (rows,) int
+        numbers of the game's players among all, ascending
+    n_all : int
+        players, with those that no split asks for
+
+    Returns
+    -------
+    CurveTables
+        contiguous and read-only
+    """
     ensemble, trace, splits = game.ensemble, game.trace, order_splits(game)
     ranked, members = compare_rows(game)
     trees, column, output, base = trees_by_output(ensemble)
@@ -89,21 +110,35 @@ def prepare_curves(game: Game, players: np.ndarray, n_all: int) -> CurveTables:
                     np.where(leaf[children], ensemble.value[children, column[tree]], 0.0),
                 )
             ).T,
-            first=first,
-            player=player.astype(np.int32),
+            asked=Asked(
+                first=first,
+                player=player.astype(np.int32),
+                before=np.asarray(players, np.int64) - np.arange(len(players)),
+                n_all=np.array([n_all], np.int64),
+            ),
             members=members,
             words=ranked.words,
-            before=np.asarray(players, np.int64) - np.arange(len(players)),
-            n_all=np.array([n_all], np.int64),
         )
     )
 
 
-def rank_players(scores: np.ndarray, tables: CurveTables) -> np.ndarray:
-    """Place of every player, 1 on top, among all players: ``(outputs, n, players) int32`` of ``scores (outputs, players, n) float64``."""
+def rank_players(scores: np.ndarray, asked: Asked) -> np.ndarray:
+    """Rank the players that some split asks for among all players, by descending score.
+
+    Parameters
+    ----------
+    scores : (outputs, players, n) float64
+        of the players that some split asks for; the others have score 0. Equal scores keep the order of all players
+    asked : Asked
+
+    Returns
+    -------
+    place : (outputs, n, players) int32, C-contiguous
+        1 on top, at most as many as there are players in all
+    """
     place = ranks_by_score(scores, axis=1)
-    n_unused = tables.n_all[0] - tables.before.size
-    place += np.where(scores > 0, 0, np.where(scores < 0, n_unused, tables.before[:, None]))
+    n_unused = asked.n_all[0] - asked.before.size
+    place += np.where(scores > 0, 0, np.where(scores < 0, n_unused, asked.before[:, None]))
     return np.ascontiguousarray(place.transpose(0, 2, 1), np.int32)
 
 
@@ -136,19 +171,19 @@ def _join(places: np.ndarray, m: int, first: int, stride: int, n_all: int, joins
 def _add_areas(bins: np.ndarray, tables: CurveTables, place: np.ndarray, areas: np.ndarray, curves: np.ndarray) -> None:
     """All arithmetic of floats is in here, for a kernel that another calls is compiled with it and by itself, and may round otherwise."""
     n_rankings, n_rows = place.shape[1:3]
-    most = 0
-    for w in range(tables.first.size - 1):
-        most = max(most, tables.first[w + 1] - tables.first[w])
+    asked, most = tables.asked, 0
+    for w in range(asked.first.size - 1):
+        most = max(most, asked.first[w + 1] - asked.first[w])
     widest = ROWS * ((2 * n_rankings * (most + 1) + LANES - 1) // LANES * LANES)
     absent, vectors = np.zeros(most * widest), np.empty(tables.places[0] * widest)
     joins, stops = np.empty(most, np.int64), np.empty((ROWS, 2 * n_rankings, most + 2), np.int64)
-    places, n_all = np.empty((n_rankings, most), np.int64), tables.n_all[0]
+    places, n_all = np.empty((n_rankings, most), np.int64), asked.n_all[0]
     top, n_used = np.int64(np.iinfo(bins.dtype).max), bins.shape[0]
     for row in range(0, n_rows, ROWS):
         size = min(ROWS, n_rows - row)
         for k in range(tables.base.size):
             for w in range(tables.output[k], tables.output[k + 1]):
-                players = tables.player[tables.first[w] : tables.first[w + 1]]
+                players = asked.player[asked.first[w] : asked.first[w + 1]]
                 m = players.size
                 width = (2 * n_rankings * (m + 1) + LANES - 1) // LANES * LANES
                 for b in range(size):
@@ -216,16 +251,17 @@ def add_areas(
 
     Parameters
     ----------
-    bins : (used, n) unsigned integers
+    bins : (used, at least n) unsigned integers
     tables : CurveTables
-    scores : of every ranking, (outputs, players, n) float64, see ``rank_players``
+    scores : sequence of (outputs, players, n) float64
+        one for each ranking, see ``rank_players``
     insertion, deletion : (outputs, rankings, n) float64, margin units
     curves : (outputs, 2 * rankings, n, players + 1) float64, the curves themselves, insertion's first; overwritten. Players are all, with those that
         no split asks for; None where areas are enough
     """
     outputs, _, n = scores[0].shape
-    n_rankings, n_all = len(scores), int(tables.n_all[0])
-    place = np.stack([rank_players(some, tables) for some in scores], axis=1)
+    n_rankings, n_all = len(scores), int(tables.asked.n_all[0])
+    place = np.stack([rank_players(some, tables.asked) for some in scores], axis=1)
     areas = np.zeros((outputs, 2 * n_rankings, n))
     steps = np.zeros((outputs, 2 * n_rankings, n, n_all + 1 if curves is not None else 0))
     _add_areas(bins, tables, place, areas, steps)

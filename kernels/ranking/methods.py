@@ -77,7 +77,18 @@ RANKERS = {**BY_SIZE, RANKER.name: RANKER}  # all that rank
 
 
 def choose_ranking(rankers: Mapping[str, Method]) -> Parameter:
-    """Declare the parameter ``ranking``: a method that ranks, its parameters after colons."""
+    """Declare the parameter ``ranking``: a method that ranks, its parameters after colons.
+
+    Parameters
+    ----------
+    rankers : mapping
+        from names to the methods that may rank; the first one by default
+
+    Returns
+    -------
+    Parameter
+        of str, a text that ``read_method`` reads
+    """
 
     def read(given: Any) -> str:
         if not isinstance(given, str):
@@ -89,13 +100,48 @@ def choose_ranking(rankers: Mapping[str, Method]) -> Parameter:
 
 
 def prepare_ranking(forest: Forest, ranking: str) -> tuple[np.ndarray, Any]:
-    """Make the tables of the method that ranks; ``(1,) int64`` says which of RANKERS it is."""
+    """Make the tables of the method that ranks.
+
+    Parameters
+    ----------
+    forest : Forest
+    ranking : str
+        a value of the parameter ``ranking``
+
+    Returns
+    -------
+    ranker : (1,) int64
+        which of RANKERS it is
+    tables : NamedTuple
+        that method's, of the path-dependent game
+
+    Raises
+    ------
+    ValueError
+        ``ranking`` is none of RANKERS, or gives it parameters that it does not take
+    """
     method, given = read_method(ranking, RANKERS)
     return np.array([list(RANKERS).index(method.name)]), method.games.path_dependent(forest, given)
 
 
 def score_players(buffers: Buffers, ranker: np.ndarray, tables: Any, n_players: int) -> np.ndarray:
-    """Attribute the rows of the buffers by the method that ranks, ``(outputs, n_players, n) float64``."""
+    """Attribute the rows of the buffers by the method that ranks.
+
+    Parameters
+    ----------
+    buffers : Buffers
+        with bins; its ``phi`` and ``path`` are left as they are
+    ranker : (1,) int64
+    tables : NamedTuple
+        both as ``prepare_ranking`` returned them
+    n_players : int
+        players that some split asks for
+
+    Returns
+    -------
+    scores : (outputs, n_players, n) float64, margin units
+        padded rows too
+    """
     outputs, _, n = buffers.phi.shape
     method = list(RANKERS.values())[ranker[0]]
     n_steps = int(tables.n_steps[0]) if isinstance(tables, RankerTables) else 0

@@ -69,7 +69,18 @@ def _coefficients(value: np.ndarray, n_players: int) -> np.ndarray:
 
 
 def prepare_polynomials(forest: Forest) -> PolynomialTables:
-    """Tables of all trees, or of none where one would be too large."""
+    """Make the polynomials of all trees, or of none where one tree is not worth looking up.
+
+    Parameters
+    ----------
+    forest : Forest
+        its players' probabilities are the variables
+
+    Returns
+    -------
+    PolynomialTables
+        no tables where one would be too large
+    """
     ensemble, order, n_trees = forest.ensemble, forest.trace.order, forest.ensemble.root.size
     tree, column, output, _ = trees_by_output(ensemble)
     start = np.concatenate(([0], np.cumsum(np.bincount(forest.trace.tree, minlength=n_trees))))
@@ -178,17 +189,24 @@ def add_polynomials(
     h: np.ndarray,
     room: np.ndarray,
 ) -> None:
-    """Add output k's h and its derivatives.
+    """Add output k's h = (f(z) - f(1 - z)) / 2 and its derivatives.
 
     Parameters
     ----------
     bins : (used, n) unsigned integers, n a multiple of BATCH
-    row, size : how many rows from which on, at most ROWS, a multiple of BATCH
+    row, size : int
+        the first of the rows, and how many: at most ROWS, a multiple of BATCH
     tables : PolynomialTables
-    x : (players * ROWS,) float64, between -1/2 and 1/2, player by player
-    gained : (players * ROWS,) float64
+    k : int
+        the output
+    x : (players * ROWS,) float64, from -1/2 to 1/2
+        z - 1/2, player by player
+    gained : (players * ROWS,) float64, margin units
+        dh/dx, player by player, is added
     h : (ROWS,) float64, margin units
-    room : (ROOM,) float64, to work in
+        added to
+    room : (ROOM,) float64
+        to work in
     """
     n, flat, looked_up = bins.shape[1], bins.reshape(-1), tables.looked_up
     narrow, wide = np.empty(ROWS, np.uint8), np.empty(ROWS, np.uint16)

@@ -36,6 +36,6 @@ def add_ranked_curves(bins: np.ndarray, tables: CurveTables, scores: np.ndarray,
         part = scores[:, :, some]
         areas, curves = np.zeros((2, outputs, 1, part.shape[2])), np.zeros((outputs, 2, part.shape[2], n_points))
         add_areas(np.ascontiguousarray(bins[:, some]), tables, [part], areas[0], areas[1], curves)
-        phi[:, :-2, some] += rank_players(part, tables).transpose(0, 2, 1)
+        phi[:, :-2, some] += rank_players(part, tables.asked).transpose(0, 2, 1)
         phi[:, -2:, some] += areas[:, :, 0].swapaxes(0, 1)
         path[:, :, some] = curves.swapaxes(2, 3).reshape(outputs, 2 * n_points, part.shape[2])

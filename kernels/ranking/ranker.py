@@ -41,7 +41,25 @@ class RankerTables(NamedTuple):
 
 
 def prepare_ranker(game: Game, forest: Forest, n_steps: int, rate: float, adaptive: bool) -> RankerTables:
-    """Write the trees of a game on the forest for ``add_scores``."""
+    """Write the trees of a game on the forest for ``add_scores``.
+
+    Parameters
+    ----------
+    game : Game
+        as ``path_dependent.games.play`` makes it of the forest; its points do not matter
+    forest : Forest
+    n_steps : int
+        gradients that are averaged, at least 1
+    rate : float
+        with ADAM about how far a step moves every z; else what the gradient is multiplied by, in units of 1 / margin
+    adaptive : bool
+        ADAM, else plain ascent
+
+    Returns
+    -------
+    RankerTables
+        contiguous and read-only
+    """
     steps = np.array([n_steps], np.int64), np.array([rate]), np.array([adaptive])
     return frozen(RankerTables(prepare_gradient(game), prepare_polynomials(forest), *steps))
 
@@ -115,14 +133,15 @@ def _climb(tables: RankerTables, evaluate: Evaluate, rows: int, phi: np.ndarray,
 
 
 def add_scores(bins: np.ndarray, tables: RankerTables, phi: np.ndarray, path: np.ndarray) -> None:
-    """Add every row's scores to ``phi``, and write the way its objective took.
+    """Add every row's scores to ``phi``, and write the way its objective took (Li, Yu and Low 2026, Algorithms 2 and 10).
 
     Parameters
     ----------
-    ranks : (used, n) unsigned integers, n a multiple of BATCH
+    bins : (used, n) unsigned integers, n a multiple of BATCH
     tables : RankerTables
     phi : (outputs, players, n) float64, margin units
-    path : (outputs, steps, n) float64, (f(z) - f(1 - z)) / 2 at each of the points whose gradients are averaged, the first of which is 0
+    path : (outputs, steps, n) float64, margin units
+        (f(z) - f(1 - z)) / 2 at each of the points whose gradients are averaged, the first of which is 0; overwritten
     """
     path[:, :1] = 0.0
     if tables.polynomials.looked_up.first.size:

@@ -14,12 +14,33 @@ N_SCORES = 2  # rows of phi behind the players' ranks
 
 
 def rows_with_scores(forest: Forest) -> np.ndarray:
-    """Number the rows of phi: every player, and the scores after all players, ``(players + 2,) int64``."""
+    """Number the rows of phi: every player, then the scores after all players.
+
+    Parameters
+    ----------
+    forest : Forest
+
+    Returns
+    -------
+    rows : (players + 2,) int64
+        numbers of the players that some split asks for, then ``n_all`` and ``n_all + 1``
+    """
     return np.append(forest.players, (forest.n_all, forest.n_all + 1))
 
 
 def scores_of(ranks: np.ndarray) -> np.ndarray:
-    """Turn ranks ``(outputs, players, n)`` into scores of the same shape, the highest first; 0 for whom a row does not rank."""
+    """Turn ranks into scores that order players the same way.
+
+    Parameters
+    ----------
+    ranks : (outputs, players, n) float64 or int64
+        from 1, and 0 for whom a row does not rank
+
+    Returns
+    -------
+    scores : (outputs, players, n) float64
+        the highest for rank 1, down to 1; 0 for whom a row does not rank
+    """
     return np.where(ranks > 0, ranks.shape[1] + 1 - ranks, 0.0)
 
 
@@ -47,7 +68,21 @@ def _read_phi(buffers: Buffers) -> np.ndarray:
 
 
 def summarize_ranks(name: str, score: str, description: str) -> Summary:
-    """Declare the summary of a method that writes ranks and scores; ``score`` is what the scores are called on the screen."""
+    """Declare the summary of a method that writes ranks and scores.
+
+    Parameters
+    ----------
+    name : str
+        of the summary
+    score : str
+        what the scores are called on the screen
+    description : str
+        of the summary's table, in a few words
+
+    Returns
+    -------
+    Summary
+    """
 
     def tabulate(state: Any, subject: Subject) -> dict[str, Table]:
         labels, place = label_players(subject)

@@ -153,7 +153,17 @@ OWEN = Method(
 
 
 def absent_others(n_players: int) -> game_values.Quadrature:
-    """The game value of a player whom no other joins."""
+    """Make the game value of a player whom no other joins: one node at t = 0, the weighted Banzhaf value at 0.
+
+    Parameters
+    ----------
+    n_players : int
+        not needed, one node is always exact
+
+    Returns
+    -------
+    Quadrature
+    """
     return game_values.banzhaf(n_players, 0.0)
 
 

@@ -157,8 +157,8 @@ def _check_leaves_and_cover(ensemble: TreeEnsemble, owner: np.ndarray) -> None:
 def check(ensemble: TreeEnsemble) -> None:
     """Refuse an ensemble that is not well formed.
 
-    Its arrays may have wrong shapes, its trees cycles, shared or stray nodes and indices out of range, its thresholds or leaf values may not be
-    finite, its covers negative, missing or inconsistent, its category sets malformed.
+    Its arrays may have wrong shapes, its trees cycles, shared or stray nodes and indices out of range, its thresholds may be NaN or -inf, its base or
+    leaf values not finite, its covers negative, missing or inconsistent, its category sets malformed.
 
     Parameters
     ----------

@@ -186,8 +186,9 @@ def make_codes(bins: np.ndarray, n: int, row: int, size: int, tables: Any, t: in
     row, size : int, the first of the rows, and how many, a multiple of WIDE
     tables : LookupTables, or a record with its ``marks``, ``start`` and ``words``
     t : int, the table
-    codes : (words * LOOKUP_ROWS,) of a type that holds WORD_BITS bits of them, or all, overwritten: the lowest word of all rows, then the next
-    members : (LOOKUP_ROWS,) as bins, to work in
+    codes : (words * LOOKUP_ROWS,) of a type that holds WORD_BITS bits of them, or all, overwritten: the lowest word of all rows, then the next; with
+        one word ``size`` or more are enough
+    members : (LOOKUP_ROWS,) as bins, to work in; ``size`` or more are enough
     """
     for first in range(0, codes.size, LOOKUP_ROWS):
         codes[first : first + size] = 0
@@ -211,10 +212,10 @@ def make_starts(codes: np.ndarray, width: int, size: int, starts: np.ndarray) ->
 
     Parameters
     ----------
-    codes : (LOOKUP_ROWS,) unsigned integers
+    codes : (n,) unsigned integers
     width : int, numbers in a row of the table
-    size : int, codes that count
-    starts : (LOOKUP_ROWS,) uint32, overwritten
+    size : int, how many of the codes count, the first
+    starts : (n,) uint32, overwritten
     """
     for i in range(size):
         starts[i] = np.uint32(codes[i]) * np.uint32(width)

@@ -51,11 +51,23 @@ def explain(model: Place, data: Place, *, out: Place, options: Flags = DEFAULTS,
         Parquet file, folder, glob or Hive-partitioned data set, a path or an fsspec URI.
     out
         Folder of the run: a path or an fsspec URI such as s3://bucket/prefix; {date} is filled in, here as in all paths and URIs.
+    options
+        What else a run can be told; every one is a flag of its own.
     quiet
         Show nothing but errors.
+
+    Returns
+    -------
+    int
+        Exit code: 0, or PARTLY where rows were left out that cannot be read.
+
+    Raises
+    ------
+    LeafledgerError
+        One line: what was got, what was expected, where.
     """
+    from ..runs.explain import explain_job
     from ..runs.job import make_job
-    from ..runs.stages import explain_job
     from .progress import Bar, log_lines, silent
     from .show import show_summaries
 
@@ -122,6 +134,13 @@ def plan(model: Place, data: Place, *, out: Place, options: Flags = DEFAULTS) ->
         As for explain.
     out
         As for explain.
+    options
+        As for explain.
+
+    Raises
+    ------
+    LeafledgerError
+        One line: what was got, what was expected, where.
     """
     from ..runs.job import make_job
     from ..runs.stages import load_model, plan_run
@@ -213,6 +232,11 @@ def compare(
         YYYY-MM-DD, fills {date} in MODEL, DATA and --out.
     quiet
         Show nothing but errors.
+
+    Raises
+    ------
+    LeafledgerError
+        One line: what was got, what was expected, where.
     """
     from ..comparisons.compare import compare as compare_rankings
     from .progress import Bar, log_lines, silent
@@ -252,6 +276,13 @@ def check(run: Place, *, deep: Annotated[bool, Parameter(negative=())] = False) 
         Folder of the run, a path or an fsspec URI.
     deep
         Read every byte: digests, additivity of every row, and the first rows of every part explained again.
+
+    Raises
+    ------
+    InvalidRun
+        The first thing found wrong, and where.
+    StorageError
+        An object is missing, or the store does not answer.
     """
     from ..runs.check import check_run
 
@@ -268,7 +299,20 @@ def _fails(message: str, code: int) -> int:
 
 
 def main(arguments: list[str] | None = None, command: App = app) -> int:
-    """Run a command line and return its exit code: 0 done, 1 failed, 2 a wrong argument, 3 done but for rows that cannot be read, 130 interrupted."""
+    """Run a command line. Whatever goes wrong is one line on standard error.
+
+    Parameters
+    ----------
+    arguments : list of str, optional
+        By default those that this process was started with.
+    command : App
+        What reads them.
+
+    Returns
+    -------
+    int
+        Exit code: 0 done, 1 failed, 2 a wrong argument, 3 done but for rows that cannot be read, 130 interrupted.
+    """
     try:
         return command(arguments, exit_on_error=False, print_error=False) or 0
     except CycloptsError as error:

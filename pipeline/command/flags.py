@@ -14,7 +14,12 @@ from ..runs.options import Options
 
 
 def list_methods() -> Table:
-    """Every method with its meaning and its parameters. Nothing else of the help imports kernels."""
+    """List every method with its meaning and its parameters. Nothing else of the help imports kernels.
+
+    Returns
+    -------
+    Table
+    """
     from kernels.methods import METHODS
 
     table = Table.grid(padding=(0, 2))

@@ -10,7 +10,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from ..dataset.listing import Rejected, WorkItem
 from ..runs.part import Part
-from ..runs.stages import Work, no_progress
+from ..runs.progress import Work, no_progress
 
 silent = no_progress
 
@@ -24,7 +24,18 @@ def _how(done: Part | Rejected | WorkItem) -> str:
 
 
 def log_lines(work: Work) -> Callable[[Part | Rejected | WorkItem], None]:
-    """A line per piece on standard error, for jobs without a terminal."""
+    """Write a line per piece on standard error, for jobs without a terminal.
+
+    Parameters
+    ----------
+    work : Work
+        What is about to be done; it gets a line of its own where it is all one piece.
+
+    Returns
+    -------
+    callable
+        Takes every Part, Rejected or WorkItem as it is done.
+    """
     n_done, n_rows = 0, 0
     if not work.n_items:
         print(work.doing, file=sys.stderr, flush=True)  # noqa: T201 - the log of a job

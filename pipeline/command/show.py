@@ -37,7 +37,21 @@ def _show_summary(console: Console, run: str, name: str, display: Sequence[Shown
 
 
 def show_summaries(console: Console, run: str, manifest: Any) -> None:
-    """Show the summaries of a run that have something to show, as their method declares it."""
+    """Show the summaries of a run that have something to show, as their method declares it.
+
+    Parameters
+    ----------
+    console : rich.console.Console
+    run : str
+        URI of the run's folder.
+    manifest : Manifest
+        Of the run.
+
+    Raises
+    ------
+    StorageError
+        A summary cannot be read.
+    """
     there = {entry["uri"].rpartition("/")[2] for entry in manifest.summaries}
     for summary in (*METHODS[manifest.method].summaries, INTERACTIONS):
         if summary.headline is not None and summary.name in manifest.totals:
@@ -60,7 +74,15 @@ def _show_measures(console: Console, title: str, caption: str, names: Iterable[s
 
 
 def show_comparison(console: Console, found: Any) -> None:
-    """Measures of every ranking, and how far it agrees with the first, per output."""
+    """Show measures of every ranking, and how far it agrees with the first, per output.
+
+    Parameters
+    ----------
+    console : rich.console.Console
+        It is made at least WIDE characters wide.
+    found : pa.Table
+        As `compare` returns it.
+    """
     console.width = max(console.width, WIDE)
     rows = found.to_pylist()
     outputs = dict.fromkeys(row["output"] for row in rows)

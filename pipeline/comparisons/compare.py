@@ -28,17 +28,18 @@ from ..errors import InvalidData, RunConflict, UsageError
 from ..models import Model, load_ensemble
 from ..models.model import Feature
 from ..runs import execute
+from ..runs.arguments import read_date, read_flag, read_names, read_number, read_numbers, read_text, shorten
 from ..runs.job import Job, check_parameters, make_job
-from ..runs.options import Options, read_date, shorten
+from ..runs.options import Options
 from ..runs.plan import ITEM_ROWS, PLAN, WORKER_OVERHEAD, Plan, from_json, max_slice_rows
 from ..runs.prepare import ask_model, prepare_model
+from ..runs.progress import Progress, Work, no_progress
 from ..runs.publish import read_manifest
-from ..runs.stages import Progress, Work, no_progress
 from ..runs.states import unpack_state
 from ..stores import commit, storage
 from ..stores.arrays import broadcast_tables
-from . import item as comparison
-from .item import Measuring, Question, Ranking, compare_item, measure_item, name_values
+from . import item as work
+from .item import Comparison, Gaps, Measuring, Ranking, Sample, compare_item, measure_item, name_values
 
 RUN = "run:"  # what the name of an earlier run starts with
 TOP = (1, 3, 10)
@@ -46,7 +47,7 @@ SCALES = (0.1, 0.5, 1.0)
 NOISE = NOISES[0].name
 GAP_ROWS = 200  # prediction gaps cost thousands of times what attributions do
 PERTURBS = "gap"  # asks for what perturbations are made of
-RANKER = "banzhaf"  # whose tables rank rows, for they are the smallest
+RANKER = "banzhaf"  # whose tables turn values into bins, for they are the smallest
 FOOTER = b"leafledger"
 
 
@@ -64,7 +65,7 @@ class Measures:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _Entry:
     """A ranking as it was asked for: a method with its parameters, or an earlier run."""
 
     name: str
@@ -73,17 +74,31 @@ class _Asked:
     run: str | None
 
 
-def _parse(entry: str) -> _Asked:
+def _parse(entry: str) -> _Entry:
     """``method``, ``method:value:…`` with its parameters in their order, or ``run:URI``."""
     if entry.startswith(RUN):
-        return _Asked(entry, "", {}, storage.absolute(entry[len(RUN) :]))
+        return _Entry(entry, "", {}, storage.absolute(entry[len(RUN) :]))
     try:
         method, parameters = read_method(entry, METHODS)
     except ValueError as error:
         raise UsageError(f"{entry!r}: {error}") from None
     if method.labelled:
         raise UsageError(f"{entry!r} shares out an error, not a margin; expected a method that needs no labels")
-    return _Asked(entry, method.name, parameters, None)
+    return _Entry(entry, method.name, parameters, None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """A comparison whose rankings and rows are known."""
+
+    job: Job
+    model: Model
+    entries: Sequence[_Entry]
+    plans: dict[str, Plan]  # of earlier runs, by their URI
+    items: Sequence[WorkItem]
+    measures: Measures
+    folder: str  # where tables are broadcast from
+    progress: Progress
 
 
 def _read_run(run: str, model: Model) -> Plan:
@@ -134,81 +149,60 @@ def _affordable(tables: GapTables, n_rankings: int, measures: Measures) -> bool:
     return visits <= measures.budget
 
 
-def _measure(job: Job, model: Model, features: tuple[Feature, ...], items: Sequence[WorkItem], folder: str, progress: Progress) -> Measured:
+def _measure(request: _Request, features: tuple[Feature, ...]) -> Measured:
     """A first pass over the data: features' standard deviations, and the values of categorical ones, which are drawn."""
-    query = ask_model(model, METHODS[PERTURBS], (), sum(item.n_rows for item in items), job.worker_memory, False)
-    asked, parts = Measuring(broadcast_tables(query, folder), features), {}
-    on_done = progress(Work("measuring", job.data, len(items), sum(item.n_rows for item in items)))
-    for item, measured in execute.map_items(job, measure_item, comparison.warm_measuring, asked, items, WORKER_OVERHEAD):
+    job, items, parts = request.job, request.items, {}
+    n_rows = sum(item.n_rows for item in items)
+    query = ask_model(request.model, METHODS[PERTURBS], (), n_rows, job.worker_memory, False)
+    measuring = Measuring(broadcast_tables(query, request.folder), features)
+    on_done = request.progress(Work("measuring", job.data, len(items), n_rows))
+    for item, measured in execute.map_items(job, measure_item, work.warm_measuring, measuring, items, WORKER_OVERHEAD):
         parts[item.part] = measured
         on_done(item)
     first, *others = (parts[item.part] for item in items)
     return first.merge(others)
 
 
-def _prepare_gaps(
-    job: Job,
-    model: Model,
-    forest: Forest,
-    features: tuple[Feature, ...],
-    items: Sequence[WorkItem],
-    n_rankings: int,
-    measures: Measures,
-    folder: str,
-    progress: Progress,
-) -> tuple[list[GapTables], bool]:
-    """Tables for every scale, in standard deviations measured on the data, and whether gaps are exact."""
-    if not measures.scales or not items:
-        return [], True
-    exact = _affordable(prepare_gap(forest, np.zeros(forest.ensemble.n_features), None), n_rankings, measures)
-    measured, drawn = _measure(job, model, features, items, folder, progress), ~numeric_alone(forest)
-    tables = [prepare_gap(forest, np.full(forest.ensemble.n_features, scale), measured, drawn=drawn, relative=True) for scale in measures.scales]
-    return tables, exact
+def _prepare_gaps(request: _Request, forest: Forest, features: tuple[Feature, ...]) -> Gaps:
+    """Broadcast tables for every scale, in standard deviations measured on the data."""
+    measures, n_features, sizes = request.measures, forest.ensemble.n_features, [item.n_rows for item in request.items]
+    sample = Sample(min(measures.gap_rows, sum(sizes)), sum(sizes), tuple(np.cumsum([0, *sizes])[:-1].tolist()))
+    if not measures.scales or not request.items:
+        return Gaps((), measures.noise, EXACT, sample)
+    exact = _affordable(prepare_gap(forest, np.zeros(n_features), None), len(request.entries), measures)
+    measured, drawn = _measure(request, features), ~numeric_alone(forest)
+    tables = [prepare_gap(forest, np.full(n_features, scale), measured, drawn=drawn, relative=True) for scale in measures.scales]
+    return Gaps(tuple(broadcast_tables(each, request.folder) for each in tables), measures.noise, EXACT if exact else measures.seed, sample)
 
 
-def _rank(model: Model, asked: Sequence[_Asked], plans: dict[str, Plan], features: Sequence[Feature], folder: str) -> Iterator[Ranking]:
+def _rank(request: _Request, features: Sequence[Feature]) -> Iterator[Ranking]:
     """Where every ranking's scores come from; tables are broadcast."""
-    for each in asked:
-        if each.run is None:
-            tables = broadcast_tables(prepare_model(model, METHODS[each.method], each.parameters, (), False), folder)
-            yield Ranking(each.name, each.method, tables, None, ())
+    for entry in request.entries:
+        if entry.run is None:
+            prepared = prepare_model(request.model, METHODS[entry.method], entry.parameters, (), False)
+            yield Ranking(entry.name, entry.method, broadcast_tables(prepared, request.folder), None, ())
             continue
-        plan = plans[each.run]
+        plan = request.plans[entry.run]
         phi = schema.output_columns(plan.players, plan.outputs, plan.ids, plan.interactions is not None, METHODS[plan.method].phi.column)[1]
         number, n_players = {name: j for j, name in enumerate(plan.players)}, len(plan.players)
         columns = tuple(tuple(phi[k * n_players + number[feature.name]] for feature in features) for k in range(len(plan.outputs)))
-        yield Ranking(each.name, plan.method, "", each.run, columns)
+        yield Ranking(entry.name, plan.method, "", entry.run, columns)
 
 
-def _ask(
-    job: Job,
-    model: Model,
-    asked: Sequence[_Asked],
-    plans: dict[str, Plan],
-    items: Sequence[WorkItem],
-    measures: Measures,
-    folder: str,
-    progress: Progress,
-) -> Question:
+def _prepare(request: _Request) -> Comparison:
     """Prepare and broadcast all tables."""
-    ranked, forest = make_forest(model.ensemble)
-    features = tuple(model.features[column] for column in ranked.column)
-    rankings = tuple(_rank(model, asked, plans, features, folder))
-    bins = broadcast_tables(prepare_model(model, METHODS[RANKER], check_parameters(METHODS[RANKER], {}), (), False), folder)
-    gaps, exact = _prepare_gaps(job, model, forest, features, items, len(asked), measures, folder, progress)
-    sizes = [item.n_rows for item in items]
-    return Question(
-        rankings=rankings,
-        bins=bins,
+    model, folder = request.model, request.folder
+    bins, forest = make_forest(model.ensemble)
+    features = tuple(model.features[column] for column in bins.column)
+    binned = prepare_model(model, METHODS[RANKER], check_parameters(METHODS[RANKER], {}), (), False)
+    return Comparison(
+        rankings=tuple(_rank(request, features)),
+        bins=broadcast_tables(binned, folder),
         areas=broadcast_tables(prepare_areas(forest), folder),
-        gaps=tuple(broadcast_tables(tables, folder) for tables in gaps),
-        noise=measures.noise,
-        seed=EXACT if exact else measures.seed,
-        start=tuple(np.cumsum([0, *sizes])[:-1].tolist()),
-        sample=(min(measures.gap_rows, sum(sizes)), sum(sizes)),
-        top=measures.top,
+        gaps=_prepare_gaps(request, forest, features),
+        top=request.measures.top,
         features=features,
-        slice_rows=_slice_rows(len(features), len(model.outputs), len(asked)),
+        slice_rows=_slice_rows(len(features), len(model.outputs), len(request.entries)),
     )
 
 
@@ -250,20 +244,37 @@ def _check(measures: Measures) -> None:
         raise UsageError(f"scales are {', '.join(map(str, scales))}, expected different numbers above 0")
     if measures.noise not in known:
         raise UsageError(f"noise is {shorten(measures.noise)}, expected one of {', '.join(known)}")
-    if measures.gap_rows < 1:
-        raise UsageError(f"gap_rows is {measures.gap_rows}, expected at least 1")
-    check_parameters(METHODS[PERTURBS], {"budget": measures.budget, "seed": measures.seed})
 
 
 def compare_job(job: Job, entries: Sequence[str], measures: Measures, progress: Progress) -> pa.Table:
-    """All of it, for arguments that were checked."""
+    """Compare rankings, see `compare`.
+
+    Parameters
+    ----------
+    job : Job
+        Its ``out`` is the object to write.
+    entries : sequence of str
+        Methods with their parameters, and finished runs.
+    measures : Measures
+    progress : callable
+        See `explain`.
+
+    Returns
+    -------
+    pa.Table
+
+    Raises
+    ------
+    LeafledgerError
+        As `compare`.
+    """
     _check(measures)
-    asked = [_parse(entry) for entry in entries]
-    names = [each.name for each in asked]
-    if not names or len(set(names)) < len(names):
-        raise UsageError(f"methods are {', '.join(names) or 'none'}, expected different ones")
+    parsed = [_parse(entry) for entry in entries]
+    names = [entry.name for entry in parsed]
+    if not names:
+        raise UsageError("methods are none, expected at least one")
     model = load_ensemble(job.model)
-    plans = {each.run: _read_run(each.run, model) for each in asked if each.run is not None}
+    plans = {entry.run: _read_run(entry.run, model) for entry in parsed if entry.run is not None}
     found = list_data(job.data, (), model)
     if found.rejected:
         raise InvalidData(found.rejected[0].reason)  # means of some of the rows would be those of other data
@@ -271,15 +282,15 @@ def compare_job(job: Job, entries: Sequence[str], measures: Measures, progress: 
     decides = json.dumps([model.digest, names, asdict(measures), [asdict(item) for item in items]])
     folder = storage.beside(job.out, f"_compare-{hashlib.sha256(decides.encode()).hexdigest()[:16]}")
     try:
-        question, states = _ask(job, model, asked, plans, items, measures, folder, progress), {}
+        prepared, states = _prepare(_Request(job, model, parsed, plans, items, measures, folder, progress)), {}
         on_done = progress(Work("comparing", job.out, len(items), sum(item.n_rows for item in items)))
-        for item, state in execute.map_items(job, compare_item, comparison.warm, question, items, WORKER_OVERHEAD):
+        for item, state in execute.map_items(job, compare_item, work.warm, prepared, items, WORKER_OVERHEAD):
             states[item.part] = state
             on_done(item)
     finally:
         commit.remove(folder)
-    facts = {"model": job.model, "model_digest": model.digest, "data": job.data, "rankings": [asdict(each) for each in asked], **asdict(measures)}
-    table = _tabulate(model, names, measures, question.seed == EXACT, [states[item.part] for item in items])
+    facts = {"model": job.model, "model_digest": model.digest, "data": job.data, "rankings": [asdict(entry) for entry in parsed], **asdict(measures)}
+    table = _tabulate(model, names, measures, prepared.gaps.seed == EXACT, [states[item.part] for item in items])
     table = table.replace_schema_metadata({FOOTER: json.dumps(facts)})
     _publish(job.out, table)
     return table
@@ -304,28 +315,67 @@ def compare(
     date: Date | str | None = None,
     progress: Callable = no_progress,
 ) -> pa.Table:
-    """Compare rankings of every row's features by several methods.
+    """Compare rankings of every row's features by several methods, and write what was found as one Parquet object.
 
     Parameters
     ----------
-    model, data, scheduler, workers, plain_tcp, date, watch : as for ``explain``
-    out : URI or path of the Parquet object to write; the same comparison may be written again
-    methods : names of ``METHODS`` with their parameters in order, such as "beta:4:1", and finished runs on the same data, "run:URI"
-    top : sizes of the sets of the largest features whose agreement is measured
-    scales, noise : PGI² is measured under "normal", "uniform" or "laplace" noise on numeric features, of each of these scales times their standard
-        deviations on the data; values of categorical ones are drawn from the data
-    gap_rows : on so many rows, spread evenly over the data
-    budget : pairs of leaves that PGI² may look at for a row. What the ensemble may need beyond it is refused, or
-    approximate : estimated by quasi-Monte Carlo, with ``seed``; "pgi2 ... error" is then the mean of the rows' standard errors, which the error
-        of their mean is at most
+    model : str or path
+        Model file, as for `explain`.
+    data : str or path
+        Data set, as for `explain`.
+    out : str or path
+        Parquet object to write, or its URI. The same comparison may be written again.
+    methods : str or sequence of str
+        Names of `METHODS` with their parameters in order after colons, such as "beta:4:1"; and finished runs on the same data, "run:URI".
+    top : sequence of int
+        Sizes of the sets of the largest features, whose agreement is measured.
+    scales : sequence of float
+        PGI² is measured under noise of these standard deviations, in those of each feature on the data; none measures no PGI².
+    noise : {"normal", "uniform", "laplace"}
+        What is added to numeric features. Values of categorical ones are drawn from the data.
+    gap_rows : int
+        Rows that PGI² is measured on, spread evenly over the data; all where there are fewer.
+    budget : float
+        Pairs of leaves that PGI² may look at for a row. What the ensemble may need beyond it is refused or estimated.
+    approximate : bool
+        Estimate PGI² beyond the budget by quasi-Monte Carlo. The measure "pgi2 … error" is then the mean of the rows' standard errors, which the
+        error of their mean is at most.
+    seed : int
+        Of the estimates' points, at least 0.
+    scheduler : str, optional
+        Address of a Dask scheduler, or "serial" for this process alone; by default a local cluster.
+    workers : int, optional
+        Processes of the local cluster, by default one per core. Each imports the calling script, so call under ``if __name__ == "__main__"``.
+    plain_tcp : bool
+        Reach a scheduler on another host without TLS, where the network is your own.
+    date : date or str, optional
+        Fills ``{date}`` in ``model``, ``data`` and ``out``.
+    progress : callable
+        As for `explain`; called before perturbations are measured, where they are, and before rows are compared.
 
     Returns
     -------
     pa.Table
-        columns output, measure, ranking, other (None where the measure is of one ranking), mean, standard_error and rows. Where there is another,
-        areas and PGI² are differences on the same rows, the ranking's less the other's
+        A row per output, measure and ranking, or two rankings: columns output, measure, ranking, other (null where the measure is of one ranking),
+        mean and standard_error in the measure's units, and rows. Where there is another, areas and PGI² are differences on the same rows, the
+        ranking's less the other's. Areas are in margin units, PGI² in squared margin units, agreements have none.
+
+    Raises
+    ------
+    LeafledgerError
+        One line: what was got, what was expected, where. RunConflict where ``out`` is another comparison, InvalidData where a file of the data
+        cannot be read.
     """
     given = Options(scheduler=scheduler, workers=workers, plain_tcp=plain_tcp, date=None if date is None else read_date("date", date))
     job = make_job(model, data, out, given)
-    measures = Measures(tuple(top), tuple(map(float, scales)), noise, gap_rows, budget, approximate, seed)
-    return compare_job(job, methods, measures, progress)
+    estimated = check_parameters(METHODS[PERTURBS], {"budget": budget, "seed": seed})
+    measures = Measures(
+        top=read_numbers("top", top, whole=True),
+        scales=tuple(map(float, read_numbers("scales", scales))),
+        noise=read_text("noise", noise),
+        gap_rows=read_number("gap_rows", gap_rows, 1),
+        budget=estimated["budget"],
+        approximate=read_flag("approximate", approximate),
+        seed=estimated["seed"],
+    )
+    return compare_job(job, read_names("methods", methods, "a method, a finished run, or several"), measures, progress)

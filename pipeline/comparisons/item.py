@@ -19,7 +19,7 @@ from kernels.reductions import MEANS
 from kernels.trees.binning import bin_rows, padded
 
 from ..dataset.listing import WorkItem
-from ..dataset.rows import carried_types, miscounted, read_slices
+from ..dataset.rows import miscounted, read_slices
 from ..errors import InvalidRun
 from ..models.model import Feature
 from ..runs import background
@@ -42,17 +42,53 @@ class Ranking:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class Sample:
+    """Rows of the data, spread evenly over all."""
+
+    size: int
+    n_rows: int  # that there are in all
+    start: tuple[int, ...]  # of every item, how many rows come before it
+
+    def choose(self, part: int, done: int, n: int) -> np.ndarray:
+        """Find the rows of a slice that belong to the sample.
+
+        Parameters
+        ----------
+        part : int
+            Number of the item.
+        done : int
+            Rows of the item that come before the slice.
+        n : int
+            Rows of the slice.
+
+        Returns
+        -------
+        (chosen,) int64
+            Ascending, from 0 to n - 1.
+        """
+        first = self.start[part] + done
+        before = np.array([row * self.size // self.n_rows for row in range(first, first + n + 1)])
+        return np.flatnonzero(before[1:] > before[:-1])
+
+
+@dataclass(frozen=True, slots=True)
+class Gaps:
+    """How prediction gaps are measured, and on which rows: they cost thousands of times what attributions do."""
+
+    tables: tuple[str, ...]  # their URIs, one for every scale
+    noise: str
+    seed: int  # of the points that gaps are estimated by, or EXACT
+    sample: Sample
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
     """What is compared, and how."""
 
     rankings: tuple[Ranking, ...]
-    bins: str  # URI of tables that rank rows
-    areas: str  # URI of tables that curves are made by
-    gaps: tuple[str, ...]  # of tables that the prediction gap is measured by, for every scale
-    noise: str
-    seed: int  # of the points that it is estimated by, or EXACT
-    start: tuple[int, ...]  # of every item, how many rows come before it
-    sample: tuple[int, int]  # gaps are measured on so many rows, of so many in all
+    bins: str  # URI of the tables that turn values into bins
+    areas: str  # URI of the tables that curves are made by
+    gaps: Gaps
     top: tuple[int, ...]
     features: tuple[Feature, ...]  # those that splits ask for
     slice_rows: int
@@ -67,12 +103,35 @@ class Measuring:
 
 
 def measure_item(asked: Measuring, item: WorkItem) -> BackgroundStatistics:
-    """Moments of an item's features, and the values that units are drawn from."""
+    """Measure what perturbations are made of on the rows of an item: moments of its features, and the values that units are drawn from.
+
+    Parameters
+    ----------
+    asked : Measuring
+    item : WorkItem
+
+    Returns
+    -------
+    BackgroundStatistics
+        A Measured, which can be merged with those of other items.
+
+    Raises
+    ------
+    InvalidData
+        Rows cannot be read, or are others than were planned.
+    StorageError
+        The store does not answer.
+    """
     return background.count_rows(asked.features, open_tables(asked.query), item)
 
 
 def warm_measuring(asked: Measuring) -> None:
-    """Compile, or read from the cache, every kernel that items call."""
+    """Compile, or read from the cache, every kernel that measuring items calls.
+
+    Parameters
+    ----------
+    asked : Measuring
+    """
     background.warm(asked.query)
 
 
@@ -105,25 +164,25 @@ class _Columns:
         return found
 
 
-class _Measurer:
+class _SliceTables:
     """Buffers and tables for slices of the same number of rows."""
 
-    def __init__(self, question: Question, n_rows: int):
-        self._question, self.n_rows = question, n_rows
-        self.prepared: Prepared = open_tables(question.bins)
-        self._features = dict(zip(self.prepared.bins.column.tolist(), question.features, strict=True))
+    def __init__(self, comparison: Comparison, n_rows: int):
+        self._comparison, self.n_rows = comparison, n_rows
+        self.prepared: Prepared = open_tables(comparison.bins)
+        self._features = dict(zip(self.prepared.bins.column.tolist(), comparison.features, strict=True))
         self._buffers = make_buffers(self.prepared, n_rows)
         self._methods: list[tuple[Prepared, Buffers] | None] = []
-        for ranking in question.rankings:
+        for ranking in comparison.rankings:
             if ranking.run is not None:
                 self._methods.append(None)
                 continue
             prepared = open_tables(ranking.tables)
             mine = make_buffers(prepared, n_rows)._replace(values=self._buffers.values, bins=self._buffers.bins)
             self._methods.append((prepared, mine))
-        self._areas, self._gaps = open_tables(question.areas), [open_tables(uri) for uri in question.gaps]
-        self._noise = next(noise for noise in NOISES if noise.name == question.noise)
-        self._agreements = agreements(question.top)
+        self._areas, self._gaps = open_tables(comparison.areas), [open_tables(uri) for uri in comparison.gaps.tables]
+        self._noise = next(noise for noise in NOISES if noise.name == comparison.gaps.noise)
+        self._agreements = agreements(comparison.top)
 
     def measure(self, batch: pa.RecordBatch | None, columns: dict[int, _Columns], n: int, chosen: np.ndarray) -> list[np.ndarray]:
         """``(outputs, values, n)`` of a slice, and of the rows of it that are ``chosen``; without one, of rows of zeros."""
@@ -131,8 +190,8 @@ class _Measurer:
             fill_values(self._features, self.prepared, batch, self._buffers)
         values, bins = self._buffers.values, self._buffers.bins
         bin_rows(values, self.prepared.bins, bins)
-        scores, n_used = [], len(self._question.features)
-        for r, (ranking, own) in enumerate(zip(self._question.rankings, self._methods, strict=True)):
+        scores, n_used = [], len(self._comparison.features)
+        for r, (ranking, own) in enumerate(zip(self._comparison.rankings, self._methods, strict=True)):
             if own is None:
                 found = columns[r].take(n) if batch is not None else np.zeros((*self._buffers.phi.shape[:2], n))
             else:
@@ -142,38 +201,67 @@ class _Measurer:
         areas = set_against(measure_areas(bins, self._areas, scores))
         some = [np.ascontiguousarray(each[..., chosen]) for each in scores]
         sampled = np.ascontiguousarray(values[:, chosen]), np.ascontiguousarray(bins[:, chosen])
-        gaps, errors = measure_gaps(*sampled, self._gaps, self._noise, some, self._question.seed)
+        gaps, errors = measure_gaps(*sampled, self._gaps, self._noise, some, self._comparison.gaps.seed)
         of_gaps = [set_against(gaps)]
-        if self._question.seed != EXACT:
+        if self._comparison.gaps.seed != EXACT:
             of_gaps.append(errors.reshape(errors.shape[0], errors.shape[1] * errors.shape[2], errors.shape[3]))
         return [np.concatenate((areas, measure_agreements(scores, self._agreements)), axis=1), np.concatenate(of_gaps, axis=1)]
 
 
 def name_values(n_rankings: int, top: Sequence[int], scales: Sequence[str], exact: bool) -> list[tuple[Value, ...]]:
-    """What is measured of every row, and of the sample: where its gaps are not exact, also their standard errors."""
+    """Name what is measured of every row, and of the rows of the sample.
+
+    Parameters
+    ----------
+    n_rankings : int
+    top : sequence of int
+        Sizes of sets of the largest features, whose agreement is measured.
+    scales : sequence of str
+        A name for every scale that PGI² is measured at.
+    exact : bool
+        Gaps are exact. Where they are not, they have standard errors too.
+
+    Returns
+    -------
+    list of two tuples of Value
+        Areas and agreements of every row; gaps, and their standard errors, of the sample.
+    """
     errors = () if exact else tuple(Value(f"{scale} error", r) for scale in scales for r in range(n_rankings))
     return [list_values(AREAS, n_rankings, agreements(top)), (*list_values(scales, n_rankings), *errors)]
 
 
-def _choose(question: Question, first: int, n: int) -> np.ndarray:
-    """Which of n rows, before which come so many others, are of the sample: it is spread evenly over all of them."""
-    taken, n_rows = question.sample
-    before = np.array([row * taken // n_rows for row in range(first, first + n + 1)])
-    return np.flatnonzero(before[1:] > before[:-1])
+def compare_item(comparison: Comparison, item: WorkItem) -> list[str]:
+    """Measure the rows of an item.
 
+    Parameters
+    ----------
+    comparison : Comparison
+    item : WorkItem
 
-def compare_item(question: Question, item: WorkItem) -> list[str]:
-    """Measure the rows of an item; states of the means of all, and of the sample, as text."""
-    columns = {r: _Columns(ranking, item.part) for r, ranking in enumerate(question.rankings) if ranking.run is not None}
-    measurer = _Measurer(question, min(question.slice_rows, item.n_rows))
-    named = name_values(len(question.rankings), question.top, question.gaps, question.seed == EXACT)
-    states, done = [MEANS.init(measurer.prepared.base.size, len(values)) for values in named], 0
-    names = [feature.name for feature in question.features]
-    for batch in read_slices(item, names, carried_types((item,)), question.slice_rows):
+    Returns
+    -------
+    list of two str
+        Packed states of the means over all rows, and over those of the sample.
+
+    Raises
+    ------
+    InvalidData
+        Rows cannot be read, or are others than were planned.
+    InvalidRun
+        A part of an earlier run has fewer rows than the data.
+    StorageError
+        The store does not answer.
+    """
+    columns = {r: _Columns(ranking, item.part) for r, ranking in enumerate(comparison.rankings) if ranking.run is not None}
+    tables = _SliceTables(comparison, min(comparison.slice_rows, item.n_rows))
+    named = name_values(len(comparison.rankings), comparison.top, comparison.gaps.tables, comparison.gaps.seed == EXACT)
+    states, done = [MEANS.init(tables.prepared.base.size, len(values)) for values in named], 0
+    names = [feature.name for feature in comparison.features]
+    for batch in read_slices(item, names, comparison.slice_rows):
         n = batch.num_rows
-        if padded(n) != padded(measurer.n_rows):  # as in parts of a run
-            measurer = _Measurer(question, n)
-        measured = measurer.measure(batch, columns, n, _choose(question, question.start[item.part] + done, n))
+        if padded(n) != padded(tables.n_rows):  # as in parts of a run
+            tables = _SliceTables(comparison, n)
+        measured = tables.measure(batch, columns, n, comparison.gaps.sample.choose(item.part, done, n))
         states = [MEANS.update(state, values, values.shape[2]) for state, values in zip(states, measured, strict=True)]
         done += n
     if done != item.n_rows:
@@ -181,7 +269,12 @@ def compare_item(question: Question, item: WorkItem) -> list[str]:
     return [pack_state(state) for state in states]
 
 
-def warm(question: Question) -> None:
-    """Compile, or read from the cache, every kernel that items call."""
-    for values in _Measurer(question, 1).measure(None, {}, 1, np.arange(1)):
+def warm(comparison: Comparison) -> None:
+    """Compile, or read from the cache, every kernel that comparing items calls.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    """
+    for values in _SliceTables(comparison, 1).measure(None, {}, 1, np.arange(1)):
         MEANS.update(MEANS.init(*values.shape[:2]), values, 1)

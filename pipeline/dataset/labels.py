@@ -30,6 +30,7 @@ class LabelColumns:
 
     @property
     def names(self) -> tuple[str, ...]:
+        """All of the columns: of the label, of the weight if there is one, and of the groups."""
         return (self.label, *(() if self.weight is None else (self.weight,)), *self.by)
 
 
@@ -45,7 +46,28 @@ def _refuse(bad: np.ndarray, where: str, first_row: int, says: Callable[[int], s
 
 
 def check_values(label: np.ndarray, weight: np.ndarray, missing: str, where: str, first_row: int, names: Sequence[str]) -> None:
-    """Refuse labels that are too large, or where told to missing, and weights that are too large or negative; ``names`` are what both are called."""
+    """Refuse labels and weights that the loss cannot be shared out with.
+
+    Parameters
+    ----------
+    label : (n,) float64
+        In the label's units, NaN where it is missing.
+    weight : (n,) float64
+    missing : {"count", "refuse"}
+        What to do with missing labels: let them pass, or refuse them.
+    where : str
+        What the rows are of, for the message.
+    first_row : int
+        Number of the first of the rows there, for the message.
+    names : (str, str)
+        What label and weight are called in the message.
+
+    Raises
+    ------
+    InvalidLabel
+        A label is larger than LARGEST_LABEL in magnitude, or missing where that is refused; or a weight is missing, negative or larger than
+        LARGEST_WEIGHT. It names the first such row.
+    """
     expected = f"expected a number between {-LARGEST_LABEL:g} and {LARGEST_LABEL:g}"
     _refuse(np.abs(label) > LARGEST_LABEL, where, first_row, lambda i: f"{names[0]} is {label[i]}, {expected}")
     if missing == REFUSE:
@@ -55,7 +77,24 @@ def check_values(label: np.ndarray, weight: np.ndarray, missing: str, where: str
 
 
 def lay_out(label: np.ndarray, weight: np.ndarray, group: np.ndarray | None = None, names: np.ndarray | None = None) -> Labels:
-    """Labels and weights ``(n,) float64`` as kernels take them: padded, those that are missing without weight."""
+    """Lay labels and weights out as kernels take them.
+
+    Parameters
+    ----------
+    label : (n,) float64
+        In the label's units, NaN where it is missing.
+    weight : (n,) float64
+        Not negative.
+    group : (n,) int64, optional
+        Which of the names each row's group has. Without groups all rows are of one, whose name is empty.
+    names : (groups,) str, optional
+        Distinct and ascending.
+
+    Returns
+    -------
+    Labels
+        Padded to a multiple of BATCH rows. Rows without a label, and those that were added, have label and weight 0.
+    """
     n = label.size
     out = no_labels(padded(n))
     missing = np.isnan(label)
@@ -81,7 +120,30 @@ def _group(batch: pa.RecordBatch, by: Sequence[str]) -> tuple[np.ndarray, np.nda
 
 
 def read_labels(columns: LabelColumns, batch: pa.RecordBatch, where: str, first_row: int) -> Labels:
-    """The labels of a slice of rows whose first is row ``first_row`` of what ``where`` names, or InvalidLabel."""
+    """Read the labels of a slice of rows.
+
+    Parameters
+    ----------
+    columns : LabelColumns
+    batch : pa.RecordBatch
+        The slice; it has all of these columns.
+    where : str
+        URI of the file, for messages.
+    first_row : int
+        Number of the slice's first row in the file, for messages.
+
+    Returns
+    -------
+    Labels
+        Weight 1 where no column of weights is named.
+
+    Raises
+    ------
+    InvalidLabel
+        A label or weight cannot be used, see `check_values`.
+    InvalidColumn
+        Values of a column are not what its type says.
+    """
     label = _numbers(batch, columns.label)
     weight = np.ones(label.size) if columns.weight is None else _numbers(batch, columns.weight)
     check_values(label, weight, columns.missing, where, first_row, (f"label {columns.label!r}", f"weight {columns.weight!r}"))

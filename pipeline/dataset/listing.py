@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import re
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -16,15 +15,15 @@ import pyarrow.parquet as pq
 from ..errors import InvalidData, SchemaMismatch, UsageError
 from ..models.model import Feature, Model
 from ..stores import storage
+from ..stores.listing import list_parquet
 from . import schema
 from .labels import LabelColumns
 
 FOOTER_READERS = 16
-_PARTITION = re.compile(r"([^/=]+)=([^/]*)")
 _NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 
 
-Hive = tuple[tuple[str, str | int | None], ...]  # columns that a path carries, as in month=4/
+Hive = tuple[tuple[str, str | None], ...]  # columns that a path carries, as in month=4/: names, and values as they are written there
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +52,22 @@ class Rejected:
 
     @classmethod
     def of(cls, entry: dict[str, Any]) -> "Rejected":
-        """From its JSON."""
+        """Make a record from its JSON.
+
+        Parameters
+        ----------
+        entry : dict
+            As ``dataclasses.asdict`` writes it, row groups as a list.
+
+        Returns
+        -------
+        Rejected
+
+        Raises
+        ------
+        KeyError, TypeError
+            The entry has other fields.
+        """
         return cls(**{**entry, "row_groups": tuple(entry["row_groups"])})
 
 
@@ -68,6 +82,7 @@ class Listing:
 
     @property
     def n_rows(self) -> int:
+        """Rows of all files whose footers can be read."""
         return sum(sum(rows) for _, _, rows in self.files)
 
     @property
@@ -76,34 +91,23 @@ class Listing:
         return hashlib.sha256(json.dumps(sorted([file.uri, file.etag, sum(rows)] for file, _, rows in self.files)).encode()).hexdigest()
 
 
-def _partition_types(paths: Sequence[str]) -> dict[str, type]:
-    """Columns that the paths carry as ``name=value``: integers where every value is one, else strings."""
-    values: dict[str, set[str]] = {}
-    for path in paths:
-        for name, value in _PARTITION.findall(path):
-            values.setdefault(unquote(name), set()).add(unquote(value))
-    return {name: int if all(re.fullmatch(r"-?\d{1,18}", value) for value in found - {_NULL_PARTITION}) else str for name, found in values.items()}
+def _partition(path: str) -> Hive:
+    """Columns of the folders ``name=value`` that a file lies in, one in another; what stands above other folders is none of its own."""
+    found: dict[str, str | None] = {}
+    for folder in reversed(path.split("/")[:-1]):
+        name, equals, value = folder.partition("=")
+        if not name or not equals:
+            break
+        found.setdefault(unquote(name), None if value == _NULL_PARTITION else unquote(value))
+    return tuple(sorted(found.items()))
 
 
-def _partition(path: str, types: dict[str, type]) -> Hive:
-    found = {unquote(name): unquote(value) for name, value in _PARTITION.findall(path)}
-    return tuple((name, None if value == _NULL_PARTITION else types[name](value)) for name, value in sorted(found.items()))
-
-
-def _carried_type(value: str | int | None) -> pa.DataType:
-    return pa.null() if value is None else pa.int64() if isinstance(value, int) else pa.string()
-
-
-def _check_partition_types(features: Sequence[Feature], partition: Hive, found: pa.Schema, where: str) -> None:
+def _check_partition_values(features: Sequence[Feature], partition: Hive, found: pa.Schema, where: str) -> None:
     values = {name: value for name, value in partition if name not in found.names}
     for feature in features:
-        if feature.name in values:
-            value = values[feature.name]
-            schema.check_column(
-                feature,
-                _carried_type(value),
-                f"{where} (its path)",
-            )
+        value = values.get(feature.name)
+        if value is not None:
+            schema.check_text(feature, value, f"{where} (its path)")
 
 
 def _row_group_bytes(metadata: pq.FileMetaData, columns: set[str]) -> int:
@@ -132,11 +136,12 @@ def _read_footer(file: storage.Object, partition: Hive, model: Model, ids: Seque
             raise InvalidData(f"{file.uri}: not a Parquet file: {' '.join(str(error).split())}") from error
     asked = ids if labels is None else list(dict.fromkeys((*ids, *labels.names)))
     schema.check_columns(model.features, asked, found, [name for name, _ in partition], file.uri)
-    _check_partition_types(model.features, partition, found, file.uri)
+    _check_partition_values(model.features, partition, found, file.uri)
     if labels is not None:
-        carried = {name: _carried_type(value) for name, value in partition}
         numbers = (labels.label,) if labels.weight is None else (labels.label, labels.weight)
-        schema.check_labels(numbers, labels.by, carried | {field.name: field.type for field in found}, file.uri)
+        in_file = {field.name: field.type for field in found}
+        schema.check_labels(numbers, (), {name: schema.text_type(value, True) for name, value in partition} | in_file, file.uri)
+        schema.check_labels((), labels.by, {name: schema.text_type(value, False) for name, value in partition} | in_file, file.uri)
     return _Footer(
         rows=tuple(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)),
         row_group=_row_group_bytes(metadata, read),
@@ -156,13 +161,40 @@ def _try_footer(
 
 
 def list_data(uri: str, ids: Sequence[str], model: Model, labels: LabelColumns | None = None) -> Listing:
-    """List the files, read their footers, match them against the model, the id columns and those of labels: every refusal of data happens here,
-    unless some files can be read and others not."""
-    files = storage.list_parquet(uri)
+    """List the files of a data set, read their footers, and match them against the model, the id columns and those of labels.
+
+    Every refusal of data happens here, unless some files can be read and others not: those are returned as rejected.
+
+    Parameters
+    ----------
+    uri : str
+        A Parquet file, a folder, a glob, or a Hive-partitioned data set.
+    ids : sequence of str
+        Columns that are passed through; they may be carried by the path.
+    model : Model
+    labels : LabelColumns, optional
+        Columns of labels and of what goes with them.
+
+    Returns
+    -------
+    Listing
+        Files in the order of their names.
+
+    Raises
+    ------
+    UsageError
+        There are no Parquet files.
+    SchemaMismatch
+        A column is missing, stands twice, has a type that does not fit, or has another type than in another file.
+    InvalidData
+        No file can be read; it says why the first cannot.
+    StorageError
+        The store does not answer.
+    """
+    files = list_parquet(uri)
     if not files:
         raise UsageError(f"{uri}: no Parquet files there")
-    types = _partition_types([file.uri for file in files])
-    partitions = [_partition(file.uri, types) for file in files]
+    partitions = [_partition(file.uri) for file in files]
     read = {model.features[column].name for column in np.unique(model.ensemble.feature) if column >= 0} | set(ids)
     read |= set(labels.names) if labels else set()
     types_of: dict[str, tuple[pa.DataType, str]] = {}
@@ -198,7 +230,19 @@ def _group(counts: Sequence[int], item_rows: int) -> list[tuple[int, ...]]:
 
 
 def make_items(found: Listing, item_rows: int) -> tuple[WorkItem, ...]:
-    """Work items of about ``item_rows`` rows, in the order of files and rows; only row groups of more than two items' are cut."""
+    """Cut the rows of a data set into work items, in the order of files and rows.
+
+    Parameters
+    ----------
+    found : Listing
+    item_rows : int
+        Rows that an item aims at. Row groups are put together up to it; only what has more than twice as many rows is cut.
+
+    Returns
+    -------
+    tuple of WorkItem
+        Every row is in exactly one of them, and item i has part number i. They depend on the listing and ``item_rows`` alone.
+    """
     items: list[WorkItem] = []
     for file, partition, rows in found.files:
         for group in _group(rows, item_rows):

@@ -47,9 +47,28 @@ def _members(name: Any, given: Any, where: str) -> tuple[str, ...]:
 
 
 def read_groups(partition: Partition | None, features: Sequence[Feature]) -> Groups:
-    """All groups: those of the partition, and one of its own, under its own name, for every feature that it does not name.
+    """List all groups: those of the partition, and one of its own, under its own name, for every feature that it does not name.
 
     Groups come in the order of their first feature, features in the model's order, so that equal partitions are equal however they are written.
+
+    Parameters
+    ----------
+    partition : mapping, str or path, optional
+        Groups with their features, or a JSON file of such an object.
+    features : sequence of Feature
+        Of the model, in its order.
+
+    Returns
+    -------
+    tuple of (str, tuple of str)
+        Every group with its features; empty where no partition is given.
+
+    Raises
+    ------
+    UsageError
+        It is no mapping of names to lists of names, names what is no feature, a feature or a group twice, or a group as a feature outside of it.
+    StorageError
+        The file cannot be read.
     """
     if partition is None:
         return ()
@@ -76,7 +95,20 @@ def read_groups(partition: Partition | None, features: Sequence[Feature]) -> Gro
 
 
 def group_numbers(groups: Groups, features: Sequence[Feature]) -> np.ndarray | None:
-    """Which group each feature belongs to, ``(features,) int32``; None where there is no partition."""
+    """Number the group of every feature.
+
+    Parameters
+    ----------
+    groups : tuple of (str, tuple of str)
+        As `read_groups` returns them: every feature is in one of them.
+    features : sequence of Feature
+        Of the model, in its order.
+
+    Returns
+    -------
+    (features,) int32, or None
+        Positions in ``groups``; None where there are no groups, so that every feature is its own player.
+    """
     if not groups:
         return None
     group_of = {feature: number for number, (_, members) in enumerate(groups) for feature in members}

@@ -1,10 +1,11 @@
 """The rows of a work item: the columns that are asked for, from the file and from its path, a slice at a time."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ..errors import InvalidColumn, InvalidData, StorageError
@@ -12,13 +13,27 @@ from ..stores import storage
 from .listing import WorkItem
 
 
-def carried_types(items: Sequence[WorkItem]) -> dict[str, pa.DataType]:
-    """Types of the columns that paths carry, the same in all items, also where an item's value is null."""
-    values: dict[str, set[str | int | None]] = {}
-    for item in items:
-        for name, value in item.partition:
-            values.setdefault(name, set()).add(value)
-    return {name: pa.string() if any(isinstance(value, str) for value in found) else pa.int64() for name, found in values.items()}
+def _open_parquet(file: Any) -> pq.ParquetFile:
+    """A file whose pages are verified. Timestamps of the old kind, INT96, are read in microseconds, since nanoseconds end in 2262."""
+    return pq.ParquetFile(file, page_checksum_verification=True, coerce_int96_timestamp_unit="us")
+
+
+def _append(batch: pa.RecordBatch, name: str, text: str | None) -> pa.RecordBatch:
+    """Add a column that the path carries, the same text on every row."""
+    return batch.append_column(name, pa.repeat(pa.scalar(text, pa.string()), batch.num_rows))
+
+
+def _check_carried(batch: pa.RecordBatch, name: str, text: str | None) -> None:
+    """Refuse a column that says something else than the path."""
+    column = batch.column(name)
+    values = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+    try:
+        equal = values.is_null() if text is None else pc.equal(values, pa.scalar(text).cast(values.type))
+        same = pc.all(equal, skip_nulls=False).as_py()
+    except (pa.ArrowException, NotImplementedError):  # no text is a value of such a type, or this one is not
+        same = False
+    if not same:
+        raise InvalidColumn(f"column {name!r} is {text!r} in the path, and something else in the file")
 
 
 def _check_unchanged(item: WorkItem) -> None:
@@ -28,36 +43,52 @@ def _check_unchanged(item: WorkItem) -> None:
         raise InvalidData(f"{item.uri}: {'changed' if found else 'removed'} since the run was planned")
 
 
-def read_slices(item: WorkItem, wanted: Sequence[str], types: Mapping[str, pa.DataType], slice_rows: int) -> Iterator[pa.RecordBatch]:
-    """The item's rows in the columns wanted, at most ``slice_rows`` at a time; ``types`` are those of columns that the path carries.
+def read_slices(item: WorkItem, wanted: Sequence[str], slice_rows: int) -> Iterator[pa.RecordBatch]:
+    """Read an item's rows, a slice at a time.
+
+    Parameters
+    ----------
+    item : WorkItem
+    wanted : sequence of str
+        Columns to read, from the file or from its path.
+    slice_rows : int
+        Rows of a slice, at most.
+
+    Yields
+    ------
+    pa.RecordBatch
+        The columns wanted; those of the file come first, then those of the path, as texts.
 
     Raises
     ------
     InvalidData
-        the file is gone, changed since the run was planned, or cannot be read
+        The file is gone, has changed since the run was planned, or cannot be read; or a column wanted is in its path too, and says something else.
     StorageError
-        the store does not answer
+        The store does not answer.
     """
     _check_unchanged(item)
     try:
-        yield from _read_slices(item, wanted, types, slice_rows)
+        yield from _read_slices(item, wanted, slice_rows)
     except StorageError:
         _check_unchanged(item)  # between two requests, of which the store does not answer the second with other bytes
         raise
 
 
-def _read_slices(item: WorkItem, wanted: Sequence[str], types: Mapping[str, pa.DataType], slice_rows: int) -> Iterator[pa.RecordBatch]:
+def _read_slices(item: WorkItem, wanted: Sequence[str], slice_rows: int) -> Iterator[pa.RecordBatch]:
     carried = dict(item.partition)
     with storage.opened(item.uri) as file:
         try:
-            parquet = pq.ParquetFile(file, page_checksum_verification=True)
+            parquet = _open_parquet(file)
             present = set(parquet.schema_arrow.names)
             columns = [name for name in wanted if name in present]
             read = parquet.iter_batches(slice_rows, row_groups=list(item.row_groups), columns=columns, use_threads=False)
             for batch in window(read, item.skip, item.n_rows):
                 for name in wanted:
                     if name not in present:
-                        batch = batch.append_column(name, pa.repeat(pa.scalar(carried[name], types[name]), batch.num_rows))
+                        batch = _append(batch, name, carried[name])
+                    elif name in carried:
+                        with located(item):
+                            _check_carried(batch, name, carried[name])
                 yield batch
         except (pa.ArrowException, OSError) as error:
             where = _find_damage(file, item.row_groups, columns)
@@ -65,7 +96,21 @@ def _read_slices(item: WorkItem, wanted: Sequence[str], types: Mapping[str, pa.D
 
 
 def window(batches: Iterable[pa.RecordBatch], skip: int, n_rows: int) -> Iterator[pa.RecordBatch]:
-    """The rows after the first ``skip``, at most ``n_rows`` of them."""
+    """Take some of the rows of a sequence of batches.
+
+    Parameters
+    ----------
+    batches : iterable of pa.RecordBatch
+    skip : int
+        Rows to leave out at the beginning.
+    n_rows : int
+        Rows to take after them, at most.
+
+    Yields
+    ------
+    pa.RecordBatch
+        Parts of the batches, without copies, none of them empty.
+    """
     for batch in batches:
         wanted = batch.slice(skip, n_rows)
         skip, n_rows = max(0, skip - batch.num_rows), n_rows - wanted.num_rows
@@ -80,7 +125,7 @@ def _find_damage(file: Any, row_groups: Sequence[int], columns: Sequence[str]) -
     for group in row_groups:
         for name in columns:
             try:
-                for _ in pq.ParquetFile(file, page_checksum_verification=True).iter_batches(row_groups=[group], columns=[name], use_threads=False):
+                for _ in _open_parquet(file).iter_batches(row_groups=[group], columns=[name], use_threads=False):
                     pass
             except (pa.ArrowException, OSError):
                 return f"row group {group}: column {name!r}: "
@@ -89,7 +134,21 @@ def _find_damage(file: Any, row_groups: Sequence[int], columns: Sequence[str]) -
 
 @contextmanager
 def located(item: WorkItem) -> Iterator[None]:
-    """Say of which rows it is that a column cannot be converted."""
+    """Say of which rows it is that a column cannot be converted inside.
+
+    Parameters
+    ----------
+    item : WorkItem
+
+    Yields
+    ------
+    None
+
+    Raises
+    ------
+    InvalidData
+        In the place of InvalidColumn, with the item's file and row groups.
+    """
     try:
         yield
     except InvalidColumn as error:
@@ -97,5 +156,16 @@ def located(item: WorkItem) -> Iterator[None]:
 
 
 def miscounted(item: WorkItem, n_rows: int) -> InvalidData:
-    """What to raise where an item has other rows than were planned."""
+    """Make what to raise where an item has other rows than were planned.
+
+    Parameters
+    ----------
+    item : WorkItem
+    n_rows : int
+        Rows that were read.
+
+    Returns
+    -------
+    InvalidData
+    """
     return InvalidData(f"{item.uri}: row groups {item.row_groups}: got {n_rows} rows, the footer says {item.n_rows}")

@@ -1,7 +1,10 @@
 """Columns of the data against the features of the model, by name; and how a column's values become the numbers that ranks are made of."""
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +15,9 @@ from ..models.cityhash import HashedCategory
 from ..models.model import Feature
 
 MARGIN, INTERACTIONS = "margin", "interactions"
+LARGEST_EXACT = 1 << 53  # from here on float64 does not have every integer
+DIGITS = 38  # of decimals that hold every integer
+NO_INTEGER = Decimal(10 ** (DIGITS - 1))  # that no column of integers holds
 
 
 def _value_type(found: pa.DataType) -> pa.DataType:
@@ -27,26 +33,114 @@ def _is_text(found: pa.DataType) -> bool:
 
 
 def check_column(feature: Feature, found: pa.DataType, where: str) -> None:
-    """Refuse a column whose type cannot hold the feature's values."""
+    """Refuse a column whose type cannot hold the feature's values.
+
+    Parameters
+    ----------
+    feature : Feature
+    found : pa.DataType
+        Of the column. Dictionaries are categories, taken by the type of their values; columns of nulls always fit.
+    where : str
+        What the column is of, for the message.
+
+    Raises
+    ------
+    SchemaMismatch
+        A numeric feature's column holds no numbers, or a categorical feature's no categories of the kind that the model stores.
+    """
     value_type = _value_type(found)
     if pa.types.is_null(value_type):
         return
     if feature.categories:
         wants_text = isinstance(feature.categories[0], str | HashedCategory)
         # An integer written as text is the same category: CatBoost stores integer categories so.
-        written = _is_text(value_type) or pa.types.is_integer(value_type) or pa.types.is_boolean(value_type)
+        # Of booleans CatBoost stores "True", but "1" in JSON that was saved with a pool.
+        booleans = pa.types.is_boolean(value_type) and (
+            isinstance(feature.categories[0], HashedCategory) or bool({"True", "False"} & {*feature.categories})
+        )
+        written = _is_text(value_type) or pa.types.is_integer(value_type) or booleans
         if written if wants_text else _is_number(value_type):
             return
         wanted = "categories that are " + ("strings" if wants_text else "numbers")
-    elif _is_number(value_type) and not (feature.categorical and pa.types.is_dictionary(found)):
+    elif _is_number(value_type) and not (pa.types.is_dictionary(found) and (feature.categorical or feature.perhaps_codes)):
         return
+    elif feature.categorical:
+        wanted = "category codes, since it stores no category list"
     else:
-        wanted = "category codes, since it stores no category list" if feature.categorical else "numbers"
+        wanted = "numbers" + " or on a category column's codes, and cannot tell which: give it as numbers" * feature.perhaps_codes
     raise SchemaMismatch(f"{where}: column {feature.name!r} is {found}, the model was trained on {wanted}")
 
 
+def check_text(feature: Feature, text: str, where: str) -> None:
+    """Refuse a text, as a path has it, that cannot be a value of the feature's own type.
+
+    Parameters
+    ----------
+    feature : Feature
+    text : str
+    where : str
+        What the text is of, for the message.
+
+    Raises
+    ------
+    SchemaMismatch
+        The text is no number where the model has numbers; or it is none of the model's categories, but would be one without its leading zeros, so
+        that it cannot be told which of the two is meant.
+    """
+    value = pa.array([text])
+    try:
+        (code,) = _column_values(feature, value)
+        known = not feature.categories or code < len(feature.categories)
+        shorter = None if known or not text.isdecimal() else _column_values(feature, pa.array([str(int(text))]))[0]
+    except (pa.ArrowException, ValueError):
+        raise SchemaMismatch(f"{where}: column {feature.name!r} is {text!r}, the model was trained on numbers") from None
+    if shorter is not None and shorter < len(feature.categories or ()):
+        raise SchemaMismatch(f"{where}: column {feature.name!r} is {text!r}, the model has category {str(int(text))!r}; name the folder so")
+
+
+def text_type(text: str | None, number: bool) -> pa.DataType:
+    """Find the type of a column whose value a path carries.
+
+    Parameters
+    ----------
+    text : str or None
+    number : bool
+        Whether numbers are wanted.
+
+    Returns
+    -------
+    pa.DataType
+        Null where there is none; float64 where numbers are wanted and it is one; else string.
+    """
+    if text is None:
+        return pa.null()
+    try:
+        return pa.array([text]).cast(pa.float64()).type if number else pa.string()
+    except pa.ArrowException:
+        return pa.string()
+
+
 def check_columns(features: Sequence[Feature], ids: Sequence[str], schema: pa.Schema, partitions: Iterable[str], where: str) -> None:
-    """Refuse data in which a feature or id column is missing, stands twice, or has a type that does not fit; other columns are passed over."""
+    """Refuse data whose columns do not fit. Columns that nobody asks for are passed over.
+
+    Parameters
+    ----------
+    features : sequence of Feature
+        Each needs a column of its name.
+    ids : sequence of str
+        Names of further columns that must be there, of any type.
+    schema : pa.Schema
+        Of the data.
+    partitions : iterable of str
+        Names of columns that the path carries; their types are not looked at.
+    where : str
+        What the data are, for the message.
+
+    Raises
+    ------
+    SchemaMismatch
+        A feature or id column is missing or stands twice, or a feature's column has a type that does not fit.
+    """
     names = Counter(schema.names)
     present = set(names) | set(partitions)
     wanted = [feature.name for feature in features]
@@ -82,13 +176,32 @@ def _hashed_positions(values: pa.Array, categories: tuple) -> pa.Array:
     return found.take(encoded.indices)
 
 
+def _exact_category(category: float, of_integers: bool) -> Any:
+    """A category as the values' own type has it, or what no value is equal to."""
+    whole = category == category // 1
+    if of_integers:
+        return Decimal(int(category)) if whole else NO_INTEGER
+    return float(category) if float(category) == category else math.nan
+
+
+def _numeric_positions(values: pa.Array, categories: tuple) -> pa.Array:
+    """Positions of numbers that are equal to a category exactly, also where float64 could not tell them from others."""
+    if _is_text(values.type):  # of a path
+        values = values.cast(pa.int64() if all(isinstance(category, int) for category in categories) else pa.float64())
+    if pa.types.is_decimal(values.type) and pc.any(pc.greater(pc.abs(values), LARGEST_EXACT)).as_py():
+        raise ValueError(f"decimals beyond {LARGEST_EXACT} cannot be told apart, expected integers")
+    integers = pa.types.is_integer(values.type)
+    kind = pa.decimal128(DIGITS) if integers else pa.float64()
+    return pc.index_in(values.cast(kind), value_set=pa.array([_exact_category(category, integers) for category in categories], kind))
+
+
 def _positions(values: pa.Array, categories: tuple) -> pa.Array:
     """Position of every value in the list, null where it is not there."""
     if isinstance(categories[0], HashedCategory):
         return _hashed_positions(values, categories)
     if isinstance(categories[0], str):
         return pc.index_in(_as_text(values), value_set=pa.array(categories))
-    return pc.index_in(values.cast(pa.float64(), safe=False), value_set=pa.array(categories).cast(pa.float64(), safe=False))
+    return _numeric_positions(values, categories)
 
 
 def _codes(values: pa.Array, categories: tuple) -> np.ndarray:
@@ -99,38 +212,70 @@ def _codes(values: pa.Array, categories: tuple) -> np.ndarray:
     return np.where(values.is_null().to_numpy(zero_copy_only=False), np.nan, found)
 
 
-def column_values(feature: Feature, column: pa.Array) -> np.ndarray:
-    """A column as ``(n,) float64``: numbers as they are, categories as codes, NaN where missing. The type was checked before.
+def column_values(feature: Feature, column: pa.Array, single_precision: bool = False) -> np.ndarray:
+    """Turn a column into numbers. Its type was checked before, see `check_column`.
+
+    Parameters
+    ----------
+    feature : Feature
+    column : pa.Array
+        n values, possibly dictionary-encoded; texts where a path carries them.
+    single_precision : bool
+        Round integers as float32 does, as a library that compares float32 does; from 2^53 on they would else be rounded twice.
+
+    Returns
+    -------
+    (n,) float64
+        Numbers in their own units; categories as codes, with the number of categories for one that the model does not know; NaN where missing.
 
     Raises
     ------
     InvalidColumn
-        values are not what the type says, such as text that is no UTF-8
+        Values are not what the type says, such as text that is no UTF-8.
     """
     try:
-        return _column_values(feature, column)
-    except (pa.ArrowException, ValueError) as error:
+        return _column_values(feature, column, single_precision)
+    except (pa.ArrowException, ValueError, OverflowError) as error:
         raise InvalidColumn(f"column {feature.name!r}: {' '.join(str(error).split())}") from error
 
 
-def _column_values(feature: Feature, column: pa.Array) -> np.ndarray:
+def _column_values(feature: Feature, column: pa.Array, single_precision: bool = False) -> np.ndarray:
     if pa.types.is_null(column.type):
         return np.full(len(column), np.nan)
     if pa.types.is_dictionary(column.type):
         if not len(column.dictionary):
             return np.full(len(column), np.nan)
-        table = np.append(_column_values(feature, column.dictionary), np.nan)
+        table = np.append(_column_values(feature, column.dictionary, single_precision), np.nan)
         indices = pc.fill_null(column.indices.cast(pa.int64()), len(column.dictionary))
         return table[indices.to_numpy(zero_copy_only=False)]
     if feature.categories:
         return _codes(column, feature.categories)
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.uint8())
+    if single_precision and pa.types.is_integer(column.type):
+        column = column.cast(pa.float32(), safe=False)
     return column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
 
 
 def check_labels(numbers: Sequence[str], by: Sequence[str], types: Mapping[str, pa.DataType], where: str) -> None:
-    """Refuse columns of labels and weights that hold no numbers, and columns of groups that hold no texts, integers or dates."""
+    """Refuse columns of labels, weights and groups whose types do not fit.
+
+    Parameters
+    ----------
+    numbers : sequence of str
+        Columns that have to hold numbers, or nulls alone: of the label and of the weight.
+    by : sequence of str
+        Columns of groups, which have to hold texts, integers, booleans, dates, or nulls alone.
+    types : mapping of str to pa.DataType
+        Of all columns of the data, also those that the path carries.
+    where : str
+        URI of the file, for the message.
+
+    Raises
+    ------
+    SchemaMismatch
+        A column has another type.
+    """
     for name in numbers:
         found = types[name]
         if not (_is_number(found) or pa.types.is_null(found)):
@@ -145,8 +290,33 @@ def check_labels(numbers: Sequence[str], by: Sequence[str], types: Mapping[str, 
 def output_columns(
     players: Sequence[str], outputs: Sequence[str], ids: Sequence[str], interactions: bool, phi_name: str, n_scores: int = 0
 ) -> tuple[list[str], list[str], list[str]]:
-    """Names of the columns of margins, attributions and interactions, outputs outermost; refuse names that collide. The last of the players may be
-    scores, whose columns have their own names."""
+    """Name the columns of margins, attributions and interactions, outputs outermost.
+
+    Parameters
+    ----------
+    players : sequence of str
+        Features or groups, and last of all the scores of the method.
+    outputs : sequence of str
+        Their names are left out where there is only one.
+    ids : sequence of str
+        Names that are taken already.
+    interactions : bool
+        Whether there are interactions.
+    phi_name : str
+        What columns of attributions begin with.
+    n_scores : int
+        How many of the players are scores. Their columns have their own names.
+
+    Returns
+    -------
+    margins, phi, interactions : lists of str
+        One name per output; one per output and player; one per output, or none.
+
+    Raises
+    ------
+    SchemaMismatch
+        Two columns would have the same name.
+    """
     stems = [f"_{output}" for output in outputs] if len(outputs) > 1 else [""]
     margins = [MARGIN + stem for stem in stems]
     named, scores = players[: len(players) - n_scores], players[len(players) - n_scores :]

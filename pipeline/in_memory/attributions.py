@@ -15,6 +15,7 @@ from kernels.method import BackgroundQuery, BackgroundStatistics, Method
 from kernels.methods import METHODS
 from kernels.prepare import measure_background, merge_statistics
 from kernels.summaries import INTERACTIONS, Subject
+from kernels.trees.binning import BinTables, bin_dtype, bin_rows, padded
 
 from ..dataset import schema
 from ..dataset.labels import COUNT, check_values, lay_out
@@ -24,10 +25,10 @@ from ..display import count as count_nouns
 from ..errors import SchemaMismatch, UsageError
 from ..models import load_ensemble
 from ..models.model import Feature, Model
+from ..runs.arguments import read_interactions, read_parameters, read_partition, read_text, refuse
 from ..runs.interactions import count_kept, keep_largest
 from ..runs.item import check_rows, fill_values
 from ..runs.job import MODEL, check_parameters, count_cores, find_method, labelled_methods, table_budget
-from ..runs.options import read_interactions, read_parameters, read_partition, read_text, refuse
 from ..runs.plan import max_slice_rows
 from ..runs.prepare import ask_model, pair_names, player_names, prepare_model, weigh_model
 from ..runs.summaries import read_totals, tabulate
@@ -111,7 +112,28 @@ def _narrow(features: tuple[Feature, ...], rows: Any, used: Sequence[int]) -> tu
 
 
 def as_batch(model: Model, rows: Any, used: Sequence[int]) -> tuple[tuple[Feature, ...], pa.RecordBatch]:
-    """The used columns of rows in Arrow, and how to read all: a data frame's hold categories, a matrix's, in the model's order, their codes."""
+    """Take the used columns of rows into Arrow.
+
+    Parameters
+    ----------
+    model : Model
+    rows : data frame, Arrow table or array
+        Columns by name, categories as values; or an (n, features) matrix in the model's order, categories as codes. NaN or null where missing.
+    used : sequence of int
+        Positions of the features that some split asks for.
+
+    Returns
+    -------
+    features : tuple of Feature
+        How to read the columns, by position: of a data frame as the model has them, of a matrix without categories.
+    batch : pa.RecordBatch
+        The used columns, in the order of ``used``; one column of nulls where none is used, so that rows are counted.
+
+    Raises
+    ------
+    SchemaMismatch
+        Rows are of another shape, hold no numbers, are nothing that Arrow can read, or lack a feature or have it with a type that does not fit.
+    """
     names = [model.features[column].name for column in used]
     if isinstance(rows, np.ndarray):
         if rows.ndim != 2 or rows.shape[1] != len(model.features):
@@ -137,6 +159,31 @@ def _record_batch(columns: list[pa.Array], names: list[str], n_rows: int) -> pa.
     if not columns:
         columns, names = [pa.nulls(n_rows)], [""]
     return pa.record_batch(columns, names=names)
+
+
+def bin_batch(features: Sequence[Feature], bins: BinTables, batch: pa.RecordBatch) -> tuple[np.ndarray, np.ndarray]:
+    """Turn the used columns of rows into values and bins.
+
+    Parameters
+    ----------
+    features : sequence of Feature
+        All features of the model, as `as_batch` returns them.
+    bins : BinTables
+    batch : pa.RecordBatch
+        Of n rows, from `as_batch`.
+
+    Returns
+    -------
+    values : (used, padded(n)) float64
+        Zeros beyond the rows.
+    binned : (used, padded(n)) unsigned integers
+    """
+    values = np.zeros((bins.column.size, padded(batch.num_rows)))
+    for j, column in enumerate(bins.column):
+        values[j, : batch.num_rows] = schema.column_values(features[column], batch.column(j), bool(bins.single_precision[0]))
+    binned = np.zeros(values.shape, bin_dtype(bins))
+    bin_rows(values, bins, binned)
+    return values, binned
 
 
 def _attribute_slice(
@@ -167,7 +214,8 @@ def _count(query: BackgroundQuery, features: Sequence[Feature], batch: pa.Record
 
     def work(first: int) -> BackgroundStatistics:
         part = batch.slice(first, SLICE_ROWS)
-        values = [schema.column_values(features[column], part.column(i)) for i, column in enumerate(columns)]
+        single = bool(query.bins.single_precision[0])
+        values = [schema.column_values(features[column], part.column(i), single) for i, column in enumerate(columns)]
         return measure_background(query, np.array(values, np.float64).reshape(len(columns), part.num_rows))
 
     with ThreadPoolExecutor(count_cores()) as threads:

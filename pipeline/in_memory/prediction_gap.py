@@ -12,37 +12,72 @@ from kernels.prediction_gap.exact import Prefixes
 from kernels.prediction_gap.noise import EMPIRICAL, NOISE_NAMES, NOISES, Measured, Noise, measure, noise_number, resampled_units
 from kernels.prediction_gap.rankings import EXACT, measure_rows, rank_rows_greedily
 from kernels.prediction_gap.tables import BUDGET, GapTables, affordable, place_units, prepare_gap
-from kernels.trees.binning import BinTables, bin_dtype, bin_rows, padded
+from kernels.ranking.ranks import scores_of
+from kernels.trees.binning import BinTables
 from kernels.trees.forest import Forest, make_forest
 
-from ..dataset import schema
 from ..dataset.partition import Groups, Partition, group_numbers, read_groups
 from ..errors import UsageError
 from ..models import load_ensemble
 from ..models.model import Feature, Model
+from ..runs.arguments import optional, read_flag, read_names, read_partition, shorten
 from ..runs.job import check_parameters, count_cores
-from ..runs.options import shorten
 from ..runs.prepare import refused
-from .attributions import as_batch, attribute
+from .attributions import as_batch, attribute, bin_batch
 
 SLICE_ROWS = 128
 Scale = float | Mapping[str, float] | Sequence[float]
 
 
 def find_noise(noise: str | Callable[[Any], Any]) -> Noise:
-    """A distribution by name, or by its function P(noise <= z), z in units of scale; numeric features drawn anew need none."""
+    """Find a distribution of perturbations.
+
+    Parameters
+    ----------
+    noise : str or callable
+        One of NOISE_NAMES; or the function P(noise <= z), which maps an array of z, in units of the scale, to probabilities of its shape. It is
+        taken for the distribution of a noise of mean 0.
+
+    Returns
+    -------
+    Noise
+        For "empirical" the first there is: all numeric features are drawn anew then, and noise is added to none.
+
+    Raises
+    ------
+    UsageError
+        It is neither.
+    """
     if callable(noise):
         return Noise("given", noise, lambda z: 1.0 - noise(z))
-    if noise not in NOISE_NAMES:
+    if not isinstance(noise, str) or noise not in NOISE_NAMES:
         raise UsageError(f"noise is {shorten(noise)}, expected one of {', '.join(NOISE_NAMES)}, or a distribution function")
     return NOISES[noise_number(noise)]
 
 
 def read_scale(scale: Scale, features: Sequence[Feature]) -> np.ndarray:
-    """The scale of every feature, ``(features,) float64``, from a number, one for each feature, or by name."""
+    """Read the scale of every feature.
+
+    Parameters
+    ----------
+    scale : float, sequence of float, or mapping of str to float
+        A number for all, one for each feature, or by name. A mapping may leave categorical features out, which noise is not added to.
+    features : sequence of Feature
+        Of the model, in its order.
+
+    Returns
+    -------
+    (features,) float64
+        At least 0 and finite; in the unit that the caller gave.
+
+    Raises
+    ------
+    UsageError
+        It is no such numbers, some are negative or not finite, or a mapping has an unknown name or lacks a numeric feature.
+    """
     names = [feature.name for feature in features]
     if isinstance(scale, Mapping):
-        unknown = sorted(set(scale) - set(names))
+        unknown = [name for name in scale if name not in names]
         if unknown:
             raise UsageError(f"scale names {unknown[0]!r}, which is no feature of the model")
         missing = [feature.name for feature in features if feature.name not in scale and not feature.categorical]
@@ -60,13 +95,8 @@ def read_scale(scale: Scale, features: Sequence[Feature]) -> np.ndarray:
 
 def _values(features: Sequence[Feature], bins: BinTables, batch: pa.RecordBatch) -> tuple[np.ndarray, np.ndarray]:
     """Values and bins of a slice, ``(used, n)`` each, as kernels read them."""
-    n = batch.num_rows
-    values = np.zeros((bins.column.size, padded(n)))
-    for j, column in enumerate(bins.column):
-        values[j, :n] = schema.column_values(features[column], batch.column(features[column].name))
-    binned = np.zeros(values.shape, bin_dtype(bins))
-    bin_rows(values, bins, binned)
-    return np.ascontiguousarray(values[:, :n]), np.ascontiguousarray(binned[:, :n])
+    values, binned = (np.ascontiguousarray(padded[:, : batch.num_rows]) for padded in bin_batch(features, bins, batch))
+    return values, binned
 
 
 def _measure(model: Model, forest: Forest, bins: BinTables, drawn: np.ndarray, data: Any) -> Measured:
@@ -100,19 +130,27 @@ def _choose_seed(tables: GapTables, asked: Mapping[str, Any], passes: int, appro
         return EXACT if affordable(tables, asked["budget"], passes, approximate) else asked["seed"]
 
 
-def _numbers(names: Any, players: Sequence[str], what: str) -> list[int]:
-    place = {name: number for number, name in enumerate(players)}
-    given = [names] if isinstance(names, str) else list(names)
+def _numbers(names: Any, players: Sequence[str], what: str, expected: str) -> list[int]:
+    place, given = {name: number for number, name in enumerate(players)}, read_names(what, names, expected)
     for name in given:
         if name not in place:
             raise UsageError(f"{what} names {shorten(name)}, which is no feature or group of the model")
-    if len(set(given)) < len(given):
-        raise UsageError(f"{what} names one twice")
     return [place[name] for name in given]
 
 
 def rank_players(phi: np.ndarray) -> np.ndarray:
-    """Players by the size of their attributions, the largest first, equal ones in their own order: ``(n, outputs, players) int64``."""
+    """Rank players by the size of their attributions, the largest first, equal ones in their own order.
+
+    Parameters
+    ----------
+    phi : (n, outputs, players) float64
+        Any units; the sign does not matter.
+
+    Returns
+    -------
+    (n, outputs, players) int64
+        Positions of players.
+    """
     return np.argsort(-np.abs(phi), axis=2, kind="stable")
 
 
@@ -120,7 +158,11 @@ def _orders(ranking: Any, model: Model, rows: Any, partition: Partition | None, 
     """Rankings of players of every row and output."""
     outputs = len(model.outputs)
     if isinstance(ranking, str):
-        return rank_players(attribute(model, rows, ranking, partition=partition).phi)
+        found, kind = attribute(model, rows, ranking, partition=partition), METHODS[ranking].phi
+        if found.players[: len(found.players) - len(kind.scores)] != tuple(players):
+            raise UsageError(f"ranking is {ranking!r}, whose values are features' and not their groups', expected a method of groups")
+        phi = found.phi[:, :, : len(players)]
+        return rank_players(scores_of(phi.transpose(1, 2, 0)).transpose(2, 0, 1) if kind.whole else phi)
     if isinstance(ranking, np.ndarray) and ranking.dtype.kind in "iu":
         order = ranking[:, None, :] if ranking.ndim == 2 else ranking
         if order.ndim != 3 or order.shape[0] != n or order.shape[1] not in (1, outputs):
@@ -129,7 +171,7 @@ def _orders(ranking: Any, model: Model, rows: Any, partition: Partition | None, 
         if order.size and (by_number[:, :, 0].min() < 0 or by_number.max() >= len(players) or (np.diff(by_number, axis=2) == 0).any()):
             raise UsageError(f"ranking has other entries than different numbers of players from 0 to {len(players) - 1}")
         return np.broadcast_to(order, (n, outputs, order.shape[2])).astype(np.int64)
-    numbers = np.array(_numbers(ranking, players, "ranking"), np.int64)
+    numbers = np.array(_numbers(ranking, players, "ranking", "names of features or groups, their positions, or a method"), np.int64)
     return np.broadcast_to(numbers, (n, outputs, numbers.size))
 
 
@@ -148,40 +190,62 @@ def prediction_gap(
     approximate: bool = False,
     seed: int = 0,
 ) -> Any:
-    """The mean squared change of every row's margin when features are perturbed, exactly (Gajewski et al. 2024).
+    """Measure how far every row's margin moves when features are perturbed: the mean of its squared change (Gajewski et al. 2024).
 
     Parameters
     ----------
-    model, rows : as ``attribute`` takes them
-    features : those that are perturbed, all by default: PG² of the set
-    ranking : or a ranking, whose prefixes are perturbed in turn, and PG² averaged over them: PGI². Names, the most important first; positions of
-        features ``(n, features)`` or ``(n, outputs, features)``, row by row; or a method of ``attribute``, which bins by size of its values
-    noise : "normal", "uniform" or "laplace", of mean 0, is added to numeric features; a function P(noise <= z) of arrays is one of your own;
-        "empirical" draws them anew from ``data``. Noise leaves a missing value missing
-    scale : standard deviation of the noise, of one of your own the unit of z: a number, one for each feature, or by name
-    data : rows, like ``rows``; scales are multiples of the standard deviations of their features
-    resample : draw categorical features, and groups of features together, from ``data``; without it, or without data, they stay
-    partition : groups of features, such as dummies of one category, as ``attribute`` takes them
-    budget : pairs of leaves that may be looked at for a row. What the ensemble may need beyond it is refused, or
-    approximate : computed by quasi-Monte Carlo, with ``seed``
+    model : Model, str, path or model object
+        A loaded model, or whatever `load_ensemble` takes.
+    rows : data frame, Arrow table or array
+        n rows, as `attribute` takes them.
+    features : str or iterable of str, optional
+        Features, or groups of the partition, that are perturbed together: PG² of the set. By default all are.
+    ranking : str, sequence of str, or array of int, optional
+        In place of ``features`` a ranking, whose prefixes are perturbed in turn, and PG² averaged over them: PGI². Names, the most important first;
+        positions of features or groups, (n, ranked) or (n, outputs, ranked), row by row; or a method of `attribute`, which ranks by the size of its
+        values, or by its ranks where it is one that ranks.
+    noise : str or callable
+        "normal", "uniform" or "laplace", of mean 0, is added to numeric features; a function P(noise <= z) of arrays is one of your own;
+        "empirical" draws them anew from ``data``. Noise leaves a missing value missing.
+    scale : float, sequence of float, or mapping of str to float
+        Standard deviation of the noise, of one of your own the unit of z, in the feature's units: a number for all, one for each feature, or by
+        name. With ``data`` in units of the feature's standard deviation there.
+    data : data frame, Arrow table or array, optional
+        Rows, like ``rows``, that values are drawn from and standard deviations measured on.
+    resample : bool
+        Draw categorical features, and groups of features together, from ``data``; without it, or without data, they stay.
+    partition : mapping, str or path, optional
+        Groups of features, such as dummies of one category, as `attribute` takes them.
+    budget : float
+        Pairs of leaves that may be looked at for a row. What the ensemble may need beyond it is refused or estimated.
+    approximate : bool
+        Estimate beyond the budget by quasi-Monte Carlo, and return standard errors too.
+    seed : int
+        Of the estimates' points, at least 0.
 
     Returns
     -------
-    ndarray ``(n, outputs) float64``, squared margin units; where ``approximate``, a pair of it and of standard errors, 0 where it is exact
+    gaps : (n, outputs) float64, squared margin units
+    errors : (n, outputs) float64, squared margin units
+        Where ``approximate`` alone: standard errors of the gaps, 0 where they are exact.
+
+    Raises
+    ------
+    LeafledgerError
+        One line: what was got, what was expected, where. UsageError where exact gaps take more than the budget and may not be estimated.
     """
     model, asked = load_ensemble(model), check_parameters(METHODS["gap"], {"budget": budget, "seed": seed})
     if features is not None and ranking is not None:
         raise UsageError("features and ranking were both given; leave out one or the other")
-    groups = read_groups(partition, model.features)
+    groups = read_groups(optional(read_partition)("partition", partition), model.features)
     players = [group for group, _ in groups] or [feature.name for feature in model.features]
-    bins, tables, chosen = _prepare(model, groups, noise, scale, data, resample)
+    bins, tables, chosen = _prepare(model, groups, noise, scale, data, read_flag("resample", resample))
     read, batch = as_batch(model, rows, bins.column.tolist())
     n, outputs = batch.num_rows, len(model.outputs)
-    first_seed = _choose_seed(tables, asked, 1, approximate)
+    first_seed = _choose_seed(tables, asked, 1, read_flag("approximate", approximate))
     orders = None if ranking is None else _orders(ranking, model, rows, partition, players, n)
-    together = (
-        np.isin(tables.units, range(len(players)) if features is None else _numbers(features, players, "features")) & tables.regions.units.perturbed
-    )
+    asked_for = range(len(players)) if features is None else _numbers(features, players, "features", "names of features or groups")
+    together = np.isin(tables.units, asked_for) & tables.regions.units.perturbed
     gaps, errors = np.zeros((n, outputs)), np.zeros((n, outputs))
 
     def work(first: int) -> None:
@@ -213,25 +277,40 @@ def rank_by_gap(
     approximate: bool = False,
     seed: int = 0,
 ) -> tuple[np.ndarray, ...]:
-    """The greedy ranking of every row: at each step the feature that raises PG² most, of equal gains (to 1e-12 of PG²) the first feature.
+    """Rank the features of every row greedily: at each step comes the one that raises PG² most, of equal gains (to 1e-12 of PG²) the first.
 
     Parameters
     ----------
-    top : how many are ranked, by default or with 0 all; the others as for ``prediction_gap``
+    model : Model, str, path or model object
+        A loaded model, or whatever `load_ensemble` takes.
+    rows : data frame, Arrow table or array
+        n rows, as `attribute` takes them.
+    top : int, optional
+        How many are ranked; None or 0 ranks all, and more than there are does too.
+    noise, scale, data, resample, partition : as for `prediction_gap`
+    budget, approximate, seed : as for `prediction_gap`
 
     Returns
     -------
-    order : (n, outputs, top) int64, positions of features or groups; those that no perturbation can change come last, in their own order
-    gaps : (n, outputs, top) float64, PG² of each prefix; the mean over all is the ranking's PGI²
-    errors : where ``approximate``, (n, outputs, top) float64, standard errors of the gaps, 0 where they are exact
+    order : (n, outputs, top) int64
+        Positions of features or groups. Those that no perturbation can change come last, in their own order.
+    gaps : (n, outputs, top) float64, squared margin units
+        PG² of each prefix; the mean over all of them is the ranking's PGI².
+    errors : (n, outputs, top) float64, squared margin units
+        Where ``approximate`` alone: standard errors of the gaps, 0 where they are exact.
+
+    Raises
+    ------
+    LeafledgerError
+        One line: what was got, what was expected, where. UsageError where exact gaps take more than the budget and may not be estimated.
     """
-    model, asked = load_ensemble(model), check_parameters(METHODS["gap_greedy"], {"top": top or 0, "budget": budget, "seed": seed})
-    groups = read_groups(partition, model.features)
-    bins, tables, chosen = _prepare(model, groups, noise, scale, data, resample)
+    model, asked = load_ensemble(model), check_parameters(METHODS["gap_greedy"], {"top": 0 if top is None else top, "budget": budget, "seed": seed})
+    groups = read_groups(optional(read_partition)("partition", partition), model.features)
+    bins, tables, chosen = _prepare(model, groups, noise, scale, data, read_flag("resample", resample))
     read, batch = as_batch(model, rows, bins.column.tolist())
     n_players, outputs = int(tables.n_all[0]), len(model.outputs)
     top = min(asked["top"] or n_players, n_players)
-    first_seed = _choose_seed(tables, asked, max(min(top, int(tables.regions.units.perturbed.sum())), 1), approximate)
+    first_seed = _choose_seed(tables, asked, max(min(top, int(tables.regions.units.perturbed.sum())), 1), read_flag("approximate", approximate))
     order = np.zeros((batch.num_rows, outputs, top), np.int64)
     gaps, errors = np.zeros(order.shape), np.zeros(order.shape)
 

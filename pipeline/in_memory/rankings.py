@@ -12,26 +12,32 @@ from kernels import game_values
 from kernels.path_dependent.games import play
 from kernels.path_dependent.multilinear import add_gradients, prepare_gradient
 from kernels.ranking.curves import add_areas, prepare_curves
-from kernels.trees.binning import BinTables, bin_dtype, bin_rows, padded
+from kernels.trees.binning import BinTables
 from kernels.trees.forest import Forest, make_forest
 
-from ..dataset import schema
 from ..dataset.partition import Partition, group_numbers, read_groups
 from ..display import count
 from ..errors import UsageError
 from ..models import load_ensemble
 from ..models.model import Feature
+from ..runs.arguments import optional, read_partition, shorten
 from ..runs.job import count_cores
 from ..runs.plan import max_slice_rows
-from .attributions import as_batch
+from .attributions import as_batch, bin_batch
 
 
 @dataclass(frozen=True, slots=True)
 class Curves:
     """Margins when features of a ranking are present: those on top (insertion), or those at its bottom (deletion), from none to all.
 
-    insertion, deletion : (n, outputs, players + 1) float64, margin units; insertion_area, deletion_area : (n, outputs) float64, the means of all
-    points but the first. The higher insertion's, and the lower deletion's, the better is the ranking.
+    The higher insertion's areas, and the lower deletion's, the better is the ranking.
+
+    Attributes
+    ----------
+    insertion, deletion : (n, outputs, players + 1) float64
+        Expected margins, margin units, with 0, 1, … players present.
+    insertion_area, deletion_area : (n, outputs) float64
+        Means of all points but the first, margin units.
     """
 
     insertion: np.ndarray
@@ -48,7 +54,12 @@ class Curves:
 class Gradient:
     """The margin that is expected where every player is present with a probability of its own, and its derivatives.
 
-    phi : (n, outputs, players) float64, margin units; margin : (n, outputs) float64
+    Attributes
+    ----------
+    phi : (n, outputs, players) float64
+        Derivatives by every player's probability, margin units; 0 for players in no split.
+    margin : (n, outputs) float64
+        The expected margin.
     """
 
     phi: np.ndarray
@@ -59,20 +70,14 @@ class Gradient:
         return f"Gradient({count(n, 'row')}, {count(outputs, 'output')}, {count(n_players, 'player')})"
 
 
-def _binned(features: tuple[Feature, ...], tables: BinTables, batch: pa.RecordBatch) -> np.ndarray:
-    """``(used, n)`` bins, n padded."""
-    values = np.zeros((tables.column.size, padded(batch.num_rows)))
-    for j, column in enumerate(tables.column):
-        values[j, : batch.num_rows] = schema.column_values(features[column], batch.column(j))
-    bins = np.zeros(values.shape, bin_dtype(tables))
-    bin_rows(values, tables, bins)
-    return bins
-
-
 def _read(given: Any, name: str, shape: tuple[int, ...]) -> np.ndarray:
     """Numbers for every row, output and player, as they are or spread."""
     try:
-        return np.broadcast_to(np.asarray(given, np.float64), shape)
+        numbers = np.asarray(given, np.float64)
+    except (TypeError, ValueError):
+        raise UsageError(f"{name} are {shorten(given)}, expected numbers") from None
+    try:
+        return np.broadcast_to(numbers, shape)
     except ValueError:
         raise UsageError(f"{name} have shape {np.shape(given)}, expected {shape} or what spreads to it") from None
 
@@ -98,7 +103,7 @@ class _Rows:
         parts = [slice(first, min(first + size, self.batch.num_rows)) for first in range(0, self.batch.num_rows, size)]
 
         def each(rows: slice) -> None:
-            work(rows, _binned(self.features, self.bins, self.batch.slice(rows.start, rows.stop - rows.start)))
+            work(rows, bin_batch(self.features, self.bins, self.batch.slice(rows.start, rows.stop - rows.start))[1])
 
         with ThreadPoolExecutor(count_cores()) as threads:
             list(threads.map(each, parts))
@@ -106,7 +111,8 @@ class _Rows:
 
 def _set_up(given: Any, rows: Any, partition: Partition | None) -> _Rows:
     model = load_ensemble(given)
-    bins, forest = make_forest(model.ensemble, group_numbers(read_groups(partition, model.features), model.features))
+    groups = read_groups(optional(read_partition)("partition", partition), model.features)
+    bins, forest = make_forest(model.ensemble, group_numbers(groups, model.features))
     features, batch = as_batch(model, rows, bins.column.tolist())
     return _Rows(features, bins, forest, batch, len(model.outputs))
 
@@ -119,12 +125,29 @@ def _to_kernel(values: np.ndarray, players: np.ndarray, n: int) -> np.ndarray:
 
 
 def gradient(model: Any, rows: Any, z: Any = 0.5, *, partition: Partition | None = None) -> Gradient:
-    """Derivatives of the path-dependent game's multilinear extension, of the whole ensemble, at a point of every row's own.
+    """Differentiate the path-dependent game's multilinear extension, of the whole ensemble, at a point of every row's own.
 
     Parameters
     ----------
-    model, rows, partition : as for ``attribute``
-    z : probabilities that players are present, (n, outputs, players) or what spreads to it; players are all features, or groups
+    model : Model, str, path or model object
+        A loaded model, or whatever `load_ensemble` takes.
+    rows : data frame, Arrow table or array
+        n rows, as `attribute` takes them.
+    z : array or float
+        Probabilities that players are present, each independently: (n, outputs, players), or what NumPy spreads to it. Players are all features, or
+        groups. At 0.5 everywhere, derivatives are Banzhaf values.
+    partition : mapping, str or path, optional
+        Groups of features, as `attribute` takes them.
+
+    Returns
+    -------
+    Gradient
+        Derivatives by every probability and the margin that is expected, margin units.
+
+    Raises
+    ------
+    LeafledgerError
+        One line: what was got, what was expected, where. UsageError where probabilities are not numbers between 0 and 1 of that shape.
     """
     found = _set_up(model, rows, partition)
     point = _read(z, "probabilities", found.shape)
@@ -144,14 +167,30 @@ def gradient(model: Any, rows: Any, z: Any = 0.5, *, partition: Partition | None
 
 
 def curves(model: Any, rows: Any, scores: Any, *, partition: Partition | None = None) -> Curves:
-    """Insertion and deletion curves of rankings by any scores, in the path-dependent game of the whole ensemble.
+    """Measure rankings by any scores with insertion and deletion curves, in the path-dependent game of the whole ensemble.
 
     A ranking is by descending score; equal scores keep the order of features.
 
     Parameters
     ----------
-    model, rows, partition : as for ``attribute``
-    scores : (n, outputs, players) or what spreads to it, such as ``attribute(…).phi``; 0 where a player is in no split
+    model : Model, str, path or model object
+        A loaded model, or whatever `load_ensemble` takes.
+    rows : data frame, Arrow table or array
+        n rows, as `attribute` takes them.
+    scores : array or float
+        (n, outputs, players), or what NumPy spreads to it, such as ``attribute(…).phi``. Finite, in any unit, and 0 where a player is in no split.
+        Players are all features, or groups.
+    partition : mapping, str or path, optional
+        Groups of features, as `attribute` takes them.
+
+    Returns
+    -------
+    Curves
+
+    Raises
+    ------
+    LeafledgerError
+        One line: what was got, what was expected, where. UsageError where scores are not such numbers.
     """
     found = _set_up(model, rows, partition)
     n_all, given = found.forest.n_all, _read(scores, "scores", found.shape)

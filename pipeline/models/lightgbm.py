@@ -253,7 +253,9 @@ def _features(
     if lists:
         for j, values in zip(_category_columns(lists, categorical, spare, needed, where), lists, strict=True):
             categories[j], known[j] = tuple(values), len(values)
-    return tuple(Feature(names[j], bool(is_categorical[j]), categories[j]) for j in range(n)), known
+    of_numbers = max((len(values) for values in lists if not any(isinstance(value, str) for value in values)), default=0)
+    perhaps_codes = {j for j in spare if not is_categorical[j] and needed[j] <= of_numbers}
+    return tuple(Feature(names[j], bool(is_categorical[j]), categories[j], j in perhaps_codes) for j in range(n)), known
 
 
 def _refuse_mixed(feature: np.ndarray, owner: np.ndarray, first: np.ndarray, second: np.ndarray, names: list[str], says: str, where: str) -> None:

@@ -23,11 +23,14 @@ class Feature:
     categories : tuple or None
         The values that the model itself stores: strings, numbers, or ``HashedCategory`` where it keeps hashes only; a value's code is its position.
         None on a numeric feature, and on a categorical one whose column holds the codes themselves.
+    perhaps_codes : bool
+        Whether a numeric feature may have been a column of categories, of which training saw the codes: the file does not say.
     """
 
     name: str
     categorical: bool = False
     categories: tuple[Any, ...] | None = None
+    perhaps_codes: bool = False
 
     @property
     def kind(self) -> str:

@@ -14,7 +14,7 @@ from kernels.prepare import measure_background, merge_statistics
 from ..dataset import schema
 from ..dataset.listing import Listing, WorkItem, list_data, make_items
 from ..dataset.partition import Groups
-from ..dataset.rows import carried_types, located, miscounted, read_slices
+from ..dataset.rows import located, miscounted, read_slices
 from ..errors import InvalidData, UsageError
 from ..models import Model
 from ..models.model import Feature
@@ -65,9 +65,30 @@ def _ask(job: Job, model: Model, groups: Groups, n_rows: int | None) -> Backgrou
 
 
 def plan_marginal(job: Job, model: Model, groups: Groups) -> Marginal | None:
-    """List the background, match it against the model and see what it takes to count it, or find its tables; None for the path-dependent game.
+    """List the background, match it against the model and see what it takes to count it, or find the tables that an earlier run left.
 
-    Refuses what has no marginal game, and tables that would take more than half of a worker's memory.
+    Parameters
+    ----------
+    job : Job
+    model : Model
+    groups : tuple of (str, tuple of str)
+        The partition, empty where there is none.
+
+    Returns
+    -------
+    Marginal or None
+        None where no background is given: the path-dependent game needs none.
+
+    Raises
+    ------
+    UsageError
+        The method has no marginal game, the background has no rows, or the tables would take more than half of a worker's memory.
+    InvalidData
+        A file of the background cannot be read.
+    SchemaMismatch
+        The background's columns do not fit the model.
+    StorageError
+        The store does not answer.
     """
     if job.options.background is None:
         return None
@@ -88,11 +109,30 @@ def plan_marginal(job: Job, model: Model, groups: Groups) -> Marginal | None:
 
 
 def count_rows(features: Sequence[Feature], asked: BackgroundQuery, item: WorkItem) -> BackgroundStatistics:
-    """Count the rows of one item; ``features`` are those that splits ask for."""
+    """Count the rows of one item.
+
+    Parameters
+    ----------
+    features : sequence of Feature
+        Those that splits ask for, in the order of the query's columns.
+    asked : BackgroundQuery
+    item : WorkItem
+
+    Returns
+    -------
+    BackgroundStatistics
+
+    Raises
+    ------
+    InvalidData
+        Rows cannot be read, or are others than were planned.
+    StorageError
+        The store does not answer.
+    """
     counted, done = None, 0
-    for batch in read_slices(item, [feature.name for feature in features], carried_types((item,)), max_slice_rows(len(features))):
+    for batch in read_slices(item, [feature.name for feature in features], max_slice_rows(len(features))):
         with located(item):
-            values = [schema.column_values(feature, batch.column(feature.name)) for feature in features]
+            values = [schema.column_values(feature, batch.column(feature.name), bool(asked.bins.single_precision[0])) for feature in features]
             part = measure_background(asked, np.array(values, np.float64).reshape(len(features), batch.num_rows))
         counted, done = part if counted is None else merge_statistics([counted, part]), done + batch.num_rows
     if counted is None or done != item.n_rows:
@@ -101,18 +141,62 @@ def count_rows(features: Sequence[Feature], asked: BackgroundQuery, item: WorkIt
 
 
 def count_item(run: str, plan_digest: str, query: str, item: WorkItem) -> BackgroundStatistics:
-    """Count the rows of one item of the background: what a Dask task does. Names and a small record come in."""
+    """Count the rows of one item of the background: what a Dask task does. Names and a small record come in.
+
+    Parameters
+    ----------
+    run : str
+        URI of the run's folder.
+    plan_digest : str
+        SHA-256 of the run's plan, hexadecimal.
+    query : str
+        URI of the broadcast BackgroundQuery.
+    item : WorkItem
+
+    Returns
+    -------
+    BackgroundStatistics
+
+    Raises
+    ------
+    InvalidData
+        Rows cannot be read, or are others than were planned.
+    InvalidRun
+        The run's folder holds another plan.
+    StorageError
+        The store does not answer.
+    """
     plan, asked = read_plan(run, plan_digest), open_tables(query)
     return count_rows([plan.features[column] for column in asked.bins.column], asked, item)
 
 
 def merge_counts(*counted: BackgroundStatistics) -> BackgroundStatistics:
-    """Add up what was counted."""
+    """Add up what was counted of several parts of the background.
+
+    Parameters
+    ----------
+    *counted : BackgroundStatistics
+        At least one. Sums are rounded in this order.
+
+    Returns
+    -------
+    BackgroundStatistics
+    """
     return merge_statistics(counted)
 
 
 def merge_evenly(parts: Iterable[BackgroundStatistics]) -> BackgroundStatistics:
-    """Add up FAN_IN at a time, by their places alone, so that sums are rounded the same wherever it is done; few are held at once."""
+    """Add up FAN_IN at a time, by their places alone, so that sums are rounded the same wherever it is done; few are held at once.
+
+    Parameters
+    ----------
+    parts : iterable of BackgroundStatistics
+        At least one, in the order of the background's items.
+
+    Returns
+    -------
+    BackgroundStatistics
+    """
     levels: list[list[BackgroundStatistics]] = [[]]
     for part in parts:
         levels[0].append(part)
@@ -131,6 +215,12 @@ def merge_evenly(parts: Iterable[BackgroundStatistics]) -> BackgroundStatistics:
 
 
 def warm(query: str) -> None:
-    """Compile, or read from the cache, every kernel that counting calls."""
+    """Compile, or read from the cache, every kernel that counting calls.
+
+    Parameters
+    ----------
+    query : str
+        URI of the broadcast BackgroundQuery.
+    """
     asked = open_tables(query)
     merge_statistics([measure_background(asked, np.zeros((asked.bins.column.size, 1)))] * 2)

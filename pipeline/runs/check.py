@@ -181,17 +181,29 @@ def _check_lists(run: str) -> tuple[Manifest, Plan]:
 
 def check_run(uri: str | PathLike, deep: bool = False) -> Report:
     """Verify a finished run against its manifest: that every part is there once, with the rows of the plan, and that the parts' states give the
-    summaries. That takes their footers alone; ``deep`` reads every byte.
+    summaries.
+
+    That takes the parts' footers, the plan and the summaries, whose digests are compared; ``deep`` reads every byte of the parts too.
 
     Parameters
     ----------
-    uri : of the run's folder
-    deep : also compare digests, add up the attributions of every row, and explain the first rows of every part again
+    uri : str or path
+        Of the run's folder.
+    deep : bool
+        Also compare the parts' digests, add up the attributions of every row where the method is additive, and explain the first SAMPLE_ROWS rows
+        of every part again. They are explained again in the path-dependent game alone, where parts hold rows, with the same version of leafledger,
+        and as long as the model and the rows are those of the run; the report says how many were.
+
+    Returns
+    -------
+    Report
 
     Raises
     ------
     InvalidRun
-        The first thing found wrong, and where.
+        The first thing found wrong, and where; or there is no manifest.
+    StorageError
+        An object that the manifest lists is missing, or the store does not answer.
     """
     run = storage.absolute(str(uri))
     manifest, plan = _check_lists(run)

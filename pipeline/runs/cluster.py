@@ -44,7 +44,24 @@ def _silenced() -> Iterator[None]:
 
 @contextlib.contextmanager
 def local_client(job: Job, n_items: int) -> Iterator[distributed.Client]:
-    """One process per core of this machine, listening on the loopback address only."""
+    """Start one process per core of this machine, listening on the loopback address only, and stop them at the end.
+
+    Parameters
+    ----------
+    job : Job
+        Its ``workers`` are started, each with ``worker_memory`` bytes.
+    n_items : int
+        Tasks there will be; no more processes are started than that.
+
+    Yields
+    ------
+    distributed.Client
+
+    Raises
+    ------
+    ClusterLost
+        The workers do not start.
+    """
     try:
         cluster = distributed.LocalCluster(
             n_workers=max(1, min(job.workers, n_items)),
@@ -79,7 +96,26 @@ def _check_versions(client: distributed.Client) -> None:
 
 @contextlib.contextmanager
 def remote_client(address: str, memory: int) -> Iterator[distributed.Client]:
-    """A client of the scheduler at ``address``, which must answer and have workers like this process whose threads get ``memory`` bytes each."""
+    """Connect to a scheduler that is there already, and has workers like this process.
+
+    Parameters
+    ----------
+    address : str
+        Of the Dask scheduler, as ``tls://host:port``.
+    memory : int
+        Bytes that every thread of a worker needs.
+
+    Yields
+    ------
+    distributed.Client
+
+    Raises
+    ------
+    ClusterLost
+        No scheduler answers, or it has no workers, within CONNECT_SECONDS.
+    UsageError
+        A worker has less memory, another Python or other packages than this process, or there is no certificate for TLS.
+    """
     try:
         client = distributed.Client(address, timeout=CONNECT_SECONDS)
     except (OSError, ValueError, TimeoutError) as error:
@@ -102,7 +138,32 @@ def remote_client(address: str, memory: int) -> Iterator[distributed.Client]:
 
 @contextlib.contextmanager
 def warm_client(job: Job, n_items: int, memory: int, warm: Callable[..., None], *arguments: Any) -> Iterator[distributed.Client]:
-    """A client of the job's cluster, whose hosts have compiled what ``warm(*arguments)`` calls: many processes must not fill one cache at once."""
+    """Make a client of the job's cluster, whose hosts have compiled the kernels: many processes must not fill one cache at once.
+
+    Parameters
+    ----------
+    job : Job
+        Says which cluster: one of this machine, or a scheduler's.
+    n_items : int
+        Tasks there will be.
+    memory : int
+        Bytes that a task needs.
+    warm : callable
+        Calls all kernels that tasks call. It runs here for a local cluster, on one worker of every host otherwise.
+    *arguments
+        What it is called with.
+
+    Yields
+    ------
+    distributed.Client
+
+    Raises
+    ------
+    ClusterLost
+        There are no workers, or they went away.
+    UsageError
+        The workers do not fit, see `remote_client`.
+    """
     if job.options.scheduler is None:
         warm(*arguments)
         with local_client(job, n_items) as client:
@@ -226,7 +287,33 @@ def _run_tasks(
 def map_dask(
     client: distributed.Client, work: Callable[[Any, WorkItem], Any], task: Any, items: Sequence[WorkItem]
 ) -> Iterator[tuple[WorkItem, Any]]:
-    """One Dask task per item, with what it makes of it, in the order in which they are done. The first failure cancels the rest."""
+    """Do every item in a Dask task of its own. The first failure cancels the rest.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    work : callable
+        ``work(task, item)``, a function of a module, which workers import by name.
+    task : Any
+        A small record that every item needs.
+    items : sequence of WorkItem
+
+    Yields
+    ------
+    item : WorkItem
+        In the order in which they are done.
+    made : Any
+        What ``work`` returned.
+
+    Raises
+    ------
+    WorkersDied
+        Every worker that an item was given to died.
+    ClusterLost
+        The scheduler went away, or had no workers for REPLACE_SECONDS.
+    LeafledgerError
+        Whatever ``work`` raises.
+    """
     waiting = {client.submit(work, task, item, pure=False): item for item in items}
     try:
         for future in _as_completed(client, list(waiting)):
@@ -241,9 +328,37 @@ def map_dask(
 def count_dask(
     client: distributed.Client, run: str, plan_digest: str, query: str, items: Sequence[WorkItem], on_done: Callable[[WorkItem], None]
 ) -> BackgroundStatistics:
-    """One task per item, whose counts are added up FAN_IN at a time, where they are: neither the client nor a worker ever holds all.
+    """Count every item in a task of its own and add the counts up FAN_IN at a time, where they are: neither the client nor a worker ever holds all.
 
     They are added by their places alone, so the bits do not depend on the workers. The first failure cancels the rest.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    run : str
+        URI of the run's folder.
+    plan_digest : str
+        SHA-256 of the run's plan, hexadecimal.
+    query : str
+        URI of the broadcast BackgroundQuery.
+    items : sequence of WorkItem
+        Of the background, at least one.
+    on_done : callable
+        Called with every item as it is counted.
+
+    Returns
+    -------
+    BackgroundStatistics
+        Of all items.
+
+    Raises
+    ------
+    WorkersDied
+        Every worker that an item was given to died.
+    ClusterLost
+        The scheduler went away, or had no workers for REPLACE_SECONDS.
+    LeafledgerError
+        Whatever else an item cannot be counted for.
     """
     name = plan_digest[:12]
     waiting = {client.submit(count_item, run, plan_digest, query, item, key=f"count-{item.part}-{name}", pure=False): item for item in items}

@@ -12,7 +12,16 @@ from kernels.methods import METHODS
 
 from .interactions import FIRST, SECOND, VALUE, column_type, count_kept, leaves, make_column
 from .plan import Plan
+from .precision import round_to
 from .prepare import pair_names
+
+
+@dataclass(frozen=True, slots=True)
+class PairColumns:
+    """The columns of interactions, a list of pairs in every row."""
+
+    n_kept: int  # pairs of a row, at most
+    names: tuple[pa.Array, pa.Array]  # of every pair's first and second player
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,14 +34,25 @@ class Columns:
     names: tuple[str, ...]  # and those that hold names
     dtype: np.dtype
     types: tuple[np.dtype, ...]  # of a row's attributions
-    interactions: bool
     labelled: bool  # a row without a label has no attributions
-    n_kept: int  # interactions of a row, at most
-    pair_names: tuple[pa.Array, pa.Array]  # of every pair's first and second player
+    pairs: PairColumns | None  # of interactions, where there are any
 
 
 def list_columns(plan: Plan, prepared: Prepared, batch: pa.Schema) -> Columns:
-    """Id columns, margins, attributions, interactions."""
+    """List the columns of a part: ids, margins, attributions, interactions.
+
+    Parameters
+    ----------
+    plan : Plan
+    prepared : Prepared
+    batch : pa.Schema
+        Of a slice as it was read, which has the types of the id columns.
+
+    Returns
+    -------
+    Columns
+        Numbers have the plan's precision, ranks are int32. Attributions can be null where the run has labels, since a row may lack one.
+    """
     number = pa.float32() if plan.precision == "float32" else pa.float64()
     players, n_pairs = plan.players, len(prepared.pairs.players)
     phi_of = METHODS[plan.method].phi
@@ -43,6 +63,7 @@ def list_columns(plan: Plan, prepared: Prepared, batch: pa.Schema) -> Columns:
     fields += [pa.field(name, kind, nullable=plan.labels is not None) for name, kind in zip(phi, types * len(plan.outputs), strict=True)]
     fields += [pa.field(name, column_type(number), nullable=False) for name in pairs]
     named = pair_names(prepared, players)
+    first, second = (pa.array([pair[side] for pair in named], pa.string()) for side in (0, 1))
     return Columns(
         schema=pa.schema(fields),
         ids=plan.ids,
@@ -50,14 +71,24 @@ def list_columns(plan: Plan, prepared: Prepared, batch: pa.Schema) -> Columns:
         names=tuple(leaf for name in pairs for leaf in leaves(name, FIRST, SECOND)),
         dtype=np.dtype(plan.precision),
         types=tuple(np.dtype(kind.to_pandas_dtype()) for kind in types),
-        interactions=plan.interactions is not None,
         labelled=plan.labels is not None,
-        n_kept=count_kept(n_pairs, plan.interactions),
-        pair_names=(pa.array([first for first, _ in named], pa.string()), pa.array([second for _, second in named], pa.string())),
+        pairs=None if plan.interactions is None else PairColumns(count_kept(n_pairs, plan.interactions), (first, second)),
     )
 
 
 def open_part(local: Path, columns: Columns) -> pq.ParquetWriter:
+    """Open a local file to write a part into. The caller closes it.
+
+    Parameters
+    ----------
+    local : Path
+    columns : Columns
+
+    Returns
+    -------
+    pq.ParquetWriter
+        It compresses with zstd and adds a checksum to every page.
+    """
     return pq.ParquetWriter(
         local,
         columns.schema,
@@ -70,16 +101,38 @@ def open_part(local: Path, columns: Columns) -> pq.ParquetWriter:
 
 
 def make_batch(columns: Columns, prepared: Prepared, batch: pa.RecordBatch, buffers: Buffers) -> pa.RecordBatch:
+    """Turn what was computed of a slice into the columns of the part.
+
+    Parameters
+    ----------
+    columns : Columns
+    prepared : Prepared
+        Says whose each row of ``buffers.phi`` is; all other players get 0.
+    batch : pa.RecordBatch
+        The n rows of the slice, with the id columns.
+    buffers : Buffers
+        What was computed, float64 and padded.
+
+    Returns
+    -------
+    pa.RecordBatch
+        n rows, rounded to the part's precision; attributions are null where a row has no label but needs one.
+
+    Raises
+    ------
+    UsageError
+        A number is beyond the part's precision.
+    """
     n = batch.num_rows
     missing = buffers.labels.missing[:n] if columns.labelled else None
     unused = {kind: pa.array(np.zeros(n, kind), mask=missing) for kind in set(columns.types)}
     arrays = [batch.column(name) for name in columns.ids]
-    arrays += [pa.array(margin[:n].astype(columns.dtype)) for margin in buffers.margin]
+    arrays += [pa.array(round_to(margin[:n], columns.dtype)) for margin in buffers.margin]
     for phi in buffers.phi:
         attributions = [unused[kind] for kind in columns.types]
         for row, player in enumerate(prepared.players):
-            attributions[player] = pa.array(phi[row, :n].astype(columns.types[player]), mask=missing)
+            attributions[player] = pa.array(round_to(phi[row, :n], columns.types[player]), mask=missing)
         arrays += attributions
-    if columns.interactions:
-        arrays += [make_column(pairs[:, :n], columns.n_kept, columns.dtype, columns.pair_names) for pairs in buffers.pairs]
+    if columns.pairs is not None:
+        arrays += [make_column(pairs[:, :n], columns.pairs.n_kept, columns.dtype, columns.pairs.names) for pairs in buffers.pairs]
     return pa.record_batch(arrays, schema=columns.schema)

@@ -23,7 +23,20 @@ class Footer:
 
 
 def write_footer(writer: pq.ParquetWriter, plan_digest: str, item: WorkItem, footer: Footer, n_stored: int) -> None:
-    """Add the footer to a part that is about to be closed, and that holds ``n_stored`` rows."""
+    """Add the footer to a part that is about to be closed.
+
+    Parameters
+    ----------
+    writer : pq.ParquetWriter
+        Of the part, open.
+    plan_digest : str
+        SHA-256 of the run's plan, hexadecimal.
+    item : WorkItem
+        That the part is of.
+    footer : Footer
+    n_stored : int
+        Rows that the part holds: all of the item, or none where summaries alone are asked for.
+    """
     found = {
         "plan": plan_digest,
         "item": asdict(item),
@@ -36,7 +49,28 @@ def write_footer(writer: pq.ParquetWriter, plan_digest: str, item: WorkItem, foo
 
 
 def read_footer(uri: str, part: int, file: Any, plan_digest: str) -> Footer:
-    """The footer of a part, in a local path or an open file; refuse one that another plan made."""
+    """Read the footer of a part.
+
+    Parameters
+    ----------
+    uri : str
+        Of the part, for messages.
+    part : int
+        Number that it has to have.
+    file : path or file
+        A local path, or an open file.
+    plan_digest : str
+        SHA-256 that its plan has to have, hexadecimal.
+
+    Returns
+    -------
+    Footer
+
+    Raises
+    ------
+    InvalidRun
+        Another plan or another item made it, it has other rows than were stored, or it is no part.
+    """
     try:
         metadata = pq.read_metadata(file)
         footer = json.loads((metadata.metadata or {}).get(KEY, b"{}"))

@@ -5,24 +5,58 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
-from .options import ALL
+from .arguments import ALL
+from .precision import round_to
 
 BLOCK = 1 << 20  # values that are sorted at a time
 FIRST, SECOND, VALUE = "first", "second", "value"  # fields of an entry
 
 
 def column_type(number: pa.DataType) -> pa.DataType:
-    """A list of pairs and their values, per row."""
+    """Make the type of a column of interactions: a list of pairs and their values, per row.
+
+    Parameters
+    ----------
+    number : pa.DataType
+        Of the values.
+
+    Returns
+    -------
+    pa.DataType
+    """
     return pa.list_(pa.struct([(FIRST, pa.string()), (SECOND, pa.string()), (VALUE, number)]))
 
 
 def leaves(column: str, *fields: str) -> list[str]:
-    """Parquet's names for fields of the entries of a column."""
+    """Name the leaves of Parquet's schema that hold fields of a column's entries.
+
+    Parameters
+    ----------
+    column : str
+    *fields : str
+        FIRST, SECOND or VALUE.
+
+    Returns
+    -------
+    list of str
+    """
     return [f"{column}.list.element.{field}" for field in fields]
 
 
 def count_kept(n_pairs: int, keep: int | str | None) -> int:
-    """Entries that a row has at most."""
+    """Count the entries that a row has at most.
+
+    Parameters
+    ----------
+    n_pairs : int
+        Pairs that interact.
+    keep : int or "all", optional
+        How many are asked for; None where interactions are not.
+
+    Returns
+    -------
+    int
+    """
     return 0 if keep is None else n_pairs if keep == ALL else min(int(keep), n_pairs)
 
 
@@ -42,11 +76,14 @@ def _largest(values: np.ndarray, n_kept: int) -> np.ndarray:
 
 
 def keep_largest(values: np.ndarray, n_kept: int) -> None:
-    """Set to 0, of every row and output, all values but the ``n_kept`` largest by magnitude, equal ones in the order of pairs.
+    """Set to 0, of every row and output, all values but the largest by magnitude, equal ones in the order of pairs.
 
     Parameters
     ----------
-    values : (n, outputs, pairs) float64
+    values : (n, outputs, pairs) float64, margin units
+        Changed in place.
+    n_kept : int
+        How many of a row and output are kept, at most ``pairs``.
     """
     if n_kept == values.shape[2]:
         return
@@ -59,7 +96,7 @@ def keep_largest(values: np.ndarray, n_kept: int) -> None:
 def _blocks(values: np.ndarray, n_kept: int, dtype: np.dtype) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
     rows = max(1, BLOCK // max(1, len(values)))
     for start in range(0, values.shape[1], rows):
-        block = np.ascontiguousarray(values[:, start : start + rows].T, dtype)
+        block = round_to(np.ascontiguousarray(values[:, start : start + rows].T), dtype)
         index = _largest(block, n_kept)
         found = np.take_along_axis(block, index, axis=1)
         there = found != 0  # zeros come last
@@ -71,13 +108,16 @@ def choose(values: np.ndarray, n_kept: int, dtype: np.dtype) -> tuple[np.ndarray
 
     Parameters
     ----------
-    values : (pairs, n) float64
-    n_kept : entries of a row, at most
-    dtype : float32 or float64, in which values are stored; they are compared as stored
+    values : (pairs, n) float64, margin units
+    n_kept : int
+        Entries of a row, at most.
+    dtype : float32 or float64
+        In which values are stored; they are compared as stored.
 
     Returns
     -------
-    offset : (n + 1,) int32, row i's entries are entry[offset[i]:offset[i + 1]]
+    offset : (n + 1,) int32
+        Row i's entries are ``entry[offset[i]:offset[i + 1]]``.
     pair : (entries,) int32
     value : (entries,) of ``dtype``
     """
@@ -88,7 +128,23 @@ def choose(values: np.ndarray, n_kept: int, dtype: np.dtype) -> tuple[np.ndarray
 
 
 def make_column(values: np.ndarray, n_kept: int, dtype: np.dtype, names: Sequence[pa.Array]) -> pa.Array:
-    """The column of one output, ``values (pairs, n)``; ``names`` are those of every pair's first and second player."""
+    """Make the column of one output's interactions.
+
+    Parameters
+    ----------
+    values : (pairs, n) float64, margin units
+    n_kept : int
+        Entries of a row, at most.
+    dtype : float32 or float64
+        In which values are stored.
+    names : two pa.Array of (pairs,) string
+        Of every pair's first player, and of its second.
+
+    Returns
+    -------
+    pa.ListArray
+        n lists of entries, the largest by magnitude first.
+    """
     offset, chosen, value = choose(values, n_kept, dtype)
     pair = pa.array(chosen)
     entries = pa.StructArray.from_arrays([names[0].take(pair), names[1].take(pair), pa.array(value)], [FIRST, SECOND, VALUE])

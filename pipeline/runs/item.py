@@ -15,7 +15,7 @@ from kernels.trees.binning import padded
 from ..dataset import schema
 from ..dataset.labels import read_labels
 from ..dataset.listing import WorkItem
-from ..dataset.rows import carried_types, located, miscounted, read_slices
+from ..dataset.rows import located, miscounted, read_slices
 from ..errors import AdditivityBreach
 from ..models.model import Feature
 from .columns import list_columns, make_batch, open_part
@@ -26,24 +26,54 @@ from .states import pack_state
 
 
 def fill_values(plan_features: Sequence[Feature] | Mapping[int, Feature], prepared: Prepared, batch: pa.RecordBatch, buffers: Buffers) -> None:
-    """Put the columns that some split asks for into ``buffers.values``."""
+    """Put the columns that some split asks for into ``buffers.values``, zeros after the last row.
+
+    Parameters
+    ----------
+    plan_features : sequence of Feature, or mapping of int to Feature
+        By their position in the model.
+    prepared : Prepared
+    batch : pa.RecordBatch
+        At most as many rows as the buffers have, with these columns.
+    buffers : Buffers
+
+    Raises
+    ------
+    InvalidColumn
+        Values of a column are not what its type says.
+    """
     for j, column in enumerate(prepared.bins.column):
         feature = plan_features[column]
-        buffers.values[j, : batch.num_rows] = schema.column_values(feature, batch.column(feature.name))
+        buffers.values[j, : batch.num_rows] = schema.column_values(feature, batch.column(feature.name), bool(prepared.bins.single_precision[0]))
         buffers.values[j, batch.num_rows :] = 0.0
 
 
 def check_rows(method: Method, prepared: Prepared, buffers: Buffers, n_rows: int, where: str, first_row: int) -> float | None:
-    """Return the largest residual of the slice's rows, None where attributions need not add up to margins; refuse what does not add up as it should.
+    """Find the largest residual of a slice's rows, and refuse what does not add up as it should.
 
     Parameters
     ----------
-    n_rows : of the slice
-    where, first_row : of the slice, for the message
+    method : Method
+        Says what has to add up, if anything.
+    prepared : Prepared
+    buffers : Buffers
+        After the kernel.
+    n_rows : int
+        Of the slice.
+    where : str
+        What the message starts with: the file and ": ", or nothing.
+    first_row : int
+        Number of the slice's first row in the file, for the message.
+
+    Returns
+    -------
+    float or None
+        As a fraction of the margin's bound; None where attributions need not add up to margins.
 
     Raises
     ------
     AdditivityBreach
+        A row misses by more than TOLERANCE.
     """
     check, found = method.check, find_residuals(method, prepared, buffers, n_rows)
     row = find_breach(found)
@@ -54,8 +84,33 @@ def check_rows(method: Method, prepared: Prepared, buffers: Buffers, n_rows: int
 
 
 def explain_item(plan: Plan, plan_digest: str, item: WorkItem, prepared: Prepared, local: Path) -> None:
-    """Attribute every row of the item and write the part to a local file, reduction states and digests in its footer; no rows where summaries are all
-    that is asked for."""
+    """Attribute every row of an item and write the part to a local file, the states of its reductions in its footer.
+
+    Parameters
+    ----------
+    plan : Plan
+    plan_digest : str
+        SHA-256 of the plan, hexadecimal.
+    item : WorkItem
+        One of the plan's, or its first rows.
+    prepared : Prepared
+        Tables of the plan's method.
+    local : Path
+        Where to write. It has no rows where the plan asks for summaries alone.
+
+    Raises
+    ------
+    InvalidData
+        Rows cannot be read, or are others than were planned.
+    InvalidLabel
+        A label or weight cannot be used.
+    UsageError
+        There are more groups of rows than are worth a table.
+    AdditivityBreach
+        Attributions of a row do not add up.
+    StorageError
+        The store does not answer.
+    """
     method = METHODS[plan.method]
     buffers = make_buffers(prepared, min(plan.slice_rows, item.n_rows))
     states = {summary.name: summary.init(buffers) for summary in plan.summaries}
@@ -63,7 +118,7 @@ def explain_item(plan: Plan, plan_digest: str, item: WorkItem, prepared: Prepare
     wanted = list(dict.fromkeys((*(plan.features[column].name for column in prepared.bins.column), *plan.ids, *labels)))
     residual, done, writer = (0.0 if method.additive else None), 0, None
     try:
-        for batch in read_slices(item, wanted, carried_types(plan.items), plan.slice_rows):
+        for batch in read_slices(item, wanted, plan.slice_rows):
             n = batch.num_rows
             if padded(n) != buffers.values.shape[1]:  # kernels take all of a buffer, so the last slice gets a smaller one
                 buffers = make_buffers(prepared, n)

@@ -16,9 +16,11 @@ from kernels.methods import METHODS
 from ..dataset.labels import LabelColumns
 from ..errors import UsageError
 from ..stores import storage
-from .options import Options, read_place, shorten
+from .arguments import read_place, shorten
+from .options import Options
 
 SERIAL = "serial"
+ENCRYPTED = ("tls", "wss")  # ways to a scheduler
 MODEL = "model"  # as a background
 TABLES = "_leafledger"  # folder beside that of the run, by default
 TABLE_BYTES = 1 << 30  # of tables for a background that suffice: what is prepared depends on it, so it is the same on every machine
@@ -40,7 +42,24 @@ class Job:
 
 
 def check_parameters(method: Method, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The method's parameters, defaults filled in."""
+    """Read the parameters of a method, and fill in defaults.
+
+    Parameters
+    ----------
+    method : Method
+    given : mapping of str to Any
+        Values by name: as text from a command line, or as Python values.
+
+    Returns
+    -------
+    dict of str to Any
+        Of all of the method's parameters, in its order.
+
+    Raises
+    ------
+    UsageError
+        The method has no parameter of some name, or a value is none that the parameter takes.
+    """
     known = {parameter.name: parameter for parameter in method.parameters}
     unknown = sorted(set(given) - set(known))
     if unknown:
@@ -62,17 +81,44 @@ def _check_written(parameters: Mapping[str, Any]) -> None:
 
 
 def table_budget() -> int:
-    """Bytes that the tables of rows in memory may have."""
+    """Choose how much memory the tables of rows in memory may take: half of the machine's.
+
+    Returns
+    -------
+    int
+        Bytes.
+    """
     return psutil.virtual_memory().total // 2
 
 
 def count_cores() -> int:
-    """Cores this process may use."""
+    """Count the cores that this process may use.
+
+    Returns
+    -------
+    int
+    """
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def check_labels(method: Method, options: Options) -> LabelColumns | None:
-    """Columns of labels and of what goes with them, for a method that needs labels and for no other."""
+    """Choose the columns of labels and of what goes with them, for a method that needs labels and for no other.
+
+    Parameters
+    ----------
+    method : Method
+    options : Options
+
+    Returns
+    -------
+    LabelColumns or None
+        None where the method takes no labels.
+
+    Raises
+    ------
+    UsageError
+        Labels are missing or not taken, or a column of groups is called as one of the summary.
+    """
     if not method.labelled:
         if options.label is not None or options.weight is not None or options.by:
             raise UsageError(f"method {method.name!r} takes no labels, weights and groups of rows; method {labelled_methods()} does")
@@ -87,11 +133,31 @@ def check_labels(method: Method, options: Options) -> LabelColumns | None:
 
 
 def labelled_methods() -> str:
-    """Name the methods that take labels, for messages."""
+    """Name the methods that take labels, for messages.
+
+    Returns
+    -------
+    str
+    """
     return " or ".join(repr(method.name) for method in METHODS.values() if method.labelled)
 
 
 def find_method(name: str) -> Method:
+    """Find a method by its name.
+
+    Parameters
+    ----------
+    name : str
+
+    Returns
+    -------
+    Method
+
+    Raises
+    ------
+    UsageError
+        It is unknown; the message lists those there are.
+    """
     if name not in METHODS:
         raise UsageError(f"method {name!r} is unknown, expected one of {', '.join(METHODS)}")
     return METHODS[name]
@@ -126,13 +192,35 @@ def _is_this_host(name: str) -> bool:
 
 def _check_scheduler(address: str | None, plain_tcp: bool) -> None:
     """Whoever reaches a scheduler without TLS runs code on its workers, and reads what they are told."""
-    where = urlsplit(address or "")
-    if where.scheme == "tcp" and not plain_tcp and not _is_this_host(where.hostname or ""):
+    if address is None or address == SERIAL or plain_tcp:
+        return
+    where = urlsplit(address if "://" in address else f"tcp://{address}")  # as Dask takes it
+    if where.scheme not in ENCRYPTED and not _is_this_host(where.hostname or ""):
         raise UsageError(f"{address}: is another host without TLS; use tls://…, or plain_tcp if the network is your own")
 
 
 def make_job(model: Any, data: Any, out: Any, options: Options) -> Job:
-    """Check arguments and fill in defaults and dates. ``workers`` is by default one per core; each gets its share of the machine's memory."""
+    """Check the arguments of a run, and fill in defaults and dates. Nothing but the machine is looked at.
+
+    Parameters
+    ----------
+    model, data, out : str or path
+        A path or URI each; {date} in them is filled in.
+    options : Options
+        Their ``workers`` are by default one per core; each gets its share of the machine's memory.
+
+    Returns
+    -------
+    Job
+        Places are absolute.
+
+    Raises
+    ------
+    UsageError
+        An argument is of a wrong type, or does not go with another one.
+    StorageError
+        A scheme is unknown.
+    """
     _check_scheduler(options.scheduler, options.plain_tcp)
     if options.ids and options.global_only:
         raise UsageError(f"ids are {', '.join(options.ids)}, but with global_only no rows are written; leave out one or the other")

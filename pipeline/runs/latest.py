@@ -7,7 +7,7 @@ from hashlib import sha256
 
 from ..errors import InvalidRun
 from ..stores import commit, storage
-from .options import shorten
+from .arguments import shorten
 from .publish import MANIFEST
 
 
@@ -35,13 +35,55 @@ def _read(data: bytes, uri: str) -> Latest:
 
 
 def read_latest(uri: str) -> Latest | None:
-    """What the object says that ``explain`` moves where it is given ``latest``; None where there is none. InvalidRun where it is something else."""
+    """Read which run is the latest, from the object that ``explain`` moves where it is given ``latest``.
+
+    Parameters
+    ----------
+    uri : str
+        Of the object.
+
+    Returns
+    -------
+    Latest or None
+        None where there is no such object.
+
+    Raises
+    ------
+    InvalidRun
+        The object is something else.
+    StorageError
+        The store does not answer.
+    """
     data = storage.read_if_exists(uri)
     return None if data is None else _read(data, uri)
 
 
 def move_latest(uri: str, date: Date, run: str, single_writer: bool = False) -> Latest:
-    """Let ``uri`` name a finished run, unless it names one of a later date; what it names then. Of runs of one date it is the last that was moved."""
+    """Let an object name a finished run, unless it names one of a later date. Of runs of one date it is the last that was moved.
+
+    Parameters
+    ----------
+    uri : str
+        Of the object.
+    date : date
+        Of the run.
+    run : str
+        URI of the run's folder, in which the manifest is.
+    single_writer : bool
+        Nobody else writes the object, so that a store that ignores conditions on writes will do.
+
+    Returns
+    -------
+    Latest
+        What the object names then.
+
+    Raises
+    ------
+    InvalidRun
+        The object is something else.
+    StorageError
+        The manifest is missing, the store does not answer, or others kept writing the object.
+    """
     mine = Latest(date.isoformat(), run, sha256(storage.read(storage.join(run, MANIFEST))).hexdigest())
     named = mine
 

@@ -1,20 +1,26 @@
-"""What a run can be told besides its model, data and output, once for the command line, Python and Prefect; and how each argument is read."""
+"""What a run can be told besides its model, data and output, once for the command line, Python and Prefect; and which reader reads what."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from datetime import date as Date
-from datetime import datetime
-from numbers import Integral, Number
-from os import PathLike
 from typing import Any, Literal, get_args
 
-from ..errors import UsageError
+from .arguments import (
+    optional,
+    read_choice,
+    read_date,
+    read_flag,
+    read_interactions,
+    read_names,
+    read_number,
+    read_parameters,
+    read_partition,
+    read_place,
+    read_text,
+)
 
 Precision = Literal["float32", "float64"]
 MissingLabels = Literal["count", "refuse"]
-ALL = "all"  # interactions
-SHOWN = 80  # characters of a value in a message
-PLAIN = (str, bytes, Number, list, tuple, dict, set, Date)  # shown as they are written
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,117 +97,23 @@ class Options:
 
 
 def pick(given: Mapping[str, Any]) -> Options:
-    """The options among a function's arguments."""
+    """Pick the options among a function's arguments.
+
+    Parameters
+    ----------
+    given : mapping of str to Any
+        All arguments by name; it has every option.
+
+    Returns
+    -------
+    Options
+
+    Raises
+    ------
+    UsageError
+        An option is of a wrong type.
+    """
     return Options(**{field.name: given[field.name] for field in fields(Options)})
-
-
-def shorten(given: Any) -> str:
-    """A value as part of a one-line message: numbers, texts and lists as they are written, anything else by its type."""
-    if given is not None and not isinstance(given, PLAIN):
-        name = type(given).__name__
-        return f"{'an' if name[0] in 'AEIOUaeiou' else 'a'} {name}"
-    text = " ".join(repr(given).split())
-    return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
-
-
-def refuse(name: str, given: Any, expected: str) -> UsageError:
-    """What to raise where an argument is something else than expected."""
-    return UsageError(f"{name} is {shorten(given)}, expected {expected}")
-
-
-def read_place(name: str, given: Any) -> str:
-    """A path or URI."""
-    if not isinstance(given, str | PathLike):
-        hint = "; attribute explains rows in memory" if hasattr(given, "__array__") else ""
-        raise refuse(name, given, f"a path or URI{hint}")
-    if not str(given):
-        raise refuse(name, given, "a path or URI")
-    return str(given)
-
-
-def read_text(name: str, given: Any) -> str:
-    """A name that is not empty."""
-    if not isinstance(given, str) or not given:
-        raise refuse(name, given, "a name")
-    return given
-
-
-def read_names(name: str, given: Any) -> tuple[str, ...]:
-    """Names, each once; a text is one name, not its letters."""
-    several = isinstance(given, Iterable) and not isinstance(given, str) and getattr(given, "ndim", 1) == 1
-    names = () if given is None else tuple(given) if several else (given,)
-    if not all(isinstance(each, str) and each for each in names):
-        raise refuse(name, given, "a column's name or several")
-    doubled = [each for each in names if names.count(each) > 1]
-    if doubled:
-        raise UsageError(f"{name} has {doubled[0]!r} twice, expected once")
-    return names
-
-
-def read_flag(name: str, given: Any) -> bool:
-    """True or False."""
-    if not isinstance(given, bool):
-        raise refuse(name, given, "True or False")
-    return given
-
-
-def read_number(name: str, given: Any, least: int) -> int:
-    """A whole number that is not too small."""
-    if not isinstance(given, Integral) or isinstance(given, bool) or given < least:
-        raise refuse(name, given, f"a number of at least {least}")
-    return int(given)
-
-
-def read_choice(name: str, given: Any, choices: tuple[str, ...]) -> str:
-    """One of some words."""
-    if not isinstance(given, str) or given not in choices:
-        raise refuse(name, given, " or ".join(map(repr, choices)))
-    return given
-
-
-def read_date(name: str, given: Any) -> Date:
-    """A date, or one as text."""
-    if isinstance(given, datetime):
-        return given.date()
-    if isinstance(given, Date):
-        return given
-    try:
-        return Date.fromisoformat(given)
-    except (TypeError, ValueError):
-        raise refuse(name, given, "YYYY-MM-DD") from None
-
-
-def read_parameters(name: str, given: Any) -> Mapping[str, Any]:
-    """Values by name, or NAME=VALUE each, as on a command line; which of them a method takes is its own business."""
-    if isinstance(given, list | tuple) and all(isinstance(each, str) and "=" in each for each in given):
-        return dict(each.split("=", 1) for each in given)
-    if given is not None and not (isinstance(given, Mapping) and all(isinstance(key, str) for key in given)):
-        raise refuse(name, given, "NAME=VALUE, or in Python {'NAME': VALUE}")
-    return dict(given or {})
-
-
-def read_partition(name: str, given: Any) -> Mapping[str, Iterable[str]] | str:
-    """Groups as they are given, or where they are."""
-    if isinstance(given, Mapping):
-        return given
-    if not isinstance(given, str | PathLike):
-        raise refuse(name, given, "groups of features, as {'group': ['feature', …]}, or a path or URI")
-    return read_place(name, given)
-
-
-def read_interactions(name: str, given: Any) -> int | str:
-    """How many are kept of a row, or ALL."""
-    if isinstance(given, str) and given == ALL:
-        return given
-    number = int(given) if isinstance(given, str) and given.isdecimal() else given
-    if not isinstance(number, Integral) or isinstance(number, bool) or number < 1:
-        raise refuse(name, given, f"a number of at least 1, or {ALL!r}")
-    return int(number)
-
-
-def optional(read: Callable[[str, Any], Any]) -> Callable[[str, Any], Any]:
-    """A reader that lets None pass."""
-    return lambda name, given: None if given is None else read(name, given)
 
 
 READERS: dict[str, Callable[[str, Any], Any]] = {

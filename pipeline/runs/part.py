@@ -41,11 +41,46 @@ class Part:
 
 
 def part_uri(run: str, part: int) -> str:
+    """Name the object of a part.
+
+    Parameters
+    ----------
+    run : str
+        URI of the run's folder.
+    part : int
+
+    Returns
+    -------
+    str
+    """
     return storage.join(run, PARTS, f"part-{part:05d}.parquet")
 
 
 def read_part(uri: str, part: int, local: Path, plan_digest: str, seconds: float) -> Part:
-    """What a part's own bytes say; refuse one that another plan made."""
+    """Read what a part's own bytes say.
+
+    Parameters
+    ----------
+    uri : str
+        Of the part.
+    part : int
+        Its number.
+    local : Path
+        A local copy of it.
+    plan_digest : str
+        SHA-256 of the run's plan, hexadecimal.
+    seconds : float
+        That it took to make, 0 where it was there already.
+
+    Returns
+    -------
+    Part
+
+    Raises
+    ------
+    InvalidRun
+        It is no part, or another plan made it.
+    """
     footer = read_footer(uri, part, local, plan_digest)
     return Part(part, uri, footer.n_rows, local.stat().st_size, storage.sha256(local), footer.residual, seconds, footer.states)
 
@@ -64,7 +99,28 @@ def _check_bytes(uri: str, local: Path, states: dict[str, str], summaries: Seque
 
 
 def fetch_part(run: str, part: int, plan_digest: str) -> Part | None:
-    """The part as published, verified against its footer and page by page; None if it is not there."""
+    """Read a part as it was published, verified against its footer and page by page.
+
+    Parameters
+    ----------
+    run : str
+        URI of the run's folder.
+    part : int
+    plan_digest : str
+        SHA-256 of the run's plan, hexadecimal.
+
+    Returns
+    -------
+    Part or None
+        None if it is not there.
+
+    Raises
+    ------
+    InvalidRun
+        It is damaged, or another plan made it.
+    StorageError
+        The store does not answer.
+    """
     uri = part_uri(run, part)
     if not storage.exists(uri):
         return None
@@ -77,7 +133,31 @@ def fetch_part(run: str, part: int, plan_digest: str) -> Part | None:
 
 
 def make_part(run: str, plan_digest: str, tables: str, item: WorkItem) -> Part:
-    """Do a work item, or find it done. Names and a small record come in, a small record goes out."""
+    """Do a work item, or find it done. Names and a small record come in, a small record goes out.
+
+    Parameters
+    ----------
+    run : str
+        URI of the run's folder.
+    plan_digest : str
+        SHA-256 of the run's plan, hexadecimal.
+    tables : str
+        URI of the method's prepared tables.
+    item : WorkItem
+
+    Returns
+    -------
+    Part
+
+    Raises
+    ------
+    InvalidData
+        Rows cannot be read, or are others than were planned.
+    InvalidRun
+        The part that is there is damaged, or another plan made it.
+    LeafledgerError
+        Whatever else a part cannot be made for, see `explain_item`.
+    """
     found = fetch_part(run, item.part, plan_digest)
     if found is not None:
         return found
@@ -96,7 +176,29 @@ def make_part(run: str, plan_digest: str, tables: str, item: WorkItem) -> Part:
 
 
 def try_part(run: str, plan_digest: str, tables: str, item: WorkItem) -> Part | Rejected:
-    """``make_part``, or why the item's rows cannot be read: twice, since bytes may also be damaged on their way."""
+    """Do a work item, or say why its rows cannot be read. They are tried twice, since bytes may also be damaged on their way.
+
+    Parameters
+    ----------
+    run : str
+        URI of the run's folder.
+    plan_digest : str
+        SHA-256 of the run's plan, hexadecimal.
+    tables : str
+        URI of the method's prepared tables.
+    item : WorkItem
+
+    Returns
+    -------
+    Part or Rejected
+
+    Raises
+    ------
+    InvalidLabel
+        A label or weight cannot be used, which ends the run.
+    LeafledgerError
+        Whatever else a part cannot be made for; InvalidData of rows is returned as rejected.
+    """
     with suppress(InvalidData):
         return make_part(run, plan_digest, tables, item)
     try:
@@ -108,7 +210,15 @@ def try_part(run: str, plan_digest: str, tables: str, item: WorkItem) -> Part | 
 
 
 def warm(tables: str, method: str) -> None:
-    """Compile, or read from the cache, every kernel that parts of this method will call."""
+    """Compile, or read from the cache, every kernel that parts of a method will call.
+
+    Parameters
+    ----------
+    tables : str
+        URI of the method's prepared tables.
+    method : str
+        Its name.
+    """
     prepared = open_tables(tables)
     buffers = make_buffers(prepared, 1)
     attribute_batch(METHODS[method], prepared, buffers)

@@ -80,6 +80,7 @@ class Plan:
 
     @property
     def n_rows(self) -> int:
+        """Rows of all work items."""
         return sum(item.n_rows for item in self.items)
 
     @property
@@ -127,28 +128,64 @@ class Memory:
 
     @property
     def total(self) -> int:
+        """Bytes in all, with the worker process itself."""
         return WORKER_OVERHEAD + self.tables + self.slice + self.row_group + self.footer
 
 
 @lru_cache(maxsize=2)
 def to_json(plan: Plan) -> str:
-    """The text of plan.json, the same for the same plan."""
+    """Write the text of plan.json, the same for the same plan.
+
+    Parameters
+    ----------
+    plan : Plan
+
+    Returns
+    -------
+    str
+    """
     return json.dumps(dataclasses.asdict(plan), indent=1, sort_keys=True)
 
 
-def _feature(name: str, categorical: bool, categories: Any) -> Feature:
+def _feature(categories: Any, **fields: Any) -> Feature:
     if categories is not None:
         categories = tuple(HashedCategory(**entry) if isinstance(entry, dict) else entry for entry in categories)
-    return Feature(name, categorical, categories)
+    return Feature(categories=categories, **fields)
 
 
 def as_tuples(entry: Any) -> Any:
-    """Nested lists of a JSON text as nested tuples."""
+    """Turn nested lists of a JSON text into nested tuples.
+
+    Parameters
+    ----------
+    entry : Any
+
+    Returns
+    -------
+    Any
+        What is no list is returned as it is.
+    """
     return tuple(map(as_tuples, entry)) if isinstance(entry, list) else entry
 
 
 def from_json(text: str | bytes, where: str) -> Plan:
-    """The plan that ``to_json`` wrote, or InvalidRun."""
+    """Read the plan that ``to_json`` wrote.
+
+    Parameters
+    ----------
+    text : str or bytes
+    where : str
+        URI of the text, for the message.
+
+    Returns
+    -------
+    Plan
+
+    Raises
+    ------
+    InvalidRun
+        It is no plan, or one of another version that lacks something.
+    """
     try:
         fields = json.loads(text)
         fields["features"] = tuple(_feature(**feature) for feature in fields["features"])
@@ -170,7 +207,26 @@ def from_json(text: str | bytes, where: str) -> Plan:
 
 @lru_cache(maxsize=2)
 def read_plan(run: str, plan_digest: str) -> Plan:
-    """The plan of a run, read once by every process; refuse another one."""
+    """Read the plan of a run, once in every process.
+
+    Parameters
+    ----------
+    run : str
+        URI of the run's folder.
+    plan_digest : str
+        SHA-256 that the plan has to have, hexadecimal.
+
+    Returns
+    -------
+    Plan
+
+    Raises
+    ------
+    InvalidRun
+        The folder holds another plan.
+    StorageError
+        The plan cannot be read.
+    """
     where = storage.join(run, PLAN)
     text = storage.read(where)
     found = hashlib.sha256(text).hexdigest()
@@ -180,12 +236,32 @@ def read_plan(run: str, plan_digest: str) -> Plan:
 
 
 def digest(plan: Plan) -> str:
-    """SHA-256 of plan.json, which every part and the manifest carry."""
+    """Make the digest of plan.json, which every part and the manifest carry.
+
+    Parameters
+    ----------
+    plan : Plan
+
+    Returns
+    -------
+    str
+        SHA-256, hexadecimal.
+    """
     return hashlib.sha256(to_json(plan).encode()).hexdigest()
 
 
 def differences(old: Plan, new: Plan) -> str:
-    """What two plans do not agree on, in a few words."""
+    """Say in a few words what two plans do not agree on.
+
+    Parameters
+    ----------
+    old, new : Plan
+
+    Returns
+    -------
+    str
+        Empty where they are equal.
+    """
     changes = []
     for field in dataclasses.fields(Plan):
         was, now = getattr(old, field.name), getattr(new, field.name)
@@ -203,17 +279,62 @@ def differences(old: Plan, new: Plan) -> str:
 
 
 def max_slice_rows(cells: int) -> int:
-    """Rows a worker holds at a time, where a row has so many numbers."""
+    """Choose how many rows a worker holds at a time.
+
+    Parameters
+    ----------
+    cells : int
+        Numbers of 8 bytes that a row has.
+
+    Returns
+    -------
+    int
+        At least BATCH and at most SLICE_ROWS; a slice's numbers take at most SLICE_BYTES, unless BATCH rows take more.
+    """
     return max(BATCH, min(SLICE_ROWS, SLICE_BYTES // (8 * max(1, cells)) // BATCH * BATCH))
 
 
 def extent_of(prepared: Prepared) -> Extent:
-    """What make_plan asks of tables that are prepared."""
+    """Measure prepared tables, for `make_plan`.
+
+    Parameters
+    ----------
+    prepared : Prepared
+
+    Returns
+    -------
+    Extent
+    """
     return Extent(prepared.bins.column.size, prepared.players.size, prepared.pairs.players, table_bytes(prepared), int(prepared.n_steps[0]))
 
 
 def make_plan(job: Job, model: Model, groups: Groups, found: Listing, background: Listing | None, tables: Extent) -> tuple[Plan, Memory]:
-    """Decide all that the output depends on, and project what a worker needs of memory."""
+    """Decide all that the output depends on, and project what a worker needs of memory.
+
+    Parameters
+    ----------
+    job : Job
+    model : Model
+    groups : tuple of (str, tuple of str)
+        The partition, empty where there is none.
+    found : Listing
+        Of the data.
+    background : Listing or None
+        None for the path-dependent game, and where the model's own leaf weights stand for a background.
+    tables : Extent
+        Of the method's tables.
+
+    Returns
+    -------
+    plan : Plan
+    memory : Memory
+        Bytes.
+
+    Raises
+    ------
+    SchemaMismatch
+        Two columns of the output would have the same name.
+    """
     players = player_names(METHODS[job.options.method], groups, model.features)
     phi = METHODS[job.options.method].phi
     columns = schema.output_columns(players, model.outputs, job.options.ids, job.options.interactions is not None, phi.column, len(phi.scores))

@@ -21,14 +21,38 @@ _MEANINGLESS = {
 
 
 def player_names(method: Method, groups: Groups, features: Sequence[Feature]) -> tuple[str, ...]:
-    """Whose phi are, in the numbers of ``Prepared.players``: all groups of a partition, or all features; and scores."""
+    """Name the players: all groups of a partition, or all features; and after them the scores of the method.
+
+    Parameters
+    ----------
+    method : Method
+    groups : tuple of (str, tuple of str)
+        The partition, empty where there is none.
+    features : sequence of Feature
+        Of the model, in its order.
+
+    Returns
+    -------
+    tuple of str
+        In the numbers of ``Prepared.players``.
+    """
     names = tuple(group for group, _ in groups) if groups and method.phi.of_groups else tuple(feature.name for feature in features)
     return (*names, *method.phi.scores)
 
 
 @contextmanager
 def refused() -> Iterator[None]:
-    """What kernels refuse, as a mistake of the caller's."""
+    """Turn what kernels refuse inside into a mistake of the caller's.
+
+    Yields
+    ------
+    None
+
+    Raises
+    ------
+    UsageError
+        In the place of InvalidParameters, with its message.
+    """
     try:
         yield
     except InvalidParameters as error:
@@ -36,14 +60,56 @@ def refused() -> Iterator[None]:
 
 
 def ask_model(model: Model, method: Method, groups: Groups, n_rows: int | None, budget: int, interactions: bool) -> BackgroundQuery:
-    """What has to be known of a background with so many rows, None for the model's own leaf weights, or a refusal."""
+    """Find what has to be known of a background.
+
+    Parameters
+    ----------
+    model : Model
+    method : Method
+    groups : tuple of (str, tuple of str)
+        The partition, empty where there is none.
+    n_rows : int or None
+        Of the background; None for the model's own leaf weights.
+    budget : int
+        Bytes that the tables may have.
+    interactions : bool
+        Interactions are asked for.
+
+    Returns
+    -------
+    BackgroundQuery
+
+    Raises
+    ------
+    UsageError
+        The method has no marginal game, or tables do not fit in the budget.
+    """
     with refused():
         numbers = group_numbers(groups, model.features)
         return ask_background(model.ensemble, method, numbers, n_rows=n_rows, budget=budget, interactions=interactions)
 
 
 def weigh_model(model: Model, method: Method, groups: Groups, query: BackgroundQuery) -> BackgroundStatistics:
-    """The model's own leaf weights as a background, or a refusal."""
+    """Take the model's own leaf weights for a background.
+
+    Parameters
+    ----------
+    model : Model
+    method : Method
+    groups : tuple of (str, tuple of str)
+        The partition, empty where there is none.
+    query : BackgroundQuery
+        Made for no rows, see `ask_model`.
+
+    Returns
+    -------
+    BackgroundStatistics
+
+    Raises
+    ------
+    UsageError
+        The weights do not say enough, as where trees are not symmetric.
+    """
     with refused():
         return weigh_leaves(model.ensemble, method, group_numbers(groups, model.features), query)
 
@@ -56,7 +122,32 @@ def prepare_model(
     interactions: bool = False,
     background: tuple[BackgroundQuery, BackgroundStatistics] | None = None,
 ) -> Prepared:
-    """Make the tables, or refuse a model or parameters that do not fit."""
+    """Make the tables of a model and a method.
+
+    Parameters
+    ----------
+    model : Model
+    method : Method
+    parameters : mapping of str to Any
+        Of the method, all of them, as `check_parameters` returns them.
+    groups : tuple of (str, tuple of str)
+        The partition, empty where there is none.
+    interactions : bool
+        Also make tables of pairs.
+    background : (BackgroundQuery, BackgroundStatistics), optional
+        What was asked of a background and what was counted. None for the path-dependent game.
+
+    Returns
+    -------
+    Prepared
+
+    Raises
+    ------
+    UnsupportedModel
+        The method measures the margin against the label, and the margin is no prediction of it.
+    UsageError
+        The parameters, the partition or the background do not fit the model or the method.
+    """
     if method.labelled and model.objective.margin is not Margin.LABEL:
         why = _MEANINGLESS[model.objective.margin].format(objective=model.objective.name)
         raise UnsupportedModel(f"method {method.name!r} measures the margin against the label, which {why}")
@@ -65,5 +156,17 @@ def prepare_model(
 
 
 def pair_names(prepared: Prepared, players: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    """The two players of every pair."""
+    """Name the two players of every pair.
+
+    Parameters
+    ----------
+    prepared : Prepared
+    players : sequence of str
+        As `player_names` returns them.
+
+    Returns
+    -------
+    tuple of (str, str)
+        Empty where interactions are not asked for.
+    """
     return tuple((players[i], players[j]) for i, j in prepared.pairs.players.tolist())

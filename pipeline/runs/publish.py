@@ -65,7 +65,25 @@ class Manifest:
 
 
 def read_manifest(run: str) -> Manifest | None:
-    """The manifest of a finished run, None where there is none."""
+    """Read the manifest of a finished run.
+
+    Parameters
+    ----------
+    run : str
+        URI of the run's folder.
+
+    Returns
+    -------
+    Manifest or None
+        None where there is none: the run is not finished, or not there.
+
+    Raises
+    ------
+    InvalidRun
+        What is there is no manifest, or it names an object outside of the run.
+    StorageError
+        The store does not answer.
+    """
     data = storage.read_if_exists(storage.join(run, MANIFEST))
     if data is None:
         return None
@@ -111,7 +129,35 @@ def publish(
     rejected: Sequence[Rejected],
     summaries: dict[str, pa.Table],
 ) -> Manifest:
-    """Verify parts against the plan, write the summaries, then the manifest; remove the broadcast tables."""
+    """Verify parts against the plan, write the summaries, then the manifest; before the manifest, remove the broadcast tables.
+
+    Parameters
+    ----------
+    run : str
+        URI of the run's folder.
+    plan : Plan
+    library : str
+        Of the model.
+    prepared : Prepared
+        The method's tables, for what the manifest says of base values, bounds, players and pairs.
+    parts : sequence of Part
+        In any order.
+    rejected : sequence of Rejected
+        Work items, and files whose footers cannot be read. Every item of the plan is either a part or rejected.
+    summaries : dict of str to pa.Table
+        By name.
+
+    Returns
+    -------
+    Manifest
+
+    Raises
+    ------
+    InvalidRun
+        Parts are missing, doubled or have other rows than planned; or an object is there already with other bytes.
+    StorageError
+        The store refuses or does not answer.
+    """
     counted = {part.part: part.n_rows for part in parts} | {entry.part: entry.n_rows for entry in rejected if entry.part is not None}
     for item in plan.items:
         if counted.get(item.part) != item.n_rows:

@@ -19,14 +19,40 @@ class Limit:
     n_pieces: int  # work items, and files whose footers cannot be read
 
     def check(self, rejected: Sequence[Rejected]) -> None:
-        """InvalidData where there are more, or where nothing is left."""
+        """Refuse more rejections than the run bears.
+
+        Parameters
+        ----------
+        rejected : sequence of Rejected
+            All so far.
+
+        Raises
+        ------
+        InvalidData
+            There are more, or nothing is left. It says why the first was rejected.
+        """
         most = max(0, self.n_pieces - 1 if self.most is None else min(self.most, self.n_pieces - 1))
         if len(rejected) > most:
             raise InvalidData(f"{rejected[0].reason} ({len(rejected)} of {self.n_pieces} pieces of the data rejected, at most {most} may be)")
 
 
 def write_rejected(run: str, rejected: Sequence[Rejected]) -> None:
-    """Decide what is rejected, before anything is made of the rest; nothing is written where nothing is."""
+    """Write what is rejected, before the manifest; nothing is written where nothing is rejected.
+
+    Parameters
+    ----------
+    run : str
+        URI of the run's folder.
+    rejected : sequence of Rejected
+        In the order of the plan.
+
+    Raises
+    ------
+    InvalidRun
+        An earlier attempt of the run rejected something else.
+    StorageError
+        The store refuses or does not answer.
+    """
     if not rejected:
         return
     uri = storage.join(run, REJECTED)
@@ -38,7 +64,25 @@ def write_rejected(run: str, rejected: Sequence[Rejected]) -> None:
 
 
 def read_rejected(run: str) -> tuple[Rejected, ...]:
-    """What an earlier run of the same plan decided to reject."""
+    """Read what an earlier run of the same plan decided to reject.
+
+    Parameters
+    ----------
+    run : str
+        URI of the run's folder.
+
+    Returns
+    -------
+    tuple of Rejected
+        Empty where nothing was decided.
+
+    Raises
+    ------
+    InvalidRun
+        What is there is no such list.
+    StorageError
+        The store does not answer.
+    """
     uri = storage.join(run, REJECTED)
     data = storage.read_if_exists(uri)
     if data is None:

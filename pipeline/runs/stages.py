@@ -1,13 +1,9 @@
 """A run, stage by stage: load, plan, count, broadcast, map, aggregate, publish, move.
 
-Each stage is one function; ``explain`` calls them in turn.
+Each stage is one function; `explain_job` calls them in turn.
 """
 
-from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import date as Date
-from os import PathLike
-from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -15,19 +11,20 @@ from kernels.buffers import Prepared
 from kernels.method import BackgroundStatistics
 
 from ..dataset.listing import Rejected, list_data
-from ..dataset.partition import Partition, read_groups
+from ..dataset.partition import read_groups
 from ..errors import InvalidRun, RunConflict, UsageError
 from ..models import Model, load_ensemble
 from ..stores import commit, storage
 from ..stores.arrays import FOLDER, broadcast_tables, open_tables, store_tables
 from . import execute
 from .background import Marginal, Uncounted, plan_marginal
-from .job import Job, find_method, make_job
+from .job import Job, find_method
 from .latest import Latest, move_latest, read_latest
-from .options import MissingLabels, Precision, pick
 from .part import Part
 from .plan import PLAN, Memory, Plan, differences, digest, extent_of, from_json, make_plan, to_json
+from .precision import check_precision
 from .prepare import prepare_model
+from .progress import Progress, Work, no_progress
 from .publish import Manifest, publish, read_manifest
 from .rejected import Limit, read_rejected, write_rejected
 from .summaries import aggregate
@@ -56,16 +53,6 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
-    """What is about to be done, piece by piece."""
-
-    doing: str  # in words
-    run: str  # its folder
-    n_items: int  # 0 where it is all one piece
-    n_rows: int
-
-
-@dataclass(frozen=True, slots=True)
 class Explained:
     """What became of the work items."""
 
@@ -81,30 +68,61 @@ class Broadcast:
     prepared: Prepared
 
 
-class Done(NamedTuple):
-    """What became of a run."""
-
-    manifest: Manifest
-    already_finished: bool  # it was finished before, and there was nothing to do
-    latest: Latest | None  # what ``latest`` names, where it was asked for
-
-
-Progress = Callable[[Work], Callable[[Any], None]]  # called with the work, then with every Part as it is made, or WorkItem as it is counted
-
-
-def no_progress(work: Work) -> Callable[[Any], None]:  # noqa: ARG001 - the shape of a Progress
-    """Progress nothing."""
-    return lambda done: None
-
-
 def load_model(job: Job) -> Model:
-    """Stage 1: read the model file once, validated and digested."""
+    """Stage 1: read the model file once, validated and digested.
+
+    Parameters
+    ----------
+    job : Job
+
+    Returns
+    -------
+    Model
+
+    Raises
+    ------
+    InvalidModel
+        The file is damaged, or no model.
+    UnsupportedModel
+        It has something that cannot be represented.
+    StorageError
+        It cannot be read.
+    """
     return load_ensemble(job.model)
 
 
 def plan_run(job: Job, model: Model) -> Run:
-    """Stage 2: list the input and the background, match them against the model, prepare the tables if no row has to be read for them, project
-    memory. Refusals happen here; writes nothing."""
+    """Stage 2: list the input and the background, match them against the model, prepare the tables if no row has to be read for them, project memory.
+
+    Refusals happen here. Nothing is written.
+
+    Parameters
+    ----------
+    job : Job
+    model : Model
+
+    Returns
+    -------
+    Run
+
+    Raises
+    ------
+    UsageError
+        Options do not fit the model or each other, there are no data, or a worker would have too little memory.
+    SchemaMismatch
+        The data do not have the columns of the model, or two columns of the output would have one name.
+    InvalidData
+        More files than may be rejected cannot be read.
+    UnsupportedModel
+        The method has no meaning for this model.
+    RunConflict
+        The output's folder holds another run.
+    InvalidRun
+        A plan, a manifest or what ``latest`` points at is there, and is none.
+    StorageError
+        The store does not answer.
+    """
+    check_precision(model, job.options.precision)
     groups = read_groups(job.options.partition, model.features)
     found = list_data(job.data, job.options.ids, model, job.labels)
     Limit(job.options.max_rejected, len(found.files) + len(found.rejected)).check(found.rejected)
@@ -157,7 +175,32 @@ def _commit(run: Run) -> None:
 
 
 def count_run(run: Run, progress: Progress = no_progress) -> BackgroundStatistics | None:
-    """Stage 3: commit the plan and count the background; None where there is none, or nothing of it to count."""
+    """Stage 3: commit the plan and count the background.
+
+    Parameters
+    ----------
+    run : Run
+    progress : callable
+        See `explain`.
+
+    Returns
+    -------
+    BackgroundStatistics or None
+        None where there is no background, its tables are there already, or the model's own leaf weights stand for it: then nothing is done.
+
+    Raises
+    ------
+    InvalidData
+        Rows of the background cannot be read, or have changed since the run was planned.
+    RunConflict
+        The output's folder holds another run by now.
+    UsageError
+        The store ignores conditions on what it writes.
+    ClusterLost
+        No scheduler answers, it has no workers any more, or all that an item was given to died.
+    StorageError
+        The store does not answer.
+    """
     uncounted = run.uncounted
     if uncounted is None or not uncounted.items:
         return None
@@ -168,7 +211,31 @@ def count_run(run: Run, progress: Progress = no_progress) -> BackgroundStatistic
 
 
 def broadcast_run(run: Run, counted: BackgroundStatistics | None = None, progress: Progress = no_progress) -> Broadcast:
-    """Stage 4: commit the plan, prepare the tables if a background was counted for them, and put them where workers can read them."""
+    """Stage 4: commit the plan, prepare the tables if a background was counted for them, and put them where workers can read them.
+
+    Parameters
+    ----------
+    run : Run
+    counted : BackgroundStatistics, optional
+        What `count_run` returned.
+    progress : callable
+        See `explain`.
+
+    Returns
+    -------
+    Broadcast
+
+    Raises
+    ------
+    InvalidRun
+        There is a background to count, and it was not counted.
+    RunConflict
+        The output's folder holds another run by now.
+    UsageError
+        The store ignores conditions on what it writes.
+    StorageError
+        The store does not answer.
+    """
     _commit(run)
     if not isinstance(run.game, Marginal):
         return Broadcast(broadcast_tables(run.game, storage.join(run.job.out, FOLDER)), run.game)
@@ -186,9 +253,34 @@ def _prepare(run: Run, uncounted: Uncounted, counted: BackgroundStatistics | Non
 
 
 def map_run(run: Run, tables: Broadcast, progress: Progress = no_progress) -> Explained:
-    """Stage 5: explain every work item, or reject it where its rows cannot be read.
+    """Stage 5: explain every work item, or reject it where its rows cannot be read. Parts that are there already are verified and kept.
 
-    ``watch`` is called with what is to be done, and what it returns with each item as it is done. InvalidData where too many are rejected.
+    Parameters
+    ----------
+    run : Run
+    tables : Broadcast
+    progress : callable
+        Called with what is to be done; what it returns is called with every Part or Rejected as it is done.
+
+    Returns
+    -------
+    Explained
+        What earlier attempts of the run rejected stays rejected.
+
+    Raises
+    ------
+    InvalidData
+        More is rejected than the job allows.
+    InvalidLabel
+        A label or weight cannot be used.
+    AdditivityBreach
+        Attributions of a row do not add up.
+    InvalidRun
+        A part that is there is damaged, or another plan made it.
+    ClusterLost
+        No scheduler answers, or it has no workers any more.
+    StorageError
+        The store does not answer.
     """
     plan, job = run.plan, run.job
     rejected = [*plan.rejected, *(entry for entry in read_rejected(job.out) if entry.part is not None)]  # what was decided stays decided
@@ -209,127 +301,75 @@ def map_run(run: Run, tables: Broadcast, progress: Progress = no_progress) -> Ex
 
 
 def aggregate_run(run: Run, tables: Broadcast, explained: Explained) -> dict[str, pa.Table]:
-    """Stage 6: merge the parts' states into summaries."""
+    """Stage 6: merge the parts' states into summaries, in the order of the parts.
+
+    Parameters
+    ----------
+    run : Run
+    tables : Broadcast
+    explained : Explained
+
+    Returns
+    -------
+    dict of str to pa.Table
+        Summaries by name.
+
+    Raises
+    ------
+    InvalidRun
+        A part's state is damaged.
+    UsageError
+        There are more groups of rows than are worth a table.
+    """
     states = [part.states for part in explained.parts]
     return aggregate(run.plan, tables.prepared.players.tolist(), tables.prepared.pairs.players.tolist(), states)
 
 
 def publish_run(run: Run, tables: Broadcast, explained: Explained, summaries: dict[str, pa.Table]) -> Manifest:
-    """Stage 7: verify, write what was rejected and the summaries, then the manifest."""
+    """Stage 7: write what was rejected, verify the parts, write the summaries, then the manifest.
+
+    Parameters
+    ----------
+    run : Run
+    tables : Broadcast
+    explained : Explained
+    summaries : dict of str to pa.Table
+        By name.
+
+    Returns
+    -------
+    Manifest
+
+    Raises
+    ------
+    InvalidRun
+        Parts are missing, or an object is there already with other bytes.
+    StorageError
+        The store refuses or does not answer.
+    """
     write_rejected(run.job.out, explained.rejected)
     return publish(run.job.out, run.plan, run.model.library, tables.prepared, explained.parts, explained.rejected, summaries)
 
 
 def update_latest(run: Run) -> Latest | None:
-    """Stage 8: let ``latest``, where it was asked for, name this run, which is finished, unless it names one of a later date; what it names then."""
-    job = run.job
-    return move_latest(job.options.latest, job.options.date, job.out, job.options.single_writer) if job.options.latest and job.options.date else None
-
-
-def explain_job(job: Job, progress: Progress) -> Done:
-    """All stages."""
-    run = plan_run(job, load_model(job))
-    manifest = run.finished
-    if manifest is None:
-        tables = broadcast_run(run, count_run(run, progress), progress)
-        explained = map_run(run, tables, progress)
-        manifest = publish_run(run, tables, explained, aggregate_run(run, tables, explained))
-    return Done(manifest, run.finished is not None, update_latest(run))
-
-
-def explain(
-    model: str | PathLike,
-    data: str | PathLike,
-    out: str | PathLike,
-    *,
-    latest: str | PathLike | None = None,
-    ids: str | Iterable[str] = (),
-    precision: Precision = "float32",
-    global_only: bool = False,
-    single_writer: bool = False,
-    date: Date | str | None = None,
-    method: str = "shapley",
-    parameters: Mapping[str, Any] | None = None,
-    partition: Partition | None = None,
-    interactions: int | str | None = None,
-    background: str | PathLike | None = None,
-    tables: str | PathLike | None = None,
-    label: str | None = None,
-    weight: str | None = None,
-    by: str | Iterable[str] = (),
-    missing_labels: MissingLabels = "count",
-    scheduler: str | None = None,
-    workers: int | None = None,
-    plain_tcp: bool = False,
-    max_rejected: int | None = None,
-    progress: Progress = no_progress,
-) -> Manifest:
-    """Explain every row of a Parquet data set and publish attributions and summaries.
+    """Stage 8: let ``latest``, where it was asked for, name this run, unless it names one of a later date.
 
     Parameters
     ----------
-    model : str or path
-        Model file, a path or URI: XGBoost JSON or UBJ, LightGBM text, CatBoost cbm or JSON.
-    data : str or path
-        Parquet file, folder, glob or Hive-partitioned data set.
-    out : str or path
-        Folder of the run.
-    latest : str or path, optional
-        JSON object that names the finished run of the latest date, see `read_latest`. It is updated atomically when this run is finished and never
-        moves to an earlier date.
-    ids : str or sequence of str
-        Columns of the data that are passed through to the attributions.
-    precision : {"float32", "float64"}
-        Of the attributions as they are stored; they are computed in float64.
-    global_only : bool
-        Publish summaries alone, no rows.
-    single_writer : bool
-        Nobody else writes this run, so that a store that ignores conditions on writes will do.
-    date : date or str, optional
-        Fills ``{date}`` in every path and URI.
-    method : str
-        One of `METHODS`.
-    parameters : mapping, optional
-        Parameters of the method by name.
-    partition : mapping, str or path, optional
-        Groups of features, group -> features, or a JSON file of such an object; a feature that is not named is a group of its own. Values are the
-        groups', with methods "owen" and "two_step" the features' within their groups.
-    interactions : int or "all", optional
-        Also the interactions of every two features or groups: how many of a row and output to keep, the largest by magnitude, or all that are
-        not zero.
-    background : str or path, optional
-        Data set, as for `data`, over whose rows absent features are averaged (the marginal game), or "model" for the model's own leaf weights
-        (symmetric trees). By default they are averaged over the trees' own covers (the path-dependent game). Methods "gap" and "gap_greedy" measure
-        deviations on it, and draw categories and groups from it.
-    tables : str or path, optional
-        Folder where what is prepared for a background is kept for later runs, by default ``_leafledger`` beside the run's.
-    label, weight : str, optional
-        Columns with what the model predicts and, by default 1, how much a row counts, for method "r2".
-    by : str or sequence of str
-        Columns of the data; rows with the same values in them are a group, whose own R² is decomposed as well.
-    missing_labels : {"count", "refuse"}
-        Leave rows without a label out and count them, or end the run at the first.
-    scheduler : str, optional
-        Address of a Dask scheduler, or "serial" for this process alone; by default a local cluster.
-    workers : int, optional
-        Processes of the local cluster, by default one per core. Each imports the calling script, so call under ``if __name__ == "__main__"``.
-    plain_tcp : bool
-        Reach a scheduler on another host without TLS, where the network is your own.
-    max_rejected : int, optional
-        Files or work items that may be left out since they cannot be read; by default any number, as long as something is left. The manifest and
-        ``rejected.json`` say what was left out and why.
-    progress : callable
-        Called with a ``Work`` before the background is counted and before rows are explained; what it returns is called with every piece as it
-        is done.
+    run : Run
+        Finished.
 
     Returns
     -------
-    Manifest
-        of the finished run; an unfinished run of the same plan is completed, a finished one is left as it is
+    Latest or None
+        What ``latest`` names then; None where it was not asked for.
 
     Raises
     ------
-    LeafledgerError
-        One line: what was got, what was expected, where.
+    InvalidRun
+        What ``latest`` points at is something else.
+    StorageError
+        The store does not answer.
     """
-    return explain_job(make_job(model, data, out, pick(locals())), progress).manifest
+    job = run.job
+    return move_latest(job.options.latest, job.options.date, job.out, job.options.single_writer) if job.options.latest and job.options.date else None

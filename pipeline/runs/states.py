@@ -24,17 +24,46 @@ def _fill(template: Any, arrays: Iterator[np.ndarray]) -> Any:
 
 
 def pack_state(state: Any) -> str:
-    """A reduction's state, nested records of arrays, as text."""
+    """Write a reduction's state as text.
+
+    Parameters
+    ----------
+    state : nested NamedTuples of arrays
+
+    Returns
+    -------
+    str
+        Base64 of an ``.npz`` file, whose members carry checksums.
+    """
     buffer = io.BytesIO()
     np.savez(buffer, *_arrays(state))
     return base64.b64encode(buffer.getvalue()).decode()
 
 
 def unpack_state(reduction: Reduction, text: str) -> Any:
-    """The state again; InvalidRun where it is not as it was packed, which its checksum tells."""
+    """Read a reduction's state from text.
+
+    Parameters
+    ----------
+    reduction : Reduction
+        That the state is of.
+    text : str
+        As `pack_state` wrote it.
+
+    Returns
+    -------
+    nested NamedTuples of arrays
+
+    Raises
+    ------
+    InvalidRun
+        It is not as it was packed, which its checksums tell.
+    """
     template = reduction.init(1, 0)
     try:
         with np.load(io.BytesIO(base64.b64decode(text))) as arrays:
+            if len(arrays) != len(_arrays(template)):
+                raise ValueError(f"{len(arrays)} arrays, expected {len(_arrays(template))}")
             return _fill(template, (arrays[f"arr_{i}"] for i in range(len(arrays))))
-    except (ValueError, KeyError, EOFError, BadZipFile) as error:
+    except (ValueError, KeyError, EOFError, RuntimeError, BadZipFile) as error:  # zipfile's own for encryption and what it does not know
         raise InvalidRun(f"a part's state of {reduction.name!r} is damaged: {' '.join(str(error).split())}") from error

@@ -27,12 +27,24 @@ def _make_table(table: Table) -> pa.Table:
 
 
 def tabulate(summary: Summary, states: Iterable[Any], subject: Subject) -> dict[str, pa.Table]:
-    """Merge states of a summary, in the order of their rows and never in order of completion, and lay out its tables by name.
+    """Merge states of a summary, in the order of their rows and never in order of completion, and lay out its tables.
+
+    Parameters
+    ----------
+    summary : Summary
+    states : iterable
+        Of slices or parts, in the order of their rows.
+    subject : Subject
+
+    Returns
+    -------
+    dict of str to pa.Table
+        By name; what is said once of all rows is in the metadata of a table.
 
     Raises
     ------
     UsageError
-        more groups of rows than are worth a table
+        There are more groups of rows than are worth a table.
     """
     merged = merge_all(summary.reduction, states, len(subject.outputs), subject.place.size)
     with refused():
@@ -40,7 +52,20 @@ def tabulate(summary: Summary, states: Iterable[Any], subject: Subject) -> dict[
 
 
 def describe_subject(plan: Plan, players: Sequence[int], pairs: Sequence[Sequence[int]]) -> Subject:
-    """Name what a run's summaries are about; ``players`` and ``pairs`` as in Prepared."""
+    """Name what a run's summaries are about.
+
+    Parameters
+    ----------
+    plan : Plan
+    players : sequence of int
+        Those that some split asks for, as ``Prepared.players``.
+    pairs : sequence of two int
+        Players that interact, as ``Prepared.pairs.players``; may be empty.
+
+    Returns
+    -------
+    Subject
+    """
     return Subject(
         outputs=plan.outputs,
         players=plan.players,
@@ -52,7 +77,30 @@ def describe_subject(plan: Plan, players: Sequence[int], pairs: Sequence[Sequenc
 
 
 def aggregate(plan: Plan, players: Sequence[int], pairs: Sequence[Sequence[int]], states: Sequence[dict[str, str]]) -> dict[str, pa.Table]:
-    """Make all summaries of a run from the states of its parts, given in part order; ``players`` and ``pairs`` as in Prepared."""
+    """Make all summaries of a run from the states of its parts.
+
+    Parameters
+    ----------
+    plan : Plan
+    players : sequence of int
+        Those that some split asks for, as ``Prepared.players``.
+    pairs : sequence of two int
+        Players that interact, as ``Prepared.pairs.players``; may be empty.
+    states : sequence of dict of str to str
+        Of every part, in part order, its packed states by the name of the summary.
+
+    Returns
+    -------
+    dict of str to pa.Table
+        By name.
+
+    Raises
+    ------
+    InvalidRun
+        A state is damaged.
+    UsageError
+        There are more groups of rows than are worth a table.
+    """
     subject, tables = describe_subject(plan, players, pairs), dict[str, pa.Table]()
     for summary in plan.summaries:
         tables |= tabulate(summary, (unpack_state(summary.reduction, state[summary.name]) for state in states), subject)
@@ -60,6 +108,17 @@ def aggregate(plan: Plan, players: Sequence[int], pairs: Sequence[Sequence[int]]
 
 
 def read_totals(tables: dict[str, pa.Table]) -> dict[str, Any]:
-    """Read what is said once of tables, by their names; tables of which nothing is said are left out."""
+    """Read what is said once of tables.
+
+    Parameters
+    ----------
+    tables : dict of str to pa.Table
+        By name.
+
+    Returns
+    -------
+    dict of str to Any
+        By the names of the tables; those of which nothing is said are left out.
+    """
     said = {name: (table.schema.metadata or {}).get(METADATA) for name, table in tables.items()}
     return {name: json.loads(text) for name, text in said.items() if text is not None}

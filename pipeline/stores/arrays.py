@@ -90,10 +90,10 @@ def _digest(layout: Any, mapped: np.ndarray) -> str:
     return content.hexdigest()
 
 
-def _publish(uri: str, folder: Path) -> None:
-    """Publish both files, the index last; what is there already stays."""
-    for file in (BYTES, INDEX):
-        commit.create(storage.join(uri, file), folder / file)
+def _publish(uri: str, folder: Path) -> bool:
+    """Publish both files, the index last; what is there already stays. Whether neither was there."""
+    created = [commit.create(storage.join(uri, file), folder / file) for file in (BYTES, INDEX)]
+    return all(created)
 
 
 def broadcast_tables(record: Any, folder: str) -> str:
@@ -113,12 +113,18 @@ def broadcast_tables(record: Any, folder: str) -> str:
 
     Raises
     ------
+    InvalidRun
+        An earlier attempt left them there, and they are damaged.
     StorageError
         The store refuses or does not answer, or the disk is full.
     """
     with storage.scratch() as local:
-        uri = storage.join(folder, _write(record, local))
-        _publish(uri, local)
+        content = _write(record, local)
+        uri = storage.join(folder, content)
+        if not _publish(uri, local):
+            _open.cache_clear()  # of what may have been replaced
+            if not _is_sound(uri) or _open(uri)[0]["sha256"] != content:
+                raise InvalidRun(f"{uri}: the tables of an earlier attempt are damaged there; remove this folder")
     return uri
 
 

@@ -183,8 +183,9 @@ def _update_locally(path: str, change: Change) -> None:
         made = change(target.read_bytes() if target.exists() else None)
         if made is None:
             return
-        partial = target.with_name(f".{target.name}.partial")  # one that was left by a killed writer is written again
-        with partial.open("wb") as file:
+        partial = target.with_name(f".{target.name}.partial")
+        partial.unlink(missing_ok=True)  # what a killed writer left, or a link that somebody else put there
+        with partial.open("xb") as file:
             file.write(made)
             file.flush()
             os.fsync(file.fileno())

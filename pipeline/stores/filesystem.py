@@ -47,6 +47,10 @@ def reported(doing: str, uri: str) -> Iterator[None]:
         What is tried, as in "cannot read": "read", "write", "list".
     uri : str
 
+    Yields
+    ------
+    None
+
     Raises
     ------
     StorageError
@@ -88,12 +92,14 @@ def open_filesystem(uri: str) -> tuple[Any, str]:
     Raises
     ------
     StorageError
-        The URI's scheme is unknown, or the package that serves it is missing.
+        The URI's scheme is unknown, the package that serves it is missing, or nobody answers.
     """
+    if "::" in uri:
+        raise StorageError(f"{uri}: cannot open: what lies within another file is not supported, expected one URI without '::'")
     try:
         filesystem, path = fsspec.core.url_to_fs(uri, **_limits(uri))
-    except (ValueError, ImportError) as error:
-        raise StorageError(f"{uri}: cannot open: {error}") from error
+    except (ValueError, TypeError, ImportError, OSError) as error:  # some connect as soon as they are made
+        raise StorageError(f"{uri}: cannot open: {' '.join(str(error).split())}") from error
     filesystem.retries = ATTEMPTS
     return filesystem, path
 
@@ -106,10 +112,12 @@ def call_store(filesystem: Any, operation: str, *arguments: Any, n_bytes: int = 
     filesystem : fsspec.AbstractFileSystem
     operation : str
         Name of its method.
-    *arguments, **given
+    *arguments
         Passed to the method.
     n_bytes : int
         Bytes that will be moved: every MiB adds a second to the deadline.
+    **given
+        Passed to the method by name.
 
     Returns
     -------

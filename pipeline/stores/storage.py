@@ -1,7 +1,6 @@
 """Files and objects by URI: where they are and what they hold. With ``commit``, which writes them, the only code that touches them."""
 
 import hashlib
-import re
 import secrets
 import tempfile
 from collections.abc import Iterator
@@ -12,8 +11,6 @@ from typing import Any
 
 from ..errors import StorageError
 from .filesystem import call_store, is_local, open_filesystem, reported, retry_damaged
-
-_GLOB = re.compile(r"[*?\[]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,15 +98,23 @@ def beside(uri: str, name: str) -> str:
     return join(start if start and last and not start.endswith(("/", ":")) else uri, name)
 
 
-def _info(filesystem: Any, path: str, prefix: str) -> Object:
+def describe(filesystem: Any, path: str) -> Object:
+    """Look up a file or object of a file system.
+
+    Parameters
+    ----------
+    filesystem : fsspec.AbstractFileSystem
+    path : str
+        The place on that file system.
+
+    Returns
+    -------
+    Object
+    """
     found = call_store(filesystem, "info", path)
     etag = found.get("ETag") or found.get("etag") or f"{found['size']}-{found.get('mtime', '')}"
-    return Object(prefix + path, int(found["size"]), str(etag).strip('"'))
-
-
-def _prefix(filesystem: Any) -> str:
-    """What turns the filesystem's paths back into URIs."""
-    return "" if is_local(filesystem) else filesystem.unstrip_protocol("")
+    uri = path if is_local(filesystem) else filesystem.unstrip_protocol(path)
+    return Object(uri, int(found["size"]), str(etag).strip('"'))
 
 
 def stat(uri: str) -> Object:
@@ -131,7 +136,7 @@ def stat(uri: str) -> Object:
     filesystem, path = open_filesystem(uri)
     with reported("read", uri):
         filesystem.invalidate_cache()
-        return _info(filesystem, path, _prefix(filesystem))
+        return describe(filesystem, path)
 
 
 def stat_if_exists(uri: str) -> Object | None:
@@ -157,44 +162,6 @@ def stat_if_exists(uri: str) -> Object | None:
         if isinstance(error.__cause__, FileNotFoundError):
             return None
         raise
-
-
-def list_parquet(uri: str) -> list[Object]:
-    """List the Parquet files that a URI names.
-
-    Parameters
-    ----------
-    uri : str
-        A file; a glob; or a folder, below which all files count that end in ".parquet" or ".pq" and have no folder or name that starts with
-        "_" or ".".
-
-    Returns
-    -------
-    list of Object
-        Sorted by path.
-
-    Raises
-    ------
-    StorageError
-        There is nothing, or the store does not answer.
-    """
-    filesystem, path = open_filesystem(uri)
-    with reported("list", uri):
-        filesystem.invalidate_cache()
-        if _GLOB.search(path):
-            roots = call_store(filesystem, "glob", path)
-        elif call_store(filesystem, "exists", path):
-            roots = [path]
-        else:
-            raise FileNotFoundError(path)
-        found = []
-        for root in roots:
-            if call_store(filesystem, "isdir", root):
-                below = (name for name in call_store(filesystem, "find", root) if name.endswith((".parquet", ".pq")))
-                found += [name for name in below if not any(part[0] in "_." for part in name[len(root) :].split("/") if part)]
-            else:
-                found.append(root)
-        return [_info(filesystem, name, _prefix(filesystem)) for name in sorted(set(found))]
 
 
 def read(uri: str) -> bytes:

@@ -2,6 +2,7 @@
 
 import json
 import secrets
+from dataclasses import replace
 
 import fsspec
 import pytest
@@ -12,7 +13,7 @@ from pipeline.stores import filesystem
 from tests.faults.proxy import Proxy
 from tests.faults.radosgw import missing, radosgw
 from tests.faults.verdict import ID, Runner, Tally, contents
-from tests.pipeline.conftest import example, run_moto
+from tests.pipeline.conftest import example, run_moto, write_data
 
 __all__ = ["example"]  # a fixture
 
@@ -37,6 +38,7 @@ def pytest_collection_modifyitems(config, items):
     if not config.getoption("--long", False):
         for item in items:
             if item.get_closest_marker("long"):
+                # with many seeds; a few of each kind of fault run always
                 item.add_marker(pytest.mark.skip(reason="takes minutes: make faults"))
 
 
@@ -64,7 +66,7 @@ def tally(request):
 def s3_endpoint(request):
     """A store of its own."""
     if request.param == RADOSGW:
-        if missing():
+        if missing():  # Ceph is a package of the system, which pip cannot install; moto stands in everywhere
             pytest.skip(f"{', '.join(missing())} not installed: apt-get install radosgw ceph-mon ceph-osd ceph-mgr ceph-common")
         with radosgw(CANARY["AWS_ACCESS_KEY_ID"], CANARY["AWS_SECRET_ACCESS_KEY"]) as url:
             yield url
@@ -109,3 +111,14 @@ def bucket(environment):
     name = f"nightly-{secrets.token_hex(4)}"
     s3fs.S3FileSystem().mkdir(name)
     return f"s3://{name}"
+
+
+@pytest.fixture(scope="module")
+def many(runner, example, tmp_path_factory):
+    """A dozen items, so that there is something left to do when workers die."""
+    folder = tmp_path_factory.mktemp("many")
+    for k in range(3):
+        write_data(example.frame[k::3].assign(month=example.frame["month"][k::3] + 10 * k), folder / "data")
+    out = folder / "reference"
+    explain(runner.model, folder / "data", out, ids=[ID], scheduler="serial")
+    return replace(runner, data=str(folder / "data"), reference=contents(str(out)))

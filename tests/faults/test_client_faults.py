@@ -5,10 +5,10 @@ import signal
 import pytest
 
 from tests.faults.clients import Client
-from tests.faults.proxy import Rule, afterwards, before
+from tests.faults.interrupting import interrupt
+from tests.faults.proxy import afterwards, before
 from tests.faults.verdict import ID, committed, contents
 
-WRITES = "^(PUT|POST|DELETE) "
 STEPS = 14  # writes of a fault-free run: probe three times, plan, tables twice, four parts, summary twice, tables removed, manifest
 SOME = {7, 13}  # for the short suite: a part, the manifest
 
@@ -21,17 +21,6 @@ def start(runner, environment, bucket):
         return Client(environment, ["explain", runner.model, runner.data, "--out", f"{bucket}/run", "--id", ID, "--scheduler", "serial"])
 
     return started
-
-
-def interrupt(start, proxy, when, pattern=WRITES, skip=0, number=signal.SIGKILL):
-    """A client that gets a signal at a request, before the store has it or after; it has ended when this returns."""
-    clients = []
-    fault = when(lambda: clients[0].kill(number))
-    fault.__name__ = f"client {signal.Signals(number).name} {when.__name__}"
-    with proxy.broken(Rule(pattern, fault, skip=skip)):
-        clients.append(start())
-        clients[0].wait()
-    return clients[0]
 
 
 @pytest.mark.parametrize("when", [before, afterwards])

@@ -8,10 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.test_worker_faults import many
 from tests.faults.verdict import ID, committed
 
-__all__ = ["many"]  # a fixture
 LIBRARY = next(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"), None)
 pytestmark = [pytest.mark.long, pytest.mark.skipif(LIBRARY is None, reason="clocks are turned by libfaketime: apt-get install libfaketime")]
 JUMPS = {"a day ahead": "+26h", "three hours back": "-3h"}

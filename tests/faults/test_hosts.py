@@ -13,10 +13,9 @@ import distributed
 import pytest
 
 from pipeline.errors import LeafledgerError, StorageError
-from tests.faults.test_worker_faults import many, struck
+from tests.faults.interrupting import struck
 from tests.faults.verdict import contents
 
-__all__ = ["many"]  # a fixture
 PORT = 8797
 pytestmark = pytest.mark.long
 

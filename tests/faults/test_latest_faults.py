@@ -7,9 +7,8 @@ import pytest
 from leafledger import read_latest
 from pipeline.errors import StorageError, UsageError
 from tests.faults.clients import Client
+from tests.faults.interrupting import interrupt, meet
 from tests.faults.proxy import Rule, afterwards, before, drop_answer, hang, ignores, lose_answer, says
-from tests.faults.test_client_faults import interrupt
-from tests.faults.test_storage_faults import meet
 from tests.faults.verdict import ID
 
 ALWAYS = float("inf")

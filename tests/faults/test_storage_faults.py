@@ -12,6 +12,8 @@ import s3fs
 from leafledger import check_run, explain
 from pipeline.errors import InvalidRun, LeafledgerError, RunConflict, StorageError, UsageError
 from pipeline.stores import commit, storage
+from pipeline.stores.listing import list_parquet
+from tests.faults.interrupting import meet
 from tests.faults.proxy import Rule, before, drop_answer, flip, flip_unnoticed, hang, ignores, lose_answer, reset, says, slow, truncate
 from tests.faults.verdict import ID, committed, contents
 
@@ -205,15 +207,6 @@ def test_two_runs_at_once_publish_one(runner, proxy, bucket):
     runner.judge(f"{bucket}/run")
 
 
-def meet(exchange, together):
-    """Two at once race to the store: who finds nobody goes on alone after a while."""
-    try:
-        together.wait(0.5)
-    except threading.BrokenBarrierError:
-        together.reset()
-    exchange.answer(exchange.forward())
-
-
 def test_another_run_s_folder_is_not_taken(runner, proxy, bucket):
     """A run of another method that starts between this one's look and its commit is told."""
     other = []
@@ -311,7 +304,7 @@ def test_more_objects_than_a_page_are_listed_and_removed(bucket):
     """Stores list a thousand at a time."""
     filesystem = s3fs.S3FileSystem()
     filesystem.pipe({f"{bucket}/many/part-{i:05d}.parquet": b"x" for i in range(1050)})
-    assert len(storage.list_parquet(f"{bucket}/many")) == 1050
+    assert len(list_parquet(f"{bucket}/many")) == 1050
     commit.remove(f"{bucket}/many")
     assert contents(bucket) == {}
 

@@ -8,7 +8,6 @@ import sys
 import threading
 import time
 from contextlib import suppress
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import dask
@@ -24,10 +23,10 @@ from cryptography.x509.oid import NameOID
 from leafledger import check_run, explain
 from pipeline.errors import ClusterLost, UsageError
 from pipeline.runs import cluster
+from tests.faults.interrupting import struck
 from tests.faults.preload import DEADLY, GREEDY, SECONDS
 from tests.faults.proxy import Rule, afterwards
 from tests.faults.verdict import ID, committed, contents
-from tests.pipeline.conftest import write_data
 
 SEEDS, KILLS = 20, 8
 START_SECONDS = 120  # of a scheduler and its workers, beside other work
@@ -64,33 +63,6 @@ def strike(tally, number, chosen):
             tally.faults[f"worker {signal.Signals(number).name}"] += 1
         except psutil.NoSuchProcess:
             continue
-
-
-def struck(act):
-    """A watcher that acts once the first item is explained."""
-
-    def progress(work):
-        acted = []
-
-        def done(part):
-            if not acted:
-                acted.append(True)
-                act()
-
-        return done
-
-    return progress
-
-
-@pytest.fixture(scope="module")
-def many(runner, example, tmp_path_factory):
-    """A dozen items, so that there is something left to do when workers die."""
-    folder = tmp_path_factory.mktemp("many")
-    for k in range(3):
-        write_data(example.frame[k::3].assign(month=example.frame["month"][k::3] + 10 * k), folder / "data")
-    out = folder / "reference"
-    explain(runner.model, folder / "data", out, ids=[ID], scheduler="serial")
-    return replace(runner, data=str(folder / "data"), reference=contents(str(out)))
 
 
 def thaw(tally, frozen):

@@ -11,7 +11,7 @@ import pytest
 from leafledger import check_run, explain
 from pipeline.errors import ClusterLost, LeafledgerError
 from pipeline.runs.part import Part
-from pipeline.runs.stages import no_progress
+from pipeline.runs.progress import no_progress
 
 ID = "flight"
 

@@ -113,3 +113,12 @@ def example(tmp_path_factory):
     frame[:250].to_parquet(folder / "data" / "a.parquet")
     frame[250:].to_parquet(folder / "data" / "b.parquet")
     return Example(str(folder / "model.txt"), str(folder / "data"))
+
+
+@pytest.fixture(scope="session")
+def finished(server, example, tmp_path_factory):
+    """The state of a finished serial flow run, and its folder."""
+    from flows.explain import explain
+
+    out = tmp_path_factory.mktemp("flow") / "run"
+    return explain(example.model, example.data, str(out), ids=["flight"], scheduler="serial", return_state=True), out

@@ -1,30 +1,26 @@
 """The flow: the bytes of a plain run, a report of it, its words when it fails, retries for what may pass, and the date it was due."""
 
-import json
+import inspect
 from datetime import UTC, date, datetime
-from pathlib import Path
 
 import pytest
 from prefect.client.schemas.schedules import CronSchedule
 from prefect.flow_engine import run_flow
 from prefect.states import Scheduled
+from prefect.utilities.callables import parameter_schema
 
 import flows.explain
 import leafledger
-from flows import report
-from flows.explain import explain
+from flows.explain import HERE, explain
 from kernels.methods import METHODS
 from pipeline.command import cli
 from pipeline.errors import ClusterLost, InvalidData, StorageError
 from pipeline.runs import stages as run
+from pipeline.runs.options import Options
 from pipeline.stores import commit, storage
+from tests.flows.reading import contents
 
 STAGES = ["load", "plan", "broadcast", "map", "aggregate", "publish"]
-
-
-def contents(folder):
-    """Every published file, by name."""
-    return {str(path.relative_to(folder)): path.read_bytes() for path in Path(folder).rglob("*") if path.is_file()}
 
 
 def task_runs(client, state):
@@ -37,16 +33,9 @@ def task_runs(client, state):
 
     def recorded():
         found = client.read_task_runs(flow_run_filter=chosen)
-        return found and all(task_run.state.is_final() for task_run in found) and found
+        return found and all(task_run.state is not None and task_run.state.is_final() for task_run in found) and found
 
     return sorted(wait_for(recorded, 20), key=lambda task_run: task_run.start_time)
-
-
-@pytest.fixture(scope="module")
-def finished(server, example, tmp_path_factory):
-    """The state of a finished serial flow run, and its folder."""
-    out = tmp_path_factory.mktemp("flow") / "run"
-    return explain(example.model, example.data, str(out), ids=["flight"], scheduler="serial", return_state=True), out
 
 
 @pytest.fixture
@@ -66,23 +55,27 @@ def test_a_flow_publishes_the_bytes_of_a_plain_run(finished, example, tmp_path):
     assert state.result().n_rows == 400
 
 
+def test_every_parameter_is_described_where_prefect_shows_it():
+    """The schema of the flow, from which Prefect's pages make their forms, says of each parameter what the command's option says."""
+    told = {name: given.get("description") for name, given in parameter_schema(explain.fn).properties.items()}
+    assert list(told) == list(inspect.signature(explain.fn).parameters)
+    written = " ".join((inspect.getsource(Options) + inspect.getsource(cli.explain)).split())
+    for name, text in told.items():
+        said = (text or "").removesuffix(HERE.get(name, ""))
+        assert said, name
+        assert said in written, name
+    assert told["date"].endswith("By default the date for which the flow run was scheduled.")
+    assert told == {name: given["description"] for name, given in explain.parameters.properties.items()}
+    assert "Args:" in explain.description
+    assert "----\n" not in explain.description.split("Returns")[0]
+
+
 def test_every_stage_is_one_task(finished, client):
     """A flow run has six task runs, whatever the number of parts, none of which leaves a result behind."""
     state, _ = finished
     found = task_runs(client, state)
     assert [task_run.name.rsplit("-", 1)[0] for task_run in found] == STAGES
     assert all(task_run.state.is_completed() and task_run.state.data is None for task_run in found)
-
-
-def test_the_report_shows_importance_outputs_and_progress(finished, client):
-    """Artifacts: the top features as the summary has them, a link to the folder, and progress at its end."""
-    state, out = finished
-    artifacts = {found.key: found for found in client.read_artifacts() if found.flow_run_id == state.state_details.flow_run_id}
-    summary = json.loads((out / "summary" / "importance.json").read_text())
-    assert json.loads(artifacts[f"{report.PREFIX}importance"].data) == sorted(summary, key=lambda row: row["rank"])
-    assert artifacts[report.OUTPUTS].data == f"[{out}]({out.as_uri()})"
-    assert artifacts[report.PROGRESS].data == 100
-    assert artifacts[report.PROGRESS].type == "progress"
 
 
 def test_latest_is_moved_in_a_stage_of_its_own(server, client, example, tmp_path, impatient, monkeypatch):
@@ -111,45 +104,6 @@ def test_latest_is_moved_in_a_stage_of_its_own(server, client, example, tmp_path
     assert stages(1) == ([*STAGES, "latest"], str(tmp_path / "2026-01-02"))
 
 
-def test_groups_and_interactions_are_reported(server, client, example, tmp_path):
-    """The flow takes a partition and interactions; what interacts most is a table of its own, absent where it was not asked for."""
-    arguments = {"partition": {"when": ["hour", "delay"]}, "interactions": "all", "method": "semivalue", "parameters": {"atoms": [[0.25, 1], [1, 2]]}}
-    state = explain(example.model, example.data, str(tmp_path / "run"), scheduler="serial", **arguments, return_state=True)
-    leafledger.explain(example.model, example.data, tmp_path / "plain", scheduler="serial", **arguments)
-    assert contents(tmp_path / "run") == contents(tmp_path / "plain")
-    artifacts = {found.key: found for found in client.read_artifacts() if found.flow_run_id == state.state_details.flow_run_id}
-    summary = json.loads((tmp_path / "run" / "summary" / "interactions.json").read_text())
-    assert [(row["first"], row["second"]) for row in summary] == [("distance", "when")]
-    assert json.loads(artifacts[f"{report.PREFIX}interactions"].data) == summary
-
-
-@pytest.mark.parametrize("method", ["ranker", "curves", "gap"])
-def test_a_ranking_s_run_is_reported(server, client, example, tmp_path, method):
-    """Its first features are a table; its objective, step by step, is one too, in its own order."""
-    state = explain(example.model, example.data, str(tmp_path / "run"), method=method, scheduler="serial", return_state=True)
-    assert state.is_completed()
-    artifacts = {found.key: found for found in client.read_artifacts() if found.flow_run_id == state.state_details.flow_run_id}
-    summaries = sorted(path.stem for path in (tmp_path / "run" / "summary").glob("*.json"))
-    for name in summaries:
-        written = json.loads((tmp_path / "run" / "summary" / f"{name}.json").read_text())
-        shown = json.loads(artifacts[report.PREFIX + name].data)
-        assert shown == sorted(written, key=lambda row: row.get("rank", 0))[: report.TOP]
-
-
-def test_shares_of_r2_are_reported(server, client, example, tmp_path):
-    """The flow takes labels and groups; shares of all rows and of every group are tables, and the bytes are those of a plain run."""
-    arguments = {"method": "r2", "label": "late", "by": ["carrier"], "missing_labels": "refuse"}
-    state = explain(example.model, example.data, str(tmp_path / "run"), scheduler="serial", **arguments, return_state=True)
-    leafledger.explain(example.model, example.data, tmp_path / "plain", scheduler="serial", **arguments)
-    assert contents(tmp_path / "run") == contents(tmp_path / "plain")
-    artifacts = {found.key: found for found in client.read_artifacts() if found.flow_run_id == state.state_details.flow_run_id}
-    for name, n_rows in (("r2", 3), ("r2_by", 6)):
-        summary = json.loads((tmp_path / "run" / "summary" / f"{name}.json").read_text())
-        shown = json.loads(artifacts[report.PREFIX + name.replace("_", "-")].data)
-        assert shown == sorted(summary, key=lambda row: row["rank"])
-        assert len(shown) == n_rows
-
-
 def test_a_background_is_counted_in_a_stage_of_its_own(server, client, example, tmp_path):
     """The flow takes a background and a folder for its tables; the night after does not count it again; the bytes are those of a plain run."""
     arguments = {"background": f"{example.data}/a.parquet", "tables": str(tmp_path / "{date}")}
@@ -160,14 +114,6 @@ def test_a_background_is_counted_in_a_stage_of_its_own(server, client, example, 
     leafledger.explain(example.model, example.data, tmp_path / "plain", background=arguments["background"], scheduler="serial")
     assert contents(tmp_path / "one") == contents(tmp_path / "two") == contents(tmp_path / "plain")
     assert contents(tmp_path / "2013-01-05") == contents(tmp_path / "_leafledger")
-
-
-def test_a_report_without_interactions_has_no_table_of_them(finished, client):
-    """What was not asked for is not shown."""
-    state, _ = finished
-    keys = {found.key for found in client.read_artifacts() if found.flow_run_id == state.state_details.flow_run_id}
-    assert f"{report.PREFIX}importance" in keys
-    assert f"{report.PREFIX}interactions" not in keys
 
 
 def test_a_finished_run_is_left_alone(finished, example, client):
@@ -240,40 +186,6 @@ def test_neither_a_refusal_nor_a_missing_file_may_pass(tmp_path):
     tried = {error: flows.explain.may_pass(None, None, Failed(data=error)) for error in (missing.value, InvalidData("x"), KeyError("x"))}
     assert not any(tried.values())
     assert flows.explain.may_pass(None, None, Failed(data=StorageError("x")))
-
-
-def test_progress_asks_the_server_once_a_second_at_most(tmp_path, monkeypatch):
-    """However fast parts are done, an update is sent a second after the last one or at the end; a server that is away stops nothing."""
-    from types import SimpleNamespace
-
-    sent, clock, warned = [], iter([0.0, 0.4, 0.9, 1.1, 1.5]), []
-
-    def update(artifact, percent):
-        sent.append(percent)
-        raise ConnectionError("away")
-
-    monkeypatch.setattr(report, "create_progress_artifact", lambda *_, **__: "id")
-    monkeypatch.setattr(report, "update_progress_artifact", update)
-    monkeypatch.setattr(report, "get_run_logger", lambda: SimpleNamespace(warning=lambda *words: warned.append(words)))
-    monkeypatch.setattr(report.time, "monotonic", lambda: next(clock))
-    said = report.show_progress(run.Work("explaining", str(tmp_path / "run"), n_items=4, n_rows=400))
-    for _ in range(4):
-        said(SimpleNamespace(n_rows=100))
-    assert sent == [75.0, 100.0]
-    assert len(warned) == 2
-
-
-def test_a_server_that_is_away_costs_what_is_shown_and_nothing_else(finished, example, tmp_path, monkeypatch):
-    """Neither progress nor summaries nor the link to the outputs can be shown: the run is published, and the flow completed."""
-
-    def away(*_, **__):
-        raise ConnectionError("away")
-
-    for name in ("create_progress_artifact", "create_table_artifact", "create_link_artifact"):
-        monkeypatch.setattr(report, name, away)
-    state = explain(example.model, example.data, str(tmp_path / "run"), ids=["flight"], scheduler="serial", return_state=True)
-    assert state.is_completed()
-    assert contents(tmp_path / "run") == contents(finished[1])
 
 
 @pytest.mark.parametrize(("zone", "expected"), [("Europe/Berlin", "2013-01-06"), (None, "2013-01-05")])

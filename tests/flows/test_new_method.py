@@ -20,6 +20,7 @@ from kernels.reductions import Reduction
 from kernels.summaries import Shown, Summary, Table
 from kernels.trees.paths import empty_coalition
 from pipeline.command import cli
+from tests.flows.reading import contents
 
 
 class Largest(NamedTuple):
@@ -85,10 +86,6 @@ def declared(monkeypatch):
     monkeypatch.setitem(METHODS, FALLING.name, FALLING)
     with dask.config.set({"distributed.worker.preload": [__file__]}):
         yield
-
-
-def contents(folder):
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def test_it_runs_like_any_other(declared, example, tmp_path):

@@ -28,7 +28,7 @@ from kernels.reductions import MEANS, merge_all
 from kernels.trees.forest import make_forest
 from tests import naive, perturbed
 from tests.kernels.attributing import ATOL, attributed
-from tests.kernels.prediction_gap.test_exact import drawn, outcomes_of
+from tests.kernels.prediction_gap.gaps import drawn, outcomes_of
 from tests.strategies import batches, forests
 
 TOP = (1, 3)

@@ -6,7 +6,7 @@ import pytest
 from kernels.methods import METHODS
 from kernels.parameters import InvalidParameters
 from kernels.prepare import ask_background, measure_background, merge_statistics, prepare, weigh_leaves
-from tests.hypercubes import full_tree
+from tests.hypercubes import full_tree, hypercube
 
 TREE = full_tree([0.0, 1.0, 2.0, 4.0], [0, 1])
 ROWS = np.array([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
@@ -62,6 +62,15 @@ def test_parts_of_a_background_add_up(name):
     parts = [measure_background(query, some.T[query.bins.column].copy()) for some in np.split(ROWS, [1, 2])]
     for found, expected in zip(merge_statistics(parts), whole, strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-15, atol=1e-15)
+
+
+def test_leaf_weights_are_what_rows_tell_that_reach_every_leaf():
+    """One row at every leaf of a tree whose leaves have cover 1."""
+    query = known("shapley")[0]
+    corners = hypercube(2)
+    expected = measure_background(query, corners.T[query.bins.column].copy())
+    for found, counted in zip(weigh_leaves(TREE, METHODS["shapley"], None, query), expected, strict=True):
+        np.testing.assert_allclose(found, counted, rtol=1e-15, atol=0)
 
 
 def test_leaf_weights_do_not_tell_how_features_are_spread():

@@ -141,7 +141,7 @@ def shares_of(booster: xgboost.Booster, rows: np.ndarray, labels: np.ndarray) ->
     fill(prepared, buffers, rows)
     attribute_batch(METHODS["r2"], prepared, buffers)
     state = update(no_rows(prepared.players.size), buffers.phi[0], buffers.labels, len(rows))
-    return finalize(whole(state), prepared.players, rows.shape[1]).share[0]
+    return finalize(whole(state), prepared.players, rows.shape[1]).share.value[0]
 
 
 def simulate(model: Model, n_features: int, repetitions: int) -> np.ndarray:

@@ -17,6 +17,8 @@ N_ROWS = 3000
 FEATURES = ["distance", "delay", "carrier", "month"]
 TRAINING = {"verbosity": -1, "num_threads": 1, "deterministic": True, "seed": 1, "num_leaves": 15, "min_data_in_leaf": 5}
 TRAINING |= {"min_data_per_group": 5, "cat_smooth": 1.0, "cat_l2": 1.0}  # so that few rows suffice for splits on categories
+FRAME = pd.DataFrame({"x": [1.0, 2.0]})
+WRONG = (FRAME, FRAME.astype(str).to_numpy(), object(), 1.5, b"x", [1], {1: 2}, len)  # in the place of almost any argument
 
 
 @dataclass(frozen=True)

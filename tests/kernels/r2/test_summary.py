@@ -5,7 +5,6 @@ import pytest
 
 from kernels import labels as labelling
 from kernels.labels import Labels
-from kernels.methods import METHODS
 from kernels.parameters import InvalidParameters
 from kernels.r2.shares import finalize, no_rows, update, whole
 from kernels.r2.summary import COLUMNS, TOTALS, tabulate
@@ -36,9 +35,9 @@ def test_a_table_has_a_row_for_every_player():
     table = tables["r2"]
     assert list(table.columns) + list(table.totals) == list(COLUMNS)
     assert table.columns["feature"] == ["p", "q", "r"]
-    assert table.columns["r2"].tolist() == shares.share[0].tolist()
+    assert table.columns["r2"].tolist() == shares.share.value[0].tolist()
     assert table.columns["rank"].tolist() == shares.rank[0].tolist()
-    assert table.totals["total_r2"] == shares.r2[0]
+    assert table.totals["total_r2"] == shares.r2.value[0]
     assert table.totals["n"] == shares.rows[0]
     assert table.totals["n"] + table.totals["n_unlabelled"] == 60
 
@@ -53,7 +52,7 @@ def test_groups_stand_in_the_order_of_their_values():
     shares = finalize(state, np.array([2, 0]), 3)
     order = [state.names.tolist().index(name) for name in ("[9]", "[10]", "[null]")]
     assert columns["n"].tolist() == [int(shares.rows[g]) for g in order for _ in range(3)]
-    for name, values in (("r2", shares.share[order].ravel()), ("total_r2", np.repeat(shares.r2[order], 3))):
+    for name, values in (("r2", shares.share.value[order].ravel()), ("total_r2", np.repeat(shares.r2.value[order], 3))):
         np.testing.assert_array_equal(columns[name], values)
     assert np.isnan(columns["total_r2"][-1])
 
@@ -63,10 +62,3 @@ def test_more_groups_than_are_worth_a_table_are_refused(monkeypatch):
     monkeypatch.setattr(labelling, "MOST_SHARES", 8)
     with pytest.raises(InvalidParameters, match="'g' make 3 groups of 3 shares each, expected at most 8 shares in all"):
         tabulate(grouped(), subject_of(by=("g",)))
-
-
-def test_the_headline_says_what_shares_add_up_to():
-    """A number that there is not is a dash."""
-    (summary,) = METHODS["r2"].summaries
-    totals = {"total_r2": 0.90171, "total_standard_error": None, "remainder": -4.2e-14, "sst": 6.521e8, "n": 327346, "n_unlabelled": 9430}
-    assert summary.headline(totals) == "R² 0.9017 ± –, shares and a remainder of -4.2e-14; SST 6.521e+08; 327,346 rows, 9,430 without a label"

@@ -5,8 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from kernels.ranking.ranks import RANKS, scores_of
+from kernels.buffers import Buffers
+from kernels.labels import no_labels
+from kernels.ranking.ranks import RANKS, scores_of, summarize_ranks
 from kernels.reductions import merge_all
+from kernels.summaries import Subject
 
 
 @given(st.integers(0, 2**32), st.integers(1, 4), st.lists(st.integers(0, 60), max_size=5))
@@ -31,3 +34,20 @@ def test_scores_rank_as_the_ranks_they_come_from():
     """The first has the highest score, whoever is not ranked the lowest."""
     ranks = np.array([[[2, 1], [0, 3], [1, 2]]])
     assert_array_equal(np.argsort(-scores_of(ranks), axis=1, kind="stable"), [[[2, 0], [0, 2], [1, 1]]])
+
+
+def test_a_table_of_ranks_has_a_row_for_every_player_and_score():
+    """In the players' own order, with what a person sees of it; moments of a rank are over the rows."""
+    summary, phi = summarize_ranks("gaps", "pgi2", "ranks"), np.array([[[1.0, 2.0, 1.0], [2.0, 1.0, 2.0], [0.5, 1.5, 1.0], [0.0, 0.0, 0.0]]])
+    state = summary.reduction.update(summary.reduction.init(1, 4), phi, 3)
+    subject = Subject(("y",), ("p", "q", "r", "pgi2", "error"), np.array([0, 2, 3, 4]), np.zeros((0, 2), np.int64), 0)
+    ((name, table),) = summary.tabulate(state, subject).items()
+    assert name == summary.name == "gaps"
+    assert tuple(table.columns) == summary.columns
+    assert table.columns["feature"] == ["p", "q", "r", "pgi2", "error"]
+    assert table.columns["rank"].tolist() == [1, 3, 2, 0, 0]
+    assert_allclose(table.columns["mean"], [4 / 3, 0.0, 5 / 3, 1.0, 0.0], rtol=1e-14)
+    assert_array_equal(table.columns["max"], [2.0, 0.0, 2.0, 1.5, 0.0])
+    assert [(shown.column, shown.title) for shown in summary.display][2] == ("mean", "mean rank, pgi2")
+    nothing = np.zeros(0)
+    assert summary.reads(Buffers(nothing, nothing, phi, nothing, nothing, nothing, no_labels(0))) is phi

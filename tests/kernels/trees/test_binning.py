@@ -6,9 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernels.trees.binning import bin_dtype, bin_ensemble, bin_rows, child_intervals, complement, is_member
-from kernels.trees.ensemble import TreeEnsemble
+from kernels.trees.ensemble import TreeEnsemble, bit_set, check
 from tests import naive
 from tests.strategies import batches, forests
+from tests.trees import one_tree
 
 
 def binned(ensemble, rows):
@@ -52,6 +53,16 @@ def test_who_does_not_go_to_one_child_goes_to_the_other(data, ensemble):
         for i in range(len(rows)):
             assert goes_left(asked, node, bins[:, i]) == (goes_left(splits, node, bins[:, i]) == left)
     assert [array.tolist() for array in complement(*complement(lower, span))] == [lower.tolist(), span.tolist()]
+
+
+def test_codes_are_truncated_towards_zero():
+    """Bins of three categories: their codes, then unseen ones, then missing; what is a little below 0 is category 0."""
+    ensemble = one_tree([0, -1, -1], [0.0, 0, 0], [1, -1, -1], [2, -1, -1], [0, 1.0, 2.0], [2, 1, 1], 1)
+    categories, of_root = {"n_categories": np.array([3], np.int32), "category_set": np.array([0, -1, -1], np.int32)}, bit_set([0, 3], 3)
+    ensemble = ensemble._replace(**categories, set_start=np.array([0, of_root.size]), set_words=of_root)
+    check(ensemble)
+    rows = np.array([-np.inf, -1.0, -0.999, 0.0, 0.999, 1.0, 2.5, 3.0, 1e300, np.inf, np.nan])
+    assert binned(ensemble, rows[:, None])[0].tolist() == [[3, 3, 0, 0, 0, 1, 2, 3, 3, 3, 4]]
 
 
 def _stumps(thresholds):

@@ -65,6 +65,8 @@ def test_well_formed_forests_pass(ensemble):
         (changed("feature", 0, 1), r"tree 0, node 0: feature 1 has both numeric and categorical splits"),
         (changed("category_set", 2, 1), r"tree 0, node 2: category set 1 is out of range"),
         (changed("n_categories", 1, 80), r"tree 0, node 2: category set does not have one bit per category"),
+        (changed("set_start", 0, -1), r"category set does not have one bit per category"),
+        (changed("set_start", -1, 3), r"category set does not have one bit per category"),
         (changed("threshold", 0, np.nan), r"tree 0, node 0: threshold is nan"),
         (changed("threshold", 0, -np.inf), r"tree 0, node 0: threshold is -inf"),
         (changed("value", (3, 0), np.inf), r"tree 0, node 3: leaf value is \[inf\]"),

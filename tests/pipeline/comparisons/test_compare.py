@@ -1,5 +1,6 @@
 """Rankings compared on a data set: the same bytes for any number of workers, equal to means of what the same rows give in memory."""
 
+import inspect
 import json
 
 import numpy as np
@@ -11,9 +12,9 @@ from scipy import stats
 import leafledger
 from pipeline.command import cli
 from pipeline.comparisons.compare import compare
-from pipeline.errors import ClusterLost, RunConflict, UsageError
+from pipeline.errors import ClusterLost, LeafledgerError, RunConflict, UsageError
 from pipeline.in_memory.prediction_gap import rank_players
-from tests.pipeline.conftest import FEATURES, train, write_data
+from tests.pipeline.conftest import FEATURES, WRONG, train, write_data
 
 METHODS = ("shapley", "banzhaf:0.25", "beta:4:1", "ranker:3:0.1:ascent")
 SOME = {"scales": (0.1, 1.0), "gap_rows": 100}
@@ -146,7 +147,7 @@ def test_a_comparison_is_written_once(example, tmp_path):
         ({"scales": (0.0,)}, "scales are 0.0, expected different numbers above 0"),
         ({"scales": (0.5, 0.5)}, "scales are 0.5, 0.5, expected different numbers"),
         ({"noise": "pink"}, "noise is 'pink', expected one of normal, uniform, laplace"),
-        ({"gap_rows": 0}, "gap_rows is 0, expected at least 1"),
+        ({"gap_rows": 0}, "gap_rows is 0, expected a number of at least 1"),
         ({"seed": -1}, "parameter 'seed' is -1, expected a whole number from 0"),
         ({"budget": 10}, r"PGI² of 1 rankings at 3 scales takes up to .* pairs of leaves per row, the budget is 10; raise it, have it approximate"),
     ],
@@ -161,7 +162,7 @@ def test_gaps_that_cannot_be_measured_are_refused(example, tmp_path, given, says
 @pytest.mark.parametrize(
     ("methods", "top", "says"),
     [
-        (("shapley", "shapley"), (1,), "methods are shapley, shapley, expected different ones"),
+        (("shapley", "shapley"), (1,), "methods has 'shapley' twice, expected once"),
         (("beta:4:1:1",), (1,), "expected at most 2 parameters: beta:alpha:beta"),
         (("beta:none",), (1,), "'beta:none': expected a number for 'alpha'"),
         (("lime",), (1,), "'lime': expected one of shapley"),
@@ -174,6 +175,19 @@ def test_what_cannot_be_compared_is_refused(example, tmp_path, methods, top, say
     """Before any row is read."""
     with pytest.raises(UsageError, match=says):
         compare(example.model, example.data, tmp_path / "out.parquet", methods=methods, top=top, scheduler="serial")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", [name for name in inspect.signature(compare).parameters if name != "progress"])
+@pytest.mark.parametrize("wrong", WRONG, ids=lambda wrong: type(wrong).__name__)
+def test_a_wrong_type_is_told_in_one_line(example, tmp_path, name, wrong):
+    """Whatever stands in the place of an argument: a refusal of one line, no traceback, and nothing is written."""
+    if isinstance(wrong, {"top": list, "scales": float | list}.get(name, ())):
+        return  # numbers are what is asked for
+    given = {"model": example.model, "data": example.data, "out": tmp_path / "out.parquet", "methods": "shapley", "scheduler": "serial"}
+    with pytest.raises(LeafledgerError) as error:
+        compare(**(given | {name: wrong}))
+    assert "\n" not in str(error.value)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -18,7 +18,7 @@ from pipeline.runs.job import make_job
 from pipeline.runs.options import Options
 from pipeline.runs.stages import plan_run
 from tests.pipeline.conftest import FEATURES
-from tests.pipeline.runs.test_stages import attributions
+from tests.pipeline.running import attributions
 
 FOOTER_LENGTH = slice(-8, -4)
 
@@ -153,7 +153,6 @@ NUMBERS = {
     "bool": lambda values: pa.array(values > 0),
     "decimal": lambda values: pa.array(values.astype(int)).cast(pa.decimal128(30, 3)),
     "null": lambda values: pa.nulls(len(values)),
-    "dictionary": lambda values: pa.array(values).dictionary_encode(),
 }
 
 

@@ -11,17 +11,12 @@ from numpy.testing import assert_allclose
 from leafledger import attribute
 from pipeline.dataset.partition import read_groups
 from pipeline.errors import StorageError, UsageError
-from pipeline.models.model import Feature, Model
+from pipeline.models.model import Feature
 from tests import naive
+from tests.pipeline.running import as_model
 from tests.strategies import batches, forests
 
 FEATURES = [Feature(name) for name in ("wind", "rain", "delay", "hour", "day")]
-
-
-def as_model(ensemble):
-    """An ensemble with names: features f0, f1, …."""
-    features = tuple(Feature(f"f{j}", bool(ensemble.n_categories[j])) for j in range(ensemble.n_features))
-    return Model(ensemble, features, tuple(map(str, range(ensemble.base.size))), "xgboost", "")
 
 
 @st.composite

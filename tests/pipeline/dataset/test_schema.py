@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from pipeline.dataset import schema
-from pipeline.errors import SchemaMismatch
+from pipeline.errors import InvalidColumn, SchemaMismatch
 from pipeline.models.cityhash import HashedCategory
 from pipeline.models.model import Feature
 
@@ -17,6 +17,7 @@ CODES = Feature("x", categorical=True)
 WORDS = Feature("x", categorical=True, categories=("b", "a"))
 NUMBERS = Feature("x", categorical=True, categories=(10, 20))
 HASHES = Feature("x", categorical=True, categories=(HashedCategory.of("b"), HashedCategory.of("3")))
+BIG = Feature("x", categorical=True, categories=(2**53, 2**53 + 1))
 NAN = float("nan")
 
 
@@ -25,13 +26,13 @@ NAN = float("nan")
     [
         (NUMBER, pa.array([1.5, None, NAN, -np.inf]), [1.5, NAN, NAN, -np.inf]),
         (NUMBER, pa.array([1, None], pa.int8()), [1, NAN]),
+        (NUMBER, pa.array([7, None, 1, 7]).dictionary_encode(), [7, NAN, 1, 7]),
         (NUMBER, pa.array([2**53 + 1], pa.int64()), [2.0**53]),
         (NUMBER, pa.array([2**64 - 1], pa.uint64()), [2.0**64]),
         (NUMBER, pa.array([True, False, None]), [1, 0, NAN]),
         (NUMBER, pa.array([np.float16(0.5), None], pa.float16()), [0.5, NAN]),
         (NUMBER, pa.array([decimal.Decimal("1.25"), None]), [1.25, NAN]),
         (NUMBER, pa.array([None, None]), [NAN, NAN]),
-        (NUMBER, pa.array([3.5, None, 3.5]).dictionary_encode(), [3.5, NAN, 3.5]),
         (CODES, pa.array([0, 7, None, -1]), [0, 7, NAN, -1]),
         (WORDS, pa.array(["a", "b", "c", None, ""]), [1, 0, 2, NAN, 2]),
         (WORDS, pa.array(["a", None, "z", "b"], pa.large_string()), [1, NAN, 2, 0]),
@@ -43,6 +44,12 @@ NAN = float("nan")
         (Feature("x", True, ("True", "False")), pa.array([False, True, None]), [1, 0, NAN]),
         (NUMBERS, pa.array([20, 10, 5, None]), [1, 0, 2, NAN]),
         (NUMBERS, pa.array([20.0, NAN, 10.5]), [1, NAN, 2]),
+        (BIG, pa.array([2**53 + 1, 2**53, 2**53 + 2, None]), [1, 0, 2, NAN]),
+        (BIG, pa.array([2**53 + 1, 2**53], pa.uint64()), [1, 0]),
+        (BIG, pa.array([2.0**53, 2.0**53 + 2]), [0, 2]),
+        (BIG, pa.array([decimal.Decimal(2**53), decimal.Decimal("0.5")]), [0, 2]),
+        (Feature("x", True, (2**63 - 1, -(2**63))), pa.array([-(2**63), 2**63 - 1, 2**63 - 2]), [1, 0, 2]),
+        (Feature("x", True, (0.5, 2.0, 2.0**53)), pa.array([2, 0, 2**53, 2**53 + 1]), [1, 3, 2, 3]),
         (HASHES, pa.array(["b", "3", "c", None, "b"]), [0, 1, 2, NAN, 0]),
         (HASHES, pa.array([3, 4, None]), [1, 2, NAN]),
     ],
@@ -62,8 +69,10 @@ def test_columns_become_numbers(feature, column, values):
         (NUMBER, pa.list_(pa.float64()), "column 'x' is list"),
         (NUMBER, pa.struct([("a", pa.int8())]), "column 'x' is struct"),
         (NUMBER, pa.dictionary(pa.int8(), pa.string()), "column 'x' is dictionary"),
+        (Feature("x", perhaps_codes=True), pa.dictionary(pa.int8(), pa.int64()), "'x' is dictionary.*, .*cannot tell which: give it as numbers$"),
         (CODES, pa.string(), "the model was trained on category codes, since it stores no category list"),
         (CODES, pa.dictionary(pa.int8(), pa.int64()), "category codes, since it stores no category list"),
+        (Feature("x", True, ("1",)), pa.bool_(), "column 'x' is bool, the model was trained on categories that are strings"),
         (WORDS, pa.float64(), "the model was trained on categories that are strings"),
         (NUMBERS, pa.string(), "the model was trained on categories that are numbers"),
         (HASHES, pa.float32(), "the model was trained on categories that are strings"),
@@ -94,3 +103,65 @@ def test_output_columns_are_distinct():
     for taken in ("margin", "phi_x", "interactions"):
         with pytest.raises(SchemaMismatch, match=f"output column '{taken}' would stand twice"):
             schema.output_columns(["x"], ["0"], [taken], True, "phi")
+
+
+def test_integers_are_rounded_once():
+    """A library that compares float32 rounds an integer straight to it; by way of float64, this one would end up on the other side."""
+    value = 2**60 + 2**36 + 1
+    assert float(np.float32(float(value))) == 2.0**60
+    assert schema.column_values(NUMBER, pa.array([value]), single_precision=True) == [2.0**60 + 2.0**37]
+    assert schema.column_values(NUMBER, pa.array([value])) == [float(value)]
+
+
+def test_decimals_that_float64_cannot_tell_apart_are_refused():
+    """As categories; integers of that size are compared exactly."""
+    with pytest.raises(InvalidColumn, match=r"column 'x': decimals beyond 9007199254740992 cannot be told apart, expected integers$"):
+        schema.column_values(BIG, pa.array([decimal.Decimal(2**53 + 1)]))
+
+
+@pytest.mark.parametrize(
+    ("feature", "text", "value"),
+    [
+        (NUMBER, "04", 4),
+        (NUMBER, "-1.5e3", -1500),
+        (CODES, "7", 7),
+        (WORDS, "a", 1),
+        (WORDS, "c", 2),
+        (Feature("x", True, ("01", "1")), "01", 0),
+        (Feature("x", True, ("01", "1")), "1", 1),
+        (NUMBERS, "020", 1),
+        (BIG, str(2**53 + 1), 1),
+        (Feature("x", True, (0.5, 2.0)), "2", 1),
+        (HASHES, "3", 1),
+    ],
+)
+def test_a_text_of_a_path_is_of_the_feature_s_type(feature, text, value):
+    """A number where the model has numbers, and as it stands where it has texts."""
+    schema.check_text(feature, text, "f (its path)")
+    assert schema.column_values(feature, pa.array([text])) == [value]
+
+
+@pytest.mark.parametrize(
+    ("feature", "text", "says"),
+    [
+        (NUMBER, "x", "column 'x' is 'x', the model was trained on numbers"),
+        (NUMBERS, "1.5", "column 'x' is '1.5', the model was trained on numbers"),
+        (Feature("x", True, ("1", "2")), "02", "column 'x' is '02', the model has category '2'; name the folder so"),
+        (HASHES, "03", "column 'x' is '03', the model has category '3'; name the folder so"),
+    ],
+)
+def test_a_text_of_a_path_that_may_mean_two_things_is_refused(feature, text, says):
+    """No number, or zeros in front that the category does not have."""
+    with pytest.raises(SchemaMismatch) as error:
+        schema.check_text(feature, text, "f (its path)")
+    assert str(error.value) == f"f (its path): {says}"
+
+
+def test_the_type_of_a_text_is_what_is_wanted_of_it():
+    """A label's is a number where it can be."""
+    assert [schema.text_type(*given) for given in (("4", True), ("x", True), ("4", False), (None, True))] == [
+        pa.float64(),
+        pa.string(),
+        pa.string(),
+        pa.null(),
+    ]

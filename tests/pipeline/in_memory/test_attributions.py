@@ -16,7 +16,7 @@ from kernels.methods import METHODS
 from leafledger import LeafledgerError, attribute, explain, load_ensemble
 from pipeline.errors import AdditivityBreach, InvalidModel, SchemaMismatch, UsageError
 from pipeline.in_memory import attributions
-from tests.pipeline.conftest import FEATURES, TRAINING
+from tests.pipeline.conftest import FEATURES, TRAINING, WRONG
 
 N = 400
 # XGBoost adds its contributions up in float32, CatBoost and LightGBM in float64.
@@ -319,10 +319,6 @@ def test_values_of_a_partition_add_up_in_the_marginal_game(method):
         together = found.phi[:, :, [found.players.index(name) for name in members]].sum(axis=2)
         assert_allclose(together, groups.phi[:, :, groups.players.index(group)], rtol=0, atol=1e-12)
     assert (found.phi[:, :, 5] != 0).any() == (method == "two_step")
-
-
-FRAME = pd.DataFrame({"x": [1.0, 2.0]})
-WRONG = (FRAME, FRAME.astype(str).to_numpy(), object(), 1.5, b"x", [1], {1: 2}, len)
 
 
 @pytest.mark.parametrize("name", ["model", "rows", "method", "parameters", "partition", "interactions", "background", "label", "weight"])

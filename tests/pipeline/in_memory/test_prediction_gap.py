@@ -11,7 +11,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import ndtr
 
 import leafledger
-from pipeline.errors import UsageError
+from pipeline.errors import LeafledgerError, UsageError
+from tests.pipeline.conftest import WRONG
 
 N, NAMES = 300, ["age", "city", "red", "green", "blue"]
 
@@ -97,8 +98,9 @@ def test_greedy_rankings_and_given_ones(model, frame):
         ({"scale": {"age": 1.0}}, "scale has none for feature"),
         ({"scale": {"height": 1.0}}, "scale names 'height'"),
         ({"features": ["height"]}, "features names 'height'"),
-        ({"ranking": ["age", "age"]}, "ranking names one twice"),
+        ({"ranking": ["age", "age"]}, "ranking has 'age' twice, expected once"),
         ({"ranking": np.zeros((2, 2), int)}, "ranking has shape"),
+        ({"ranking": "owen", "partition": DUMMIES}, "whose values are features' and not their groups'"),
         ({"ranking": np.zeros((3, 2), int)}, "different numbers of players from 0 to 4"),
         ({"ranking": ["age"], "features": ["age"]}, "leave out one or the other"),
         ({"budget": 1.0}, "pairs of leaves per row, the budget is 1"),
@@ -114,6 +116,34 @@ def test_refusals(model, frame, given, says):
     with pytest.raises(UsageError, match=says) as refusal:
         leafledger.prediction_gap(model, frame[:3], **given)
     assert "\n" not in str(refusal.value)
+
+
+def test_methods_that_rank_are_rankings(model, frame):
+    """Their ranks are taken for a ranking, 0 for last, and their scores for none; the greedy one has the gaps that it found."""
+    some = frame[:5]
+    ranks = leafledger.attribute(model, some, "curves").phi[:, :, :-2]
+    order = np.argsort(np.where(ranks == 0, np.inf, ranks), axis=2, kind="stable")
+    expected = leafledger.prediction_gap(model, some, ranking=order)
+    assert (expected > 0).any()
+    assert_allclose(leafledger.prediction_gap(model, some, ranking="curves"), expected, rtol=1e-12)
+    _, gaps = leafledger.rank_by_gap(model, some)
+    assert_allclose(leafledger.prediction_gap(model, some, ranking="gap_greedy"), gaps.mean(axis=2), rtol=1e-9, atol=1e-15)
+
+
+WRONG_GAPS = ("model", "rows", "features", "ranking", "noise", "scale", "data", "resample", "partition", "budget", "approximate", "seed", "top")
+
+
+@pytest.mark.parametrize("name", WRONG_GAPS)
+@pytest.mark.parametrize("wrong", WRONG, ids=lambda wrong: type(wrong).__name__)
+def test_a_wrong_type_is_told_in_one_line(model, frame, name, wrong):
+    """Whatever stands in the place of an argument: a refusal of one line, no traceback."""
+    if (name == "noise" and wrong is len) or (name == "scale" and isinstance(wrong, float | list)):
+        return  # a function, a number and numbers are what is asked for
+    for function, other in ((leafledger.prediction_gap, {"top"}), (leafledger.rank_by_gap, {"features", "ranking"})):
+        if name not in other:
+            with pytest.raises(LeafledgerError) as error:
+                function(**({"model": model, "rows": frame[:3]} | {name: wrong}))
+            assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize("top", [-1, 1.5, "few"])

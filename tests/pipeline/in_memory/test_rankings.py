@@ -1,14 +1,16 @@
 """Rankings of rows in memory: curves and gradients by name, for frames and matrices, with the refusals that users see."""
 
+import inspect
+
 import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import leafledger
-from pipeline.errors import UsageError
+from pipeline.errors import LeafledgerError, UsageError
 from tests import naive
-from tests.pipeline.conftest import FEATURES
+from tests.pipeline.conftest import FEATURES, WRONG
 
 N = 40
 ATOL = 1e-9  # margins reach some hundreds
@@ -130,3 +132,18 @@ def test_groups(example, rows):
 def test_refusals(example, rows, call, says):
     with pytest.raises(UsageError, match=says):
         call(example.model, rows)
+
+
+@pytest.mark.parametrize(
+    ("function", "name"),
+    [(function, name) for function in (leafledger.gradient, leafledger.curves) for name in inspect.signature(function).parameters],
+)
+@pytest.mark.parametrize("wrong", WRONG, ids=lambda wrong: type(wrong).__name__)
+def test_a_wrong_type_is_told_in_one_line(example, rows, function, name, wrong):
+    """Whatever stands in the place of an argument: a refusal of one line, no traceback."""
+    if name == "z" and isinstance(wrong, list):
+        return  # a probability, which spreads
+    given = {"model": example.model, "rows": rows} | ({"scores": 0.0} if function is leafledger.curves else {}) | {name: wrong}
+    with pytest.raises(LeafledgerError) as error:
+        function(**given)
+    assert "\n" not in str(error.value)

@@ -12,29 +12,10 @@ from pipeline.errors import InvalidModel, UnsupportedModel
 from pipeline.models.catboost import LOADER
 from pipeline.models.cityhash import HashedCategory
 from tests import naive
+from tests.pipeline.models.catboosting import POLICIES, SHAPE, WORDS, mixed, sample, saved
 
 # Leaves and sums are float64 on both sides, added in another order; thresholds are exact. Contributions pass through float32 nowhere.
 RTOL, ATOL = 1e-9, 1e-9
-POLICIES = ("SymmetricTree", "Depthwise", "Lossguide")
-SHAPE = {"iterations": 4, "depth": 3, "thread_count": 1, "verbose": 0, "allow_writing_files": False, "random_seed": 1}
-WORDS = ("red", "green", "blue", "", "naïve 色", "a text that is longer than sixteen bytes", "3")
-
-
-def sample(n=80, seed=0):
-    """Four numeric columns, one decisive, with NaN, zeros of both signs and repeats."""
-    rng = np.random.default_rng(seed)
-    rows = rng.normal(size=(n, 4)).round(1)
-    rows[::9, 0] = np.nan
-    rows[::7, 1] = -0.0
-    rows[1::7, 1] = 0.0
-    target = np.where(np.isnan(rows[:, 0]), 1.5, rows[:, 0]) + (rows[:, 1] > 0) * rows[:, 2] + rng.normal(size=n) / 10
-    return rows, target
-
-
-def saved(model, tmp_path, form):
-    path = tmp_path / f"model.{form}"
-    model.save_model(str(path), format=form)
-    return path.read_bytes()
 
 
 def hostile(ensemble):
@@ -179,14 +160,6 @@ def test_weights_of_rows_are_the_cover():
     assert_allclose(ensemble.cover[ensemble.root], weight.sum(), rtol=1e-6)  # CatBoost keeps sample weights in float32
 
 
-def mixed(n=120):
-    rng = np.random.default_rng(5)
-    words, numbers, codes = rng.choice(WORDS[:5], n), rng.normal(size=n).round(1), rng.integers(-2, 3, n)
-    return [[str(w), float(x), int(c), "constant"] for w, x, c in zip(words, numbers, codes, strict=True)], numbers + (words == "red") * 2.0 - (
-        words == "naïve 色"
-    ) * (codes == 1) * 3.0 + (codes == -2)
-
-
 def coded(features, rows):
     """Rows of values as rows of codes, the way a reader of data would do it."""
     columns = []
@@ -241,19 +214,6 @@ def test_a_code_outside_the_list_is_unseen(code):
     unseen, odd = known.copy(), known.copy()
     unseen[:, 0], odd[:, 0] = len(features[0].categories or ()), code
     assert_array_equal(naive.margins(ensemble, odd), naive.margins(ensemble, unseen))
-
-
-def test_hashes_are_catboosts(tmp_path):
-    """CityHash64's low half for texts of every length up to 200 bytes, and booleans and integers as text."""
-    texts = ["".join(chr(33 + (7 * n + 3 * k) % 90) for k in range(n)) for n in range(201)]
-    pool = catboost.Pool([[text] for text in texts], np.arange(201) % 2, cat_features=[0])
-    model = catboost.CatBoostRegressor(one_hot_max_size=255, **SHAPE | {"iterations": 1, "depth": 1}).fit(pool)
-    model.save_model(str(tmp_path / "m"), format="json", pool=pool)
-    entries = json.loads((tmp_path / "m").read_bytes())["features_info"]["cat_features_hash"]
-    assert len(entries) == 201
-    assert {entry["value"]: entry["hash"] for entry in entries} == {text: HashedCategory.of(text).code for text in texts}
-    assert HashedCategory.of(True) == HashedCategory.of(1) == HashedCategory.of("1")
-    assert HashedCategory.of(-5) == HashedCategory.of("-5")
 
 
 def test_unused_and_dropped_features_keep_their_names():

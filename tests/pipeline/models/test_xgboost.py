@@ -1,14 +1,9 @@
-"""The XGBoost loader against XGBoost itself, on every objective, booster and kind of split.
-
-The loader reproduces comparisons exactly, but XGBoost adds leaves in float32: RTOL and ATOL leave each of a few trees' additions, of
-margins near 1, a rounding of 6e-8 and its contributions (quadrature or weighted paths in float32) a few dozen of them.
-"""
+"""The XGBoost loader against XGBoost itself, on every booster and kind of split."""
 
 import json
 import subprocess
 import sys
 import warnings
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,133 +12,29 @@ import xgboost as xgb
 from numpy.testing import assert_allclose, assert_array_equal
 
 from pipeline.errors import InvalidModel, UnsupportedModel
-from pipeline.models.xgboost import LINKS, LOADER
+from pipeline.models.xgboost import LOADER
 from tests import naive
+from tests.pipeline.models.xgboosting import (
+    ATOL,
+    CLASS,
+    RAW_CODES,
+    ROWS,
+    RTOL,
+    SIGNAL,
+    TARGETS,
+    VERSION,
+    assert_agrees,
+    document,
+    frame,
+    load,
+    margins,
+    parse_document,
+    train,
+    trees_of,
+)
 
-RTOL = ATOL = 1e-5
-VERSION = tuple(int(part) for part in xgb.__version__.split(".")[:2])
-PARAMETERS = {"nthread": 1, "max_depth": 3, "seed": 1, "verbosity": 0}
-LARGEST = float(np.finfo(np.float32).max)
 CODES = [-0.0, 0, 1, 1.7, 3.99, 4, 5, 31, 32, 33, 63, 64, 65, 70, 71, -1, -7, -1e9, 1e9, 2**24 - 1, 2**24, 2**24 + 1, 2**31, 3e38, 1e308]
 CODES += [np.nan, np.inf, -np.inf]
-
-
-def numeric_rows(n_rows=160):
-    rng = np.random.default_rng(1)
-    rows = rng.normal(size=(n_rows, 3)).astype(np.float32)
-    rows[::4, 1] = np.nan
-    rows[::3, 2] = 0.0
-    return rows
-
-
-ROWS = numeric_rows()
-SIGNAL = ROWS[:, 0] + np.nan_to_num(ROWS[:, 1], nan=3.0) * (ROWS[:, 2] == 0)
-CLASS = np.digitize(SIGNAL, [-0.5, 0.5]).astype(float)
-TARGETS = np.stack([SIGNAL, np.nan_to_num(ROWS[:, 1]) - ROWS[:, 0]], axis=1)
-RAW_CODES = np.random.default_rng(2).choice([0.0, 3.0, 31.0, 32.0, 64.0, 70.0], ROWS.shape[0])
-
-
-def train(rows=ROWS, target=SIGNAL, n_rounds=4, types=None, **parameters):
-    data = xgb.DMatrix(rows, target, nthread=1, feature_types=types, enable_categorical=True)
-    if parameters.get("objective") == "survival:aft":
-        data.set_float_info("label_lower_bound", target)
-        data.set_float_info("label_upper_bound", 2 * target)
-    if parameters.get("objective", "").startswith("rank:"):
-        data.set_group([len(rows) // 2, len(rows) - len(rows) // 2])
-    with warnings.catch_warnings():  # deprecations of parameters that old models were trained with
-        warnings.simplefilter("ignore", UserWarning)
-        return xgb.train(PARAMETERS | parameters, data, n_rounds)
-
-
-def load(booster):
-    return LOADER.parse(LOADER.serialise(booster), "m")[:3]
-
-
-def document(booster):
-    return json.loads(booster.save_raw("json"))
-
-
-def trees_of(model):
-    booster = model["learner"]["gradient_booster"]
-    return booster.get("gbtree", booster)["model"]["trees"]
-
-
-def parse_document(model):
-    return LOADER.parse(json.dumps(model).encode(), "m")[:3]
-
-
-def probes(booster):
-    """Training rows, and rows of specials: each value at, just below and just above a threshold, zeros, infinities, missing."""
-    values: set[float] = {0.0, -0.0, 1e-45, -1e-45, LARGEST, -LARGEST, 1e308, -1e308, np.inf, -np.inf, np.nan}
-    for tree in trees_of(document(booster)):
-        for threshold, left in zip(np.array(tree["split_conditions"], np.float32), tree["left_children"], strict=True):
-            if left != -1:
-                near = (np.nextafter(threshold, np.float32(-np.inf)), threshold, np.nextafter(threshold, np.float32(np.inf)))
-                # The last rounds to the threshold as float32 and lies below it as float64.
-                values |= {*map(float, near), np.nextafter(float(threshold), -np.inf)}
-    rng = np.random.default_rng(3)
-    return np.concatenate((ROWS[:40].astype(float), rng.choice(sorted(values, key=repr), (250, 3))))
-
-
-def margins(booster, rows, **options):
-    with np.errstate(over="ignore"):
-        predicted = booster.inplace_predict(rows, predict_type="margin", **options)
-    return predicted.reshape(len(rows), -1)
-
-
-def assert_agrees(booster, rows=None, **options):
-    ensemble, features, outputs = load(booster)
-    rows = probes(booster) if rows is None else rows
-    wanted = margins(booster, rows, **options)
-    assert_allclose(naive.margins(ensemble, rows), wanted, rtol=RTOL, atol=ATOL)
-    assert ensemble.single_precision
-    assert outputs == tuple(str(k) for k in range(wanted.shape[1]))
-    return ensemble, features
-
-
-OBJECTIVES = [
-    *((name, SIGNAL) for name in ("squarederror", "linear", "absoluteerror", "pseudohubererror", "quantileerror", "expectileerror")),
-    ("squaredlogerror", np.exp(SIGNAL)),
-    ("gamma", np.exp(SIGNAL)),
-    ("tweedie", np.exp(SIGNAL)),
-    ("logistic", 1 / (1 + np.exp(-SIGNAL))),
-]
-OBJECTIVES = [(f"reg:{name}", target) for name, target in OBJECTIVES if name != "expectileerror" or VERSION >= (3, 3)]
-OBJECTIVES += [(f"binary:{name}", CLASS > 0) for name in ("logistic", "logitraw", "hinge")]
-OBJECTIVES += [("count:poisson", np.round(np.exp(SIGNAL))), ("survival:cox", np.exp(SIGNAL)), ("survival:aft", np.exp(SIGNAL))]
-OBJECTIVES += [("multi:softmax", CLASS), ("multi:softprob", CLASS)]
-OBJECTIVES += [(f"rank:{name}", CLASS > 0) for name in ("ndcg", "pairwise", "map")]
-
-
-@pytest.mark.parametrize("base_score", [{}, {"base_score": 0.3}], ids=["estimated", "given"])
-@pytest.mark.parametrize(("objective", "target"), OBJECTIVES, ids=[name for name, _ in OBJECTIVES])
-def test_margins_are_the_librarys_for_every_objective(objective, target, base_score):
-    """Base scores are stored as predictions; each objective's link turns them into the library's margin."""
-    extra: dict[str, Any] = {"num_class": 3} if objective.startswith("multi:") else {}
-    if objective in ("reg:quantileerror", "reg:expectileerror"):
-        extra = {objective[4:-5] + "_alpha": [0.2, 0.5, 0.9]}
-    assert_agrees(train(target=target.astype(float), objective=objective, **extra, **base_score))
-
-
-def test_every_objective_of_the_table_is_tested():
-    """No link is in the table on faith; a link of a newer version is tested under that version."""
-    assert set(LINKS) - {name for name, _ in OBJECTIVES} <= ({"reg:expectileerror"} if VERSION < (3, 3) else set())
-
-
-@pytest.mark.parametrize("base_score", [0.9999, 0.99999, 1e-4, 1e-6])
-def test_extreme_probabilities_keep_the_librarys_rounding(base_score):
-    """Near 1 the float32 logit is off by far more than a rounding; the loader's is off by the same."""
-    assert_agrees(train(target=CLASS > 0, objective="binary:logistic", base_score=base_score, n_rounds=1))
-
-
-@pytest.mark.parametrize("base_score", ["0", "1", "[1E0]", "1e-9"])
-def test_probabilities_outside_the_open_interval_are_clipped(base_score):
-    """XGBoost 3.1 and later move a base score of 0 or 1 to within 1e-6 of it, instead of refusing it."""
-    model = document(train(target=CLASS > 0, objective="binary:logistic", n_rounds=1))
-    model["learner"]["learner_model_param"]["base_score"] = base_score
-    ensemble, _, _ = parse_document(model)
-    booster = xgb.Booster({"nthread": 1}, model_file=bytearray(json.dumps(model).encode()))
-    assert_allclose(naive.margins(ensemble, ROWS), margins(booster, ROWS), rtol=RTOL, atol=ATOL)
 
 
 @pytest.mark.parametrize(
@@ -253,18 +144,6 @@ def test_raw_category_codes_go_where_the_library_sends_them(onehot, multi):
     assert features[0].categories is None
     assert ensemble.n_categories[0] in (70, 71)  # codes beyond the largest that goes right somewhere count as unseen
     assert ensemble.n_categories[1:].tolist() == [0, 0]
-
-
-def frame(names):
-    rng = np.random.default_rng(4)
-    return pd.DataFrame(
-        {
-            "word": pd.Categorical(rng.choice(names, 160), categories=names),
-            "number": pd.Categorical(rng.choice([70000, -5, 7], 160), categories=[7, 70000, -5]),
-            "x": ROWS[:, 0],
-            "idle": pd.Categorical(["only"] * 160),
-        }
-    )
 
 
 @pytest.mark.parametrize("file_format", ["ubj", "json"])

@@ -15,7 +15,7 @@ from kernels.trees.ensemble import check
 from pipeline.errors import InvalidModel, UnsupportedModel
 from pipeline.models.xgboost import LOADER
 from tests import naive
-from tests.pipeline.models.test_xgboost import (
+from tests.pipeline.models.xgboosting import (
     ATOL,
     CLASS,
     LARGEST,

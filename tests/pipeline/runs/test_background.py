@@ -22,7 +22,7 @@ from pipeline.runs import stages as run
 from pipeline.runs.options import Options
 from pipeline.stores.arrays import BYTES, INDEX
 from tests.pipeline.conftest import FEATURES, write_data
-from tests.pipeline.runs.test_stages import attributions, contents
+from tests.pipeline.running import attributions, contents
 
 N_ROWS = 1000
 

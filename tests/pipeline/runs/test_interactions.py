@@ -18,8 +18,7 @@ from pipeline.runs.interactions import choose, count_kept
 from pipeline.stores.storage import sha256
 from tests import naive
 from tests.pipeline.conftest import FEATURES, TRAINING, train
-from tests.pipeline.dataset.test_partition import as_model
-from tests.pipeline.runs.test_stages import attributions, contents
+from tests.pipeline.running import as_model, attributions, contents
 from tests.strategies import batches, forests
 
 

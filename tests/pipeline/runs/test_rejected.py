@@ -11,7 +11,7 @@ from leafledger import check_run, explain, load_ensemble
 from pipeline.command.cli import main
 from pipeline.errors import InvalidData, InvalidRun
 from pipeline.stores import storage
-from tests.pipeline.runs.test_stages import contents
+from tests.pipeline.running import contents
 
 DAMAGED = "month=2/data.parquet"
 
@@ -153,17 +153,6 @@ def test_a_damaged_list_of_rejected_work_is_named(example, data, tmp_path, text)
     explain(example.model, data, tmp_path / "run", scheduler="serial")
     (tmp_path / "run" / "rejected.json").write_text(text)
     with pytest.raises(InvalidRun, match=r"rejected\.json: not a list of rejected work"):
-        check_run(tmp_path / "run")
-
-
-@pytest.mark.parametrize("uri", ["../elsewhere.parquet", "/etc/passwd", "s3://other/part.parquet", ""])
-def test_a_manifest_that_leads_elsewhere_is_refused(example, tmp_path, uri):
-    """What a manifest lists stays below the run's folder."""
-    explain(example.model, example.data, tmp_path / "run", scheduler="serial")
-    manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
-    manifest["parts"][0]["uri"] = uri
-    (tmp_path / "run" / "manifest.json").write_text(json.dumps(manifest))
-    with pytest.raises(InvalidRun, match="leads out of the run's folder"):
         check_run(tmp_path / "run")
 
 

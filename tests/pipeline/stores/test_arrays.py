@@ -1,12 +1,17 @@
 """Tables that were broadcast are the tables that were prepared."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
+import s3fs
 from hypothesis import HealthCheck, given, settings
 
 from kernels.methods import METHODS
 from kernels.prepare import prepare
+from pipeline.errors import InvalidRun
 from pipeline.stores import arrays as tables
+from pipeline.stores import storage
 from pipeline.stores.arrays import ALIGNMENT, broadcast_tables, open_tables, table_bytes
 from tests.kernels.attributing import leaves
 from tests.strategies import forests
@@ -42,6 +47,26 @@ def test_stored_tables_are_those_of_the_first(tmp_path, example):
     assert (tmp_path / "key" / tables.BYTES).stat() == stat
     for found in (first, second, open_tables(uri)):
         assert all((was == now).all() for was, now in zip(leaves(prepared), leaves(found), strict=True))
+
+
+@pytest.mark.parametrize("where", ["folder", "bucket"])
+@pytest.mark.parametrize("name", [tables.BYTES, tables.INDEX])
+def test_tables_of_an_earlier_attempt_are_verified(where, name, request, example, tmp_path):
+    """A bit that was flipped in what an interrupted run left is found before the run goes on."""
+    from leafledger import load_ensemble
+
+    folder = str(tmp_path) if where == "folder" else request.getfixturevalue("bucket")
+    prepared = prepare(load_ensemble(example.model).ensemble, METHODS["shapley"], {})
+    uri = broadcast_tables(prepared, folder)
+    assert broadcast_tables(prepared, folder) == uri
+    damaged = bytearray(storage.read(f"{uri}/{name}"))
+    damaged[-20] ^= 1
+    if where == "folder":
+        Path(f"{uri}/{name}").write_bytes(damaged)
+    else:
+        s3fs.S3FileSystem().pipe_file(f"{uri}/{name}", bytes(damaged))
+    with pytest.raises(InvalidRun, match=rf"^{uri}: the tables of an earlier attempt are damaged there; remove this folder$"):
+        broadcast_tables(prepared, folder)
 
 
 def test_tables_in_a_bucket_leave_nothing_behind(bucket, example, tmp_path, monkeypatch):

@@ -1,0 +1,364 @@
+"""How arguments are read: each reader takes an argument's name and what was given, and returns its value or refuses it in one line."""
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import date as Date
+from datetime import datetime
+from numbers import Integral, Number
+from os import PathLike
+from typing import Any
+
+import numpy as np
+
+from ..errors import UsageError
+
+ALL = "all"  # interactions
+SHOWN = 80  # characters of a value in a message
+PLAIN = (str, bytes, Number, list, tuple, dict, set, Date)  # shown as they are written
+
+
+def shorten(given: Any) -> str:
+    """Write a value as part of a one-line message: numbers, texts and lists as they are written, anything else by its type.
+
+    Parameters
+    ----------
+    given : Any
+
+    Returns
+    -------
+    str
+        At most SHOWN characters, unless it is a type's name.
+    """
+    if given is not None and not isinstance(given, PLAIN):
+        name = type(given).__name__
+        return f"{'an' if name[0] in 'AEIOUaeiou' else 'a'} {name}"
+    text = " ".join(repr(given).split())
+    return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
+
+
+def refuse(name: str, given: Any, expected: str) -> UsageError:
+    """Make what to raise where an argument is something else than expected.
+
+    Parameters
+    ----------
+    name : str
+        Of the argument.
+    given : Any
+    expected : str
+        In words.
+
+    Returns
+    -------
+    UsageError
+        It is something else.
+    """
+    return UsageError(f"{name} is {shorten(given)}, expected {expected}")
+
+
+def read_place(name: str, given: Any) -> str:
+    """Read a path or URI.
+
+    Parameters
+    ----------
+    name : str
+        Of the argument.
+    given : str or path
+
+    Returns
+    -------
+    str
+        As it was given, not empty.
+
+    Raises
+    ------
+    UsageError
+        It is something else.
+    """
+    if not isinstance(given, str | PathLike):
+        hint = "; attribute explains rows in memory" if hasattr(given, "__array__") else ""
+        raise refuse(name, given, f"a path or URI{hint}")
+    if not str(given):
+        raise refuse(name, given, "a path or URI")
+    return str(given)
+
+
+def read_text(name: str, given: Any) -> str:
+    """Read a name that is not empty.
+
+    Parameters
+    ----------
+    name : str
+        Of the argument.
+    given : str
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    UsageError
+        It is something else.
+    """
+    if not isinstance(given, str) or not given:
+        raise refuse(name, given, "a name")
+    return given
+
+
+def read_names(name: str, given: Any, expected: str = "a column's name or several") -> tuple[str, ...]:
+    """Read names, each once; a text is one name, not its letters.
+
+    Parameters
+    ----------
+    name : str
+        Of the argument.
+    given : str, iterable of str, or None
+        None for no names.
+    expected : str
+        What names they are, in words.
+
+    Returns
+    -------
+    tuple of str
+
+    Raises
+    ------
+    UsageError
+        It is something else, or has a name twice.
+    """
+    several = isinstance(given, Iterable) and not isinstance(given, str) and getattr(given, "ndim", 1) == 1
+    names = () if given is None else tuple(given) if several else (given,)
+    if not all(isinstance(each, str) and each for each in names):
+        raise refuse(name, given, expected)
+    doubled = [each for each in names if names.count(each) > 1]
+    if doubled:
+        raise UsageError(f"{name} has {doubled[0]!r} twice, expected once")
+    return names
+
+
+def read_flag(name: str, given: Any) -> bool:
+    """Read True or False.
+
+    Parameters
+    ----------
+    name : str
+        Of the argument.
+    given : bool
+
+    Returns
+    -------
+    bool
+
+    Raises
+    ------
+    UsageError
+        It is something else.
+    """
+    if not isinstance(given, bool):
+        raise refuse(name, given, "True or False")
+    return given
+
+
+def read_number(name: str, given: Any, least: int) -> int:
+    """Read a whole number that is not too small.
+
+    Parameters
+    ----------
+    name : str
+        Of the argument.
+    given : int
+        Or one of NumPy's integers; no bool.
+    least : int
+        The smallest that is taken.
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    UsageError
+        It is something else.
+    """
+    if not isinstance(given, Integral) or isinstance(given, bool) or given < least:
+        raise refuse(name, given, f"a number of at least {least}")
+    return int(given)
+
+
+def read_numbers(name: str, given: Any, whole: bool = False) -> tuple[Any, ...]:
+    """Read numbers; one is a sequence of one.
+
+    Parameters
+    ----------
+    name : str
+        Of the argument.
+    given : number, sequence of numbers, or array
+        An array has one axis.
+    whole : bool
+        Refuse fractions.
+
+    Returns
+    -------
+    tuple of int or float
+        As Python has them; int where ``whole``.
+
+    Raises
+    ------
+    UsageError
+        It is something else.
+    """
+    expected = f"{'whole ' if whole else ''}numbers"
+    try:
+        found = np.asarray(given)
+    except ValueError:  # sequences of several lengths
+        raise refuse(name, given, expected) from None
+    numbers = np.atleast_1d(found).tolist()
+    if found.ndim > 1 or found.dtype.kind not in "iuf" or (whole and not all(float(number).is_integer() for number in numbers)):
+        raise refuse(name, given, expected)
+    return tuple(map(int, numbers)) if whole else tuple(numbers)
+
+
+def read_choice(name: str, given: Any, choices: tuple[str, ...]) -> str:
+    """Read one of some words.
+
+    Parameters
+    ----------
+    name : str
+        Of the argument.
+    given : str
+    choices : tuple of str
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    UsageError
+        It is something else.
+    """
+    if not isinstance(given, str) or given not in choices:
+        raise refuse(name, given, " or ".join(map(repr, choices)))
+    return given
+
+
+def read_date(name: str, given: Any) -> Date:
+    """Read a date.
+
+    Parameters
+    ----------
+    name : str
+        Of the argument.
+    given : date, datetime or str
+        As text YYYY-MM-DD.
+
+    Returns
+    -------
+    date
+        Without the time of day.
+
+    Raises
+    ------
+    UsageError
+        It is something else.
+    """
+    if isinstance(given, datetime):
+        return given.date()
+    if isinstance(given, Date):
+        return given
+    try:
+        return Date.fromisoformat(given)
+    except (TypeError, ValueError):
+        raise refuse(name, given, "YYYY-MM-DD") from None
+
+
+def read_parameters(name: str, given: Any) -> Mapping[str, Any]:
+    """Read the parameters of a method; which of them it takes is checked with the method, see `check_parameters`.
+
+    Parameters
+    ----------
+    name : str
+        Of the argument.
+    given : mapping, list or tuple of str, or None
+        Values by name; or NAME=VALUE each, as on a command line; None for no parameters.
+
+    Returns
+    -------
+    dict of str to Any
+
+    Raises
+    ------
+    UsageError
+        It is something else.
+    """
+    if isinstance(given, list | tuple) and all(isinstance(each, str) and "=" in each for each in given):
+        return dict(each.split("=", 1) for each in given)
+    if given is not None and not (isinstance(given, Mapping) and all(isinstance(key, str) for key in given)):
+        raise refuse(name, given, "NAME=VALUE, or in Python {'NAME': VALUE}")
+    return dict(given or {})
+
+
+def read_partition(name: str, given: Any) -> Mapping[str, Iterable[str]] | str:
+    """Read groups as they are given, or where they are; which features they name is checked with the model, see `read_groups`.
+
+    Parameters
+    ----------
+    name : str
+        Of the argument.
+    given : mapping, str or path
+
+    Returns
+    -------
+    mapping or str
+
+    Raises
+    ------
+    UsageError
+        It is something else.
+    """
+    if isinstance(given, Mapping):
+        return given
+    if not isinstance(given, str | PathLike):
+        raise refuse(name, given, "groups of features, as {'group': ['feature', …]}, or a path or URI")
+    return read_place(name, given)
+
+
+def read_interactions(name: str, given: Any) -> int | str:
+    """Read how many interactions are kept of a row.
+
+    Parameters
+    ----------
+    name : str
+        Of the argument.
+    given : int or str
+        A number of at least 1, possibly as text, or ALL.
+
+    Returns
+    -------
+    int or str
+
+    Raises
+    ------
+    UsageError
+        It is something else.
+    """
+    if isinstance(given, str) and given == ALL:
+        return given
+    number = int(given) if isinstance(given, str) and given.isdecimal() else given
+    if not isinstance(number, Integral) or isinstance(number, bool) or number < 1:
+        raise refuse(name, given, f"a number of at least 1, or {ALL!r}")
+    return int(number)
+
+
+def optional(read: Callable[[str, Any], Any]) -> Callable[[str, Any], Any]:
+    """Make a reader that lets None pass.
+
+    Parameters
+    ----------
+    read : callable
+        ``read(name, given)``, the reader of anything else.
+
+    Returns
+    -------
+    callable
+    """
+    return lambda name, given: None if given is None else read(name, given)

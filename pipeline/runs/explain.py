@@ -1,0 +1,147 @@
+"""All stages of a run, from its arguments to its manifest: what the command and ``leafledger.explain`` do."""
+
+from collections.abc import Iterable, Mapping
+from datetime import date as Date
+from os import PathLike
+from typing import Any, NamedTuple
+
+from ..dataset.partition import Partition
+from .job import Job, make_job
+from .latest import Latest
+from .options import MissingLabels, Precision, pick
+from .progress import Progress, no_progress
+from .publish import Manifest
+from .stages import aggregate_run, broadcast_run, count_run, load_model, map_run, plan_run, publish_run, update_latest
+
+
+class Done(NamedTuple):
+    """What became of a run."""
+
+    manifest: Manifest
+    already_finished: bool  # it was finished before, and there was nothing to do
+    latest: Latest | None  # what ``latest`` names, where it was asked for
+
+
+def explain_job(job: Job, progress: Progress) -> Done:
+    """Do all stages in turn. What an earlier attempt did is found and kept; of a finished run, ``latest`` alone is updated.
+
+    Parameters
+    ----------
+    job : Job
+    progress : callable
+        See `explain`.
+
+    Returns
+    -------
+    Done
+
+    Raises
+    ------
+    LeafledgerError
+        Of a stage.
+    """
+    run = plan_run(job, load_model(job))
+    manifest = run.finished
+    if manifest is None:
+        tables = broadcast_run(run, count_run(run, progress), progress)
+        explained = map_run(run, tables, progress)
+        manifest = publish_run(run, tables, explained, aggregate_run(run, tables, explained))
+    return Done(manifest, run.finished is not None, update_latest(run))
+
+
+def explain(
+    model: str | PathLike,
+    data: str | PathLike,
+    out: str | PathLike,
+    *,
+    latest: str | PathLike | None = None,
+    ids: str | Iterable[str] = (),
+    precision: Precision = "float32",
+    global_only: bool = False,
+    single_writer: bool = False,
+    date: Date | str | None = None,
+    method: str = "shapley",
+    parameters: Mapping[str, Any] | None = None,
+    partition: Partition | None = None,
+    interactions: int | str | None = None,
+    background: str | PathLike | None = None,
+    tables: str | PathLike | None = None,
+    label: str | None = None,
+    weight: str | None = None,
+    by: str | Iterable[str] = (),
+    missing_labels: MissingLabels = "count",
+    scheduler: str | None = None,
+    workers: int | None = None,
+    plain_tcp: bool = False,
+    max_rejected: int | None = None,
+    progress: Progress = no_progress,
+) -> Manifest:
+    """Explain every row of a Parquet data set and publish attributions and summaries.
+
+    Parameters
+    ----------
+    model : str or path
+        Model file, a path or URI: XGBoost JSON or UBJ, LightGBM text, CatBoost cbm or JSON.
+    data : str or path
+        Parquet file, folder, glob or Hive-partitioned data set.
+    out : str or path
+        Folder of the run.
+    latest : str or path, optional
+        JSON object that names the finished run of the latest date, see `read_latest`. It is updated atomically when this run is finished and never
+        moves to an earlier date.
+    ids : str or sequence of str
+        Columns of the data that are passed through to the attributions.
+    precision : {"float32", "float64"}
+        Of the attributions as they are stored; they are computed in float64.
+    global_only : bool
+        Publish summaries alone, no rows.
+    single_writer : bool
+        Nobody else writes this run, so that a store that ignores conditions on writes will do.
+    date : date or str, optional
+        Fills ``{date}`` in every path and URI.
+    method : str
+        One of `METHODS`.
+    parameters : mapping, optional
+        Parameters of the method by name.
+    partition : mapping, str or path, optional
+        Groups of features, group -> features, or a JSON file of such an object; a feature that is not named is a group of its own. Values are the
+        groups', with methods "owen" and "two_step" the features' within their groups.
+    interactions : int or "all", optional
+        Also the interactions of every two features or groups: how many of a row and output to keep, the largest by magnitude, or all that are
+        not zero.
+    background : str or path, optional
+        Data set, as for `data`, over whose rows absent features are averaged (the marginal game), or "model" for the model's own leaf weights
+        (symmetric trees). By default they are averaged over the trees' own covers (the path-dependent game). Methods "gap" and "gap_greedy" measure
+        deviations on it, and draw categories and groups from it.
+    tables : str or path, optional
+        Folder where what is prepared for a background is kept for later runs, by default ``_leafledger`` beside the run's.
+    label, weight : str, optional
+        Columns with what the model predicts and, by default 1, how much a row counts, for method "r2".
+    by : str or sequence of str
+        Columns of the data; rows with the same values in them are a group, whose own R² is decomposed as well.
+    missing_labels : {"count", "refuse"}
+        Leave rows without a label out and count them, or end the run at the first.
+    scheduler : str, optional
+        Address of a Dask scheduler, or "serial" for this process alone; by default a local cluster.
+    workers : int, optional
+        Processes of the local cluster, by default one per core. Each imports the calling script, so call under ``if __name__ == "__main__"``.
+    plain_tcp : bool
+        Reach a scheduler on another host without TLS, where the network is your own.
+    max_rejected : int, optional
+        Files or work items that may be left out since they cannot be read; by default any number, as long as something is left. The manifest and
+        ``rejected.json`` say what was left out and why.
+    progress : callable
+        Called with a ``Work`` before the background is counted, before tables are prepared for it, and before rows are explained; what it returns
+        is called with every piece as it is done.
+
+    Returns
+    -------
+    Manifest
+        of the finished run; an unfinished run of the same plan is completed, a finished one is left as it is
+
+    Raises
+    ------
+    LeafledgerError
+        One line: what was got, what was expected, where.
+    """
+    return explain_job(make_job(model, data, out, pick(locals())), progress).manifest

@@ -1,0 +1,117 @@
+"""Which files of a place are data: all Parquet files below a folder but hidden ones. What cannot be read, or has a log of its own, is refused."""
+
+import errno
+import os
+import re
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from typing import Any
+
+from ..errors import UsageError
+from .filesystem import call_store, is_local, open_filesystem, reported
+from .storage import Object, describe
+
+HIDDEN = ("_", ".")  # what names of other programs' files begin with
+SUFFIXES = (".parquet", ".pq", ".parq")
+MAGIC = b"PAR1"  # what a Parquet file begins with
+LOGS = {"_delta_log": "Delta", ".hoodie": "Hudi"}  # folders that say which files of a table count
+_ICEBERG = re.compile(r"(^|/)metadata/[^/]*\.metadata\.json$")
+_GLOB = re.compile(r"[*?\[]")
+
+
+def _is_hidden(path: str) -> bool:
+    return any(part.startswith(HIDDEN) for part in path.split("/"))
+
+
+def _refuse(error: OSError) -> None:
+    raise error
+
+
+def _walk_folder(root: str) -> Iterator[str]:
+    """All files below a folder of this machine, and in folders that links lead to."""
+    for folder, folders, names in os.walk(root, onerror=_refuse, followlinks=True):
+        if os.path.islink(folder) and os.path.realpath(folder) in map(os.path.realpath, _parents(folder, root)):
+            raise OSError(errno.ELOOP, "a link leads back to a folder that it is in", folder)
+        yield from (f"{folder}/{name}" for name in names)
+        yield from (f"{folder}/{name}/" for name in folders if name in LOGS)
+        folders[:] = [name for name in folders if not name.startswith(HIDDEN)]
+
+
+def _parents(folder: str, root: str) -> Iterator[str]:
+    while folder != root:
+        folder = os.path.dirname(folder)
+        yield folder
+
+
+def _find_table(below: list[str]) -> str | None:
+    """The format of a table whose own log is among the names below a folder."""
+    for name in below:
+        for part in name.split("/")[:-1]:
+            if part in LOGS:
+                return LOGS[part]
+        if _ICEBERG.search(name):
+            return "Iceberg"
+    return None
+
+
+def _is_parquet(filesystem: Any, path: str) -> bool:
+    """By its name, or else by how it begins: writers of Hive name files 000000_0."""
+    if path.lower().endswith(SUFFIXES):
+        return True
+    if int(call_store(filesystem, "info", path)["size"]) < len(MAGIC):
+        return False
+    return call_store(filesystem, "cat_file", path, start=0, end=len(MAGIC)) == MAGIC
+
+
+def _list_folder(filesystem: Any, root: str, uri: str) -> list[str]:
+    """The Parquet files below a folder."""
+    start = len(root.rstrip("/")) + 1
+    below = [name[start:] for name in (_walk_folder(root.rstrip("/")) if is_local(filesystem) else call_store(filesystem, "find", root))]
+    table = _find_table(below)
+    if table is not None:
+        raise UsageError(f"{uri}: is a table of {table}, whose log says which of its files count; explain a copy of its rows, written as Parquet")
+    paths = [root.rstrip("/") + "/" + name for name in below if name and not name.endswith("/") and not _is_hidden(name)]
+    return [path for path in paths if _is_parquet(filesystem, path)]
+
+
+def _match(filesystem: Any, pattern: str) -> list[str]:
+    """What a glob finds, but for hidden names that it does not spell out."""
+    spelled = [part for part in pattern.split("/") if part.startswith(HIDDEN)]
+    found = call_store(filesystem, "glob", pattern)
+    return [path for path in found if all(any(fnmatchcase(part, each) for each in spelled) for part in path.split("/") if _is_hidden(part))]
+
+
+def list_parquet(uri: str) -> list[Object]:
+    """List the Parquet files that a URI names.
+
+    Parameters
+    ----------
+    uri : str
+        A file; a folder, below which all files count that are Parquet by their name or by how they begin, and have no folder or name that starts
+        with "_" or "."; or a glob, where nothing has just that name.
+
+    Returns
+    -------
+    list of Object
+        Sorted by path.
+
+    Raises
+    ------
+    UsageError
+        A folder is a table of Delta, Iceberg or Hudi, which has files whose rows were deleted.
+    StorageError
+        There is nothing, a folder cannot be read, links lead in a circle, or the store does not answer.
+    """
+    filesystem, path = open_filesystem(uri)
+    with reported("list", uri):
+        filesystem.invalidate_cache()
+        if call_store(filesystem, "exists", path):
+            roots = [path]
+        elif _GLOB.search(path):
+            roots = _match(filesystem, path)
+        else:
+            raise FileNotFoundError(path)
+        found = set()
+        for root in roots:
+            found |= set(_list_folder(filesystem, root, uri)) if call_store(filesystem, "isdir", root) else {root}
+        return [describe(filesystem, name) for name in sorted(found)]

@@ -1,0 +1,28 @@
+"""Scores that rank, and what the places of a ranking are."""
+
+import numpy as np
+
+from kernels.methods import METHODS
+from kernels.prepare import prepare
+from tests.kernels.attributing import attributed, explain, run
+
+
+def expected_ranks(ensemble, order):
+    """Place of each feature in a ranking, 0 of those in no split and of those that are not ranked."""
+    ranks = np.zeros(ensemble.n_features)
+    ranks[order] = np.arange(1, len(order) + 1)
+    return np.where(np.isin(np.arange(ensemble.n_features), ensemble.feature), ranks, 0)
+
+
+def scores_by(ranking, ensemble, rows):
+    """phi of a method whose parameters follow its name."""
+    name, *values = ranking.split(":")
+    known = METHODS[name].parameters
+    return explain(name, ensemble, rows, **{parameter.name: parameter.read(value) for parameter, value in zip(known, values, strict=False)})[0]
+
+
+def curved(ensemble, rows, ranking):
+    """Ranks ``(n, outputs, features)``, areas ``(n, outputs, 2)`` and curves ``(outputs, 2 * (features + 1), n)``."""
+    prepared = prepare(ensemble, METHODS["curves"], {"ranking": ranking})
+    phi = run("curves", prepared, rows, ensemble.n_features + 2)[0]
+    return phi[:, :, :-2], phi[:, :, -2:], attributed("curves", prepared, rows).path[:, :, : len(rows)]

@@ -1,0 +1,90 @@
+"""Flags of the command are the fields of Options: what is typed is what Python would be given, and the help says what Options says."""
+
+import io
+from dataclasses import fields
+
+import pytest
+from cyclopts import App
+from rich.console import Console
+
+from kernels.methods import METHODS
+from pipeline.command.flags import DEFAULTS, GROUPS, Flags, list_methods
+from pipeline.errors import UsageError
+from pipeline.runs.options import Options
+
+
+def typed(*arguments):
+    """The options that a command line gives."""
+    app, found = App(result_action="return_value"), []
+
+    @app.default
+    def _(*, options: Flags = DEFAULTS):
+        found.append(options)
+
+    app(list(arguments), exit_on_error=False, print_error=False)
+    return found[0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "given"),
+    [
+        ((), {}),
+        (("--id", "flight", "--id", "name"), {"ids": ("flight", "name")}),
+        (("--id", "flight", "name"), {"ids": ("flight", "name")}),
+        (("--method", "beta", "--parameter", "alpha=4", "beta=1"), {"method": "beta", "parameters": {"alpha": "4", "beta": "1"}}),
+        (("--parameter", "density=0:0,0.5:2", "--parameter", "x=a=b"), {"parameters": {"density": "0:0,0.5:2", "x": "a=b"}}),
+        (("--precision", "float64", "--global-only", "--single-writer"), {"precision": "float64", "global_only": True, "single_writer": True}),
+        (("--date", "2026-11-20", "--latest", "latest.json"), {"date": "2026-11-20", "latest": "latest.json"}),
+        (("--interactions", "3", "--partition", "groups.json"), {"interactions": 3, "partition": "groups.json"}),
+        (("--interactions", "all"), {"interactions": "all"}),
+        (("--background", "rows", "--tables", "kept"), {"background": "rows", "tables": "kept"}),
+        (
+            ("--label", "y", "--weight", "w", "--by", "a", "b", "--missing-labels", "refuse"),
+            {"label": "y", "weight": "w", "by": ("a", "b"), "missing_labels": "refuse"},
+        ),
+        (("--scheduler", "tls://x:1", "--workers", "2", "--plain-tcp"), {"scheduler": "tls://x:1", "workers": 2, "plain_tcp": True}),
+        (("--max-rejected", "0"), {"max_rejected": 0}),
+    ],
+)
+def test_what_is_typed_is_what_python_would_be_given(arguments, given):
+    """Field by field, the defaults among them."""
+    found, expected = typed(*arguments), Options(**given)
+    assert {field.name: getattr(found, field.name) for field in fields(Options)} == {
+        field.name: getattr(expected, field.name) for field in fields(Options)
+    }
+
+
+def test_a_wrong_value_is_refused_as_in_python():
+    """In the words of Options."""
+    with pytest.raises(UsageError, match=r"^interactions is 'few', expected a number of at least 1"):
+        typed("--interactions", "few")
+
+
+def test_every_flag_is_in_the_help_with_its_sentence(capsys):
+    """In the group that it stands in; no flag has a negative twin."""
+    app = App(console=Console(width=1000))
+
+    @app.default
+    def _(*, options: Flags = DEFAULTS):
+        """Nothing."""
+
+    app.help_print([])
+    said = capsys.readouterr().out
+    assert all(f"─ {group.name} ─" in said for group in GROUPS)
+    assert sum(map(len, GROUPS.values())) == len(fields(Options))
+    for text in ("Columns of the data that are passed through to the attributions", "Which values rows get", "fills {date} in every path and URI"):
+        assert text in said
+    assert "--no-" not in said
+
+
+def test_methods_are_listed_from_their_declarations():
+    """Each with its meaning and its parameters, with their defaults; markup in them is text."""
+    console = Console(width=1000, record=True, file=io.StringIO())
+    console.print(list_methods())
+    said = console.export_text()
+    for method in METHODS.values():
+        assert f"{method.name} " in said
+        assert method.meaning in said
+        for parameter in method.parameters:
+            default = f" [default: {parameter.default}]" if parameter.default not in ((), "") else ""
+            assert f"{parameter.name}: {parameter.meaning}{default}" in said

@@ -1,0 +1,155 @@
+"""The rows of a work item are those that were planned, from the file and from its path, however they are cut; anything else names what is wrong."""
+
+import os
+from datetime import date, datetime
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.dataset.listing import WorkItem
+from pipeline.dataset.rows import located, miscounted, read_slices, window
+from pipeline.errors import InvalidColumn, InvalidData
+from pipeline.stores import storage
+
+N_ROWS, GROUP = 1000, 100
+
+
+@pytest.fixture(scope="module")
+def table():
+    """Rows that know their number."""
+    return pa.table({"i": np.arange(N_ROWS), "x": np.arange(N_ROWS) / 8, "word": [f"w{i}" for i in range(N_ROWS)]})
+
+
+@pytest.fixture
+def uri(table, tmp_path):
+    """A file of them in ten row groups."""
+    pq.write_table(table, tmp_path / "f.parquet", row_group_size=GROUP, write_page_checksum=True, compression="none", use_dictionary=False)
+    return str(tmp_path / "f.parquet")
+
+
+def item_of(uri, row_groups=(2, 3), skip=0, n_rows=2 * GROUP, partition=()):
+    return WorkItem(0, uri, storage.stat(uri).etag, row_groups, skip, n_rows, row_groups[0] * GROUP + skip, partition)
+
+
+@pytest.mark.parametrize(("skip", "n_rows"), [(0, 200), (0, 1), (30, 100), (100, 100), (150, 50)])
+@pytest.mark.parametrize("slice_rows", [7, 64, 1000])
+def test_rows_are_those_of_the_item(uri, table, skip, n_rows, slice_rows):
+    """The columns in the order asked for, at most so many rows at a time, none doubled, none lost."""
+    batches = list(read_slices(item_of(uri, skip=skip, n_rows=n_rows), ["word", "i"], slice_rows))
+    assert all(0 < batch.num_rows <= slice_rows for batch in batches)
+    found = pa.Table.from_batches(batches).select(["word", "i"])
+    assert found.equals(table.select(["word", "i"]).slice(2 * GROUP + skip, n_rows))
+
+
+def test_row_groups_need_not_be_neighbours(uri, table):
+    """They are read in the order of the item."""
+    found = pa.Table.from_batches(read_slices(item_of(uri, (7, 1)), ["i"], 64))
+    assert found["i"].to_pylist() == [*range(700, 800), *range(100, 200)]
+
+
+def test_columns_of_the_path_stand_on_every_row(uri):
+    """As texts, or null."""
+    partition = (("month", "04"), ("night", None), ("place", "a/b"))
+    found = pa.Table.from_batches(read_slices(item_of(uri, partition=partition), ["month", "i", "night", "place"], 64))
+    assert {found.schema.field(name).type for name, _ in partition} == {pa.string()}
+    for name, values in {"month": {"04"}, "night": {None}, "place": {"a/b"}, "i": set(range(200, 400))}.items():
+        assert set(found[name].to_pylist()) == values
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "same"),
+    [
+        (pa.array([4, 4], pa.int8()), "04", True),
+        (pa.array([4, 4], pa.int8()), "5", False),
+        (pa.array([4, 5]), "4", False),
+        (pa.array([4, None]), "4", False),
+        (pa.array([4, 4]), None, False),
+        (pa.array([None, None], pa.int64()), None, True),
+        (pa.array([None, None]), "4", False),
+        (pa.array(["04", "04"]), "04", True),
+        (pa.array(["4", "4"]), "04", False),
+        (pa.array(["x", "x"]).dictionary_encode(), "x", True),
+        (pa.array([4, 4]), "x", False),
+        (pa.array([date(2026, 11, 22)] * 2), "2026-11-22", True),
+        (pa.array([[1], [1]]), "1", False),
+    ],
+)
+def test_a_column_that_is_in_the_path_too_says_the_same(tmp_path, column, value, same):
+    """On every row, in the column's own type; else it cannot be told which of the two is meant."""
+    pq.write_table(pa.table({"a": column, "b": [1, 2]}), tmp_path / "f.parquet")
+    item = item_of(str(tmp_path / "f.parquet"), (0,), n_rows=2, partition=(("a", value),))
+    if same:
+        assert pa.Table.from_batches(read_slices(item, ["a"], 64))["a"].combine_chunks().equals(column)
+    else:
+        with pytest.raises(InvalidData, match=rf"f\.parquet: row groups \[0\]: column 'a' is {value!r} in the path, and something else in the file$"):
+            list(read_slices(item, ["a"], 64))
+    assert len(list(read_slices(item, ["b"], 64))) == 1
+
+
+@given(sizes=st.lists(st.integers(0, 9), max_size=6), skip=st.integers(0, 30), n_rows=st.integers(1, 30))
+def test_a_window_is_a_slice_of_the_whole(sizes, skip, n_rows):
+    """However its rows are cut; no batch is empty, and none is read beyond the last that is needed."""
+    starts, read = np.cumsum([0, *sizes]), []
+
+    def batches():
+        for start, size in zip(starts, sizes, strict=False):
+            read.append(start)
+            yield pa.record_batch({"i": np.arange(start, start + size)})
+
+    found = list(window(batches(), skip, n_rows))
+    assert all(batch.num_rows for batch in found)
+    assert [i for batch in found for i in batch["i"].to_pylist()] == list(range(starts[-1]))[skip : skip + n_rows]
+    assert all(start < skip + n_rows for start in read)
+
+
+def consume(item, wanted=("i", "x")):
+    return sum(batch.num_rows for batch in read_slices(item, wanted, 64))
+
+
+def test_another_file_than_was_planned_is_refused(uri, table):
+    """Before any of its rows is read."""
+    item = item_of(uri)
+    assert consume(item) == 200
+    pq.write_table(table.slice(1), uri, row_group_size=GROUP)
+    with pytest.raises(InvalidData, match=r"f\.parquet: changed since the run was planned$"):
+        consume(item)
+    os.unlink(uri)
+    with pytest.raises(InvalidData, match=r"f\.parquet: removed since the run was planned$"):
+        consume(item)
+
+
+def test_damage_is_named_with_its_row_group_and_column(uri):
+    """A page whose checksum is not that of its bytes; columns that nobody asks for and row groups of other items do not matter."""
+    chunk = pq.read_metadata(uri).row_group(3).column(1)
+    with open(uri, "r+b") as file:
+        at = chunk.data_page_offset + chunk.total_compressed_size - 1
+        file.seek(at)
+        byte = file.read(1)
+        file.seek(at)
+        file.write(bytes([byte[0] ^ 1]))
+    with pytest.raises(InvalidData, match=r"f\.parquet: row group 3: column 'x': cannot read: [^\n]+$"):
+        consume(item_of(uri))
+    assert consume(item_of(uri), ["i", "word"]) == 200
+    assert consume(item_of(uri, (4, 5))) == 200
+
+
+def test_a_column_that_cannot_be_converted_is_located():
+    """With the file and the item's row groups; what else goes wrong goes on."""
+    item = WorkItem(0, "f.parquet", "", (2, 3), 0, 9, 200, ())
+    with pytest.raises(InvalidData, match=r"^f\.parquet: row groups \[2, 3\]: column 'x': no text$"), located(item):
+        raise InvalidColumn("column 'x': no text")
+    with pytest.raises(KeyError), located(item):
+        raise KeyError("x")
+    assert str(miscounted(item, 7)) == "f.parquet: row groups (2, 3): got 7 rows, the footer says 9"
+
+
+def test_old_timestamps_keep_their_century(tmp_path):
+    """INT96, as Hive and Impala wrote them, of any year, not only of those that nanoseconds reach."""
+    times = [datetime(1500, 3, 1), datetime(2013, 1, 1, 12), datetime(2500, 1, 1), datetime(9999, 12, 31)]
+    pq.write_table(pa.table({"t": pa.array(times, pa.timestamp("us"))}), tmp_path / "f.parquet", use_deprecated_int96_timestamps=True)
+    found = pa.Table.from_batches(read_slices(item_of(str(tmp_path / "f.parquet"), (0,), n_rows=4), ["t"], 64))
+    assert found["t"].to_pylist() == times

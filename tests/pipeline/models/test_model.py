@@ -1,0 +1,43 @@
+"""A loaded model says in a line what it holds, and in a notebook what each feature's column holds."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+
+from pipeline.models.model import Feature
+from tests.pipeline.models.xgboosting import load, train
+from tests.pipeline.running import as_model
+from tests.strategies import forests
+
+
+@pytest.mark.parametrize(
+    ("feature", "kind"),
+    [
+        (Feature("x"), "numbers"),
+        (Feature("x", True), "codes of categories"),
+        (Feature("x", True, ("a", "b", "c")), "3 categories"),
+    ],
+)
+def test_a_feature_says_what_its_column_holds(feature, kind):
+    """Numbers, codes, or one of a list."""
+    assert feature.kind == kind
+
+
+@given(ensemble=forests())
+def test_a_model_prints_as_one_line(ensemble):
+    """Counted one by one: trees, features, outputs; never an array."""
+    counts = []
+    for n, noun in ((len(ensemble.root), "tree"), (len(ensemble.n_categories), "feature"), (len(ensemble.base), "output")):
+        counts.append(f"{n} {noun}" + ("s" if n != 1 else ""))
+    assert repr(as_model(ensemble)) == f"Model(xgboost, {', '.join(counts)})"
+
+
+def test_a_notebook_shows_the_first_features_with_their_names_escaped():
+    """A feature may be called anything, markup too; the table names what every column holds."""
+    ensemble, *_ = load(train(n_rounds=1))
+    model = replace(as_model(ensemble), features=(Feature("<b>"), Feature("codes", True), Feature("words", True, ("a", "b"))))
+    html = model._repr_html_()
+    assert "<b>" not in html
+    for cell in ("&lt;b&gt;", "codes of categories", "2 categories", "numbers"):
+        assert f"<td>{cell}</td>" in html

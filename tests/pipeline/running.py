@@ -1,0 +1,48 @@
+"""What tests read of runs: every byte that was published, attributions as one table, the library's own values; and models and plans made by hand."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipeline.models import load_ensemble
+from pipeline.models.model import Feature, Model
+from pipeline.runs.job import make_job
+from pipeline.runs.options import Options
+from pipeline.runs.stages import broadcast_run, plan_run
+from tests.pipeline.conftest import FEATURES
+
+
+def contributions(example, frame=None):
+    """LightGBM's own values ``(n, features + 1)``, base last."""
+    frame = example.frame if frame is None else frame
+    return example.booster.predict(frame[FEATURES].assign(carrier=frame["carrier"].astype("category")), pred_contrib=True)
+
+
+def attributions(run):
+    """All parts of a run in order, as one table."""
+    return pa.concat_tables([pq.read_table(path) for path in sorted(Path(run).glob("attributions/*.parquet"))])
+
+
+def contents(run):
+    """Every published file of a run, by name."""
+    return {str(path.relative_to(run)): path.read_bytes() for path in sorted(Path(run).rglob("*")) if path.is_file()}
+
+
+def as_model(ensemble):
+    """An ensemble with names: features f0, f1, …."""
+    features = tuple(Feature(f"f{j}", bool(ensemble.n_categories[j])) for j in range(ensemble.n_features))
+    return Model(ensemble, features, tuple(map(str, range(ensemble.base.size))), "xgboost", "")
+
+
+def planned(example, data, **arguments):
+    """The plan of a job on ``data``, and the memory it takes."""
+    run = plan_run(make_job(example.model, data, "/nowhere/run", Options(**arguments)), load_ensemble(example.model))
+    return run.plan, run.memory
+
+
+def ready(example, out, data=None, **arguments):
+    """A run that is planned and committed, and its tables where workers read them: all that is there before the first item."""
+    options = Options(**({"scheduler": "serial"} | arguments))
+    run = plan_run(make_job(example.model, data or example.data, str(out), options), load_ensemble(example.model))
+    return run, broadcast_run(run)

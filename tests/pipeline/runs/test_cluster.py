@@ -1,0 +1,215 @@
+"""Dask's part of a run: which clusters are taken, what a dead worker costs, and when a cluster is given up; its deaths are told here, not made."""
+
+import logging
+import threading
+import time
+from contextlib import suppress
+from types import SimpleNamespace
+
+import distributed
+import pytest
+from distributed.scheduler import KilledWorker
+
+from pipeline.dataset.listing import Rejected, WorkItem
+from pipeline.errors import ClusterLost, InvalidLabel, StorageError, UsageError, WorkersDied
+from pipeline.runs import cluster
+
+ITEMS = tuple(WorkItem(k, f"f{k}.parquet", "", (0, 1), 0, 10, 0, ()) for k in range(6))
+STARTED = []
+
+
+@pytest.fixture(scope="module")
+def threads():
+    """A cluster whose workers are threads of this process, so that what tests put in the place of work is what is done; it has the whole
+    machine's memory, for a worker whose process has used up its own pauses."""
+    with distributed.LocalCluster(n_workers=1, threads_per_worker=4, processes=False, dashboard_address="127.0.0.1:0", memory_limit="auto") as found:
+        yield found
+
+
+@pytest.fixture
+def client(threads):
+    STARTED.clear()
+    with distributed.Client(threads) as found:
+        yield found
+
+
+def killed(item):
+    """What Dask raises of a task whose workers died."""
+    return KilledWorker(f"part-{item.part}", SimpleNamespace(address="tcp://127.0.0.1:1"), 3)
+
+
+class Work:
+    """What is done in the place of parts: items that kill their workers so many times, and what they become else."""
+
+    def __init__(self, deaths=(), error=None):
+        self.left, self.error, self.tried = dict(deaths), error, []
+        self.running, self.lock, self.together = 0, threading.Lock(), []
+
+    def __call__(self, run, plan_digest, tables, item):
+        with self.lock:
+            self.running += 1
+            self.tried.append(item.part)
+            self.together.append((item.part, self.running))
+            dies = self.left.get(item.part, 0) > 0
+            self.left[item.part] = self.left.get(item.part, 0) - 1
+        time.sleep(0.02)
+        with self.lock:
+            self.running -= 1
+        if dies:
+            raise killed(item)
+        if self.error and item.part == 2:
+            raise self.error
+        return f"{run} {plan_digest[:3]} {tables} {item.part}"
+
+    def __reduce__(self):
+        return _find, (id(self),)
+
+
+WORKS = {}
+
+
+def _find(number):
+    """Work travels by name: it is counted here."""
+    return WORKS[number]
+
+
+def run_all(client, monkeypatch, work):
+    WORKS[id(work)] = work
+    monkeypatch.setattr(cluster, "try_part", work)
+    return list(cluster.run_dask(client, "run", "digest", "tables", ITEMS))
+
+
+def test_every_item_becomes_a_part(client, monkeypatch):
+    """From the places that it is told."""
+    work = Work()
+    assert sorted(run_all(client, monkeypatch, work)) == [f"run dig tables {k}" for k in range(6)]
+    assert sorted(work.tried) == list(range(6))
+
+
+def test_a_suspect_is_tried_again_alone(client, monkeypatch):
+    """Items whose workers died wait until all others are done; one that was there by chance becomes a part, one that kills again is rejected."""
+    work = Work({1: 1, 4: 2})
+    found = run_all(client, monkeypatch, work)
+    (rejected,) = (each for each in found if isinstance(each, Rejected))
+    says = "f4.parquet: row groups [0, 1]: the workers that it was given to died, every time"
+    assert rejected == Rejected(4, "f4.parquet", (0, 1), 10, says)
+    assert sorted(each for each in found if isinstance(each, str)) == [f"run dig tables {k}" for k in (0, 1, 2, 3, 5)]
+    assert sorted(work.tried[:6]) == list(range(6))
+    assert sorted(work.tried[6:]) == [1, 4]
+    assert all(running == 1 for _, running in work.together[6:])
+
+
+@pytest.mark.parametrize("error", [InvalidLabel("f2.parquet: row 3"), StorageError("f2.parquet: cannot read")])
+def test_an_error_of_the_work_ends_the_run_as_it_is(client, monkeypatch, error):
+    """Tasks that have not begun are cancelled."""
+    with pytest.raises(type(error), match=str(error)):
+        run_all(client, monkeypatch, Work(error=error))
+
+
+def dies(task, item):
+    raise killed(item)
+
+
+def test_workers_that_die_of_other_work_end_it(client):
+    """With the item that they were given."""
+    with pytest.raises(WorkersDied, match=r"^f\d\.parquet: row groups \[0, 1\]: the workers that it was given to died$"):
+        list(cluster.map_dask(client, dies, None, ITEMS))
+
+
+def test_a_cluster_that_goes_away_is_said(client):
+    """With how much was left to do."""
+    with (
+        pytest.raises(ClusterLost, match=r"^the Dask cluster went away with 7 parts to do; run again to go on from there$"),
+        cluster._reported("x", 7),
+    ):
+        raise distributed.client.FuturesCancelledError([])
+    with pytest.raises(KeyError), cluster._reported("x", 7):
+        raise KeyError("other errors go on")
+
+
+def test_a_cluster_without_workers_is_given_up(monkeypatch):
+    """After a while, and not before: new ones may be starting."""
+    monkeypatch.setattr(cluster, "REPLACE_SECONDS", 0.5)
+    with (
+        distributed.LocalCluster(n_workers=0, processes=False, dashboard_address="127.0.0.1:0") as empty,
+        distributed.Client(empty) as client,
+    ):
+        futures, started = [client.submit(abs, -1)], time.monotonic()
+        with pytest.raises(ClusterLost, match=r"^the Dask cluster has had no workers for 0\.5 seconds; run again to go on from there$"):
+            list(cluster._as_completed(client, futures))
+        assert 0.5 < time.monotonic() - started < 30
+
+
+def test_results_come_as_they_are_done(client):
+    """Not in the order in which they were asked for."""
+    futures = [client.submit(time.sleep, seconds, pure=False) for seconds in (0.6, 0.0, 0.3)]
+    assert [futures.index(future) for future in cluster._as_completed(client, futures)] == [1, 2, 0]
+
+
+def test_a_scheduler_that_does_not_answer_is_one_line(monkeypatch):
+    """Nobody listens there, or it is no address."""
+    monkeypatch.setattr(cluster, "CONNECT_SECONDS", 1)
+    for address in ("tcp://127.0.0.1:9", "nope://x"):
+        with pytest.raises(ClusterLost, match=f"^{address}: no Dask scheduler answers there: [^\n]+$"), cluster.remote_client(address, 0):
+            pytest.fail("there is none")
+
+
+def test_a_worker_without_room_is_refused(threads):
+    """A task's share is the worker's memory over its threads; what fits is taken."""
+    address, share = threads.scheduler_address, threads.workers[0].memory_manager.memory_limit // 4
+    has = share >> 20
+    with (
+        pytest.raises(UsageError, match=rf": a task needs {has + 1} MiB, the worker has {has} for each of its threads$"),
+        cluster.remote_client(address, (has + 1) << 20),
+    ):
+        pytest.fail("it has no room")
+    with cluster.remote_client(address, has << 20) as client:
+        assert client.scheduler.address == address
+
+
+@pytest.mark.parametrize(
+    ("package", "theirs", "says"),
+    [
+        ("numpy", "0.0.7", r"has numpy 0\.0\.7, expected \S+ as here"),
+        ("numba", None, r"has numba not at all, expected \S+ as here"),
+        ("python", "3.9.1.final.0", r"has Python 3\.9\.1\.final\.0, expected \S+ as here"),
+    ],
+)
+def test_workers_with_other_packages_are_refused(client, monkeypatch, package, theirs, says):
+    """Their bits may be others; the micro version of Python does not matter."""
+    get_versions = client.get_versions
+
+    def changed(**given):
+        found = get_versions(**given)
+        for worker in found["workers"].values():
+            worker["packages"] = {**worker["packages"], package: theirs}
+        return found
+
+    cluster._check_versions(client)
+    monkeypatch.setattr(client, "get_versions", changed)
+    with pytest.raises(UsageError, match=f": the worker {says}$"):
+        cluster._check_versions(client)
+
+
+def test_every_host_compiles_once(threads):
+    """Before anything else is done there, by one of its workers."""
+    job = SimpleNamespace(options=SimpleNamespace(scheduler=threads.scheduler_address))
+    STARTED.clear()
+    with cluster.warm_client(job, 1, 0, warm, "tables") as client:
+        assert STARTED == ["tables"]
+        assert client.submit(abs, -3).result() == 3
+
+
+def warm(tables):
+    STARTED.append(tables)
+
+
+def test_other_programs_logs_are_left_as_they_were():
+    """Dask's is silent meanwhile."""
+    logger = logging.getLogger("distributed")
+    before = logger.level
+    with suppress(KeyError), cluster._silenced():
+        silent = not logger.isEnabledFor(logging.ERROR)
+        raise KeyError
+    assert silent
+    assert logger.level == before

@@ -1,0 +1,152 @@
+"""A job is complete and checked before any data are looked at: places absolute and dated, parameters filled in, defaults of the machine."""
+
+from datetime import date
+from types import SimpleNamespace
+
+import psutil
+import pytest
+
+from kernels.methods import METHODS
+from pipeline.dataset.labels import LabelColumns
+from pipeline.errors import UsageError
+from pipeline.runs import job
+from pipeline.runs.job import check_parameters, find_method, make_job
+from pipeline.runs.options import Options
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    """Relative places are taken from here."""
+    monkeypatch.chdir(tmp_path)
+    return str(tmp_path)
+
+
+def made(model="model.txt", data="data", out="out/run", **options):
+    return make_job(model, data, out, Options(**options))
+
+
+def test_places_are_absolute(here):
+    """Wherever workers are; tables lie beside the run unless they are given a place."""
+    found = made(background="rows", partition="groups.json")
+    assert (found.model, found.data, found.out) == (f"{here}/model.txt", f"{here}/data", f"{here}/out/run")
+    assert (found.options.background, found.options.partition, found.tables) == (f"{here}/rows", f"{here}/groups.json", f"{here}/out/_leafledger")
+    assert made(background="rows", tables="kept").tables == f"{here}/kept"
+    assert made(background="model").options.background == "model"
+    groups = {"a": ["x", "y"]}
+    assert made(partition=groups).options.partition == groups
+
+
+def test_dates_are_filled_into_every_place(here):
+    """In any form that dates have."""
+    night = date(2026, 11, 2)
+    found = made("m-{date}", "d/{date:%Y}/{date:%m}", "o/{date}", date=night, background="b-{date:%d}", tables="t-{date}", latest="l-{date:%Y}")
+    assert (found.model, found.data, found.out) == (f"{here}/m-2026-11-02", f"{here}/d/2026/11", f"{here}/o/2026-11-02")
+    assert (found.options.background, found.tables, found.options.latest) == (f"{here}/b-02", f"{here}/t-2026-11-02", f"{here}/l-2026")
+
+
+def test_workers_share_the_machine(monkeypatch):
+    """One per core that this process may use, each with its part of the memory; or as many as are asked for."""
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(total=1 << 40))
+    monkeypatch.setattr(job.os, "sched_getaffinity", lambda _: {0, 3, 5, 7})
+    assert (made().workers, made().worker_memory) == (4, 1 << 38)
+    assert (made(workers=3).workers, made(workers=3).worker_memory) == (3, (1 << 40) // 3)
+    assert job.table_budget() == 1 << 39
+    monkeypatch.delattr(job.os, "sched_getaffinity")
+    monkeypatch.setattr(job.os, "cpu_count", lambda: None)
+    assert made().workers == 1
+
+
+def test_parameters_are_filled_in_and_sorted():
+    """Whatever order they are given in, so that the same job is the same plan; texts are read."""
+    beta = {parameter.name: parameter.default for parameter in find_method("beta").parameters}
+    assert dict(made(method="beta").parameters) == beta
+    for given in ({"alpha": "4", "beta": 2}, {"beta": "2", "alpha": 4.0}):
+        assert made(method="beta", parameters=given).parameters == (("alpha", 4.0), ("beta", 2.0))
+    assert made().parameters == ()
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_parameter_that_no_method_has_is_refused(name):
+    """With those that it takes."""
+    takes = ", ".join(parameter.name for parameter in METHODS[name].parameters) or "none"
+    with pytest.raises(UsageError, match=f"^method '{name}' has no parameter 'nothing', it takes {takes}$"):
+        check_parameters(METHODS[name], {"nothing": 1})
+
+
+def test_labels_are_for_methods_that_need_them():
+    """And for no others; columns of groups may not be called like those of the summary."""
+    assert made(method="r2", label="y", weight="w", by=["a", "b"], missing_labels="refuse").labels == LabelColumns("y", "w", ("a", "b"), "refuse")
+    assert made().labels is None
+    for given in ({"label": "y"}, {"weight": "w"}, {"by": "a"}):
+        with pytest.raises(UsageError, match=r"^method 'shapley' takes no labels, weights and groups of rows; method 'r2' does$"):
+            made(**given)
+    with pytest.raises(UsageError, match=r"^method 'r2' needs labels; name their column with --label$"):
+        made(method="r2")
+    taken = {column for summary in METHODS["r2"].summaries for column in summary.columns}
+    for column in taken:
+        with pytest.raises(UsageError, match=rf"^by has '{column}', as a column of the summary is called; rename it$"):
+            made(method="r2", label="y", by=["a", column])
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"ids": ["a"], "global_only": True}, "^ids are a, but with global_only no rows are written"),
+        ({"tables": "kept"}, "^kept: tables are kept for backgrounds, but none was given$"),
+        ({"background": "rows", "interactions": "all"}, "^the marginal game of a background has no interactions"),
+        ({"method": "lime"}, "^method 'lime' is unknown, expected one of shapley, banzhaf"),
+        ({"method": "semivalue", "parameters": {"density": lambda t: t}}, "^parameter 'density' is a function, which cannot be written into a plan"),
+        ({"data": "d-{date}"}, r"^d-\{date\}: has a \{date\} to fill in, but no date was given$"),
+        ({"data": "{night}", "date": "2026-11-02"}, r"only \{date\} or a form of it such as \{date:%Y/%m\} can be filled in"),
+        ({"data": "{0}", "date": "2026-11-02"}, r"only \{date\} or a form of it"),
+        ({"data": "{date", "date": "2026-11-02"}, r"only \{date\} or a form of it"),
+        ({"data": "{date.nothing}", "date": "2026-11-02"}, r"only \{date\} or a form of it"),
+        ({"latest": "latest.json"}, "^latest.json: names the run of the latest date, but no date was given$"),
+        ({"latest": "out/run/latest.json", "date": "2026-11-02"}, "lies within the run, but runs of other dates are to move it"),
+        ({"data": "out"}, "out/run: lies within the data, whose next run would read it"),
+        ({"data": "out/run"}, "out/run: lies within the data"),
+        ({"background": "out"}, "out/run: lies within the background"),
+        ({"scheduler": "tcp://10.0.0.1:8786"}, "is another host without TLS"),
+        ({"scheduler": "tcp://localhost.example.com:8786"}, "is another host without TLS"),
+        ({"scheduler": "tcp://"}, "is another host without TLS"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(given, says):
+    """While the job is made."""
+    with pytest.raises(UsageError, match=says):
+        made(**given)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        *("tcp://localhost:1", "tcp://127.0.0.1:1", "tcp://127.1.2.3:1", "tcp://[::1]:1", "localhost:1", "ws://127.0.0.1:1"),
+        *("tls://10.0.0.1:1", "wss://10.0.0.1:1", "serial", None),
+    ],
+)
+def test_this_host_and_tls_need_no_leave(address):
+    """Nobody listens in between; another host may be reached without it by who says that the network is theirs."""
+    assert made(scheduler=address).options.scheduler == address
+    assert made(scheduler="tcp://10.0.0.1:1", plain_tcp=True).options.scheduler == "tcp://10.0.0.1:1"
+
+
+@pytest.mark.parametrize(
+    "address", ["tcp://10.0.0.1:1", "10.0.0.1:1", "host:8786", "host", "ws://10.0.0.1:1", "ucx://10.0.0.1:1", "TCP://10.0.0.1:1", ""]
+)
+def test_another_host_needs_tls_or_leave(address):
+    """Whatever stands before the host's name, or does not."""
+    with pytest.raises(UsageError, match=f"^{address}: is another host without TLS; use tls://|^scheduler is ''"):
+        made(scheduler=address)
+
+
+def test_a_place_that_is_called_like_the_data_is_not_within_it(here):
+    """Names begin alike, folders do not."""
+    assert made(data="data", out="data-explained").out == f"{here}/data-explained"
+
+
+def test_parameters_that_cannot_be_read_are_shown_short():
+    """A value may be as long as a file."""
+    with pytest.raises(UsageError) as raised:
+        check_parameters(METHODS["banzhaf"], {"p": "x" * 10_000})
+    assert str(raised.value).startswith("parameter 'p' is 'xxx")
+    assert len(str(raised.value)) < 200

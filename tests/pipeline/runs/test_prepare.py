@@ -1,0 +1,101 @@
+"""A model's tables for a method: whose values come out, what kernels refuse as a mistake of the caller's, and models that do not fit."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from kernels.method import TOLERANCE
+from kernels.methods import METHODS
+from kernels.parameters import InvalidParameters
+from kernels.prepare import measure_background
+from pipeline.errors import UnsupportedModel, UsageError
+from pipeline.models import load_ensemble
+from pipeline.models.objectives import Margin, Objective
+from pipeline.runs.prepare import ask_model, pair_names, player_names, prepare_model, refused, weigh_model
+from tests import naive
+from tests.pipeline.conftest import FEATURES
+
+GROUPS = (("late", ("delay", "month")), ("distance", ("distance",)), ("carrier", ("carrier",)))
+
+
+@pytest.fixture(scope="module")
+def model(example):
+    return load_ensemble(example.model)
+
+
+def test_players_are_features_or_groups_and_then_scores(model):
+    """With a partition the groups, but for methods whose values stay the features'."""
+    assert player_names(METHODS["shapley"], (), model.features) == tuple(FEATURES)
+    assert player_names(METHODS["shapley"], GROUPS, model.features) == ("late", "distance", "carrier")
+    assert player_names(METHODS["owen"], GROUPS, model.features) == tuple(FEATURES)
+    assert player_names(METHODS["curves"], (), model.features) == (*FEATURES, "insertion", "deletion")
+
+
+def test_tables_name_the_players_that_splits_ask_for(model):
+    """Features without a split have none; a group has one if any of its features does."""
+    used = {FEATURES[column] for column in model.ensemble.feature.tolist() if column >= 0}
+    prepared = prepare_model(model, METHODS["shapley"], {}, ())
+    assert {FEATURES[player] for player in prepared.players.tolist()} == used
+    grouped = prepare_model(model, METHODS["shapley"], {}, GROUPS)
+    names = player_names(METHODS["shapley"], GROUPS, model.features)
+    assert {names[player] for player in grouped.players.tolist()} == {group for group, members in GROUPS if used & set(members)}
+
+
+def test_pairs_are_named_by_their_players(model):
+    """Every two that meet on a path of some tree, once, and no other."""
+    prepared, ensemble = prepare_model(model, METHODS["shapley"], {}, (), interactions=True), model.ensemble
+    meet = set()
+
+    def descend(node, above):
+        if ensemble.feature[node] >= 0:
+            name = FEATURES[ensemble.feature[node]]
+            meet.update(frozenset((name, other)) for other in above - {name})
+            for child in (ensemble.left[node], ensemble.right[node]):
+                descend(child, above | {name})
+
+    for root in ensemble.root:
+        descend(root, frozenset())
+    found = pair_names(prepared, FEATURES)
+    assert len(found) == len(meet) > 0
+    assert {frozenset(pair) for pair in found} == meet
+
+
+def test_what_kernels_refuse_is_a_mistake_of_the_caller_s(model):
+    """In the same words; other errors go on."""
+    with pytest.raises(UsageError, match=r"^method 'owen' needs a partition of the features"):
+        prepare_model(model, METHODS["owen"], {}, ())
+    with pytest.raises(UsageError, match=r"^as it was said$") as raised, refused():
+        raise InvalidParameters("as it was said")
+    assert isinstance(raised.value.__cause__, InvalidParameters)
+    with pytest.raises(KeyError), refused():
+        raise KeyError("x")
+
+
+@pytest.mark.parametrize(
+    ("margin", "says"),
+    [
+        (Margin.CLASS, r"is not meaningful for a classifier \(objective 'binary'\)"),
+        (Margin.OTHER, r"is not meaningful where the margin is not a prediction of the label \(objective 'binary'\)"),
+    ],
+)
+def test_margins_that_are_no_predictions_have_no_error_to_share(model, margin, says):
+    """For methods that need labels, and no others."""
+    other = replace(model, objective=Objective("binary", margin))
+    with pytest.raises(UnsupportedModel, match=f"^method 'r2' measures the margin against the label, which {says}"):
+        prepare_model(other, METHODS["r2"], {}, ())
+    assert prepare_model(other, METHODS["shapley"], {}, ()).players.size
+
+
+def test_a_background_is_asked_about_or_the_model_weighs_for_it(model):
+    """Tables made of a count of all rows have their mean margin as base; leaf weights are a background of symmetric trees alone."""
+    rows = np.random.default_rng(3).normal(100, 200, (50, 4))
+    rows[:, 2] = np.random.default_rng(4).integers(0, 4, 50)
+    asked = ask_model(model, METHODS["shapley"], (), len(rows), 1 << 30, False)
+    counted = measure_background(asked, np.ascontiguousarray(rows.T[asked.bins.column]))
+    prepared = prepare_model(model, METHODS["shapley"], {}, (), background=(asked, counted))
+    assert abs(prepared.base[0] - naive.margins(model.ensemble, rows).mean()) <= TOLERANCE * prepared.bound[0]
+    with pytest.raises(UsageError, match="symmetric"):
+        weigh_model(model, METHODS["shapley"], (), ask_model(model, METHODS["shapley"], (), None, 1 << 30, False))
+    with pytest.raises(UsageError, match="marginal game"):
+        ask_model(model, METHODS["curves"], (), 10, 1 << 30, False)

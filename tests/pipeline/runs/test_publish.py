@@ -1,0 +1,150 @@
+"""What is published: parts against the plan, summaries, and last of all the manifest, which reads back as it was written and leads nowhere else."""
+
+import dataclasses
+import hashlib
+import json
+import shutil
+
+import pytest
+
+from leafledger import check_run, explain
+from pipeline.dataset.listing import Rejected
+from pipeline.errors import InvalidRun
+from pipeline.runs.publish import MANIFEST, publish, read_manifest
+from pipeline.runs.stages import aggregate_run, map_run
+from pipeline.stores import commit, storage
+from tests.pipeline.running import contents, ready
+
+
+@pytest.mark.parametrize("uri", ["../elsewhere.parquet", "/etc/passwd", "s3://other/part.parquet", ""])
+def test_a_manifest_that_leads_elsewhere_is_refused(example, tmp_path, uri):
+    """What a manifest lists stays below the run's folder."""
+    explain(example.model, example.data, tmp_path / "run", scheduler="serial")
+    manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
+    manifest["parts"][0]["uri"] = uri
+    (tmp_path / "run" / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(InvalidRun, match="leads out of the run's folder"):
+        check_run(tmp_path / "run")
+
+
+@pytest.fixture
+def mapped(example, tmp_path):
+    """A run whose parts are made: the arguments of ``publish``, by name."""
+    run, tables = ready(example, tmp_path / "run", ids=["flight"])
+    explained = map_run(run, tables)
+    return {
+        "run": run.job.out,
+        "plan": run.plan,
+        "library": "lightgbm",
+        "prepared": tables.prepared,
+        "parts": explained.parts,
+        "rejected": (),
+        "summaries": aggregate_run(run, tables, explained),
+    }
+
+
+def objects(run):
+    return [name for name in contents(run) if not name.startswith("attributions/")]
+
+
+def test_the_manifest_is_the_last_object(mapped, monkeypatch):
+    """Killed at any step before, the run has none; each of the next attempts goes on from there, and what is there in the end is the same."""
+    create, left = commit.create, [0]
+
+    class KilledError(BaseException):
+        pass
+
+    def create_some(uri, local):
+        if not left[0]:
+            raise KilledError
+        left[0] -= 1
+        return create(uri, local)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(commit, "create", create_some)
+        for n in range(3):  # two objects of the summary, and the manifest
+            left[0] = n
+            with pytest.raises(KilledError):
+                publish(**mapped)
+            assert read_manifest(mapped["run"]) is None
+            assert len([name for name in objects(mapped["run"]) if name.startswith("summary/")]) == min(n, 2)
+        assert not [name for name in objects(mapped["run"]) if name.startswith("_tables")]  # gone before the manifest
+    made = publish(**mapped)
+    assert sorted(objects(mapped["run"])) == [MANIFEST, "plan.json", "summary/importance.json", "summary/importance.parquet"]
+    assert publish(**mapped) == made == read_manifest(mapped["run"])
+
+
+def test_the_manifest_lists_every_object_with_its_size_and_digest(mapped):
+    """And counts the rows; parts stand in order, in whatever order they were done."""
+    made = publish(**mapped | {"parts": mapped["parts"][::-1]})
+    found = contents(mapped["run"])
+    listed = {entry["uri"]: (entry["size"], entry["sha256"]) for entry in (*made.parts, *made.summaries)}
+    others = {MANIFEST, "plan.json"}
+    assert listed == {name: (len(data), hashlib.sha256(data).hexdigest()) for name, data in found.items() if name not in others}
+    assert made.plan == hashlib.sha256(found["plan.json"]).hexdigest()
+    assert [entry["part"] for entry in made.parts] == [0, 1, 2, 3]
+    assert made.n_rows == 3000
+    assert repr(made) == "Manifest(3,000 rows, 4 parts, 1 output, method shapley)"
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda parts: parts[1:], r"part 0 has no rows, the plan says \d+$"),
+        (lambda parts: (dataclasses.replace(parts[0], n_rows=1), *parts[1:]), r"part 0 has 1 rows, the plan says \d+$"),
+        (lambda parts: (*parts, parts[0]), "got 5 parts, the plan has 4$"),
+        (lambda parts: (*parts, dataclasses.replace(parts[0], part=9)), "got 5 parts, the plan has 4$"),
+    ],
+)
+def test_parts_that_are_not_the_plan_s_are_refused(mapped, change, says):
+    """Nothing is lost, doubled or added."""
+    with pytest.raises(InvalidRun, match=says):
+        publish(**mapped | {"parts": change(mapped["parts"])})
+    assert read_manifest(mapped["run"]) is None
+
+
+def test_what_was_rejected_stands_in_for_its_part(mapped):
+    """With the rows that it was of; a file without a footer has none that are known."""
+    first = mapped["plan"].items[0]
+    rejected = (
+        Rejected(None, "f.parquet", (), None, "not a Parquet file"),
+        Rejected(first.part, first.uri, first.row_groups, first.n_rows, "damaged"),
+    )
+    made = publish(**mapped | {"parts": mapped["parts"][1:], "rejected": rejected})
+    assert (made.n_rows, made.n_rejected) == (3000 - first.n_rows, first.n_rows)
+    assert read_manifest(mapped["run"]).rejected == rejected
+    assert repr(made).endswith("method shapley, 2 rejected)")
+
+
+def test_another_summary_in_its_place_is_refused(mapped):
+    """A run never writes over what is there."""
+    publish(**mapped)
+    storage.local_path(mapped["run"]).joinpath("manifest.json").unlink()
+    table = mapped["summaries"]["importance"]
+    with pytest.raises(InvalidRun, match=r"summary/importance\.parquet: exists already and differs from what this run computed$"):
+        publish(**mapped | {"summaries": {"importance": table.slice(1)}})
+    assert read_manifest(mapped["run"]) is None
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda text: b"",
+        lambda text: text[:-5],
+        lambda text: b"[]",
+        lambda text: b"\xff" + text,
+        lambda text: b"[" * 100_000,
+        lambda text: text.replace(b'"outputs"', b'"output"'),
+        lambda text: text.replace(b'"sha256"', b'"sha1"', 1),
+        lambda text: text.replace(b'"n_rows": ', b'"rows": ', 2),
+        lambda text: text.replace(b'"method"', b'"means"'),
+    ],
+)
+def test_a_damaged_manifest_is_named(serial, tmp_path, damage):
+    """In one line; none is none."""
+    shutil.copy(serial[0] / MANIFEST, tmp_path / MANIFEST)
+    assert read_manifest(str(tmp_path)) == serial[1]
+    (tmp_path / MANIFEST).write_bytes(damage((tmp_path / MANIFEST).read_bytes()))
+    with pytest.raises(InvalidRun, match=r"manifest\.json: not a manifest: [^\n]+$"):
+        read_manifest(str(tmp_path))
+    assert read_manifest(str(tmp_path / "nowhere")) is None

@@ -1,0 +1,244 @@
+"""The commit, on this machine and in a bucket: an object appears whole, once, or not at all, and what moves is lost to nobody."""
+
+import fcntl
+import os
+import subprocess
+import sys
+import threading
+
+import pytest
+import s3fs
+
+from pipeline.errors import StorageError
+from pipeline.stores import commit, storage
+
+
+@pytest.fixture(params=["bucket", "folder"])
+def root(request, tmp_path):
+    """The URI of a place that is empty."""
+    return request.getfixturevalue("bucket") if request.param == "bucket" else str(tmp_path / "out")
+
+
+def at_once(act, n=8):
+    """What ``act(k)`` gives in so many threads that start together."""
+    together, found = threading.Barrier(n), [None] * n
+
+    def go(k):
+        together.wait()
+        found[k] = act(k)
+
+    threads = [threading.Thread(target=go, args=(k,)) for k in range(n)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return found
+
+
+@pytest.mark.parametrize("where", ["bucket", "folder"])
+def test_an_object_is_created_once(bucket, tmp_path, where):
+    """The second writer changes nothing and is told so; what was written appears whole."""
+    root = bucket if where == "bucket" else str(tmp_path / "out")
+    first, second = tmp_path / "first", tmp_path / "second"
+    first.write_bytes(b"first" * 1000)
+    second.write_bytes(b"second")
+    uri = storage.join(root, "deep", "object")
+    assert commit.create(uri, first)
+    assert not commit.create(uri, second)
+    assert storage.read(uri) == first.read_bytes()
+    assert storage.exists(uri)
+    commit.remove(storage.join(root, "deep"))
+    assert not storage.exists(uri)
+    assert storage.read_if_exists(uri) is None
+
+
+def test_a_conditional_put_wins_once(bucket, tmp_path, monkeypatch):
+    """Even where the look before the write sees nothing, the store's own condition lets one writer win."""
+    local = tmp_path / "object"
+    local.write_bytes(b"bytes")
+    monkeypatch.setattr(s3fs.S3FileSystem, "exists", lambda *_, **__: False)
+    assert [commit.create(f"{bucket}/object", local) for _ in range(3)] == [True, False, False]
+
+
+def test_folders_hold_no_traces_of_partial_writes(tmp_path):
+    """A failed write leaves neither the object nor a temporary file."""
+    with pytest.raises(StorageError, match="cannot write"):
+        commit.create(str(tmp_path / "object"), tmp_path / "nowhere")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_system_without_nameless_files_will_do(tmp_path, monkeypatch):
+    """The hidden name that a file has there until it is whole is gone afterwards, also where the file was there already."""
+    monkeypatch.delattr(os, "O_TMPFILE")
+    local = tmp_path / "local"
+    local.write_bytes(b"bytes")
+    uri = str(tmp_path / "out" / "object")
+    assert [commit.create(uri, local) for _ in range(2)] == [True, False]
+    assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == {"object": b"bytes"}
+
+
+@pytest.mark.skipif(not hasattr(os, "O_TMPFILE"), reason="no nameless files on this system")
+def test_nothing_is_left_of_a_writer_that_is_killed(tmp_path):
+    """SIGKILL in the middle of a file takes the file along."""
+    write = "import sys; from pathlib import Path; from pipeline.stores import commit; commit.create(sys.argv[1], Path('/dev/stdin'))"
+    with subprocess.Popen([sys.executable, "-c", write, str(tmp_path / "object")], stdin=subprocess.PIPE, env=os.environ) as writer:
+        writer.stdin.write(bytes(4 << 20))  # more than a pipe holds: it returns once the file has been begun
+        writer.stdin.flush()
+        writer.kill()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_of_many_writers_at_once_one_wins(root, tmp_path):
+    """What is there is the winner's, whole."""
+    for k in range(8):
+        (tmp_path / f"local {k}").write_bytes(bytes([k]) * 100_000)
+    uri = storage.join(root, "object")
+    won = at_once(lambda k: commit.create(uri, tmp_path / f"local {k}"))
+    assert sorted(won) == [False] * 7 + [True]
+    assert storage.read(uri) == bytes([won.index(True)]) * 100_000
+
+
+@pytest.mark.parametrize("nameless", [True, False])
+def test_a_write_that_is_interrupted_leaves_nothing(tmp_path, monkeypatch, nameless):
+    """Half of the bytes, then an error: no object, no trace of it, and the next attempt succeeds."""
+    if not nameless:
+        monkeypatch.delattr(os, "O_TMPFILE", raising=False)
+    (tmp_path / "local").write_bytes(b"whole")
+    uri = str(tmp_path / "out" / "object")
+
+    def fail_half_way(read_from, write_to, _):
+        write_to.write(read_from.read(2))
+        write_to.flush()
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(commit.shutil, "copyfileobj", fail_half_way)
+        with pytest.raises(StorageError, match=r"object: cannot write: .*No space left on device$"):
+            commit.create(uri, tmp_path / "local")
+    assert list((tmp_path / "out").iterdir()) == []
+    assert commit.create(uri, tmp_path / "local")
+    assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == {"object": b"whole"}
+
+
+def uploads(bucket):
+    """Keys of multipart uploads that were begun and neither completed nor aborted."""
+    found = s3fs.S3FileSystem().call_s3("list_multipart_uploads", Bucket=bucket.removeprefix("s3://"))
+    return sorted(upload["Key"] for upload in found.get("Uploads", []))
+
+
+def test_a_large_file_goes_up_in_pieces(bucket, tmp_path, monkeypatch):
+    """It is created once like any other, and no piece is left."""
+    monkeypatch.setattr(commit, "SINGLE_PUT", 10 << 20)
+    (tmp_path / "large").write_bytes(os.urandom(12 << 20))
+    assert [commit.create(f"{bucket}/large", tmp_path / "large") for _ in range(2)] == [True, False]
+    assert storage.read(f"{bucket}/large") == (tmp_path / "large").read_bytes()
+    monkeypatch.setattr(s3fs.S3FileSystem, "exists", lambda *_, **__: False)
+    assert not commit.create(f"{bucket}/large", tmp_path / "large")
+    assert uploads(bucket) == []
+
+
+def test_pieces_of_unfinished_uploads_are_removed_below_a_folder(bucket, tmp_path):
+    """Those beside it are other writers'; a folder of this machine has none."""
+    for key in ("run/parts/a", "run/parts/deep/b", "run/parts-of-others", "other"):
+        s3fs.S3FileSystem().call_s3("create_multipart_upload", Bucket=bucket.removeprefix("s3://"), Key=key)
+    commit.abort_uploads(f"{bucket}/run/parts")
+    assert uploads(bucket) == ["other", "run/parts-of-others"]
+    commit.abort_uploads(str(tmp_path))
+
+
+def test_an_object_that_moves_is_changed_by_what_it_holds(root):
+    """Nothing at first; then what the change before made of it; None leaves it."""
+    uri, held = storage.join(root, "deep", "latest"), []
+
+    def change(made):
+        def changed(holds):
+            held.append(holds)
+            return made
+
+        return changed
+
+    for made in (b"one", None, b"two"):
+        commit.update(uri, change(made))
+    assert held == [None, b"one", b"one"]
+    assert storage.read(uri) == b"two"
+    commit.update(uri, change(b"three"), single_writer=True)
+    assert storage.read(uri) == b"three"
+
+
+def test_no_change_is_lost(tmp_path):
+    """A counter that eight raise at once, twenty times each; nothing but it is left."""
+    uri = str(tmp_path / "out" / "counter")
+
+    def raise_it(_):
+        for _ in range(20):
+            commit.update(uri, lambda holds: str(int(holds or b"0") + 1).encode())
+
+    at_once(raise_it)
+    assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == {"counter": b"160"}
+
+
+def test_no_change_is_lost_in_a_bucket(bucket):
+    """Three at once: who is always overtaken is told, and what is counted are the others' changes."""
+
+    def raise_it(_):
+        raised = 0
+        for _ in range(5):
+            try:
+                commit.update(f"{bucket}/counter", lambda holds: str(int(holds or b"0") + 1).encode())
+            except StorageError as error:
+                assert str(error) == f"{bucket}/counter: cannot write: it was changed by others 5 times in a row"  # noqa: PT017
+            else:
+                raised += 1
+        return raised
+
+    raised = at_once(raise_it, 3)
+    assert sum(raised) > 0
+    assert storage.read(f"{bucket}/counter") == str(sum(raised)).encode()
+
+
+def test_an_update_waits_for_whoever_holds_the_folder(tmp_path):
+    """And a change that fails gives it back with the file as it was."""
+    uri = str(tmp_path / "latest")
+    commit.update(uri, lambda _: b"first")
+    with pytest.raises(ZeroDivisionError):
+        commit.update(uri, lambda _: b"second"[1 // 0])
+    assert storage.read(uri) == b"first"
+    folder = os.open(tmp_path, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        waiting = threading.Thread(target=commit.update, args=(uri, lambda holds: holds + b" second"))
+        waiting.start()
+        waiting.join(0.2)
+        assert waiting.is_alive()
+        (tmp_path / "latest").write_bytes(b"other")
+    finally:
+        os.close(folder)
+    waiting.join()
+    assert storage.read(uri) == b"other second"
+
+
+def test_stores_are_tried_without_a_trace(root):
+    """Whether they create once and replace only what is as it was."""
+    assert commit.creates_once(storage.join(root, "run"))
+    assert commit.swaps(storage.join(root, "latest"))
+    left = s3fs.S3FileSystem().find(root) if root.startswith("s3://") else os.path.exists(root)
+    assert not left
+
+
+def test_a_folder_is_removed_with_all_below_it(root, tmp_path):
+    """What is beside it stays; where nothing is, nothing is done."""
+    (tmp_path / "local").write_bytes(b"x")
+    for name in ("run/a", "run/deep/b", "run2/c"):
+        commit.create(storage.join(root, *name.split("/")), tmp_path / "local")
+    for _ in range(2):
+        commit.remove(storage.join(root, "run"))
+    assert [storage.exists(storage.join(root, name)) for name in ("run", "run2/c")] == [False, True]
+
+
+def test_an_update_writes_through_no_link(tmp_path):
+    """Whoever may write in the folder could else have another file overwritten: the hidden name that is written first is known beforehand."""
+    (tmp_path / "others").write_bytes(b"precious")
+    (tmp_path / ".latest.json.partial").symlink_to(tmp_path / "others")
+    commit.update(str(tmp_path / "latest.json"), lambda held: b"new" if held is None else None)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"others": b"precious", "latest.json": b"new"}
+    assert not (tmp_path / "latest.json").is_symlink()

@@ -1,0 +1,150 @@
+"""File systems by URI: every operation has a deadline, what may pass is tried again, and what goes wrong is one line."""
+
+import botocore.exceptions
+import fsspec
+import pytest
+from fsspec.asyn import AsyncFileSystem
+from fsspec.implementations.local import LocalFileSystem
+
+from pipeline.errors import StorageError
+from pipeline.stores import filesystem
+
+
+class AnswerBrokenOffError(Exception):
+    """As the client of HTTP has some that are no OSErrors."""
+
+    __module__ = "aiohttp.client_exceptions"
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (FileNotFoundError(2, "any words"), "no such file or object"),
+        (PermissionError("access\n denied"), "access denied"),
+        (TimeoutError(), "TimeoutError"),
+        (ImportError("Install s3fs to access S3"), "Install s3fs to access S3"),
+        (botocore.exceptions.NoCredentialsError(), "Unable to locate credentials"),
+        (AnswerBrokenOffError("Response payload is not completed"), "Response payload is not completed"),
+    ],
+)
+def test_what_goes_wrong_with_a_store_is_one_line(error, says):
+    """Whatever its type, with what was tried and where, and the error itself as its cause."""
+    with pytest.raises(StorageError, match=f"^s3://b/a: cannot write: {says}$") as raised, filesystem.reported("write", "s3://b/a"):
+        raise error
+    assert raised.value.__cause__ is error
+
+
+@pytest.mark.parametrize("error", [KeyError("a"), ValueError("b"), KeyboardInterrupt(), StorageError("said before")])
+def test_other_errors_go_on(error):
+    """They are somebody else's."""
+    with pytest.raises(type(error)) as raised, filesystem.reported("write", "s3://b/a"):
+        raise error
+    assert raised.value is error
+
+
+@pytest.mark.parametrize("uri", ["nope://x", "nope://x/y?z"])
+def test_a_scheme_that_nobody_serves_is_one_line(uri):
+    """While the place is opened, not later."""
+    with pytest.raises(StorageError) as raised:
+        filesystem.open_filesystem(uri)
+    assert str(raised.value).startswith(f"{uri}: cannot open: ")
+    assert "\n" not in str(raised.value)
+
+
+def test_paths_are_this_machine_s(tmp_path):
+    """With a scheme and without; memory is somewhere else."""
+    for uri in (str(tmp_path), f"file://{tmp_path}"):
+        found, path = filesystem.open_filesystem(uri)
+        assert (filesystem.is_local(found), path) == (True, str(tmp_path))
+    assert not filesystem.is_local(filesystem.open_filesystem("memory://a")[0])
+
+
+@pytest.mark.parametrize("uri", ["s3://b/a", "s3a://b/a"])
+def test_requests_to_s3_have_limits_which_a_configuration_may_change(monkeypatch, uri):
+    """Each of those that it does not name stays."""
+    monkeypatch.delitem(fsspec.config.conf, "s3", raising=False)
+    found, _ = filesystem.open_filesystem(uri)
+    assert found.config_kwargs == filesystem.REQUEST
+    monkeypatch.setitem(fsspec.config.conf, "s3", {"config_kwargs": {"read_timeout": 7}})
+    found, _ = filesystem.open_filesystem(uri)
+    assert found.config_kwargs == filesystem.REQUEST | {"read_timeout": 7}
+
+
+class Asked(AsyncFileSystem):
+    """A remote store that says how long it was given."""
+
+    cachable = False
+
+    def take(self, *arguments, timeout=None):
+        return arguments, timeout
+
+
+class AskedHere(LocalFileSystem):
+    """This machine's, which knows no deadlines."""
+
+    cachable = False
+
+    def take(self, *arguments, **given):
+        return arguments, given
+
+
+def test_a_deadline_grows_with_the_bytes():
+    """A second a MiB beyond what any operation has; none where there are none."""
+    assert filesystem.call_store(Asked(), "take", "a", 1) == (("a", 1), filesystem.SECONDS)
+    assert filesystem.call_store(Asked(), "take", n_bytes=10 << 20) == ((), filesystem.SECONDS + 10)
+    assert filesystem.call_store(AskedHere(), "take", "a", n_bytes=10 << 20) == (("a",), {})
+
+
+@pytest.mark.parametrize("n_failures", [0, 1, 2])
+def test_an_answer_that_arrives_damaged_is_asked_for_once_more(n_failures):
+    """And no more than that."""
+    calls = []
+
+    def operation():
+        calls.append(None)
+        if len(calls) <= n_failures:
+            raise botocore.exceptions.FlexibleChecksumError(error_msg="damaged")
+        return "sound"
+
+    if n_failures < 2:
+        assert filesystem.retry_damaged(operation) == "sound"
+    else:
+        with pytest.raises(botocore.exceptions.FlexibleChecksumError):
+            filesystem.retry_damaged(operation)
+    assert len(calls) == min(2, n_failures + 1)
+
+
+def test_what_a_store_refuses_is_asked_once():
+    """Trying again is the client's business."""
+    calls = []
+
+    def refuse():
+        calls.append(None)
+        raise PermissionError
+
+    with pytest.raises(PermissionError):
+        filesystem.retry_damaged(refuse)
+    assert len(calls) == 1
+
+
+def test_local_files_need_no_client_of_s3(monkeypatch):
+    """Nothing of it is caught where nothing imported it."""
+    monkeypatch.delitem(filesystem.sys.modules, "botocore.exceptions")
+    assert filesystem.of_botocore("ClientError") == ()
+
+
+@pytest.mark.parametrize(
+    ("uri", "says"),
+    [
+        ("nosuch://x", "Protocol not known: nosuch"),
+        ("zip://a.parquet::/data.zip", "what lies within another file is not supported, expected one URI without '::'"),
+        ("zip://a.parquet", ""),
+        ("ftp://127.0.0.1:1/x", ""),
+    ],
+)
+def test_what_cannot_be_opened_is_one_line(uri, says):
+    """Whatever the file system raises while it is made."""
+    with pytest.raises(StorageError) as error:
+        filesystem.open_filesystem(uri)
+    assert str(error.value).startswith(f"{uri}: cannot open: {says}")
+    assert "\n" not in str(error.value)

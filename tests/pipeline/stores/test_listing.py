@@ -1,0 +1,160 @@
+"""Listings hold every Parquet file of a place, once; what is hidden is not of it, and what cannot be told is refused."""
+
+import os
+import re
+import threading
+from pathlib import Path
+
+import flask
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from werkzeug.serving import make_server
+
+from pipeline.errors import StorageError, UsageError
+from pipeline.stores import storage
+from pipeline.stores.listing import list_parquet
+from tests.pipeline.stores.placing import put
+
+
+def names(root, uri):
+    return [found.uri.removeprefix(f"{root}/") for found in list_parquet(uri)]
+
+
+def test_listing_passes_over_hidden_names(tmp_path):
+    """Files and folders that start with ``_`` or ``.`` are other programs' business."""
+    for name in ("a.parquet", "month=1/b.parquet", "_tables/c.parquet", ".d.parquet", "e.csv", "month=1/_f.pq"):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(b"")
+    assert [Path(found.uri).name for found in list_parquet(str(tmp_path))] == ["a.parquet", "b.parquet"]
+
+
+def test_folders_globs_and_files_are_listed_once_and_sorted(root):
+    """A folder with all below it, also one that is called like a file; of what a glob finds twice, one; ``.pq`` too, nothing else."""
+    for name in ("data/b.parquet", "data/a.parquet", "data/month=2/c.pq", "data/month=1/c.parquet", "data/d.csv", "data/e.parquet/part.parquet"):
+        put(f"{root}/{name}")
+    everything = ["data/a.parquet", "data/b.parquet", "data/e.parquet/part.parquet", "data/month=1/c.parquet", "data/month=2/c.pq"]
+    assert names(root, f"{root}/data") == names(root, f"{root}/data/") == names(root, f"{root}/dat[a]") == everything
+    assert names(root, f"{root}/data/**") == [*everything[:2], "data/d.csv", *everything[2:]]  # a glob says itself which files it means
+    assert names(root, f"{root}/data/month=[12]") == everything[3:]
+    assert names(root, f"{root}/data/b.parquet") == ["data/b.parquet"]
+
+
+def test_hidden_is_what_lies_below_the_folder(root):
+    """A folder that is named may itself be hidden, or lie in one."""
+    for name in ("_runs/one/a.parquet", "_runs/one/_b.parquet", "_runs/one/.tmp/c.parquet"):
+        put(f"{root}/{name}")
+    assert names(root, f"{root}/_runs/one") == ["_runs/one/a.parquet"]
+    put(f"{root}/d.parquet")
+    assert names(root, root) == ["d.parquet"]
+
+
+def test_an_empty_folder_is_an_empty_list_and_nothing_is_an_error(tmp_path):
+    """Whoever wants files there says so."""
+    assert list_parquet(str(tmp_path)) == []
+    with pytest.raises(StorageError, match=r"nowhere: cannot list: no such file or object$"):
+        list_parquet(f"{tmp_path}/nowhere")
+
+
+def test_files_are_parquet_by_their_name_or_by_how_they_begin(root, tmp_path):
+    """Hive writes 000000_0, others .PARQUET or .parq; what begins as a Parquet file and is cut off is listed too, and found out when it is read."""
+    pq.write_table(pa.table({"x": [1]}), tmp_path / "whole")
+    whole = (tmp_path / "whole").read_bytes()
+    (tmp_path / "whole").unlink()
+    for name in ("000000_0", "a.PARQUET", "b.parq", "c.snappy", "_d"):
+        put(f"{root}/data/{name}", whole)
+    put(f"{root}/data/cut", whole[:40])
+    for name, data in (("e.csv", b"a,b\n1,2\n"), ("f.txt", b"PAR"), ("empty", b"")):
+        put(f"{root}/data/{name}", data)
+    assert names(root, f"{root}/data") == [f"data/{name}" for name in ("000000_0", "a.PARQUET", "b.parq", "c.snappy", "cut")]
+
+
+def test_what_has_just_that_name_is_meant_before_what_it_may_match(root):
+    """``data[1]`` is a folder where there is one, and a glob where there is none."""
+    for name in ("data[1]/a.parquet", "data1/b.parquet"):
+        put(f"{root}/{name}")
+    assert names(root, f"{root}/data[1]") == ["data[1]/a.parquet"]
+    assert names(root, f"{root}/data[12]") == ["data1/b.parquet"]
+
+
+def test_globs_pass_over_hidden_names_that_they_do_not_spell_out(root):
+    """``*`` is not meant to find what others have hidden."""
+    for name in ("data/month=1/a.parquet", "data/_old/b.parquet", "data/.tmp/c.parquet", "data/_d.parquet"):
+        put(f"{root}/{name}")
+    assert names(root, f"{root}/data/*") == ["data/month=1/a.parquet"]
+    assert names(root, f"{root}/data/_o*") == ["data/_old/b.parquet"]
+    assert names(root, f"{root}/*/_d*") == ["data/_d.parquet"]
+
+
+@pytest.mark.parametrize(
+    ("log", "kind"),
+    [("_delta_log/00000000000000000000.json", "Delta"), ("metadata/v1.metadata.json", "Iceberg"), (".hoodie/hoodie.properties", "Hudi")],
+)
+def test_tables_with_a_log_are_refused(root, log, kind):
+    """Their files hold rows that were deleted since; also where the folder is above the table."""
+    for name in ("lake/flights/part-0.parquet", f"lake/flights/{log}"):
+        put(f"{root}/{name}")
+    for place in ("lake/flights", "lake", "la*"):
+        with pytest.raises(UsageError, match=rf"^{re.escape(f'{root}/{place}')}: is a table of {kind}, whose log says which of its files count"):
+            list_parquet(f"{root}/{place}")
+
+
+def test_links_are_followed(tmp_path):
+    """To folders and files, as if what they lead to lay there."""
+    put(f"{tmp_path}/elsewhere/a.parquet")
+    put(f"{tmp_path}/data/b.parquet")
+    (tmp_path / "data" / "month=1").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "data" / "c.parquet").symlink_to(tmp_path / "elsewhere" / "a.parquet")
+    assert names(str(tmp_path), f"{tmp_path}/data") == ["data/b.parquet", "data/c.parquet", "data/month=1/a.parquet"]
+
+
+def test_links_that_lead_nowhere_or_back_are_refused(tmp_path):
+    """Neither skipped, as if there were nothing, nor followed for ever."""
+    put(f"{tmp_path}/data/a.parquet")
+    (tmp_path / "data" / "back").symlink_to(tmp_path / "data")
+    with pytest.raises(StorageError, match=r"data: cannot list: .*a link leads back to a folder that it is in: '.*/data/back'$"):
+        list_parquet(f"{tmp_path}/data")
+    (tmp_path / "data" / "back").unlink()
+    (tmp_path / "data" / "b.parquet").symlink_to(tmp_path / "gone.parquet")
+    with pytest.raises(StorageError, match=r"data: cannot list: no such file or object$"):
+        list_parquet(f"{tmp_path}/data")
+
+
+def test_a_folder_that_cannot_be_read_is_refused(tmp_path, monkeypatch):
+    """Its rows would be missing without a word; hidden ones are nobody's business."""
+    for name in ("data/a.parquet", "data/month=1/b.parquet", "data/_private/c.parquet"):
+        put(f"{tmp_path}/{name}")
+    scan = os.scandir
+
+    def forbidden(place):
+        def refuse(path):
+            if str(path).endswith(place):
+                raise PermissionError(13, "Permission denied", str(path))
+            return scan(path)
+
+        return refuse
+
+    monkeypatch.setattr(os, "scandir", forbidden("_private"))
+    assert len(list_parquet(f"{tmp_path}/data")) == 2
+    monkeypatch.setattr(os, "scandir", forbidden("month=1"))
+    with pytest.raises(StorageError, match=r"data: cannot list: .*Permission denied: '.*month=1'$"):
+        list_parquet(f"{tmp_path}/data")
+
+
+def test_files_are_read_over_http(tmp_path):
+    """By the URI that names them."""
+    pq.write_table(pa.table({"x": [1.0, 2.0]}), tmp_path / "a.parquet")
+    pages = flask.Flask("pages")
+    pages.add_url_rule("/data/<name>", view_func=lambda name: flask.send_file(tmp_path / name, conditional=True))
+    server = make_server("127.0.0.1", 0, pages, threaded=True)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        (found,) = list_parquet(f"http://127.0.0.1:{server.port}/data/a.parquet")
+        assert found.uri == f"http://127.0.0.1:{server.port}/data/a.parquet"
+        with storage.opened(found.uri) as file:
+            assert pq.read_table(file)["x"].to_pylist() == [1.0, 2.0]
+    finally:
+        server.shutdown()
+        thread.join()

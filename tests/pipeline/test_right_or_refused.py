@@ -1,0 +1,168 @@
+"""Inputs whose meaning is easily lost on the way: margins are the library's own predictions on the rows as they were meant, or the run is refused."""
+
+import catboost
+import lightgbm
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import xgboost
+from numpy.testing import assert_allclose
+
+from leafledger import attribute, explain
+from pipeline.errors import SchemaMismatch, UnsupportedModel
+from tests.pipeline.running import attributions
+
+N = 400
+LIBRARIES = ("xgboost", "lightgbm", "catboost")
+FINE = {"min_data_per_group": 1, "cat_smooth": 0.0, "cat_l2": 0.0, "min_data_in_leaf": 1, "verbosity": -1, "num_threads": 1, "seed": 1}
+
+
+def train(library, frame, label, folder):
+    """A file of the library's model, and the function of a frame that are its own margins."""
+    if library == "xgboost":
+        booster = xgboost.train({"max_depth": 4, "nthread": 1}, xgboost.DMatrix(frame, label, enable_categorical=True), 20)
+        booster.save_model(folder / "model.ubj")
+        return folder / "model.ubj", lambda rows: booster.predict(xgboost.DMatrix(rows, enable_categorical=True), output_margin=True)
+    if library == "lightgbm":
+        booster = lightgbm.train(FINE, lightgbm.Dataset(frame, label), 20)
+        booster.save_model(folder / "model.txt")
+        return folder / "model.txt", lambda rows: booster.predict(rows, raw_score=True)
+    categorical = [name for name, kind in frame.dtypes.items() if isinstance(kind, pd.CategoricalDtype)]
+    regressor = catboost.CatBoostRegressor(iterations=20, depth=3, verbose=False, allow_writing_files=False, thread_count=1, one_hot_max_size=255)
+    regressor.fit(frame, label, cat_features=categorical)
+    regressor.save_model(folder / "model.cbm")
+    return folder / "model.cbm", regressor.predict
+
+
+def categories_of(values, known):
+    return pd.Series(pd.Categorical(values, categories=known))
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_text_in_a_path_keeps_its_zeros(library, tmp_path):
+    """A category "01" is not the number 1; and what other folders there are changes nothing."""
+    rng = np.random.default_rng(0)
+    months = [f"{month:02}" for month in range(1, 13)]
+    month = np.repeat(months, N // 12 + 1)[:N]
+    frame = pd.DataFrame({"month": categories_of(month, months), "x": rng.normal(size=N)})
+    model, margin = train(library, frame, frame["x"] + 5 * rng.permutation(12)[frame["month"].cat.codes], tmp_path)
+    for value, rows in frame.assign(row=np.arange(N)).groupby("month", observed=True):
+        (tmp_path / "data" / f"month={value}").mkdir(parents=True)
+        pq.write_table(pa.table({"row": rows["row"], "x": rows["x"]}), tmp_path / "data" / f"month={value}" / "f.parquet")
+    explain(model, tmp_path / "data", tmp_path / "run", ids=["row", "month"], precision="float64", scheduler="serial")
+    found = attributions(tmp_path / "run").to_pandas().sort_values("row", ignore_index=True)
+    assert found["month"].tolist() == month.tolist()
+    assert_allclose(found["margin"], margin(frame), rtol=1e-5, atol=1e-5)
+
+    (tmp_path / "data" / "month=other").mkdir()
+    pq.write_table(pa.table({"row": [N], "x": [0.0]}), tmp_path / "data" / "month=other" / "f.parquet")
+    explain(model, tmp_path / "data", tmp_path / "more", ids=["row", "month"], precision="float64", scheduler="serial")
+    more = attributions(tmp_path / "more").to_pandas().sort_values("row", ignore_index=True)
+    pd.testing.assert_frame_equal(more[:N], found)
+
+
+def test_a_number_in_a_path_is_one_however_it_is_written(tmp_path):
+    """The model's own type decides: month=01 is the number 1."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"month": rng.integers(1, 4, N), "x": rng.normal(size=N)})
+    model, margin = train("xgboost", frame, frame["x"] + 5 * frame["month"], tmp_path)
+    (tmp_path / "data" / "month=03").mkdir(parents=True)
+    pq.write_table(pa.table({"x": frame["x"]}), tmp_path / "data" / "month=03" / "f.parquet")
+    explain(model, tmp_path / "data", tmp_path / "run", ids=["month"], precision="float64", scheduler="serial")
+    found = attributions(tmp_path / "run").to_pandas()
+    assert set(found["month"]) == {"03"}
+    assert_allclose(found["margin"], margin(frame.assign(month=3)), rtol=1e-5, atol=1e-5)
+
+
+def test_zeros_that_the_model_s_category_has_not_are_refused(tmp_path):
+    """It knows "1", the path says "01": perhaps the same, perhaps not."""
+    frame = pd.DataFrame({"month": categories_of(np.repeat(["1", "2"], N // 2), ["1", "2"]), "x": np.arange(N) % 7.0})
+    model, _ = train("lightgbm", frame, frame["month"].cat.codes, tmp_path)
+    (tmp_path / "data" / "month=01").mkdir(parents=True)
+    pq.write_table(pa.table({"x": frame["x"]}), tmp_path / "data" / "month=01" / "f.parquet")
+    with pytest.raises(SchemaMismatch, match=r"f\.parquet \(its path\): column 'month' is '01', the model has category '1'; name the folder so$"):
+        explain(model, tmp_path / "data", tmp_path / "run", scheduler="serial")
+
+
+@pytest.mark.parametrize("library", ["xgboost", "lightgbm"])
+def test_integer_categories_beyond_float64_are_told_apart(library, tmp_path):
+    """In memory and in a run."""
+    rng = np.random.default_rng(0)
+    known = 2**53 + np.arange(4)
+    code = rng.integers(0, 4, N)
+    frame = pd.DataFrame({"a": categories_of(known[code], known), "x": rng.normal(size=N)})
+    model, margin = train(library, frame, np.array([0.0, 10.0, -5.0, 3.0])[code] + frame["x"], tmp_path)
+    expected = margin(frame)
+    assert np.ptp([expected[code == c].mean() for c in range(4)]) > 10
+    assert_allclose(attribute(str(model), frame).margin[:, 0], expected, rtol=1e-5, atol=1e-5)
+    pq.write_table(pa.table({"a": known[code], "x": frame["x"]}), tmp_path / "f.parquet")
+    explain(model, tmp_path / "f.parquet", tmp_path / "run", precision="float64", scheduler="serial")
+    assert_allclose(attributions(tmp_path / "run")["margin"], expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_integers_beyond_float64_fall_on_the_library_s_side(library, tmp_path):
+    """Rounded to float32 once where the library compares float32, and to float64 where it does not."""
+    values = np.repeat(2**60 + np.array([2**36 + 1, 2**36, 2**36 - 1, 0, 2**37]), N // 5)
+    frame = pd.DataFrame({"a": values, "x": np.arange(N) % 7.0})
+    model, margin = train(library, frame, np.repeat([1.0, 0.0, 0.0, 0.0, 1.0], N // 5), tmp_path)
+    assert np.ptp(margin(frame)) > 0.5
+    assert_allclose(attribute(str(model), frame).margin[:, 0], margin(frame), rtol=1e-5, atol=1e-5)
+    pq.write_table(pa.Table.from_pandas(frame), tmp_path / "f.parquet")
+    explain(model, tmp_path / "f.parquet", tmp_path / "run", precision="float64", scheduler="serial")
+    assert_allclose(attributions(tmp_path / "run")["margin"], margin(frame), rtol=1e-5, atol=1e-5)
+
+
+def test_an_estimator_s_own_missing_value_is_refused():
+    """Only the estimator knows that -999 is missing: its booster takes it for a number, and is what is explained, on rows with NaN."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(N, 2))
+    x[::3, 0] = -999.0
+    label = np.where(x[:, 0] == -999, 5.0, x[:, 0])
+    estimator = xgboost.XGBRegressor(n_estimators=10, missing=-999.0, n_jobs=1).fit(x, label)
+    with pytest.raises(
+        UnsupportedModel, match=r"^XGBRegressor: takes -999 for missing, expected NaN; explain its get_booster\(\), on rows with NaN in"
+    ):
+        attribute(estimator, x)
+    as_nan = np.where(x == -999, np.nan, x)
+    assert_allclose(attribute(estimator.get_booster(), as_nan).margin[:, 0], estimator.predict(x, output_margin=True), rtol=1e-5, atol=1e-5)
+    unmarked = xgboost.XGBRegressor(n_estimators=10, n_jobs=1).fit(as_nan, label)
+    assert_allclose(attribute(unmarked, as_nan).margin[:, 0], unmarked.predict(as_nan, output_margin=True), rtol=1e-5, atol=1e-5)
+
+
+def test_a_category_column_that_lightgbm_took_for_numbers_is_refused():
+    """Beside one that was listed as categorical its categories are in the model file all the same, and would be taken for the other's."""
+    rng = np.random.default_rng(0)
+    known = np.array([10, 20, 30, 40, 50, 60])
+    listed, unlisted = rng.integers(0, 5, N), rng.integers(0, 6, N)
+    frame = pd.DataFrame({"a": listed, "b": categories_of(known[unlisted], known), "x": rng.normal(size=N)})
+    label = np.array([0.0, 10.0, -20.0, 5.0, 8.0])[listed] + unlisted
+    booster = lightgbm.train(FINE, lightgbm.Dataset(frame, label, categorical_feature=["a"]), 20)
+    with pytest.raises(SchemaMismatch, match=r"^rows: column 'b' is dictionary<.*, the model was trained on numbers or on a category"):
+        attribute(booster, frame)
+
+
+def test_a_numeric_column_that_comes_as_categories_is_its_values():
+    """As pandas reads a column of a path; the model's only categories are texts, so that these cannot have been among them."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"month": rng.choice([1, 7, 12], N), "carrier": pd.Categorical(rng.choice(["b", "a"], N))})
+    booster = lightgbm.train(FINE, lightgbm.Dataset(frame, frame["month"] * 10.0 + frame["carrier"].cat.codes), 20)
+    read = frame.assign(month=pd.Categorical(frame["month"]))
+    assert_allclose(attribute(booster, read).margin[:, 0], booster.predict(frame, raw_score=True), rtol=1e-12)
+
+
+def test_booleans_that_catboost_stored_as_numbers_are_refused(tmp_path):
+    """In JSON that was saved with a pool; as integers they are the categories that it stores, and in its other files they are known."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"b": rng.random(N) < 0.5, "x": rng.normal(size=N)})
+    pool = catboost.Pool(frame, np.where(frame["b"], 10.0, -10.0) + frame["x"], cat_features=["b"])
+    regressor = catboost.CatBoostRegressor(iterations=10, depth=2, verbose=False, one_hot_max_size=10, allow_writing_files=False, thread_count=1)
+    regressor.fit(pool)
+    regressor.save_model(tmp_path / "pool.json", format="json", pool=pool)
+    regressor.save_model(tmp_path / "model.cbm")
+    with pytest.raises(SchemaMismatch, match=r"^rows: column 'b' is bool, the model was trained on categories that are strings$"):
+        attribute(str(tmp_path / "pool.json"), frame)
+    for name, rows in (("pool.json", frame.astype({"b": int})), ("model.cbm", frame)):
+        assert_allclose(attribute(str(tmp_path / name), rows).margin[:, 0], regressor.predict(frame), rtol=1e-12)

@@ -1,0 +1,118 @@
+"""``python -m tests.worker .venv-worker``: the environment of ``infra/worker-requirements.txt`` explains, checks and compares like this one."""
+
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.metadata import distributions
+from pathlib import Path
+
+import catboost
+import lightgbm
+import numpy as np
+import pandas as pd
+import xgboost
+
+ABSENT = ("catboost", "lightgbm", "pandas", "prefect", "s3fs", "xgboost")
+N_ROWS = 400
+
+
+def write_models(folder: Path) -> Iterator[Path]:
+    """A model of every library and format, trained on the same rows, which are written beside them."""
+    rng = np.random.default_rng(1)
+    rows = pd.DataFrame(rng.normal(size=(N_ROWS, 4)), columns=["distance", "delay", "hour", "wind"])
+    target = rows["distance"] + rows["delay"] * (rows["hour"] > 0)
+    rows.to_parquet(folder / "rows.parquet")
+    booster = xgboost.train({"max_depth": 3}, xgboost.DMatrix(rows, target), 5)
+    symmetric = catboost.CatBoostRegressor(iterations=5, depth=3, verbose=False, allow_writing_files=False).fit(rows, target)
+    for name in ("model.ubj", "model.json"):
+        booster.save_model(folder / name)
+        yield folder / name
+    lightgbm.train({"verbosity": -1, "num_leaves": 7}, lightgbm.Dataset(rows, target), 5).save_model(folder / "model.txt")
+    yield folder / "model.txt"
+    symmetric.save_model(folder / "model.cbm")
+    yield folder / "model.cbm"
+
+
+def run(python: Path, *arguments: object, code: int = 0) -> str:
+    """What ``python -m leafledger`` prints, its errors last, run away from this checkout."""
+    command = [str(python), "-m", "leafledger", *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tempfile.gettempdir())
+    assert done.returncode == code, f"{' '.join(command)}: exit {done.returncode}, expected {code}: {done.stderr}"
+    return done.stdout + done.stderr
+
+
+def published(folder: Path) -> dict[str, bytes]:
+    """The bytes of every table that a run published."""
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in sorted(folder.rglob("*.parquet"))}
+
+
+@contextmanager
+def cluster(worker: Path) -> Iterator[str]:
+    """A scheduler and a worker of that environment, and their address."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    host, _, port = address.partition(":")
+    dask, quiet = [str(worker), "-m", "dask"], {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    parts = (["scheduler", "--host", host, "--port", port, "--no-dashboard"], ["worker", f"tcp://{address}", "--nthreads", "1", "--no-dashboard"])
+    running = [subprocess.Popen([*dask, *part], cwd=tempfile.gettempdir(), **quiet) for part in parts]
+    try:
+        yield f"tcp://{address}"
+    finally:
+        for process in running:
+            process.terminate()
+        for process in running:
+            process.wait()
+
+
+def check_same(worker: Path, folder: Path) -> None:
+    """Explain, check and compare with the files of every library: the same bytes as here, and on a cluster of such workers."""
+    here, rows, models = Path(sys.executable), folder / "rows.parquet", list(write_models(folder))
+    for model in models:
+        expected, got = folder / f"here-{model.name}", folder / f"there-{model.name}"
+        run(here, "explain", model, rows, "--out", expected, "--scheduler", "serial")
+        run(worker, "explain", model, rows, "--out", got, "--scheduler", "serial")
+        assert published(expected), f"{expected} holds no table"
+        assert published(got) == published(expected), f"{got} differs from {expected}"
+        run(worker, "check", got, "--deep")
+        print(f"{model.name}: the same bytes, checked")
+    with cluster(worker) as address:
+        run(here, "explain", models[0], rows, "--out", folder / "cluster", "--scheduler", address)
+    assert published(folder / "cluster") == published(folder / f"here-{models[0].name}"), "the cluster's run differs"
+    print("a cluster of that environment, its client of this one: the same bytes")
+    print(run(worker, "compare", models[0], rows, "--methods", "shapley,banzhaf", "--out", folder / "compared.parquet", "--quiet"))
+
+
+def check_missing(worker: Path, folder: Path) -> None:
+    """What is not there is one line that names it."""
+    said = run(worker, "explain", folder / "model.ubj", "s3://bucket/rows", "--out", folder / "never", code=1)
+    assert "Install s3fs" in said, said
+    assert said.count("\n") == 1, said
+    done = subprocess.run([worker, "-c", "import flows"], capture_output=True, text=True, check=False, cwd=tempfile.gettempdir())
+    assert done.stderr.splitlines()[-1].startswith("ImportError: prefect is not installed"), done.stderr
+    print(said.strip(), done.stderr.splitlines()[-1], sep="\n")
+
+
+def check_packages(worker: Path) -> None:
+    """Nothing of ABSENT came along; say what did."""
+    site = next(worker.parents[1].glob("lib/python*/site-packages"))
+    names = {found.metadata["Name"].lower() for found in distributions(path=[str(site)])}
+    assert not names & set(ABSENT), f"{worker}: {sorted(names & set(ABSENT))} are installed"
+    size = sum(path.stat().st_size for path in site.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+    print(f"{len(names)} packages, {size / 1e6:,.0f} MB")
+
+
+def main() -> None:
+    """Check packages, results, and what is said of what is missing."""
+    worker = Path(sys.argv[1]).absolute() / "bin" / "python"
+    check_packages(worker)
+    with tempfile.TemporaryDirectory() as folder:
+        check_same(worker, Path(folder))
+        check_missing(worker, Path(folder))
+
+
+if __name__ == "__main__":
+    main()
