@@ -8,13 +8,13 @@ from typing import Any
 
 import leafledger
 import pipeline.errors
-from kernels.methods import METHODS
-from kernels.summaries import INTERACTIONS
+from kernels.methods import METHODS, SHARED
 from pipeline.errors import LeafledgerError
 from tests.bench.compare import PREDICT
 from tests.bench.marginal import named
 from tests.bench.ours import BANZHAF, SHAPLEY, WHOLE
 
+SHARED_BY = {"interactions": "with `--interactions`", "inputs": "all"}
 ROOT = Path(__file__).parents[1]
 RESULTS = Path(__file__).parent / "results.json"  # as `make bench` writes it
 
@@ -47,14 +47,14 @@ def methods() -> str:
 def summaries() -> str:
     """Every summary of a run: which methods keep it, what it holds, and its columns."""
     keep: dict[str, list[str]] = {}
-    found = {summary.name: summary for method in METHODS.values() for summary in method.summaries} | {INTERACTIONS.name: INTERACTIONS}
+    found = {summary.name: summary for method in METHODS.values() for summary in method.summaries} | {summary.name: summary for summary in SHARED}
     for method in METHODS.values():
         for summary in method.summaries:
             keep.setdefault(summary.name, []).append(f"`{method.name}`")
     rows = (
         (
             f"`{name}`",
-            ", ".join(keep.get(name, ["with `--interactions`"])),
+            ", ".join(keep.get(name, [SHARED_BY[name]])),
             summary.description,
             ", ".join(f"`{column}`" for column in summary.columns),
         )

@@ -304,6 +304,9 @@ def explain(
     workers: int | None = None,
     plain_tcp: bool = False,
     max_rejected: int | None = None,
+    missing: float | None = None,
+    allow_unseen: bool = False,
+    predictions: str | Sequence[str] = (),
 ) -> State[Manifest]:
     """Explain every row of a Parquet data set and publish attributions and summaries.
 
@@ -313,7 +316,7 @@ def explain(
     ----------
     model, data, out : str
     latest, ids, precision, global_only, single_writer, date, method, parameters, partition, interactions, background, tables : optional
-    label, weight, by, missing_labels, scheduler, workers, plain_tcp, max_rejected : optional
+    label, weight, by, missing_labels, scheduler, workers, plain_tcp, max_rejected, missing, allow_unseen, predictions : optional
         As ``leafledger explain`` takes them; what its help says of each is written here by `describe_parameters`.
 
     Returns

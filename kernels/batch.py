@@ -3,6 +3,7 @@
 import numpy as np
 
 from .buffers import Buffers, Prepared
+from .inputs import classify
 from .method import TOLERANCE, Method
 from .semivalues.tables import add_semivalues
 from .trees.binning import bin_rows
@@ -25,6 +26,7 @@ def attribute_batch(method: Method, prepared: Prepared, buffers: Buffers) -> Non
     buffers.pairs[:] = 0.0
     buffers.margin[:] = 0.0
     bin_rows(buffers.values, prepared.bins, buffers.bins)
+    classify(buffers.bins, prepared.bins, buffers.kinds)
     add_margins(buffers.bins, prepared.margin, buffers.margin)
     method.kernel(buffers, prepared.method)
     add_semivalues(buffers.bins, prepared.pairs.tables, buffers.pairs)

@@ -26,7 +26,7 @@ class Prepared(NamedTuple):
     players: np.ndarray  # (rows,) int32, whose a row of phi is: a column of the ensemble, or a group
     pairs: Pairs
     base: np.ndarray  # (outputs,) float64, margin units: value of the empty coalition
-    bound: np.ndarray  # (outputs,) float64, margin units: no margin is larger
+    bound: np.ndarray  # (outputs,) float64, margin units: no margin is further from the base value
     n_steps: np.ndarray  # (1,) int64, steps of a row's path; 0 where the method has none
 
 
@@ -35,6 +35,7 @@ class Buffers(NamedTuple):
 
     values: np.ndarray  # (used, n) float64, the caller's input; binning changes it to what the library compares
     bins: np.ndarray  # (used, n) unsigned integers
+    kinds: np.ndarray  # (used, n) uint8, what is said of values, see inputs.classify
     phi: np.ndarray  # (outputs, rows, n) float64
     pairs: np.ndarray  # (outputs, pairs, n) float64, margin units
     path: np.ndarray  # (outputs, steps, n) float64, what a method with steps goes through for every row
@@ -61,6 +62,7 @@ def make_buffers(prepared: Prepared, n_rows: int) -> Buffers:
     return Buffers(
         values=zeros(used, n),
         bins=np.zeros((used, n), bin_dtype(prepared.bins)),
+        kinds=np.zeros((used, n), np.uint8),
         phi=zeros(outputs, prepared.players.size, n),
         pairs=zeros(outputs, len(prepared.pairs.players), n),
         path=zeros(outputs, int(prepared.n_steps[0]), n),

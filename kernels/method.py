@@ -220,7 +220,7 @@ class Method:
 
 
 def _miss_margins(prepared: Prepared, buffers: Buffers, n_rows: int) -> np.ndarray:
-    """|base + sum of phi - margin|, as a fraction of the margin bound."""
+    """|base + sum of phi - margin|, as a fraction of the margin's bound."""
     total = buffers.phi[:, :, :n_rows].sum(axis=1) + prepared.base[:, None] - buffers.margin[:, :n_rows]
     return np.abs(total) / np.maximum(prepared.bound, np.finfo(np.float64).tiny)[:, None]
 

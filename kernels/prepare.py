@@ -173,7 +173,7 @@ def prepare(
     bins, forest = _plant(ensemble, method, groups)
     pairs = _pair_up(forest, value(parameters) if interactions and value is not None else None)
     if background is None:
-        tables, base = method.games.path_dependent(forest, parameters), empty_coalition(ensemble, forest.trace)
+        tables, base = method.games.path_dependent(forest, parameters), empty_coalition(forest.ensemble, forest.trace)
     elif use is None or interactions:
         raise InvalidParameters(f"method {method.name!r} has no {'interactions in the ' if interactions else ''}marginal game")
     else:
@@ -181,12 +181,12 @@ def prepare(
     return frozen(
         Prepared(
             bins=bins,
-            margin=prepare_margin(ensemble, forest.splits, forest.trace, forest.comparisons),
+            margin=prepare_margin(forest.ensemble, forest.splits, forest.trace, forest.comparisons),
             method=tables,
             players=np.asarray(method.phi.rows(forest), np.int32),
             pairs=pairs,
             base=base,
-            bound=margin_bound(ensemble, forest.trace),
+            bound=margin_bound(forest.ensemble, forest.trace),
             n_steps=np.array([method.phi.n_steps(parameters, forest.n_all)], np.int64),
         )
     )

@@ -22,6 +22,7 @@ class Subject:
     pairs: np.ndarray  # (pairs, 2) int32, players that interact
     n_steps: int  # of a row's path
     by: tuple[str, ...] = ()  # columns of the data whose values make groups of rows
+    inputs: tuple[str, ...] = ()  # features that some split asks for
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,7 @@ class Summary:
     columns : of all these tables; what groups rows cannot be called so
     description : of the tables, in a few words
     display : columns that a person sees, by rank; none for summaries that are not shown
-    headline : ``(totals) -> line`` to be shown above
+    headline : ``(totals) -> line`` to be shown above; none where it is empty
     """
 
     name: str

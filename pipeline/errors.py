@@ -49,6 +49,10 @@ class AdditivityBreach(LeafledgerError):
     """Attributions of an additive method do not add up to margin minus base value."""
 
 
+class PredictionMismatch(LeafledgerError):
+    """A row's margin is not what the data say that the model predicted."""
+
+
 class StorageError(LeafledgerError):
     """A file or object cannot be read or written."""
 

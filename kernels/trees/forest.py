@@ -8,7 +8,7 @@ import numpy.typing as npt
 from .binning import BinnedSplits, BinTables, bin_dtype, bin_ensemble
 from .ensemble import TreeEnsemble
 from .lookup import Comparisons, compare
-from .paths import Trace, trace
+from .paths import Trace, trace, value_range
 
 
 class Forest(NamedTuple):
@@ -50,8 +50,23 @@ class Forest(NamedTuple):
         return np.where(self.splits.feature < 0, -1, self.player[self.splits.feature]).astype(np.int32) if self.n_used else self.splits.feature
 
 
+def _center(ensemble: TreeEnsemble, trace: Trace) -> TreeEnsemble:
+    """Move what the leaves of a tree have in common to the base values, which no game depends on: what they differ by keeps all of its digits.
+
+    That is the leaf nearest to zero where all have one sign, so that no leaf grows, and nothing where a tree has leaves of both signs.
+    """
+    leaf = np.flatnonzero(ensemble.feature < 0)
+    value, base = ensemble.value.astype(np.float64), ensemble.base.astype(np.float64)
+    for column in range(value.shape[1]):
+        low, high = value_range(ensemble, trace, column)
+        common = np.maximum(low, 0.0) + np.minimum(high, 0.0)
+        value[leaf, column] -= common[trace.tree[leaf]]
+        base += np.bincount(ensemble.output + column, common, minlength=base.size)
+    return ensemble._replace(value=value, base=base)
+
+
 def make_forest(ensemble: TreeEnsemble, groups: npt.ArrayLike | None = None) -> tuple[BinTables, Forest]:
-    """Bin an ensemble, and find its players.
+    """Bin an ensemble, and find its players. Margins stay, but what all leaves of a tree have in common goes to the base values.
 
     Parameters
     ----------
@@ -70,7 +85,7 @@ def make_forest(ensemble: TreeEnsemble, groups: npt.ArrayLike | None = None) -> 
     groups = np.arange(ensemble.n_features, dtype=np.int32) if groups is None else np.asarray(groups, np.int32)
     players, player = np.unique(groups[bins.column], return_inverse=True)
     return bins, Forest(
-        ensemble=ensemble,
+        ensemble=_center(ensemble, traced),
         splits=splits,
         trace=traced,
         comparisons=compare(ensemble, splits, traced),

@@ -7,6 +7,8 @@ import numpy as np
 from .._jit import jit
 from .ensemble import TreeEnsemble
 
+BASE_SHARE = 1e-6  # of a base value, which sums are rounded to 1e-16 of
+
 
 class Trace(NamedTuple):
     """Per node, what the edges above it say; per tree, its longest path. "Edge v" is the edge into node v."""
@@ -172,8 +174,31 @@ def empty_coalition(ensemble: TreeEnsemble, trace: Trace) -> np.ndarray:
     return base
 
 
+def value_range(ensemble: TreeEnsemble, trace: Trace, column: int) -> tuple[np.ndarray, np.ndarray]:
+    """Find the smallest and the largest leaf of every tree.
+
+    Parameters
+    ----------
+    ensemble : TreeEnsemble
+    trace : Trace
+    column : int
+        of the leaves' values
+
+    Returns
+    -------
+    low, high : (trees,) float64
+    """
+    leaf = np.flatnonzero(ensemble.feature < 0)
+    low, high = np.full(ensemble.root.size, np.inf), np.full(ensemble.root.size, -np.inf)
+    np.minimum.at(low, trace.tree[leaf], ensemble.value[leaf, column])
+    np.maximum.at(high, trace.tree[leaf], ensemble.value[leaf, column])
+    return low, high
+
+
 def margin_bound(ensemble: TreeEnsemble, trace: Trace) -> np.ndarray:
-    """Bound the size of all margins by the largest leaf of every tree, added up: what rounding is measured against.
+    """Bound how far margins are from the base value: by the range of every tree's leaves, added up. Rounding is measured against it.
+
+    Adding a base value rounds too, to a unit in its last place. So a millionth of it counts as well, where TOLERANCE is a billionth.
 
     Parameters
     ----------
@@ -184,10 +209,8 @@ def margin_bound(ensemble: TreeEnsemble, trace: Trace) -> np.ndarray:
     -------
     bound : (outputs,) float64, margin units
     """
-    leaf = np.flatnonzero(ensemble.feature < 0)
-    bound = np.abs(ensemble.base).astype(np.float64)
+    bound = np.abs(ensemble.base).astype(np.float64) * BASE_SHARE
     for column in range(ensemble.value.shape[1]):
-        largest = np.zeros(ensemble.root.size)
-        np.maximum.at(largest, trace.tree[leaf], np.abs(ensemble.value[leaf, column]))
-        bound += np.bincount(ensemble.output + column, largest, minlength=bound.size)
+        low, high = value_range(ensemble, trace, column)
+        bound += np.bincount(ensemble.output + column, high - low, minlength=bound.size)
     return bound

@@ -41,20 +41,21 @@ METHOD = Group("Method", sort_key=2, help_formatter=_show_methods)
 BACKGROUND = Group("Background", sort_key=3)
 LABELS = Group("Decomposing R², for method r2", sort_key=4)
 CLUSTER = Group("Cluster", sort_key=5)
-UNREADABLE = Group("Rows that cannot be read", sort_key=6)
+DOUBTFUL = Group("Rows that cannot be read, or are not what the model was trained on", sort_key=6)
 GROUPS = {
     INPUT: ("latest", "ids", "precision", "global_only", "single_writer", "date"),
     METHOD: ("method", "parameters", "partition", "interactions"),
     BACKGROUND: ("background", "tables"),
     LABELS: ("label", "weight", "by", "missing_labels"),
     CLUSTER: ("scheduler", "workers", "plain_tcp"),
-    UNREADABLE: ("max_rejected",),
+    DOUBTFUL: ("max_rejected", "missing", "allow_unseen", "predictions"),
 }
 
 
 # What is called otherwise than in Python, and what Options reads from text.
 SPELT: dict[str, tuple[Any, Parameter]] = {
     "ids": (tuple[str, ...], Parameter(name="--id")),
+    "predictions": (tuple[str, ...], Parameter(name="--prediction")),
     "parameters": (tuple[str, ...] | None, Parameter(name="--parameter")),
     "date": (str | None, Parameter()),
     "partition": (str | None, Parameter()),

@@ -8,8 +8,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from kernels.methods import METHODS
-from kernels.summaries import INTERACTIONS, Shown
+from kernels.methods import METHODS, SHARED
+from kernels.summaries import Shown
 
 from ..runs.publish import SUMMARY
 from ..stores import storage
@@ -36,6 +36,11 @@ def _show_summary(console: Console, run: str, name: str, display: Sequence[Shown
         console.print(table)
 
 
+def _show_line(console: Console, line: str) -> None:
+    if line:
+        console.print(line, soft_wrap=True, highlight=False, markup=False)
+
+
 def show_summaries(console: Console, run: str, manifest: Any) -> None:
     """Show the summaries of a run that have something to show, as their method declares it.
 
@@ -53,9 +58,9 @@ def show_summaries(console: Console, run: str, manifest: Any) -> None:
         A summary cannot be read.
     """
     there = {entry["uri"].rpartition("/")[2] for entry in manifest.summaries}
-    for summary in (*METHODS[manifest.method].summaries, INTERACTIONS):
+    for summary in (*METHODS[manifest.method].summaries, *SHARED):
         if summary.headline is not None and summary.name in manifest.totals:
-            console.print(summary.headline(manifest.totals[summary.name]), soft_wrap=True, highlight=False)
+            _show_line(console, summary.headline(manifest.totals[summary.name]))
         if summary.display and f"{summary.name}.json" in there:
             _show_summary(console, run, summary.name, summary.display)
 

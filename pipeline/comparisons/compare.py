@@ -275,7 +275,7 @@ def compare_job(job: Job, entries: Sequence[str], measures: Measures, progress: 
         raise UsageError("methods are none, expected at least one")
     model = load_ensemble(job.model)
     plans = {entry.run: _read_run(entry.run, model) for entry in parsed if entry.run is not None}
-    found = list_data(job.data, (), model)
+    found = list_data(job.data, model)
     if found.rejected:
         raise InvalidData(found.rejected[0].reason)  # means of some of the rows would be those of other data
     items = _choose_items(found, plans)

@@ -29,9 +29,14 @@ class LabelColumns:
     missing: str  # "count" leaves rows without a label out, "refuse" ends the run
 
     @property
+    def numbers(self) -> tuple[str, ...]:
+        """Those that hold numbers: of the label, and of the weight if there is one."""
+        return (self.label,) if self.weight is None else (self.label, self.weight)
+
+    @property
     def names(self) -> tuple[str, ...]:
         """All of the columns: of the label, of the weight if there is one, and of the groups."""
-        return (self.label, *(() if self.weight is None else (self.weight,)), *self.by)
+        return (*self.numbers, *self.by)
 
 
 def _numbers(batch: pa.RecordBatch, name: str) -> np.ndarray:

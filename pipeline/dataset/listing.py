@@ -17,7 +17,6 @@ from ..models.model import Feature, Model
 from ..stores import storage
 from ..stores.listing import list_parquet
 from . import schema
-from .labels import LabelColumns
 
 FOOTER_READERS = 16
 _NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
@@ -118,6 +117,23 @@ def _row_group_bytes(metadata: pq.FileMetaData, columns: set[str]) -> int:
 
 
 @dataclass(frozen=True, slots=True)
+class Asked:
+    """Columns of the data that are asked for besides the features; paths may carry them."""
+
+    ids: tuple[str, ...] = ()  # passed through
+    numbers: tuple[str, ...] = ()  # labels, weights, predictions
+    by: tuple[str, ...] = ()  # whose values make groups of rows
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All of them, each once."""
+        return tuple(dict.fromkeys((*self.ids, *self.numbers, *self.by)))
+
+
+NOTHING = Asked()
+
+
+@dataclass(frozen=True, slots=True)
 class _Footer:
     """What a file's footer says, matched against the model; footers of wide files are too large to keep."""
 
@@ -127,41 +143,36 @@ class _Footer:
     types: dict[str, pa.DataType]  # of columns that have one type in all files
 
 
-def _read_footer(file: storage.Object, partition: Hive, model: Model, ids: Sequence[str], labels: LabelColumns | None, read: set[str]) -> _Footer:
+def _read_footer(file: storage.Object, partition: Hive, model: Model, asked: Asked, read: set[str]) -> _Footer:
     with storage.opened(file.uri) as opened:
         try:
             metadata = pq.read_metadata(opened)
             found = metadata.schema.to_arrow_schema()
         except (pa.ArrowException, OSError) as error:
             raise InvalidData(f"{file.uri}: not a Parquet file: {' '.join(str(error).split())}") from error
-    asked = ids if labels is None else list(dict.fromkeys((*ids, *labels.names)))
-    schema.check_columns(model.features, asked, found, [name for name, _ in partition], file.uri)
+    schema.check_columns(model.features, asked.names, found, [name for name, _ in partition], file.uri)
     _check_partition_values(model.features, partition, found, file.uri)
-    if labels is not None:
-        numbers = (labels.label,) if labels.weight is None else (labels.label, labels.weight)
-        in_file = {field.name: field.type for field in found}
-        schema.check_labels(numbers, (), {name: schema.text_type(value, True) for name, value in partition} | in_file, file.uri)
-        schema.check_labels((), labels.by, {name: schema.text_type(value, False) for name, value in partition} | in_file, file.uri)
+    in_file = {field.name: field.type for field in found}
+    schema.check_labels(asked.numbers, (), {name: schema.text_type(value, True) for name, value in partition} | in_file, file.uri)
+    schema.check_labels((), asked.by, {name: schema.text_type(value, False) for name, value in partition} | in_file, file.uri)
     return _Footer(
         rows=tuple(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)),
         row_group=_row_group_bytes(metadata, read),
         n_chunks=metadata.num_row_groups * metadata.num_columns,
-        types={name: found.field(name).type for name in (*ids, *(labels.by if labels else ())) if name in found.names},
+        types={name: found.field(name).type for name in (*asked.ids, *asked.by) if name in found.names},
     )
 
 
-def _try_footer(
-    file: storage.Object, partition: Hive, model: Model, ids: Sequence[str], labels: LabelColumns | None, read: set[str]
-) -> _Footer | Rejected:
+def _try_footer(file: storage.Object, partition: Hive, model: Model, asked: Asked, read: set[str]) -> _Footer | Rejected:
     """What the footer says, or that it cannot be read; a schema that does not match is refused all the same."""
     try:
-        return _read_footer(file, partition, model, ids, labels, read)
+        return _read_footer(file, partition, model, asked, read)
     except InvalidData as error:
         return Rejected(None, file.uri, (), None, str(error))
 
 
-def list_data(uri: str, ids: Sequence[str], model: Model, labels: LabelColumns | None = None) -> Listing:
-    """List the files of a data set, read their footers, and match them against the model, the id columns and those of labels.
+def list_data(uri: str, model: Model, asked: Asked = NOTHING) -> Listing:
+    """List the files of a data set, read their footers, and match them against the model and what else is asked for.
 
     Every refusal of data happens here, unless some files can be read and others not: those are returned as rejected.
 
@@ -169,11 +180,9 @@ def list_data(uri: str, ids: Sequence[str], model: Model, labels: LabelColumns |
     ----------
     uri : str
         A Parquet file, a folder, a glob, or a Hive-partitioned data set.
-    ids : sequence of str
-        Columns that are passed through; they may be carried by the path.
     model : Model
-    labels : LabelColumns, optional
-        Columns of labels and of what goes with them.
+    asked : Asked
+        By default no column but the features.
 
     Returns
     -------
@@ -195,12 +204,11 @@ def list_data(uri: str, ids: Sequence[str], model: Model, labels: LabelColumns |
     if not files:
         raise UsageError(f"{uri}: no Parquet files there")
     partitions = [_partition(file.uri) for file in files]
-    read = {model.features[column].name for column in np.unique(model.ensemble.feature) if column >= 0} | set(ids)
-    read |= set(labels.names) if labels else set()
+    read = {model.features[column].name for column in np.unique(model.ensemble.feature) if column >= 0} | {*asked.names}
     types_of: dict[str, tuple[pa.DataType, str]] = {}
     found, rejected, row_group, n_chunks = [], [], 0, 0
     with ThreadPoolExecutor(FOOTER_READERS) as readers:
-        footers = readers.map(lambda file, partition: _try_footer(file, partition, model, ids, labels, read), files, partitions)
+        footers = readers.map(lambda file, partition: _try_footer(file, partition, model, asked, read), files, partitions)
         for file, partition, footer in zip(files, partitions, footers, strict=True):
             if isinstance(footer, Rejected):
                 rejected.append(footer)
@@ -208,7 +216,9 @@ def list_data(uri: str, ids: Sequence[str], model: Model, labels: LabelColumns |
             for name, is_type in footer.types.items():
                 first_type, first_uri = types_of.setdefault(name, (is_type, file.uri))
                 if is_type != first_type:
-                    raise SchemaMismatch(f"{file.uri}: {'id ' if name in ids else ''}column {name!r} is {is_type}, it is {first_type} in {first_uri}")
+                    raise SchemaMismatch(
+                        f"{file.uri}: {'id ' if name in asked.ids else ''}column {name!r} is {is_type}, it is {first_type} in {first_uri}"
+                    )
             found.append((file, partition, footer.rows))
             row_group, n_chunks = max(row_group, footer.row_group), max(n_chunks, footer.n_chunks)
     if not found:

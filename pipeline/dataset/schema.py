@@ -254,7 +254,11 @@ def _column_values(feature: Feature, column: pa.Array, single_precision: bool = 
         column = column.cast(pa.uint8())
     if single_precision and pa.types.is_integer(column.type):
         column = column.cast(pa.float32(), safe=False)
-    return column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    values = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    if feature.missing is None:
+        return values
+    compared, missing = (values.astype(np.float32), np.float32(feature.missing)) if single_precision else (values, feature.missing)
+    return np.where(compared == missing, np.nan, values)
 
 
 def check_labels(numbers: Sequence[str], by: Sequence[str], types: Mapping[str, pa.DataType], where: str) -> None:

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from kernels.batch import attribute_batch
 from kernels.buffers import Buffers, Prepared, make_buffers
+from kernels.inputs import INPUTS
 from kernels.method import BackgroundQuery, BackgroundStatistics, Method
 from kernels.methods import METHODS
 from kernels.prepare import measure_background, merge_statistics
@@ -25,7 +26,8 @@ from ..display import count as count_nouns
 from ..errors import SchemaMismatch, UsageError
 from ..models import load_ensemble
 from ..models.model import Feature, Model
-from ..runs.arguments import read_interactions, read_parameters, read_partition, read_text, refuse
+from ..runs.arguments import read_flag, read_interactions, read_parameters, read_partition, read_text, refuse
+from ..runs.inputs import refuse_unseen
 from ..runs.interactions import count_kept, keep_largest
 from ..runs.item import check_rows, fill_values
 from ..runs.job import MODEL, check_parameters, count_cores, find_method, labelled_methods, table_budget
@@ -138,7 +140,7 @@ def as_batch(model: Model, rows: Any, used: Sequence[int]) -> tuple[tuple[Featur
     if isinstance(rows, np.ndarray):
         if rows.ndim != 2 or rows.shape[1] != len(model.features):
             raise SchemaMismatch(f"rows have shape {rows.shape}, the model was trained on {len(model.features)} features")
-        coded = tuple(Feature(feature.name, feature.categorical) for feature in model.features)
+        coded = tuple(replace(feature, categories=None) for feature in model.features)
         try:
             columns = [pa.array(rows[:, column].astype(np.float64)) for column in used]
         except (TypeError, ValueError):
@@ -283,6 +285,7 @@ def attribute(
     background: Any = None,
     label: Any = None,
     weight: Any = None,
+    allow_unseen: bool = False,
 ) -> Attributions:
     """Attribute every row's margin to the features, or to groups of them.
 
@@ -310,6 +313,8 @@ def attribute(
         What the model predicts, (n,) numbers, NaN where it is missing, or the name of a column of the rows; for method "r2".
     weight : array or str, optional
         How much each row counts, (n,) numbers of at least 0, or the name of a column of the rows; by default 1.
+    allow_unseen : bool
+        Take rows of which the model knows hardly any category of some feature; by default they are refused.
 
     Returns
     -------
@@ -339,7 +344,8 @@ def attribute(
         pairs=None if keep is None else pair_names(prepared, players),
         path=np.zeros((n, outputs, n_steps)) if n_steps else None,
     )
-    summaries = chosen.summaries + ((INTERACTIONS,) if keep else ())
+    summaries = (*chosen.summaries, *((INTERACTIONS,) if keep else ()), INPUTS)
+    used = tuple(loaded.features[column].name for column in prepared.bins.column)
     targets = _read_targets(chosen, label, weight, rows, n)
     slice_rows = min(SLICE_ROWS, max_slice_rows(outputs * (prepared.players.size + n_pairs + n_steps)))
 
@@ -349,9 +355,10 @@ def attribute(
 
     with ThreadPoolExecutor(count_cores()) as threads:
         states = list(threads.map(work, range(0, n, slice_rows)))
-    subject = Subject(loaded.outputs, players, prepared.players.astype(np.int64), prepared.pairs.players, n_steps)
+    subject = Subject(loaded.outputs, players, prepared.players.astype(np.int64), prepared.pairs.players, n_steps, inputs=used)
     for k, summary in enumerate(summaries):
         out.summaries.update(tabulate(summary, (state[k] for state in states), subject))
+    refuse_unseen(out.summaries, read_flag("allow_unseen", allow_unseen))
     if out.interactions is not None:
         keep_largest(out.interactions, count_kept(n_pairs, keep))
     return out

@@ -1,6 +1,7 @@
 """Models of any of the three libraries, from a file or from the library's own object, as one kind of ensemble."""
 
 import hashlib
+from dataclasses import replace
 from os import PathLike
 from typing import Any
 
@@ -26,7 +27,14 @@ def _parse(loader: Loader, data: bytes, where: str) -> Model:
     return Model(ensemble, features, outputs, loader.library, hashlib.sha256(data).hexdigest(), objective)
 
 
-def load_ensemble(source: str | PathLike | Any) -> Model:
+def _mark_missing(model: Model, missing: float | None) -> Model:
+    """The model with a number that stands for missing values of all features whose columns hold numbers."""
+    if missing is None:
+        return model
+    return replace(model, features=tuple(feature if feature.categories else replace(feature, missing=missing) for feature in model.features))
+
+
+def load_ensemble(source: str | PathLike | Any, missing: float | None = None) -> Model:
     """Load a model.
 
     Parameters
@@ -34,6 +42,8 @@ def load_ensemble(source: str | PathLike | Any) -> Model:
     source : str, path or model object
         URI or path of a model file (XGBoost JSON or UBJ, LightGBM text, CatBoost cbm or JSON), or a model object of one of these libraries, such as
         a Booster or a fitted scikit-learn estimator.
+    missing : float, optional
+        A number that stands for a missing value in the columns of numbers, besides NaN and null. Of XGBoost's estimators it is by default their own.
 
     Returns
     -------
@@ -52,11 +62,12 @@ def load_ensemble(source: str | PathLike | Any) -> Model:
         The object is no model of these libraries.
     """
     if isinstance(source, Model):
-        return source
+        return _mark_missing(source, missing)
     if not isinstance(source, str | PathLike):
         for loader in LOADERS:
             if loader.owns(source):
-                return _parse(loader, loader.serialise(source), f"{type(source).__name__} object")
+                parsed = _parse(loader, loader.serialise(source), f"{type(source).__name__} object")
+                return _mark_missing(parsed, loader.missing(source) if missing is None else missing)
         raise UsageError(f"cannot load a {type(source).__name__}, expected a URI or a model of {', '.join(loader.library for loader in LOADERS)}")
     uri = str(source)
     size = storage.stat(uri).size
@@ -65,7 +76,7 @@ def load_ensemble(source: str | PathLike | Any) -> Model:
     data = storage.read(uri)
     for loader in LOADERS:
         if loader.recognise(data):
-            return _parse(loader, data, uri)
+            return _mark_missing(_parse(loader, data, uri), missing)
     raise InvalidModel(
         f"{uri}: not a model file, expected XGBoost JSON or UBJ, LightGBM text, CatBoost cbm or JSON "
         "(pickled models are not read: save them natively)"

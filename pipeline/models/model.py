@@ -25,12 +25,15 @@ class Feature:
         None on a numeric feature, and on a categorical one whose column holds the codes themselves.
     perhaps_codes : bool
         Whether a numeric feature may have been a column of categories, of which training saw the codes: the file does not say.
+    missing : float or None
+        A number that stands for a missing value, besides NaN; not where there are ``categories``.
     """
 
     name: str
     categorical: bool = False
     categories: tuple[Any, ...] | None = None
     perhaps_codes: bool = False
+    missing: float | None = None
 
     @property
     def kind(self) -> str:
@@ -89,6 +92,8 @@ class Loader:
         ``owns(model) -> bool`` tells whether an object is the library's, without importing it.
     serialise : callable
         ``serialise(model) -> bytes`` turns such an object into the bytes that ``parse`` reads.
+    missing : callable
+        ``missing(model) -> float or None`` finds the number that such an object takes for a missing value, besides NaN.
     """
 
     library: str
@@ -96,3 +101,4 @@ class Loader:
     parse: Callable[[bytes, str], tuple[TreeEnsemble, tuple[Feature, ...], tuple[str, ...], Objective]]
     owns: Callable[[Any], bool]
     serialise: Callable[[Any], bytes]
+    missing: Callable[[Any], float | None] = lambda model: None

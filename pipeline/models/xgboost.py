@@ -364,10 +364,6 @@ def _serialise(model: Any) -> bytes:
     if any(kind.__name__ == "XGBModel" for kind in type(model).__mro__):
         if not model.__sklearn_is_fitted__():
             raise InvalidModel(f"{type(model).__name__}: is not fitted, expected a trained model")
-        if model.missing is not None and not np.isnan(model.missing):  # of the estimator alone: neither its booster nor a file knows it
-            raise UnsupportedModel(
-                f"{type(model).__name__}: takes {model.missing:g} for missing, expected NaN; explain its get_booster(), on rows with NaN in its place"
-            )
         model = model.get_booster()
     from xgboost.core import XGBoostError
 
@@ -377,4 +373,10 @@ def _serialise(model: Any) -> bytes:
         raise UnsupportedModel(f"{type(model).__name__}: XGBoost cannot write it: {str(error).splitlines()[0]}") from None
 
 
-LOADER = Loader(library="xgboost", recognise=_recognise, parse=_parse, owns=_owns, serialise=_serialise)
+def _missing(model: Any) -> float | None:
+    """Of the estimator alone: neither its booster nor a file knows it."""
+    found = getattr(model, "missing", None)
+    return None if found is None or np.isnan(found) else float(found)
+
+
+LOADER = Loader(library="xgboost", recognise=_recognise, parse=_parse, owns=_owns, serialise=_serialise, missing=_missing)

@@ -1,9 +1,10 @@
 """How arguments are read: each reader takes an argument's name and what was given, and returns its value or refuses it in one line."""
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from datetime import date as Date
 from datetime import datetime
-from numbers import Integral, Number
+from numbers import Integral, Number, Real
 from os import PathLike
 from typing import Any
 
@@ -182,6 +183,30 @@ def read_number(name: str, given: Any, least: int) -> int:
     if not isinstance(given, Integral) or isinstance(given, bool) or given < least:
         raise refuse(name, given, f"a number of at least {least}")
     return int(given)
+
+
+def read_float(name: str, given: Any) -> float:
+    """Read a number.
+
+    Parameters
+    ----------
+    name : str
+        Of the argument.
+    given : int or float
+        Or one of NumPy's; no bool.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    UsageError
+        It is something else, or not finite.
+    """
+    if not isinstance(given, Real) or isinstance(given, bool) or not math.isfinite(given):
+        raise refuse(name, given, "a number")
+    return float(given)
 
 
 def read_numbers(name: str, given: Any, whole: bool = False) -> tuple[Any, ...]:

@@ -92,7 +92,7 @@ def plan_marginal(job: Job, model: Model, groups: Groups) -> Marginal | None:
     """
     if job.options.background is None:
         return None
-    listing = None if job.options.background == MODEL else list_data(job.options.background, (), model)
+    listing = None if job.options.background == MODEL else list_data(job.options.background, model)
     if listing is not None and listing.rejected:
         raise InvalidData(listing.rejected[0].reason)  # an average over some of the rows would be that of another game
     if listing is not None and not listing.n_rows:

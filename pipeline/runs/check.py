@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kernels.buffers import Prepared
+from kernels.method import TOLERANCE
 from kernels.methods import METHODS
 
 from ..dataset.listing import WorkItem
@@ -27,8 +28,8 @@ from .publish import MANIFEST, SUMMARY, Manifest, read_manifest
 from .rejected import REJECTED, read_rejected
 from .summaries import aggregate
 
-# Attributions are stored rounded; a row's sum may be off by half a unit in the last place of each of its terms.
-ROUNDING = {"float32": 2.0**-24, "float64": 1e-9}
+# What is stored is rounded; a row's sum may be off by half a unit in the last place of each of its terms, besides what a kernel may miss.
+ROUNDING = {"float32": 2.0**-24, "float64": 2.0**-53}
 
 
 SAMPLE_ROWS = 64  # of every part, explained again
@@ -87,7 +88,7 @@ def _check_sums(uri: str, plan: Plan, manifest: Manifest, parquet: pq.ParquetFil
             total, size = _read_sums(parquet, group, phi[k * n_players : (k + 1) * n_players], at_a_time)
             stored, stored_size = _read_sums(parquet, group, [margin], 1)
             missed = np.abs(total + manifest.base[k] - stored)
-            allowed = ROUNDING[plan.precision] * (size + stored_size + manifest.bound[k])
+            allowed = ROUNDING[plan.precision] * (size + stored_size) + TOLERANCE * manifest.bound[k]
             if not (missed <= allowed).all():
                 row = int(np.flatnonzero(~(missed <= allowed))[0])
                 raise InvalidRun(
@@ -148,7 +149,7 @@ def _prepare_again(plan: Plan) -> Prepared | None:
 
 
 def _check_summaries(run: str, plan: Plan, manifest: Manifest, states: list[dict[str, str]], local: Path) -> None:
-    for name, table in aggregate(plan, manifest.players, manifest.pairs, states).items():
+    for name, table in aggregate(plan, manifest.used, manifest.players, manifest.pairs, states).items():
         for entry in manifest.summaries:
             if entry["uri"] == f"{SUMMARY}/{name}.parquet":
                 _download(run, entry, local)

@@ -44,7 +44,10 @@ def _silenced() -> Iterator[None]:
 
 @contextlib.contextmanager
 def local_client(job: Job, n_items: int) -> Iterator[distributed.Client]:
-    """Start one process per core of this machine, listening on the loopback address only, and stop them at the end.
+    """Start one process per core of this machine, and stop them at the end.
+
+    They listen on the loopback address only, and ask for a certificate made for this cluster: whoever reaches a scheduler can run code as its user,
+    and so could all users of the machine.
 
     Parameters
     ----------
@@ -68,6 +71,7 @@ def local_client(job: Job, n_items: int) -> Iterator[distributed.Client]:
             threads_per_worker=1,
             processes=True,
             host="127.0.0.1",
+            security=True,
             dashboard_address="127.0.0.1:0",  # None would take port 8787 all the same
             memory_limit=job.worker_memory,
             silence_logs=SILENT,

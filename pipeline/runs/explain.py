@@ -74,6 +74,9 @@ def explain(
     workers: int | None = None,
     plain_tcp: bool = False,
     max_rejected: int | None = None,
+    missing: float | None = None,
+    allow_unseen: bool = False,
+    predictions: str | Iterable[str] = (),
     progress: Progress = no_progress,
 ) -> Manifest:
     """Explain every row of a Parquet data set and publish attributions and summaries.
@@ -130,6 +133,12 @@ def explain(
     max_rejected : int, optional
         Files or work items that may be left out since they cannot be read; by default any number, as long as something is left. The manifest and
         ``rejected.json`` say what was left out and why.
+    missing : float, optional
+        A number that stands for a missing value in columns of numbers, besides null and NaN.
+    allow_unseen : bool
+        Explain rows of which the model knows hardly any category of some feature; by default they are refused.
+    predictions : str or sequence of str
+        Columns with the margins that the model gave these rows, one per output. They are compared with what is explained.
     progress : callable
         Called with a ``Work`` before the background is counted, before tables are prepared for it, and before rows are explained; what it returns
         is called with every piece as it is done.

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 
 from kernels.batch import attribute_batch, find_breach, find_residuals
@@ -16,13 +17,15 @@ from ..dataset import schema
 from ..dataset.labels import read_labels
 from ..dataset.listing import WorkItem
 from ..dataset.rows import located, miscounted, read_slices
-from ..errors import AdditivityBreach
+from ..errors import AdditivityBreach, PredictionMismatch
 from ..models.model import Feature
 from .columns import list_columns, make_batch, open_part
 from .footer import Footer, write_footer
 from .plan import Plan
 from .prepare import refused
 from .states import pack_state
+
+PREDICTED = 1e-5  # of margins that libraries add up in single precision, over thousands of trees
 
 
 def fill_values(plan_features: Sequence[Feature] | Mapping[int, Feature], prepared: Prepared, batch: pa.RecordBatch, buffers: Buffers) -> None:
@@ -83,6 +86,39 @@ def check_rows(method: Method, prepared: Prepared, buffers: Buffers, n_rows: int
     return float(found.max(initial=0.0)) if method.additive else None
 
 
+def check_predictions(names: Sequence[str], prepared: Prepared, batch: pa.RecordBatch, buffers: Buffers, first_row: int, uri: str) -> None:
+    """Refuse rows whose margins are not what the data say that the model predicted.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Columns of the margin of each output, or none.
+    prepared : Prepared
+    batch : pa.RecordBatch
+        The slice, with these columns.
+    buffers : Buffers
+        After the kernel.
+    first_row : int
+        Number of the slice's first row in the file, for the message.
+    uri : str
+        Of the file, for the message.
+
+    Raises
+    ------
+    PredictionMismatch
+        A row's is missing, or off by more than PREDICTED of the margin and of its bound.
+    """
+    for k, name in enumerate(names):
+        margin, predicted = buffers.margin[k, : batch.num_rows], schema.column_values(Feature(name), batch.column(name))
+        wrong = np.flatnonzero(~(np.abs(margin - predicted) <= PREDICTED * (np.abs(margin) + prepared.bound[k])))
+        if wrong.size:
+            row = int(wrong[0])
+            raise PredictionMismatch(
+                f"{uri}: row {first_row + row}: {name!r} is {predicted[row]:.7g}, expected the model's margin, {margin[row]:.7g}; so are "
+                f"{wrong.size:,} of {batch.num_rows:,} rows there: another model, other inputs, or no margin"
+            )
+
+
 def explain_item(plan: Plan, plan_digest: str, item: WorkItem, prepared: Prepared, local: Path) -> None:
     """Attribute every row of an item and write the part to a local file, the states of its reductions in its footer.
 
@@ -108,6 +144,8 @@ def explain_item(plan: Plan, plan_digest: str, item: WorkItem, prepared: Prepare
         There are more groups of rows than are worth a table.
     AdditivityBreach
         Attributions of a row do not add up.
+    PredictionMismatch
+        A margin is not what the data say that the model predicted.
     StorageError
         The store does not answer.
     """
@@ -115,7 +153,7 @@ def explain_item(plan: Plan, plan_digest: str, item: WorkItem, prepared: Prepare
     buffers = make_buffers(prepared, min(plan.slice_rows, item.n_rows))
     states = {summary.name: summary.init(buffers) for summary in plan.summaries}
     labels = () if plan.labels is None else plan.labels.names
-    wanted = list(dict.fromkeys((*(plan.features[column].name for column in prepared.bins.column), *plan.ids, *labels)))
+    wanted = list(dict.fromkeys((*(plan.features[column].name for column in prepared.bins.column), *plan.ids, *labels, *plan.predictions)))
     residual, done, writer = (0.0 if method.additive else None), 0, None
     try:
         for batch in read_slices(item, wanted, plan.slice_rows):
@@ -130,6 +168,7 @@ def explain_item(plan: Plan, plan_digest: str, item: WorkItem, prepared: Prepare
                         check_groups(plan.labels.by, buffers.labels.names.size, len(plan.players))
             attribute_batch(method, prepared, buffers)
             found = check_rows(method, prepared, buffers, n, f"{item.uri}: ", item.first_row + done)
+            check_predictions(plan.predictions, prepared, batch, buffers, item.first_row + done, item.uri)
             residual = found if residual is None or found is None else max(residual, found)
             states = {summary.name: summary.update(states[summary.name], buffers, n) for summary in plan.summaries}
             if writer is None:

@@ -14,6 +14,7 @@ from kernels.method import Method
 from kernels.methods import METHODS
 
 from ..dataset.labels import LabelColumns
+from ..dataset.listing import Asked
 from ..errors import UsageError
 from ..stores import storage
 from .arguments import read_place, shorten
@@ -130,6 +131,21 @@ def check_labels(method: Method, options: Options) -> LabelColumns | None:
     if taken:
         raise UsageError(f"by has {taken[0]!r}, as a column of the summary is called; rename it")
     return LabelColumns(options.label, options.weight, options.by, options.missing_labels)
+
+
+def asked_columns(job: Job) -> Asked:
+    """Collect the columns that a job asks for besides the features.
+
+    Parameters
+    ----------
+    job : Job
+
+    Returns
+    -------
+    Asked
+    """
+    numbers, by = ((), ()) if job.labels is None else (job.labels.numbers, job.labels.by)
+    return Asked(job.options.ids, (*numbers, *job.options.predictions), by)
 
 
 def labelled_methods() -> str:

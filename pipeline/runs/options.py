@@ -10,6 +10,7 @@ from .arguments import (
     read_choice,
     read_date,
     read_flag,
+    read_float,
     read_interactions,
     read_names,
     read_number,
@@ -91,6 +92,18 @@ class Options:
     """Files or work items that may be left out since they cannot be read; by default any number, as long as something is left. Where any are, the
     command's exit code is 3."""
 
+    allow_unseen: bool = False
+    """Explain rows of which the model knows hardly any category of some feature. By default they are refused: the categories are written otherwise
+    than those that the model was trained on, or belong to another column."""
+
+    missing: float | None = None
+    """A number that stands for a missing value in columns of numbers, such as -999, besides null and NaN. XGBoost's estimators can be trained with
+    one, of which their files do not know."""
+
+    predictions: tuple[str, ...] = ()
+    """Columns with the margins (raw scores) that the model gave these rows, one per output: each is compared with what is explained, and a row that
+    differs ends the run. So what was scored is what is explained."""
+
     def __post_init__(self) -> None:
         for name, read in READERS.items():
             object.__setattr__(self, name, read(name, getattr(self, name)))
@@ -137,4 +150,7 @@ READERS: dict[str, Callable[[str, Any], Any]] = {
     "workers": optional(lambda name, given: read_number(name, given, 1)),
     "plain_tcp": read_flag,
     "max_rejected": optional(lambda name, given: read_number(name, given, 0)),
+    "allow_unseen": read_flag,
+    "predictions": read_names,
+    "missing": optional(read_float),
 }

@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 
 from kernels.batch import attribute_batch
 from kernels.buffers import make_buffers
-from kernels.methods import METHODS
-from kernels.summaries import INTERACTIONS, Summary
+from kernels.methods import METHODS, SHARED
+from kernels.summaries import Summary
 
 from ..dataset.listing import Rejected, WorkItem
 from ..errors import InvalidData, InvalidLabel, InvalidRun
@@ -222,5 +222,5 @@ def warm(tables: str, method: str) -> None:
     prepared = open_tables(tables)
     buffers = make_buffers(prepared, 1)
     attribute_batch(METHODS[method], prepared, buffers)
-    for summary in (*METHODS[method].summaries, INTERACTIONS):
+    for summary in (*METHODS[method].summaries, *SHARED):
         summary.update(summary.init(buffers), buffers, 1)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from kernels.buffers import Prepared
+from kernels.inputs import INPUTS
 from kernels.methods import METHODS
 from kernels.summaries import INTERACTIONS, Summary
 from kernels.trees.binning import BATCH, padded
@@ -62,6 +63,7 @@ class Plan:
     background: str | None  # "model" for its own leaf weights, None for the path-dependent game
     background_digest: str | None  # of its files
     labels: LabelColumns | None
+    predictions: tuple[str, ...]  # columns with the margin of each output; none where they are not compared
     global_only: bool
     ids: tuple[str, ...]
     features: tuple[Feature, ...]
@@ -103,7 +105,7 @@ class Plan:
     @property
     def summaries(self) -> tuple[Summary, ...]:
         """What the run keeps of all rows."""
-        return METHODS[self.method].summaries + (() if self.interactions is None else (INTERACTIONS,))
+        return (*METHODS[self.method].summaries, *(() if self.interactions is None else (INTERACTIONS,)), INPUTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +196,7 @@ def from_json(text: str | bytes, where: str) -> Plan:
             for item in fields["items"]
         )
         fields["rejected"] = tuple(Rejected.of(entry) for entry in fields["rejected"])
-        for name in ("parameters", "groups", "ids", "outputs", "background", "background_digest"):
+        for name in ("parameters", "groups", "ids", "outputs", "predictions", "background", "background_digest"):
             fields[name] = as_tuples(fields[name])
         labels = fields["labels"]
         fields["labels"] = None if labels is None else LabelColumns(**{**labels, "by": tuple(labels["by"])})
@@ -357,6 +359,7 @@ def make_plan(job: Job, model: Model, groups: Groups, found: Listing, background
         background=job.options.background,
         background_digest=None if background is None else background.digest,
         labels=job.labels,
+        predictions=job.options.predictions,
         global_only=job.options.global_only,
         ids=job.options.ids,
         features=model.features,
@@ -365,9 +368,9 @@ def make_plan(job: Job, model: Model, groups: Groups, found: Listing, background
         items=items,
         rejected=found.rejected,
     )
-    # Values, bins, and the columns as read; attributions, before and after rounding, and encoded; interactions, and entries as they are written.
+    # Values, bins, kinds, columns as read; attributions, before and after rounding, and encoded; interactions, and entries as they are written.
     entry = 2 * 8 + 2 * (4 + _mean_length(tables.pairs, players))
-    row_bytes = tables.n_used * (8 + 4 + 8) + n_outputs * (8 + tables.n_players * (8 + 8 + 8) + n_pairs * 8 + n_kept * entry + tables.n_steps * 8)
+    row_bytes = tables.n_used * (8 + 4 + 1 + 8) + n_outputs * (8 + tables.n_players * (8 + 8 + 8) + n_pairs * 8 + n_kept * entry + tables.n_steps * 8)
     row_bytes += LABEL_BYTES if job.labels else 0
     read = [found] if background is None else [found, background]
     # While a background is counted: values as read, together, padded and ranked.

@@ -39,7 +39,8 @@ class Manifest:
     precision: str
     outputs: tuple[str, ...]
     base: tuple[float, ...]  # value of the empty coalition per output, margin units
-    bound: tuple[float, ...]  # no margin is larger
+    bound: tuple[float, ...]  # no margin is further from the base value
+    used: tuple[int, ...]  # features that some split asks for, by position
     players: tuple[int, ...]  # features or groups that some split asks for, by position; phi of the others is 0
     pairs: tuple[tuple[int, int], ...]  # of these that interact, where interactions were asked for
     n_rows: int  # explained
@@ -89,7 +90,7 @@ def read_manifest(run: str) -> Manifest | None:
         return None
     try:
         fields = json.loads(data)
-        tuples = {name: as_tuples(fields[name]) for name in ("outputs", "base", "bound", "players", "pairs", "parts", "summaries")}
+        tuples = {name: as_tuples(fields[name]) for name in ("outputs", "base", "bound", "used", "players", "pairs", "parts", "summaries")}
         fields["parameters"] = {name: as_tuples(value) for name, value in fields["parameters"].items()}
         for entry in (*tuples["parts"], *tuples["summaries"]):
             if not {"uri", "size", "sha256"} <= entry.keys() or ("part" in entry) != ("n_rows" in entry):
@@ -179,6 +180,7 @@ def publish(
             outputs=plan.outputs,
             base=tuple(prepared.base.tolist()),
             bound=tuple(prepared.bound.tolist()),
+            used=tuple(prepared.bins.column.tolist()),
             players=tuple(prepared.players.tolist()),
             pairs=as_tuples(prepared.pairs.players.tolist()),
             n_rows=sum(part.n_rows for part in parts),

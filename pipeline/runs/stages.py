@@ -18,7 +18,8 @@ from ..stores import commit, storage
 from ..stores.arrays import FOLDER, broadcast_tables, open_tables, store_tables
 from . import execute
 from .background import Marginal, Uncounted, plan_marginal
-from .job import Job, find_method
+from .inputs import refuse_unseen
+from .job import Job, asked_columns, find_method
 from .latest import Latest, move_latest, read_latest
 from .part import Part
 from .plan import PLAN, Memory, Plan, differences, digest, extent_of, from_json, make_plan, to_json
@@ -88,7 +89,7 @@ def load_model(job: Job) -> Model:
     StorageError
         It cannot be read.
     """
-    return load_ensemble(job.model)
+    return load_ensemble(job.model, job.options.missing)
 
 
 def plan_run(job: Job, model: Model) -> Run:
@@ -123,8 +124,9 @@ def plan_run(job: Job, model: Model) -> Run:
         The store does not answer.
     """
     check_precision(model, job.options.precision)
+    _check_predictions(job, model)
     groups = read_groups(job.options.partition, model.features)
-    found = list_data(job.data, job.options.ids, model, job.labels)
+    found = list_data(job.data, model, asked_columns(job))
     Limit(job.options.max_rejected, len(found.files) + len(found.rejected)).check(found.rejected)
     game: Prepared | Marginal | None = plan_marginal(job, model, groups)
     if isinstance(game, Marginal):
@@ -144,6 +146,12 @@ def plan_run(job: Job, model: Model) -> Run:
     if job.options.latest is not None:
         read_latest(job.options.latest)  # or what is there is something else
     return Run(job, model, plan, memory, game, read_manifest(job.out))
+
+
+def _check_predictions(job: Job, model: Model) -> None:
+    names = job.options.predictions
+    if names and len(names) != len(model.outputs):
+        raise UsageError(f"predictions are {', '.join(names)}, expected a column for each of the model's {len(model.outputs)} outputs")
 
 
 def _refuse_other(out: str, held: Plan, plan: Plan) -> None:
@@ -318,11 +326,15 @@ def aggregate_run(run: Run, tables: Broadcast, explained: Explained) -> dict[str
     ------
     InvalidRun
         A part's state is damaged.
+    SchemaMismatch
+        The model knows hardly any category of a feature. All rows are explained, so that the run with ``allow_unseen`` has little left to do.
     UsageError
         There are more groups of rows than are worth a table.
     """
-    states = [part.states for part in explained.parts]
-    return aggregate(run.plan, tables.prepared.players.tolist(), tables.prepared.pairs.players.tolist(), states)
+    prepared, states = tables.prepared, [part.states for part in explained.parts]
+    found = aggregate(run.plan, prepared.bins.column.tolist(), prepared.players.tolist(), prepared.pairs.players.tolist(), states)
+    refuse_unseen(found, run.job.options.allow_unseen)
+    return found
 
 
 def publish_run(run: Run, tables: Broadcast, explained: Explained, summaries: dict[str, pa.Table]) -> Manifest:

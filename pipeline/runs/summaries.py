@@ -51,12 +51,14 @@ def tabulate(summary: Summary, states: Iterable[Any], subject: Subject) -> dict[
         return {name: _make_table(table) for name, table in summary.tabulate(merged, subject).items()}
 
 
-def describe_subject(plan: Plan, players: Sequence[int], pairs: Sequence[Sequence[int]]) -> Subject:
+def describe_subject(plan: Plan, used: Sequence[int], players: Sequence[int], pairs: Sequence[Sequence[int]]) -> Subject:
     """Name what a run's summaries are about.
 
     Parameters
     ----------
     plan : Plan
+    used : sequence of int
+        Features that some split asks for, as ``Prepared.bins.column``.
     players : sequence of int
         Those that some split asks for, as ``Prepared.players``.
     pairs : sequence of two int
@@ -73,15 +75,20 @@ def describe_subject(plan: Plan, players: Sequence[int], pairs: Sequence[Sequenc
         pairs=np.asarray(pairs, np.int32).reshape(-1, 2),
         n_steps=plan.n_steps,
         by=() if plan.labels is None else plan.labels.by,
+        inputs=tuple(plan.features[column].name for column in used),
     )
 
 
-def aggregate(plan: Plan, players: Sequence[int], pairs: Sequence[Sequence[int]], states: Sequence[dict[str, str]]) -> dict[str, pa.Table]:
+def aggregate(
+    plan: Plan, used: Sequence[int], players: Sequence[int], pairs: Sequence[Sequence[int]], states: Sequence[dict[str, str]]
+) -> dict[str, pa.Table]:
     """Make all summaries of a run from the states of its parts.
 
     Parameters
     ----------
     plan : Plan
+    used : sequence of int
+        Features that some split asks for, as ``Prepared.bins.column``.
     players : sequence of int
         Those that some split asks for, as ``Prepared.players``.
     pairs : sequence of two int
@@ -101,7 +108,7 @@ def aggregate(plan: Plan, players: Sequence[int], pairs: Sequence[Sequence[int]]
     UsageError
         There are more groups of rows than are worth a table.
     """
-    subject, tables = describe_subject(plan, players, pairs), dict[str, pa.Table]()
+    subject, tables = describe_subject(plan, used, players, pairs), dict[str, pa.Table]()
     for summary in plan.summaries:
         tables |= tabulate(summary, (unpack_state(summary.reduction, state[summary.name]) for state in states), subject)
     return tables

@@ -138,3 +138,15 @@ def test_features_that_decide_nothing_get_nothing(data, ensemble, weighting, sha
     phi, _, _ = explain(weighting[0], asked, rows, **weighting[1])
     assert_allclose(phi[:, :, n], 0.0, rtol=0, atol=ATOL)
     assert_allclose(phi[:, :, :n], before, rtol=0, atol=ATOL)
+
+
+@given(data=st.data(), ensemble=forests(), weighting=weightings)
+def test_what_is_added_to_all_leaves_of_a_tree_is_nobody_s(data, ensemble, weighting):
+    """However large it is: labels in seconds since 1970, of a variance of minutes, keep their digits."""
+    rows = data.draw(batches(ensemble))
+    (phi, _, margin), (shifted, _, far) = (
+        explain(weighting[0], ensemble._replace(value=ensemble.value + constant), rows, **weighting[1]) for constant in (0.0, 2.0**40)
+    )
+    assert_allclose(shifted, phi, rtol=0, atol=ATOL)
+    trees = np.array([((ensemble.output == k) if ensemble.value.shape[1] == 1 else (ensemble.output >= 0)).sum() for k in range(margin.shape[1])])
+    assert_allclose(far, margin + trees * 2.0**40, rtol=1e-15)

@@ -1,5 +1,7 @@
 """Inputs whose meaning is easily lost on the way: margins are the library's own predictions on the rows as they were meant, or the run is refused."""
 
+import re
+
 import catboost
 import lightgbm
 import numpy as np
@@ -11,7 +13,7 @@ import xgboost
 from numpy.testing import assert_allclose
 
 from leafledger import attribute, explain
-from pipeline.errors import SchemaMismatch, UnsupportedModel
+from pipeline.errors import PredictionMismatch, SchemaMismatch, UsageError
 from tests.pipeline.running import attributions
 
 N = 400
@@ -115,17 +117,19 @@ def test_integers_beyond_float64_fall_on_the_library_s_side(library, tmp_path):
     assert_allclose(attributions(tmp_path / "run")["margin"], margin(frame), rtol=1e-5, atol=1e-5)
 
 
-def test_an_estimator_s_own_missing_value_is_refused():
-    """Only the estimator knows that -999 is missing: its booster takes it for a number, and is what is explained, on rows with NaN."""
+def test_an_estimator_s_own_missing_value_is_missing(tmp_path):
+    """Only the estimator knows that -999 is: of its file it has to be said."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=(N, 2))
     x[::3, 0] = -999.0
     label = np.where(x[:, 0] == -999, 5.0, x[:, 0])
     estimator = xgboost.XGBRegressor(n_estimators=10, missing=-999.0, n_jobs=1).fit(x, label)
-    with pytest.raises(
-        UnsupportedModel, match=r"^XGBRegressor: takes -999 for missing, expected NaN; explain its get_booster\(\), on rows with NaN in"
-    ):
-        attribute(estimator, x)
+    assert_allclose(attribute(estimator, x).margin[:, 0], estimator.predict(x, output_margin=True), rtol=1e-5, atol=1e-5)
+    estimator.save_model(tmp_path / "model.ubj")
+    pd.DataFrame(x, columns=["f0", "f1"]).to_parquet(tmp_path / "rows.parquet")
+    explain(tmp_path / "model.ubj", tmp_path / "rows.parquet", tmp_path / "run", missing=-999, precision="float64", scheduler="serial")
+    found = attributions(tmp_path / "run")["margin"].to_numpy()
+    assert_allclose(found, estimator.predict(x, output_margin=True), rtol=1e-5, atol=1e-5)
     as_nan = np.where(x == -999, np.nan, x)
     assert_allclose(attribute(estimator.get_booster(), as_nan).margin[:, 0], estimator.predict(x, output_margin=True), rtol=1e-5, atol=1e-5)
     unmarked = xgboost.XGBRegressor(n_estimators=10, n_jobs=1).fit(as_nan, label)
@@ -142,6 +146,9 @@ def test_a_category_column_that_lightgbm_took_for_numbers_is_refused():
     booster = lightgbm.train(FINE, lightgbm.Dataset(frame, label, categorical_feature=["a"]), 20)
     with pytest.raises(SchemaMismatch, match=r"^rows: column 'b' is dictionary<.*, the model was trained on numbers or on a category"):
         attribute(booster, frame)
+    as_numbers = pd.concat([frame.assign(b=frame["b"].astype(int))] * 5)
+    with pytest.raises(SchemaMismatch, match=r"^column 'a': 2,000 of 2,000 values are no category of the model"):
+        attribute(booster, as_numbers)
 
 
 def test_a_numeric_column_that_comes_as_categories_is_its_values():
@@ -166,3 +173,32 @@ def test_booleans_that_catboost_stored_as_numbers_are_refused(tmp_path):
         attribute(str(tmp_path / "pool.json"), frame)
     for name, rows in (("pool.json", frame.astype({"b": int})), ("model.cbm", frame)):
         assert_allclose(attribute(str(tmp_path / name), rows).margin[:, 0], regressor.predict(frame), rtol=1e-12)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_rows_that_another_model_scored_are_refused(library, tmp_path):
+    """Where the data hold the margin, it is compared row by row: with what the library predicted on these rows, and with nothing else."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"carrier": categories_of(rng.choice(["b", "a"], N), ["b", "a"]), "x": rng.normal(size=N)})
+    model, margin = train(library, frame, frame["x"] * 3 + 5 * frame["carrier"].cat.codes, tmp_path)
+    scored = frame.assign(margin=margin(frame), carrier=frame["carrier"].astype(str))
+    scored.to_parquet(tmp_path / "rows.parquet")
+    explain(model, tmp_path / "rows.parquet", tmp_path / "right", predictions="margin", scheduler="serial")
+    wrong = {
+        "swapped": (scored.assign(carrier=scored["carrier"].where(scored.index != 7, "b" if scored["carrier"][7] == "a" else "a")), 1),
+        "moved": (scored.assign(x=np.where(scored.index >= 7, scored["x"] + 10, scored["x"])), N - 7),
+        "missing": (scored.assign(margin=scored["margin"].where(scored.index != 7)), 1),
+    }
+    for name, (rows, most) in wrong.items():
+        rows.to_parquet(tmp_path / f"{name}.parquet")
+        explain(model, tmp_path / f"{name}.parquet", tmp_path / f"{name} unseen", scheduler="serial")
+        with pytest.raises(
+            PredictionMismatch, match=r"parquet: row 7: 'margin' is .*, expected the model's margin, .*; so are (\d+) of 400 rows"
+        ) as error:
+            explain(model, tmp_path / f"{name}.parquet", tmp_path / name, predictions="margin", scheduler="serial")
+        assert 1 <= int(re.search(r"so are (\d+) of", str(error.value))[1]) <= most
+        assert not (tmp_path / name / "manifest.json").exists()
+    with pytest.raises(UsageError, match=r"^predictions are margin, x, expected a column for each of the model's 1 outputs$"):
+        explain(model, tmp_path / "rows.parquet", tmp_path / "two", predictions=["margin", "x"], scheduler="serial")
+    with pytest.raises(SchemaMismatch, match=r"column 'carrier' is .*string, expected numbers$"):
+        explain(model, tmp_path / "rows.parquet", tmp_path / "text", predictions="carrier", scheduler="serial")

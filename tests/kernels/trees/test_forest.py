@@ -3,9 +3,11 @@
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose
 
 from kernels.trees.forest import make_forest
-from tests.strategies import forests, partitions
+from tests import naive
+from tests.strategies import batches, forests, partitions
 
 
 @given(data=st.data(), ensemble=forests())
@@ -32,3 +34,21 @@ def test_without_groups_every_feature_is_a_player(ensemble):
     assert (forest.players == bins.column).all()
     assert (forest.player == np.arange(forest.n_used)).all()
     assert (forest.player_of_node == forest.splits.feature).all()
+
+
+@given(data=st.data(), ensemble=forests())
+def test_what_leaves_of_a_tree_have_in_common_goes_to_the_base_values(data, ensemble):
+    """Margins stay, no leaf grows, and trees with leaves of both signs stay as they are."""
+    shift = data.draw(st.lists(st.sampled_from([0.0, 3.0, -(2.0**40)]), min_size=ensemble.root.size, max_size=ensemble.root.size))
+    plain = make_forest(ensemble)[1]
+    value = ensemble.value + np.array([shift[tree] for tree in plain.trace.tree])[:, None]
+    shifted = ensemble._replace(value=value)
+    found = make_forest(shifted)[1].ensemble
+    rows = data.draw(batches(ensemble))
+    assert_allclose(naive.margins(found, rows), naive.margins(shifted, rows), rtol=1e-15, atol=1e-13)
+    leaf = ensemble.feature < 0
+    assert (np.abs(found.value[leaf]) <= np.abs(value[leaf])).all()
+    for tree in range(ensemble.root.size):
+        leaves = leaf & (plain.trace.tree == tree)
+        for column in range(value.shape[1]):
+            assert 0.0 in found.value[leaves, column] or (found.value[leaves, column] == value[leaves, column]).all()

@@ -88,11 +88,15 @@ def test_first_splits_are_of_features_that_are_new_on_their_path(ensemble):
 
 @given(data=st.data(), ensemble=forests())
 def test_the_empty_coalition_and_the_bound(data, ensemble):
-    """With nothing present the margin is the leaves averaged by cover; no margin is larger than the bound."""
+    """With nothing present the margin is the leaves averaged by cover; no margin is further from it than the bound."""
     trace = traced(ensemble)
     base = empty_coalition(ensemble, trace)
     row = np.zeros(ensemble.n_features)
     assert_allclose(base, [float(naive.coalition_value(ensemble, row, (), k)) for k in range(ensemble.base.size)], rtol=0, atol=ATOL)
     bound = margin_bound(ensemble, trace)
-    assert (np.abs(naive.margins(ensemble, data.draw(batches(ensemble)))) <= bound).all()
-    assert (np.abs(base) <= bound + ATOL).all()
+    assert (np.abs(naive.margins(ensemble, data.draw(batches(ensemble))) - base) <= bound + ATOL).all()
+    ranges = np.zeros(base.size)
+    for tree, output in enumerate(ensemble.output):
+        leaves = [ensemble.value[node] for node, (its, _) in ways_down(ensemble).items() if its == tree and ensemble.feature[node] < 0]
+        ranges[output : output + len(leaves[0])] += np.max(leaves, axis=0) - np.min(leaves, axis=0)
+    assert_allclose(bound, ranges + 1e-6 * np.abs(ensemble.base), rtol=1e-12, atol=ATOL)

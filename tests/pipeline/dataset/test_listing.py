@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.dataset import listing
-from pipeline.dataset.labels import LabelColumns
-from pipeline.dataset.listing import Listing, Rejected, list_data, make_items
+from pipeline.dataset.listing import Asked, Listing, Rejected, list_data, make_items
 from pipeline.errors import InvalidData, SchemaMismatch, UsageError
 from pipeline.models import load_ensemble
 from pipeline.stores.storage import Object
@@ -152,7 +151,7 @@ def test_footers_say_rows_and_the_size_of_what_is_read(example, tmp_path):
     """Row groups as Parquet has them; bytes of the largest in columns that some split or the caller asks for, and of no other."""
     table = written(example, tmp_path, "month=1/a.parquet", "month=1/b.parquet", row_group_size=100)
     model = load_ensemble(example.model)
-    found, with_ids = list_data(str(tmp_path), (), model), list_data(str(tmp_path), ("name",), model)
+    found, with_ids = list_data(str(tmp_path), model), list_data(str(tmp_path), model, Asked(ids=("name",)))
     counts = (*[100] * (table.num_rows // 100), *[table.num_rows % 100] * (table.num_rows % 100 > 0))
     assert [rows for _, _, rows in found.files] == [counts, counts]
     assert [partition for _, partition, _ in found.files] == [(("month", "1"),)] * 2
@@ -173,7 +172,7 @@ def test_columns_of_paths_are_read_as_hive_writes_them(example, tmp_path):
     """Percent-encoded names and values; texts, whatever they look like; null where Hive says so."""
     folders = [f"month=1/a={quote('x/y', safe='')}", "month=2/a=3", "month=-7/a=__HIVE_DEFAULT_PARTITION__"]
     written(example, tmp_path, *(f"{folder}/f.parquet" for folder in folders))
-    found = list_data(str(tmp_path), ("a",), load_ensemble(example.model))
+    found = list_data(str(tmp_path), load_ensemble(example.model), Asked(ids=("a",)))
     carried = {dict(partition)["month"]: dict(partition)["a"] for _, partition, _ in found.files}
     assert carried == {"1": "x/y", "2": "3", "-7": None}
 
@@ -183,7 +182,7 @@ def test_files_that_cannot_be_read_are_left_out_while_others_can(example, tmp_pa
     written(example, tmp_path, "month=1/a.parquet")
     (tmp_path / "month=1" / "b.parquet").write_bytes(b"PAR1 and no more")
     model = load_ensemble(example.model)
-    found = list_data(str(tmp_path), (), model)
+    found = list_data(str(tmp_path), model)
     (rejected,) = found.rejected
     assert [file.uri for file, _, _ in found.files] == [f"{tmp_path}/month=1/a.parquet"]
     assert (rejected.part, rejected.uri, rejected.row_groups, rejected.n_rows) == (None, f"{tmp_path}/month=1/b.parquet", (), None)
@@ -191,18 +190,18 @@ def test_files_that_cannot_be_read_are_left_out_while_others_can(example, tmp_pa
     assert Rejected.of(json.loads(json.dumps(asdict(rejected)))) == rejected
     (tmp_path / "month=1" / "a.parquet").unlink()
     with pytest.raises(InvalidData, match=r"b\.parquet: not a Parquet file"):
-        list_data(str(tmp_path), (), model)
+        list_data(str(tmp_path), model)
 
 
 def test_columns_of_labels_must_be_there_and_fit(example, tmp_path):
     """A label that is text is refused; groups may come from the path; a group of another type in another file is refused."""
     table = written(example, tmp_path, "month=1/a.parquet", "month=1/b.parquet")
     model = load_ensemble(example.model)
-    assert list_data(str(tmp_path), (), model, LabelColumns("delay", "flight", ("month", "name"), "count")).n_rows == 2 * table.num_rows
+    assert list_data(str(tmp_path), model, Asked(numbers=("delay", "flight"), by=("month", "name"))).n_rows == 2 * table.num_rows
     with pytest.raises(SchemaMismatch, match=r"column 'name' is large_string, expected numbers$"):
-        list_data(str(tmp_path), (), model, LabelColumns("name", None, (), "count"))
+        list_data(str(tmp_path), model, Asked(numbers=("name",), by=()))
     with pytest.raises(SchemaMismatch, match="column 'weight' missing"):
-        list_data(str(tmp_path), (), model, LabelColumns("delay", "weight", (), "count"))
+        list_data(str(tmp_path), model, Asked(numbers=("delay", "weight"), by=()))
     pq.write_table(table.set_column(0, "flight", table["flight"].cast(pa.int32())), tmp_path / "month=1" / "b.parquet")
     with pytest.raises(SchemaMismatch, match=r"b\.parquet: column 'flight' is int32, it is int64 in .*a\.parquet$"):
-        list_data(str(tmp_path), (), model, LabelColumns("delay", None, ("flight",), "count"))
+        list_data(str(tmp_path), model, Asked(numbers=("delay",), by=("flight",)))

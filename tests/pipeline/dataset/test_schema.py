@@ -27,6 +27,9 @@ NAN = float("nan")
         (NUMBER, pa.array([1.5, None, NAN, -np.inf]), [1.5, NAN, NAN, -np.inf]),
         (NUMBER, pa.array([1, None], pa.int8()), [1, NAN]),
         (NUMBER, pa.array([7, None, 1, 7]).dictionary_encode(), [7, NAN, 1, 7]),
+        (Feature("x", missing=-999.0), pa.array([-999, None, 1, 999]), [NAN, NAN, 1, 999]),
+        (Feature("x", missing=0.1), pa.array([0.1, NAN, 0.1 + 1e-12]), [NAN, NAN, 0.1 + 1e-12]),
+        (Feature("x", categorical=True, missing=-1.0), pa.array([-1, 0, 1]), [NAN, 0, 1]),
         (NUMBER, pa.array([2**53 + 1], pa.int64()), [2.0**53]),
         (NUMBER, pa.array([2**64 - 1], pa.uint64()), [2.0**64]),
         (NUMBER, pa.array([True, False, None]), [1, 0, NAN]),
@@ -58,6 +61,13 @@ def test_columns_become_numbers(feature, column, values):
     """Numbers as they are, categories as positions in the model's list, its length where unseen, NaN where missing."""
     schema.check_column(feature, column.type, "rows")
     assert_array_equal(schema.column_values(feature, column), np.array(values, float))
+
+
+def test_a_library_that_compares_float32_finds_missing_values_so():
+    """A column of 0.1 in double precision is missing where the estimator was told 0.1."""
+    column = pa.array([0.1, 0.1 + 1e-12, 0.2])
+    found = schema.column_values(Feature("x", missing=0.1), column, single_precision=True)
+    assert_array_equal(found, [NAN, NAN, 0.2])
 
 
 @pytest.mark.parametrize(

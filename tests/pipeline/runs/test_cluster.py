@@ -6,6 +6,7 @@ import time
 from contextlib import suppress
 from types import SimpleNamespace
 
+import dask
 import distributed
 import pytest
 from distributed.scheduler import KilledWorker
@@ -213,3 +214,21 @@ def test_other_programs_logs_are_left_as_they_were():
         raise KeyError
     assert silent
     assert logger.level == before
+
+
+def test_nobody_else_gets_into_the_local_cluster(tmp_path):
+    """Whoever may submit a task runs code as the cluster's user: without its certificate there is no way in, with one's own there is none either."""
+    mark = tmp_path / "mark"
+    job = SimpleNamespace(workers=1, worker_memory="auto")
+    with cluster.local_client(job, 1) as client:
+        address = client.scheduler.address
+        assert client.submit(abs, -3).result() == 3
+        host = address.partition("://")[2]
+        with dask.config.set({"distributed.comm.timeouts.connect": "1s"}):
+            for scheme, security in (("tcp", None), ("tls", distributed.Security.temporary())):
+                with pytest.raises((OSError, TimeoutError)):
+                    distributed.Client(f"{scheme}://{host}", security=security, timeout=1, set_as_default=False).submit(mark.touch).result()
+        workers = list(client.scheduler_info()["workers"])
+    assert address.startswith("tls://127.0.0.1:")
+    assert all(worker.startswith("tls://127.0.0.1:") for worker in workers)
+    assert not mark.exists()

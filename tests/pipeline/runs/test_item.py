@@ -59,7 +59,7 @@ def test_a_part_holds_the_values_of_its_rows(example, planned_run, tmp_path, ski
         assert_array_equal(table[f"phi_{name}"], expected.phi[:, 0, j])
     assert footer.n_rows == n_rows
     assert 0 <= footer.residual < 1e-13
-    assert list(footer.states) == ["importance"]
+    assert list(footer.states) == ["importance", "inputs"]
 
 
 def test_slices_do_not_show_in_rows(planned_run, tmp_path):

@@ -62,15 +62,19 @@ def test_the_manifest_is_the_last_object(mapped, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr(commit, "create", create_some)
-        for n in range(3):  # two objects of the summary, and the manifest
+        for n in range(5):  # two objects of each summary, and the manifest
             left[0] = n
             with pytest.raises(KilledError):
                 publish(**mapped)
             assert read_manifest(mapped["run"]) is None
-            assert len([name for name in objects(mapped["run"]) if name.startswith("summary/")]) == min(n, 2)
+            assert len([name for name in objects(mapped["run"]) if name.startswith("summary/")]) == min(n, 4)
         assert not [name for name in objects(mapped["run"]) if name.startswith("_tables")]  # gone before the manifest
     made = publish(**mapped)
-    assert sorted(objects(mapped["run"])) == [MANIFEST, "plan.json", "summary/importance.json", "summary/importance.parquet"]
+    assert sorted(objects(mapped["run"])) == [
+        MANIFEST,
+        "plan.json",
+        *(f"summary/{name}.{kind}" for name in ("importance", "inputs") for kind in ("json", "parquet")),
+    ]
     assert publish(**mapped) == made == read_manifest(mapped["run"])
 
 

@@ -12,6 +12,7 @@ from numpy.testing import assert_allclose
 
 from kernels.reductions import MOMENTS
 from kernels.summaries import IMPORTANCE, INTERACTIONS, Subject, Summary, Table
+from pipeline.models.model import Feature
 from pipeline.runs import execute
 from pipeline.runs.stages import aggregate_run, map_run
 from pipeline.runs.states import pack_state
@@ -74,9 +75,10 @@ def test_no_number_is_null_and_what_is_said_once_is_kept_beside_the_table():
 def test_states_are_taken_by_the_names_of_summaries():
     """A part's footer has one for each; what else it has is passed over."""
     plan = SimpleNamespace(outputs=("low", "high"), players=("a", "b", "c", "d"), n_steps=0, labels=None, summaries=(IMPORTANCE, INTERACTIONS))
+    plan.features = tuple(map(Feature, "abcd"))
     phi, pairs = (MOMENTS.update(MOMENTS.init(2, n), np.full((2, n, 3), value), 3) for n, value in ((2, 1.5), (1, -2.0)))
     states = {"interactions": pack_state(pairs), "other": "?", "importance": pack_state(phi)}
-    found = aggregate(plan, [1, 3], [[1, 3]], [states, states])
+    found = aggregate(plan, [1, 3], [1, 3], [[1, 3]], [states, states])
     assert list(found) == ["importance", "interactions"]
     assert found["importance"]["mean"].to_pylist() == [0, 1.5, 0, 1.5] * 2
     assert found["interactions"].select(["first", "second", "mean"]).to_pylist() == [{"first": "b", "second": "d", "mean": -2.0}] * 2
@@ -95,7 +97,7 @@ def test_the_order_in_which_parts_are_done_does_not_show(example, tmp_path, monk
     order = np.random.default_rng(seed).permutation(len(parts))
     monkeypatch.setattr(execute, "execute", lambda *_: (parts[k] for k in order))
     found = aggregate_run(run, tables, map_run(run, tables))
-    assert {name: table.equals(in_turn[name], check_metadata=True) for name, table in found.items()} == {"importance": True}
+    assert {name: table.equals(in_turn[name], check_metadata=True) for name, table in found.items()} == {"importance": True, "inputs": True}
 
 
 @pytest.fixture(autouse=True)

@@ -1,0 +1,38 @@
+"""Whether the model knows the data's categories: where it knows hardly any of a feature's, they are not what it was trained on."""
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+
+from kernels.inputs import INPUTS
+
+from ..errors import SchemaMismatch
+
+ENOUGH = 100  # values, by which a feature's categories can be judged
+HARDLY_ANY = 0.01  # of them
+
+
+def refuse_unseen(tables: Mapping[str, pa.Table], allow_unseen: bool) -> None:
+    """Refuse rows of which the model knows hardly any category of a feature.
+
+    Parameters
+    ----------
+    tables : mapping of str to pa.Table
+        Summaries by name, among them that of the inputs.
+    allow_unseen : bool
+        Refuse nothing.
+
+    Raises
+    ------
+    SchemaMismatch
+        Of a feature's values, at least ENOUGH that are not missing, no more than HARDLY_ANY are categories of the model.
+    """
+    if allow_unseen:
+        return
+    for row in tables[INPUTS.name].to_pylist():
+        there = row["rows"] - row["missing"]
+        if there >= ENOUGH and there - row["unseen"] <= HARDLY_ANY * there:
+            raise SchemaMismatch(
+                f"column {row['feature']!r}: {row['unseen']:,} of {there:,} values are no category of the model, expected those that it was "
+                "trained on; allow_unseen takes them as they are"
+            )

@@ -1,0 +1,83 @@
+"""Kinds of values are what the words say: found again from the values and the splits of the ensemble."""
+
+import math
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kernels.inputs import INPUTS, KINDS, classify
+from kernels.reductions import merge_all
+from kernels.summaries import Subject
+from kernels.trees.binning import bin_dtype, bin_ensemble, bin_rows, padded
+from tests.strategies import batches, forests
+
+
+def kind_of(ensemble, feature, x):
+    """By the words of ``classify`` and of ``TreeEnsemble``; None where there is nothing to say."""
+    n = ensemble.n_categories[feature]
+    if math.isnan(x) or (ensemble.zero_missing[feature] and abs(x) <= float(np.float32(1e-35))):
+        return "missing"
+    if n:
+        return None if -1 < x < n else "unseen"
+    with np.errstate(over="ignore"):
+        x = float(np.float32(x)) if ensemble.single_precision else x
+    thresholds = [t for t in ensemble.threshold[ensemble.feature == feature] if t < math.inf]
+    if not thresholds:
+        return None
+    return "below" if x <= min(thresholds) else "above" if x > max(thresholds) else None
+
+
+def classified(ensemble, rows):
+    """``(used, n)`` kinds by name, and the used features."""
+    tables, _ = bin_ensemble(ensemble)
+    values = np.zeros((tables.column.size, padded(len(rows))))
+    values[:, : len(rows)] = rows.T[tables.column]
+    bins, kinds = np.zeros(values.shape, bin_dtype(tables)), np.full(values.shape, 9, np.uint8)
+    bin_rows(values, tables, bins)
+    classify(bins, tables, kinds)
+    return kinds, tables.column.tolist()
+
+
+@given(data=st.data(), ensemble=forests())
+def test_every_value_is_of_the_kind_that_the_words_say(data, ensemble):
+    """Missing, unseen, below or above all thresholds, or none of these."""
+    rows = data.draw(batches(ensemble))
+    kinds, used = classified(ensemble, rows)
+    for j, feature in enumerate(used):
+        assert [(None, *KINDS)[kind] for kind in kinds[j, : len(rows)]] == [kind_of(ensemble, feature, float(x)) for x in rows[:, feature]]
+
+
+@given(data=st.data(), ensemble=forests())
+def test_the_table_counts_them_whatever_the_slices(data, ensemble):
+    """The most unseen first; what is unseen is also said as a share of what is there."""
+    rows = np.concatenate([data.draw(batches(ensemble)) for _ in range(3)])
+    cut = data.draw(st.integers(0, len(rows)))
+    states = []
+    for part in (rows[:cut], rows[cut:]):
+        kinds, used = classified(ensemble, part)
+        empty = INPUTS.reduction.init(1, len(used))
+        states.append(INPUTS.reduction.update(empty, kinds[None], len(part)))
+    names = tuple(f"f{feature}" for feature in used)
+    subject = Subject(("y",), (), np.zeros(0, np.int64), np.zeros((0, 2), np.int32), 0, inputs=names)
+    table = INPUTS.tabulate(merge_all(INPUTS.reduction, states, 1, 0), subject)["inputs"]
+    assert tuple(table.columns) == INPUTS.columns
+    expected = {}
+    for name, feature in zip(names, used, strict=True):
+        found = [kind_of(ensemble, feature, float(x)) for x in rows[:, feature]]
+        expected[name] = [len(rows), *(found.count(kind) for kind in KINDS)]
+    found = list(zip(*table.columns.values(), strict=True))
+    assert {name: counts for name, *counts in found} == expected
+    assert [counts[2:0:-1] for _, *counts in found] == sorted((counts[2:0:-1] for counts in expected.values()), reverse=True)
+    shares = {name: counts[2] / (len(rows) - counts[1]) for name, counts in expected.items() if counts[2]}
+    assert table.totals == {"rows": len(rows), "unseen": shares}
+    line = INPUTS.headline(table.totals)
+    assert all(f"{share:.2%} of {name!r}" in line for name, share in shares.items())
+    assert bool(line) == bool(shares)
+
+
+def test_of_no_rows_there_is_nothing_to_say():
+    """Not even how many features were looked at."""
+    subject = Subject(("y",), ("a", "b"), np.zeros(0, np.int64), np.zeros((0, 2), np.int32), 0, inputs=("a", "b", "c"))
+    table = INPUTS.tabulate(merge_all(INPUTS.reduction, [], 1, 2), subject)["inputs"]
+    assert list(zip(*table.columns.values(), strict=True)) == [(name, 0, 0, 0, 0, 0) for name in "abc"]
