@@ -63,15 +63,15 @@ def _tabulate(state: Counts, subject: Subject) -> dict[str, Table]:
     counts = state.values[0] if rows else np.zeros((len(subject.inputs), len(KINDS)), np.int64)  # of no rows it is not known how many features
     order = np.lexsort((-counts[:, 0], -counts[:, 1]))
     columns = {kind: counts[order, k].tolist() for k, kind in enumerate(KINDS)}
-    unseen = {subject.inputs[j]: int(counts[j, 1]) / (rows - int(counts[j, 0])) for j in order if counts[j, 1]}
+    unseen = {subject.inputs[j]: int(counts[j, 1]) for j in order if counts[j, 1]}
     features = [subject.inputs[j] for j in order]
     return {"inputs": Table({"feature": features, "rows": [rows] * len(features), **columns}, {"rows": rows, "unseen": unseen})}
 
 
 def _headline(totals: Mapping[str, Any]) -> str:
     """What the model does not know; nothing where it knows everything."""
-    shares = ", ".join(f"{share:.2%} of {feature!r}" for feature, share in totals["unseen"].items())
-    return shares and f"values that are no category of the model: {shares}"
+    counts = ", ".join(f"{count:,} of {totals['rows']:,} in {feature!r}" for feature, count in totals["unseen"].items())
+    return counts and f"values that are no category of the model: {counts}"
 
 
 INPUTS = Summary(

@@ -1,0 +1,213 @@
+"""Would the tests notice? Small changes of the code, one at a time, each run against the tests of its module: whoever survives is shown.
+
+``python -m tests.mutants`` draws from `pipeline` and from what of `kernels` is not compiled. What is in EQUIVALENT changes nothing that can be seen,
+for the reason that stands there.
+"""
+
+import argparse
+import ast
+import copy
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from queue import SimpleQueue
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = ("kernels", "pipeline")
+COPIED = ("kernels", "pipeline", "flows", "leafledger", "tests", "docs", "infra", "pyproject.toml", "README.md", "CONTRIBUTING.md", "CHANGELOG.md")
+COMPILED = ("jit", "intrinsic", "overload", "register_jitable", "register_model", "lower_cast")
+SECONDS = 240  # that the tests of a module may take; who hangs is noticed
+EQUIVALENT = Path(__file__).with_name("mutants.json")  # from a mutant's name to the reason
+COMPARISONS = {
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt,
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+}
+OPERATIONS = {
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.Add,
+    ast.Div: ast.Mult,
+    ast.FloorDiv: ast.Mult,
+    ast.Mod: ast.Add,
+    ast.Pow: ast.Mult,
+    ast.BitAnd: ast.BitOr,
+    ast.BitOr: ast.BitAnd,
+    ast.LShift: ast.RShift,
+    ast.RShift: ast.LShift,
+}
+FUNCTIONS = {"min": "max", "max": "min", "any": "all", "all": "any", "sorted": "list", "minimum": "maximum", "maximum": "minimum"}
+
+
+class _Swap(ast.NodeTransformer):
+    def __init__(self, node: ast.AST, new: ast.AST) -> None:
+        self.node, self.new = node, new
+
+    def visit(self, found: ast.AST) -> ast.AST:
+        return self.new if found is self.node else self.generic_visit(found)
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A change of one node of a module."""
+
+    path: Path
+    tree: ast.Module
+    node: ast.AST
+    new: ast.AST
+
+    def __str__(self) -> str:
+        return f"{self.path.relative_to(ROOT)}: {_first_line(self.node)} -> {_first_line(self.new)}"
+
+    @property
+    def source(self) -> str:
+        """The module with the node in the other's place."""
+        return ast.unparse(_Swap(self.node, self.new).visit(copy.deepcopy(self.tree, {id(self.node): self.node})))
+
+
+def _is_text(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+def _runs(node: ast.AST) -> Iterator[ast.AST]:
+    """Nodes of code that runs uncompiled and is more than words: no docstrings, annotations, messages, imports and declarations."""
+    if isinstance(node, ast.Raise | ast.Import | ast.ImportFrom | ast.JoinedStr) or (isinstance(node, ast.Expr) and _is_text(node.value)):
+        return
+    if isinstance(node, ast.FunctionDef) and any(name in ast.unparse(mark) for mark in node.decorator_list for name in COMPILED):
+        return
+    yield node
+    skipped = {"annotation", "returns", "decorator_list", "args" if isinstance(node, ast.FunctionDef | ast.Lambda) else ""}
+    for name, value in ast.iter_fields(node):
+        for child in value if isinstance(value, list) else [value]:
+            if name not in skipped and isinstance(child, ast.AST):
+                yield from _runs(child)
+
+
+def _changed(node: ast.AST) -> Iterator[ast.AST]:
+    """What may stand in a node's place."""
+    other = copy.deepcopy(node)
+    if isinstance(other, ast.Compare) and len(other.ops) == 1:
+        other.ops = [COMPARISONS[type(other.ops[0])]()]
+        yield other
+    elif isinstance(other, ast.BinOp | ast.AugAssign) and type(other.op) in OPERATIONS:
+        other.op = OPERATIONS[type(other.op)]()
+        yield other
+    elif isinstance(other, ast.BoolOp):
+        other.op = ast.Or() if isinstance(other.op, ast.And) else ast.And()
+        yield other
+    elif isinstance(other, ast.UnaryOp) and isinstance(other.op, ast.Not):
+        yield other.operand
+    elif isinstance(other, ast.If | ast.IfExp | ast.While):
+        other.test = ast.UnaryOp(ast.Not(), other.test)
+        yield other
+    elif isinstance(other, ast.Return) and other.value is not None and not isinstance(other.value, ast.Constant):
+        other.value = ast.Constant(None)
+        yield other
+    elif isinstance(other, ast.Expr) and isinstance(other.value, ast.Call):
+        yield ast.Pass()
+    elif isinstance(other, ast.Call):
+        called = other.func.id if isinstance(other.func, ast.Name) else other.func.attr if isinstance(other.func, ast.Attribute) else ""
+        if called in FUNCTIONS:
+            setattr(other.func, "id" if isinstance(other.func, ast.Name) else "attr", FUNCTIONS[called])
+            yield other
+    elif isinstance(other, ast.Constant) and isinstance(other.value, bool | int | float):
+        yield ast.Constant(not other.value if isinstance(other.value, bool) else other.value + 1)
+
+
+def _first_line(node: ast.AST) -> str:
+    return ast.unparse(node).splitlines()[0]
+
+
+def mutants_of(path: Path) -> list[Mutant]:
+    """All of a module, in the order of its lines."""
+    tree = ast.parse(path.read_text())
+    found = []
+    for node in _runs(tree):
+        for new in _changed(node):
+            fixed = ast.fix_missing_locations(ast.copy_location(new, node))
+            found.append(Mutant(path, tree, node, fixed))
+    return found
+
+
+def tests_of(path: Path) -> str:
+    """The test module of a module, below ROOT."""
+    below = path.relative_to(ROOT)
+    return str(Path("tests") / below.parent / f"test_{below.name}")
+
+
+def draw(n: int, seed: int, only: str) -> list[Mutant]:
+    """So many mutants of all modules that have tests of their own, at random."""
+    modules = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py")) if only in str(path.relative_to(ROOT))]
+    known = json.loads(EQUIVALENT.read_text())
+    found = [mutant for path in modules if (ROOT / tests_of(path)).exists() for mutant in mutants_of(path) if str(mutant) not in known]
+    return random.Random(seed).sample(found, min(n, len(found)))
+
+
+def survives(mutant: Mutant, copied: Path) -> bool:
+    """Whether the tests of its module pass."""
+    place = copied / mutant.path.relative_to(ROOT)
+    place.write_text(mutant.source)
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(copied / "numba"), "PYTHONDONTWRITEBYTECODE": "1"}
+    if mutant.path.is_relative_to(ROOT / "kernels"):
+        environment["NUMBA_DISABLE_JIT"] = "1"  # nothing is compiled anew for it
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", tests_of(mutant.path)]
+    try:
+        done = subprocess.run(command, cwd=copied, env=environment, capture_output=True, timeout=SECONDS, check=False)
+        return done.returncode == 0
+    except subprocess.TimeoutExpired:
+        return False
+    finally:
+        shutil.copy(mutant.path, place)
+
+
+def main() -> int:
+    """Try some, and exit with 1 if any survives."""
+    parser = argparse.ArgumentParser(prog="python -m tests.mutants", description="Changes of the code that the tests should notice.")
+    parser.add_argument("--mutants", type=int, default=500)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", default="", help="modules whose path has this in it")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    given = parser.parse_args()
+    chosen = draw(given.mutants, given.seed, given.only)
+    survivors = []
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(given.jobs) as threads:
+        places: SimpleQueue[Path] = SimpleQueue()
+        for k in range(given.jobs):
+            place = Path(folder) / str(k)
+            place.mkdir()
+            for name in COPIED:
+                (shutil.copytree if (ROOT / name).is_dir() else shutil.copy)(ROOT / name, place / name)
+            places.put(place)
+
+        def attempt(mutant: Mutant) -> tuple[Mutant, bool]:
+            place = places.get()
+            try:
+                return mutant, survives(mutant, place)
+            finally:
+                places.put(place)
+
+        for mutant, survived in threads.map(attempt, chosen):
+            if survived:
+                survivors.append(mutant)
+                print(f"line {getattr(mutant.node, 'lineno', 0)} of {mutant}", flush=True)
+    print(f"{len(survivors)} of {len(chosen)} mutants survive")
+    return 1 if survivors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
