@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 
 from ..errors import InvalidColumn, InvalidData, StorageError
 from ..stores import storage
+from .identity import has_footer, is_still
 from .listing import WorkItem
 
 
@@ -39,7 +40,7 @@ def _check_carried(batch: pa.RecordBatch, name: str, text: str | None) -> None:
 def _check_unchanged(item: WorkItem) -> None:
     """Refuse a file that is another one than the run was planned with."""
     found = storage.stat_if_exists(item.uri)
-    if found is None or found.etag != item.etag:
+    if not is_still(item.etag, found):
         raise InvalidData(f"{item.uri}: {'changed' if found else 'removed'} since the run was planned")
 
 
@@ -79,6 +80,8 @@ def _read_slices(item: WorkItem, wanted: Sequence[str], slice_rows: int) -> Iter
     with storage.opened(item.uri) as file:
         try:
             parquet = _open_parquet(file)
+            if not has_footer(item.etag, file):
+                raise InvalidData(f"{item.uri}: changed since the run was planned")
             present = set(parquet.schema_arrow.names)
             columns = [name for name in wanted if name in present]
             read = parquet.iter_batches(slice_rows, row_groups=list(item.row_groups), columns=columns, use_threads=False)

@@ -12,6 +12,9 @@ from typing import Any
 from ..errors import StorageError
 from .filesystem import call_store, is_local, open_filesystem, reported, retry_damaged
 
+MARKS = ("generation", "ETag", "etag", "Content-MD5")  # made anew by stores with every write, as fsspec calls them
+TIMES = ("mtime", "LastModified", "last_modified", "Last-Modified", "modificationTime", "modify", "created")
+
 
 @dataclass(frozen=True, slots=True)
 class Object:
@@ -23,12 +26,15 @@ class Object:
     size : int
         Bytes.
     etag : str
-        Changes whenever the bytes do: the store's own, or size and time of a local file.
+        The store's own mark of the bytes; where it has none, size and time, which a copy may keep; empty where there is no time either.
+    proven : bool
+        Whether it changes whenever the bytes do, whoever writes them.
     """
 
     uri: str
     size: int
     etag: str
+    proven: bool = False
 
 
 def absolute(uri: str) -> str:
@@ -112,9 +118,11 @@ def describe(filesystem: Any, path: str) -> Object:
     Object
     """
     found = call_store(filesystem, "info", path)
-    etag = found.get("ETag") or found.get("etag") or f"{found['size']}-{found.get('mtime', '')}"
+    marks, times = ([found[name] for name in names if found.get(name) not in (None, "")] for names in (MARKS, TIMES))
     uri = path if is_local(filesystem) else filesystem.unstrip_protocol(path)
-    return Object(uri, int(found["size"]), str(etag).strip('"'))
+    if marks:
+        return Object(uri, int(found["size"]), str(marks[0]).strip('"'), "http" not in filesystem.protocol)  # of servers that make it of a time
+    return Object(uri, int(found["size"]), f"{found['size']}-{times[0]}" if times else "")
 
 
 def stat(uri: str) -> Object:
