@@ -105,12 +105,12 @@ def _tell_rejected(manifest: Any) -> int:
 
 
 def _describe(game: Any) -> str:
-    """The background of a marginal game, and its tables."""
-    said = "the model's own leaf weights"
-    if game.listing is not None:
-        said = f"{game.listing.n_rows:,} rows in {len(game.listing.files)} files"
-    size = f"{game.extent.n_bytes / 2**20:.1f} MiB"
-    return f"{said}, {f'at most {size} of tables for' if game.uncounted else f'{size} of tables there already in'} {game.tables}"
+    """The background of a marginal game, its tables, and where its counts are kept."""
+    size = f"at most {game.extent.n_bytes / 2**20:.1f} MiB of tables"
+    if game.listing is None:
+        return f"the model's own leaf weights, {size}"
+    counts = "counts will be in" if game.uncounted else "counted before in"
+    return f"{game.listing.n_rows:,} rows in {len(game.listing.files)} files, {size}, {counts} {game.counts}"
 
 
 def _describe_labels(labels: Any) -> str:

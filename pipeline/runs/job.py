@@ -35,7 +35,7 @@ class Job:
     out: str
     options: Options
     parameters: tuple[tuple[str, Any], ...]  # of the method, defaults filled in
-    tables: str  # folder where a background's tables are kept for later runs
+    tables: str  # folder where a background's counts are kept for later runs
     labels: LabelColumns | None  # where the method needs them
     workers: int
     worker_memory: int  # bytes

@@ -15,9 +15,9 @@ from ..dataset.partition import read_groups
 from ..errors import InvalidRun, RunConflict, UsageError
 from ..models import Model, load_ensemble
 from ..stores import commit, storage
-from ..stores.arrays import FOLDER, broadcast_tables, open_tables, store_tables
+from ..stores.arrays import FOLDER, broadcast_tables, store_tables
 from . import execute
-from .background import Marginal, Uncounted, plan_marginal
+from .background import Marginal, plan_marginal
 from .job import Job, find_method
 from .latest import Latest, move_latest, read_latest
 from .part import Part
@@ -42,9 +42,9 @@ class Run:
     finished: Manifest | None
 
     @property
-    def uncounted(self) -> Uncounted | None:
-        """The background, where no earlier run left its tables."""
-        return self.game.uncounted if isinstance(self.game, Marginal) else None
+    def uncounted(self) -> bool:
+        """Rows of a background have to be counted: no earlier run left what it counted."""
+        return isinstance(self.game, Marginal) and self.game.uncounted
 
     @property
     def n_pairs(self) -> int:
@@ -175,7 +175,7 @@ def _commit(run: Run) -> None:
 
 
 def count_run(run: Run, progress: Progress = no_progress) -> BackgroundStatistics | None:
-    """Stage 3: commit the plan and count the background.
+    """Stage 3: commit the plan, count the background and keep the counts for later runs.
 
     Parameters
     ----------
@@ -186,7 +186,7 @@ def count_run(run: Run, progress: Progress = no_progress) -> BackgroundStatistic
     Returns
     -------
     BackgroundStatistics or None
-        None where there is no background, its tables are there already, or the model's own leaf weights stand for it: then nothing is done.
+        None where there is no background, it was counted before, or the model's own leaf weights stand for it: then nothing is done.
 
     Raises
     ------
@@ -201,17 +201,19 @@ def count_run(run: Run, progress: Progress = no_progress) -> BackgroundStatistic
     StorageError
         The store does not answer.
     """
-    uncounted = run.uncounted
-    if uncounted is None or not uncounted.items:
+    game = run.game
+    if not isinstance(game, Marginal) or not game.uncounted:
         return None
     _commit(run)
-    query = broadcast_tables(uncounted.query, storage.join(run.job.out, FOLDER))
-    on_done = progress(Work("counting background", run.job.out, len(uncounted.items), sum(item.n_rows for item in uncounted.items)))
-    return execute.count(run.job, digest(run.plan), query, uncounted.items, run.memory.total, on_done)
+    query = broadcast_tables(game.query, storage.join(run.job.out, FOLDER))
+    on_done = progress(Work("counting background", run.job.out, len(game.items), sum(item.n_rows for item in game.items)))
+    counted = execute.count(run.job, digest(run.plan), query, game.items, run.memory.total, on_done)
+    store_tables(counted, game.counts)
+    return counted
 
 
 def broadcast_run(run: Run, counted: BackgroundStatistics | None = None, progress: Progress = no_progress) -> Broadcast:
-    """Stage 4: commit the plan, prepare the tables if a background was counted for them, and put them where workers can read them.
+    """Stage 4: commit the plan, prepare the tables if there is a background, and put them where workers can read them.
 
     Parameters
     ----------
@@ -237,19 +239,18 @@ def broadcast_run(run: Run, counted: BackgroundStatistics | None = None, progres
         The store does not answer.
     """
     _commit(run)
-    if not isinstance(run.game, Marginal):
-        return Broadcast(broadcast_tables(run.game, storage.join(run.job.out, FOLDER)), run.game)
-    if run.game.uncounted is None:
-        return Broadcast(run.game.tables, open_tables(run.game.tables))
-    progress(Work("preparing tables", run.job.out, 0, 0))
-    return Broadcast(run.game.tables, store_tables(_prepare(run, run.game.uncounted, counted), run.game.tables))
+    prepared = run.game
+    if isinstance(prepared, Marginal):
+        progress(Work("preparing tables", run.job.out, 0, 0))
+        prepared = _prepare(run, prepared, counted)
+    return Broadcast(broadcast_tables(prepared, storage.join(run.job.out, FOLDER)), prepared)
 
 
-def _prepare(run: Run, uncounted: Uncounted, counted: BackgroundStatistics | None) -> Prepared:
-    plan, statistics = run.plan, uncounted.weights if counted is None else counted
+def _prepare(run: Run, game: Marginal, counted: BackgroundStatistics | None) -> Prepared:
+    plan, statistics = run.plan, game.counted if counted is None else counted
     if statistics is None:
         raise InvalidRun(f"{run.job.out}: the background was not counted")
-    return prepare_model(run.model, find_method(plan.method), dict(plan.parameters), plan.groups, background=(uncounted.query, statistics))
+    return prepare_model(run.model, find_method(plan.method), dict(plan.parameters), plan.groups, background=(game.query, statistics))
 
 
 def map_run(run: Run, tables: Broadcast, progress: Progress = no_progress) -> Explained:
