@@ -19,6 +19,7 @@ from ..dataset.rows import window
 from ..errors import InvalidData, InvalidRun, LeafledgerError
 from ..models import load_ensemble
 from ..stores import storage
+from ..stores.places import normalise
 from .background import count_again
 from .footer import Footer, read_footer
 from .item import explain_item
@@ -209,7 +210,7 @@ def check_run(uri: str | PathLike, deep: bool = False) -> Report:
     StorageError
         An object that the manifest lists is missing, or the store does not answer.
     """
-    run = storage.absolute(str(uri))
+    run = normalise(str(uri))
     manifest, plan = _check_lists(run)
     prepared = _prepare_again(plan) if deep and not plan.global_only else None
     states, residuals, n_again = [], [], 0

@@ -16,12 +16,14 @@ from kernels.methods import METHODS
 from ..dataset.labels import LabelColumns
 from ..errors import UsageError
 from ..stores import storage
+from ..stores.places import is_within, normalise
 from .arguments import read_place, shorten
 from .options import Options
 
 SERIAL = "serial"
 ENCRYPTED = ("tls", "wss")  # ways to a scheduler
 MODEL = "model"  # as a background
+PUBLISHED = ("attributions/part-00000.parquet", "summary/importance.parquet")  # of what a run writes, for globs that would find it
 TABLES = "_leafledger"  # folder beside that of the run, by default
 TABLE_BYTES = 1 << 30  # of tables for a background that suffice: what is prepared depends on it, so it is the same on every machine
 
@@ -177,8 +179,8 @@ def _fill_date(uri: str, date: Date | None) -> str:
 def _find_latest(latest: str, out: str, date: Date | None) -> str:
     if date is None:
         raise UsageError(f"{latest}: names the run of the latest date, but no date was given")
-    found = storage.absolute(_fill_date(latest, date))
-    if f"{found}/".startswith(f"{out}/"):
+    found = normalise(_fill_date(latest, date))
+    if is_within(found, out):
         raise UsageError(f"{found}: lies within the run, but runs of other dates are to move it; choose a place outside")
     return found
 
@@ -230,12 +232,12 @@ def make_job(model: Any, data: Any, out: Any, options: Options) -> Job:
         raise UsageError("the marginal game of a background has no interactions; leave out one or the other")
 
     def place(uri: str) -> str:
-        return storage.absolute(_fill_date(uri, options.date))
+        return normalise(_fill_date(uri, options.date))
 
     model, data, out = (place(read_place(name, given)) for name, given in (("model", model), ("data", data), ("out", out)))
     background = options.background if options.background in (None, MODEL) else place(options.background)
     for name, uri in (("data", data), ("background", background)):
-        if f"{out}/".startswith(f"{uri}/"):
+        if uri not in (None, MODEL) and is_within(out, uri, PUBLISHED):
             raise UsageError(f"{out}: lies within the {name}, whose next run would read it; choose another output")
     method = find_method(options.method)
     values = check_parameters(method, options.parameters or {})

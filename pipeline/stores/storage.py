@@ -37,23 +37,6 @@ class Object:
     proven: bool = False
 
 
-def absolute(uri: str) -> str:
-    """Name a place so that it is the same whatever the working directory, which workers may have another one of.
-
-    Parameters
-    ----------
-    uri : str
-        A URI, or a path, possibly relative.
-
-    Returns
-    -------
-    str
-        Without a trailing slash.
-    """
-    filesystem, path = open_filesystem(uri)
-    return path.rstrip("/") if is_local(filesystem) else uri.rstrip("/")
-
-
 def join(uri: str, *parts: str) -> str:
     """Name what is below a folder.
 
