@@ -124,7 +124,7 @@ def _describe_labels(labels: Any) -> str:
 
 @app.command(help_epilogue="Example: leafledger plan model.json flights/ --out explained/ --interactions 10")
 def plan(model: Place, data: Place, *, out: Place, options: Flags = DEFAULTS) -> None:
-    """Show what explain would do: work items, rows, memory, refusals. Writes nothing.
+    """Show what explain would do: work items, rows, memory, refusals. Leaves nothing behind.
 
     Parameters
     ----------

@@ -274,6 +274,7 @@ def compare_job(job: Job, entries: Sequence[str], measures: Measures, progress: 
     names = [entry.name for entry in parsed]
     if not names:
         raise UsageError("methods are none, expected at least one")
+    commit.check_writable(storage.beside(job.out, ""))
     model = load_ensemble(job.model)
     plans = {entry.run: _read_run(entry.run, model) for entry in parsed if entry.run is not None}
     found = list_data(job.data, (), model)

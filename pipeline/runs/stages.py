@@ -3,6 +3,7 @@
 Each stage is one function; `explain_job` calls them in turn.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -94,7 +95,7 @@ def load_model(job: Job) -> Model:
 def plan_run(job: Job, model: Model) -> Run:
     """Stage 2: list the input and the background, match them against the model, prepare the tables if no row has to be read for them, project memory.
 
-    Refusals happen here. Nothing is written.
+    Refusals happen here. Nothing is written that stays: stores are tried with an object that is deleted again.
 
     Parameters
     ----------
@@ -108,7 +109,8 @@ def plan_run(job: Job, model: Model) -> Run:
     Raises
     ------
     UsageError
-        Options do not fit the model or each other, there are no data, or a worker would have too little memory.
+        Options do not fit the model or each other, there are no data, a worker would have too little memory, or a store ignores conditions on what
+        it writes.
     SchemaMismatch
         The data do not have the columns of the model, or two columns of the output would have one name.
     InvalidData
@@ -120,7 +122,7 @@ def plan_run(job: Job, model: Model) -> Run:
     InvalidRun
         A plan, a manifest or what ``latest`` points at is there, and is none.
     StorageError
-        The store does not answer.
+        The store does not answer, or the output cannot be written.
     """
     check_precision(model, job.options.precision)
     groups = read_groups(job.options.partition, model.features)
@@ -143,7 +145,12 @@ def plan_run(job: Job, model: Model) -> Run:
         _refuse_other(job.out, from_json(held, where), plan)
     if job.options.latest is not None:
         read_latest(job.options.latest)  # or what is there is something else
-    return Run(job, model, plan, memory, game, read_manifest(job.out))
+        commit.check_writable(storage.beside(job.options.latest, ""))
+    finished = read_manifest(job.out)
+    if finished is None:
+        counts = [job.tables] if isinstance(game, Marginal) and game.uncounted else []
+        _check_stores(job, [storage.join(job.out, FOLDER), *counts])
+    return Run(job, model, plan, memory, game, finished)
 
 
 def _refuse_other(out: str, held: Plan, plan: Plan) -> None:
@@ -151,21 +158,24 @@ def _refuse_other(out: str, held: Plan, plan: Plan) -> None:
         raise RunConflict(f"{out}: holds another run, different in {differences(held, plan)}; choose another output or remove it")
 
 
-def _require_conditional_writes(job: Job) -> None:
-    careless = "" if commit.creates_once(storage.join(job.out, FOLDER)) else job.out
-    if job.options.latest is not None and not careless and not commit.swaps(job.options.latest):
-        careless = job.options.latest
+def _check_stores(job: Job, unwritten: Sequence[str]) -> None:
+    """Refuse places that cannot be written, and stores in which two runs could overwrite each other."""
+    for folder in unwritten:
+        commit.check_writable(folder)
+    if job.options.single_writer:
+        return
+    careless = [folder for folder in unwritten if not commit.creates_once(folder)]
+    if job.options.latest is not None and not commit.swaps(job.options.latest):
+        careless.append(job.options.latest)
     if careless:
         raise UsageError(
-            f"{careless}: the store ignores conditions on what it writes, so that two runs could overwrite each other; use --single-writer if "
+            f"{careless[0]}: the store ignores conditions on what it writes, so that two runs could overwrite each other; use --single-writer if "
             "nobody else writes there"
         )
 
 
 def _commit(run: Run) -> None:
     """Write the plan, or find it written; refuse another one."""
-    if not run.job.options.single_writer:
-        _require_conditional_writes(run.job)
     uri = storage.join(run.job.out, PLAN)
     with storage.scratch() as folder:
         local = folder / PLAN
@@ -194,8 +204,6 @@ def count_run(run: Run, progress: Progress = no_progress) -> BackgroundStatistic
         Rows of the background cannot be read, or have changed since the run was planned.
     RunConflict
         The output's folder holds another run by now.
-    UsageError
-        The store ignores conditions on what it writes.
     ClusterLost
         No scheduler answers, it has no workers any more, or all that an item was given to died.
     StorageError
@@ -233,8 +241,6 @@ def broadcast_run(run: Run, counted: BackgroundStatistics | None = None, progres
         There is a background to count, and it was not counted.
     RunConflict
         The output's folder holds another run by now.
-    UsageError
-        The store ignores conditions on what it writes.
     StorageError
         The store does not answer.
     """

@@ -1,11 +1,14 @@
 """A place has one form however it is written, lies where its links lead, and holds no credentials."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from leafledger import explain
-from pipeline.errors import StorageError, UsageError
+from pipeline.errors import UsageError
 from pipeline.runs.job import make_job
 from pipeline.runs.options import Options
+from pipeline.stores import places
 from pipeline.stores.places import is_within, normalise
 
 
@@ -28,7 +31,7 @@ def test_a_place_has_one_form(tmp_path, monkeypatch):
 @pytest.mark.parametrize("uri", ["s3://b/x/../data", "s3://b/./data", "memory://x/.."])
 def test_dots_are_names_to_a_store(uri):
     """What is meant cannot be told, so it is refused."""
-    with pytest.raises(UsageError, match="has '.' or '..', which a store takes for names"):
+    with pytest.raises(UsageError, match=r"has '\.' or '\.\.', which a store takes for names"):
         normalise(uri)
 
 
@@ -113,9 +116,7 @@ def test_credentials_are_refused_and_not_repeated(example, uri, name):
 
 
 @pytest.mark.parametrize("uri", ["s3://bucket/a@b:c/d", "https://host:8080/a@b?versionId=3&month=4", "sftp://me@host/data", "abfs://box@account/x"])
-def test_what_holds_no_secret_is_taken(uri):
+def test_what_holds_no_secret_is_taken(uri, monkeypatch):
     """A name without a password, a version, a month; what is asked of the store is another matter."""
-    try:
-        assert normalise(uri) == uri
-    except StorageError as error:  # its package is not installed, or there is no such host
-        assert "credentials" not in str(error)
+    monkeypatch.setattr(places, "open_filesystem", lambda uri: (SimpleNamespace(protocol=uri.partition(":")[0]), uri))  # for there is no such host
+    assert normalise(uri) == uri
