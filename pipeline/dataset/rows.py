@@ -12,11 +12,12 @@ from ..errors import InvalidColumn, InvalidData, StorageError
 from ..stores import storage
 from .identity import has_footer, is_still
 from .listing import WorkItem
+from .texts import decode, find_texts
 
 
-def _open_parquet(file: Any) -> pq.ParquetFile:
+def _open_parquet(file: Any, **options: Any) -> pq.ParquetFile:
     """A file whose pages are verified. Timestamps of the old kind, INT96, are read in microseconds, since nanoseconds end in 2262."""
-    return pq.ParquetFile(file, page_checksum_verification=True, coerce_int96_timestamp_unit="us")
+    return pq.ParquetFile(file, page_checksum_verification=True, coerce_int96_timestamp_unit="us", **options)
 
 
 def _append(batch: pa.RecordBatch, name: str, text: str | None) -> pa.RecordBatch:
@@ -84,8 +85,9 @@ def _read_slices(item: WorkItem, wanted: Sequence[str], slice_rows: int) -> Iter
                 raise InvalidData(f"{item.uri}: changed since the run was planned")
             present = set(parquet.schema_arrow.names)
             columns = [name for name in wanted if name in present]
-            read = parquet.iter_batches(slice_rows, row_groups=list(item.row_groups), columns=columns, use_threads=False)
-            for batch in window(read, item.skip, item.n_rows):
+            encoded = _open_parquet(file, metadata=parquet.metadata, read_dictionary=find_texts(parquet.schema_arrow, columns))
+            read = encoded.iter_batches(slice_rows, row_groups=list(item.row_groups), columns=columns, use_threads=False)
+            for batch in decode(window(read, item.skip, item.n_rows), parquet.schema_arrow, slice_rows):
                 for name in wanted:
                     if name not in present:
                         batch = _append(batch, name, carried[name])

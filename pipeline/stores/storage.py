@@ -1,12 +1,15 @@
 """Files and objects by URI: where they are and what they hold. With ``commit``, which writes them, the only code that touches them."""
 
+import errno
 import hashlib
+import os
 import secrets
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from stat import S_ISDIR, S_ISREG
 from typing import Any
 
 from ..errors import StorageError
@@ -87,6 +90,12 @@ def beside(uri: str, name: str) -> str:
     return join(start if start and last and not start.endswith(("/", ":")) else uri, name)
 
 
+def _refuse_endless(filesystem: Any, path: str) -> None:
+    """A pipe may wait for ever, and a device has no end."""
+    if is_local(filesystem) and not (S_ISREG(mode := os.stat(path).st_mode) or S_ISDIR(mode)):
+        raise OSError(errno.EINVAL, "is a pipe, a socket or a device, expected a file", path)
+
+
 def describe(filesystem: Any, path: str) -> Object:
     """Look up a file or object of a file system.
 
@@ -100,6 +109,7 @@ def describe(filesystem: Any, path: str) -> Object:
     -------
     Object
     """
+    _refuse_endless(filesystem, path)
     found = call_store(filesystem, "info", path)
     marks, times = ([found[name] for name in names if found.get(name) not in (None, "")] for names in (MARKS, TIMES))
     uri = path if is_local(filesystem) else filesystem.unstrip_protocol(path)
@@ -173,6 +183,7 @@ def read(uri: str) -> bytes:
     """
     filesystem, path = open_filesystem(uri)
     with reported("read", uri):
+        _refuse_endless(filesystem, path)
         return call_store(filesystem, "cat_file", path)
 
 
@@ -196,6 +207,7 @@ def read_if_exists(uri: str) -> bytes | None:
     filesystem, path = open_filesystem(uri)
     with reported("read", uri):
         try:
+            _refuse_endless(filesystem, path)
             return call_store(filesystem, "cat_file", path)
         except FileNotFoundError:
             return None
@@ -260,6 +272,7 @@ def opened(uri: str) -> Iterator[Any]:
     """
     filesystem, path = open_filesystem(uri)
     with reported("read", uri):
+        _refuse_endless(filesystem, path)
         file = filesystem.open(path, "rb", **({} if is_local(filesystem) else {"cache_type": "readahead"}))
     with file:
         yield _Reported(file, uri)
@@ -281,6 +294,7 @@ def download(uri: str, local: Path) -> None:
     filesystem, path = open_filesystem(uri)
     partial = local.with_name(f".{local.name}.{secrets.token_hex(8)}")
     with reported("read", uri):
+        _refuse_endless(filesystem, path)
         call_store(filesystem, "get_file", path, str(partial), n_bytes=call_store(filesystem, "size", path) or 0)
         partial.replace(local)
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import socket
 from pathlib import Path
 
 import pytest
@@ -128,3 +129,26 @@ def test_a_temporary_folder_is_gone_afterwards(tmp_path, monkeypatch):
     with pytest.raises(StorageError, match=rf"^{tmp_path}: cannot write: .*No space left on device$"):
         fail(OSError(28, "No space left on device"))
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("kind", ["pipe", "socket", "device", "link to a device"])
+def test_what_has_no_end_is_not_read(tmp_path, kind):
+    """Whoever opens a pipe may wait for ever: refused by what it is, before it is opened."""
+    path = tmp_path / "input"
+    with socket.socket(socket.AF_UNIX) as listening:
+        if kind == "pipe":
+            os.mkfifo(path)
+        elif kind == "socket":
+            listening.bind(str(path))
+        elif kind == "device":
+            path = Path("/dev/zero")
+        else:
+            path.symlink_to("/dev/zero")
+
+        def begin_to_read(uri):
+            with storage.opened(uri) as file:
+                file.read()
+
+        for ask in (storage.stat, storage.read, storage.read_if_exists, begin_to_read, lambda uri: storage.download(uri, tmp_path / "copy")):
+            with pytest.raises(StorageError, match=rf"^{path}: cannot read: .*is a pipe, a socket or a device, expected a file"):
+                ask(str(path))
