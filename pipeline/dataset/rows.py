@@ -28,7 +28,7 @@ def _append(batch: pa.RecordBatch, name: str, text: str | None) -> pa.RecordBatc
 def _check_carried(batch: pa.RecordBatch, name: str, text: str | None) -> None:
     """Refuse a column that says something else than the path."""
     column = batch.column(name)
-    values = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+    values = column.unique().dictionary_decode() if pa.types.is_dictionary(column.type) else column
     try:
         equal = values.is_null() if text is None else pc.equal(values, pa.scalar(text).cast(values.type))
         same = pc.all(equal, skip_nulls=False).as_py()
