@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from ..stores import storage
 
 LENGTH, MAGIC = 4, 4  # bytes at a file's end: of the footer's length, and of what the file is known by
-BLOCK, BLOCKS = 1 << 12, 64  # bytes that are looked at together, and how often: small files are read whole
+BLOCK, BLOCKS = 1 << 14, 16  # bytes that are looked at together, and how often: small files are read whole
 PIECE = 1 << 22  # bytes read at a time
 CHARACTERS = 32  # of a digest
 

@@ -4,9 +4,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose
 
 from kernels.marginal.counts import check_counts
+from kernels.methods import METHODS
 from kernels.parameters import InvalidParameters
+from kernels.prepare import prepare
+from tests.kernels.attributing import ATOL, run
 from tests.kernels.marginal.against import KEPT, counted, query_for
 from tests.strategies import batches, forests
 from tests.trees import chain
@@ -70,3 +74,26 @@ def test_another_record_is_refused():
     asked = query_for("shapley", ENSEMBLE, kept=(3, 20))
     with pytest.raises(InvalidParameters, match="known as LeafPaths, the method expects Background"):
         check_counts(asked.partitioning, asked.partitioning.deep.leaves, 1)
+
+
+@given(data=st.data(), ensemble=forests(), kept=st.sampled_from(sorted(KEPT)))
+def test_what_is_accepted_can_be_played(data, ensemble, kept):
+    """Numbers changed anywhere are refused, or counts of some other rows: tables made of them lead nowhere, and attributions add up."""
+    rows = data.draw(batches(ensemble))
+    asked = query_for("shapley", ensemble, kept=KEPT[kept])
+    forged = counted(asked, rows)
+    for name in data.draw(st.lists(st.sampled_from(forged._fields), min_size=1, max_size=3)):
+        array = getattr(forged, name)
+        if array.size:
+            at = np.unravel_index(data.draw(st.integers(0, array.size - 1)), array.shape)
+            other = np.unravel_index(data.draw(st.integers(0, array.size - 1)), array.shape)
+            change = data.draw(st.one_of(st.integers(-2, 2), st.integers(-(1 << 62), (1 << 62) - 1)))
+            with np.errstate(over="ignore"):
+                forged = forged._replace(**{name: put(put(array, at, array[at] + change), other, array[other] - change)})
+    try:
+        asked.check(forged, len(rows))
+    except InvalidParameters:
+        return
+    prepared = prepare(ensemble, METHODS["shapley"], {}, background=(asked, forged))
+    phi, base, margin = run("shapley", prepared, rows, ensemble.n_features)
+    assert_allclose(phi.sum(axis=2) + base, margin, rtol=0, atol=ATOL)
