@@ -23,6 +23,7 @@ from .options import Options
 SERIAL = "serial"
 ENCRYPTED = ("tls", "wss")  # ways to a scheduler
 MODEL = "model"  # as a background
+FOLDERS = ("attributions", "summary")  # of a run
 PUBLISHED = ("attributions/part-00000.parquet", "summary/importance.parquet")  # of what a run writes, for globs that would find it
 TABLES = "_leafledger"  # folder beside that of the run, by default
 TABLE_BYTES = 1 << 30  # of tables for a background that suffice: what is prepared depends on it, so it is the same on every machine
@@ -201,6 +202,12 @@ def _check_scheduler(address: str | None, plain_tcp: bool) -> None:
         raise UsageError(f"{address}: is another host without TLS; use tls://…, or plain_tcp if the network is your own")
 
 
+def _refuse_within(out: str, name: str, uri: str) -> None:
+    """Refuse an output of which something would be found among the files of a data set."""
+    if any(is_within(written, uri, PUBLISHED) for written in (out, *(storage.join(out, folder) for folder in FOLDERS))):
+        raise UsageError(f"{out}: lies within the {name}, whose next run would read it; choose another output")
+
+
 def make_job(model: Any, data: Any, out: Any, options: Options) -> Job:
     """Check the arguments of a run, and fill in defaults and dates. Nothing but the machine is looked at.
 
@@ -237,8 +244,8 @@ def make_job(model: Any, data: Any, out: Any, options: Options) -> Job:
     model, data, out = (place(read_place(name, given)) for name, given in (("model", model), ("data", data), ("out", out)))
     background = options.background if options.background in (None, MODEL) else place(options.background)
     for name, uri in (("data", data), ("background", background)):
-        if uri not in (None, MODEL) and is_within(out, uri, PUBLISHED):
-            raise UsageError(f"{out}: lies within the {name}, whose next run would read it; choose another output")
+        if uri not in (None, MODEL):
+            _refuse_within(out, name, uri)
     method = find_method(options.method)
     values = check_parameters(method, options.parameters or {})
     _check_written(values)

@@ -44,6 +44,8 @@ def test_dots_are_names_to_a_store(uri):
         ("data//run", "data"),
         ("./data/deep/../run", "data"),
         ("link/run", "data"),
+        (".", "attributions"),
+        ("deep/..", "./summary"),
         ("data/run", "link"),
         ("link/../data/run", "data"),
         ("file://{here}/data/run", "data"),
