@@ -331,7 +331,7 @@ def explain(
         if run.finished is not None:
             _move(log, run)
             return _complete(log, f"{job.out}: finished before, nothing to do", run.finished)
-        counted = count(run) if run.uncounted else None  # no stage where there is no background, or its tables are there already
+        counted = count(run) if run.uncounted else None  # no stage where there is no background, or it was counted before
         prepared = broadcast(run, counted)
         explained = map_parts(run, prepared)
         summaries = aggregate(run, prepared, explained)

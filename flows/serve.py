@@ -21,7 +21,7 @@ from pipeline.command.cli import Place, main
 from pipeline.command.flags import DEFAULTS, Flags
 from pipeline.errors import UsageError
 from pipeline.runs.job import MODEL, make_job
-from pipeline.stores import storage
+from pipeline.stores.places import normalise
 
 from .explain import explain
 
@@ -120,7 +120,7 @@ def serve(
     arguments = {"model": model, "data": data, "out": out} | {field.name: getattr(options, field.name) for field in fields(options)}
     for place in ("model", "data", "out", "latest", "partition", "background", "tables"):
         if arguments[place] is not None and (place, arguments[place]) != ("background", MODEL):
-            arguments[place] = storage.absolute(arguments[place])
+            arguments[place] = normalise(arguments[place])
     explain.serve(
         name=name,
         schedules=[schedule],

@@ -6,14 +6,20 @@ bits on every run; nothing may be reassociated. ``cache``: compiled once per mac
 from others is compiled into it too: the key here is the content of all files of this package.
 """
 
+import os
+import warnings
 from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from pickle import dumps
+from stat import S_ISDIR
+from tempfile import gettempdir, mkdtemp
 from typing import Any
 
 import numpy as np
-from numba import njit
+from numba import config, njit
 from numba.core.caching import IndexDataCacheFile
 
 
@@ -43,13 +49,55 @@ class _CompiledFiles(IndexDataCacheFile):
         self._stale = f"{filename_base.rpartition('-')[0]}-*.nb?"  # the same kernel, on whatever line
 
     def save(self, key: Any, data: Any) -> None:
-        """Write the code, then list it: what the index names is always there. What was compiled from other sources goes."""
+        """Write the code, then list it: what the index names is always there. What was compiled from other sources goes.
+
+        Where the disk is full nothing is kept, and the kernel serves this process all the same.
+        """
         name = self._data_name_pattern.format(number=int(sha256(dumps(key)).hexdigest()[:16], 16))
-        self._save_data(name, data)
-        self._save_index(self._load_index() | {key: name})
-        for path in Path(self._cache_path).glob(self._stale):
-            if self._source_stamp[:16] not in path.name:
-                path.unlink(missing_ok=True)
+        with suppress(OSError):
+            self._save_data(name, data)
+            self._save_index(self._load_index() | {key: name})
+            for path in Path(self._cache_path).glob(self._stale):
+                if self._source_stamp[:16] not in path.name:
+                    path.unlink(missing_ok=True)
+
+
+def _make_private_folder() -> str:
+    """A temporary folder that later processes find again, and into which nobody else can put code; else one of this process alone."""
+    folder = Path(gettempdir()) / f"leafledger-{os.getuid()}"
+    with suppress(OSError):
+        folder.mkdir(mode=0o700, exist_ok=True)
+        found = folder.lstat()
+        if S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o077:
+            return str(folder)
+    return mkdtemp(prefix="leafledger-")
+
+
+@cache
+def _keep_elsewhere() -> bool:
+    """Let this process and those that it starts keep compiled kernels in a temporary folder, and say so once. Whether there is one."""
+    try:
+        folder = _make_private_folder()
+    except OSError:
+        warnings.warn("no folder for compiled kernels can be written, every process compiles them anew; set NUMBA_CACHE_DIR", stacklevel=2)
+        return False
+    warnings.warn(f"no folder for compiled kernels can be written, they are kept in {folder}; set NUMBA_CACHE_DIR", stacklevel=2)
+    os.environ["NUMBA_CACHE_DIR"] = vars(config)["CACHE_DIR"] = folder
+    return True
+
+
+def _compile(function: Callable[..., Any], keep: bool) -> Any:
+    return njit(nogil=True, cache=keep, error_model="numpy", fastmath={"contract"})(function)
+
+
+def _compile_and_keep(function: Callable[..., Any]) -> Any:
+    """Numba refuses a kernel that is to be kept where it finds no folder, as in a read-only image without a home."""
+    with suppress(RuntimeError):
+        return _compile(function, True)
+    if _keep_elsewhere():
+        with suppress(RuntimeError):
+            return _compile(function, True)
+    return _compile(function, False)
 
 
 def jit(function: Callable[..., Any]) -> Any:
@@ -66,9 +114,9 @@ def jit(function: Callable[..., Any]) -> Any:
         of the same signature: compiled when it is first called with new types, and kept on disk for later processes; with
         ``NUMBA_DISABLE_JIT`` the function itself
     """
-    kernel: Any = njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract"})(function)
-    if kernel is not function:
-        files = kernel._cache._cache_file
+    kernel: Any = _compile_and_keep(function)
+    files = getattr(getattr(kernel, "_cache", None), "_cache_file", None)
+    if files is not None:
         kernel._cache._cache_file = _CompiledFiles(files._cache_path, files._index_name.removesuffix(".nbi"), SOURCES)
     return kernel
 

@@ -65,6 +65,22 @@ class BackgroundQuery(Protocol):
         BackgroundStatistics
         """
 
+    def check(self, statistics: Any, n_rows: int) -> None:
+        """Refuse statistics that no rows can have: they may come from a file, and what is prepared of them is read by kernels that check nothing.
+
+        Parameters
+        ----------
+        statistics : Any
+            records of arrays
+        n_rows : int
+            that were measured
+
+        Raises
+        ------
+        InvalidParameters
+            another record, array types or shapes, or numbers that cannot be
+        """
+
     def weigh_leaves(self, forest: Forest) -> BackgroundStatistics:
         """Take the model's own leaf weights in place of rows.
 
@@ -280,3 +296,43 @@ def refuse_other(query: Any, statistics: Any, expected: tuple[type, type]) -> No
     for found, wanted in zip((query, statistics), expected, strict=True):
         if not isinstance(found, wanted):
             raise InvalidParameters(f"the background is known as {type(found).__name__}, the method expects {wanted.__name__}")
+
+
+def refuse_unless(holds: Any, what: str) -> None:
+    """Refuse statistics of a background for which something does not hold.
+
+    Parameters
+    ----------
+    holds : bool, or array of bool
+        has to be true everywhere
+    what : str
+        has to hold
+
+    Raises
+    ------
+    InvalidParameters
+        it does not
+    """
+    if not np.all(holds):
+        raise InvalidParameters(f"the background's statistics are those of no rows, expected {what}")
+
+
+def refuse_arrays(record: Any, kinds: Mapping[str, tuple[type, tuple[int, ...]]]) -> None:
+    """Refuse a record of arrays of other types or shapes.
+
+    Parameters
+    ----------
+    record : NamedTuple
+    kinds : mapping
+        from the name of each of its arrays to its type and its shape, -1 for any length
+
+    Raises
+    ------
+    InvalidParameters
+        an array is of another type or shape, or is none
+    """
+    for name, (kind, shape) in kinds.items():
+        array = getattr(record, name)
+        refuse_unless(isinstance(array, np.ndarray) and array.dtype == kind, f"{name} of {kind.__name__}")
+        fits = array.ndim == len(shape) and all(wanted in (-1, found) for wanted, found in zip(shape, array.shape, strict=True))
+        refuse_unless(fits, f"{name} of shape {shape}")

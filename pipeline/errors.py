@@ -1,10 +1,40 @@
-"""What can go wrong, each in one line that says what was got, what was expected, and where."""
+"""What can go wrong, each in one line that says what was got, what was expected, and where, and never a credential."""
+
+import re
+
+HIDDEN = "***"
+_URI = re.compile(r"[a-zA-Z][\w+.-]*://[^\s'\"<>]*[^\s'\"<>:,;.)]")
+_USER = re.compile(r"(?<=://)[^/@:]*:[^/]*@")  # a name and its password
+_SECRET = re.compile(
+    r"(?<=[?&;])([\w.%-]*(?:signature|token|secret|passw|pwd|credential|auth|accesskey|access[_-]key|api[_-]?key|account[_-]?key)[\w.%-]*|sig|key)"
+    r"=[^&;#]*",
+    re.IGNORECASE,
+)  # a parameter by whose value a store knows who asks, as in a presigned URL
+
+
+def redact(text: str) -> str:
+    """Hide the credentials in URIs.
+
+    Parameters
+    ----------
+    text : str
+        A URI, or a message with URIs in it.
+
+    Returns
+    -------
+    str
+        The same where there are none.
+    """
+    return _URI.sub(lambda found: _SECRET.sub(rf"\1={HIDDEN}", _USER.sub(f"{HIDDEN}@", found.group())), text)
 
 
 class LeafledgerError(Exception):
     """Base of every refusal; the command line prints its message and exits with ``exit_code``."""
 
     exit_code = 1
+
+    def __init__(self, *said: object):
+        super().__init__(*(redact(each) if isinstance(each, str) else each for each in said))
 
 
 class UsageError(LeafledgerError):

@@ -14,6 +14,7 @@ from ..trees.forest import Forest
 from ..trees.margin import margin_bytes
 from .background import Background, count_background, weigh_leaves
 from .coalitions import Views
+from .counts import check_counts
 from .game import MarginalGame, table_bytes
 from .subtrees import MOST_BITS, Partitioner, Partitioning
 
@@ -49,6 +50,22 @@ class MarginalQuery(NamedTuple):
             counts are int64
         """
         return count_background(bins, self.partitioning, n_rows)
+
+    def check(self, statistics: Any, n_rows: int) -> None:
+        """Refuse counts that no rows can have.
+
+        Parameters
+        ----------
+        statistics : Any
+        n_rows : int
+            rows of the background
+
+        Raises
+        ------
+        InvalidParameters
+            they are no counts, those of another query, or do not add up
+        """
+        check_counts(self.partitioning, statistics, n_rows)
 
     def weigh_leaves(self, forest: Forest) -> Background:
         """Take the model's own leaf weights for counts, where its trees are symmetric (Filom et al. 2024, Section 3.3).

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import ndtr
 
+from ..method import refuse_arrays, refuse_other, refuse_unless
 from ..trees.binning import BinTables, bin_dtype
 from ..trees.forest import Forest
 from .leaf_regions import Atoms, Units, numeric_alone
@@ -169,6 +170,41 @@ def measure(values: np.ndarray, bins: np.ndarray, player: np.ndarray, drawn: np.
             times.append(counts.astype(np.float64))
         start.append(sum(map(len, times)))
     return Measured(n, mean, spread, np.array(start), np.concatenate(seen), np.concatenate(times))
+
+
+def check_measured(bins: BinTables, player: np.ndarray, measured: Any, n_rows: int) -> None:
+    """Refuse statistics that no rows can have: they may come from a file.
+
+    Parameters
+    ----------
+    bins : BinTables
+    player : (used,) int, which unit's a used feature is
+    measured : Any
+        with the combinations of every unit
+    n_rows : int
+        that were measured
+
+    Raises
+    ------
+    InvalidParameters
+        another record than a Measured, arrays of other types or shapes, bins that no value has, or counts that do not add up
+    """
+    refuse_other(bins, measured, (BinTables, Measured))
+    sizes = np.bincount(player, minlength=1)
+    used, units = (player.size,), int(player.max(initial=-1)) + 1
+    kinds = {"n": (np.float64, used), "mean": (np.float64, used), "spread": (np.float64, used), "start": (np.int64, (units + 1,))}
+    refuse_arrays(measured, {**kinds, "seen": (np.int64, (-1, int(sizes.max(initial=1)))), "times": (np.float64, (-1,))})
+    start, times = measured.start, measured.times
+    refuse_unless(start[0] == 0 and start[-1] == len(measured.seen) == times.size and (np.diff(start) > 0).all(), "combinations of every group")
+    refuse_unless((measured.n >= 0) & (measured.n <= n_rows), f"at most {n_rows} values")
+    refuse_unless((times > 0) & (np.add.reduceat(times, start[:-1]) == n_rows).all() if units else True, f"{n_rows} rows of every group")
+    below = np.array([np.count_nonzero(bins.threshold[a:b] < np.inf) for a, b in zip(bins.start[:-1], bins.start[1:], strict=True)], np.int64)
+    highest, missing = np.where(bins.n_codes > 0, bins.n_codes + 1, below), np.where(bins.n_codes > 0, -1, np.iinfo(bin_dtype(bins)).max)
+    for u in range(units):
+        seen, mine = measured.seen[start[u] : start[u + 1]], np.flatnonzero(player == u)
+        inside = seen[:, : mine.size]
+        refuse_unless((inside >= 0) & ((inside <= highest[mine]) | (inside == missing[mine])), "bins that values have")
+        refuse_unless(seen[:, mine.size :] == -1, "-1 beyond a group's features")
 
 
 def _merge(parts: Iterable[Measured]) -> Measured:

@@ -17,7 +17,7 @@ from ..trees.forest import Forest
 from ..trees.margin import margin_bytes
 from ..trees.paths import empty_coalition
 from .leaf_regions import make_regions, numeric_alone
-from .noise import Measured, measure
+from .noise import Measured, check_measured, measure
 
 RECORD_BYTES = 1 << 12  # of records whose arrays are empty
 
@@ -46,6 +46,22 @@ class PerturbationQuery(NamedTuple):
         """
         everything = np.ones(int(self.player.max(initial=-1)) + 1, bool)
         return measure(values[:, :n_rows], bins[:, :n_rows], self.player, everything)
+
+    def check(self, statistics: Any, n_rows: int) -> None:
+        """Refuse statistics that no rows can have.
+
+        Parameters
+        ----------
+        statistics : Any
+        n_rows : int
+            rows of the background
+
+        Raises
+        ------
+        InvalidParameters
+            they are of another kind or another query, or do not add up
+        """
+        check_measured(self.bins, self.player, statistics, n_rows)
 
     def weigh_leaves(self, forest: Forest) -> Measured:  # noqa: ARG002 - the shape of a query
         """Refuse: leaf weights do not tell how features are spread.

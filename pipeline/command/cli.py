@@ -105,12 +105,12 @@ def _tell_rejected(manifest: Any) -> int:
 
 
 def _describe(game: Any) -> str:
-    """The background of a marginal game, and its tables."""
-    said = "the model's own leaf weights"
-    if game.listing is not None:
-        said = f"{game.listing.n_rows:,} rows in {len(game.listing.files)} files"
-    size = f"{game.extent.n_bytes / 2**20:.1f} MiB"
-    return f"{said}, {f'at most {size} of tables for' if game.uncounted else f'{size} of tables there already in'} {game.tables}"
+    """The background of a marginal game, its tables, and where its counts are kept."""
+    size = f"at most {game.extent.n_bytes / 2**20:.1f} MiB of tables"
+    if game.listing is None:
+        return f"the model's own leaf weights, {size}"
+    counts = "counts will be in" if game.uncounted else "counted before in"
+    return f"{game.listing.n_rows:,} rows in {len(game.listing.files)} files, {size}, {counts} {game.counts}"
 
 
 def _describe_labels(labels: Any) -> str:
@@ -124,7 +124,7 @@ def _describe_labels(labels: Any) -> str:
 
 @app.command(help_epilogue="Example: leafledger plan model.json flights/ --out explained/ --interactions 10")
 def plan(model: Place, data: Place, *, out: Place, options: Flags = DEFAULTS) -> None:
-    """Show what explain would do: work items, rows, memory, refusals. Writes nothing.
+    """Show what explain would do: work items, rows, memory, refusals. Leaves nothing behind.
 
     Parameters
     ----------

@@ -38,6 +38,7 @@ from ..runs.publish import read_manifest
 from ..runs.states import unpack_state
 from ..stores import commit, storage
 from ..stores.arrays import broadcast_tables
+from ..stores.places import normalise
 from . import item as work
 from .item import Comparison, Gaps, Measuring, Ranking, Sample, compare_item, measure_item, name_values
 
@@ -77,7 +78,7 @@ class _Entry:
 def _parse(entry: str) -> _Entry:
     """``method``, ``method:value:…`` with its parameters in their order, or ``run:URI``."""
     if entry.startswith(RUN):
-        return _Entry(entry, "", {}, storage.absolute(entry[len(RUN) :]))
+        return _Entry(entry, "", {}, normalise(entry[len(RUN) :]))
     try:
         method, parameters = read_method(entry, METHODS)
     except ValueError as error:
@@ -273,6 +274,7 @@ def compare_job(job: Job, entries: Sequence[str], measures: Measures, progress: 
     names = [entry.name for entry in parsed]
     if not names:
         raise UsageError("methods are none, expected at least one")
+    commit.check_writable(storage.beside(job.out, ""))
     model = load_ensemble(job.model)
     plans = {entry.run: _read_run(entry.run, model) for entry in parsed if entry.run is not None}
     found = list_data(job.data, model)

@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import unquote
 
@@ -17,6 +17,7 @@ from ..models.model import Feature, Model
 from ..stores import storage
 from ..stores.listing import list_parquet
 from . import schema
+from .identity import identify
 
 FOOTER_READERS = 16
 _NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
@@ -31,7 +32,7 @@ class WorkItem:
 
     part: int
     uri: str
-    etag: str
+    etag: str  # of the file, see identity
     row_groups: tuple[int, ...]
     skip: int  # rows of the row groups before the item's
     n_rows: int
@@ -74,7 +75,7 @@ class Rejected:
 class Listing:
     """What the footers of a data set say."""
 
-    files: tuple[tuple[storage.Object, Hive, tuple[int, ...]], ...]  # with the columns that the path carries, and the rows of every row group
+    files: tuple[tuple[storage.Object, Hive, tuple[int, ...]], ...]  # known by their etags; columns that the path carries, rows of row groups
     row_group: int  # bytes of the largest, in columns that are read
     n_chunks: int  # column chunks that a file has at most
     rejected: tuple[Rejected, ...]  # files whose footers cannot be read
@@ -141,6 +142,7 @@ class _Footer:
     row_group: int  # bytes of the largest
     n_chunks: int
     types: dict[str, pa.DataType]  # of columns that have one type in all files
+    identity: str
 
 
 def _read_footer(file: storage.Object, partition: Hive, model: Model, asked: Asked, read: set[str]) -> _Footer:
@@ -148,6 +150,7 @@ def _read_footer(file: storage.Object, partition: Hive, model: Model, asked: Ask
         try:
             metadata = pq.read_metadata(opened)
             found = metadata.schema.to_arrow_schema()
+            identity = identify(file, opened, metadata, read)
         except (pa.ArrowException, OSError) as error:
             raise InvalidData(f"{file.uri}: not a Parquet file: {' '.join(str(error).split())}") from error
     schema.check_columns(model.features, asked.names, found, [name for name, _ in partition], file.uri)
@@ -160,6 +163,7 @@ def _read_footer(file: storage.Object, partition: Hive, model: Model, asked: Ask
         row_group=_row_group_bytes(metadata, read),
         n_chunks=metadata.num_row_groups * metadata.num_columns,
         types={name: found.field(name).type for name in (*asked.ids, *asked.by) if name in found.names},
+        identity=identity,
     )
 
 
@@ -219,7 +223,7 @@ def list_data(uri: str, model: Model, asked: Asked = NOTHING) -> Listing:
                     raise SchemaMismatch(
                         f"{file.uri}: {'id ' if name in asked.ids else ''}column {name!r} is {is_type}, it is {first_type} in {first_uri}"
                     )
-            found.append((file, partition, footer.rows))
+            found.append((replace(file, etag=footer.identity), partition, footer.rows))
             row_group, n_chunks = max(row_group, footer.row_group), max(n_chunks, footer.n_chunks)
     if not found:
         raise InvalidData(rejected[0].reason)

@@ -10,12 +10,14 @@ import pyarrow.parquet as pq
 
 from ..errors import InvalidColumn, InvalidData, StorageError
 from ..stores import storage
+from .identity import has_footer, is_still
 from .listing import WorkItem
+from .texts import decode, find_texts
 
 
-def _open_parquet(file: Any) -> pq.ParquetFile:
+def _open_parquet(file: Any, **options: Any) -> pq.ParquetFile:
     """A file whose pages are verified. Timestamps of the old kind, INT96, are read in microseconds, since nanoseconds end in 2262."""
-    return pq.ParquetFile(file, page_checksum_verification=True, coerce_int96_timestamp_unit="us")
+    return pq.ParquetFile(file, page_checksum_verification=True, coerce_int96_timestamp_unit="us", **options)
 
 
 def _append(batch: pa.RecordBatch, name: str, text: str | None) -> pa.RecordBatch:
@@ -26,7 +28,7 @@ def _append(batch: pa.RecordBatch, name: str, text: str | None) -> pa.RecordBatc
 def _check_carried(batch: pa.RecordBatch, name: str, text: str | None) -> None:
     """Refuse a column that says something else than the path."""
     column = batch.column(name)
-    values = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+    values = column.unique().dictionary_decode() if pa.types.is_dictionary(column.type) else column
     try:
         equal = values.is_null() if text is None else pc.equal(values, pa.scalar(text).cast(values.type))
         same = pc.all(equal, skip_nulls=False).as_py()
@@ -39,7 +41,7 @@ def _check_carried(batch: pa.RecordBatch, name: str, text: str | None) -> None:
 def _check_unchanged(item: WorkItem) -> None:
     """Refuse a file that is another one than the run was planned with."""
     found = storage.stat_if_exists(item.uri)
-    if found is None or found.etag != item.etag:
+    if not is_still(item.etag, found):
         raise InvalidData(f"{item.uri}: {'changed' if found else 'removed'} since the run was planned")
 
 
@@ -79,10 +81,13 @@ def _read_slices(item: WorkItem, wanted: Sequence[str], slice_rows: int) -> Iter
     with storage.opened(item.uri) as file:
         try:
             parquet = _open_parquet(file)
+            if not has_footer(item.etag, file):
+                raise InvalidData(f"{item.uri}: changed since the run was planned")
             present = set(parquet.schema_arrow.names)
             columns = [name for name in wanted if name in present]
-            read = parquet.iter_batches(slice_rows, row_groups=list(item.row_groups), columns=columns, use_threads=False)
-            for batch in window(read, item.skip, item.n_rows):
+            encoded = _open_parquet(file, metadata=parquet.metadata, read_dictionary=find_texts(parquet.schema_arrow, columns))
+            read = encoded.iter_batches(slice_rows, row_groups=list(item.row_groups), columns=columns, use_threads=False)
+            for batch in decode(window(read, item.skip, item.n_rows), parquet.schema_arrow, slice_rows):
                 for name in wanted:
                     if name not in present:
                         batch = _append(batch, name, carried[name])

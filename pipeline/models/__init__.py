@@ -5,6 +5,10 @@ from dataclasses import replace
 from os import PathLike
 from typing import Any
 
+import numpy as np
+
+from kernels.trees.ensemble import TreeEnsemble
+
 from ..errors import InvalidModel, UsageError
 from ..stores import storage
 from .catboost import LOADER as CATBOOST
@@ -14,17 +18,26 @@ from .xgboost import LOADER as XGBOOST
 
 LOADERS = (XGBOOST, LIGHTGBM, CATBOOST)
 MAX_BYTES = 512 << 20
+FEW_OUTPUTS = 100  # that a model may have without trees for each
 
 __all__ = ["LOADERS", "Feature", "Loader", "Model", "load_ensemble"]
 
 
 def _parse(loader: Loader, data: bytes, where: str) -> Model:
     ensemble, features, outputs, objective = loader.parse(data, where)
+    _check_outputs(ensemble, where)
     names = [feature.name for feature in features]
     if len(set(names)) != len(names):
         doubled = next(name for name in names if names.count(name) > 1)
         raise InvalidModel(f"{where}: two features are called {doubled!r}, data are matched by name")
     return Model(ensemble, features, outputs, loader.library, hashlib.sha256(data).hexdigest(), objective)
+
+
+def _check_outputs(ensemble: TreeEnsemble, where: str) -> None:
+    """Refuse a model that says it has far more outputs than its trees add to: a few bytes would become as many columns."""
+    added = np.unique(ensemble.output[:, None] + np.arange(ensemble.value.shape[1])).size
+    if ensemble.base.size > max(FEW_OUTPUTS, added):
+        raise InvalidModel(f"{where}: {ensemble.base.size} outputs, but its trees add to {added} of them")
 
 
 def _mark_missing(model: Model, missing: float | None) -> Model:

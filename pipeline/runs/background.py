@@ -1,4 +1,8 @@
-"""The marginal game of a run: its background found while planning, counted item by item, and where the tables made of the counts are kept."""
+"""The marginal game of a run: its background found while planning, counted item by item, and where the counts are kept for later runs.
+
+Counts are kept, and not the tables that are made of them: tables are full of indices, which compiled kernels follow without looking, while counts are
+numbers whose bounds and sums are known. So nobody who can write where they are kept can lead a kernel out of its arrays.
+"""
 
 import hashlib
 import json
@@ -8,32 +12,25 @@ from importlib.metadata import version
 
 import numpy as np
 
-from kernels.method import BackgroundQuery, BackgroundStatistics
+from kernels.method import BackgroundQuery, BackgroundStatistics, Method
+from kernels.methods import METHODS
+from kernels.parameters import InvalidParameters
 from kernels.prepare import measure_background, merge_statistics
 
 from ..dataset import schema
 from ..dataset.listing import Listing, WorkItem, list_data, make_items
 from ..dataset.partition import Groups
 from ..dataset.rows import located, miscounted, read_slices
-from ..errors import InvalidData, UsageError
+from ..errors import InvalidData, InvalidRun, UsageError
 from ..models import Model
 from ..models.model import Feature
 from ..stores import storage
 from ..stores.arrays import open_stored_tables, open_tables
-from .job import MODEL, TABLE_BYTES, Job, find_method
-from .plan import ITEM_ROWS, Extent, extent_of, max_slice_rows, read_plan
+from .job import MODEL, TABLE_BYTES, Job, find_method, table_budget
+from .plan import ITEM_ROWS, Extent, Plan, max_slice_rows, read_plan
 from .prepare import ask_model, weigh_model
 
 FAN_IN = 8  # counts that are added up at a time
-
-
-@dataclass(frozen=True, slots=True)
-class Uncounted:
-    """A background before it is counted."""
-
-    query: BackgroundQuery  # what is asked of every row
-    items: tuple[WorkItem, ...]  # rows to count; none where these stand in their place:
-    weights: BackgroundStatistics | None  # the model's own
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,31 +38,58 @@ class Marginal:
     """The marginal game of a run."""
 
     listing: Listing | None  # of the background, None where it is the model
-    tables: str  # URI of the folder of the game's tables
-    uncounted: Uncounted | None  # None where the tables are there already
-    extent: Extent
+    query: BackgroundQuery  # what is asked of every row
+    items: tuple[WorkItem, ...]  # rows to count; none where it is the model
+    counts: str  # URI of the folder where counts are kept
+    counted: BackgroundStatistics | None  # what an earlier run left there, or the model's own leaf weights
+    extent: Extent  # of tables made of the counts
+
+    @property
+    def uncounted(self) -> bool:
+        """Rows have to be counted."""
+        return self.counted is None
 
 
-def _name_tables(job: Job, model: Model, groups: Groups, listing: Listing | None) -> str:
-    """The folder of the tables, named by all that decides what is in them."""
-    decides = (version("leafledger"), model.digest, job.options.method, job.parameters, groups, MODEL if listing is None else listing.digest)
+def _name_counts(job: Job, model: Model, groups: Groups, listing: Listing) -> str:
+    """The folder of the counts, named by all that decides what is in them."""
+    decides = (version("leafledger"), model.digest, job.options.method, groups, listing.digest, "counts")
     return storage.join(job.tables, hashlib.sha256(json.dumps(decides).encode()).hexdigest())
 
 
-def _ask(job: Job, model: Model, groups: Groups, n_rows: int | None) -> BackgroundQuery:
+def _ask(method: Method, most: int, model: Model, groups: Groups, n_rows: int | None) -> BackgroundQuery:
     """With TABLE_BYTES, or as many times more as it takes and a worker has room for, so that its room decides nothing but whether there is enough."""
     budget = TABLE_BYTES
     while True:
         try:
-            return ask_model(model, find_method(job.options.method), groups, n_rows, budget, False)
+            return ask_model(model, method, groups, n_rows, budget, False)
         except UsageError:
             budget *= 2
-            if budget > job.worker_memory // 2:
+            if budget > most:
                 raise
 
 
+def _list_background(uri: str, model: Model) -> Listing:
+    listing = list_data(uri, model)
+    if listing.rejected:
+        raise InvalidData(listing.rejected[0].reason)  # an average over some of the rows would be that of another game
+    if not listing.n_rows:
+        raise UsageError(f"{uri}: the background has no rows, expected at least one")
+    return listing
+
+
+def _open_counts(uri: str, query: BackgroundQuery, n_rows: int) -> BackgroundStatistics | None:
+    """What an earlier run counted, if it can be what these rows give: anybody may have written it."""
+    counted = open_stored_tables(uri)
+    try:
+        if counted is not None:
+            query.check(counted, n_rows)
+    except InvalidParameters as error:
+        raise InvalidRun(f"{uri}: {error}; remove this folder") from error
+    return counted
+
+
 def plan_marginal(job: Job, model: Model, groups: Groups) -> Marginal | None:
-    """List the background, match it against the model and see what it takes to count it, or find the tables that an earlier run left.
+    """List the background, match it against the model and see what it takes to count it, or find the counts that an earlier run left.
 
     Parameters
     ----------
@@ -87,25 +111,53 @@ def plan_marginal(job: Job, model: Model, groups: Groups) -> Marginal | None:
         A file of the background cannot be read.
     SchemaMismatch
         The background's columns do not fit the model.
+    InvalidRun
+        Counts of an earlier run are damaged, or can be those of no rows.
     StorageError
         The store does not answer.
     """
     if job.options.background is None:
         return None
-    listing = None if job.options.background == MODEL else list_data(job.options.background, model)
-    if listing is not None and listing.rejected:
-        raise InvalidData(listing.rejected[0].reason)  # an average over some of the rows would be that of another game
-    if listing is not None and not listing.n_rows:
-        raise UsageError(f"{job.options.background}: the background has no rows, expected at least one")
-    tables = _name_tables(job, model, groups, listing)
-    stored = open_stored_tables(tables)
-    if stored is not None:
-        return Marginal(listing, tables, None, extent_of(stored))
-    query = _ask(job, model, groups, None if listing is None else listing.n_rows)
-    items = () if listing is None else make_items(listing, ITEM_ROWS)
-    weights = weigh_model(model, find_method(job.options.method), groups, query) if listing is None else None
+    method = find_method(job.options.method)
+    listing = None if job.options.background == MODEL else _list_background(job.options.background, model)
+    query = _ask(method, job.worker_memory // 2, model, groups, None if listing is None else listing.n_rows)
     extent = Extent(query.bins.column.size, query.players.size, np.zeros((0, 2), np.int32), int(query.n_bytes[0]))
-    return Marginal(listing, tables, Uncounted(query, items, weights), extent)
+    if listing is None:
+        return Marginal(None, query, (), "", weigh_model(model, method, groups, query), extent)
+    counts = _name_counts(job, model, groups, listing)
+    return Marginal(listing, query, make_items(listing, ITEM_ROWS), counts, _open_counts(counts, query, listing.n_rows), extent)
+
+
+def count_again(plan: Plan, model: Model) -> tuple[BackgroundQuery, BackgroundStatistics] | None:
+    """Count the background of a run once more, in this process and without what is kept of it.
+
+    Parameters
+    ----------
+    plan : Plan
+        With a background.
+    model : Model
+        That it was made for.
+
+    Returns
+    -------
+    query : BackgroundQuery
+    counted : BackgroundStatistics
+        None in the place of both where the background's files are others by now.
+
+    Raises
+    ------
+    LeafledgerError
+        The background cannot be read.
+    """
+    method, background = METHODS[plan.method], str(plan.background)
+    listing = None if background == MODEL else _list_background(background, model)
+    if listing is not None and listing.digest != plan.background_digest:
+        return None
+    query = _ask(method, table_budget(), model, plan.groups, None if listing is None else listing.n_rows)
+    if listing is None:
+        return query, weigh_model(model, method, plan.groups, query)
+    features = [plan.features[column] for column in query.bins.column]
+    return query, merge_evenly(count_rows(features, query, item) for item in make_items(listing, ITEM_ROWS))
 
 
 def count_rows(features: Sequence[Feature], asked: BackgroundQuery, item: WorkItem) -> BackgroundStatistics:

@@ -20,6 +20,8 @@ from ..dataset.rows import window
 from ..errors import InvalidData, InvalidRun, LeafledgerError
 from ..models import load_ensemble
 from ..stores import storage
+from ..stores.places import normalise
+from .background import count_again
 from .footer import Footer, read_footer
 from .item import explain_item
 from .plan import PLAN, SLICE_BYTES, Plan, from_json
@@ -136,16 +138,19 @@ def _check_bytes(run: str, plan: Plan, manifest: Manifest, entry: dict, prepared
 
 
 def _prepare_again(plan: Plan) -> Prepared | None:
-    """The tables of the path-dependent game, if the model is still there."""
-    if plan.background is not None or plan.version != version("leafledger"):
+    """The tables, if model and background are still there; the background is counted again, whatever earlier runs have kept of it."""
+    if plan.version != version("leafledger"):
         return None
     try:
         model = load_ensemble(plan.model)
+        if model.digest != plan.model_digest:
+            return None
+        background = None if plan.background is None else count_again(plan, model)
     except LeafledgerError:
         return None
-    if model.digest != plan.model_digest:
+    if plan.background is not None and background is None:
         return None
-    return prepare_model(model, METHODS[plan.method], dict(plan.parameters), plan.groups, plan.interactions is not None)
+    return prepare_model(model, METHODS[plan.method], dict(plan.parameters), plan.groups, plan.interactions is not None, background)
 
 
 def _check_summaries(run: str, plan: Plan, manifest: Manifest, states: list[dict[str, str]], local: Path) -> None:
@@ -192,8 +197,8 @@ def check_run(uri: str | PathLike, deep: bool = False) -> Report:
         Of the run's folder.
     deep : bool
         Also compare the parts' digests, add up the attributions of every row where the method is additive, and explain the first SAMPLE_ROWS rows
-        of every part again. They are explained again in the path-dependent game alone, where parts hold rows, with the same version of leafledger,
-        and as long as the model and the rows are those of the run; the report says how many were.
+        of every part again. They are explained again where parts hold rows, with the same version of leafledger, and as long as the model, the rows
+        and the background, which is counted again, are those of the run; the report says how many were.
 
     Returns
     -------
@@ -206,7 +211,7 @@ def check_run(uri: str | PathLike, deep: bool = False) -> Report:
     StorageError
         An object that the manifest lists is missing, or the store does not answer.
     """
-    run = storage.absolute(str(uri))
+    run = normalise(str(uri))
     manifest, plan = _check_lists(run)
     prepared = _prepare_again(plan) if deep and not plan.global_only else None
     states, residuals, n_again = [], [], 0

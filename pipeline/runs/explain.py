@@ -117,7 +117,7 @@ def explain(
         (symmetric trees). By default they are averaged over the trees' own covers (the path-dependent game). Methods "gap" and "gap_greedy" measure
         deviations on it, and draw categories and groups from it.
     tables : str or path, optional
-        Folder where what is prepared for a background is kept for later runs, by default ``_leafledger`` beside the run's.
+        Folder where what is counted of a background is kept for later runs, by default ``_leafledger`` beside the run's.
     label, weight : str, optional
         Columns with what the model predicts and, by default 1, how much a row counts, for method "r2".
     by : str or sequence of str

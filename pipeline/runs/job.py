@@ -17,12 +17,15 @@ from ..dataset.labels import LabelColumns
 from ..dataset.listing import Asked
 from ..errors import UsageError
 from ..stores import storage
+from ..stores.places import is_within, normalise
 from .arguments import read_place, shorten
 from .options import Options
 
 SERIAL = "serial"
 ENCRYPTED = ("tls", "wss")  # ways to a scheduler
 MODEL = "model"  # as a background
+FOLDERS = ("attributions", "summary")  # of a run
+PUBLISHED = ("attributions/part-00000.parquet", "summary/importance.parquet")  # of what a run writes, for globs that would find it
 TABLES = "_leafledger"  # folder beside that of the run, by default
 TABLE_BYTES = 1 << 30  # of tables for a background that suffice: what is prepared depends on it, so it is the same on every machine
 
@@ -36,7 +39,7 @@ class Job:
     out: str
     options: Options
     parameters: tuple[tuple[str, Any], ...]  # of the method, defaults filled in
-    tables: str  # folder where a background's tables are kept for later runs
+    tables: str  # folder where a background's counts are kept for later runs
     labels: LabelColumns | None  # where the method needs them
     workers: int
     worker_memory: int  # bytes
@@ -193,8 +196,8 @@ def _fill_date(uri: str, date: Date | None) -> str:
 def _find_latest(latest: str, out: str, date: Date | None) -> str:
     if date is None:
         raise UsageError(f"{latest}: names the run of the latest date, but no date was given")
-    found = storage.absolute(_fill_date(latest, date))
-    if f"{found}/".startswith(f"{out}/"):
+    found = normalise(_fill_date(latest, date))
+    if is_within(found, out):
         raise UsageError(f"{found}: lies within the run, but runs of other dates are to move it; choose a place outside")
     return found
 
@@ -213,6 +216,12 @@ def _check_scheduler(address: str | None, plain_tcp: bool) -> None:
     where = urlsplit(address if "://" in address else f"tcp://{address}")  # as Dask takes it
     if where.scheme not in ENCRYPTED and not _is_this_host(where.hostname or ""):
         raise UsageError(f"{address}: is another host without TLS; use tls://…, or plain_tcp if the network is your own")
+
+
+def _refuse_within(out: str, name: str, uri: str) -> None:
+    """Refuse an output of which something would be found among the files of a data set."""
+    if any(is_within(written, uri, PUBLISHED) for written in (out, *(storage.join(out, folder) for folder in FOLDERS))):
+        raise UsageError(f"{out}: lies within the {name}, whose next run would read it; choose another output")
 
 
 def make_job(model: Any, data: Any, out: Any, options: Options) -> Job:
@@ -246,13 +255,13 @@ def make_job(model: Any, data: Any, out: Any, options: Options) -> Job:
         raise UsageError("the marginal game of a background has no interactions; leave out one or the other")
 
     def place(uri: str) -> str:
-        return storage.absolute(_fill_date(uri, options.date))
+        return normalise(_fill_date(uri, options.date))
 
     model, data, out = (place(read_place(name, given)) for name, given in (("model", model), ("data", data), ("out", out)))
     background = options.background if options.background in (None, MODEL) else place(options.background)
     for name, uri in (("data", data), ("background", background)):
-        if f"{out}/".startswith(f"{uri}/"):
-            raise UsageError(f"{out}: lies within the {name}, whose next run would read it; choose another output")
+        if uri not in (None, MODEL):
+            _refuse_within(out, name, uri)
     method = find_method(options.method)
     values = check_parameters(method, options.parameters or {})
     _check_written(values)

@@ -65,7 +65,7 @@ class Options:
     measure perturbations on it."""
 
     tables: str | None = None
-    """Folder where what is prepared for a background is kept for later runs, by default _leafledger beside the run's folder."""
+    """Folder where what is counted of a background is kept for later runs, by default _leafledger beside the run's folder."""
 
     label: str | None = None
     """Column with what the model predicts."""

@@ -3,6 +3,7 @@
 Each stage is one function; `explain_job` calls them in turn.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -15,9 +16,9 @@ from ..dataset.partition import read_groups
 from ..errors import InvalidRun, RunConflict, UsageError
 from ..models import Model, load_ensemble
 from ..stores import commit, storage
-from ..stores.arrays import FOLDER, broadcast_tables, open_tables, store_tables
+from ..stores.arrays import FOLDER, broadcast_tables, store_tables
 from . import execute
-from .background import Marginal, Uncounted, plan_marginal
+from .background import Marginal, plan_marginal
 from .inputs import refuse_unseen
 from .job import Job, asked_columns, find_method
 from .latest import Latest, move_latest, read_latest
@@ -43,9 +44,9 @@ class Run:
     finished: Manifest | None
 
     @property
-    def uncounted(self) -> Uncounted | None:
-        """The background, where no earlier run left its tables."""
-        return self.game.uncounted if isinstance(self.game, Marginal) else None
+    def uncounted(self) -> bool:
+        """Rows of a background have to be counted: no earlier run left what it counted."""
+        return isinstance(self.game, Marginal) and self.game.uncounted
 
     @property
     def n_pairs(self) -> int:
@@ -95,7 +96,7 @@ def load_model(job: Job) -> Model:
 def plan_run(job: Job, model: Model) -> Run:
     """Stage 2: list the input and the background, match them against the model, prepare the tables if no row has to be read for them, project memory.
 
-    Refusals happen here. Nothing is written.
+    Refusals happen here. Nothing is written that stays: stores are tried with an object that is deleted again.
 
     Parameters
     ----------
@@ -109,7 +110,8 @@ def plan_run(job: Job, model: Model) -> Run:
     Raises
     ------
     UsageError
-        Options do not fit the model or each other, there are no data, or a worker would have too little memory.
+        Options do not fit the model or each other, there are no data, a worker would have too little memory, or a store ignores conditions on what
+        it writes.
     SchemaMismatch
         The data do not have the columns of the model, or two columns of the output would have one name.
     InvalidData
@@ -121,7 +123,7 @@ def plan_run(job: Job, model: Model) -> Run:
     InvalidRun
         A plan, a manifest or what ``latest`` points at is there, and is none.
     StorageError
-        The store does not answer.
+        The store does not answer, or the output cannot be written.
     """
     check_precision(model, job.options.precision)
     _check_predictions(job, model)
@@ -145,7 +147,12 @@ def plan_run(job: Job, model: Model) -> Run:
         _refuse_other(job.out, from_json(held, where), plan)
     if job.options.latest is not None:
         read_latest(job.options.latest)  # or what is there is something else
-    return Run(job, model, plan, memory, game, read_manifest(job.out))
+        commit.check_writable(storage.beside(job.options.latest, ""))
+    finished = read_manifest(job.out)
+    if finished is None:
+        counts = [job.tables] if isinstance(game, Marginal) and game.uncounted else []
+        _check_stores(job, [storage.join(job.out, FOLDER), *counts])
+    return Run(job, model, plan, memory, game, finished)
 
 
 def _check_predictions(job: Job, model: Model) -> None:
@@ -159,21 +166,24 @@ def _refuse_other(out: str, held: Plan, plan: Plan) -> None:
         raise RunConflict(f"{out}: holds another run, different in {differences(held, plan)}; choose another output or remove it")
 
 
-def _require_conditional_writes(job: Job) -> None:
-    careless = "" if commit.creates_once(storage.join(job.out, FOLDER)) else job.out
-    if job.options.latest is not None and not careless and not commit.swaps(job.options.latest):
-        careless = job.options.latest
+def _check_stores(job: Job, unwritten: Sequence[str]) -> None:
+    """Refuse places that cannot be written, and stores in which two runs could overwrite each other."""
+    for folder in unwritten:
+        commit.check_writable(folder)
+    if job.options.single_writer:
+        return
+    careless = [folder for folder in unwritten if not commit.creates_once(folder)]
+    if job.options.latest is not None and not commit.swaps(job.options.latest):
+        careless.append(job.options.latest)
     if careless:
         raise UsageError(
-            f"{careless}: the store ignores conditions on what it writes, so that two runs could overwrite each other; use --single-writer if "
+            f"{careless[0]}: the store ignores conditions on what it writes, so that two runs could overwrite each other; use --single-writer if "
             "nobody else writes there"
         )
 
 
 def _commit(run: Run) -> None:
     """Write the plan, or find it written; refuse another one."""
-    if not run.job.options.single_writer:
-        _require_conditional_writes(run.job)
     uri = storage.join(run.job.out, PLAN)
     with storage.scratch() as folder:
         local = folder / PLAN
@@ -183,7 +193,7 @@ def _commit(run: Run) -> None:
 
 
 def count_run(run: Run, progress: Progress = no_progress) -> BackgroundStatistics | None:
-    """Stage 3: commit the plan and count the background.
+    """Stage 3: commit the plan, count the background and keep the counts for later runs.
 
     Parameters
     ----------
@@ -194,7 +204,7 @@ def count_run(run: Run, progress: Progress = no_progress) -> BackgroundStatistic
     Returns
     -------
     BackgroundStatistics or None
-        None where there is no background, its tables are there already, or the model's own leaf weights stand for it: then nothing is done.
+        None where there is no background, it was counted before, or the model's own leaf weights stand for it: then nothing is done.
 
     Raises
     ------
@@ -202,24 +212,24 @@ def count_run(run: Run, progress: Progress = no_progress) -> BackgroundStatistic
         Rows of the background cannot be read, or have changed since the run was planned.
     RunConflict
         The output's folder holds another run by now.
-    UsageError
-        The store ignores conditions on what it writes.
     ClusterLost
         No scheduler answers, it has no workers any more, or all that an item was given to died.
     StorageError
         The store does not answer.
     """
-    uncounted = run.uncounted
-    if uncounted is None or not uncounted.items:
+    game = run.game
+    if not isinstance(game, Marginal) or not game.uncounted:
         return None
     _commit(run)
-    query = broadcast_tables(uncounted.query, storage.join(run.job.out, FOLDER))
-    on_done = progress(Work("counting background", run.job.out, len(uncounted.items), sum(item.n_rows for item in uncounted.items)))
-    return execute.count(run.job, digest(run.plan), query, uncounted.items, run.memory.total, on_done)
+    query = broadcast_tables(game.query, storage.join(run.job.out, FOLDER))
+    on_done = progress(Work("counting background", run.job.out, len(game.items), sum(item.n_rows for item in game.items)))
+    counted = execute.count(run.job, digest(run.plan), query, game.items, run.memory.total, on_done)
+    store_tables(counted, game.counts)
+    return counted
 
 
 def broadcast_run(run: Run, counted: BackgroundStatistics | None = None, progress: Progress = no_progress) -> Broadcast:
-    """Stage 4: commit the plan, prepare the tables if a background was counted for them, and put them where workers can read them.
+    """Stage 4: commit the plan, prepare the tables if there is a background, and put them where workers can read them.
 
     Parameters
     ----------
@@ -239,25 +249,22 @@ def broadcast_run(run: Run, counted: BackgroundStatistics | None = None, progres
         There is a background to count, and it was not counted.
     RunConflict
         The output's folder holds another run by now.
-    UsageError
-        The store ignores conditions on what it writes.
     StorageError
         The store does not answer.
     """
     _commit(run)
-    if not isinstance(run.game, Marginal):
-        return Broadcast(broadcast_tables(run.game, storage.join(run.job.out, FOLDER)), run.game)
-    if run.game.uncounted is None:
-        return Broadcast(run.game.tables, open_tables(run.game.tables))
-    progress(Work("preparing tables", run.job.out, 0, 0))
-    return Broadcast(run.game.tables, store_tables(_prepare(run, run.game.uncounted, counted), run.game.tables))
+    prepared = run.game
+    if isinstance(prepared, Marginal):
+        progress(Work("preparing tables", run.job.out, 0, 0))
+        prepared = _prepare(run, prepared, counted)
+    return Broadcast(broadcast_tables(prepared, storage.join(run.job.out, FOLDER)), prepared)
 
 
-def _prepare(run: Run, uncounted: Uncounted, counted: BackgroundStatistics | None) -> Prepared:
-    plan, statistics = run.plan, uncounted.weights if counted is None else counted
+def _prepare(run: Run, game: Marginal, counted: BackgroundStatistics | None) -> Prepared:
+    plan, statistics = run.plan, game.counted if counted is None else counted
     if statistics is None:
         raise InvalidRun(f"{run.job.out}: the background was not counted")
-    return prepare_model(run.model, find_method(plan.method), dict(plan.parameters), plan.groups, background=(uncounted.query, statistics))
+    return prepare_model(run.model, find_method(plan.method), dict(plan.parameters), plan.groups, background=(game.query, statistics))
 
 
 def map_run(run: Run, tables: Broadcast, progress: Progress = no_progress) -> Explained:

@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+import math
+import re
 from contextlib import suppress
 from functools import cache, lru_cache
 from importlib import import_module
@@ -16,8 +18,11 @@ from . import commit, storage
 FOLDER = "_tables"
 INDEX, BYTES = "index.json", "tables.npy"
 ALIGNMENT = 64  # bytes, a cache line
+SOUND = 64  # places that a process remembers to have verified
 FETCHES = 2  # of what arrives damaged
 RECORDS = "kernels."  # what the names of tables' types start with, module first
+KINDS = "biuf"  # of numbers, which no bytes make into anything else
+_MODULE = re.compile(r"kernels(\.[a-z0-9_]+)+")
 
 
 def _lay_out(tables: Any, arrays: list[np.ndarray], end: int = 0) -> tuple[Any, int]:
@@ -33,19 +38,24 @@ def _lay_out(tables: Any, arrays: list[np.ndarray], end: int = 0) -> tuple[Any, 
 
 @cache
 def _record_type(name: str) -> Any:
-    """Find the type of a record by its name: whatever the method, its tables are records of a module in kernels."""
+    """Find the type of a record by its name: whatever the method, its tables are records that a module in kernels defines, and nothing else there."""
     module, _, record = name.rpartition(".")
-    if not module.startswith(RECORDS):
+    found = None
+    with suppress(ImportError):
+        found = getattr(import_module(module), record, None) if _MODULE.fullmatch(module) else None
+    if not (isinstance(found, type) and issubclass(found, tuple) and hasattr(found, "_fields") and found.__module__ == module):
         raise InvalidRun(f"tables are a {name}, expected a record of {RECORDS}")
-    return getattr(import_module(module), record)
+    return found
 
 
 def _rebuild(index: Any, mapped: np.ndarray) -> Any:
     """Make nested records again, their arrays views of the mapped bytes."""
     if isinstance(index, dict):
-        dtype = np.dtype(index["dtype"])
-        size = dtype.itemsize * int(np.prod(index["shape"], dtype=np.int64))
-        return mapped[index["offset"] : index["offset"] + size].view(dtype).reshape(index["shape"])
+        dtype, shape, start = np.dtype(index["dtype"]), index["shape"], index["offset"]
+        if dtype.kind not in KINDS or min([start, *shape]) < 0:
+            raise ValueError(f"an array of {dtype} and shape {shape} at {start}")
+        size = dtype.itemsize * math.prod(shape)
+        return mapped[start : start + size].view(dtype).reshape(shape)
     record, fields = index
     return _record_type(record)(**{name: _rebuild(entry, mapped) for name, entry in fields.items()})
 
@@ -122,8 +132,8 @@ def broadcast_tables(record: Any, folder: str) -> str:
         content = _write(record, local)
         uri = storage.join(folder, content)
         if not _publish(uri, local):
-            _open.cache_clear()  # of what may have been replaced
-            if not _is_sound(uri) or _open(uri)[0]["sha256"] != content:
+            _forget()
+            if not _is_sound(uri) or not _has_its_name(uri):
                 raise InvalidRun(f"{uri}: the tables of an earlier attempt are damaged there; remove this folder")
     return uri
 
@@ -168,20 +178,36 @@ def open_tables(uri: str) -> Any:
     StorageError
         They are not there, or the store does not answer.
     """
+    if not _is_sound(uri) or not _has_its_name(uri):
+        raise InvalidRun(f"{uri}: the tables there are damaged, or others than were broadcast")
     index, mapped = _open(uri)
     return _rebuild(index["layout"], mapped)
 
 
+def _has_its_name(uri: str) -> bool:
+    """Whether the tables are those that were broadcast, which their name says; whoever sent it here is trusted, and a folder is not."""
+    return _open(uri)[0]["sha256"] == uri.rpartition("/")[2]
+
+
+@lru_cache(maxsize=SOUND)
 def _is_sound(uri: str) -> bool:
+    """Whether every byte is as the index says, and makes records; a process looks once."""
     try:
         index, mapped = _open(uri)
+        _rebuild(index["layout"], mapped)
         return _digest(index["layout"], mapped) == index["sha256"]
-    except (ValueError, EOFError, KeyError, TypeError, InvalidRun):
+    except (ValueError, EOFError, KeyError, TypeError, RecursionError, InvalidRun):
         return False
 
 
+def _forget() -> None:
+    """What was read of places whose files may have been replaced."""
+    _open.cache_clear()
+    _is_sound.cache_clear()
+
+
 def open_stored_tables(uri: str) -> Any | None:
-    """Open tables that an earlier run stored, every byte of them verified.
+    """Open tables that an earlier run stored, every byte of them verified. Whoever wrote them may have written what they liked.
 
     Parameters
     ----------
@@ -199,14 +225,15 @@ def open_stored_tables(uri: str) -> Any | None:
     """
     if not storage.exists(storage.join(uri, INDEX)):
         return None
-    _open.cache_clear()  # of what may have been replaced
+    _forget()
     if storage.exists(storage.join(uri, BYTES)) and _is_sound(uri):
-        return open_tables(uri)
-    _open.cache_clear()
+        index, mapped = _open(uri)
+        return _rebuild(index["layout"], mapped)
+    _forget()
     raise InvalidRun(f"{uri}: the tables of an earlier run are damaged there; remove this folder")
 
 
-def store_tables(record: NamedTuple, uri: str) -> Any:
+def store_tables(record: Any, uri: str) -> Any:
     """Write tables where later runs look for them, and open what is there: of several runs that write the same tables, one does.
 
     Parameters

@@ -4,6 +4,7 @@ Nothing is ever written in place: an object appears whole or not at all, creatin
 else did in the meantime.
 """
 
+import errno
 import fcntl
 import os
 import secrets
@@ -22,6 +23,7 @@ from .storage import Object, beside, join, scratch, stat, stat_if_exists
 SINGLE_PUT = 128 << 20  # bytes; larger files go up in pieces, whose completion some stores do not make conditional
 # What S3 and its imitations answer where an object is not as the condition says, or is just being written by somebody else.
 CONFLICTS = {"PreconditionFailed", "ConditionalRequestConflict", "412", "409"}
+READ_ONLY = "http"
 SWAPS = 5  # lost to others before an object that moves is given up
 
 Change = Callable[[bytes | None], bytes | None]  # from what an object holds, None where there is none, to what it shall hold, None to leave it
@@ -143,6 +145,45 @@ def create(uri: str, source: Path) -> bool:
             return _create_locally(source, path)
         filesystem.invalidate_cache()
         return not call_store(filesystem, "exists", path) and _put(filesystem, path, source)
+
+
+def _check_local(folder: str) -> None:
+    """A file without a name, in the folder or the first above it that is there."""
+    there = Path(folder)
+    while not there.exists() and there != there.parent:
+        there = there.parent
+    if not there.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, "not a folder", str(there))
+    with _open_partial(there):
+        pass
+
+
+def check_writable(folder: str) -> None:
+    """Refuse a folder that cannot be written, before hours of work are to be written there. Leaves nothing behind.
+
+    Parameters
+    ----------
+    folder : str
+        URI. It need not be there yet, but a bucket has to be.
+
+    Raises
+    ------
+    StorageError
+        The store refuses to be written, takes nothing at all, or does not answer.
+    """
+    filesystem, path = open_filesystem(join(folder, f"_probe-{secrets.token_hex(8)}"))
+    with scratch() as local, reported("write", folder):
+        if is_local(filesystem):
+            _check_local(os.path.dirname(path))
+            return
+        if READ_ONLY in filesystem.protocol:
+            raise OSError("what is on a web server is only read")
+        (local / "probe").touch()
+        try:
+            _put(filesystem, path, local / "probe")
+            call_store(filesystem, "rm_file", path)
+        except NotImplementedError as error:
+            raise OSError("nothing can be written there") from error
 
 
 def creates_once(folder: str) -> bool:

@@ -1,16 +1,22 @@
 """Files and objects by URI: where they are and what they hold. With ``commit``, which writes them, the only code that touches them."""
 
+import errno
 import hashlib
+import os
 import secrets
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from stat import S_ISDIR, S_ISREG
 from typing import Any
 
 from ..errors import StorageError
 from .filesystem import call_store, is_local, open_filesystem, reported, retry_damaged
+
+MARKS = ("generation", "ETag", "etag", "Content-MD5")  # made anew by stores with every write, as fsspec calls them
+TIMES = ("mtime", "LastModified", "last_modified", "Last-Modified", "modificationTime", "modify", "created")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,29 +29,15 @@ class Object:
     size : int
         Bytes.
     etag : str
-        Changes whenever the bytes do: the store's own, or size and time of a local file.
+        The store's own mark of the bytes; where it has none, size and time, which a copy may keep; empty where there is no time either.
+    proven : bool
+        Whether it changes whenever the bytes do, whoever writes them.
     """
 
     uri: str
     size: int
     etag: str
-
-
-def absolute(uri: str) -> str:
-    """Name a place so that it is the same whatever the working directory, which workers may have another one of.
-
-    Parameters
-    ----------
-    uri : str
-        A URI, or a path, possibly relative.
-
-    Returns
-    -------
-    str
-        Without a trailing slash.
-    """
-    filesystem, path = open_filesystem(uri)
-    return path.rstrip("/") if is_local(filesystem) else uri.rstrip("/")
+    proven: bool = False
 
 
 def join(uri: str, *parts: str) -> str:
@@ -98,6 +90,12 @@ def beside(uri: str, name: str) -> str:
     return join(start if start and last and not start.endswith(("/", ":")) else uri, name)
 
 
+def _refuse_endless(filesystem: Any, path: str) -> None:
+    """A pipe may wait for ever, and a device has no end."""
+    if is_local(filesystem) and not (S_ISREG(mode := os.stat(path).st_mode) or S_ISDIR(mode)):
+        raise OSError(errno.EINVAL, "is a pipe, a socket or a device, expected a file", path)
+
+
 def describe(filesystem: Any, path: str) -> Object:
     """Look up a file or object of a file system.
 
@@ -111,10 +109,13 @@ def describe(filesystem: Any, path: str) -> Object:
     -------
     Object
     """
+    _refuse_endless(filesystem, path)
     found = call_store(filesystem, "info", path)
-    etag = found.get("ETag") or found.get("etag") or f"{found['size']}-{found.get('mtime', '')}"
+    marks, times = ([found[name] for name in names if found.get(name) not in (None, "")] for names in (MARKS, TIMES))
     uri = path if is_local(filesystem) else filesystem.unstrip_protocol(path)
-    return Object(uri, int(found["size"]), str(etag).strip('"'))
+    if marks:
+        return Object(uri, int(found["size"]), str(marks[0]).strip('"'), "http" not in filesystem.protocol)  # of servers that make it of a time
+    return Object(uri, int(found["size"]), f"{found['size']}-{times[0]}" if times else "")
 
 
 def stat(uri: str) -> Object:
@@ -182,6 +183,7 @@ def read(uri: str) -> bytes:
     """
     filesystem, path = open_filesystem(uri)
     with reported("read", uri):
+        _refuse_endless(filesystem, path)
         return call_store(filesystem, "cat_file", path)
 
 
@@ -205,6 +207,7 @@ def read_if_exists(uri: str) -> bytes | None:
     filesystem, path = open_filesystem(uri)
     with reported("read", uri):
         try:
+            _refuse_endless(filesystem, path)
             return call_store(filesystem, "cat_file", path)
         except FileNotFoundError:
             return None
@@ -269,6 +272,7 @@ def opened(uri: str) -> Iterator[Any]:
     """
     filesystem, path = open_filesystem(uri)
     with reported("read", uri):
+        _refuse_endless(filesystem, path)
         file = filesystem.open(path, "rb", **({} if is_local(filesystem) else {"cache_type": "readahead"}))
     with file:
         yield _Reported(file, uri)
@@ -290,6 +294,7 @@ def download(uri: str, local: Path) -> None:
     filesystem, path = open_filesystem(uri)
     partial = local.with_name(f".{local.name}.{secrets.token_hex(8)}")
     with reported("read", uri):
+        _refuse_endless(filesystem, path)
         call_store(filesystem, "get_file", path, str(partial), n_bytes=call_store(filesystem, "size", path) or 0)
         partial.replace(local)
 

@@ -1,15 +1,18 @@
 """What is compiled is found again until a source changes, and never another kernel's code."""
 
+import errno
 import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import numba
 import pytest
 
 import kernels
+from kernels import _jit
 from kernels._jit import _CompiledFiles, jit
 
 PACKAGE = Path(kernels.__file__).parent
@@ -108,6 +111,97 @@ def test_kernels_are_kept_so(monkeypatch):
     assert isinstance(jit(_same)._cache._cache_file, _CompiledFiles)
     monkeypatch.setattr(numba.config, "DISABLE_JIT", 1)
     assert jit(_same) is _same
+
+
+@pytest.fixture
+def homeless(tmp_path, monkeypatch):
+    """Numba finds no folder but in the temporary one; a function says where kernels may be kept."""
+    allowed = []
+
+    def ensure(self):
+        if not any(self.get_cache_path().startswith(str(folder)) for folder in allowed):
+            raise OSError(errno.EROFS, "read-only")
+        Path(self.get_cache_path()).mkdir(parents=True, exist_ok=True)
+
+    monkeypatch.setattr(numba.config, "DISABLE_JIT", 0)
+    monkeypatch.setattr(numba.config, "CACHE_DIR", "")
+    monkeypatch.setenv("NUMBA_CACHE_DIR", "")
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "0")  # which Numba reads again when the environment has changed
+    monkeypatch.setattr(numba.core.caching._CacheLocator, "ensure_cache_path", ensure)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    _jit._keep_elsewhere.cache_clear()
+    yield allowed
+    _jit._keep_elsewhere.cache_clear()
+
+
+def test_without_a_folder_kernels_are_kept_in_a_temporary_one(homeless, tmp_path):
+    """Of its owner alone, the same for later processes, and said once for all kernels."""
+    homeless.append(tmp_path)
+    folder = tmp_path / f"leafledger-{os.getuid()}"
+    with pytest.warns(UserWarning, match=rf"they are kept in {folder}; set NUMBA_CACHE_DIR$") as said:
+        kernels = [jit(_same), jit(_same)]
+    assert len(said) == 1
+    assert all(kernel._cache._cache_path.startswith(str(folder)) for kernel in kernels)
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert os.environ["NUMBA_CACHE_DIR"] == str(folder)
+    assert kernels[0](3) == 3
+
+
+@pytest.mark.parametrize("taken", ["open to all", "a link", "a file"])
+def test_code_is_not_read_from_where_others_may_write(homeless, tmp_path, taken):
+    """What lies under the folder's name may be somebody else's: then the folder has another name."""
+    homeless.append(tmp_path)
+    folder = tmp_path / f"leafledger-{os.getuid()}"
+    if taken == "a link":
+        (tmp_path / "theirs").mkdir(mode=0o700)
+        folder.symlink_to(tmp_path / "theirs")
+    elif taken == "a file":
+        folder.touch()
+    else:
+        folder.mkdir()
+        folder.chmod(0o777)
+    with pytest.warns(UserWarning, match="they are kept in"):
+        kernel = jit(_same)
+    assert not kernel._cache._cache_path.startswith(f"{folder}/")
+    assert kernel._cache._cache_path.startswith(f"{folder.parent}/leafledger-")
+
+
+def test_without_any_folder_kernels_are_compiled_anew(homeless, tmp_path, monkeypatch):
+    """They serve the process that compiles them, whether there is no temporary folder or it cannot be written."""
+    with pytest.warns(UserWarning, match="they are kept in"):
+        assert jit(_same)(3) == 3
+    _jit._keep_elsewhere.cache_clear()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
+    with pytest.warns(UserWarning, match="no folder for compiled kernels can be written, every process compiles them anew"):
+        assert jit(_same)(3) == 3
+
+
+def test_a_full_disk_costs_the_kept_code_alone(files, monkeypatch):
+    """The kernel is there."""
+    mine, later = files
+
+    def refuse(*_):
+        raise OSError(errno.ENOSPC, "no space left on device")
+
+    monkeypatch.setattr(mine, "_save_data", refuse)
+    mine.save("for float32", "code for float32")
+    assert later.load("for float32") is None
+
+
+def test_an_image_that_cannot_be_written_runs(tmp_path):
+    """In a process of its own: no folder in the package, none in the home; the next process finds what this one compiled."""
+    copy = tmp_path / "kernels"
+    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    (copy / "__pycache__").touch()
+    (copy / "jit_probe.py").write_text(PROBE)
+    (copy / "jit_probed.py").write_text(PROBED.replace("HIGHEST", "1"))
+    (tmp_path / "temporary").mkdir()
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("NUMBA", "COVERAGE", "HOME"))}
+    environment |= {"XDG_CACHE_HOME": "/proc/nowhere", "TMPDIR": str(tmp_path / "temporary"), "PYTHONDONTWRITEBYTECODE": "1"}
+    for compiled in (2, 0):
+        made = subprocess.run([sys.executable, "-c", RUN], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True, timeout=300)
+        assert made.stdout.split() == ["1", str(compiled)]
+        assert made.stderr.count("UserWarning") == 1
 
 
 def _same(number):

@@ -1,6 +1,7 @@
 """What tests read of runs: every byte that was published, attributions as one table, the library's own values; and models and plans made by hand."""
 
 from pathlib import Path
+from tempfile import gettempdir
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -37,7 +38,7 @@ def as_model(ensemble):
 
 def planned(example, data, **arguments):
     """The plan of a job on ``data``, and the memory it takes."""
-    run = plan_run(make_job(example.model, data, "/nowhere/run", Options(**arguments)), load_ensemble(example.model))
+    run = plan_run(make_job(example.model, data, f"{gettempdir()}/nowhere/run", Options(**arguments)), load_ensemble(example.model))
     return run.plan, run.memory
 
 

@@ -9,6 +9,7 @@ from pipeline import errors
 from pipeline.command import cli
 
 ERRORS = [found for _, found in inspect.getmembers(errors, inspect.isclass)]
+SIGNED = "https://host/f.parquet?versionId=3&X-Amz-Signature=s3cret&X-Amz-Security-Token=s3cret"
 
 
 @pytest.mark.parametrize("error", ERRORS)
@@ -35,3 +36,12 @@ def test_who_handles_a_kind_handles_what_is_one():
     """A column that cannot be converted is data that cannot be read, and rejected with it; lost workers are a lost cluster."""
     assert {error.__name__ for error in ERRORS if issubclass(error, errors.InvalidData)} == {"InvalidData", "InvalidColumn", "InvalidLabel"}
     assert {error.__name__ for error in ERRORS if issubclass(error, errors.ClusterLost)} == {"ClusterLost", "WorkersDied"}
+
+
+@pytest.mark.parametrize("error", ERRORS)
+def test_no_error_repeats_a_credential(error):
+    """Wherever in its words a URI stands, also in those of a library."""
+    said = str(error(f"{SIGNED}: cannot read: 403, url='{SIGNED}#x', sftp://me:s3cret@host/a, (https://h/?sig=s3cret). Kept: a@b:c, s3://b/a?x=1"))
+    hidden = "https://host/f.parquet?versionId=3&X-Amz-Signature=***&X-Amz-Security-Token=***"
+    assert said == f"{hidden}: cannot read: 403, url='{hidden}#x', sftp://***@host/a, (https://h/?sig=***). Kept: a@b:c, s3://b/a?x=1"
+    assert str(pickle.loads(pickle.dumps(error(said)))) == said

@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
+from kernels.methods import METHODS
+from kernels.parameters import InvalidParameters
 from kernels.prediction_gap.noise import (
     EMPIRICAL,
     NOISE_NAMES,
@@ -21,12 +23,12 @@ from kernels.prediction_gap.noise import (
 )
 from kernels.prediction_gap.row_state import take_row
 from kernels.prediction_gap.tables import gap_rows, prepare_gap
-from kernels.prepare import merge_statistics
+from kernels.prepare import ask_background, measure_background, merge_statistics
 from kernels.trees.forest import make_forest
 from tests.kernels.prediction_gap.gaps import NORMAL, binned, drawn, forest_and_rows, noisy, together
 from tests.kernels.prediction_gap.regions import masses
 from tests.strategies import batches, forests, partitions
-from tests.trees import one_tree
+from tests.trees import one_tree, stumps
 
 SCIPY = {"normal": stats.norm(), "uniform": stats.uniform(-(3**0.5), 2 * 3**0.5), "laplace": stats.laplace(scale=0.5**0.5)}
 
@@ -156,3 +158,41 @@ def test_scales_are_multiples_of_deviations():
     expected, values, bins = noisy(ensemble, rows, 0.5 * np.array(wanted))
     all_of_them = together(tables, 3, 1, range(4))
     assert_allclose(gap_rows(tables, NORMAL, values, bins, all_of_them), gap_rows(expected, NORMAL, values, bins, all_of_them), rtol=1e-10)
+
+
+FORGED = {
+    "another type": lambda it: it._replace(times=it.times.astype(int)),
+    "more features": lambda it: it._replace(mean=np.append(it.mean, 0.0)),
+    "combinations of another group": lambda it: it._replace(start=it.start + 1),
+    "a group without any": lambda it: it._replace(start=np.array([0, 0, it.start[-1]])),
+    "more values than rows": lambda it: it._replace(n=it.n + 9),
+    "never": lambda it: it._replace(times=np.where(np.arange(it.times.size) == 0, 0.0, it.times)),
+    "more often than there are rows": lambda it: it._replace(times=it.times + 1),
+    "a bin that is none": lambda it: it._replace(seen=it.seen + 100),
+    "a negative bin": lambda it: it._replace(seen=it.seen - 100),
+    "a feature more": lambda it: it._replace(seen=np.abs(it.seen)),
+}
+
+
+@pytest.mark.parametrize("forged", FORGED)
+def test_what_no_rows_give_is_refused(forged):
+    """What was measured may come from a file: its bins are read by kernels that check nothing."""
+    ensemble = stumps(((0, 0.0, 0.0, 1.0), (1, 0.0, 0.0, 1.0), (2, 1.0, 0.0, 1.0)), 3)
+    query = ask_background(ensemble, METHODS["gap"], np.array([0, 1, 1]), n_rows=5, budget=1 << 30)
+    honest = measure_background(query, np.random.default_rng(1).normal(size=(3, 5)))
+    query.check(honest, 5)
+    with pytest.raises(InvalidParameters, match="the background's statistics are those of no rows, expected"):
+        query.check(FORGED[forged](honest), 5)
+
+
+@given(data=st.data(), ensemble=forests(max_features=4))
+def test_what_is_measured_is_accepted(data, ensemble):
+    """Of any rows of any model, missing values and unseen categories among them; of fewer rows than there are, it is not."""
+    rows, groups = data.draw(batches(ensemble)), data.draw(partitions(ensemble))
+    query = ask_background(ensemble, METHODS["gap"], groups, n_rows=len(rows), budget=1 << 30)
+    with np.errstate(over="ignore", invalid="ignore"):
+        measured = measure_background(query, rows.T[query.bins.column])
+    query.check(measured, len(rows))
+    if query.bins.column.size:
+        with pytest.raises(InvalidParameters, match="expected"):
+            query.check(measured, len(rows) + 1)

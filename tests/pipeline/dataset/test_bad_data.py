@@ -1,5 +1,7 @@
 """Hostile and odd Parquet: refused while planning, left out with a reason, or explained as the library itself predicts; never a traceback."""
 
+import os
+import shutil
 import struct
 import subprocess
 import sys
@@ -12,13 +14,14 @@ import pytest
 from numpy.testing import assert_allclose
 
 from leafledger import check_run, explain
-from pipeline.errors import InvalidData, SchemaMismatch
+from pipeline.command.cli import main
+from pipeline.errors import InvalidData, SchemaMismatch, StorageError
 from pipeline.models import load_ensemble
 from pipeline.runs.job import make_job
 from pipeline.runs.options import Options
 from pipeline.runs.stages import plan_run
 from tests.pipeline.conftest import FEATURES
-from tests.pipeline.running import attributions
+from tests.pipeline.running import attributions, planned
 
 FOOTER_LENGTH = slice(-8, -4)
 
@@ -248,3 +251,27 @@ def test_an_unknown_codec_is_a_reason(example, data, tmp_path):
             with suppress(InvalidData, SchemaMismatch):
                 explain(example.model, data, tmp_path / f"run {at}", scheduler="serial")
     assert tried
+
+
+@pytest.mark.parametrize("name", ["model", "data", "background", "partition"])
+@pytest.mark.parametrize("place", ["pipe", "folder/pipe.parquet", "/dev/zero", "empty"])
+def test_an_input_that_is_no_file_is_refused_in_one_line(example, tmp_path, capsys, name, place):
+    """Pipes and devices would be read for ever; a folder is no model, and without files no data."""
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    os.mkfifo(tmp_path / "folder" / "pipe.parquet")
+    given = {"model": example.model, "data": example.data} | {name: str(tmp_path / place)}
+    flags = [f"--{flag}={given[flag]}" for flag in ("background", "partition") if flag in given]
+    assert main(["plan", given["model"], given["data"], "--out", str(tmp_path / "run"), *flags]) in (1, 2)
+    said = capsys.readouterr().err
+    assert said.startswith("leafledger: /")
+    assert said.count("\n") == 1
+
+
+def test_a_pipe_among_files_is_refused(example, tmp_path):
+    """Whatever it is called as: without it rows would be missing."""
+    shutil.copytree(example.data, tmp_path / "data")
+    os.mkfifo(tmp_path / "data" / "month=5.parquet")
+    with pytest.raises(StorageError, match=r"cannot list: .*is a pipe, a socket or a device, expected a file"):
+        planned(example, tmp_path / "data")

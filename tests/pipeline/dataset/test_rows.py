@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipeline.dataset.identity import identify
 from pipeline.dataset.listing import WorkItem
 from pipeline.dataset.rows import located, miscounted, read_slices, window
 from pipeline.errors import InvalidColumn, InvalidData
@@ -32,7 +33,9 @@ def uri(table, tmp_path):
 
 
 def item_of(uri, row_groups=(2, 3), skip=0, n_rows=2 * GROUP, partition=()):
-    return WorkItem(0, uri, storage.stat(uri).etag, row_groups, skip, n_rows, row_groups[0] * GROUP + skip, partition)
+    with storage.opened(uri) as file:
+        etag = identify(storage.stat(uri), file, pq.read_metadata(uri), {"i", "x", "word"})
+    return WorkItem(0, uri, etag, row_groups, skip, n_rows, row_groups[0] * GROUP + skip, partition)
 
 
 @pytest.mark.parametrize(("skip", "n_rows"), [(0, 200), (0, 1), (30, 100), (100, 100), (150, 50)])

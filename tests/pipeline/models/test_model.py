@@ -1,10 +1,15 @@
-"""A loaded model says in a line what it holds, and in a notebook what each feature's column holds."""
+"""A loaded model says in a line what it holds, and in a notebook what each feature's column holds; what claims too much is none."""
 
+import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
+import xgboost
 from hypothesis import given
 
+from pipeline.errors import InvalidModel
+from pipeline.models import FEW_OUTPUTS, load_ensemble
 from pipeline.models.model import Feature
 from tests.pipeline.models.xgboosting import load, train
 from tests.pipeline.running import as_model
@@ -41,3 +46,18 @@ def test_a_notebook_shows_the_first_features_with_their_names_escaped():
     assert "<b>" not in html
     for cell in ("&lt;b&gt;", "codes of categories", "2 categories", "numbers"):
         assert f"<td>{cell}</td>" in html
+
+
+@pytest.mark.parametrize(("n_classes", "taken"), [(FEW_OUTPUTS, True), (FEW_OUTPUTS + 1, False), (100_000, False)])
+def test_a_few_bytes_are_not_100000_classes(tmp_path, n_classes, taken):
+    """A number in a file of some kilobytes would become that many columns; every class of a model that was trained has its trees."""
+    rows = xgboost.DMatrix(np.arange(30.0)[:, None], np.arange(30) % 3)
+    document = json.loads(xgboost.train({"objective": "multi:softprob", "num_class": 3}, rows, 1).save_raw("json"))
+    document["learner"]["learner_model_param"] |= {"num_class": str(n_classes), "base_score": "5E-1"}
+    document["learner"]["objective"]["softmax_multiclass_param"]["num_class"] = str(n_classes)
+    (tmp_path / "model.json").write_text(json.dumps(document))
+    if taken:
+        assert len(load_ensemble(tmp_path / "model.json").outputs) == n_classes
+    else:
+        with pytest.raises(InvalidModel, match=rf"model\.json: {n_classes} outputs, but its trees add to 3 of them$"):
+            load_ensemble(tmp_path / "model.json")

@@ -13,14 +13,16 @@ import pyarrow.parquet as pq
 import pytest
 from numpy.testing import assert_allclose
 
+from kernels.buffers import Pairs
 from leafledger import attribute, check_run, explain, load_ensemble
 from pipeline.command.cli import main
 from pipeline.errors import ClusterLost, InvalidData, InvalidRun, RunConflict, SchemaMismatch, UsageError
 from pipeline.runs import background
 from pipeline.runs import job as config
 from pipeline.runs import stages as run
+from pipeline.runs.check import SAMPLE_ROWS
 from pipeline.runs.options import Options
-from pipeline.stores.arrays import BYTES, INDEX
+from pipeline.stores.arrays import BYTES, INDEX, open_stored_tables, store_tables
 from tests.pipeline.conftest import FEATURES, write_data
 from tests.pipeline.running import attributions, contents
 
@@ -94,6 +96,8 @@ def test_the_model_itself_is_a_background(example, tmp_path):
     assert_allclose(read_phi(tmp_path / "run"), found.phi[:, 0], rtol=1e-12, atol=1e-12)
     assert manifest.background == "model"
     assert_allclose(manifest.base, found.base)
+    assert check_run(tmp_path / "run", deep=True).n_again == 4 * SAMPLE_ROWS
+    assert not (tmp_path / "_leafledger").exists()
 
 
 def test_the_data_may_be_the_background(example, tmp_path):
@@ -171,10 +175,9 @@ def test_the_room_of_a_worker_does_not_show(example, uri, tmp_path, monkeypatch,
                 run.plan_run(job, run.load_model(job))
 
 
-def test_a_later_run_finds_the_tables(example, uri, serial, tmp_path, monkeypatch):
-    """It neither counts nor prepares, its plan and its bytes are those of the run that did."""
+def test_a_later_run_finds_the_counts(example, uri, serial, tmp_path, monkeypatch):
+    """It does not count, its plan and its bytes are those of the run that did."""
     monkeypatch.setattr(background, "measure_background", lambda *_: pytest.fail("counted again"))
-    monkeypatch.setattr(run, "prepare_model", lambda *_: pytest.fail("prepared again"))
     tables = serial[0].parent / "_leafledger"
     before = {path: path.stat().st_mtime_ns for path in tables.rglob("*")}
     explain(example.model, example.data, tmp_path / "run", background=uri, tables=tables, precision="float64", scheduler="serial")
@@ -210,7 +213,7 @@ DAMAGE = {
     "no array": lambda folder: (folder / BYTES).unlink(),
     "an index of nothing": lambda folder: (folder / INDEX).write_text("{}"),
     "half an index": lambda folder: (folder / INDEX).write_text((folder / INDEX).read_text()[:99]),
-    "another index": lambda folder: (folder / INDEX).write_text((folder / INDEX).read_text().replace("float64", "int64").replace("<f8", "<i8")),
+    "another index": lambda folder: (folder / INDEX).write_text((folder / INDEX).read_text().replace("<i8", "<f8")),
 }
 
 
@@ -220,10 +223,8 @@ def test_damaged_tables_are_named(example, uri, serial, tmp_path, damage):
     shutil.copytree(serial[0].parent / "_leafledger", tmp_path / "_leafledger")
     folder = stored(tmp_path / "_leafledger")
     given = {"background": uri, "precision": "float64", "scheduler": "serial"}
-    assert (
-        run.plan_run(config.make_job(example.model, example.data, tmp_path / "run", Options(background=uri)), load_ensemble(example.model)).uncounted
-        is None
-    )
+    job = config.make_job(example.model, example.data, tmp_path / "run", Options(background=uri))
+    assert not run.plan_run(job, load_ensemble(example.model)).uncounted
     DAMAGE[damage](folder)
     with pytest.raises(InvalidRun, match=rf"^{folder}: the tables of an earlier run are damaged there; remove this folder$"):
         explain(example.model, example.data, tmp_path / "run", **given)
@@ -231,6 +232,59 @@ def test_damaged_tables_are_named(example, uri, serial, tmp_path, damage):
     shutil.rmtree(folder)
     explain(example.model, example.data, tmp_path / "run", **given)
     assert contents(tmp_path / "run") == contents(serial[0])
+
+
+def forge(folder, change):
+    """Counts that somebody else put there: every digest agrees."""
+    found = open_stored_tables(str(folder))
+    forged = change(found)
+    shutil.rmtree(folder)
+    store_tables(forged, str(folder))
+
+
+def turned(counts, n):
+    """Each count stands where its neighbour stood, among the first n."""
+    return np.concatenate((np.roll(counts[:n], 1), counts[n:]))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda found: found._replace(counts=found.counts * 2),
+        lambda found: found._replace(counts=found.counts[:-1]),
+        lambda found: found._replace(start=found.start + (1 << 40)),
+        lambda found: Pairs(found.counts, found.times),
+    ],
+    ids=["more rows", "fewer codes", "far away", "another record"],
+)
+def test_forged_counts_are_refused(example, uri, serial, tmp_path, change):
+    """What can be counted of no rows is found while planning, though its digest is right."""
+    shutil.copytree(serial[0].parent / "_leafledger", tmp_path / "_leafledger")
+    folder = stored(tmp_path / "_leafledger")
+    forge(folder, change)
+    with pytest.raises(InvalidRun, match=rf"^{folder}: the background.*expect.*; remove this folder$"):
+        explain(example.model, example.data, tmp_path / "run", background=uri, scheduler="serial")
+
+
+def test_a_deep_check_counts_again(example, uri, serial, tmp_path):
+    """Counts that some rows may have, but not these, are found by who explains rows again without them."""
+    assert check_run(serial[0], deep=True).n_again == 4 * SAMPLE_ROWS
+    shutil.copytree(serial[0].parent / "_leafledger", tmp_path / "_leafledger")
+    forge(stored(tmp_path / "_leafledger"), lambda found: found._replace(counts=turned(found.counts, 2)))
+    explain(example.model, example.data, tmp_path / "run", background=uri, scheduler="serial")
+    assert check_run(tmp_path / "run").n_rows == len(example.frame)
+    with pytest.raises(InvalidRun, match=r"part-00000\.parquet: the first 64 rows explained again differ"):
+        check_run(tmp_path / "run", deep=True)
+
+
+def test_a_deep_check_needs_the_background(example, rows, tmp_path):
+    """Where its files are others by now, rows cannot be explained again; the model's own weights are always there."""
+    data = write_data(rows, tmp_path / "rows")
+    explain(example.model, example.data, tmp_path / "run", background=data, scheduler="serial")
+    write_data(rows.assign(delay=0.0), tmp_path / "rows")
+    assert check_run(tmp_path / "run", deep=True).n_again == 0
+    shutil.rmtree(data)
+    assert check_run(tmp_path / "run", deep=True).n_again == 0
 
 
 def test_tables_that_were_not_finished_are_made_anew(example, uri, serial, tmp_path):
@@ -313,10 +367,10 @@ def test_the_plan_shows_the_background(example, uri, serial, tmp_path, capsys):
     assert main(arguments) == 0
     said = capsys.readouterr().out
     assert "\nbackground  1,000 rows in 4 files, at most 0." in said
-    assert f" MiB of tables for {tmp_path}/_leafledger/" in said
+    assert f" MiB of tables, counts will be in {tmp_path}/_leafledger/" in said
     assert main([*arguments, "--tables", str(serial[0].parent / "_leafledger")]) == 0
     said = capsys.readouterr().out
-    assert f" MiB of tables there already in {stored(serial[0].parent / '_leafledger')}\n" in said
+    assert f" MiB of tables, counted before in {stored(serial[0].parent / '_leafledger')}\n" in said
     assert not list(tmp_path.iterdir())
 
 

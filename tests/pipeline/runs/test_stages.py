@@ -8,8 +8,12 @@ import pytest
 from numpy.testing import assert_allclose
 
 from leafledger import check_run, explain
-from pipeline.errors import InvalidData, RunConflict
+from pipeline.dataset.identity import is_still
+from pipeline.errors import InvalidData, RunConflict, StorageError
+from pipeline.runs.job import make_job
+from pipeline.runs.options import Options
 from pipeline.runs.plan import from_json
+from pipeline.runs.stages import load_model, plan_run
 from pipeline.stores import storage
 from tests.pipeline.conftest import write_data
 from tests.pipeline.running import attributions, contents, contributions
@@ -80,7 +84,7 @@ def test_changed_input_is_refused(example, tmp_path):
     (run / "manifest.json").unlink()
     shutil.rmtree(run / "attributions")
     item = from_json((run / "plan.json").read_text(), "plan.json").items[0]
-    assert storage.stat(item.uri).etag != item.etag
+    assert not is_still(item.etag, storage.stat(item.uri))
 
 
 def test_input_that_changes_while_the_run_works_stops_it(example, tmp_path):
@@ -108,3 +112,19 @@ def test_large_files_become_several_items(example, tmp_path, monkeypatch):
     found = attributions(tmp_path / "run")["phi_delay"].to_numpy()
     assert_allclose(found, contributions(example)[:, 1], rtol=2e-7, atol=1e-12)
     assert check_run(str(tmp_path / "run")).n_rows == len(example.frame)
+
+
+@pytest.mark.parametrize(("name", "place"), [("out", "s3://nowhere/run"), ("tables", "s3://nowhere/kept"), ("latest", "s3://nowhere/latest.json")])
+def test_a_plan_tries_what_will_be_written(example, tmp_path, bucket, name, place):
+    """A bucket that is not there is found while planning, and not after hours of work; a finished run is found all the same."""
+
+    def plan(out=tmp_path / "run", **given):
+        job = make_job(example.model, example.data, out, Options(background=example.data, scheduler="serial", date="2026-01-01", **given))
+        return plan_run(job, load_model(job))
+
+    assert plan().finished is None
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(StorageError, match=r"^s3://nowhere(/run/_tables|/kept|/): cannot write: "):
+        plan(**{name: place})
+    explain(example.model, example.data, tmp_path / "run", background=example.data, scheduler="serial")
+    assert plan().finished is not None

@@ -1,5 +1,6 @@
 """Tables that were broadcast are the tables that were prepared."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 import s3fs
 from hypothesis import HealthCheck, given, settings
 
+from kernels.buffers import Pairs
 from kernels.methods import METHODS
 from kernels.prepare import prepare
 from pipeline.errors import InvalidRun
@@ -45,7 +47,7 @@ def test_stored_tables_are_those_of_the_first(tmp_path, example):
     stat = (tmp_path / "key" / tables.BYTES).stat()
     second = tables.store_tables(prepared, uri)
     assert (tmp_path / "key" / tables.BYTES).stat() == stat
-    for found in (first, second, open_tables(uri)):
+    for found in (first, second, tables.open_stored_tables(uri)):
         assert all((was == now).all() for was, now in zip(leaves(prepared), leaves(found), strict=True))
 
 
@@ -80,9 +82,58 @@ def test_tables_in_a_bucket_leave_nothing_behind(bucket, example, tmp_path, monk
     assert all((was == found).all() for was, found in zip(leaves(prepared), leaves(mapped), strict=True))
 
 
+NO_TABLES = {
+    "a function of kernels": ["kernels.prepare.prepare", {}],
+    "a function that tables are made with": ["kernels._jit.frozen", {"tables": {"dtype": "<i8", "shape": [1], "offset": 0}}],
+    "a type from elsewhere": ["kernels.prepare.Any", {}],
+    "a class that is no record": ["kernels.method.Method", {}],
+    "a module outside": ["os.system", {}],
+    "a module that is not there": ["kernels.nowhere.Tables", {}],
+    "a way out": ["kernels.../os.system", {}],
+    "a record of other fields": ["kernels.buffers.Pairs", {"first": {"dtype": "<i8", "shape": [1], "offset": 0}}],
+    "objects": {"dtype": "|O8", "shape": [1], "offset": 0},
+    "bytes before the start": {"dtype": "<i8", "shape": [1], "offset": -8},
+    "bytes beyond the end": {"dtype": "<i8", "shape": [1 << 40], "offset": 0},
+    "an axis of less than nothing": {"dtype": "<i8", "shape": [-1, -8], "offset": 0},
+    "no numbers": {"dtype": "<i8", "shape": "many", "offset": None},
+}
+
+
+@pytest.mark.parametrize("layout", NO_TABLES)
+def test_an_index_names_records_of_numbers_and_nothing_else(layout, tmp_path):
+    """Whoever wrote it can make a digest that agrees: nothing is called but the records of kernels, and no byte is read but those of the file."""
+    uri = str(tmp_path / "key")
+    tables.store_tables(Pairs(np.zeros((4, 2), np.int32), np.zeros(3)), uri)
+    mapped = tables._open(uri)[1]
+    (tmp_path / "key" / tables.INDEX).write_text(json.dumps({"sha256": tables._digest(NO_TABLES[layout], mapped), "layout": NO_TABLES[layout]}))
+    with pytest.raises(InvalidRun, match="the tables of an earlier run are damaged there; remove this folder"):
+        tables.open_stored_tables(uri)
+
+
+def test_broadcast_tables_are_those_that_the_name_says(tmp_path):
+    """Sound tables of somebody else in the place of those that were broadcast are not opened."""
+    uri = broadcast_tables(Pairs(np.zeros((4, 2), np.int32), np.zeros(3)), str(tmp_path))
+    other = broadcast_tables(Pairs(np.ones((4, 2), np.int32), np.zeros(3)), str(tmp_path))
+    open_tables(uri)
+    _forget_all()
+    for name in (tables.BYTES, tables.INDEX):
+        Path(uri, name).write_bytes(Path(other, name).read_bytes())
+    with pytest.raises(InvalidRun, match=rf"^{uri}: the tables there are damaged, or others than were broadcast$"):
+        open_tables(uri)
+    _forget_all()
+    Path(uri, tables.BYTES).write_bytes(Path(uri, tables.BYTES).read_bytes()[:-1])
+    with pytest.raises(InvalidRun, match="damaged"):
+        open_tables(uri)
+
+
+def _forget_all():
+    tables._open.cache_clear()
+    tables._is_sound.cache_clear()
+
+
 @pytest.fixture(autouse=True)
 def _forget():
     """Tests do not share mappings."""
-    tables._open.cache_clear()
+    _forget_all()
     yield
-    tables._open.cache_clear()
+    _forget_all()

@@ -242,3 +242,40 @@ def test_an_update_writes_through_no_link(tmp_path):
     commit.update(str(tmp_path / "latest.json"), lambda held: b"new" if held is None else None)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"others": b"precious", "latest.json": b"new"}
     assert not (tmp_path / "latest.json").is_symlink()
+
+
+def test_what_can_be_written_is_tried_without_a_trace(root):
+    """A folder that is there, and one that is not yet."""
+    for folder in (root, f"{root}/deep/down"):
+        commit.check_writable(folder)
+        assert not storage.exists(f"{root}/deep")
+
+
+@pytest.mark.parametrize(
+    ("folder", "says"),
+    [
+        ("{root}/file/run", "not a folder"),
+        ("{root}/file", "not a folder"),
+        ("/proc/run", ""),
+        ("s3://nowhere/run", ""),
+        ("https://127.0.0.1:1/run", "what is on a web server is only read"),
+    ],
+)
+def test_what_cannot_be_written_is_refused(tmp_path, bucket, folder, says):
+    """A file in the way, a file system that takes nothing (from its owner neither), a bucket that is not there, a web server."""
+    (tmp_path / "file").touch()
+    folder = folder.format(root=tmp_path)
+    with pytest.raises(StorageError, match=f"^{folder}: cannot write: .*{says}"):
+        commit.check_writable(folder)
+
+
+def test_a_store_that_takes_nothing_is_refused(monkeypatch):
+    """Some file systems know no writing at all."""
+    from fsspec.implementations.memory import MemoryFileSystem
+
+    def refuse(*_, **__):
+        raise NotImplementedError
+
+    monkeypatch.setattr(MemoryFileSystem, "put_file", refuse)
+    with pytest.raises(StorageError, match=r"^memory://a: cannot write: nothing can be written there$"):
+        commit.check_writable("memory://a")

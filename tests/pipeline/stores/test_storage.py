@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import socket
 from pathlib import Path
 
 import pytest
@@ -90,12 +91,8 @@ def test_a_download_appears_whole(root, tmp_path):
     assert storage.sha256(folder / "copy") == hashlib.sha256(b"bytes" * 1000).hexdigest()
 
 
-def test_places_are_the_same_from_anywhere(tmp_path, monkeypatch):
-    """Relative paths are taken where they are given, ``file://`` is a path, a slash at the end means nothing."""
-    monkeypatch.chdir(tmp_path)
-    for given in ("out", "out/", "./out", str(tmp_path / "out"), f"file://{tmp_path}/out"):
-        assert storage.absolute(given) == str(tmp_path / "out")
-    assert storage.absolute("s3://bucket/out/") == "s3://bucket/out"
+def test_paths_are_those_of_this_machine(tmp_path):
+    """``file://`` is a path; other schemes are none."""
     assert storage.local_path(f"file://{tmp_path}/out") == tmp_path / "out"
     assert storage.local_path("memory://out") is None
 
@@ -132,3 +129,26 @@ def test_a_temporary_folder_is_gone_afterwards(tmp_path, monkeypatch):
     with pytest.raises(StorageError, match=rf"^{tmp_path}: cannot write: .*No space left on device$"):
         fail(OSError(28, "No space left on device"))
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("kind", ["pipe", "socket", "device", "link to a device"])
+def test_what_has_no_end_is_not_read(tmp_path, kind):
+    """Whoever opens a pipe may wait for ever: refused by what it is, before it is opened."""
+    path = tmp_path / "input"
+    with socket.socket(socket.AF_UNIX) as listening:
+        if kind == "pipe":
+            os.mkfifo(path)
+        elif kind == "socket":
+            listening.bind(str(path))
+        elif kind == "device":
+            path = Path("/dev/zero")
+        else:
+            path.symlink_to("/dev/zero")
+
+        def begin_to_read(uri):
+            with storage.opened(uri) as file:
+                file.read()
+
+        for ask in (storage.stat, storage.read, storage.read_if_exists, begin_to_read, lambda uri: storage.download(uri, tmp_path / "copy")):
+            with pytest.raises(StorageError, match=rf"^{path}: cannot read: .*is a pipe, a socket or a device, expected a file"):
+                ask(str(path))

@@ -1,0 +1,98 @@
+"""Columns of texts, decoded a bounded number of bytes at a time: in a file a value stands once, however long it is and on however many rows."""
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+TEXTS = (pa.string(), pa.large_string(), pa.string_view(), pa.binary(), pa.large_binary(), pa.binary_view())
+TEXT_BYTES = 1 << 26  # of texts that are decoded at a time, unless a single row has more
+
+
+def find_texts(schema: pa.Schema, names: Iterable[str]) -> list[str]:
+    """Choose the columns that can be read as dictionaries.
+
+    Parameters
+    ----------
+    schema : pa.Schema
+        Of the file.
+    names : iterable of str
+        Columns of it.
+
+    Returns
+    -------
+    list of str
+    """
+    return [name for name in names if schema.field(name).type in TEXTS]
+
+
+def _to_decode(batch: pa.RecordBatch, schema: pa.Schema) -> list[str]:
+    """Columns that were read as dictionaries and are none."""
+    return [field.name for field in batch.schema if pa.types.is_dictionary(field.type) and not pa.types.is_dictionary(schema.field(field.name).type)]
+
+
+def _text_bytes(batch: pa.RecordBatch, names: list[str]) -> np.ndarray:
+    """Bytes of every row's texts, ``(n,) int64``."""
+    found = np.zeros(batch.num_rows, np.int64)
+    for name in names:
+        column = batch.column(name)
+        lengths = pc.fill_null(pc.binary_length(column.dictionary), 0).to_numpy(zero_copy_only=False).astype(np.int64)
+        found += np.append(lengths, 0)[pc.fill_null(column.indices, len(lengths)).to_numpy(zero_copy_only=False)]
+    return found
+
+
+def _cut(batch: pa.RecordBatch, names: list[str]) -> Iterator[tuple[pa.RecordBatch, int]]:
+    """Pieces whose texts fit, and how many bytes these have."""
+    ends = np.cumsum(_text_bytes(batch, names))
+    start, done = 0, 0
+    while start < batch.num_rows:
+        end = max(start + 1, int(np.searchsorted(ends, done + TEXT_BYTES, side="right")))
+        yield batch.slice(start, end - start), int(ends[end - 1]) - done
+        start, done = end, int(ends[end - 1])
+
+
+def _decode_columns(batch: pa.RecordBatch, names: list[str], schema: pa.Schema) -> pa.RecordBatch:
+    for name in names:
+        column = batch.column(name)
+        values = column.dictionary.take(column.indices).cast(schema.field(name).type)
+        batch = batch.set_column(batch.schema.get_field_index(name), name, values)
+    return batch
+
+
+def _join(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    return batches[0] if len(batches) == 1 else pa.concat_batches(batches)
+
+
+def decode(batches: Iterable[pa.RecordBatch], schema: pa.Schema, slice_rows: int) -> Iterator[pa.RecordBatch]:
+    """Decode texts that were read as dictionaries.
+
+    Parameters
+    ----------
+    batches : iterable of pa.RecordBatch
+        As they were read, with dictionaries of texts.
+    schema : pa.Schema
+        Of the file: the types that columns are to have.
+    slice_rows : int
+        Rows of a batch, at most.
+
+    Yields
+    ------
+    pa.RecordBatch
+        The same rows. Batches that are cut where dictionaries end are put together again, up to ``slice_rows`` and TEXT_BYTES.
+    """
+    held: list[pa.RecordBatch] = []
+    n_rows = n_bytes = 0
+    for batch in batches:
+        names = _to_decode(batch, schema)
+        apart = not names or any(pa.types.is_dictionary(schema.field(name).type) for name in batch.schema.names)
+        for piece, size in _cut(batch, names):
+            while piece.num_rows:
+                if held and (apart or n_rows == slice_rows or n_bytes + size > TEXT_BYTES):
+                    yield _join(held)
+                    held, n_rows, n_bytes = [], 0, 0
+                some = piece.slice(0, slice_rows - n_rows)
+                held.append(_decode_columns(some, names, schema))
+                n_rows, n_bytes, piece = n_rows + some.num_rows, n_bytes + size, piece.slice(some.num_rows)
+    if held:
+        yield _join(held)

@@ -1,0 +1,72 @@
+"""Texts are decoded as the file has them, and never more of them at a time than fits."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pipeline.dataset import texts
+from pipeline.dataset.texts import decode, find_texts
+
+LONG = "é" * 10_000  # of two bytes each
+
+
+def read(path, slice_rows, columns=None):
+    """Batches as rows of an item are read."""
+    parquet = pq.ParquetFile(path)
+    encoded = pq.ParquetFile(path, read_dictionary=find_texts(parquet.schema_arrow, parquet.schema_arrow.names))
+    return list(decode(encoded.iter_batches(slice_rows, columns=columns, use_threads=False), parquet.schema_arrow, slice_rows))
+
+
+@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data(), group=st.integers(1, 40), slice_rows=st.integers(1, 60), limit=st.integers(1, 400))
+def test_rows_are_those_of_the_file(tmp_path, data, group, slice_rows, limit):
+    """Whatever is cut where: types, order, nulls and texts of no length."""
+    words = data.draw(st.lists(st.one_of(st.none(), st.sampled_from(["", "a", "b" * 30, "é" * 50])), min_size=1, max_size=100))
+    binary = [None if word is None else word.encode() for word in words]
+    columns = {
+        "s": pa.array(words, pa.string()),
+        "large": pa.array(words, pa.large_string()),
+        "view": pa.array(words, pa.string_view()),
+        "binary": pa.array(binary, pa.binary()),
+        "i": np.arange(len(words)),
+        "list": pa.array([[word] for word in words], pa.list_(pa.string())),
+    }
+    if data.draw(st.booleans()):
+        columns["d"] = pa.array(words, pa.string()).dictionary_encode()
+    table = pa.table(columns)
+    pq.write_table(table, tmp_path / "t.parquet", row_group_size=group)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(texts, "TEXT_BYTES", limit)
+        batches = read(tmp_path / "t.parquet", slice_rows)
+    assert all(0 < batch.num_rows <= slice_rows for batch in batches)
+    found = pa.Table.from_batches(batches)
+    assert found.schema.types == table.schema.types
+    assert found.to_pylist() == table.to_pylist()
+
+
+def test_slices_do_not_end_with_row_groups(tmp_path):
+    """As without texts: what a run writes does not depend on how its input is cut."""
+    pq.write_table(pa.table({"s": [f"{i % 9}" for i in range(100)]}), tmp_path / "t.parquet", row_group_size=7)
+    assert [batch.num_rows for batch in read(tmp_path / "t.parquet", 40)] == [40, 40, 20]
+
+
+def test_a_value_that_stands_once_does_not_fill_the_memory(tmp_path, monkeypatch):
+    """A file of some kilobytes whose texts would take 100 MB: at most a megabyte is decoded at a time."""
+    monkeypatch.setattr(texts, "TEXT_BYTES", 1 << 20)
+    column = pa.DictionaryArray.from_arrays(np.zeros(5000, np.int32), pa.array([LONG]))
+    pq.write_table(pa.table({"s": column, "x": np.arange(5000)}), tmp_path / "t.parquet", store_schema=False)
+    assert (tmp_path / "t.parquet").stat().st_size < 100_000
+    batches = read(tmp_path / "t.parquet", 5000)
+    assert sum(batch.num_rows for batch in batches) == 5000
+    assert max(batch.num_rows for batch in batches) == (1 << 20) // 20_000
+    assert all(batch.column("s")[-1].as_py() == LONG for batch in batches)
+
+
+def test_a_row_is_never_cut(tmp_path, monkeypatch):
+    """However long its texts are."""
+    monkeypatch.setattr(texts, "TEXT_BYTES", 10)
+    pq.write_table(pa.table({"s": [LONG, "a", LONG]}), tmp_path / "t.parquet")
+    assert [batch.column("s").to_pylist() for batch in read(tmp_path / "t.parquet", 9)] == [[LONG], ["a"], [LONG]]
