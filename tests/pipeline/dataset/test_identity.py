@@ -164,6 +164,6 @@ def test_rows_of_another_file_are_not_explained(example, tmp_path):
         pq.write_table(table, path, compression="none", use_dictionary=False)
         os.utime(path, ns=(10**18, 10**18))
         if not other:
-            (item,) = make_items(list_data(str(path), (), load_ensemble(example.model)), 1000)
+            (item,) = make_items(list_data(str(path), load_ensemble(example.model)), 1000)
     with pytest.raises(InvalidData, match=r"f\.parquet: changed since the run was planned"):
         list(read_slices(item, ["distance"], 64))
