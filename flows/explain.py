@@ -349,7 +349,7 @@ def _move(log: Any, run: Run) -> None:
 
 def _complete(log: Any, what: str, manifest: Manifest) -> State[Manifest]:
     message = f"{what} ({manifest.n_rows:,} rows in {len(manifest.parts)} parts)"
-    log.info(message)
+    log.info("%s, SHA-256 of manifest.json %s", message, manifest.sha256)
     if not manifest.rejected:
         return Completed(message=message, data=manifest)
     for entry in manifest.rejected:

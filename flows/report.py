@@ -97,5 +97,6 @@ def show_outputs(out: str, manifest: Manifest) -> None:
             link=out if local is None else local.as_uri(),
             link_text=out,
             key=OUTPUTS,
-            description=f"{manifest.n_rows:,} rows in {len(manifest.parts)} parts: attributions/, summary/, manifest.json",
+            description=f"{manifest.n_rows:,} rows in {len(manifest.parts)} parts: attributions/, summary/, manifest.json; "
+            f"SHA-256 of manifest.json {manifest.sha256}",
         )

@@ -24,6 +24,24 @@ def count(n: int, noun: str) -> str:
     return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
+def is_whole(text: str) -> bool:
+    """Tell whether a text can be written at all: one from JSON may have half a character, a surrogate without its other half.
+
+    Parameters
+    ----------
+    text : str
+
+    Returns
+    -------
+    bool
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def _cell(value: Any) -> str:
     return escape(f"{value:.4g}" if isinstance(value, float) else str(value))
 

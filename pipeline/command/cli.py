@@ -81,6 +81,7 @@ def explain(model: Place, data: Place, *, out: Place, options: Flags = DEFAULTS,
     stays = "" if latest is None or latest.run == job.out else f" stays at {latest.run}, of {latest.date}"
     if already_finished:
         console.print(f"{run}: finished before, nothing to do ({manifest.n_rows:,} rows in {len(manifest.parts)} parts)", soft_wrap=True)
+        console.print(f"{'SHA-256:':<14}{manifest.sha256}", soft_wrap=True, highlight=False)
         if latest is not None:
             console.print(f"{job.options.latest}:{stays or f' names it, of {latest.date}'}", soft_wrap=True)
         return _tell_rejected(manifest)
@@ -91,6 +92,7 @@ def explain(model: Place, data: Place, *, out: Place, options: Flags = DEFAULTS,
     for name, below in where.items():
         if below:
             console.print(f"{f'{name}:':<14}{run}/{below}", soft_wrap=True)
+    console.print(f"{'SHA-256:':<14}{manifest.sha256}", soft_wrap=True, highlight=False)
     if latest is not None:
         console.print(f"{'latest:':<14}{job.options.latest}{stays}", soft_wrap=True)
     show_summaries(console, job.out, manifest)
@@ -267,7 +269,13 @@ def compare(
 
 
 @app.command(help_epilogue="Example: leafledger check explained/ --deep")
-def check(run: Place, *, deep: Annotated[bool, Parameter(negative=())] = False) -> None:
+def check(
+    run: Place,
+    *,
+    deep: Annotated[bool, Parameter(negative=())] = False,
+    model: str | None = None,
+    all_rows: Annotated[bool, Parameter(negative=())] = False,
+) -> int:
     """Verify a finished run by what its objects say of themselves: every part once, row counts, summaries computed again.
 
     Parameters
@@ -275,22 +283,41 @@ def check(run: Place, *, deep: Annotated[bool, Parameter(negative=())] = False) 
     run
         Folder of the run, a path or an fsspec URI.
     deep
-        Read every byte: digests, additivity of every row, and the first rows of every part explained again.
+        Read every byte: digests, additivity of every row; make the tables again, from the model and the background, and explain the first rows of
+        every part again.
+    model
+        The model's file, where it is not any more where it was.
+    all_rows
+        Explain all rows again.
+
+    Returns
+    -------
+    int
+        Exit code: 0, or PARTLY where something that was asked for could not be done again.
 
     Raises
     ------
     InvalidRun
         The first thing found wrong, and where.
+    UsageError
+        The model is not that of the run.
     StorageError
         An object is missing, or the store does not answer.
     """
     from ..runs.check import check_run
 
-    report = check_run(run, deep)
-    additive = "" if report.residual is None else f", attributions add up within {report.residual:.1e} of the margin's bound"
+    report = check_run(run, deep, model, all_rows)
+    how = "as stored" if report.as_stored else "as computed"
+    additive = "" if report.residual is None else f", attributions add up within {report.residual:.1e} of the margin's bound {how}"
     rejected = f", {report.n_rejected} pieces of the data rejected" if report.n_rejected else ""
     again = f", {report.n_again:,} rows explained again" if report.n_again else ""
-    Console().print(f"{run}: sound, {report.n_rows:,} rows in {report.parts} parts{rejected}{additive}{again}", soft_wrap=True, highlight=False)
+    verdict = "sound" if report.sound else "not verified in full"
+    console = Console()
+    console.print(f"{run}: {verdict}, {report.n_rows:,} rows in {report.parts} parts{rejected}{additive}{again}", soft_wrap=True, highlight=False)
+    console.print(f"SHA-256 of manifest.json: {report.manifest}", soft_wrap=True, highlight=False)
+    for reason in report.unverified:
+        print(f"leafledger: not verified: {reason}", file=sys.stderr)  # noqa: T201 - where a command's errors go
+    return 0 if report.sound else PARTLY
 
 
 def _fails(message: str, code: int) -> int:
@@ -311,7 +338,7 @@ def main(arguments: list[str] | None = None, command: App = app) -> int:
     Returns
     -------
     int
-        Exit code: 0 done, 1 failed, 2 a wrong argument, 3 done but for rows that cannot be read, 130 interrupted.
+        Exit code: 0 done, 1 failed, 2 a wrong argument, 3 done but for rows that cannot be read or what cannot be verified, 130 interrupted.
     """
     try:
         return command(arguments, exit_on_error=False, print_error=False) or 0

@@ -8,7 +8,7 @@ from importlib.metadata import version
 
 import numpy as np
 
-from kernels.method import BackgroundQuery, BackgroundStatistics
+from kernels.method import BackgroundQuery, BackgroundStatistics, Method
 from kernels.prepare import measure_background, merge_statistics
 
 from ..dataset import schema
@@ -21,7 +21,8 @@ from ..models.model import Feature
 from ..stores import storage
 from ..stores.arrays import open_stored_tables, open_tables
 from .job import MODEL, TABLE_BYTES, Job, find_method
-from .plan import ITEM_ROWS, Extent, extent_of, max_slice_rows, read_plan
+from .plan import ITEM_ROWS, Extent, Plan, extent_of, max_slice_rows
+from .planned import read_plan
 from .prepare import ask_model, weigh_model
 
 FAN_IN = 8  # counts that are added up at a time
@@ -52,16 +53,85 @@ def _name_tables(job: Job, model: Model, groups: Groups, listing: Listing | None
     return storage.join(job.tables, hashlib.sha256(json.dumps(decides).encode()).hexdigest())
 
 
-def _ask(job: Job, model: Model, groups: Groups, n_rows: int | None) -> BackgroundQuery:
-    """With TABLE_BYTES, or as many times more as it takes and a worker has room for, so that its room decides nothing but whether there is enough."""
+def ask(model: Model, method: Method, groups: Groups, n_rows: int | None, room: int) -> BackgroundQuery:
+    """Find what has to be known of a background.
+
+    Tables may have TABLE_BYTES, or as many times more as it takes and there is room for: the room decides nothing but whether there is enough.
+
+    Parameters
+    ----------
+    model : Model
+    method : Method
+    groups : tuple of (str, tuple of str)
+        The partition, empty where there is none.
+    n_rows : int or None
+        Of the background; None for the model's own leaf weights.
+    room : int
+        Bytes.
+
+    Returns
+    -------
+    BackgroundQuery
+
+    Raises
+    ------
+    UsageError
+        The method has no marginal game, or the tables would take more room.
+    """
     budget = TABLE_BYTES
     while True:
         try:
-            return ask_model(model, find_method(job.options.method), groups, n_rows, budget, False)
+            return ask_model(model, method, groups, n_rows, budget, False)
         except UsageError:
             budget *= 2
-            if budget > job.worker_memory // 2:
+            if budget > room:
                 raise
+
+
+def _list(background: str, model: Model) -> Listing:
+    """A background's files, all of which can be read: an average over some of the rows would be that of another game."""
+    listing = list_data(background, (), model)
+    if listing.rejected:
+        raise InvalidData(listing.rejected[0].reason)
+    return listing
+
+
+def count_again(plan: Plan, model: Model, room: int) -> tuple[BackgroundQuery, BackgroundStatistics]:
+    """Count the background of a planned run once more, in this process.
+
+    Parameters
+    ----------
+    plan : Plan
+        With a background.
+    model : Model
+        Of the run.
+    room : int
+        Bytes that tables may have.
+
+    Returns
+    -------
+    query : BackgroundQuery
+    counted : BackgroundStatistics
+
+    Raises
+    ------
+    InvalidData
+        The background has other files, or cannot be read.
+    UsageError
+        The tables would take more room.
+    StorageError
+        The store does not answer.
+    """
+    method = find_method(plan.method)
+    if plan.background is None or plan.background == MODEL:
+        query = ask(model, method, plan.groups, None, room)
+        return query, weigh_model(model, method, plan.groups, query)
+    listing = _list(plan.background, model)
+    if listing.digest != plan.background_digest:
+        raise InvalidData(f"{plan.background}: the background's files changed since the run was planned")
+    query = ask(model, method, plan.groups, listing.n_rows, room)
+    used = [plan.features[column] for column in query.bins.column]
+    return query, merge_evenly(count_rows(used, query, item) for item in make_items(listing, ITEM_ROWS))
 
 
 def plan_marginal(job: Job, model: Model, groups: Groups) -> Marginal | None:
@@ -92,16 +162,14 @@ def plan_marginal(job: Job, model: Model, groups: Groups) -> Marginal | None:
     """
     if job.options.background is None:
         return None
-    listing = None if job.options.background == MODEL else list_data(job.options.background, (), model)
-    if listing is not None and listing.rejected:
-        raise InvalidData(listing.rejected[0].reason)  # an average over some of the rows would be that of another game
+    listing = None if job.options.background == MODEL else _list(job.options.background, model)
     if listing is not None and not listing.n_rows:
         raise UsageError(f"{job.options.background}: the background has no rows, expected at least one")
     tables = _name_tables(job, model, groups, listing)
     stored = open_stored_tables(tables)
     if stored is not None:
         return Marginal(listing, tables, None, extent_of(stored))
-    query = _ask(job, model, groups, None if listing is None else listing.n_rows)
+    query = ask(model, find_method(job.options.method), groups, None if listing is None else listing.n_rows, job.worker_memory // 2)
     items = () if listing is None else make_items(listing, ITEM_ROWS)
     weights = weigh_model(model, find_method(job.options.method), groups, query) if listing is None else None
     extent = Extent(query.bins.column.size, query.players.size, np.zeros((0, 2), np.int32), int(query.n_bytes[0]))

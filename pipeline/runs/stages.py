@@ -21,7 +21,8 @@ from .background import Marginal, Uncounted, plan_marginal
 from .job import Job, find_method
 from .latest import Latest, move_latest, read_latest
 from .part import Part
-from .plan import PLAN, Memory, Plan, differences, digest, extent_of, from_json, make_plan, to_json
+from .plan import PLAN, Memory, Plan, differences, digest, extent_of, make_plan, to_json
+from .planned import from_json
 from .precision import check_precision
 from .prepare import prepare_model
 from .progress import Progress, Work, no_progress

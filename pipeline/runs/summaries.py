@@ -1,7 +1,7 @@
 """Summaries of all rows: states merged in order, and the tables that they become."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -107,12 +107,12 @@ def aggregate(plan: Plan, players: Sequence[int], pairs: Sequence[Sequence[int]]
     return tables
 
 
-def read_totals(tables: dict[str, pa.Table]) -> dict[str, Any]:
+def read_totals(tables: Mapping[str, pa.Table]) -> dict[str, Any]:
     """Read what is said once of tables.
 
     Parameters
     ----------
-    tables : dict of str to pa.Table
+    tables : mapping of str to pa.Table
         By name.
 
     Returns

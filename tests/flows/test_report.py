@@ -127,10 +127,11 @@ def test_the_first_of_every_output_are_a_table(shown):
 @pytest.mark.parametrize(("out", "link"), [("s3://bucket/run", "s3://bucket/run"), ("/a b/run", "file:///a%20b/run")])
 def test_outputs_are_linked_to(shown, out, link):
     """A folder of this machine as a browser opens it."""
-    report.show_outputs(out, SimpleNamespace(n_rows=1234, parts=(1, 2)))
+    report.show_outputs(out, SimpleNamespace(n_rows=1234, parts=(1, 2), sha256="abc"))
     _, named = shown[report.OUTPUTS]
     assert (named["link"], named["link_text"]) == (link, out)
     assert named["description"].startswith("1,234 rows in 2 parts: ")
+    assert named["description"].endswith("SHA-256 of manifest.json abc")
 
 
 def test_nothing_to_do_is_done(shown):

@@ -14,7 +14,7 @@ from pipeline.errors import InvalidRun
 from pipeline.runs.footer import KEY, Footer, read_footer, write_footer
 
 DIGEST = "a" * 64
-ITEM = WorkItem(3, "s3://data/é.parquet", "tag", (0, 2), 5, 7, 25, (("month", 4), ("night", None)))
+ITEM = WorkItem(3, "s3://data/é.parquet", "tag", (0, 2), 5, 7, 25, (("month", "4"), ("night", None)))
 FOOTER = Footer(7, 1e-16, {"importance": "AAAA"})
 
 

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 
 from leafledger import check_run, explain
 from pipeline.errors import InvalidData, RunConflict
-from pipeline.runs.plan import from_json
+from pipeline.runs.planned import from_json
 from pipeline.stores import storage
 from tests.pipeline.conftest import write_data
 from tests.pipeline.running import attributions, contents, contributions
