@@ -17,6 +17,7 @@ from prefect.logging import get_run_logger
 from prefect.states import Completed, Failed
 
 from pipeline.command.cli import app
+from pipeline.display import printable
 from pipeline.errors import ClusterLost, LeafledgerError, StorageError
 from pipeline.models import Model
 from pipeline.runs.background import BackgroundStatistics
@@ -335,7 +336,7 @@ def explain(
         manifest = publish(run, prepared, explained, summaries)
         _move(log, run)
     except LeafledgerError as error:
-        return Failed(message=str(error), data=error)
+        return Failed(message=printable(str(error)), data=error)
     report.show_summaries(job.out, summaries)
     report.show_outputs(job.out, manifest)
     return _complete(log, f"{job.out}: explained", manifest)
@@ -344,14 +345,14 @@ def explain(
 def _move(log: Any, run: Run) -> None:
     named = move(run) if run.job.options.latest else None
     if named is not None and named.run != run.job.out:
-        log.info("%s: stays at %s, of %s", run.job.options.latest, named.run, named.date)
+        log.info(printable(f"{run.job.options.latest}: stays at {named.run}, of {named.date}"))
 
 
 def _complete(log: Any, what: str, manifest: Manifest) -> State[Manifest]:
-    message = f"{what} ({manifest.n_rows:,} rows in {len(manifest.parts)} parts)"
+    message = f"{printable(what)} ({manifest.n_rows:,} rows in {len(manifest.parts)} parts)"
     log.info("%s, SHA-256 of manifest.json %s", message, manifest.sha256)
     if not manifest.rejected:
         return Completed(message=message, data=manifest)
     for entry in manifest.rejected:
-        log.warning("rejected: %s", entry.reason)
+        log.warning("rejected: %s", printable(entry.reason))
     return Completed(name="PartlyRejected", message=f"{message}; {len(manifest.rejected)} pieces of the data rejected", data=manifest)

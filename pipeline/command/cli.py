@@ -7,9 +7,12 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import App, CycloptsError, Group, Parameter
 from rich.console import Console
+from rich.text import Text
 
+from ..display import printable
 from ..errors import LeafledgerError, UsageError
 from .flags import CLUSTER, DEFAULTS, INPUT, METHOD, Flags
+from .terminal import complain, guarded_streams, open_console, say
 
 PARTLY = 3  # exit code of a run that had to leave rows out
 SHOWN = 60  # characters of a parameter
@@ -71,7 +74,7 @@ def explain(model: Place, data: Place, *, out: Place, options: Flags = DEFAULTS,
     from .progress import Bar, log_lines, silent
     from .show import show_summaries
 
-    console = Console(quiet=quiet)
+    console = open_console(quiet)
     job = make_job(model, data, out, options)
     bar = Bar(Console(stderr=True)) if sys.stderr.isatty() and not quiet else None
     with bar or nullcontext():
@@ -80,21 +83,21 @@ def explain(model: Place, data: Place, *, out: Place, options: Flags = DEFAULTS,
     run = job.out if "{" in out else out.rstrip("/")
     stays = "" if latest is None or latest.run == job.out else f" stays at {latest.run}, of {latest.date}"
     if already_finished:
-        console.print(f"{run}: finished before, nothing to do ({manifest.n_rows:,} rows in {len(manifest.parts)} parts)", soft_wrap=True)
-        console.print(f"{'SHA-256:':<14}{manifest.sha256}", soft_wrap=True, highlight=False)
+        say(console, f"{run}: finished before, nothing to do ({manifest.n_rows:,} rows in {len(manifest.parts)} parts)")
+        say(console, f"{'SHA-256:':<14}{manifest.sha256}")
         if latest is not None:
-            console.print(f"{job.options.latest}:{stays or f' names it, of {latest.date}'}", soft_wrap=True)
+            say(console, f"{job.options.latest}:{stays or f' names it, of {latest.date}'}")
         return _tell_rejected(manifest)
-    console.print(f"{manifest.n_rows:,} rows explained in {len(manifest.parts)} parts", soft_wrap=True)
+    say(console, f"{manifest.n_rows:,} rows explained in {len(manifest.parts)} parts")
     if manifest.residual is not None:
-        console.print(f"attributions add up to margin - base value within {manifest.residual:.1e} of the margin's bound", soft_wrap=True)
+        say(console, f"attributions add up to margin - base value within {manifest.residual:.1e} of the margin's bound")
     where = {"attributions": "" if job.options.global_only else "attributions", "summary": "summary", "manifest": "manifest.json"}
     for name, below in where.items():
         if below:
-            console.print(f"{f'{name}:':<14}{run}/{below}", soft_wrap=True)
-    console.print(f"{'SHA-256:':<14}{manifest.sha256}", soft_wrap=True, highlight=False)
+            say(console, f"{f'{name}:':<14}{run}/{below}")
+    say(console, f"{'SHA-256:':<14}{manifest.sha256}")
     if latest is not None:
-        console.print(f"{'latest:':<14}{job.options.latest}{stays}", soft_wrap=True)
+        say(console, f"{'latest:':<14}{job.options.latest}{stays}")
     show_summaries(console, job.out, manifest)
     return _tell_rejected(manifest)
 
@@ -102,7 +105,7 @@ def explain(model: Place, data: Place, *, out: Place, options: Flags = DEFAULTS,
 def _tell_rejected(manifest: Any) -> int:
     """Say what could not be explained; the exit code."""
     for entry in manifest.rejected:
-        print(f"leafledger: rejected: {entry.reason}", file=sys.stderr)  # noqa: T201 - where a command's errors go
+        complain(f"rejected: {entry.reason}")
     return PARTLY if manifest.rejected else 0
 
 
@@ -169,7 +172,8 @@ def plan(model: Place, data: Place, *, out: Place, options: Flags = DEFAULTS) ->
     console = Console()
     shown = {name: text for name, text in said.items() if text}
     for name, text in shown.items():
-        console.print(f"[bold]{name:<{max(map(len, shown)) + 2}}[/bold]{text}", soft_wrap=True, highlight=False)
+        line = Text.assemble((f"{name:<{max(map(len, shown)) + 2}}", "bold"), printable(text))
+        console.print(line, soft_wrap=True, highlight=False)
 
 
 def _numbers(name: str, given: str, kind: type) -> list:
@@ -245,7 +249,7 @@ def compare(
     from .show import show_comparison
 
     sizes, sigmas = _numbers("top", top, int), _numbers("scales", scales, float)
-    console, bar = Console(quiet=quiet), Bar(Console(stderr=True)) if sys.stderr.isatty() and not quiet else None
+    console, bar = open_console(quiet), Bar(Console(stderr=True)) if sys.stderr.isatty() and not quiet else None
     with bar or nullcontext():
         progress = bar or (silent if quiet else log_lines)
         found = compare_rankings(
@@ -312,16 +316,16 @@ def check(
     rejected = f", {report.n_rejected} pieces of the data rejected" if report.n_rejected else ""
     again = f", {report.n_again:,} rows explained again" if report.n_again else ""
     verdict = "sound" if report.sound else "not verified in full"
-    console = Console()
-    console.print(f"{run}: {verdict}, {report.n_rows:,} rows in {report.parts} parts{rejected}{additive}{again}", soft_wrap=True, highlight=False)
-    console.print(f"SHA-256 of manifest.json: {report.manifest}", soft_wrap=True, highlight=False)
+    console = open_console()
+    say(console, f"{run}: {verdict}, {report.n_rows:,} rows in {report.parts} parts{rejected}{additive}{again}")
+    say(console, f"SHA-256 of manifest.json: {report.manifest}")
     for reason in report.unverified:
-        print(f"leafledger: not verified: {reason}", file=sys.stderr)  # noqa: T201 - where a command's errors go
+        complain(f"not verified: {reason}")
     return 0 if report.sound else PARTLY
 
 
 def _fails(message: str, code: int) -> int:
-    print(f"leafledger: {message}", file=sys.stderr)  # noqa: T201 - where a command's errors go
+    complain(message)
     return code
 
 
@@ -340,11 +344,12 @@ def main(arguments: list[str] | None = None, command: App = app) -> int:
     int
         Exit code: 0 done, 1 failed, 2 a wrong argument, 3 done but for rows that cannot be read or what cannot be verified, 130 interrupted.
     """
-    try:
-        return command(arguments, exit_on_error=False, print_error=False) or 0
-    except CycloptsError as error:
-        return _fails(" ".join(str(error).split()), 2)
-    except LeafledgerError as error:
-        return _fails(str(error), error.exit_code)
-    except KeyboardInterrupt:
-        return _fails("interrupted; run the same command again to go on from there", 130)
+    with guarded_streams():
+        try:
+            return command(arguments, exit_on_error=False, print_error=False) or 0
+        except CycloptsError as error:
+            return _fails(" ".join(str(error).split()), 2)
+        except LeafledgerError as error:
+            return _fails(str(error), error.exit_code)
+        except KeyboardInterrupt:
+            return _fails("interrupted; run the same command again to go on from there", 130)

@@ -134,6 +134,17 @@ def test_outputs_are_linked_to(shown, out, link):
     assert named["description"].endswith("SHA-256 of manifest.json abc")
 
 
+def test_names_are_shown_as_they_are(shown):
+    """Of folders and features, whatever stands in them: no markup and no control characters."""
+    report.show_outputs("s3://b/[x](y) \x1b", SimpleNamespace(n_rows=1, parts=(1,), sha256="abc"))
+    _, named = shown[report.OUTPUTS]
+    assert (named["link"], named["link_text"]) == ("s3://b/%5Bx%5D%28y%29%20%1B", r"s3://b/\[x\](y) \\x1b")
+    report.show_summaries("a*b", {"importance": pa.table({"feature": ["\x1b[31m"], "rank": [1]})})
+    (table,), named = shown["leafledger-importance"]
+    assert table == [{"feature": "\\x1b[31m", "rank": 1}]
+    assert named["description"] == r"importance: the first 10 per output of a\*b"
+
+
 def test_nothing_to_do_is_done(shown):
     """A stage of no rows, which no piece will tell of, starts at its end."""
     for n_rows, percent in ((0, 100.0), (7, 0.0)):
