@@ -22,7 +22,7 @@ from pipeline.errors import ClusterLost, LeafledgerError, StorageError
 from pipeline.models import Model
 from pipeline.runs.background import BackgroundStatistics
 from pipeline.runs.job import Job, make_job
-from pipeline.runs.latest import Latest
+from pipeline.runs.latest import Latest, why_latest_stays
 from pipeline.runs.options import MissingLabels, Precision, pick
 from pipeline.runs.publish import Manifest
 from pipeline.runs.stages import (
@@ -213,20 +213,22 @@ def publish(run: Run, tables: Broadcast, explained: Explained, summaries: dict[s
 
 
 @stage("latest")
-def move(run: Run) -> Latest | None:
-    """Stage 8: let ``latest`` name the run, unless it names a later one.
+def move(run: Run, manifest: Manifest) -> Latest | None:
+    """Stage 8: let ``latest`` name the run, unless it names a later one or too few rows are explained.
 
     Parameters
     ----------
     run : Run
         Finished.
+    manifest : Manifest
+        Of the run.
 
     Returns
     -------
     Latest or None
         What ``latest`` names then; None where it was not asked for.
     """
-    return update_latest(run)
+    return update_latest(run, manifest)
 
 
 def describe_parameters(function: Callable[P, R]) -> Callable[P, R]:
@@ -286,6 +288,7 @@ def explain(
     data: str,
     out: str,
     latest: str | None = None,
+    latest_requires: float = 0.0,
     ids: str | Sequence[str] = (),
     precision: Precision = "float32",
     global_only: bool = False,
@@ -313,8 +316,8 @@ def explain(
     Parameters
     ----------
     model, data, out : str
-    latest, ids, precision, global_only, single_writer, date, method, parameters, partition, interactions, background, tables : optional
-    label, weight, by, missing_labels, scheduler, workers, plain_tcp, max_rejected : optional
+    latest, latest_requires, ids, precision, global_only, single_writer, date, method, parameters, partition, interactions, background : optional
+    tables, label, weight, by, missing_labels, scheduler, workers, plain_tcp, max_rejected : optional
         As ``leafledger explain`` takes them; what its help says of each is written here by `describe_parameters`.
 
     Returns
@@ -327,14 +330,14 @@ def explain(
         job = make_job(model, data, out, pick(given | {"date": date or scheduled_date()}))
         run = plan(job, load(job))
         if run.finished is not None:
-            _move(log, run)
+            _move(log, run, run.finished)
             return _complete(log, f"{job.out}: finished before, nothing to do", run.finished)
         counted = count(run) if run.uncounted else None  # no stage where there is no background, or its tables are there already
         prepared = broadcast(run, counted)
         explained = map_parts(run, prepared)
         summaries = aggregate(run, prepared, explained)
         manifest = publish(run, prepared, explained, summaries)
-        _move(log, run)
+        _move(log, run, manifest)
     except LeafledgerError as error:
         return Failed(message=printable(str(error)), data=error)
     report.show_summaries(job.out, summaries)
@@ -342,9 +345,12 @@ def explain(
     return _complete(log, f"{job.out}: explained", manifest)
 
 
-def _move(log: Any, run: Run) -> None:
-    named = move(run) if run.job.options.latest else None
-    if named is not None and named.run != run.job.out:
+def _move(log: Any, run: Run, manifest: Manifest) -> None:
+    named = move(run, manifest) if run.job.options.latest else None
+    stays = why_latest_stays(run.job.options, manifest)
+    if stays is not None:
+        log.warning(printable(stays))
+    elif named is not None and named.run != run.job.out:
         log.info(printable(f"{run.job.options.latest}: stays at {named.run}, of {named.date}"))
 
 

@@ -62,7 +62,7 @@ def explain(model: Place, data: Place, *, out: Place, options: Flags = DEFAULTS,
     Returns
     -------
     int
-        Exit code: 0, or PARTLY where rows were left out that cannot be read.
+        Exit code: 0, or PARTLY where rows were left out that cannot be read, or too few are explained for ``latest``.
 
     Raises
     ------
@@ -71,6 +71,7 @@ def explain(model: Place, data: Place, *, out: Place, options: Flags = DEFAULTS,
     """
     from ..runs.explain import explain_job
     from ..runs.job import make_job
+    from ..runs.latest import why_latest_stays
     from .progress import Bar, log_lines, silent
     from .show import show_summaries
 
@@ -81,13 +82,14 @@ def explain(model: Place, data: Place, *, out: Place, options: Flags = DEFAULTS,
         progress = bar or (silent if quiet else log_lines)
         manifest, already_finished, latest = explain_job(job, progress)
     run = job.out if "{" in out else out.rstrip("/")
+    short = why_latest_stays(job.options, manifest)
     stays = "" if latest is None or latest.run == job.out else f" stays at {latest.run}, of {latest.date}"
     if already_finished:
         say(console, f"{run}: finished before, nothing to do ({manifest.n_rows:,} rows in {len(manifest.parts)} parts)")
         say(console, f"{'SHA-256:':<14}{manifest.sha256}")
-        if latest is not None:
+        if latest is not None and short is None:
             say(console, f"{job.options.latest}:{stays or f' names it, of {latest.date}'}")
-        return _tell_rejected(manifest)
+        return _tell(manifest, short)
     say(console, f"{manifest.n_rows:,} rows explained in {len(manifest.parts)} parts")
     if manifest.residual is not None:
         say(console, f"attributions add up to margin - base value within {manifest.residual:.1e} of the margin's bound")
@@ -96,17 +98,19 @@ def explain(model: Place, data: Place, *, out: Place, options: Flags = DEFAULTS,
         if below:
             say(console, f"{f'{name}:':<14}{run}/{below}")
     say(console, f"{'SHA-256:':<14}{manifest.sha256}")
-    if latest is not None:
+    if latest is not None and short is None:
         say(console, f"{'latest:':<14}{job.options.latest}{stays}")
     show_summaries(console, job.out, manifest)
-    return _tell_rejected(manifest)
+    return _tell(manifest, short)
 
 
-def _tell_rejected(manifest: Any) -> int:
-    """Say what could not be explained; the exit code."""
+def _tell(manifest: Any, short: str | None) -> int:
+    """Say what could not be explained, and why the newest run is not this one; the exit code."""
     for entry in manifest.rejected:
         complain(f"rejected: {entry.reason}")
-    return PARTLY if manifest.rejected else 0
+    if short is not None:
+        complain(short)
+    return PARTLY if manifest.rejected or short is not None else 0
 
 
 def _describe(game: Any) -> str:

@@ -184,6 +184,31 @@ def read_number(name: str, given: Any, least: int) -> int:
     return int(given)
 
 
+def read_share(name: str, given: Any) -> float:
+    """Read a share of something.
+
+    Parameters
+    ----------
+    name : str
+        Of the argument.
+    given : float or int
+        No bool.
+
+    Returns
+    -------
+    float
+        0 to 1.
+
+    Raises
+    ------
+    UsageError
+        It is something else.
+    """
+    if not isinstance(given, int | float) or isinstance(given, bool) or not 0 <= given <= 1:
+        raise refuse(name, given, "a number from 0 to 1")
+    return float(given)
+
+
 def read_numbers(name: str, given: Any, whole: bool = False) -> tuple[Any, ...]:
     """Read numbers; one is a sequence of one.
 

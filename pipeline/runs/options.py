@@ -16,6 +16,7 @@ from .arguments import (
     read_parameters,
     read_partition,
     read_place,
+    read_share,
     read_text,
 )
 
@@ -29,6 +30,9 @@ class Options:
 
     latest: str | None = None
     """JSON object that names the finished run of the latest date, for readers. It is updated atomically and never moves to an earlier date."""
+
+    latest_requires: float = 0.0
+    """Share of the data's rows that have to be explained for LATEST to move, 0 to 1. Where it stays for that, the command's exit code is 3."""
 
     ids: tuple[str, ...] = ()
     """Columns of the data that are passed through to the attributions."""
@@ -118,6 +122,7 @@ def pick(given: Mapping[str, Any]) -> Options:
 
 READERS: dict[str, Callable[[str, Any], Any]] = {
     "latest": optional(read_place),
+    "latest_requires": read_share,
     "ids": read_names,
     "precision": lambda name, given: read_choice(name, given, get_args(Precision)),
     "global_only": read_flag,

@@ -85,6 +85,13 @@ class Manifest:
         return sum(entry.n_rows or 0 for entry in self.rejected)
 
     @property
+    def share(self) -> float:
+        """Share of the data's rows that are explained, 0 where there are none; a file that cannot be read counts as an average work item."""
+        unknown = sum(entry.n_rows is None for entry in self.rejected)
+        n_items = len(self.parts) + len(self.rejected) - unknown
+        return self.n_rows * n_items / ((self.n_rows + self.n_rejected) * (n_items + unknown)) if self.n_rows else 0.0
+
+    @property
     def text(self) -> str:
         """Text of manifest.json."""
         return json.dumps(asdict(self), indent=1)

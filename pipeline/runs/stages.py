@@ -352,18 +352,20 @@ def publish_run(run: Run, tables: Broadcast, explained: Explained, summaries: di
     return publish(run.job.out, run.plan, run.model.library, tables.prepared, explained.parts, explained.rejected, summaries)
 
 
-def update_latest(run: Run) -> Latest | None:
-    """Stage 8: let ``latest``, where it was asked for, name this run, unless it names one of a later date.
+def update_latest(run: Run, manifest: Manifest) -> Latest | None:
+    """Stage 8: let ``latest``, where it was asked for, name this run, unless it names one of a later date or too few rows are explained.
 
     Parameters
     ----------
     run : Run
         Finished.
+    manifest : Manifest
+        Of the run.
 
     Returns
     -------
     Latest or None
-        What ``latest`` names then; None where it was not asked for.
+        What ``latest`` names then; None where it was not asked for, or names nothing.
 
     Raises
     ------
@@ -372,5 +374,10 @@ def update_latest(run: Run) -> Latest | None:
     StorageError
         The store does not answer.
     """
-    job = run.job
-    return move_latest(job.options.latest, job.options.date, job.out, job.options.single_writer) if job.options.latest and job.options.date else None
+    options = run.job.options
+    if options.latest is None or options.date is None:
+        return None
+    if manifest.share < options.latest_requires:
+        return read_latest(options.latest)
+    mine = Latest(options.date.isoformat(), run.job.out, manifest.sha256, manifest.n_rows, manifest.share)
+    return move_latest(options.latest, mine, options.single_writer)
