@@ -1,5 +1,6 @@
 """The command ``leafledger``: explain, plan, compare, check. A mistake gets one line on standard error; exit code 0 only when the run is finished."""
 
+import os
 import sys
 from contextlib import nullcontext
 from importlib.metadata import version
@@ -349,6 +350,10 @@ def main(arguments: list[str] | None = None, command: App = app) -> int:
         Exit code: 0 done, 1 failed, 2 a wrong argument, 3 done but for rows that cannot be read or what cannot be verified, 130 interrupted.
     """
     with guarded_streams():
+        try:
+            os.getcwd()
+        except OSError as error:  # which libraries look at as soon as they are imported
+            return _fails(f"the working directory cannot be used, change to another one: {error.strerror}", 1)
         try:
             return command(arguments, exit_on_error=False, print_error=False) or 0
         except CycloptsError as error:

@@ -18,7 +18,10 @@ METADATA = b"leafledger"  # key of what is said once of a table
 
 
 def _make_column(values: Column) -> pa.Array:
-    return pa.array(values, from_pandas=True)  # NaN is no number, and null in the table
+    try:
+        return pa.array(values, from_pandas=True)  # NaN is no number, and null in the table
+    except OverflowError:  # groups of rows by integers from 2^63 on, which are never negative
+        return pa.array(values, pa.uint64())
 
 
 def _make_table(table: Table) -> pa.Table:

@@ -5,12 +5,15 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 
 from kernels.methods import METHODS
 from pipeline.command import cli
+
+ROOT = Path(__file__).parents[3]
 
 
 def run(capsys, *arguments):
@@ -241,3 +244,31 @@ def test_flags_are_read_beside_prefect():
     )
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert (found.returncode, found.stderr) == (2, "leafledger: method 'shapley' has no parameter 'p', it takes none\n")
+
+
+def test_a_working_directory_that_is_gone_is_one_line(tmp_path):
+    """Libraries look at it as soon as they are imported."""
+    (tmp_path / "gone").mkdir()
+    program = f"import os, sys; os.chdir({str(tmp_path / 'gone')!r}); os.rmdir({str(tmp_path / 'gone')!r})\n"
+    program += "from pipeline.command.cli import main; sys.exit(main(['check', 'run']))"
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, env={"PYTHONPATH": str(ROOT)})
+    assert (found.returncode, found.stdout) == (1, "")
+    assert found.stderr == "leafledger: the working directory cannot be used, change to another one: No such file or directory\n"
+
+
+def test_no_folder_for_temporary_files_is_one_line(example, tmp_path, capsys, monkeypatch):
+    """Whether a run needs it, or a verification."""
+    out = tmp_path / "run"
+    explained = ("explain", example.model, example.data, "--out", out, "--scheduler", "serial", "--quiet")
+    assert run(capsys, *explained)[0] == 0
+
+    def nowhere():
+        raise FileNotFoundError(2, "No usable temporary directory found in ['/tmp', '/var/tmp']")
+
+    monkeypatch.setattr(tempfile, "gettempdir", nowhere)
+    for arguments in (("check", out), (*explained[:4], tmp_path / "other", *explained[5:])):
+        code, said, log = run(capsys, *arguments)
+        assert (code, said) == (1, "")
+        assert log.startswith("leafledger: ")
+        assert "No usable temporary directory found" in log
+        assert log.count("\n") == 1
