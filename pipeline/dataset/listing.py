@@ -174,7 +174,9 @@ def list_data(uri: str, ids: Sequence[str], model: Model, labels: LabelColumns |
     if not files:
         raise UsageError(f"{uri}: no Parquet files there")
     partitions = [_partition(file.uri) for file in files]
-    read = {model.features[column].name for column in np.unique(model.ensemble.feature) if column >= 0} | set(ids)
+    asked = [model.features[column] for column in np.unique(model.ensemble.feature) if column >= 0]
+    schema.check_categories(asked, uri)
+    read = {feature.name for feature in asked} | set(ids)
     read |= set(labels.names) if labels else set()
     types_of: dict[str, tuple[pa.DataType, str]] = {}
     found, rejected, row_group, n_chunks = [], [], 0, 0

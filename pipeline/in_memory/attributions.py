@@ -32,7 +32,7 @@ from ..runs.job import MODEL, check_parameters, count_cores, find_method, labell
 from ..runs.plan import max_slice_rows
 from ..runs.prepare import ask_model, pair_names, player_names, prepare_model, weigh_model
 from ..runs.summaries import read_totals, tabulate
-from .rows import as_rows
+from .rows import as_rows, code_categories
 
 SLICE_ROWS = 1 << 13
 NUMBERS = tuple("biuf")  # kinds of NumPy's types
@@ -127,7 +127,8 @@ def as_batch(model: Model, rows: Any, used: Sequence[int]) -> tuple[tuple[Featur
     Returns
     -------
     features : tuple of Feature
-        How to read the columns, by position: of a data frame as the model has them, of a matrix without categories.
+        How to read the columns, by position: of a data frame as the model has them, of a matrix, and of categories of several types, without
+        categories.
     batch : pa.RecordBatch
         The used columns, in the order of ``used``; one column of nulls where none is used, so that rows are counted.
 
@@ -144,14 +145,16 @@ def as_batch(model: Model, rows: Any, used: Sequence[int]) -> tuple[tuple[Featur
         coded = tuple(Feature(feature.name, feature.categorical) for feature in model.features)
         columns = [pa.array(rows[:, column].astype(np.float64)) for column in used]
         return coded, _record_batch(columns, names, len(rows))
-    features, rows = _narrow(model.features, rows, used)
+    known, rows = code_categories(model.features, rows)
+    schema.check_categories((known[column] for column in used), "rows")
+    features, rows = _narrow(known, rows, used)
     try:
         table = pa.table(rows)
     except (TypeError, ValueError, pa.ArrowException) as error:
         raise SchemaMismatch(f"rows are a {type(rows).__name__} that Arrow cannot read: {' '.join(str(error).split())}") from error
     schema.check_columns(features, (), table.schema, (), "rows")
     columns = [table.column(name).combine_chunks() for name in names]
-    return model.features, _record_batch(columns, names, table.num_rows)
+    return known, _record_batch(columns, names, table.num_rows)
 
 
 def _record_batch(columns: list[pa.Array], names: list[str], n_rows: int) -> pa.RecordBatch:

@@ -2,14 +2,17 @@
 
 from decimal import Decimal
 
+import lightgbm
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from leafledger import attribute
+from leafledger import attribute, explain
 from pipeline.errors import SchemaMismatch
 from pipeline.in_memory.rows import as_rows
-from tests.pipeline.conftest import FEATURES
+from tests.pipeline.conftest import FEATURES, TRAINING
 
 NUMBERS = np.array([[1.0, 2.0, 0.0, 3.0], [4.0, 5.0, 1.0, 2.0]])  # in the model's order, the third a code
 
@@ -71,3 +74,23 @@ def test_other_rows_are_left_as_they_are(example):
     """Whoever reads them refuses them, or not."""
     for rows in (example.frame, "x", None, [1, 2]):
         assert as_rows(rows) is rows
+
+
+@pytest.mark.parametrize("known", [["x", 1, 2.5], ["x", True, "y"], [True, 2.5], ["1", 1, 2]])
+def test_categories_of_several_types_are_coded_as_lightgbm_codes_them(known, tmp_path):
+    """Seen, unseen and missing: LightGBM's own predictions. A file has no such column, which is said while planning."""
+    draw = np.random.default_rng(1)
+    values = draw.choice(np.array([*known, None], object), 300)
+    frame = pd.DataFrame({"a": draw.normal(size=300), "c": pd.Categorical(values)})
+    target = frame["a"] + 10 * np.array([value is known[0] or value is None for value in values])
+    booster = lightgbm.train(TRAINING, lightgbm.Dataset(frame, target), 5)
+    probes = frame.assign(c=pd.Categorical([*known, None, "never", 7, 1.0] * 37 + [None] * (300 - 37 * (len(known) + 4))))
+    for rows in (frame, probes, frame.assign(c=frame["c"].cat.remove_unused_categories())):
+        np.testing.assert_allclose(attribute(booster, rows).margin[:, 0], booster.predict(rows), rtol=1e-12)
+    booster.save_model(tmp_path / "model.txt")
+    pq.write_table(pa.table({"a": frame["a"], "c": pa.array(["x"] * 300)}), tmp_path / "data.parquet")
+    says = "feature 'c' has categories of several types, which only a pandas column of categories holds"
+    with pytest.raises(SchemaMismatch, match=rf"^rows: {says}$"):
+        attribute(booster, pa.table({"a": frame["a"], "c": pa.array(["x"] * 300)}))
+    with pytest.raises(SchemaMismatch, match=rf"/data\.parquet: {says}$"):
+        explain(tmp_path / "model.txt", tmp_path / "data.parquet", tmp_path / "run", scheduler="serial")
