@@ -1,4 +1,4 @@
-"""Finished runs whose manifest or plan somebody changed, field by field: ``check_run`` refuses each in one line, and raises nothing else.
+"""Finished runs of which somebody changed the manifest, the plan or a part's footer, field by field: ``check_run`` refuses each in one line.
 
 ``python -m tests.tampering`` tries every change of every field; tests draw some.
 """
@@ -23,7 +23,8 @@ import pyarrow.parquet as pq
 from leafledger import check_run, explain
 from pipeline.errors import LeafledgerError
 
-MANIFEST, PLAN = "manifest.json", "plan.json"
+MANIFEST, PLAN, PART = "manifest.json", "plan.json", "attributions/part-00000.parquet"
+KEY = b"leafledger"  # of a part's footer
 NUMBERS = (0, 1, -1, 2, 10**30, 0.5, 1e308, float("nan"), float("inf"))
 TEXTS = ("", "x", "1", "../x", "[/]\n\x1b[31m", "\ud800")
 VALUES = (None, True, *NUMBERS, *TEXTS, [], [0], {}, {"x": 1})
@@ -108,23 +109,45 @@ def make_run(folder: Path, kind: str) -> Path:
     return folder / "run"
 
 
+def _read(path: Path) -> Any:
+    """The JSON of a file, or of a part's footer."""
+    return json.loads(pq.read_metadata(path).metadata[KEY] if path.suffix == ".parquet" else path.read_text())
+
+
 def _write(path: Path, value: Any) -> None:
-    path.write_text(json.dumps(value, indent=1, sort_keys=path.name == PLAN))
+    if path.suffix != ".parquet":
+        path.write_text(json.dumps(value, indent=1, sort_keys=path.name == PLAN))
+        return
+    table = pq.read_table(path)
+    with pq.ParquetWriter(path, table.schema) as writer:
+        writer.write_table(table)
+        writer.add_key_value_metadata({KEY.decode(): json.dumps(value)})
 
 
-def _seal(run: Path, parts: bool) -> None:
-    """Let the manifest name the plan as it is now; and the parts too, where whoever changed it took that trouble."""
-    manifest = json.loads((run / MANIFEST).read_text())
-    plan = (run / PLAN).read_bytes()
-    manifest["plan"] = hashlib.sha256(plan).hexdigest()
-    for entry in manifest["parts"] if parts else ():
+def _seal(run: Path, plan: bool) -> None:
+    """Let the manifest say of the parts what is true of them; and manifest and parts name the plan as it is now."""
+    manifest = _read(run / MANIFEST)
+    if plan:
+        manifest["plan"] = hashlib.sha256((run / PLAN).read_bytes()).hexdigest()
+    for entry in manifest["parts"]:
         path = run / entry["uri"]
-        table, footer = pq.read_table(path), json.loads(pq.read_metadata(path).metadata[b"leafledger"])
-        with pq.ParquetWriter(path, table.schema) as writer:
-            writer.write_table(table)
-            writer.add_key_value_metadata({"leafledger": json.dumps(footer | {"plan": manifest["plan"]})})
+        if plan:
+            _write(path, _read(path) | {"plan": manifest["plan"]})
         entry |= {"size": path.stat().st_size, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
     _write(run / MANIFEST, manifest)
+
+
+def _seal_plan(run: Path) -> None:
+    _write(run / MANIFEST, _read(run / MANIFEST) | {"plan": hashlib.sha256((run / PLAN).read_bytes()).hexdigest()})
+
+
+SEALS: dict[str, Callable[[Path], None]] = {  # what whoever changes a run makes true again
+    "nothing": lambda _: None,
+    "the plan's digest": _seal_plan,
+    "all digests": lambda run: _seal(run, plan=True),
+    "digests of parts": lambda run: _seal(run, plan=False),
+}
+TRIED = ((MANIFEST, "nothing"), (PLAN, "nothing"), (PLAN, "the plan's digest"), (PLAN, "all digests"), (PART, "digests of parts"))
 
 
 def try_change(run: Path, name: str, change: Change, seal: str, deep: bool) -> str | None:
@@ -133,15 +156,14 @@ def try_change(run: Path, name: str, change: Change, seal: str, deep: bool) -> s
         copy = Path(folder) / "run"
         shutil.copytree(run, copy)
         _write(copy / name, change.value)
-        if seal:
-            _seal(copy, seal == "parts")
+        SEALS[seal](copy)
         try:
             report = check_run(copy, deep)
         except LeafledgerError as error:
             return f"{change.where}: several lines: {error}" if len(str(error).splitlines()) != 1 or not str(error).isprintable() else None
         except Exception as error:
             return f"{change.where}: {type(error).__name__}: {error}"
-        informative = seal == "parts" and change.field in INFORMATIVE
+        informative = seal in ("all digests", "digests of parts") and change.field in INFORMATIVE
         return f"{change.where}: sound" if report.sound and not informative else None
 
 
@@ -150,12 +172,13 @@ def try_changes(kind: str, n_changes: int | None, seed: int = 1) -> list[str]:
     faults = []
     with tempfile.TemporaryDirectory() as folder:
         run = make_run(Path(folder), kind)
-        for name, seal in ((MANIFEST, ""), (PLAN, ""), (PLAN, "manifest"), (PLAN, "parts")):
-            changes = list(list_changes(json.loads((run / name).read_text())))
-            drawn = range(len(changes)) if n_changes is None else np.random.default_rng(seed).choice(len(changes), n_changes, replace=False)
-            found = [try_change(run, name, changes[i], seal, deep=seal != "manifest") for i in drawn]
-            faults += [f"{kind}, {name}, sealed {seal or 'not'}: {fault}" for fault in found if fault is not None]
-            print(f"{kind}, {name}, sealed {seal or 'not'}: {len(found)} changes, {sum(fault is not None for fault in found)} faults", flush=True)
+        for name, seal in TRIED:
+            changes = list(list_changes(_read(run / name)))
+            n_drawn = len(changes) if n_changes is None else min(n_changes, len(changes))
+            drawn = np.random.default_rng(seed).choice(len(changes), n_drawn, replace=False)
+            found = [try_change(run, name, changes[i], seal, deep=seal != "the plan's digest") for i in drawn]
+            faults += [f"{kind}, {name}, {seal} made true: {fault}" for fault in found if fault is not None]
+            print(f"{kind}, {name}, {seal} made true: {len(found)} changes, {sum(fault is not None for fault in found)} faults", flush=True)
     return faults
 
 

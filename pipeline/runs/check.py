@@ -105,12 +105,13 @@ def _check_sums(uri: str, plan: Plan, manifest: Manifest, parquet: pq.ParquetFil
 
 def _check_footer(run: str, plan: Plan, manifest: Manifest, entry: PartEntry) -> Footer:
     """The footer of a part, which says what the manifest and the plan say."""
-    uri = _stat(run, entry)
+    uri, item = _stat(run, entry), plan.items[entry["part"]]
     with storage.opened(uri) as file:
-        footer = read_footer(uri, entry["part"], file, manifest.plan)
-    planned = plan.items[entry["part"]].n_rows
-    if not footer.n_rows == entry["n_rows"] == planned:
-        raise InvalidRun(f"{uri}: has {footer.n_rows} rows, the manifest says {entry['n_rows']}, the plan {planned}")
+        footer = read_footer(uri, item.part, file, manifest.plan, item)
+    if not footer.n_rows == entry["n_rows"] == item.n_rows:
+        raise InvalidRun(f"{uri}: has {footer.n_rows} rows, the manifest says {entry['n_rows']}, the plan {item.n_rows}")
+    if (footer.residual is not None) != METHODS[plan.method].additive:
+        raise InvalidRun(f"{uri}: its residual is {footer.residual}, of method {plan.method!r}")
     if footer.states.keys() != {summary.name for summary in plan.summaries}:
         raise InvalidRun(f"{uri}: has states of {shorten(sorted(footer.states))}, expected {', '.join(summary.name for summary in plan.summaries)}")
     return footer

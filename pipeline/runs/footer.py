@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..dataset.listing import WorkItem
+from ..display import printable
 from ..errors import InvalidRun
 from ..records import read_record
 
@@ -54,7 +55,7 @@ def write_footer(writer: pq.ParquetWriter, plan_digest: str, item: WorkItem, foo
     writer.add_key_value_metadata({KEY.decode(): json.dumps(asdict(found))})
 
 
-def read_footer(uri: str, part: int, file: Any, plan_digest: str) -> Footer:
+def read_footer(uri: str, part: int, file: Any, plan_digest: str, item: WorkItem | None = None) -> Footer:
     """Read the footer of a part.
 
     Parameters
@@ -67,6 +68,8 @@ def read_footer(uri: str, part: int, file: Any, plan_digest: str) -> Footer:
         A local path, or an open file.
     plan_digest : str
         SHA-256 that its plan has to have, hexadecimal.
+    item : WorkItem, optional
+        That it has to be of, where the plan is at hand.
 
     Returns
     -------
@@ -83,7 +86,9 @@ def read_footer(uri: str, part: int, file: Any, plan_digest: str) -> Footer:
     except (pa.ArrowException, OSError, ValueError) as error:
         raise InvalidRun(f"{uri}: not a part of a run: {' '.join(str(error).split())}") from error
     if footer.plan != plan_digest or footer.item.part != part:
-        raise InvalidRun(f"{uri}: a part of another plan ({footer.plan[:12]}), expected {plan_digest[:12]}")
+        raise InvalidRun(f"{uri}: a part of another plan ({printable(footer.plan[:12])}), expected {plan_digest[:12]}")
+    if item is not None and footer.item != item:
+        raise InvalidRun(f"{uri}: says that it is of other rows than the plan's part {part}")
     if footer.stored != metadata.num_rows:
         raise InvalidRun(f"{uri}: holds {metadata.num_rows} rows, its footer says {footer.stored}")
     return Footer(footer.n_rows, footer.residual, footer.states)

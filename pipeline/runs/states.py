@@ -61,7 +61,7 @@ def unpack_state(reduction: Reduction, text: str) -> Any:
     """
     template = reduction.init(1, 0)
     try:
-        with np.load(io.BytesIO(base64.b64decode(text))) as arrays:
+        with np.load(io.BytesIO(base64.b64decode(text, validate=True))) as arrays:
             if len(arrays) != len(_arrays(template)):
                 raise ValueError(f"{len(arrays)} arrays, expected {len(_arrays(template))}")
             return _fill(template, (arrays[f"arr_{i}"] for i in range(len(arrays))))

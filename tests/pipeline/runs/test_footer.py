@@ -2,6 +2,7 @@
 
 import io
 import json
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -66,6 +67,13 @@ def test_another_part_is_refused():
         with pytest.raises(InvalidRun, match=r"^run/part: a part of another plan \(aaaaaaaaaaaa\), expected [ab]{12}$"):
             found()
     assert read(written(n_rows=0, n_stored=0)).n_rows == 7  # of a run that publishes summaries alone
+
+
+def test_another_item_is_refused():
+    """Where the plan is at hand, by all of it."""
+    assert read_footer("run/part", 3, pa.BufferReader(written()), DIGEST, ITEM) == FOOTER
+    with pytest.raises(InvalidRun, match=r"^run/part: says that it is of other rows than the plan's part 3$"):
+        read_footer("run/part", 3, pa.BufferReader(written()), DIGEST, replace(ITEM, skip=6))
 
 
 def plain(metadata):
