@@ -110,7 +110,8 @@ def _check_footer(run: str, plan: Plan, manifest: Manifest, entry: PartEntry) ->
         footer = read_footer(uri, item.part, file, manifest.plan, item)
     if not footer.n_rows == entry["n_rows"] == item.n_rows:
         raise InvalidRun(f"{uri}: has {footer.n_rows} rows, the manifest says {entry['n_rows']}, the plan {item.n_rows}")
-    if (footer.residual is not None) != METHODS[plan.method].additive:
+    adds_up = METHODS[plan.method].additive
+    if (footer.residual is not None) != adds_up:
         raise InvalidRun(f"{uri}: its residual is {footer.residual}, of method {plan.method!r}")
     if footer.states.keys() != {summary.name for summary in plan.summaries}:
         raise InvalidRun(f"{uri}: has states of {shorten(sorted(footer.states))}, expected {', '.join(summary.name for summary in plan.summaries)}")
