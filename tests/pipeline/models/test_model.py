@@ -1,10 +1,13 @@
 """A loaded model says in a line what it holds, and in a notebook what each feature's column holds."""
 
+import json
 from dataclasses import replace
 
 import pytest
 from hypothesis import given
 
+from pipeline.errors import InvalidModel
+from pipeline.models import load_ensemble
 from pipeline.models.model import Feature
 from tests.pipeline.models.xgboosting import load, train
 from tests.pipeline.running import as_model
@@ -41,3 +44,14 @@ def test_a_notebook_shows_the_first_features_with_their_names_escaped():
     assert "<b>" not in html
     for cell in ("&lt;b&gt;", "codes of categories", "2 categories", "numbers"):
         assert f"<td>{cell}</td>" in html
+
+
+def test_a_feature_whose_name_cannot_be_written_is_refused(tmp_path):
+    """JSON may hold half a character, which no file of results can."""
+    data = train(n_rounds=1).save_raw("json").decode()
+    path = tmp_path / "model.json"
+    found = json.loads(data)
+    found["learner"]["feature_names"] = ["\ud800", *[f"f{j}" for j in range(1, int(found["learner"]["learner_model_param"]["num_feature"]))]]
+    path.write_text(json.dumps(found))
+    with pytest.raises(InvalidModel, match=r"model\.json: the name '\\ud800' has half a character, which cannot be written$"):
+        load_ensemble(path)
