@@ -3,12 +3,14 @@
 import json
 from dataclasses import replace
 
+import catboost
 import pytest
 from hypothesis import given
 
 from pipeline.errors import InvalidModel
 from pipeline.models import load_ensemble
 from pipeline.models.model import Feature
+from tests.pipeline.models.catboosting import SHAPE, sample, saved
 from tests.pipeline.models.xgboosting import load, train
 from tests.pipeline.running import as_model
 from tests.strategies import forests
@@ -48,10 +50,8 @@ def test_a_notebook_shows_the_first_features_with_their_names_escaped():
 
 def test_a_feature_whose_name_cannot_be_written_is_refused(tmp_path):
     """JSON may hold half a character, which no file of results can."""
-    data = train(n_rounds=1).save_raw("json").decode()
-    path = tmp_path / "model.json"
-    found = json.loads(data)
-    found["learner"]["feature_names"] = ["\ud800", *[f"f{j}" for j in range(1, int(found["learner"]["learner_model_param"]["num_feature"]))]]
-    path.write_text(json.dumps(found))
+    model = json.loads(saved(catboost.CatBoostRegressor(**SHAPE).fit(*sample()), tmp_path, "json"))
+    model["features_info"]["float_features"][0]["feature_id"] = "\ud800"
+    (tmp_path / "model.json").write_text(json.dumps(model))
     with pytest.raises(InvalidModel, match=r"model\.json: the name '\\ud800' has half a character, which cannot be written$"):
-        load_ensemble(path)
+        load_ensemble(tmp_path / "model.json")
