@@ -158,7 +158,7 @@ def try_change(run: Path, name: str, change: Change, seal: str, deep: bool) -> s
         _write(copy / name, change.value)
         SEALS[seal](copy)
         try:
-            report = check_run(copy, deep)
+            report = check_run(copy, deep, all_rows=seal == "all digests")  # of sums over rows a few rows tell nothing
         except LeafledgerError as error:
             return f"{change.where}: several lines: {error}" if len(str(error).splitlines()) != 1 or not str(error).isprintable() else None
         except Exception as error:
