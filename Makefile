@@ -89,9 +89,10 @@ bounds: setup
 	cache=$$(mktemp -d) && trap 'rm -rf "$$cache"' EXIT && \
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$$cache $(BIN)/python -m pytest tests/kernels tests/pipeline/in_memory/test_attributions.py
 
-# Damaged model files, ten thousand of every format: FUZZ="--mutations 500".
+# Damaged model files, ten thousand of every format: FUZZ="--mutations 500"; and every change of manifests and plans, where FUZZ is not given.
 fuzz: setup
 	$(BIN)/python -m tests.fuzz $(FUZZ)
+	$(if $(FUZZ),,$(BIN)/python -m tests.tampering)
 
 # Random data sets in random types, against the libraries' own predictions: FRAMES="--runs 500".
 frames: setup

@@ -17,11 +17,12 @@ from prefect.logging import get_run_logger
 from prefect.states import Completed, Failed
 
 from pipeline.command.cli import app
+from pipeline.display import printable
 from pipeline.errors import ClusterLost, LeafledgerError, StorageError
 from pipeline.models import Model
 from pipeline.runs.background import BackgroundStatistics
 from pipeline.runs.job import Job, make_job
-from pipeline.runs.latest import Latest
+from pipeline.runs.latest import Latest, why_latest_stays
 from pipeline.runs.options import MissingLabels, Precision, pick
 from pipeline.runs.publish import Manifest
 from pipeline.runs.stages import (
@@ -212,20 +213,22 @@ def publish(run: Run, tables: Broadcast, explained: Explained, summaries: dict[s
 
 
 @stage("latest")
-def move(run: Run) -> Latest | None:
-    """Stage 8: let ``latest`` name the run, unless it names a later one.
+def move(run: Run, manifest: Manifest) -> Latest | None:
+    """Stage 8: let ``latest`` name the run, unless it names a later one or too few rows are explained.
 
     Parameters
     ----------
     run : Run
         Finished.
+    manifest : Manifest
+        Of the run.
 
     Returns
     -------
     Latest or None
         What ``latest`` names then; None where it was not asked for.
     """
-    return update_latest(run)
+    return update_latest(run, manifest)
 
 
 def describe_parameters(function: Callable[P, R]) -> Callable[P, R]:
@@ -285,6 +288,7 @@ def explain(
     data: str,
     out: str,
     latest: str | None = None,
+    latest_requires: float = 0.0,
     ids: str | Sequence[str] = (),
     precision: Precision = "float32",
     global_only: bool = False,
@@ -315,8 +319,8 @@ def explain(
     Parameters
     ----------
     model, data, out : str
-    latest, ids, precision, global_only, single_writer, date, method, parameters, partition, interactions, background, tables : optional
-    label, weight, by, missing_labels, scheduler, workers, plain_tcp, max_rejected, missing, allow_unseen, predictions : optional
+    latest, latest_requires, ids, precision, global_only, single_writer, date, method, parameters, partition, interactions, background : optional
+    tables, label, weight, by, missing_labels, scheduler, workers, plain_tcp, max_rejected, missing, allow_unseen, predictions : optional
         As ``leafledger explain`` takes them; what its help says of each is written here by `describe_parameters`.
 
     Returns
@@ -329,32 +333,35 @@ def explain(
         job = make_job(model, data, out, pick(given | {"date": date or scheduled_date()}))
         run = plan(job, load(job))
         if run.finished is not None:
-            _move(log, run)
+            _move(log, run, run.finished)
             return _complete(log, f"{job.out}: finished before, nothing to do", run.finished)
         counted = count(run) if run.uncounted else None  # no stage where there is no background, or it was counted before
         prepared = broadcast(run, counted)
         explained = map_parts(run, prepared)
         summaries = aggregate(run, prepared, explained)
         manifest = publish(run, prepared, explained, summaries)
-        _move(log, run)
+        _move(log, run, manifest)
     except LeafledgerError as error:
-        return Failed(message=str(error), data=error)
+        return Failed(message=printable(str(error)), data=error)
     report.show_summaries(job.out, summaries)
     report.show_outputs(job.out, manifest)
     return _complete(log, f"{job.out}: explained", manifest)
 
 
-def _move(log: Any, run: Run) -> None:
-    named = move(run) if run.job.options.latest else None
-    if named is not None and named.run != run.job.out:
-        log.info("%s: stays at %s, of %s", run.job.options.latest, named.run, named.date)
+def _move(log: Any, run: Run, manifest: Manifest) -> None:
+    named = move(run, manifest) if run.job.options.latest else None
+    stays = why_latest_stays(run.job.options, manifest)
+    if stays is not None:
+        log.warning(printable(stays))
+    elif named is not None and named.run != run.job.out:
+        log.info(printable(f"{run.job.options.latest}: stays at {named.run}, of {named.date}"))
 
 
 def _complete(log: Any, what: str, manifest: Manifest) -> State[Manifest]:
-    message = f"{what} ({manifest.n_rows:,} rows in {len(manifest.parts)} parts)"
-    log.info(message)
+    message = f"{printable(what)} ({manifest.n_rows:,} rows in {len(manifest.parts)} parts)"
+    log.info("%s, SHA-256 of manifest.json %s", message, manifest.sha256)
     if not manifest.rejected:
         return Completed(message=message, data=manifest)
     for entry in manifest.rejected:
-        log.warning("rejected: %s", entry.reason)
+        log.warning("rejected: %s", printable(entry.reason))
     return Completed(name="PartlyRejected", message=f"{message}; {len(manifest.rejected)} pieces of the data rejected", data=manifest)

@@ -3,7 +3,8 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import cast
+from typing import Any, cast
+from urllib.parse import quote
 from uuid import UUID
 
 import pyarrow as pa
@@ -11,6 +12,7 @@ from prefect.artifacts import create_link_artifact, create_progress_artifact, cr
 from prefect.logging import get_run_logger
 
 from pipeline.dataset.listing import WorkItem
+from pipeline.display import as_markdown, printable
 from pipeline.runs.part import Part
 from pipeline.runs.progress import Work
 from pipeline.runs.publish import Manifest
@@ -18,6 +20,7 @@ from pipeline.stores import storage
 
 PREFIX = "leafledger-"  # of the summaries' artifacts
 PROGRESS, OUTPUTS = "leafledger-progress", "leafledger-outputs"
+WHOLE = "/:%=+@,;"  # characters that stay as they are in the URI of a link
 TOP = 10  # features, or pairs of them, shown per output
 UPDATE_SECONDS = 1.0  # a request to the Prefect server at most this often
 
@@ -44,7 +47,7 @@ def show_progress(work: Work) -> Callable[[Part | WorkItem], None]:
     callable
         Takes every piece as it is done. A server that is away costs the artifact and a warning, not the run.
     """
-    total, description = work.n_rows, f"{work.doing}: {work.run}"
+    total, description = work.n_rows, f"{work.doing}: {as_markdown(work.run)}"
     artifact: UUID | None = None
     with _showing("progress"):
         artifact = cast(UUID, create_progress_artifact(0.0 if total else 100.0, key=PROGRESS, description=description))
@@ -63,6 +66,10 @@ def show_progress(work: Work) -> Callable[[Part | WorkItem], None]:
     return on_done
 
 
+def _plain(row: dict[str, Any]) -> dict[str, Any]:
+    return {name: printable(value) if isinstance(value, str) else value for name, value in row.items()}
+
+
 def show_summaries(out: str, summaries: dict[str, pa.Table]) -> None:
     """Make a table artifact of each summary: the first TOP rows of every output, by rank where they have one.
 
@@ -75,10 +82,12 @@ def show_summaries(out: str, summaries: dict[str, pa.Table]) -> None:
     """
     for name, summary in summaries.items():
         with _showing(name):
-            rows = sorted(summary.to_pylist(), key=lambda row: row.get("rank", 0))
+            rows = sorted(map(_plain, summary.to_pylist()), key=lambda row: row.get("rank", 0))
             outputs = dict.fromkeys(row.get("output") for row in rows)
             top = [row for output in outputs for row in [row for row in rows if row.get("output") == output][:TOP]]
-            create_table_artifact(top, key=f"{PREFIX}{name.replace('_', '-')}", description=f"{name}: the first {TOP} per output of {out}")
+            create_table_artifact(
+                top, key=f"{PREFIX}{name.replace('_', '-')}", description=f"{name}: the first {TOP} per output of {as_markdown(out)}"
+            )
 
 
 def show_outputs(out: str, manifest: Manifest) -> None:
@@ -94,8 +103,9 @@ def show_outputs(out: str, manifest: Manifest) -> None:
     local = storage.local_path(out)
     with _showing("outputs"):
         create_link_artifact(
-            link=out if local is None else local.as_uri(),
-            link_text=out,
+            link=quote(out, safe=WHOLE) if local is None else local.as_uri(),
+            link_text=as_markdown(out),
             key=OUTPUTS,
-            description=f"{manifest.n_rows:,} rows in {len(manifest.parts)} parts: attributions/, summary/, manifest.json",
+            description=f"{manifest.n_rows:,} rows in {len(manifest.parts)} parts: attributions/, summary/, manifest.json; "
+            f"SHA-256 of manifest.json {manifest.sha256}",
         )

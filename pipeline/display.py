@@ -1,11 +1,13 @@
-"""How results print: one line that counts what they hold, and in a notebook a table of their first rows, never whole arrays."""
+"""How results print: one line that counts, in a notebook a table of their first rows; and names that came with the data, as text and nothing else."""
 
+import re
 from collections.abc import Iterable, Sequence
 from html import escape
 from itertools import islice
 from typing import Any
 
 ROWS, COLUMNS = 5, 8  # of a table
+MARKDOWN = re.compile(r"[\\`*\[\]<>|#!~&]|(?<![^\W_])_|_(?![^\W_])")  # what means something wherever it stands; _ within a word does not
 
 
 def count(n: int, noun: str) -> str:
@@ -22,6 +24,57 @@ def count(n: int, noun: str) -> str:
     str
     """
     return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
+def is_whole(text: str) -> bool:
+    """Tell whether a text can be written at all: one from JSON may have half a character, a surrogate without its other half.
+
+    Parameters
+    ----------
+    text : str
+
+    Returns
+    -------
+    bool
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def printable(text: str) -> str:
+    """Write a text so that a terminal or a log shows it and does nothing else: what is not printed is escaped as Python escapes it.
+
+    Parameters
+    ----------
+    text : str
+        A line, with names that may hold anything: control characters, line ends, halves of characters, marks that turn the direction of writing.
+
+    Returns
+    -------
+    str
+        One line.
+    """
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+
+
+def as_markdown(text: str) -> str:
+    """Write a text so that Markdown shows it as it is.
+
+    Parameters
+    ----------
+    text : str
+
+    Returns
+    -------
+    str
+        One line, escaped.
+    """
+    return MARKDOWN.sub(lambda found: f"\\{found[0]}", printable(text))
 
 
 def _cell(value: Any) -> str:

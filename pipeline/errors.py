@@ -75,6 +75,10 @@ class InvalidRun(LeafledgerError):
     """A published run does not match its manifest."""
 
 
+class NotRepeatable(LeafledgerError):
+    """What a run did cannot be done again to compare it: its model, its data or its version of leafledger are not there any more."""
+
+
 class AdditivityBreach(LeafledgerError):
     """Attributions of an additive method do not add up to margin minus base value."""
 

@@ -46,13 +46,14 @@ ARROWS = {
     "pipeline": {
         "errors": (),
         "display": (),
+        "records": (),
         "stores": ("errors",),
         "models": ("errors", "display", "stores"),
         "dataset": ("errors", "display", "stores", "models"),
-        "runs": ("errors", "display", "stores", "models", "dataset"),
-        "in_memory": ("errors", "display", "stores", "models", "dataset", "runs"),
-        "comparisons": ("errors", "display", "stores", "models", "dataset", "runs"),
-        "command": ("errors", "display", "stores", "models", "dataset", "runs", "in_memory", "comparisons"),
+        "runs": ("errors", "display", "records", "stores", "models", "dataset"),
+        "in_memory": ("errors", "display", "records", "stores", "models", "dataset", "runs"),
+        "comparisons": ("errors", "display", "records", "stores", "models", "dataset", "runs"),
+        "command": ("errors", "display", "records", "stores", "models", "dataset", "runs", "in_memory", "comparisons"),
     },
 }
 

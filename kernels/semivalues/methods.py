@@ -1,6 +1,5 @@
 """Methods whose values are averages of what a player adds to coalitions: Shapley, Banzhaf, Beta, any other, and those of a partition."""
 
-import math
 from collections.abc import Callable
 
 import numpy as np
@@ -20,6 +19,8 @@ from ..trees.forest import Forest
 from ..trees.paths import trace
 from .tables import SemivalueTables, add_semivalues, no_semivalues, prepare_semivalue
 from .two_step import TwoStepTables, add_two_step, share_equally
+
+EXPONENTS = 1e-6, 1e12  # of Beta values, plus one: smaller ones lose digits of their quadrature, larger ones overflow sooner or later
 
 
 def _attribute(buffers: Buffers, tables: SemivalueTables) -> None:
@@ -74,8 +75,8 @@ BETA = _semivalue(
     "Beta values; a large alpha weighs small coalitions, a large beta large ones",
     lambda given: lambda n_players: game_values.beta(n_players, given["alpha"], given["beta"]),
     parameters=(
-        number("alpha", 1.0, 0.0, math.inf, "exponent of 1 - t, less one"),
-        number("beta", 1.0, 0.0, math.inf, "exponent of t, less one"),
+        number("alpha", 1.0, *EXPONENTS, "exponent of 1 - t, less one", closed=True),
+        number("beta", 1.0, *EXPONENTS, "exponent of t, less one", closed=True),
     ),
 )
 

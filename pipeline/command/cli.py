@@ -1,5 +1,6 @@
 """The command ``leafledger``: explain, plan, compare, check. A mistake gets one line on standard error; exit code 0 only when the run is finished."""
 
+import os
 import sys
 from contextlib import nullcontext
 from importlib.metadata import version
@@ -7,9 +8,12 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import App, CycloptsError, Group, Parameter
 from rich.console import Console
+from rich.text import Text
 
+from ..display import printable
 from ..errors import LeafledgerError, UsageError
 from .flags import CLUSTER, DEFAULTS, INPUT, METHOD, Flags
+from .terminal import complain, guarded_streams, open_console, say
 
 PARTLY = 3  # exit code of a run that had to leave rows out
 SHOWN = 60  # characters of a parameter
@@ -59,7 +63,7 @@ def explain(model: Place, data: Place, *, out: Place, options: Flags = DEFAULTS,
     Returns
     -------
     int
-        Exit code: 0, or PARTLY where rows were left out that cannot be read.
+        Exit code: 0, or PARTLY where rows were left out that cannot be read, or too few are explained for ``latest``.
 
     Raises
     ------
@@ -68,40 +72,46 @@ def explain(model: Place, data: Place, *, out: Place, options: Flags = DEFAULTS,
     """
     from ..runs.explain import explain_job
     from ..runs.job import make_job
+    from ..runs.latest import why_latest_stays
     from .progress import Bar, log_lines, silent
     from .show import show_summaries
 
-    console = Console(quiet=quiet)
+    console = open_console(quiet)
     job = make_job(model, data, out, options)
     bar = Bar(Console(stderr=True)) if sys.stderr.isatty() and not quiet else None
     with bar or nullcontext():
         progress = bar or (silent if quiet else log_lines)
         manifest, already_finished, latest = explain_job(job, progress)
     run = job.out if "{" in out else out.rstrip("/")
+    short = why_latest_stays(job.options, manifest)
     stays = "" if latest is None or latest.run == job.out else f" stays at {latest.run}, of {latest.date}"
     if already_finished:
-        console.print(f"{run}: finished before, nothing to do ({manifest.n_rows:,} rows in {len(manifest.parts)} parts)", soft_wrap=True)
-        if latest is not None:
-            console.print(f"{job.options.latest}:{stays or f' names it, of {latest.date}'}", soft_wrap=True)
-        return _tell_rejected(manifest)
-    console.print(f"{manifest.n_rows:,} rows explained in {len(manifest.parts)} parts", soft_wrap=True)
+        say(console, f"{run}: finished before, nothing to do ({manifest.n_rows:,} rows in {len(manifest.parts)} parts)")
+        say(console, f"{'SHA-256:':<14}{manifest.sha256}")
+        if latest is not None and short is None:
+            say(console, f"{job.options.latest}:{stays or f' names it, of {latest.date}'}")
+        return _tell(manifest, short)
+    say(console, f"{manifest.n_rows:,} rows explained in {len(manifest.parts)} parts")
     if manifest.residual is not None:
-        console.print(f"attributions add up to margin - base value within {manifest.residual:.1e} of the margin's bound", soft_wrap=True)
+        say(console, f"attributions add up to margin - base value within {manifest.residual:.1e} of the margin's bound")
     where = {"attributions": "" if job.options.global_only else "attributions", "summary": "summary", "manifest": "manifest.json"}
     for name, below in where.items():
         if below:
-            console.print(f"{f'{name}:':<14}{run}/{below}", soft_wrap=True)
-    if latest is not None:
-        console.print(f"{'latest:':<14}{job.options.latest}{stays}", soft_wrap=True)
+            say(console, f"{f'{name}:':<14}{run}/{below}")
+    say(console, f"{'SHA-256:':<14}{manifest.sha256}")
+    if latest is not None and short is None:
+        say(console, f"{'latest:':<14}{job.options.latest}{stays}")
     show_summaries(console, job.out, manifest)
-    return _tell_rejected(manifest)
+    return _tell(manifest, short)
 
 
-def _tell_rejected(manifest: Any) -> int:
-    """Say what could not be explained; the exit code."""
+def _tell(manifest: Any, short: str | None) -> int:
+    """Say what could not be explained, and why the newest run is not this one; the exit code."""
     for entry in manifest.rejected:
-        print(f"leafledger: rejected: {entry.reason}", file=sys.stderr)  # noqa: T201 - where a command's errors go
-    return PARTLY if manifest.rejected else 0
+        complain(f"rejected: {entry.reason}")
+    if short is not None:
+        complain(short)
+    return PARTLY if manifest.rejected or short is not None else 0
 
 
 def _describe(game: Any) -> str:
@@ -167,7 +177,8 @@ def plan(model: Place, data: Place, *, out: Place, options: Flags = DEFAULTS) ->
     console = Console()
     shown = {name: text for name, text in said.items() if text}
     for name, text in shown.items():
-        console.print(f"[bold]{name:<{max(map(len, shown)) + 2}}[/bold]{text}", soft_wrap=True, highlight=False)
+        line = Text.assemble((f"{name:<{max(map(len, shown)) + 2}}", "bold"), printable(text))
+        console.print(line, soft_wrap=True, highlight=False)
 
 
 def _numbers(name: str, given: str, kind: type) -> list:
@@ -243,7 +254,7 @@ def compare(
     from .show import show_comparison
 
     sizes, sigmas = _numbers("top", top, int), _numbers("scales", scales, float)
-    console, bar = Console(quiet=quiet), Bar(Console(stderr=True)) if sys.stderr.isatty() and not quiet else None
+    console, bar = open_console(quiet), Bar(Console(stderr=True)) if sys.stderr.isatty() and not quiet else None
     with bar or nullcontext():
         progress = bar or (silent if quiet else log_lines)
         found = compare_rankings(
@@ -267,7 +278,13 @@ def compare(
 
 
 @app.command(help_epilogue="Example: leafledger check explained/ --deep")
-def check(run: Place, *, deep: Annotated[bool, Parameter(negative=())] = False) -> None:
+def check(
+    run: Place,
+    *,
+    deep: Annotated[bool, Parameter(negative=())] = False,
+    model: str | None = None,
+    all_rows: Annotated[bool, Parameter(negative=())] = False,
+) -> int:
     """Verify a finished run by what its objects say of themselves: every part once, row counts, summaries computed again.
 
     Parameters
@@ -275,26 +292,45 @@ def check(run: Place, *, deep: Annotated[bool, Parameter(negative=())] = False) 
     run
         Folder of the run, a path or an fsspec URI.
     deep
-        Read every byte: digests, additivity of every row, and the first rows of every part explained again.
+        Read every byte: digests, additivity of every row; make the tables again, from the model and the background, and explain the first rows of
+        every part again.
+    model
+        The model's file, where it is not any more where it was.
+    all_rows
+        Explain all rows again.
+
+    Returns
+    -------
+    int
+        Exit code: 0, or PARTLY where something that was asked for could not be done again.
 
     Raises
     ------
     InvalidRun
         The first thing found wrong, and where.
+    UsageError
+        The model is not that of the run.
     StorageError
         An object is missing, or the store does not answer.
     """
     from ..runs.check import check_run
 
-    report = check_run(run, deep)
-    additive = "" if report.residual is None else f", attributions add up within {report.residual:.1e} of the margin's bound"
+    report = check_run(run, deep, model, all_rows)
+    how = "as stored" if report.as_stored else "as computed"
+    additive = "" if report.residual is None else f", attributions add up within {report.residual:.1e} of the margin's bound {how}"
     rejected = f", {report.n_rejected} pieces of the data rejected" if report.n_rejected else ""
     again = f", {report.n_again:,} rows explained again" if report.n_again else ""
-    Console().print(f"{run}: sound, {report.n_rows:,} rows in {report.parts} parts{rejected}{additive}{again}", soft_wrap=True, highlight=False)
+    verdict = "sound" if report.sound else "not verified in full"
+    console = open_console()
+    say(console, f"{run}: {verdict}, {report.n_rows:,} rows in {report.parts} parts{rejected}{additive}{again}")
+    say(console, f"SHA-256 of manifest.json: {report.manifest}")
+    for reason in report.unverified:
+        complain(f"not verified: {reason}")
+    return 0 if report.sound else PARTLY
 
 
 def _fails(message: str, code: int) -> int:
-    print(f"leafledger: {message}", file=sys.stderr)  # noqa: T201 - where a command's errors go
+    complain(message)
     return code
 
 
@@ -311,13 +347,18 @@ def main(arguments: list[str] | None = None, command: App = app) -> int:
     Returns
     -------
     int
-        Exit code: 0 done, 1 failed, 2 a wrong argument, 3 done but for rows that cannot be read, 130 interrupted.
+        Exit code: 0 done, 1 failed, 2 a wrong argument, 3 done but for rows that cannot be read or what cannot be verified, 130 interrupted.
     """
-    try:
-        return command(arguments, exit_on_error=False, print_error=False) or 0
-    except CycloptsError as error:
-        return _fails(" ".join(str(error).split()), 2)
-    except LeafledgerError as error:
-        return _fails(str(error), error.exit_code)
-    except KeyboardInterrupt:
-        return _fails("interrupted; run the same command again to go on from there", 130)
+    with guarded_streams():
+        try:
+            os.getcwd()
+        except OSError as error:  # which libraries look at as soon as they are imported
+            return _fails(f"the working directory cannot be used, change to another one: {error.strerror}", 1)
+        try:
+            return command(arguments, exit_on_error=False, print_error=False) or 0
+        except CycloptsError as error:
+            return _fails(" ".join(str(error).split()), 2)
+        except LeafledgerError as error:
+            return _fails(str(error), error.exit_code)
+        except KeyboardInterrupt:
+            return _fails("interrupted; run the same command again to go on from there", 130)

@@ -1,6 +1,5 @@
 """What a person or a log sees of a run while it works."""
 
-import sys
 import time
 from collections.abc import Callable
 from typing import Self
@@ -11,6 +10,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from ..dataset.listing import Rejected, WorkItem
 from ..runs.part import Part
 from ..runs.progress import Work, no_progress
+from .terminal import log
 
 silent = no_progress
 
@@ -38,14 +38,14 @@ def log_lines(work: Work) -> Callable[[Part | Rejected | WorkItem], None]:
     """
     n_done, n_rows = 0, 0
     if not work.n_items:
-        print(work.doing, file=sys.stderr, flush=True)  # noqa: T201 - the log of a job
+        log(work.doing)
 
     def on_done(done: Part | Rejected | WorkItem) -> None:
         nonlocal n_done, n_rows
         n_done += 1
         n_rows += done.n_rows or 0
         line = f"{work.doing}: part {done.part}: {done.n_rows} rows{_how(done)}; {n_done} of {work.n_items} parts, {n_rows} of {work.n_rows} rows"
-        print(line, file=sys.stderr, flush=True)  # noqa: T201 - the log of a job
+        log(line)
 
     return on_done
 

@@ -5,21 +5,23 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from kernels.methods import METHODS, SHARED
 from kernels.summaries import Shown
 
+from ..display import printable
 from ..runs.publish import SUMMARY
 from ..stores import storage
+from .terminal import say
 
 TOP = 10  # features, and pairs of them
 WIDE = 150  # characters of a table with a column for each measure, also where there is no terminal
 
 
-def _write_cell(value: Any, form: str | None) -> str:
-    return "–" if value is None else escape(value) if form is None else format(value, form)
+def _write_cell(value: Any, form: str | None) -> str | Text:
+    return "–" if value is None else Text(printable(value)) if form is None else format(value, form)
 
 
 def _show_summary(console: Console, run: str, name: str, display: Sequence[Shown]) -> None:
@@ -28,7 +30,7 @@ def _show_summary(console: Console, run: str, name: str, display: Sequence[Shown
     outputs = dict.fromkeys(row.get("output") for row in rows)
     for output in outputs:
         mine = sorted((row for row in rows if row.get("output") == output), key=lambda row: row["rank"])
-        table = Table(title=f"{name}, output {output}" if len(outputs) > 1 else name)
+        table = Table(title=Text(printable(f"{name}, output {output}")) if len(outputs) > 1 else name)
         for shown in display:
             table.add_column(shown.title, justify="left" if shown.form is None else "right")
         for row in mine[:TOP]:
@@ -36,9 +38,9 @@ def _show_summary(console: Console, run: str, name: str, display: Sequence[Shown
         console.print(table)
 
 
-def _show_line(console: Console, line: str) -> None:
+def _say_line(console: Console, line: str) -> None:
     if line:
-        console.print(line, soft_wrap=True, highlight=False, markup=False)
+        say(console, line)
 
 
 def show_summaries(console: Console, run: str, manifest: Any) -> None:
@@ -60,21 +62,21 @@ def show_summaries(console: Console, run: str, manifest: Any) -> None:
     there = {entry["uri"].rpartition("/")[2] for entry in manifest.summaries}
     for summary in (*METHODS[manifest.method].summaries, *SHARED):
         if summary.headline is not None and summary.name in manifest.totals:
-            _show_line(console, summary.headline(manifest.totals[summary.name]))
+            _say_line(console, summary.headline(manifest.totals[summary.name]))
         if summary.display and f"{summary.name}.json" in there:
             _show_summary(console, run, summary.name, summary.display)
 
 
 def _show_measures(console: Console, title: str, caption: str, names: Iterable[str], cells: dict[tuple[str, str], Any]) -> None:
     """A row per ranking, its measures with standard errors in brackets."""
-    table = Table(title=title, caption=caption)
+    table = Table(title=Text(printable(title)), caption=Text(printable(caption)))
     table.add_column("ranking", no_wrap=True)
     measures = dict.fromkeys(measure for measure, _ in cells)
     for measure in measures:
         table.add_column(measure, justify="right")
     for name in names:
         numbers = (cells.get((measure, name)) for measure in measures)
-        table.add_row(escape(name), *("" if row is None else f"{row['mean']:.4g} ({row['standard_error']:.2g})" for row in numbers))
+        table.add_row(Text(printable(name)), *("" if row is None else f"{row['mean']:.4g} ({row['standard_error']:.2g})" for row in numbers))
     console.print(table)
 
 
@@ -102,4 +104,4 @@ def show_comparison(console: Console, found: Any) -> None:
         shared = {(row["measure"], row["other"]): row for row in mine if row["ranking"] == names[0] and row["measure"] not in own}
         if shared:
             caption = "the file has every two, and differences of measures on the same rows"
-            _show_measures(console, f"agreement with {escape(names[0])}{of}", caption, names[1:], shared)
+            _show_measures(console, f"agreement with {names[0]}{of}", caption, names[1:], shared)

@@ -31,7 +31,8 @@ from ..runs import execute
 from ..runs.arguments import read_date, read_flag, read_names, read_number, read_numbers, read_text, shorten
 from ..runs.job import Job, check_parameters, make_job
 from ..runs.options import Options
-from ..runs.plan import ITEM_ROWS, PLAN, WORKER_OVERHEAD, Plan, from_json, max_slice_rows
+from ..runs.plan import ITEM_ROWS, PLAN, WORKER_OVERHEAD, Plan, max_slice_rows
+from ..runs.planned import from_json
 from ..runs.prepare import ask_model, prepare_model
 from ..runs.progress import Progress, Work, no_progress
 from ..runs.publish import read_manifest

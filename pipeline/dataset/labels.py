@@ -10,7 +10,7 @@ import pyarrow as pa
 from kernels.labels import Labels, no_labels
 from kernels.trees.binning import padded
 
-from ..errors import InvalidLabel
+from ..errors import InvalidColumn, InvalidLabel
 from ..models.model import Feature
 from . import schema
 
@@ -117,6 +117,11 @@ def _group(batch: pa.RecordBatch, by: Sequence[str]) -> tuple[np.ndarray, np.nda
     encoded = [batch.column(name) for name in by]
     encoded = [column if pa.types.is_dictionary(column.type) else column.dictionary_encode() for column in encoded]
     codes = [column.indices.fill_null(len(column.dictionary)).to_numpy(zero_copy_only=False).astype(np.int64) for column in encoded]
+    for called, column in zip(by, encoded, strict=True):
+        try:
+            column.dictionary.validate(full=True)
+        except pa.ArrowInvalid as error:
+            raise InvalidColumn(f"column {called!r} has text that is not UTF-8") from error
     values = [[*column.dictionary.to_pylist(), None] for column in encoded]
     rows, row = np.unique(np.stack(codes, axis=1), axis=0, return_inverse=True)
     texts = [json.dumps([known[code] for known, code in zip(values, found, strict=True)], default=str) for found in rows.tolist()]

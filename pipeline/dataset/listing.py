@@ -5,7 +5,6 @@ import json
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Any
 from urllib.parse import unquote
 
 import numpy as np
@@ -49,26 +48,6 @@ class Rejected:
     row_groups: tuple[int, ...]  # none for a file whose footer cannot be read
     n_rows: int | None  # None for such a file
     reason: str  # says where: file, row groups, column
-
-    @classmethod
-    def of(cls, entry: dict[str, Any]) -> "Rejected":
-        """Make a record from its JSON.
-
-        Parameters
-        ----------
-        entry : dict
-            As ``dataclasses.asdict`` writes it, row groups as a list.
-
-        Returns
-        -------
-        Rejected
-
-        Raises
-        ------
-        KeyError, TypeError
-            The entry has other fields.
-        """
-        return cls(**{**entry, "row_groups": tuple(entry["row_groups"])})
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +187,9 @@ def list_data(uri: str, model: Model, asked: Asked = NOTHING) -> Listing:
     if not files:
         raise UsageError(f"{uri}: no Parquet files there")
     partitions = [_partition(file.uri) for file in files]
-    read = {model.features[column].name for column in np.unique(model.ensemble.feature) if column >= 0} | {*asked.names}
+    used = [model.features[column] for column in np.unique(model.ensemble.feature) if column >= 0]
+    schema.check_categories(used, uri)
+    read = {feature.name for feature in used} | {*asked.names}
     types_of: dict[str, tuple[pa.DataType, str]] = {}
     found, rejected, row_group, n_chunks = [], [], 0, 0
     with ThreadPoolExecutor(FOOTER_READERS) as readers:

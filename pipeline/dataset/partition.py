@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..display import is_whole
 from ..errors import UsageError
 from ..models.model import Feature
 from ..stores import storage
@@ -43,6 +44,8 @@ def _members(name: Any, given: Any, where: str) -> tuple[str, ...]:
         raise UsageError(f"{where}: group {name!r} is not a list of feature names")
     if not members:
         raise UsageError(f"{where}: group {name!r} has no features, expected at least one")
+    if not is_whole(name):
+        raise UsageError(f"{where}: group {name!r} has half a character in its name, which cannot be written")
     return members
 
 

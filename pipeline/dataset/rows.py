@@ -89,6 +89,8 @@ def _read_slices(item: WorkItem, wanted: Sequence[str], slice_rows: int) -> Iter
             read = encoded.iter_batches(slice_rows, row_groups=list(item.row_groups), columns=columns, use_threads=False)
             for batch in decode(window(read, item.skip, item.n_rows), parquet.schema_arrow, slice_rows):
                 for name in wanted:
+                    if name not in present and name not in carried:
+                        raise InvalidData(f"{item.uri}: column {name!r} is neither in the file nor in its path")
                     if name not in present:
                         batch = _append(batch, name, carried[name])
                     elif name in carried:

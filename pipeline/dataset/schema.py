@@ -32,6 +32,40 @@ def _is_text(found: pa.DataType) -> bool:
     return pa.types.is_string(found) or pa.types.is_large_string(found) or pa.types.is_string_view(found)
 
 
+def has_several_types(feature: Feature) -> bool:
+    """Tell whether a feature's categories are of several types, such as texts beside numbers, which no column of Arrow or Parquet holds.
+
+    Parameters
+    ----------
+    feature : Feature
+
+    Returns
+    -------
+    bool
+    """
+    return len({float if type(category) is int else type(category) for category in feature.categories or ()}) > 1
+
+
+def check_categories(features: Iterable[Feature], where: str) -> None:
+    """Refuse features whose values no column can hold.
+
+    Parameters
+    ----------
+    features : iterable of Feature
+        Those that splits ask for.
+    where : str
+        What the columns are of, for the message.
+
+    Raises
+    ------
+    SchemaMismatch
+        A feature has categories of several types.
+    """
+    for feature in features:
+        if has_several_types(feature):
+            raise SchemaMismatch(f"{where}: feature {feature.name!r} has categories of several types, which only a pandas column of categories holds")
+
+
 def check_column(feature: Feature, found: pa.DataType, where: str) -> None:
     """Refuse a column whose type cannot hold the feature's values.
 

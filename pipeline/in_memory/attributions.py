@@ -34,6 +34,7 @@ from ..runs.job import MODEL, check_parameters, count_cores, find_method, labell
 from ..runs.plan import max_slice_rows
 from ..runs.prepare import ask_model, pair_names, player_names, prepare_model, weigh_model
 from ..runs.summaries import read_totals, tabulate
+from .rows import as_rows, code_categories
 
 SLICE_ROWS = 1 << 13
 NUMBERS = tuple("biuf")  # kinds of NumPy's types
@@ -119,15 +120,17 @@ def as_batch(model: Model, rows: Any, used: Sequence[int]) -> tuple[tuple[Featur
     Parameters
     ----------
     model : Model
-    rows : data frame, Arrow table or array
-        Columns by name, categories as values; or an (n, features) matrix in the model's order, categories as codes. NaN or null where missing.
+    rows : data frame, Arrow table, array, or pandas Series
+        Columns by name, categories as values; a Series is one row of such a frame; or an (n, features) matrix in the model's order, categories as
+        codes. NaN or null where missing.
     used : sequence of int
         Positions of the features that some split asks for.
 
     Returns
     -------
     features : tuple of Feature
-        How to read the columns, by position: of a data frame as the model has them, of a matrix without categories.
+        How to read the columns, by position: of a data frame as the model has them, of a matrix, and of categories of several types, without
+        categories.
     batch : pa.RecordBatch
         The used columns, in the order of ``used``; one column of nulls where none is used, so that rows are counted.
 
@@ -137,23 +140,23 @@ def as_batch(model: Model, rows: Any, used: Sequence[int]) -> tuple[tuple[Featur
         Rows are of another shape, hold no numbers, are nothing that Arrow can read, or lack a feature or have it with a type that does not fit.
     """
     names = [model.features[column].name for column in used]
+    rows = as_rows(rows)
     if isinstance(rows, np.ndarray):
         if rows.ndim != 2 or rows.shape[1] != len(model.features):
             raise SchemaMismatch(f"rows have shape {rows.shape}, the model was trained on {len(model.features)} features")
         coded = tuple(replace(feature, categories=None) for feature in model.features)
-        try:
-            columns = [pa.array(rows[:, column].astype(np.float64)) for column in used]
-        except (TypeError, ValueError):
-            raise SchemaMismatch("rows are an array of other things than numbers; a data frame holds categories by their values") from None
+        columns = [pa.array(rows[:, column].astype(np.float64)) for column in used]
         return coded, _record_batch(columns, names, len(rows))
-    features, rows = _narrow(model.features, rows, used)
+    known, rows = code_categories(model.features, rows)
+    schema.check_categories((known[column] for column in used), "rows")
+    features, rows = _narrow(known, rows, used)
     try:
         table = pa.table(rows)
     except (TypeError, ValueError, pa.ArrowException) as error:
         raise SchemaMismatch(f"rows are a {type(rows).__name__} that Arrow cannot read: {' '.join(str(error).split())}") from error
     schema.check_columns(features, (), table.schema, (), "rows")
     columns = [table.column(name).combine_chunks() for name in names]
-    return model.features, _record_batch(columns, names, table.num_rows)
+    return known, _record_batch(columns, names, table.num_rows)
 
 
 def _record_batch(columns: list[pa.Array], names: list[str], n_rows: int) -> pa.RecordBatch:

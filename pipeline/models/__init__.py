@@ -9,6 +9,7 @@ import numpy as np
 
 from kernels.trees.ensemble import TreeEnsemble
 
+from ..display import is_whole
 from ..errors import InvalidModel, UsageError
 from ..stores import storage
 from .catboost import LOADER as CATBOOST
@@ -30,6 +31,9 @@ def _parse(loader: Loader, data: bytes, where: str) -> Model:
     if len(set(names)) != len(names):
         doubled = next(name for name in names if names.count(name) > 1)
         raise InvalidModel(f"{where}: two features are called {doubled!r}, data are matched by name")
+    broken = [name for name in (*names, *outputs) if not is_whole(name)]
+    if broken:
+        raise InvalidModel(f"{where}: the name {broken[0]!r} has half a character, which cannot be written")
     return Model(ensemble, features, outputs, loader.library, hashlib.sha256(data).hexdigest(), objective)
 
 

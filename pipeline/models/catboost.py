@@ -2,8 +2,6 @@
 
 import json
 import re
-import tempfile
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +9,7 @@ import numpy as np
 from kernels.trees.ensemble import TreeEnsemble
 
 from ..errors import InvalidModel, UnsupportedModel
+from ..stores import storage
 from .catboost_cbm import MAGIC, read_cbm
 from .catboost_trees import HASH_MASK, MAX_SYMMETRIC_DEPTH, Column, Contents, Tree, build, free_tree, loss_name, symmetric_tree
 from .model import Feature, Loader
@@ -226,8 +225,8 @@ def _owns(model: Any) -> bool:
 def _serialise(model: Any) -> bytes:
     if not model.is_fitted():
         raise InvalidModel(f"{type(model).__name__} object: not fitted")
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "model.cbm")
+    with storage.scratch() as folder:
+        path = folder / "model.cbm"
         model.save_model(str(path), format="cbm")
         return path.read_bytes()
 

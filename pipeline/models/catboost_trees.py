@@ -14,6 +14,7 @@ from .cityhash import HashedCategory
 from .model import Feature
 from .objectives import CATBOOST, Objective, objective_of
 
+BELOW_ALL = -1e39  # stands for a border of -inf, which parts -inf from every number: below all that single precision has
 MAX_FEATURES, MAX_TREES, MAX_DEPTH, MAX_SYMMETRIC_DEPTH, MAX_NODES = 100_000, 50_000, 64, 16, 1_000_000
 MAX_SET_WORDS = 1 << 24  # 64 MiB of category sets; CatBoost itself splits on at most 255 values of a feature
 HASH_MASK = 0xFFFFFFFF
@@ -224,7 +225,8 @@ def build(contents: Contents, where: str) -> tuple[TreeEnsemble, tuple[Feature, 
         [len(column.values) if column.categorical else column.borders.size for column in contents.columns],
     )
     border = np.concatenate([np.empty(0, np.float32), *(column.borders for column in contents.columns)])
-    bin_threshold = np.concatenate((border.astype(float), np.zeros(bin_column.size - border.size)))
+    bounds = np.where(border == -np.inf, BELOW_ALL, border.astype(float))
+    bin_threshold = np.concatenate((bounds, np.zeros(bin_column.size - border.size)))
     stray = np.flatnonzero(trees.split >= bin_column.size)
     if stray.size:
         tree = np.searchsorted(roots, stray[0], side="right") - 1
@@ -246,13 +248,15 @@ def build(contents: Contents, where: str) -> tuple[TreeEnsemble, tuple[Feature, 
 
     feature = np.full(inner.size, -1, np.int32)
     feature[inner] = bin_column[trees.split[inner]]
+    threshold = np.append(bin_threshold, 0.0)[trees.split]
     missing_left = np.zeros(inner.size, bool)
-    missing_left[inner] = ~nan_right[feature[inner]]
+    # CatBoost puts inf in the place of NaN where that goes right, and inf > inf is not so.
+    missing_left[inner] = ~nan_right[feature[inner]] | (threshold[inner] == np.inf)
     with np.errstate(over="ignore", invalid="ignore"):  # infinite leaves are found by the check
         value = trees.value * contents.scale
     ensemble = TreeEnsemble(
         feature=feature,
-        threshold=np.append(bin_threshold, 0.0)[trees.split],
+        threshold=threshold,
         missing_left=missing_left,
         category_set=set_of_bin[trees.split],
         left=trees.left.astype(np.int32),

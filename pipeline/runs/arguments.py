@@ -185,7 +185,7 @@ def read_number(name: str, given: Any, least: int) -> int:
     return int(given)
 
 
-def read_float(name: str, given: Any) -> float:
+def read_float(name: str, given: Any, expected: str = "a number", least: float = -math.inf, most: float = math.inf) -> float:
     """Read a number.
 
     Parameters
@@ -194,6 +194,10 @@ def read_float(name: str, given: Any) -> float:
         Of the argument.
     given : int or float
         Or one of NumPy's; no bool.
+    expected : str
+        For the message.
+    least, most : float
+        The smallest and the largest that are taken.
 
     Returns
     -------
@@ -204,8 +208,8 @@ def read_float(name: str, given: Any) -> float:
     UsageError
         It is something else, or not finite.
     """
-    if not isinstance(given, Real) or isinstance(given, bool) or not math.isfinite(given):
-        raise refuse(name, given, "a number")
+    if not isinstance(given, Real) or isinstance(given, bool) or not math.isfinite(given) or not least <= float(given) <= most:
+        raise refuse(name, given, expected)
     return float(given)
 
 

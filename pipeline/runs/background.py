@@ -21,13 +21,14 @@ from ..dataset import schema
 from ..dataset.listing import Listing, WorkItem, list_data, make_items
 from ..dataset.partition import Groups
 from ..dataset.rows import located, miscounted, read_slices
-from ..errors import InvalidData, InvalidRun, UsageError
+from ..errors import InvalidData, InvalidRun, NotRepeatable, UsageError
 from ..models import Model
 from ..models.model import Feature
 from ..stores import storage
 from ..stores.arrays import open_stored_tables, open_tables
 from .job import MODEL, TABLE_BYTES, Job, find_method, table_budget
-from .plan import ITEM_ROWS, Extent, Plan, max_slice_rows, read_plan
+from .plan import ITEM_ROWS, Extent, Plan, max_slice_rows
+from .planned import read_plan
 from .prepare import ask_model, weigh_model
 
 FAN_IN = 8  # counts that are added up at a time
@@ -128,7 +129,7 @@ def plan_marginal(job: Job, model: Model, groups: Groups) -> Marginal | None:
     return Marginal(listing, query, make_items(listing, ITEM_ROWS), counts, _open_counts(counts, query, listing.n_rows), extent)
 
 
-def count_again(plan: Plan, model: Model) -> tuple[BackgroundQuery, BackgroundStatistics] | None:
+def count_again(plan: Plan, model: Model) -> tuple[BackgroundQuery, BackgroundStatistics]:
     """Count the background of a run once more, in this process and without what is kept of it.
 
     Parameters
@@ -142,17 +143,18 @@ def count_again(plan: Plan, model: Model) -> tuple[BackgroundQuery, BackgroundSt
     -------
     query : BackgroundQuery
     counted : BackgroundStatistics
-        None in the place of both where the background's files are others by now.
 
     Raises
     ------
+    NotRepeatable
+        The background's files are others by now.
     LeafledgerError
         The background cannot be read.
     """
     method, background = METHODS[plan.method], str(plan.background)
     listing = None if background == MODEL else _list_background(background, model)
     if listing is not None and listing.digest != plan.background_digest:
-        return None
+        raise NotRepeatable(f"{background}: the background's files changed since the run was planned")
     query = _ask(method, table_budget(), model, plan.groups, None if listing is None else listing.n_rows)
     if listing is None:
         return query, weigh_model(model, method, plan.groups, query)

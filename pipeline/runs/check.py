@@ -1,9 +1,10 @@
 """The verifier of finished runs: manifest, parts, row counts and summaries from footers alone, or digests, additivity and values from every byte."""
 
 import hashlib
+import json
 from collections import Counter
-from dataclasses import dataclass, replace
-from importlib.metadata import version
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from os import PathLike
 from pathlib import Path
 
@@ -11,22 +12,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kernels.buffers import Prepared
 from kernels.method import TOLERANCE
 from kernels.methods import METHODS
 
-from ..dataset.listing import WorkItem
-from ..dataset.rows import window
-from ..errors import InvalidData, InvalidRun, LeafledgerError
-from ..models import load_ensemble
+from ..dataset.listing import Rejected
+from ..errors import InvalidRun, NotRepeatable, UsageError
 from ..stores import storage
 from ..stores.places import normalise
-from .background import count_again
+from .again import Tables, explain_again, prepare_again
+from .arguments import shorten
 from .footer import Footer, read_footer
-from .item import explain_item
-from .plan import PLAN, SLICE_BYTES, Plan, from_json
-from .prepare import prepare_model
-from .publish import MANIFEST, SUMMARY, Manifest, read_manifest
+from .part import part_uri
+from .plan import PLAN, SLICE_BYTES, Plan
+from .planned import from_json
+from .publish import MANIFEST, SUMMARY, Game, Manifest, PartEntry, SummaryEntry, make_manifest, read_manifest, write_rows
 from .rejected import REJECTED, read_rejected
 from .summaries import aggregate
 
@@ -34,21 +33,26 @@ from .summaries import aggregate
 ROUNDING = {"float32": 2.0**-24, "float64": 2.0**-53}
 
 
-SAMPLE_ROWS = 64  # of every part, explained again
-
-
 @dataclass(frozen=True, slots=True)
 class Report:
     """What was verified of a run."""
 
+    manifest: str  # SHA-256 of manifest.json
     parts: int
     n_rows: int
     n_rejected: int  # pieces of the data, as the manifest says
     residual: float | None  # largest of any row, as a fraction of the margin bound; None where the method is not additive
-    n_again: int  # rows explained again, 0 where not asked for, or where the input or the tables are not those of the run any more
+    as_stored: bool  # the residual is that of the numbers in the parts, which are rounded; otherwise of those computed, as the parts' footers say
+    n_again: int  # rows explained again, 0 where not asked for
+    unverified: tuple[str, ...]  # what could not be done again though it was asked for, and why
+
+    @property
+    def sound(self) -> bool:
+        """All that was asked for was verified."""
+        return not self.unverified
 
 
-def _stat(run: str, entry: dict) -> str:
+def _stat(run: str, entry: PartEntry | SummaryEntry) -> str:
     """Refuse an object that the manifest lists where it is missing or has another size."""
     uri = storage.join(run, entry["uri"])
     size = storage.stat(uri).size
@@ -57,13 +61,13 @@ def _stat(run: str, entry: dict) -> str:
     return uri
 
 
-def _download(run: str, entry: dict, local: Path) -> str:
+def _download(run: str, entry: PartEntry | SummaryEntry, local: Path) -> str:
     """Fetch what the manifest lists, and refuse other bytes."""
     uri = storage.join(run, entry["uri"])
     storage.download(uri, local)
     found = storage.sha256(local)
     if found != entry["sha256"]:
-        raise InvalidRun(f"{uri}: SHA-256 is {found[:12]}, the manifest says {entry['sha256'][:12]}")
+        raise InvalidRun(f"{uri}: SHA-256 is {found[:12]}, the manifest says {shorten(entry['sha256'][:12])}")
     return uri
 
 
@@ -101,67 +105,60 @@ def _check_sums(uri: str, plan: Plan, manifest: Manifest, parquet: pq.ParquetFil
     return worst
 
 
-def _check_footer(run: str, plan: Plan, manifest: Manifest, entry: dict) -> Footer:
+def _check_footer(run: str, plan: Plan, manifest: Manifest, entry: PartEntry) -> Footer:
     """The footer of a part, which says what the manifest and the plan say."""
-    uri = _stat(run, entry)
+    uri, item = _stat(run, entry), plan.items[entry["part"]]
     with storage.opened(uri) as file:
-        footer = read_footer(uri, entry["part"], file, manifest.plan)
-    if footer.n_rows != entry["n_rows"] or footer.n_rows != plan.items[entry["part"]].n_rows:
-        raise InvalidRun(f"{uri}: has {footer.n_rows} rows, the manifest says {entry['n_rows']}, the plan {plan.items[entry['part']].n_rows}")
+        footer = read_footer(uri, item.part, file, manifest.plan, item)
+    if not footer.n_rows == entry["n_rows"] == item.n_rows:
+        raise InvalidRun(f"{uri}: has {footer.n_rows} rows, the manifest says {entry['n_rows']}, the plan {item.n_rows}")
+    adds_up = METHODS[plan.method].additive
+    if (footer.residual is not None) != adds_up:
+        raise InvalidRun(f"{uri}: its residual is {footer.residual}, of method {plan.method!r}")
+    if footer.states.keys() != {summary.name for summary in plan.summaries}:
+        raise InvalidRun(f"{uri}: has states of {shorten(sorted(footer.states))}, expected {', '.join(summary.name for summary in plan.summaries)}")
     return footer
 
 
-def _explain_again(uri: str, plan: Plan, manifest: Manifest, item: WorkItem, prepared: Prepared, local: Path) -> int:
-    """Explain the part's first rows once more and compare; the number of rows, 0 where the input is not the run's any more."""
-    sample, again = replace(item, n_rows=min(SAMPLE_ROWS, item.n_rows)), local.with_name("again")
+def _check_bytes(run: str, plan: Plan, manifest: Manifest, entry: PartEntry, local: Path) -> float | None:
+    """A part's digest, and its residual as stored; None where it has no rows, or they need not add up."""
+    uri = _download(run, entry, local)
+    if not METHODS[plan.method].additive or plan.global_only:
+        return None
+    with pq.ParquetFile(local, page_checksum_verification=True) as parquet:
+        return _check_sums(uri, plan, manifest, parquet)
+
+
+def _check_summaries(run: str, plan: Plan, manifest: Manifest, states: list[dict[str, str]], local: Path) -> dict[str, pa.Table]:
+    """Summaries computed again from the parts, which are those that were published."""
     try:
-        explain_item(plan, manifest.plan, sample, prepared, again)
-    except InvalidData:
-        return 0
-    with pq.ParquetFile(local) as parquet:
-        stored = pa.Table.from_batches(window(parquet.iter_batches(SAMPLE_ROWS), 0, sample.n_rows))
-    found = pq.read_table(again)
-    if not found.equals(stored):
-        name = next(name for name in found.column_names if not found[name].equals(stored[name]))
-        raise InvalidRun(f"{uri}: the first {sample.n_rows} rows explained again differ in column {name!r}")
-    return sample.n_rows
+        tables = aggregate(plan, manifest.used, manifest.players, manifest.pairs, states)
+    except (ValueError, IndexError, TypeError, OverflowError, UsageError) as error:  # arrays of other shapes than they should have
+        raise InvalidRun(f"{run}: the states of the parts do not make summaries: {' '.join(str(error).split())}") from error
+    expected = [f"{SUMMARY}/{name}.{suffix}" for name in tables for suffix in ("parquet", "json")]
+    listed = [entry["uri"] for entry in manifest.summaries]
+    if listed != expected:
+        raise InvalidRun(f"{storage.join(run, MANIFEST)}: lists summaries {shorten(listed)}, expected {shorten(expected)}")
+    for entry in manifest.summaries:
+        _stat(run, entry)
+        uri, table = _download(run, entry, local), tables[Path(entry["uri"]).stem]
+        same = local.read_text() == write_rows(table) if uri.endswith(".json") else pq.read_table(local).equals(table, check_metadata=True)
+        if not same:
+            raise InvalidRun(f"{uri}: differs from the summary computed again from the parts")
+    return tables
 
 
-def _check_bytes(run: str, plan: Plan, manifest: Manifest, entry: dict, prepared: Prepared | None, local: Path) -> tuple[float | None, int]:
-    """A part's digest, additivity as stored, and its first rows explained again: the residual, and how many rows these were."""
-    uri, item = _download(run, entry, local), plan.items[entry["part"]]
-    residual = None
-    if METHODS[plan.method].additive and not plan.global_only:
-        with pq.ParquetFile(local, page_checksum_verification=True) as parquet:
-            residual = _check_sums(uri, plan, manifest, parquet)
-    return residual, 0 if prepared is None else _explain_again(uri, plan, manifest, item, prepared, local)
-
-
-def _prepare_again(plan: Plan) -> Prepared | None:
-    """The tables, if model and background are still there; the background is counted again, whatever earlier runs have kept of it."""
-    if plan.version != version("leafledger"):
-        return None
-    try:
-        model = load_ensemble(plan.model)
-        if model.digest != plan.model_digest:
-            return None
-        background = None if plan.background is None else count_again(plan, model)
-    except LeafledgerError:
-        return None
-    if plan.background is not None and background is None:
-        return None
-    return prepare_model(model, METHODS[plan.method], dict(plan.parameters), plan.groups, plan.interactions is not None, background)
-
-
-def _check_summaries(run: str, plan: Plan, manifest: Manifest, states: list[dict[str, str]], local: Path) -> None:
-    for name, table in aggregate(plan, manifest.used, manifest.players, manifest.pairs, states).items():
-        for entry in manifest.summaries:
-            if entry["uri"] == f"{SUMMARY}/{name}.parquet":
-                _download(run, entry, local)
-                if not pq.read_table(local).equals(table, check_metadata=True):
-                    raise InvalidRun(f"{storage.join(run, entry['uri'])}: differs from the summary computed again from the parts")
-            elif entry["uri"] == f"{SUMMARY}/{name}.json":
-                _download(run, entry, local)
+def _check_rejected(run: str, plan: Plan, rejected: Sequence[Rejected]) -> None:
+    """What was rejected is of the plan, and said beside the manifest too."""
+    where = storage.join(run, MANIFEST)
+    if tuple(rejected) != read_rejected(run):
+        raise InvalidRun(f"{storage.join(run, REJECTED)}: differs from what the manifest says was rejected")
+    if tuple(entry for entry in rejected if entry.part is None) != plan.rejected:
+        raise InvalidRun(f"{where}: the files that it says cannot be read are not those of the plan")
+    for entry in rejected:
+        item = None if entry.part is None else plan.items[entry.part]
+        if item is not None and (entry.uri, entry.row_groups, entry.n_rows) != (item.uri, item.row_groups, item.n_rows):
+            raise InvalidRun(f"{where}: rejected part {entry.part} has {entry.n_rows} rows of {entry.uri}, the plan {item.n_rows} of {item.uri}")
 
 
 def _check_lists(run: str) -> tuple[Manifest, Plan]:
@@ -173,21 +170,53 @@ def _check_lists(run: str) -> tuple[Manifest, Plan]:
     text = storage.read(where)
     plan, found = from_json(text, where), hashlib.sha256(text).hexdigest()
     if found != manifest.plan:
-        raise InvalidRun(f"{where}: SHA-256 is {found[:12]}, the manifest says {manifest.plan[:12]}")
-    listed = [entry.get("part") for entry in manifest.parts]
+        raise InvalidRun(f"{where}: SHA-256 is {found[:12]}, the manifest says {shorten(manifest.plan[:12])}")
+    listed = [entry["part"] for entry in manifest.parts]
     rejected = [entry.part for entry in manifest.rejected if entry.part is not None]
     if Counter(listed) + Counter(rejected) != Counter(item.part for item in plan.items):
         raise InvalidRun(f"{run}: the manifest's {len(listed)} parts and {len(rejected)} rejected ones differ from the plan's {len(plan.items)}")
-    if manifest.rejected != read_rejected(run):
-        raise InvalidRun(f"{storage.join(run, REJECTED)}: differs from what the manifest says was rejected")
+    _check_rejected(run, plan, manifest.rejected)
     if manifest.n_rows + manifest.n_rejected != plan.n_rows:
         raise InvalidRun(f"{run}: the manifest counts {manifest.n_rows} rows and {manifest.n_rejected} rejected ones, the plan {plan.n_rows}")
+    for entry in manifest.parts:
+        expected = part_uri(run, entry["part"])
+        if storage.join(run, entry["uri"]) != expected:
+            raise InvalidRun(f"{storage.join(run, MANIFEST)}: part {entry['part']} is at {shorten(entry['uri'])}, expected {expected}")
+    if not len(manifest.base) == len(manifest.bound) == len(plan.outputs):
+        raise InvalidRun(f"{storage.join(run, MANIFEST)}: has not one base value and one bound for every output")
+    n_players = len(plan.players)
+    strange = [column for column in manifest.used if not 0 <= column < len(plan.features)]
+    if strange:
+        raise InvalidRun(f"{storage.join(run, MANIFEST)}: has feature {shorten(strange[0])}, the plan has {len(plan.features)}")
+    strange = [player for player in (*manifest.players, *sum(manifest.pairs, ())) if not 0 <= player < n_players]
+    if strange:
+        raise InvalidRun(f"{storage.join(run, MANIFEST)}: has player {shorten(strange[0])}, the plan has {n_players}")
     return manifest, plan
 
 
-def check_run(uri: str | PathLike, deep: bool = False) -> Report:
-    """Verify a finished run against its manifest: that every part is there once, with the rows of the plan, and that the parts' states give the
-    summaries.
+def _check_manifest(run: str, found: Manifest, expected: Manifest) -> None:
+    """Every field, as it is written: true is not 1, and 1 is not 1.0."""
+    fields, wanted = asdict(found), asdict(expected)
+    for name, value in fields.items():
+        if json.dumps(value) != json.dumps(wanted[name]):
+            raise InvalidRun(f"{storage.join(run, MANIFEST)}: {name} is {shorten(value)}, expected {shorten(wanted[name])}")
+
+
+def _prepare(plan: Plan, model: str | None, unverified: list[str]) -> Tables | None:
+    try:
+        return prepare_again(plan, model)
+    except NotRepeatable as error:
+        unverified.append(f"no row was explained again, nor what the manifest says of the model: {error}")
+        return None
+
+
+def _say_parts(skipped: Sequence[str], n_parts: int) -> list[str]:
+    return [f"rows of {len(skipped)} of {n_parts} parts were not explained again: {skipped[0]}"] if skipped else []
+
+
+def check_run(uri: str | PathLike, deep: bool = False, model: str | PathLike | None = None, all_rows: bool = False) -> Report:
+    """Verify a finished run: its manifest says what plan, parts and summaries say, every part is there once, with the rows of the plan, and the
+    parts' states give the summaries.
 
     That takes the parts' footers, the plan and the summaries, whose digests are compared; ``deep`` reads every byte of the parts too.
 
@@ -196,9 +225,13 @@ def check_run(uri: str | PathLike, deep: bool = False) -> Report:
     uri : str or path
         Of the run's folder.
     deep : bool
-        Also compare the parts' digests, add up the attributions of every row where the method is additive, and explain the first SAMPLE_ROWS rows
-        of every part again. They are explained again where parts hold rows, with the same version of leafledger, and as long as the model, the rows
-        and the background, which is counted again, are those of the run; the report says how many were.
+        Also compare the parts' digests, add up the attributions of every row where the method is additive, and do the run again: count the
+        background if there is one, prepare the tables, and explain the first rows of every part. That takes the run's model, data and version of
+        leafledger; what could not be done again is in the report's ``unverified``.
+    model : str or path, optional
+        The model's file, with ``deep``; by default where it was.
+    all_rows : bool
+        Explain all rows again, not the first ones alone; ``deep`` goes without saying.
 
     Returns
     -------
@@ -208,24 +241,39 @@ def check_run(uri: str | PathLike, deep: bool = False) -> Report:
     ------
     InvalidRun
         The first thing found wrong, and where; or there is no manifest.
+    UsageError
+        ``model`` is another model than the run's, or is given where no row is explained again.
     StorageError
         An object that the manifest lists is missing, or the store does not answer.
     """
-    run = normalise(str(uri))
+    run, deep = normalise(str(uri)), deep or all_rows
+    if model is not None and not deep:
+        raise UsageError("a model is given, but no row is explained again; ask for a deep check")
     manifest, plan = _check_lists(run)
-    prepared = _prepare_again(plan) if deep and not plan.global_only else None
-    states, residuals, n_again = [], [], 0
+    unverified, skipped, n_again = list[str](), list[str](), 0
+    tables = _prepare(plan, None if model is None else str(model), unverified) if deep else None
+    game = Game(manifest.library, manifest.base, manifest.bound, manifest.used, manifest.players, manifest.pairs) if tables is None else tables.game
+    states, computed, stored = list[dict[str, str]](), list[float | None](), list[float]()
     with storage.scratch() as folder:
         local = folder / "object"
         for entry in manifest.parts:
             footer = _check_footer(run, plan, manifest, entry)
-            residual = footer.residual
-            if deep:
-                residual, n = _check_bytes(run, plan, manifest, entry, prepared, local)
-                n_again += n
             states.append(footer.states)
-            residuals.append(residual)
-        _check_summaries(run, plan, manifest, states, local)
-    additive = [residual for residual in residuals if residual is not None]
-    worst = max(additive, default=0.0) if METHODS[plan.method].additive else None
-    return Report(len(manifest.parts), manifest.n_rows, len(manifest.rejected), worst, n_again)
+            computed.append(footer.residual)
+            if not deep:
+                continue
+            residual = _check_bytes(run, plan, manifest, entry, local)
+            stored += [] if residual is None else [residual]
+            if tables is not None:
+                item = plan.items[entry["part"]]
+                try:
+                    n_again += explain_again(storage.join(run, entry["uri"]), plan, manifest.plan, item, tables, local, all_rows)
+                except NotRepeatable as error:
+                    skipped.append(str(error))
+        summaries = _check_summaries(run, plan, manifest, states, local)
+    parts = sorted(manifest.parts, key=lambda entry: entry["part"])
+    expected = make_manifest(plan, game, parts, computed, manifest.summaries, manifest.rejected, summaries)
+    _check_manifest(run, manifest, expected)
+    worst = max(stored, default=None) if stored else expected.residual
+    unverified += _say_parts(skipped, len(manifest.parts))
+    return Report(manifest.sha256, len(parts), manifest.n_rows, len(manifest.rejected), worst, bool(stored), n_again, tuple(unverified))

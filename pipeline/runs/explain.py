@@ -46,7 +46,7 @@ def explain_job(job: Job, progress: Progress) -> Done:
         tables = broadcast_run(run, count_run(run, progress), progress)
         explained = map_run(run, tables, progress)
         manifest = publish_run(run, tables, explained, aggregate_run(run, tables, explained))
-    return Done(manifest, run.finished is not None, update_latest(run))
+    return Done(manifest, run.finished is not None, update_latest(run, manifest))
 
 
 def explain(
@@ -55,6 +55,7 @@ def explain(
     out: str | PathLike,
     *,
     latest: str | PathLike | None = None,
+    latest_requires: float = 0.0,
     ids: str | Iterable[str] = (),
     precision: Precision = "float32",
     global_only: bool = False,
@@ -92,6 +93,8 @@ def explain(
     latest : str or path, optional
         JSON object that names the finished run of the latest date, see `read_latest`. It is updated atomically when this run is finished and never
         moves to an earlier date.
+    latest_requires : float
+        Share of the data's rows that have to be explained for `latest` to move, 0 to 1.
     ids : str or sequence of str
         Columns of the data that are passed through to the attributions.
     precision : {"float32", "float64"}

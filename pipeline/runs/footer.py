@@ -8,7 +8,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..dataset.listing import WorkItem
+from ..display import printable
 from ..errors import InvalidRun
+from ..records import read_record
 
 KEY = b"leafledger"
 
@@ -18,6 +20,18 @@ class Footer:
     """What a part says of itself."""
 
     n_rows: int
+    residual: float | None
+    states: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """The text of a footer."""
+
+    plan: str  # SHA-256, hexadecimal
+    item: WorkItem
+    n_rows: int
+    stored: int  # rows that the part holds
     residual: float | None
     states: dict[str, str]
 
@@ -37,18 +51,11 @@ def write_footer(writer: pq.ParquetWriter, plan_digest: str, item: WorkItem, foo
     n_stored : int
         Rows that the part holds: all of the item, or none where summaries alone are asked for.
     """
-    found = {
-        "plan": plan_digest,
-        "item": asdict(item),
-        "n_rows": footer.n_rows,
-        "stored": n_stored,
-        "residual": footer.residual,
-        "states": footer.states,
-    }
-    writer.add_key_value_metadata({KEY.decode(): json.dumps(found)})
+    found = _Written(plan_digest, item, footer.n_rows, n_stored, footer.residual, footer.states)
+    writer.add_key_value_metadata({KEY.decode(): json.dumps(asdict(found))})
 
 
-def read_footer(uri: str, part: int, file: Any, plan_digest: str) -> Footer:
+def read_footer(uri: str, part: int, file: Any, plan_digest: str, item: WorkItem | None = None) -> Footer:
     """Read the footer of a part.
 
     Parameters
@@ -61,6 +68,8 @@ def read_footer(uri: str, part: int, file: Any, plan_digest: str) -> Footer:
         A local path, or an open file.
     plan_digest : str
         SHA-256 that its plan has to have, hexadecimal.
+    item : WorkItem, optional
+        That it has to be of, where the plan is at hand.
 
     Returns
     -------
@@ -73,9 +82,13 @@ def read_footer(uri: str, part: int, file: Any, plan_digest: str) -> Footer:
     """
     try:
         metadata = pq.read_metadata(file)
-        footer = json.loads((metadata.metadata or {}).get(KEY, b"{}"))
-        if footer.get("plan") != plan_digest or footer["item"]["part"] != part or footer["stored"] != metadata.num_rows:
-            raise InvalidRun(f"{uri}: a part of another plan ({str(footer.get('plan'))[:12]}), expected {plan_digest[:12]}")
-        return Footer(footer["n_rows"], footer["residual"], footer["states"])
-    except (pa.ArrowException, OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise InvalidRun(f"{uri}: not a part of a run: {type(error).__name__} {' '.join(str(error).split())}") from error
+        footer = read_record(_Written, (metadata.metadata or {}).get(KEY, b"{}"))
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise InvalidRun(f"{uri}: not a part of a run: {' '.join(str(error).split())}") from error
+    if footer.plan != plan_digest or footer.item.part != part:
+        raise InvalidRun(f"{uri}: a part of another plan ({printable(footer.plan[:12])}), expected {plan_digest[:12]}")
+    if item is not None and footer.item != item:
+        raise InvalidRun(f"{uri}: says that it is of other rows than the plan's part {part}")
+    if footer.stored != metadata.num_rows:
+        raise InvalidRun(f"{uri}: holds {metadata.num_rows} rows, its footer says {footer.stored}")
+    return Footer(footer.n_rows, footer.residual, footer.states)

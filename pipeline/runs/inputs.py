@@ -1,15 +1,34 @@
 """Whether the model knows the data's categories: where it knows hardly any of a feature's, they are not what it was trained on."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
 from kernels.inputs import INPUTS
 
-from ..errors import SchemaMismatch
+from ..errors import SchemaMismatch, UsageError
 
 ENOUGH = 100  # values, by which a feature's categories can be judged
 HARDLY_ANY = 0.01  # of them
+
+
+def check_predictions(names: Sequence[str], outputs: Sequence[str]) -> None:
+    """Refuse columns of predictions that are not one for every output.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Of the columns; none where predictions are not compared.
+    outputs : sequence of str
+        Of the model.
+
+    Raises
+    ------
+    UsageError
+        There are fewer columns than outputs, or more.
+    """
+    if names and len(names) != len(outputs):
+        raise UsageError(f"predictions are {', '.join(names)}, expected a column for each of the model's {len(outputs)} outputs")
 
 
 def refuse_unseen(tables: Mapping[str, pa.Table], allow_unseen: bool) -> None:

@@ -1,14 +1,15 @@
 """Which run of a data set is the latest: a small JSON object for readers that want just that one, moved after the manifest and never back in time."""
 
 import json
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from datetime import date as Date
-from hashlib import sha256
+from os import PathLike
 
 from ..errors import InvalidRun
+from ..records import read_record
 from ..stores import commit, storage
-from .arguments import shorten
-from .publish import MANIFEST
+from .options import Options
+from .publish import Manifest
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,28 +19,28 @@ class Latest:
     date: str  # YYYY-MM-DD, what runs are ordered by
     run: str  # its folder
     manifest: str  # SHA-256 of its manifest
-
-
-NAMES = [field.name for field in fields(Latest)]
+    n_rows: int | None  # explained; None where version 0.1 wrote it, as below
+    share: float | None  # of the data's rows that are explained, see `Manifest.share`
 
 
 def _read(data: bytes, uri: str) -> Latest:
     try:
         found = json.loads(data)
-        if not (isinstance(found, dict) and sorted(found) == sorted(NAMES) and all(isinstance(value, str) for value in found.values())):
-            raise ValueError(f"got {shorten(found)}")
-        Date.fromisoformat(found["date"])
+        if isinstance(found, dict) and found.keys() == {"date", "run", "manifest"}:
+            data = json.dumps({**found, "n_rows": None, "share": None}).encode()
+        latest = read_record(Latest, data)
+        Date.fromisoformat(latest.date)
     except (ValueError, RecursionError) as error:
-        raise InvalidRun(f"{uri}: does not name the latest run, expected {', '.join(NAMES)}: {' '.join(str(error).split())}") from error
-    return Latest(**found)
+        raise InvalidRun(f"{uri}: does not name the latest run: {' '.join(str(error).split())}") from error
+    return latest
 
 
-def read_latest(uri: str) -> Latest | None:
+def read_latest(uri: str | PathLike) -> Latest | None:
     """Read which run is the latest, from the object that ``explain`` moves where it is given ``latest``.
 
     Parameters
     ----------
-    uri : str
+    uri : str or path
         Of the object.
 
     Returns
@@ -54,21 +55,19 @@ def read_latest(uri: str) -> Latest | None:
     StorageError
         The store does not answer.
     """
-    data = storage.read_if_exists(uri)
-    return None if data is None else _read(data, uri)
+    data = storage.read_if_exists(str(uri))
+    return None if data is None else _read(data, str(uri))
 
 
-def move_latest(uri: str, date: Date, run: str, single_writer: bool = False) -> Latest:
+def move_latest(uri: str, mine: Latest, single_writer: bool = False) -> Latest:
     """Let an object name a finished run, unless it names one of a later date. Of runs of one date it is the last that was moved.
 
     Parameters
     ----------
     uri : str
         Of the object.
-    date : date
-        Of the run.
-    run : str
-        URI of the run's folder, in which the manifest is.
+    mine : Latest
+        The run.
     single_writer : bool
         Nobody else writes the object, so that a store that ignores conditions on writes will do.
 
@@ -82,16 +81,36 @@ def move_latest(uri: str, date: Date, run: str, single_writer: bool = False) -> 
     InvalidRun
         The object is something else.
     StorageError
-        The manifest is missing, the store does not answer, or others kept writing the object.
+        The store does not answer, or others kept writing the object.
     """
-    mine = Latest(date.isoformat(), run, sha256(storage.read(storage.join(run, MANIFEST))).hexdigest())
     named = mine
 
     def change(held: bytes | None) -> bytes | None:
         nonlocal named
         there = mine if held is None else _read(held, uri)
-        named = there if Date.fromisoformat(there.date) > date else mine
+        named = there if Date.fromisoformat(there.date) > Date.fromisoformat(mine.date) else mine
         return json.dumps(asdict(mine), indent=1).encode() if held is None or named != there else None
 
     commit.update(uri, change, single_writer)
     return named
+
+
+def why_latest_stays(options: Options, manifest: Manifest) -> str | None:
+    """Say why a finished run is not taken for the latest, whatever its date is.
+
+    Parameters
+    ----------
+    options : Options
+        Of the run.
+    manifest : Manifest
+        Of the run.
+
+    Returns
+    -------
+    str or None
+        None where it is taken, or ``latest`` was not asked for.
+    """
+    requires = options.latest_requires
+    if options.latest is None or manifest.share >= requires:
+        return None
+    return f"{options.latest}: not moved, {manifest.share:.2%} of the rows are explained ({manifest.n_rows:,}), expected at least {requires:.2%}"

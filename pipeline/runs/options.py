@@ -31,6 +31,9 @@ class Options:
     latest: str | None = None
     """JSON object that names the finished run of the latest date, for readers. It is updated atomically and never moves to an earlier date."""
 
+    latest_requires: float = 0.0
+    """Share of the data's rows that have to be explained for LATEST to move, 0 to 1. Where it stays for that, the command's exit code is 3."""
+
     ids: tuple[str, ...] = ()
     """Columns of the data that are passed through to the attributions."""
 
@@ -92,13 +95,13 @@ class Options:
     """Files or work items that may be left out since they cannot be read; by default any number, as long as something is left. Where any are, the
     command's exit code is 3."""
 
-    allow_unseen: bool = False
-    """Explain rows of which the model knows hardly any category of some feature. By default they are refused: the categories are written otherwise
-    than those that the model was trained on, or belong to another column."""
-
     missing: float | None = None
     """A number that stands for a missing value in columns of numbers, such as -999, besides null and NaN. XGBoost's estimators can be trained with
     one, of which their files do not know."""
+
+    allow_unseen: bool = False
+    """Explain rows of which the model knows hardly any category of some feature. By default they are refused: the categories are written otherwise
+    than those that the model was trained on, or belong to another column."""
 
     predictions: tuple[str, ...] = ()
     """Columns with the margins (raw scores) that the model gave these rows, one per output: each is compared with what is explained, and a row that
@@ -131,6 +134,7 @@ def pick(given: Mapping[str, Any]) -> Options:
 
 READERS: dict[str, Callable[[str, Any], Any]] = {
     "latest": optional(read_place),
+    "latest_requires": lambda name, given: read_float(name, given, "a number from 0 to 1", 0.0, 1.0),
     "ids": read_names,
     "precision": lambda name, given: read_choice(name, given, get_args(Precision)),
     "global_only": read_flag,
@@ -150,7 +154,7 @@ READERS: dict[str, Callable[[str, Any], Any]] = {
     "workers": optional(lambda name, given: read_number(name, given, 1)),
     "plain_tcp": read_flag,
     "max_rejected": optional(lambda name, given: read_number(name, given, 0)),
+    "missing": optional(read_float),
     "allow_unseen": read_flag,
     "predictions": read_names,
-    "missing": optional(read_float),
 }

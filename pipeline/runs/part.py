@@ -20,7 +20,7 @@ from ..stores import commit, storage
 from ..stores.arrays import open_tables
 from .footer import read_footer
 from .item import explain_item
-from .plan import read_plan
+from .planned import read_plan
 from .states import unpack_state
 
 PARTS = "attributions"

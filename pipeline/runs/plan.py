@@ -22,13 +22,11 @@ from ..dataset.labels import LabelColumns
 from ..dataset.listing import Listing, Rejected, WorkItem, make_items
 from ..dataset.partition import Groups
 from ..display import as_html, count
-from ..errors import InvalidRun
-from ..models.cityhash import HashedCategory
 from ..models.model import Feature, Model
-from ..stores import storage
 from ..stores.arrays import table_bytes
 from .interactions import count_kept
 from .job import Job
+from .options import Precision
 from .prepare import player_names
 
 PLAN = "plan.json"
@@ -58,7 +56,7 @@ class Plan:
     parameters: tuple[tuple[str, Any], ...]  # numbers, and tuples of them
     groups: Groups
     interactions: int | str | None  # kept of every row: a number, "all", or None
-    precision: str
+    precision: Precision
     data: str
     background: str | None  # "model" for its own leaf weights, None for the path-dependent game
     background_digest: str | None  # of its files
@@ -134,7 +132,6 @@ class Memory:
         return WORKER_OVERHEAD + self.tables + self.slice + self.row_group + self.footer
 
 
-@lru_cache(maxsize=2)
 def to_json(plan: Plan) -> str:
     """Write the text of plan.json, the same for the same plan.
 
@@ -149,94 +146,7 @@ def to_json(plan: Plan) -> str:
     return json.dumps(dataclasses.asdict(plan), indent=1, sort_keys=True)
 
 
-def _feature(categories: Any, **fields: Any) -> Feature:
-    if categories is not None:
-        categories = tuple(HashedCategory(**entry) if isinstance(entry, dict) else entry for entry in categories)
-    return Feature(categories=categories, **fields)
-
-
-def as_tuples(entry: Any) -> Any:
-    """Turn nested lists of a JSON text into nested tuples.
-
-    Parameters
-    ----------
-    entry : Any
-
-    Returns
-    -------
-    Any
-        What is no list is returned as it is.
-    """
-    return tuple(map(as_tuples, entry)) if isinstance(entry, list) else entry
-
-
-def from_json(text: str | bytes, where: str) -> Plan:
-    """Read the plan that ``to_json`` wrote.
-
-    Parameters
-    ----------
-    text : str or bytes
-    where : str
-        URI of the text, for the message.
-
-    Returns
-    -------
-    Plan
-
-    Raises
-    ------
-    InvalidRun
-        It is no plan, or one of another version that lacks something.
-    """
-    try:
-        fields = json.loads(text)
-        fields["features"] = tuple(_feature(**feature) for feature in fields["features"])
-        fields["items"] = tuple(
-            WorkItem(**{**item, "row_groups": tuple(item["row_groups"]), "partition": tuple(map(tuple, item["partition"]))})
-            for item in fields["items"]
-        )
-        fields["rejected"] = tuple(Rejected.of(entry) for entry in fields["rejected"])
-        for name in ("parameters", "groups", "ids", "outputs", "predictions", "background", "background_digest"):
-            fields[name] = as_tuples(fields[name])
-        labels = fields["labels"]
-        fields["labels"] = None if labels is None else LabelColumns(**{**labels, "by": tuple(labels["by"])})
-        return Plan(**fields)
-    except KeyError as error:
-        raise InvalidRun(f"{where}: not a plan of this version, it has no {error}; choose another output or remove it") from error
-    except (ValueError, TypeError, AttributeError, RecursionError) as error:
-        raise InvalidRun(f"{where}: not a plan: {type(error).__name__} {' '.join(str(error).split())}") from error
-
-
 @lru_cache(maxsize=2)
-def read_plan(run: str, plan_digest: str) -> Plan:
-    """Read the plan of a run, once in every process.
-
-    Parameters
-    ----------
-    run : str
-        URI of the run's folder.
-    plan_digest : str
-        SHA-256 that the plan has to have, hexadecimal.
-
-    Returns
-    -------
-    Plan
-
-    Raises
-    ------
-    InvalidRun
-        The folder holds another plan.
-    StorageError
-        The plan cannot be read.
-    """
-    where = storage.join(run, PLAN)
-    text = storage.read(where)
-    found = hashlib.sha256(text).hexdigest()
-    if found != plan_digest:
-        raise InvalidRun(f"{where}: not the plan of this run, got {found[:12]}, expected {plan_digest[:12]}")
-    return from_json(text, where)
-
-
 def digest(plan: Plan) -> str:
     """Make the digest of plan.json, which every part and the manifest carry.
 

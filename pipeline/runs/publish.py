@@ -1,10 +1,11 @@
 """From parts to a published run: states merged in part order, summaries, and last the manifest, the only sign that a run finished."""
 
+import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,14 +16,34 @@ from kernels.methods import METHODS
 from ..dataset.listing import Rejected
 from ..display import as_html, count
 from ..errors import InvalidRun
+from ..records import as_tuples, read_record
 from ..stores import commit, storage
 from ..stores.arrays import FOLDER
+from .options import Precision
 from .part import PARTS, Part
-from .plan import Plan, as_tuples, digest
+from .plan import Plan, digest
 from .summaries import read_totals
 
 MANIFEST = "manifest.json"
 SUMMARY = "summary"
+
+
+class SummaryEntry(TypedDict):
+    """An object of a summary, as the manifest lists it."""
+
+    uri: str  # below the run
+    size: int
+    sha256: str
+
+
+class PartEntry(TypedDict):
+    """A part, as the manifest lists it."""
+
+    part: int
+    uri: str  # below the run
+    n_rows: int
+    size: int
+    sha256: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +57,7 @@ class Manifest:
     method: str
     parameters: dict[str, Any]
     background: str | None  # as in the plan
-    precision: str
+    precision: Precision
     outputs: tuple[str, ...]
     base: tuple[float, ...]  # value of the empty coalition per output, margin units
     bound: tuple[float, ...]  # no margin is further from the base value
@@ -45,8 +66,8 @@ class Manifest:
     pairs: tuple[tuple[int, int], ...]  # of these that interact, where interactions were asked for
     n_rows: int  # explained
     residual: float | None  # largest of any row, as a fraction of the bound; None where the method is not additive
-    parts: tuple[dict[str, Any], ...]  # part, uri below the run, n_rows, size, sha256
-    summaries: tuple[dict[str, Any], ...]  # uri below the run, size, sha256
+    parts: tuple[PartEntry, ...]
+    summaries: tuple[SummaryEntry, ...]
     rejected: tuple[Rejected, ...]  # rows that could not be explained, and why
     totals: dict[str, dict[str, Any]]  # what summaries say once of all rows, by their names
 
@@ -63,6 +84,23 @@ class Manifest:
     def n_rejected(self) -> int:
         """Rows known to be rejected; those of files whose footers cannot be read are not."""
         return sum(entry.n_rows or 0 for entry in self.rejected)
+
+    @property
+    def share(self) -> float:
+        """Share of the data's rows that are explained, 0 where there are none; a file that cannot be read counts as an average work item."""
+        unknown = sum(entry.n_rows is None for entry in self.rejected)
+        n_items = len(self.parts) + len(self.rejected) - unknown
+        return self.n_rows * n_items / ((self.n_rows + self.n_rejected) * (n_items + unknown)) if self.n_rows else 0.0
+
+    @property
+    def text(self) -> str:
+        """Text of manifest.json."""
+        return json.dumps(asdict(self), indent=1)
+
+    @property
+    def sha256(self) -> str:
+        """Of manifest.json, hexadecimal: who keeps it can tell later that nothing of the run was changed."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
 
 
 def read_manifest(run: str) -> Manifest | None:
@@ -89,18 +127,97 @@ def read_manifest(run: str) -> Manifest | None:
     if data is None:
         return None
     try:
-        fields = json.loads(data)
-        tuples = {name: as_tuples(fields[name]) for name in ("outputs", "base", "bound", "used", "players", "pairs", "parts", "summaries")}
-        fields["parameters"] = {name: as_tuples(value) for name, value in fields["parameters"].items()}
-        for entry in (*tuples["parts"], *tuples["summaries"]):
-            if not {"uri", "size", "sha256"} <= entry.keys() or ("part" in entry) != ("n_rows" in entry):
-                raise ValueError(f"an entry has {', '.join(entry) or 'nothing'}, expected uri, size and sha256")
+        manifest = read_record(Manifest, data)
+        for entry in (*manifest.parts, *manifest.summaries):
             storage.check_below(entry["uri"])
-        tuples["rejected"] = tuple(Rejected.of(entry) for entry in fields["rejected"])
-        return Manifest(**{**fields, **tuples})
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        where = storage.join(run, MANIFEST)
-        raise InvalidRun(f"{where}: not a manifest: {type(error).__name__} {' '.join(str(error).split())}") from error
+        if manifest.text != data.decode():
+            raise ValueError("it is written otherwise than leafledger writes it")
+    except ValueError as error:
+        raise InvalidRun(f"{storage.join(run, MANIFEST)}: not a manifest: {error}") from error
+    return manifest
+
+
+@dataclass(frozen=True, slots=True)
+class Game:
+    """What a manifest says of the model and the game, beyond the plan."""
+
+    library: str
+    base: tuple[float, ...]
+    bound: tuple[float, ...]
+    used: tuple[int, ...]
+    players: tuple[int, ...]
+    pairs: tuple[tuple[int, int], ...]
+
+
+def describe_game(library: str, prepared: Prepared) -> Game:
+    """Take from a method's tables what the manifest says of them.
+
+    Parameters
+    ----------
+    library : str
+        Of the model.
+    prepared : Prepared
+
+    Returns
+    -------
+    Game
+    """
+    arrays = (prepared.base, prepared.bound, prepared.bins.column, prepared.players, prepared.pairs.players)
+    return Game(library, *(as_tuples(array.tolist()) for array in arrays))
+
+
+def make_manifest(
+    plan: Plan,
+    game: Game,
+    parts: Sequence[PartEntry],
+    residuals: Iterable[float | None],
+    written: Sequence[SummaryEntry],
+    rejected: Sequence[Rejected],
+    summaries: Mapping[str, pa.Table],
+) -> Manifest:
+    """Say what was published.
+
+    Parameters
+    ----------
+    plan : Plan
+    game : Game
+    parts : sequence of PartEntry
+        In the order of the plan.
+    residuals : iterable of float or None
+        Of the parts.
+    written : sequence of SummaryEntry
+        Objects of the summaries.
+    rejected : sequence of Rejected
+    summaries : mapping of str to pa.Table
+        By name.
+
+    Returns
+    -------
+    Manifest
+    """
+    additive = [residual for residual in residuals if residual is not None]
+    return Manifest(
+        version=plan.version,
+        plan=digest(plan),
+        model_digest=plan.model_digest,
+        library=game.library,
+        method=plan.method,
+        parameters=dict(plan.parameters),
+        background=plan.background,
+        precision=plan.precision,
+        outputs=plan.outputs,
+        base=game.base,
+        bound=game.bound,
+        used=game.used,
+        players=game.players,
+        pairs=game.pairs,
+        n_rows=sum(part["n_rows"] for part in parts),
+        residual=max(additive, default=0.0) if METHODS[plan.method].additive else None,
+        parts=tuple(parts),
+        summaries=tuple(written),
+        rejected=tuple(rejected),
+        totals=read_totals(summaries),
+    )
 
 
 def _publish_file(uri: str, local: Path) -> None:
@@ -109,12 +226,26 @@ def _publish_file(uri: str, local: Path) -> None:
         raise InvalidRun(f"{uri}: exists already and differs from what this run computed")
 
 
-def _publish_summaries(run: str, summaries: dict[str, pa.Table], folder: Path) -> list[dict[str, Any]]:
-    written = []
+def write_rows(table: pa.Table) -> str:
+    """Write the text of a summary in JSON.
+
+    Parameters
+    ----------
+    table : pa.Table
+
+    Returns
+    -------
+    str
+    """
+    return json.dumps(table.to_pylist(), indent=1)
+
+
+def _publish_summaries(run: str, summaries: dict[str, pa.Table], folder: Path) -> list[SummaryEntry]:
+    written: list[SummaryEntry] = []
     for name, table in summaries.items():
         locals_ = {f"{name}.parquet": folder / "summary.parquet", f"{name}.json": folder / "summary.json"}
         pq.write_table(table, locals_[f"{name}.parquet"], compression="zstd", write_page_checksum=True)
-        locals_[f"{name}.json"].write_text(json.dumps(table.to_pylist(), indent=1))
+        locals_[f"{name}.json"].write_text(write_rows(table))
         for file, local in locals_.items():
             _publish_file(storage.join(run, SUMMARY, file), local)
             written.append({"uri": f"{SUMMARY}/{file}", "size": local.stat().st_size, "sha256": storage.sha256(local)})
@@ -166,41 +297,21 @@ def publish(
     done = len(parts) + sum(entry.part is not None for entry in rejected)
     if len(counted) != len(plan.items) or done != len(plan.items):
         raise InvalidRun(f"{run}: got {done} parts, the plan has {len(plan.items)}")
-    additive = [part.residual for part in parts if part.residual is not None]
     with storage.scratch() as folder:
-        manifest = Manifest(
-            version=plan.version,
-            plan=digest(plan),
-            model_digest=plan.model_digest,
-            library=library,
-            method=plan.method,
-            parameters=dict(plan.parameters),
-            background=plan.background,
-            precision=plan.precision,
-            outputs=plan.outputs,
-            base=tuple(prepared.base.tolist()),
-            bound=tuple(prepared.bound.tolist()),
-            used=tuple(prepared.bins.column.tolist()),
-            players=tuple(prepared.players.tolist()),
-            pairs=as_tuples(prepared.pairs.players.tolist()),
-            n_rows=sum(part.n_rows for part in parts),
-            residual=max(additive, default=0.0) if METHODS[plan.method].additive else None,
-            parts=tuple(
-                {
-                    "part": part.part,
-                    "uri": part.uri[len(run) + 1 :],
-                    "n_rows": part.n_rows,
-                    "size": part.size,
-                    "sha256": part.sha256,
-                }
+        manifest = make_manifest(
+            plan,
+            describe_game(library, prepared),
+            [
+                PartEntry(part=part.part, uri=part.uri[len(run) + 1 :], n_rows=part.n_rows, size=part.size, sha256=part.sha256)
                 for part in sorted(parts, key=lambda part: part.part)
-            ),
-            summaries=tuple(_publish_summaries(run, summaries, folder)),
-            rejected=tuple(rejected),
-            totals=read_totals(summaries),
+            ],
+            [part.residual for part in parts],
+            _publish_summaries(run, summaries, folder),
+            rejected,
+            summaries,
         )
         local = folder / MANIFEST
-        local.write_text(json.dumps(asdict(manifest), indent=1))
+        local.write_text(manifest.text)
         commit.abort_uploads(storage.join(run, PARTS))  # all of which are there
         commit.remove(storage.join(run, FOLDER))  # before the manifest, after which nothing is left to do, or to fail
         _publish_file(storage.join(run, MANIFEST), local)

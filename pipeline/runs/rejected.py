@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 
 from ..dataset.listing import Rejected
 from ..errors import InvalidData, InvalidRun
+from ..records import read_record
 from ..stores import commit, storage
 
 REJECTED = "rejected.json"
@@ -88,6 +89,6 @@ def read_rejected(run: str) -> tuple[Rejected, ...]:
     if data is None:
         return ()
     try:
-        return tuple(Rejected.of(entry) for entry in json.loads(data))
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise InvalidRun(f"{uri}: not a list of rejected work: {type(error).__name__} {' '.join(str(error).split())}") from error
+        return read_record(tuple[Rejected, ...], data)
+    except ValueError as error:
+        raise InvalidRun(f"{uri}: not a list of rejected work: {error}") from error

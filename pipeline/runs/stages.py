@@ -19,11 +19,12 @@ from ..stores import commit, storage
 from ..stores.arrays import FOLDER, broadcast_tables, store_tables
 from . import execute
 from .background import Marginal, plan_marginal
-from .inputs import refuse_unseen
+from .inputs import check_predictions, refuse_unseen
 from .job import Job, asked_columns, find_method
 from .latest import Latest, move_latest, read_latest
 from .part import Part
-from .plan import PLAN, Memory, Plan, differences, digest, extent_of, from_json, make_plan, to_json
+from .plan import PLAN, Memory, Plan, differences, digest, extent_of, make_plan, to_json
+from .planned import from_json
 from .precision import check_precision
 from .prepare import prepare_model
 from .progress import Progress, Work, no_progress
@@ -126,7 +127,7 @@ def plan_run(job: Job, model: Model) -> Run:
         The store does not answer, or the output cannot be written.
     """
     check_precision(model, job.options.precision)
-    _check_predictions(job, model)
+    check_predictions(job.options.predictions, model.outputs)
     groups = read_groups(job.options.partition, model.features)
     found = list_data(job.data, model, asked_columns(job))
     Limit(job.options.max_rejected, len(found.files) + len(found.rejected)).check(found.rejected)
@@ -153,12 +154,6 @@ def plan_run(job: Job, model: Model) -> Run:
         counts = [job.tables] if isinstance(game, Marginal) and game.uncounted else []
         _check_stores(job, [storage.join(job.out, FOLDER), *counts])
     return Run(job, model, plan, memory, game, finished)
-
-
-def _check_predictions(job: Job, model: Model) -> None:
-    names = job.options.predictions
-    if names and len(names) != len(model.outputs):
-        raise UsageError(f"predictions are {', '.join(names)}, expected a column for each of the model's {len(model.outputs)} outputs")
 
 
 def _refuse_other(out: str, held: Plan, plan: Plan) -> None:
@@ -370,18 +365,20 @@ def publish_run(run: Run, tables: Broadcast, explained: Explained, summaries: di
     return publish(run.job.out, run.plan, run.model.library, tables.prepared, explained.parts, explained.rejected, summaries)
 
 
-def update_latest(run: Run) -> Latest | None:
-    """Stage 8: let ``latest``, where it was asked for, name this run, unless it names one of a later date.
+def update_latest(run: Run, manifest: Manifest) -> Latest | None:
+    """Stage 8: let ``latest``, where it was asked for, name this run, unless it names one of a later date or too few rows are explained.
 
     Parameters
     ----------
     run : Run
         Finished.
+    manifest : Manifest
+        Of the run.
 
     Returns
     -------
     Latest or None
-        What ``latest`` names then; None where it was not asked for.
+        What ``latest`` names then; None where it was not asked for, or names nothing.
 
     Raises
     ------
@@ -390,5 +387,10 @@ def update_latest(run: Run) -> Latest | None:
     StorageError
         The store does not answer.
     """
-    job = run.job
-    return move_latest(job.options.latest, job.options.date, job.out, job.options.single_writer) if job.options.latest and job.options.date else None
+    options = run.job.options
+    if options.latest is None or options.date is None:
+        return None
+    if manifest.share < options.latest_requires:
+        return read_latest(options.latest)
+    mine = Latest(options.date.isoformat(), run.job.out, manifest.sha256, manifest.n_rows, manifest.share)
+    return move_latest(options.latest, mine, options.single_writer)

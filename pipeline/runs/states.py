@@ -61,9 +61,34 @@ def unpack_state(reduction: Reduction, text: str) -> Any:
     """
     template = reduction.init(1, 0)
     try:
-        with np.load(io.BytesIO(base64.b64decode(text))) as arrays:
+        with np.load(io.BytesIO(base64.b64decode(text, validate=True))) as arrays:
             if len(arrays) != len(_arrays(template)):
                 raise ValueError(f"{len(arrays)} arrays, expected {len(_arrays(template))}")
             return _fill(template, (arrays[f"arr_{i}"] for i in range(len(arrays))))
     except (ValueError, KeyError, EOFError, RuntimeError, BadZipFile) as error:  # zipfile's own for encryption and what it does not know
         raise InvalidRun(f"a part's state of {reduction.name!r} is damaged: {' '.join(str(error).split())}") from error
+
+
+def same_states(reduction: Reduction, first: str, second: str) -> bool:
+    """Tell whether two states are the same, bit by bit.
+
+    Parameters
+    ----------
+    reduction : Reduction
+        That the states are of.
+    first, second : str
+        As `pack_state` wrote them.
+
+    Returns
+    -------
+    bool
+
+    Raises
+    ------
+    InvalidRun
+        One of them is not as it was packed.
+    """
+    if first == second:
+        return True
+    pairs = zip(*(_arrays(unpack_state(reduction, text)) for text in (first, second)), strict=True)
+    return all(a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes() for a, b in pairs)

@@ -1,7 +1,7 @@
 """Summaries of all rows: states merged in order, and the tables that they become."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,10 @@ METADATA = b"leafledger"  # key of what is said once of a table
 
 
 def _make_column(values: Column) -> pa.Array:
-    return pa.array(values, from_pandas=True)  # NaN is no number, and null in the table
+    try:
+        return pa.array(values, from_pandas=True)  # NaN is no number, and null in the table
+    except OverflowError:  # groups of rows by integers from 2^63 on, which are never negative
+        return pa.array(values, pa.uint64())
 
 
 def _make_table(table: Table) -> pa.Table:
@@ -114,12 +117,12 @@ def aggregate(
     return tables
 
 
-def read_totals(tables: dict[str, pa.Table]) -> dict[str, Any]:
+def read_totals(tables: Mapping[str, pa.Table]) -> dict[str, Any]:
     """Read what is said once of tables.
 
     Parameters
     ----------
-    tables : dict of str to pa.Table
+    tables : mapping of str to pa.Table
         By name.
 
     Returns

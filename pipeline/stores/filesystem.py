@@ -61,7 +61,7 @@ def reported(doing: str, uri: str) -> Iterator[None]:
     except FileNotFoundError as error:
         raise StorageError(f"{uri}: cannot {doing}: no such file or object") from error
     except Exception as error:  # HTTP libraries have error types of their own; what is none of theirs goes on
-        known = isinstance(error, (OSError, ImportError, of_botocore("BotoCoreError")))
+        known = isinstance(error, (OSError, ImportError, UnicodeEncodeError, of_botocore("BotoCoreError")))
         if not known and not type(error).__module__.startswith(HTTP):
             raise
         reason = " ".join(str(error).split()) or type(error).__name__

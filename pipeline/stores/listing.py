@@ -20,7 +20,12 @@ _GLOB = re.compile(r"[*?\[]")
 
 
 def _is_hidden(path: str) -> bool:
-    return any(part.startswith(HIDDEN) for part in path.split("/"))
+    return any(map(_hides, path.split("/")))
+
+
+def _hides(name: str) -> bool:
+    """But ``_key=value`` is a column called ``_key``, as Spark has it."""
+    return name.startswith(HIDDEN) and not (name.startswith("_") and "=" in name)
 
 
 def _refuse(error: OSError) -> None:
@@ -34,7 +39,7 @@ def _walk_folder(root: str) -> Iterator[str]:
             raise OSError(errno.ELOOP, "a link leads back to a folder that it is in", folder)
         yield from (f"{folder}/{name}" for name in names)
         yield from (f"{folder}/{name}/" for name in folders if name in LOGS)
-        folders[:] = [name for name in folders if not name.startswith(HIDDEN)]
+        folders[:] = [name for name in folders if not _hides(name)]
 
 
 def _parents(folder: str, root: str) -> Iterator[str]:
@@ -78,7 +83,7 @@ def _match(filesystem: Any, pattern: str) -> list[str]:
     """What a glob finds, but for hidden names that it does not spell out."""
     spelled = [part for part in pattern.split("/") if part.startswith(HIDDEN)]
     found = call_store(filesystem, "glob", pattern)
-    return [path for path in found if all(any(fnmatchcase(part, each) for each in spelled) for part in path.split("/") if _is_hidden(part))]
+    return [path for path in found if all(any(fnmatchcase(part, each) for each in spelled) for part in path.split("/") if _hides(part))]
 
 
 def list_parquet(uri: str) -> list[Object]:
@@ -88,7 +93,7 @@ def list_parquet(uri: str) -> list[Object]:
     ----------
     uri : str
         A file; a folder, below which all files count that are Parquet by their name or by how they begin, and have no folder or name that starts
-        with "_" or "."; or a glob, where nothing has just that name.
+        with "_" or ".", but for folders such as _key=value; or a glob, where nothing has just that name.
 
     Returns
     -------

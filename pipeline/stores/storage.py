@@ -316,7 +316,8 @@ def scratch() -> Iterator[Path]:
         with tempfile.TemporaryDirectory() as folder:
             yield Path(folder)
     except OSError as error:  # stores' own are reported by then
-        raise StorageError(f"{tempfile.gettempdir()}: cannot write: {' '.join(str(error).split())}") from error
+        where = tempfile.tempdir or "temporary files"  # which may have no folder at all
+        raise StorageError(f"{where}: cannot write: {' '.join(str(error).split())}") from error
 
 
 def local_path(uri: str) -> Path | None:

@@ -127,10 +127,22 @@ def test_the_first_of_every_output_are_a_table(shown):
 @pytest.mark.parametrize(("out", "link"), [("s3://bucket/run", "s3://bucket/run"), ("/a b/run", "file:///a%20b/run")])
 def test_outputs_are_linked_to(shown, out, link):
     """A folder of this machine as a browser opens it."""
-    report.show_outputs(out, SimpleNamespace(n_rows=1234, parts=(1, 2)))
+    report.show_outputs(out, SimpleNamespace(n_rows=1234, parts=(1, 2), sha256="abc"))
     _, named = shown[report.OUTPUTS]
     assert (named["link"], named["link_text"]) == (link, out)
     assert named["description"].startswith("1,234 rows in 2 parts: ")
+    assert named["description"].endswith("SHA-256 of manifest.json abc")
+
+
+def test_names_are_shown_as_they_are(shown):
+    """Of folders and features, whatever stands in them: no markup and no control characters."""
+    report.show_outputs("s3://b/[x](y) \x1b", SimpleNamespace(n_rows=1, parts=(1,), sha256="abc"))
+    _, named = shown[report.OUTPUTS]
+    assert (named["link"], named["link_text"]) == ("s3://b/%5Bx%5D%28y%29%20%1B", r"s3://b/\[x\](y) \\x1b")
+    report.show_summaries("a*b", {"importance": pa.table({"feature": ["\x1b[31m"], "rank": [1]})})
+    (table,), named = shown["leafledger-importance"]
+    assert table == [{"feature": "\\x1b[31m", "rank": 1}]
+    assert named["description"] == r"importance: the first 10 per output of a\*b"
 
 
 def test_nothing_to_do_is_done(shown):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.display import ROWS, as_html, count
+from pipeline.display import ROWS, as_html, as_markdown, count, is_whole, printable
 
 
 @pytest.mark.parametrize(
@@ -58,3 +58,29 @@ def test_a_table_holds_the_first_rows_whatever_they_say(title, columns, n_rows, 
 def test_numbers_are_short():
     """Four digits of a fraction, all of a whole number."""
     assert "<td>0.1235</td><td>1234567</td><td>nan</td>" in as_html("", ("a", "b", "c"), [(0.123456, 1234567, float("nan"))])
+
+
+@given(st.text())
+def test_names_are_one_line_that_does_nothing(text):
+    """No control characters, no marks of direction, no halves of characters; Python reads it back."""
+    shown = printable(text)
+    assert shown.isprintable()
+    assert is_whole(shown)
+    if "\\" not in text:
+        assert shown.encode("latin-1", "backslashreplace").decode("unicode_escape") == text
+
+
+def test_what_is_printable_stays_as_it_is():
+    """In every language."""
+    assert printable("Größe [/] 深さ 🌳") == "Größe [/] 深さ 🌳"
+    assert printable("a\x1b[31m\nb\u202e\ud800") == "a\\x1b[31m\\nb\\u202e\\ud800"
+    assert not is_whole("a\ud800")
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [("/data/dep_delay.parquet", "/data/dep_delay.parquet"), ("_x_", r"\_x\_"), ("[a](b)", r"\[a\](b)"), ("<b>`*\n", r"\<b\>\`\*\\n")],
+)
+def test_markdown_shows_names_as_they_are(text, written):
+    """What means something there is escaped; underscores within words mean nothing."""
+    assert as_markdown(text) == written

@@ -9,9 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
+from kernels import game_values
 from kernels.methods import METHODS
 from kernels.parameters import InvalidParameters
 from kernels.prepare import prepare
+from kernels.semivalues.methods import EXPONENTS
 from tests import naive
 from tests.kernels.attributing import ATOL, explain, run
 from tests.strategies import batches, forests
@@ -91,3 +93,24 @@ def test_weights_that_overflow_are_refused():
     ensemble = chain(np.arange(3), np.arange(4.0), np.ones(4), 2000)
     with pytest.raises(InvalidParameters, match="parameter 'weights' overflows: there are too many coalitions of 2000 players; give 'sizes'"):
         explain("probabilistic", ensemble, np.zeros((1, 2000)), weights=(0.0,) * 2000)
+
+
+@pytest.mark.parametrize("alpha", [*EXPONENTS, 1e-3, 1.0, 1e6])
+@pytest.mark.parametrize("beta", [*EXPONENTS, 1e-3, 1.0, 1e6])
+@pytest.mark.parametrize("n_players", [1, 2, 3, 7, 20])
+def test_beta_keeps_its_digits_at_its_limits(n_players, alpha, beta):
+    """Weights of coalitions are those of the definition in fractions: beyond the limits they may miss a millionth, or overflow."""
+    nodes, weights = game_values.beta(n_players, alpha, beta)
+    for size in range(n_players):
+        exact = Fraction(1)
+        for i in range(n_players - 1):
+            exact *= (Fraction(beta) + i if i < size else Fraction(alpha) + i - size) / (Fraction(alpha) + Fraction(beta) + i)
+        assert abs(np.sum(weights * nodes**size * (1 - nodes) ** (n_players - 1 - size)) - float(exact)) < 2e-14
+
+
+@pytest.mark.parametrize("given", ["1e300", "1e-300", 1e13, 1e-7, 0, -1, float("inf"), float("nan")])
+def test_exponents_beyond_the_limits_are_refused(given):
+    """Before anything overflows."""
+    for parameter in METHODS["beta"].parameters:
+        with pytest.raises(ValueError, match=r"^expected a number between 1e-06 and 1e\+12$"):
+            parameter.read(given)

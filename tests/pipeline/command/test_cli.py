@@ -1,13 +1,19 @@
 """The command line: what it prints, its exit codes, and that a mistake never ends in a traceback."""
 
+import hashlib
+import re
+import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 
 from kernels.methods import METHODS
 from pipeline.command import cli
+
+ROOT = Path(__file__).parents[3]
 
 
 def run(capsys, *arguments):
@@ -26,14 +32,38 @@ def test_explain_says_where_the_results_are(example, tmp_path, capsys):
     assert "3,000 rows explained in 4 parts" in said
     assert "attributions add up to margin - base value within" in said
     assert f"manifest:     {out}/manifest.json" in said
+    assert f"SHA-256:      {hashlib.sha256((out / 'manifest.json').read_bytes()).hexdigest()}\n" in said
     assert "│    1 │ delay" in said
     assert log.count("\n") == 4
     assert "4 of 4 parts, 3000 of 3000 rows" in log
     code, said, _ = run(capsys, *arguments)
-    assert (code, said) == (0, f"{out}: finished before, nothing to do (3,000 rows in 4 parts)\n")
+    digest = hashlib.sha256((out / "manifest.json").read_bytes()).hexdigest()
+    assert (code, said) == (0, f"{out}: finished before, nothing to do (3,000 rows in 4 parts)\nSHA-256:      {digest}\n")
     code, said, _ = run(capsys, "check", out)
     assert code == 0
-    assert f"{out}: sound, 3,000 rows in 4 parts, attributions add up within" in said
+    assert re.fullmatch(
+        rf"{out}: sound, 3,000 rows in 4 parts, attributions add up within \S+ of the margin's bound as computed\n"
+        rf"SHA-256 of manifest\.json: {digest}\n",
+        said,
+    )
+
+
+def test_what_could_not_be_verified_is_said(example, tmp_path, capsys):
+    """The model is gone: exit code 3 and why, until it is said where it is."""
+    shutil.copy(example.model, tmp_path / "model.txt")
+    out = tmp_path / "run"
+    assert run(capsys, "explain", tmp_path / "model.txt", example.data, "--out", out, "--scheduler", "serial", "--quiet")[0] == 0
+    (tmp_path / "model.txt").unlink()
+    code, said, log = run(capsys, "check", out, "--deep")
+    assert code == 3
+    assert said.startswith(f"{out}: not verified in full, 3,000 rows")
+    assert log.startswith("leafledger: not verified: no row was explained again")
+    assert log.count("\n") == 1
+    for more, again in (("--deep", "256 rows explained again"), ("--all-rows", "3,000 rows explained again")):
+        code, said, log = run(capsys, "check", out, more, "--model", example.model)
+        assert (code, log) == (0, "")
+        assert f"{out}: sound, 3,000 rows" in said
+        assert f"as stored, {again}\n" in said
 
 
 def test_quiet_is_quiet(example, tmp_path, capsys):
@@ -214,3 +244,31 @@ def test_flags_are_read_beside_prefect():
     )
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert (found.returncode, found.stderr) == (2, "leafledger: method 'shapley' has no parameter 'p', it takes none\n")
+
+
+def test_a_working_directory_that_is_gone_is_one_line(tmp_path):
+    """Libraries look at it as soon as they are imported."""
+    (tmp_path / "gone").mkdir()
+    program = f"import os, sys; os.chdir({str(tmp_path / 'gone')!r}); os.rmdir({str(tmp_path / 'gone')!r})\n"
+    program += "from pipeline.command.cli import main; sys.exit(main(['check', 'run']))"
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, env={"PYTHONPATH": str(ROOT)})
+    assert (found.returncode, found.stdout) == (1, "")
+    assert found.stderr == "leafledger: the working directory cannot be used, change to another one: No such file or directory\n"
+
+
+def test_no_folder_for_temporary_files_is_one_line(example, tmp_path, capsys, monkeypatch):
+    """Whether a run needs it, or a verification."""
+    out = tmp_path / "run"
+    explained = ("explain", example.model, example.data, "--out", out, "--scheduler", "serial", "--quiet")
+    assert run(capsys, *explained)[0] == 0
+
+    def nowhere():
+        raise FileNotFoundError(2, "No usable temporary directory found in ['/tmp', '/var/tmp']")
+
+    monkeypatch.setattr(tempfile, "gettempdir", nowhere)
+    for arguments in (("check", out), (*explained[:4], tmp_path / "other", *explained[5:])):
+        code, said, log = run(capsys, *arguments)
+        assert (code, said) == (1, "")
+        assert log.startswith("leafledger: ")
+        assert "No usable temporary directory found" in log
+        assert log.count("\n") == 1

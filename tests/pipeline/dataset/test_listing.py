@@ -14,6 +14,7 @@ from pipeline.dataset import listing
 from pipeline.dataset.listing import Asked, Listing, Rejected, list_data, make_items
 from pipeline.errors import InvalidData, SchemaMismatch, UsageError
 from pipeline.models import load_ensemble
+from pipeline.records import read_record
 from pipeline.stores.storage import Object
 from tests.pipeline.conftest import FEATURES
 from tests.pipeline.running import planned
@@ -187,7 +188,7 @@ def test_files_that_cannot_be_read_are_left_out_while_others_can(example, tmp_pa
     assert [file.uri for file, _, _ in found.files] == [f"{tmp_path}/month=1/a.parquet"]
     assert (rejected.part, rejected.uri, rejected.row_groups, rejected.n_rows) == (None, f"{tmp_path}/month=1/b.parquet", (), None)
     assert rejected.reason.startswith(f"{tmp_path}/month=1/b.parquet: not a Parquet file: ")
-    assert Rejected.of(json.loads(json.dumps(asdict(rejected)))) == rejected
+    assert read_record(Rejected, json.dumps(asdict(rejected))) == rejected
     (tmp_path / "month=1" / "a.parquet").unlink()
     with pytest.raises(InvalidData, match=r"b\.parquet: not a Parquet file"):
         list_data(str(tmp_path), model)

@@ -135,3 +135,9 @@ def test_owen_values_need_a_partition(example):
     """One line."""
     with pytest.raises(UsageError, match="method 'owen' needs a partition of the features"):
         attribute(example.model, example.frame, "owen")
+
+
+def test_a_name_that_cannot_be_written_is_refused():
+    """JSON may hold half a character, which no file of results can."""
+    with pytest.raises(UsageError, match=r"^partition: group '\\ud800' has half a character in its name, which cannot be written$"):
+        read_groups({"\ud800": ["wind"]}, FEATURES)

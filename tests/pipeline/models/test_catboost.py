@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from leafledger import attribute
 from pipeline.errors import InvalidModel, UnsupportedModel
 from pipeline.models.catboost import LOADER
+from pipeline.models.catboost_trees import BELOW_ALL
 from pipeline.models.cityhash import HashedCategory
 from tests import naive
 from tests.pipeline.models.catboosting import POLICIES, SHAPE, WORDS, mixed, sample, saved
@@ -76,6 +78,24 @@ def test_margins_and_contributions_are_catboosts(policy, nan_mode, form, tmp_pat
     asked = ensemble.missing_left[ensemble.feature == 0]
     assert asked.size
     assert (asked == (nan_mode == "Min")).all()
+
+
+@pytest.mark.parametrize("nan_mode", ["Min", "Max"])
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("infinities", [(-np.inf,), (np.inf,), (-np.inf, np.inf)])
+def test_infinities_are_parted_from_numbers(policy, nan_mode, infinities, tmp_path):
+    """CatBoost has borders at them where rows that it is trained on have them, and does not write such a model as JSON; NaN is no infinity."""
+    rows, target = sample()
+    for i, infinity in enumerate(infinities, 1):
+        rows[i::5, 0] = infinity
+    rows[3::5, 0] = np.nan
+    target[1::5] += 3.0
+    model = catboost.CatBoostRegressor(grow_policy=policy, nan_mode=nan_mode, **SHAPE | {"iterations": 20}).fit(rows, target)
+    ensemble, _, _, _ = LOADER.parse(saved(model, tmp_path, "cbm"), "m")
+    assert (-np.inf in model.get_borders()[0]) == (BELOW_ALL in ensemble.threshold)
+    probes = np.vstack([rows, hostile(ensemble), np.full((1, 4), -np.finfo(np.float32).max)])
+    assert_allclose(naive.margins(ensemble, probes), raw(model, probes), rtol=RTOL, atol=ATOL)
+    assert_allclose(attribute(model, probes).margin, raw(model, probes), rtol=RTOL, atol=ATOL)
 
 
 @pytest.mark.parametrize("policy", POLICIES)

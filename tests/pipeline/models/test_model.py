@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 
+import catboost
 import numpy as np
 import pytest
 import xgboost
@@ -11,6 +12,7 @@ from hypothesis import given
 from pipeline.errors import InvalidModel
 from pipeline.models import FEW_OUTPUTS, load_ensemble
 from pipeline.models.model import Feature
+from tests.pipeline.models.catboosting import SHAPE, sample, saved
 from tests.pipeline.models.xgboosting import load, train
 from tests.pipeline.running import as_model
 from tests.strategies import forests
@@ -61,3 +63,12 @@ def test_a_few_bytes_are_not_100000_classes(tmp_path, n_classes, taken):
     else:
         with pytest.raises(InvalidModel, match=rf"model\.json: {n_classes} outputs, but its trees add to 3 of them$"):
             load_ensemble(tmp_path / "model.json")
+
+
+def test_a_feature_whose_name_cannot_be_written_is_refused(tmp_path):
+    """JSON may hold half a character, which no file of results can."""
+    model = json.loads(saved(catboost.CatBoostRegressor(**SHAPE).fit(*sample()), tmp_path, "json"))
+    model["features_info"]["float_features"][0]["feature_id"] = "\ud800"
+    (tmp_path / "model.json").write_text(json.dumps(model))
+    with pytest.raises(InvalidModel, match=r"model\.json: the name '\\ud800' has half a character, which cannot be written$"):
+        load_ensemble(tmp_path / "model.json")

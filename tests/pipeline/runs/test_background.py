@@ -20,7 +20,7 @@ from pipeline.errors import ClusterLost, InvalidData, InvalidRun, RunConflict, S
 from pipeline.runs import background
 from pipeline.runs import job as config
 from pipeline.runs import stages as run
-from pipeline.runs.check import SAMPLE_ROWS
+from pipeline.runs.again import SAMPLE_ROWS
 from pipeline.runs.options import Options
 from pipeline.stores.arrays import BYTES, INDEX, open_stored_tables, store_tables
 from tests.pipeline.conftest import FEATURES, write_data
@@ -273,7 +273,7 @@ def test_a_deep_check_counts_again(example, uri, serial, tmp_path):
     forge(stored(tmp_path / "_leafledger"), lambda found: found._replace(counts=turned(found.counts, 2)))
     explain(example.model, example.data, tmp_path / "run", background=uri, scheduler="serial")
     assert check_run(tmp_path / "run").n_rows == len(example.frame)
-    with pytest.raises(InvalidRun, match=r"part-00000\.parquet: the first 64 rows explained again differ"):
+    with pytest.raises(InvalidRun, match=r"part-00000\.parquet: rows 0 to 63 explained again differ"):
         check_run(tmp_path / "run", deep=True)
 
 

@@ -1,15 +1,22 @@
 """The verifier finds whatever is wrong with a finished run, from its footers or from every byte."""
 
 import dataclasses
+import hashlib
 import json
 import shutil
+from importlib.metadata import version
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from kernels.methods import METHODS
 from leafledger import check_run, explain
-from pipeline.errors import InvalidRun, LeafledgerError
+from pipeline.errors import InvalidRun, LeafledgerError, UsageError
+from pipeline.runs import again
+from tests.pipeline.conftest import train
 
 
 def test_a_finished_run_verifies(serial):
@@ -58,19 +65,107 @@ def test_values_that_another_kernel_gave_are_found(example, tmp_path, monkeypatc
         patch.setitem(METHODS, "shapley", dataclasses.replace(wrong, kernel=moved))
         explain(example.model, example.data, tmp_path / "run", scheduler="serial")
     assert check_run(tmp_path / "run").n_rows == 3000
-    with pytest.raises(InvalidRun, match=r"part-00000\.parquet: the first 64 rows explained again differ in column 'phi_"):
+    with pytest.raises(InvalidRun, match=r"part-00000\.parquet: rows 0 to 63 explained again differ in column 'phi_"):
         check_run(tmp_path / "run", deep=True)
 
 
-def test_a_run_whose_input_is_gone_is_sound(example, tmp_path):
-    """Its values cannot be computed again, and the report says so."""
+@pytest.fixture
+def moving(example, tmp_path):
+    """A run whose model and data can be taken away: folders of the model, the data and the run."""
     shutil.copytree(example.data, tmp_path / "data")
     shutil.copy(example.model, tmp_path / "model.txt")
     explain(tmp_path / "model.txt", tmp_path / "data", tmp_path / "run", scheduler="serial")
-    shutil.rmtree(tmp_path / "data" / "month=2")
-    assert 0 < check_run(tmp_path / "run", deep=True).n_again < 4 * 64
-    (tmp_path / "model.txt").write_text("tree\n")
-    assert check_run(tmp_path / "run", deep=True).n_again == 0
+    return tmp_path / "model.txt", tmp_path / "data", tmp_path / "run"
+
+
+def test_a_run_whose_input_is_gone_is_not_verified_in_full(moving):
+    """Some of its values cannot be computed again, and the report says which and why."""
+    _, data, run = moving
+    shutil.rmtree(data / "month=2")
+    report = check_run(run, deep=True)
+    assert not report.sound
+    assert report.n_again == 3 * 64
+    (said,) = report.unverified
+    assert said.startswith("rows of 1 of 4 parts were not explained again: ")
+    assert said.endswith("month=2/data.parquet: removed since the run was planned")
+    assert check_run(run).sound
+
+
+@pytest.mark.parametrize(
+    ("act", "why"),
+    [
+        (Path.unlink, "cannot read: no such file or object"),
+        (lambda path: path.write_text("tree\n"), "model.txt: "),
+        (lambda path: path.write_text(path.read_text().replace("feature_infos", "feature_infos ")), "model.txt: "),
+    ],
+)
+def test_a_run_whose_model_is_gone_is_not_verified_in_full(example, moving, act, why):
+    """It is said why, until the model is given again; another model is refused."""
+    model, _, run = moving
+    act(model)
+    report = check_run(run, deep=True)
+    assert not report.sound
+    assert report.n_again == 0
+    (said,) = report.unverified
+    assert said.startswith("no row was explained again, nor what the manifest says of the model: ")
+    assert why in said
+    again = check_run(run, deep=True, model=example.model)
+    assert again.sound
+    assert again.n_again == 4 * 64
+
+
+def test_another_model_is_refused(example, serial, tmp_path):
+    """It is not that of the run; and where no row is explained again, none is of use."""
+    other = tmp_path / "other.txt"
+    train(example.frame, num_leaves=4).save_model(other)
+    with pytest.raises(UsageError, match=r"other\.txt: SHA-256 is \w{12}, the run's model had \w{12}"):
+        check_run(serial[0], deep=True, model=other)
+    with pytest.raises(UsageError, match="no row is explained again"):
+        check_run(serial[0], model=example.model)
+
+
+def test_a_run_of_another_version_is_not_explained_again(serial, monkeypatch):
+    """What that version computed may be something else."""
+    monkeypatch.setattr(again, "version", lambda _: "9.9.9")
+    report = check_run(serial[0], deep=True)
+    assert report.unverified[0].endswith(f"the run is of leafledger {version('leafledger')}, this is 9.9.9")
+
+
+def reseal(run, name):
+    """Let the manifest say of a changed part what is true of it."""
+    manifest = json.loads((run / "manifest.json").read_text())
+    (entry,) = (entry for entry in manifest["parts"] if entry["uri"] == name)
+    data = (run / name).read_bytes()
+    entry |= {"size": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+    (run / "manifest.json").write_text(json.dumps(manifest, indent=1))
+
+
+def swap_two_values(path, row):
+    """Exchange two attributions of a row; their sum stays."""
+    table = pq.read_table(path)
+    first, second = (np.array(table[name].to_pylist()) for name in ("phi_distance", "phi_delay"))
+    first[row], second[row] = second[row], first[row]
+    for name, values in (("phi_distance", first), ("phi_delay", second)):
+        at = table.schema.get_field_index(name)
+        table = table.set_column(at, table.schema.field(at), pa.array(values, pa.float32()))
+    footer = pq.read_metadata(path).metadata[b"leafledger"].decode()
+    with pq.ParquetWriter(path, table.schema) as writer:
+        writer.write_table(table)
+        writer.add_key_value_metadata({"leafledger": footer})
+
+
+def test_all_rows_are_explained_again_where_asked_for(serial, tmp_path):
+    """Two values swapped in a row behind the sample, digests made again: all rows show it, and nothing else does."""
+    run, name = tmp_path / "run", "attributions/part-00001.parquet"
+    shutil.copytree(serial[0], run)
+    whole = check_run(run, all_rows=True)
+    assert whole.sound
+    assert whole.n_again == 3000
+    swap_two_values(run / name, 500)
+    reseal(run, name)
+    assert check_run(run, deep=True).sound
+    with pytest.raises(InvalidRun, match=r"part-00001\.parquet: rows 0 to \d+ explained again differ in column 'phi_distance'"):
+        check_run(run, all_rows=True)
 
 
 @pytest.mark.parametrize(
@@ -85,17 +180,17 @@ def test_damaged_plans_and_manifests_are_named(example, serial, tmp_path, name, 
         lambda: check_run(str(tmp_path / "run")),
         lambda: explain(example.model, example.data, tmp_path / "run", ids=["flight", "name"], scheduler="serial"),
     ):
-        with pytest.raises(InvalidRun, match=rf"{name}: not a (plan|manifest)( of this version, it has no 'features';|: )") as refusal:
+        with pytest.raises(InvalidRun, match=rf"{name}: not a (plan of this version|manifest): ") as refusal:
             act()
         assert "\n" not in str(refusal.value)
 
 
 def test_a_manifest_whose_parts_are_others_is_refused(serial, tmp_path):
-    """Entries without their part are not those of the plan."""
+    """Each is there once."""
     shutil.copytree(serial[0], tmp_path / "run")
     manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
-    manifest["parts"] = [{key: value for key, value in entry.items() if key not in ("part", "n_rows")} for entry in manifest["parts"]]
-    (tmp_path / "run" / "manifest.json").write_text(json.dumps(manifest))
+    manifest["parts"][1] = manifest["parts"][0]
+    (tmp_path / "run" / "manifest.json").write_text(json.dumps(manifest, indent=1))
     with pytest.raises(InvalidRun, match="the manifest's 4 parts and 0 rejected ones differ from the plan's 4"):
         check_run(str(tmp_path / "run"))
 
@@ -113,5 +208,5 @@ def test_json_without_end_is_one_line(example, tmp_path, name):
     """Deeper than a parser goes."""
     explain(example.model, example.data, tmp_path / "run", scheduler="serial")
     (tmp_path / "run" / name).write_text("[" * 100_000)
-    with pytest.raises(InvalidRun, match=rf"{name}: not a (manifest|plan): RecursionError"):
+    with pytest.raises(InvalidRun, match=rf"{name}: not a (manifest|plan of this version): it is nested too deeply"):
         check_run(str(tmp_path / "run"))

@@ -156,8 +156,8 @@ def test_they_are_verified(serial, tmp_path):
     manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
     for entry in manifest["summaries"]:
         if entry["uri"] == "summary/interactions.parquet":
-            entry["sha256"] = sha256(path)
-    (tmp_path / "run" / "manifest.json").write_text(json.dumps(manifest))
+            entry |= {"sha256": sha256(path), "size": path.stat().st_size}
+    (tmp_path / "run" / "manifest.json").write_text(json.dumps(manifest, indent=1))
     with pytest.raises(InvalidRun, match=r"summary/interactions\.parquet: differs from the summary computed again from the parts"):
         check_run(str(tmp_path / "run"))
 

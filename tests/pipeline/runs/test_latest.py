@@ -3,16 +3,19 @@
 import hashlib
 import json
 import random
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date, timedelta
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from leafledger import explain, read_latest
 from pipeline.command.cli import main
 from pipeline.errors import InvalidRun, StorageError, UsageError
 from pipeline.runs.latest import Latest, move_latest
+from pipeline.runs.options import Options
 from pipeline.stores import commit, storage
 from pipeline.stores.filesystem import open_filesystem
 
@@ -23,10 +26,9 @@ def root(request, tmp_path):
     return request.getfixturevalue("bucket") if request.param == "bucket" else str(tmp_path)
 
 
-def manifest(root, run, text="{}"):
-    """A finished run, as far as ``latest`` looks."""
-    commit.update(storage.join(root, run, "manifest.json"), lambda _: text.encode())
-    return storage.join(root, run)
+def finished(root, run, day):
+    """A run as ``latest`` names it."""
+    return Latest(day.isoformat(), storage.join(root, run), hashlib.sha256(run.encode()).hexdigest(), 10, 1.0)
 
 
 def test_it_moves_forward_only(example, root):
@@ -69,36 +71,37 @@ def test_it_is_moved_by_the_run_that_finds_nothing_to_do(example, tmp_path, caps
 @pytest.mark.parametrize("seed", range(3))
 def test_of_runs_that_end_at_once_the_latest_is_named(root, seed):
     """Whatever the order in which they come to it."""
-    runs = [(date(2026, 1, 1) + timedelta(day), manifest(root, f"run-{day}", str(day))) for day in range(4)]
+    runs = [finished(root, f"run-{day}", date(2026, 1, 1) + timedelta(day)) for day in range(4)]
     random.Random(seed).shuffle(runs)
     uri = storage.join(root, "latest.json")
     with ThreadPoolExecutor(len(runs)) as threads:
-        said = list(threads.map(lambda run: move_latest(uri, *run), runs))
+        said = list(threads.map(lambda run: move_latest(uri, run), runs))
     found = read_latest(uri)
     assert (found.date, found.run) == ("2026-01-04", storage.join(root, "run-3"))
-    assert all(answer.date >= day.isoformat() for answer, (day, _) in zip(said, runs, strict=True))
+    assert all(answer.date >= run.date for answer, run in zip(said, runs, strict=True))
 
 
 def test_who_is_overtaken_between_look_and_write_looks_again(bucket, monkeypatch):
     """What was written meanwhile is of a later date, and stays."""
-    uri, early, late = f"{bucket}/latest.json", manifest(bucket, "early"), manifest(bucket, "late")
-    move_latest(uri, date(2026, 1, 1), early)
+    uri = f"{bucket}/latest.json"
+    early, middle, late = (finished(bucket, f"run-{day}", date(2026, 1, day)) for day in (1, 2, 3))
+    move_latest(uri, early)
     swap, swapped = commit._swap, []
 
     def overtaken(*arguments):
         if not swapped:
             swapped.append(True)
-            move_latest(uri, date(2026, 1, 3), late)
+            move_latest(uri, late)
         return swap(*arguments)
 
     monkeypatch.setattr(commit, "_swap", overtaken)
-    assert move_latest(uri, date(2026, 1, 2), early) == read_latest(uri)
-    assert (swapped, read_latest(uri).run) == ([True], late)
+    assert move_latest(uri, middle) == read_latest(uri) == late
+    assert swapped == [True]
 
 
 def test_who_is_always_overtaken_gives_up(bucket, monkeypatch):
     """In one line, not in a loop without end."""
-    uri, run, look, tries = f"{bucket}/latest.json", manifest(bucket, "run"), commit.stat_if_exists, []
+    uri, run, look, tries = f"{bucket}/latest.json", finished(bucket, "run", date(2026, 1, 2)), commit.stat_if_exists, []
 
     def overtaken(looked):
         found = look(looked)
@@ -109,16 +112,15 @@ def test_who_is_always_overtaken_gives_up(bucket, monkeypatch):
 
     monkeypatch.setattr(commit, "stat_if_exists", overtaken)
     with pytest.raises(StorageError, match=r"latest\.json: cannot write: it was changed by others 5 times in a row"):
-        move_latest(uri, date(2026, 1, 2), run)
+        move_latest(uri, run)
 
 
 def test_what_a_killed_writer_left_is_written_over(tmp_path):
     """In a folder, where a file that is moved into its place has a name before."""
-    run = manifest(str(tmp_path), "run")
+    run = finished(str(tmp_path), "run", date(2026, 1, 1))
     (tmp_path / ".latest.json.partial").write_bytes(b"half of something longer than what is to come" * 100)
-    named = move_latest(str(tmp_path / "latest.json"), date(2026, 1, 1), run)
-    assert read_latest(str(tmp_path / "latest.json")) == named == Latest("2026-01-01", run, hashlib.sha256(b"{}").hexdigest())
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["latest.json", "run"]
+    assert move_latest(str(tmp_path / "latest.json"), run) == read_latest(str(tmp_path / "latest.json")) == run
+    assert [path.name for path in tmp_path.iterdir()] == ["latest.json"]
 
 
 @pytest.mark.parametrize(
@@ -126,9 +128,10 @@ def test_what_a_killed_writer_left_is_written_over(tmp_path):
     [
         ("", "Expecting value"),
         ("[" * 100_000, "maximum recursion depth"),
-        ("[]", r"got \[\]"),
-        ('{"date": "2026-01-01", "run": "r"}', "got {'date'"),
-        ('{"date": "2026-01-01", "run": "r", "manifest": 1}', "got {'date'"),
+        ("[]", r"it is \[\], expected an object"),
+        ('{"date": "2026-01-01", "run": "r"}', "it has no 'manifest'"),
+        ('{"date": "2026-01-01", "run": "r", "manifest": 1}', "manifest is 1, expected a text"),
+        ('{"date": "2026-01-01", "run": "r", "manifest": "m", "n_rows": 1}', "it has no 'share'"),
         ('{"date": "yesterday", "run": "r", "manifest": "m"}', "Invalid isoformat string: 'yesterday'"),
     ],
 )
@@ -136,7 +139,7 @@ def test_something_else_in_its_place_is_refused_before_the_work(example, tmp_pat
     """And stays as it is."""
     latest = tmp_path / "latest.json"
     latest.write_text(text)
-    with pytest.raises(InvalidRun, match=rf"latest\.json: does not name the latest run, expected date, run, manifest: {said}"):
+    with pytest.raises(InvalidRun, match=rf"latest\.json: does not name the latest run: {said}"):
         explain(example.model, example.data, tmp_path / "run", scheduler="serial", latest=latest, date="2026-01-01")
     assert latest.read_text() == text
     assert not (tmp_path / "run").exists()
@@ -157,3 +160,53 @@ def test_a_store_without_compare_and_swap_is_for_a_single_writer(example, tmp_pa
         explain(example.model, example.data, tmp_path / "run", **given)
     explain(example.model, example.data, tmp_path / "run", single_writer=True, **given)
     assert read_latest("memory://nightly/latest.json").run == str(tmp_path / "run")
+
+
+def test_a_run_of_too_few_rows_is_not_taken(example, tmp_path, capsys):
+    """What is damaged, or not there at all, is no news: it is said, and the exit code is 3; without the option it is taken, and marked."""
+    data, latest = tmp_path / "data", tmp_path / "latest.json"
+    shutil.copytree(example.data, data)
+    arguments = ["explain", example.model, str(data), "--scheduler", "serial", "--latest", str(latest), "--quiet"]
+    assert main([*arguments, "--out", str(tmp_path / "a"), "--date", "2026-01-01", "--latest-requires", "1"]) == 0
+    assert (read_latest(latest).n_rows, read_latest(latest).share) == (3000, 1.0)
+    (data / "month=2" / "data.parquet").write_bytes(b"PAR1")
+    later = [*arguments, "--out", str(tmp_path / "b"), "--date", "2026-01-02"]
+    for _ in range(2):  # the second finds it finished
+        capsys.readouterr()
+        assert main([*later, "--latest-requires", "0.76"]) == 3
+        assert f"{latest}: not moved, 75.00% of the rows are explained (" in capsys.readouterr().err
+        assert read_latest(latest).run == str(tmp_path / "a")
+    assert main([*later, "--latest-requires", "0.75"]) == 3
+    found = read_latest(latest)
+    assert (found.run, found.share) == (str(tmp_path / "b"), 0.75)
+    assert found.n_rows < 3000
+
+
+def test_a_run_of_no_rows_is_not_taken(example, tmp_path, capsys):
+    """Where anything is required; nor is there anything then where nothing was before."""
+    frame = pq.read_table(Path(example.data) / "month=1" / "data.parquet")
+    (tmp_path / "data" / "month=1").mkdir(parents=True)
+    pq.write_table(frame.slice(0, 0), tmp_path / "data" / "month=1" / "data.parquet")
+    latest = tmp_path / "latest.json"
+    arguments = ["explain", example.model, str(tmp_path / "data"), "--out", str(tmp_path / "run"), "--scheduler", "serial", "--quiet"]
+    arguments += ["--latest", str(latest), "--date", "2026-01-01"]
+    assert main([*arguments, "--latest-requires", "0.001"]) == 3
+    assert "not moved, 0.00% of the rows are explained (0), expected at least 0.10%" in capsys.readouterr().err
+    assert not latest.exists()
+    assert main(arguments) == 0
+    assert (read_latest(latest).n_rows, read_latest(latest).share) == (0, 0.0)
+
+
+def test_what_an_earlier_version_wrote_is_read(tmp_path):
+    """It did not say how many rows there were."""
+    (tmp_path / "latest.json").write_text('{"date": "2026-01-01", "run": "r", "manifest": "m"}')
+    assert read_latest(tmp_path / "latest.json") == Latest("2026-01-01", "r", "m", None, None)
+    mine = finished(str(tmp_path), "run", date(2026, 1, 1))
+    assert move_latest(str(tmp_path / "latest.json"), mine) == mine
+
+
+@pytest.mark.parametrize("given", [-0.1, 1.1, True, "half", None, float("nan")])
+def test_a_share_is_a_number_from_0_to_1(given):
+    """Anything else is refused in one line."""
+    with pytest.raises(UsageError, match=r"^latest_requires is .*, expected a number from 0 to 1$"):
+        Options(latest_requires=given)

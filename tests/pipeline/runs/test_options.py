@@ -57,6 +57,8 @@ def test_every_option_is_read_documented_and_in_one_group():
         ({"parameters": None}, {}),
         ({"parameters": ("p=0.3", "atoms=a=b")}, {"p": "0.3", "atoms": "a=b"}),
         ({"workers": np.int32(2)}, 2),
+        ({"missing": -999}, -999.0),
+        ({"missing": np.float32(0.5)}, 0.5),
     ],
 )
 def test_what_is_given_is_read(given, read):
@@ -71,6 +73,8 @@ def test_a_wrong_type_is_told_in_one_line(name, wrong):
     """Whatever is given in the place of an option: its name, what it is, in a short line, and what was expected."""
     if name == "partition" and isinstance(wrong, dict):
         return  # a mapping may be one of groups, which are read when the model's features are known
+    if name == "missing" and isinstance(wrong, float):
+        wrong = np.inf  # which is no value that stands for a missing one
     with pytest.raises(UsageError, match=f"^{name} is .*, expected ") as error:
         Options(**{name: wrong})
     assert "\n" not in str(error.value)

@@ -8,6 +8,7 @@ from pipeline.errors import InvalidRun
 from pipeline.models.cityhash import HashedCategory
 from pipeline.models.model import Feature
 from pipeline.runs import plan
+from pipeline.runs.planned import from_json
 from tests.pipeline.running import planned
 
 
@@ -17,7 +18,7 @@ def test_a_plan_reads_back_as_it_was(example):
     hashed = Feature("c", True, (HashedCategory(7), HashedCategory(2**32 - 1)))
     features = hashed, Feature("d", True, ("a", "b")), Feature("e", True, (1, 2.5)), Feature("f", perhaps_codes=True)
     for same in (made, plan.dataclasses.replace(made, features=features)):
-        assert plan.from_json(plan.to_json(same), "plan.json") == same
+        assert from_json(plan.to_json(same), "plan.json") == same
     again, _ = planned(example, example.data, ids=["flight"])
     assert plan.digest(again) == plan.digest(made)
     assert again == made
@@ -39,7 +40,7 @@ def test_parameters_and_partitions_read_back_as_they_were(example, arguments, pa
     """Numbers, lists of numbers, points, groups and interactions come back from JSON equal, with the same digest."""
     made, _ = planned(example, example.data, **arguments)
     assert dict(made.parameters) == parameters
-    read = plan.from_json(plan.to_json(made), "plan.json")
+    read = from_json(plan.to_json(made), "plan.json")
     assert read == made
     assert hash(read) == hash(made)
     assert plan.to_json(read) == plan.to_json(made)
@@ -90,5 +91,5 @@ def test_a_plan_of_another_version_is_refused(example):
     """What it lacks is named, and what to do."""
     fields = json.loads(plan.to_json(planned(example, example.data)[0]))
     del fields["groups"]
-    with pytest.raises(InvalidRun, match=r"^run/plan\.json: not a plan of this version, it has no 'groups'; choose another output or remove it$"):
-        plan.from_json(json.dumps(fields), "run/plan.json")
+    with pytest.raises(InvalidRun, match=r"^run/plan\.json: not a plan of this version: it has no 'groups'; choose another output or remove it$"):
+        from_json(json.dumps(fields), "run/plan.json")

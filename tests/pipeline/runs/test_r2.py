@@ -8,6 +8,7 @@ import catboost
 import lightgbm
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import xgboost
@@ -297,3 +298,26 @@ def test_labels_in_memory_are_checked(example, method, given, says):
     """The same refusals as of a column."""
     with pytest.raises(LeafledgerError, match=says):
         attribute(example.booster, example.frame[FEATURES], method, **given)
+
+
+@pytest.mark.parametrize("numbers", [[2**64 - 1, 2**63, None], [0, 2**63, 2**64 - 1]])
+def test_groups_may_be_integers_of_any_size(labelled, tmp_path, numbers):
+    """Hashes, for example, which have 64 bits and no sign; a group is the rows that have its number."""
+    table = pa.Table.from_pandas(labelled.frame, preserve_index=False)
+    column = pa.array([numbers[i % 3] for i in range(table.num_rows)], pa.uint64())
+    pq.write_table(table.append_column("hash", column), tmp_path / "data.parquet")
+    explain(labelled.model, tmp_path / "data.parquet", tmp_path / "run", method="r2", label="label", by=["hash"], scheduler="serial")
+    found = pq.read_table(tmp_path / "run" / "summary" / "r2_by.parquet")
+    assert found.schema.field("hash").type == pa.uint64()
+    assert set(found["hash"].to_pylist()) == set(numbers)
+    assert check_run(tmp_path / "run", all_rows=True).sound
+
+
+def test_groups_by_text_that_is_none_cost_their_rows(labelled, tmp_path):
+    """As other values that cannot be read; it is said before any summary is made, and nothing is left where all rows have such."""
+    table = pa.Table.from_pandas(labelled.frame, preserve_index=False)
+    offsets = pa.py_buffer(np.arange(table.num_rows + 1, dtype=np.int32).tobytes())
+    column = pa.StringArray.from_buffers(table.num_rows, offsets, pa.py_buffer(b"\xff" * table.num_rows))
+    pq.write_table(table.append_column("called", column), tmp_path / "data.parquet")
+    with pytest.raises(InvalidData, match=r"data\.parquet: row groups \[0\]: column 'called' has text that is not UTF-8"):
+        explain(labelled.model, tmp_path / "data.parquet", tmp_path / "run", method="r2", label="label", by=["called"], scheduler="serial")

@@ -50,6 +50,15 @@ def test_hidden_is_what_lies_below_the_folder(root):
     assert names(root, root) == ["d.parquet"]
 
 
+def test_a_column_may_be_called_as_what_is_hidden(root):
+    """``_key=value`` is a folder of a partition, as Spark has it; other programs' folders have no such names."""
+    for name in ("data/_k=1/a.parquet", "data/_k=2/month=3/b.parquet", "data/_old/c.parquet", "data/.k=1/d.parquet", "data/_k=1/_e.parquet"):
+        put(f"{root}/{name}")
+    found = ["data/_k=1/a.parquet", "data/_k=2/month=3/b.parquet"]
+    assert names(root, f"{root}/data") == names(root, f"{root}/data/*") == found
+    assert names(root, f"{root}/data/_k=1") == found[:1]
+
+
 def test_an_empty_folder_is_an_empty_list_and_nothing_is_an_error(tmp_path):
     """Whoever wants files there says so."""
     assert list_parquet(str(tmp_path)) == []

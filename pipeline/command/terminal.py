@@ -1,0 +1,151 @@
+"""Where the command writes: lines and tables as plain text, and streams that cost what is shown, never the run, where they cannot be written."""
+
+import errno
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import TextIOWrapper
+from typing import Any, TextIO
+
+from rich.console import Console
+
+from ..display import printable
+
+
+class Stream:
+    """A standard stream that may be closed, full, a pipe that nobody reads, or of an encoding that lacks characters."""
+
+    def __init__(self, stream: TextIO | None):
+        self._stream = stream
+        self.lost: OSError | None = None  # the first thing that could not be written
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+    def write(self, text: str) -> int:
+        """Write, or lose what cannot be written.
+
+        Parameters
+        ----------
+        text : str
+
+        Returns
+        -------
+        int
+            Characters.
+        """
+        self._try("write", text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Write what is held back, or lose it."""
+        self._try("flush")
+
+    def isatty(self) -> bool:
+        """Tell whether a person looks on.
+
+        Returns
+        -------
+        bool
+        """
+        return self._stream is not None and not self._stream.closed and self._stream.isatty()
+
+    def _try(self, operation: str, *arguments: str) -> None:
+        if self._stream is None or self._stream.closed or self.lost is not None:
+            return
+        try:
+            getattr(self._stream, operation)(*arguments)
+        except OSError as error:
+            self.lost = error
+            self._discard()
+
+    def _discard(self) -> None:
+        """Let what the stream still holds go nowhere, or Python would try again when it ends, and end with an exit code of its own."""
+        try:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, self.fileno())
+            os.close(nowhere)
+        except (OSError, AttributeError):  # it has no descriptor
+            pass
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+def _fill_descriptors() -> None:
+    """Open what is closed of the three standard streams: the next file would get its number, and what libraries write to it."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest that is free
+
+
+@contextmanager
+def guarded_streams() -> Iterator[None]:
+    """Let standard output and standard error be Streams for a while; what could not be written is said on the other one at the end.
+
+    Yields
+    ------
+    None
+    """
+    _fill_descriptors()
+    held = sys.stdout, sys.stderr
+    out, err = Stream(held[0]), Stream(held[1])
+    sys.stdout, sys.stderr = out, err
+    try:
+        yield
+    finally:
+        out.flush()
+        if out.lost is not None and out.lost.errno != errno.EPIPE:  # whoever closed a pipe has seen enough
+            complain(f"standard output: cannot write: {out.lost.strerror}")
+        err.flush()
+        sys.stdout, sys.stderr = held
+
+
+def open_console(quiet: bool = False) -> Console:
+    """Open standard output for tables and lines, in which nothing is markup.
+
+    Parameters
+    ----------
+    quiet : bool
+        Show nothing.
+
+    Returns
+    -------
+    rich.console.Console
+    """
+    return Console(file=sys.stdout, quiet=quiet, markup=False, emoji=False)
+
+
+def say(console: Console, line: str) -> None:
+    """Show a line, whatever stands in it.
+
+    Parameters
+    ----------
+    console : rich.console.Console
+        As `open_console` opens it.
+    line : str
+    """
+    console.print(printable(line), soft_wrap=True, highlight=False)
+
+
+def complain(line: str) -> None:
+    """Write a line on standard error, under the command's name.
+
+    Parameters
+    ----------
+    line : str
+    """
+    log(f"leafledger: {line}")
+
+
+def log(line: str) -> None:
+    """Write a line on standard error.
+
+    Parameters
+    ----------
+    line : str
+    """
+    if sys.stderr is not None:  # or print would take standard output
+        print(printable(line), file=sys.stderr, flush=True)  # noqa: T201 - where a command's log and errors go

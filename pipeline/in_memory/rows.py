@@ -1,0 +1,89 @@
+"""Rows as they are given in memory: matrices of numbers, frames with a column for every name, and a single row as a pandas Series."""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from decimal import Decimal
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from ..dataset.schema import has_several_types
+from ..errors import SchemaMismatch
+from ..models.model import Feature
+
+REAL = "biuf"  # kinds of NumPy's types
+
+
+def _is_number(value: Any) -> bool:
+    return value is None or isinstance(value, Real | Decimal | np.bool_)
+
+
+def _check_matrix(rows: np.ndarray) -> None:
+    if isinstance(rows, np.ma.MaskedArray):
+        raise SchemaMismatch("rows are a masked array, expected NaN where a value is missing")
+    if rows.dtype.kind not in REAL and not (rows.dtype.kind == "O" and all(map(_is_number, rows.flat))):
+        kind = "other things than numbers" if rows.dtype.kind == "O" else str(rows.dtype)
+        raise SchemaMismatch(f"rows are an array of {kind}, expected numbers; a data frame holds categories by their values")
+
+
+def as_rows(rows: Any) -> Any:
+    """Take rows that mean one thing only; others are refused here or by who reads them.
+
+    Parameters
+    ----------
+    rows : Any
+
+    Returns
+    -------
+    Any
+        A matrix as a plain array; a pandas Series as a frame of one row; anything else as it is.
+
+    Raises
+    ------
+    SchemaMismatch
+        A matrix holds something else than real numbers, or columns have several levels of names.
+    """
+    if isinstance(rows, np.ndarray):
+        _check_matrix(rows)
+        return np.asarray(rows)
+    pandas = sys.modules.get("pandas")  # not imported for rows that are none of its own
+    if pandas is None:
+        return rows
+    if isinstance(rows, pandas.Series):
+        rows = rows.to_frame().T.infer_objects()
+    if isinstance(rows, pandas.DataFrame) and rows.columns.nlevels > 1:
+        raise SchemaMismatch(f"rows have columns of {rows.columns.nlevels} levels, expected one name for each")
+    return rows
+
+
+def code_categories(features: Sequence[Feature], rows: Any) -> tuple[tuple[Feature, ...], Any]:
+    """Turn categories of several types, as texts beside numbers, into their codes, as LightGBM does: Arrow has no column for them.
+
+    Parameters
+    ----------
+    features : sequence of Feature
+        Of the model.
+    rows : Any
+        As `as_rows` returns them.
+
+    Returns
+    -------
+    features : tuple of Feature
+        Those whose columns hold codes now are without categories.
+    rows : Any
+        A pandas frame whose columns of categories these are has codes in their place, NaN where missing; anything else as it is.
+    """
+    pandas = sys.modules.get("pandas")
+    if pandas is None or not isinstance(rows, pandas.DataFrame) or not rows.columns.is_unique:
+        return tuple(features), rows
+    codes = {}
+    for feature in features:
+        if feature.name in rows.columns and isinstance(rows[feature.name].dtype, pandas.CategoricalDtype) and has_several_types(feature):
+            column = rows[feature.name].cat
+            known = column.set_categories(list(feature.categories or ())).cat.codes.to_numpy(float)
+            unseen = np.where(column.codes < 0, np.nan, len(feature.categories or ()))
+            codes[feature.name] = np.where(known < 0, unseen, known)
+    coded = tuple(replace(feature, categories=None) if feature.name in codes else feature for feature in features)
+    return coded, rows.assign(**codes) if codes else rows

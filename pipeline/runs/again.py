@@ -1,0 +1,178 @@
+"""A finished run done again, to compare: the tables from the model and the background, and the rows of parts."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from kernels.buffers import Prepared
+from kernels.summaries import Summary
+
+from ..dataset.listing import WorkItem
+from ..dataset.rows import window
+from ..errors import InvalidData, InvalidRun, LeafledgerError, NotRepeatable, UsageError
+from ..models import load_ensemble
+from ..stores import storage
+from .background import count_again
+from .footer import Footer, read_footer
+from .item import explain_item
+from .job import find_method
+from .plan import Plan
+from .prepare import prepare_model
+from .publish import Game, describe_game
+from .states import same_states
+
+SAMPLE_ROWS = 64  # of every part
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """What a run was made with, made again."""
+
+    prepared: Prepared
+    game: Game  # what the manifest says of it
+
+
+def prepare_again(plan: Plan, model: str | None) -> Tables:
+    """Read the model of a run and make the method's tables once more.
+
+    Parameters
+    ----------
+    plan : Plan
+    model : str or None
+        URI of the model's file; None for where it was.
+
+    Returns
+    -------
+    Tables
+
+    Raises
+    ------
+    NotRepeatable
+        The version is another one, or the model or the background is not there any more.
+    UsageError
+        ``model`` is another model than that of the run.
+    InvalidRun
+        The plan has other features or outputs than its model.
+    LeafledgerError
+        The model given cannot be read.
+    """
+    if plan.version != version("leafledger"):
+        raise NotRepeatable(f"the run is of leafledger {plan.version}, this is {version('leafledger')}")
+    try:
+        missing = next((feature.missing for feature in plan.features if feature.missing is not None), None)
+        found = load_ensemble(plan.model if model is None else model, missing)
+    except LeafledgerError as error:
+        if model is not None:
+            raise
+        raise NotRepeatable(str(error)) from error
+    if found.digest != plan.model_digest:
+        differs = f"SHA-256 is {found.digest[:12]}, the run's model had {plan.model_digest[:12]}"
+        if model is not None:
+            raise UsageError(f"{model}: {differs}")
+        raise NotRepeatable(f"{plan.model}: {differs}")
+    if (found.features, found.outputs) != (plan.features, plan.outputs):
+        raise InvalidRun(f"{plan.model}: has other features or outputs than the run's plan")
+    try:
+        background = None if plan.background is None else count_again(plan, found)
+    except LeafledgerError as error:
+        raise NotRepeatable(str(error)) from error
+    method = find_method(plan.method)
+    prepared = prepare_model(found, method, dict(plan.parameters), plan.groups, plan.interactions is not None, background)
+    return Tables(prepared, describe_game(found.library, prepared))
+
+
+def _same(found: pa.ChunkedArray, stored: pa.ChunkedArray) -> bool:
+    """The same values, of which NaN is one: id columns may have it."""
+    if found.equals(stored):
+        return True
+    if found.type != stored.type or not pa.types.is_floating(found.type) or not found.is_null().equals(stored.is_null()):
+        return False
+    return np.array_equal(found.to_numpy(), stored.to_numpy(), equal_nan=True)
+
+
+def _pieces(parquet: pq.ParquetFile, n_rows: int, at_a_time: int) -> Iterator[pa.Table]:
+    """The first rows, so many at a time wherever row groups end."""
+    held, n_held = list[pa.RecordBatch](), 0
+    for batch in window(parquet.iter_batches(at_a_time), 0, n_rows):
+        first = batch.slice(0, at_a_time - n_held)
+        held, n_held = [*held, first], n_held + first.num_rows
+        if n_held == at_a_time:
+            yield pa.Table.from_batches(held)
+            held, n_held = [batch.slice(first.num_rows)], batch.num_rows - first.num_rows
+    if n_held:
+        yield pa.Table.from_batches(held)
+
+
+def _compare(uri: str, found: Path, stored: Path, n_rows: int, at_a_time: int) -> None:
+    """Refuse the first rows of a part where they differ from those explained again."""
+    done = 0
+    with pq.ParquetFile(found) as ours, pq.ParquetFile(stored) as theirs:
+        if not ours.schema_arrow.equals(theirs.schema_arrow):
+            raise InvalidRun(f"{uri}: its columns differ from those of its rows explained again")
+        for mine, other in zip(_pieces(ours, n_rows, at_a_time), _pieces(theirs, n_rows, at_a_time), strict=True):
+            for name in mine.column_names:
+                if not _same(mine[name], other[name]):
+                    raise InvalidRun(f"{uri}: rows {done} to {done + mine.num_rows - 1} explained again differ in column {name!r}")
+            done += mine.num_rows
+
+
+def _compare_footers(uri: str, found: Footer, stored: Footer, summaries: Sequence[Summary]) -> None:
+    if found.residual != stored.residual:
+        raise InvalidRun(f"{uri}: its residual is {stored.residual}, that of its rows explained again {found.residual}")
+    for summary in summaries:
+        if not same_states(summary.reduction, found.states[summary.name], stored.states[summary.name]):
+            raise InvalidRun(f"{uri}: its state of {summary.name!r} differs from that of its rows explained again")
+
+
+def explain_again(uri: str, plan: Plan, plan_digest: str, item: WorkItem, tables: Tables, local: Path, all_rows: bool) -> int:
+    """Explain a part's first SAMPLE_ROWS rows once more, or all, and compare.
+
+    Parameters
+    ----------
+    uri : str
+        Of the part, for messages.
+    plan : Plan
+    plan_digest : str
+        SHA-256 of the plan, hexadecimal.
+    item : WorkItem
+        That the part is of.
+    tables : Tables
+    local : Path
+        The part.
+    all_rows : bool
+        Then what the part's footer says is compared as well.
+
+    Returns
+    -------
+    int
+        Rows that were compared.
+
+    Raises
+    ------
+    NotRepeatable
+        The rows are not those of the run any more, or there are none to compare.
+    InvalidRun
+        They differ.
+    StorageError
+        The store does not answer.
+    """
+    if plan.global_only and not all_rows:
+        raise NotRepeatable(f"{uri}: it has summaries alone, for which all rows would have to be explained again")
+    asked = item if all_rows else replace(item, n_rows=min(SAMPLE_ROWS, item.n_rows))
+    again = local.with_name("again")
+    try:
+        explain_item(plan, plan_digest, asked, tables.prepared, again)
+    except InvalidData as error:
+        raise NotRepeatable(str(error)) from error
+    if all_rows and storage.sha256(again) == storage.sha256(local):
+        return asked.n_rows
+    _compare(uri, again, local, 0 if plan.global_only else asked.n_rows, plan.slice_rows if all_rows else SAMPLE_ROWS)
+    if all_rows:
+        found, stored = (read_footer(uri, item.part, path, plan_digest) for path in (again, local))
+        _compare_footers(uri, found, stored, plan.summaries)
+    return asked.n_rows

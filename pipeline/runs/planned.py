@@ -1,0 +1,117 @@
+"""Plans that were written, as they are read back: whoever may have written them, they are plans of this version that make sense."""
+
+import dataclasses
+import hashlib
+import json
+from functools import lru_cache
+from typing import get_args
+
+from kernels.trees.binning import BATCH
+
+from ..dataset.listing import WorkItem
+from ..dataset.partition import read_groups
+from ..errors import InvalidRun, UsageError
+from ..models.cityhash import HashedCategory
+from ..models.model import Feature
+from ..records import read_record
+from ..stores import storage
+from .arguments import read_choice, read_interactions
+from .job import check_parameters, find_method
+from .options import MissingLabels
+from .plan import PLAN, SLICE_ROWS, Plan, to_json
+
+MOST = 2**31  # row groups, and rows, that a file may have
+
+
+def _with_hashes(feature: Feature) -> Feature:
+    """Categories of which the model has hashes alone were written as objects."""
+    categories = feature.categories
+    if categories is not None:
+        categories = tuple(HashedCategory(**entry) if isinstance(entry, dict) else entry for entry in categories)
+    return dataclasses.replace(feature, categories=categories)
+
+
+def _check_item(item: WorkItem) -> None:
+    groups, numbers = item.row_groups, (*item.row_groups, item.skip, item.n_rows, item.first_row)
+    if not all(0 <= number < MOST for number in numbers) or list(groups) != sorted(set(groups)):
+        raise ValueError(f"item {item.part} has rows that no file has")
+
+
+def _check_sense(plan: Plan) -> None:
+    """Refuse what no run has, and what cannot be worked with."""
+    values = check_parameters(find_method(plan.method), dict(plan.parameters))
+    if json.dumps(sorted(values.items())) != json.dumps(plan.parameters):
+        raise ValueError(f"parameters are not those of method {plan.method!r}")
+    if plan.groups and read_groups(dict(plan.groups), plan.features) != plan.groups:
+        raise ValueError("groups are no partition of the features")
+    if plan.interactions is not None:
+        read_interactions("interactions", plan.interactions)
+    if plan.labels is not None:
+        read_choice("missing", plan.labels.missing, get_args(MissingLabels))
+    if plan.background_digest is not None and plan.background is None:
+        raise ValueError("there is a digest of a background, and no background")
+    if [item.part for item in plan.items] != list(range(len(plan.items))):
+        raise ValueError("items are not numbered from 0")
+    for item in plan.items:
+        _check_item(item)
+    if not BATCH <= plan.slice_rows <= SLICE_ROWS:
+        raise ValueError(f"slice_rows is {plan.slice_rows}, expected {BATCH} to {SLICE_ROWS}")
+
+
+def from_json(text: str | bytes, where: str) -> Plan:
+    """Read the plan that ``to_json`` wrote.
+
+    Parameters
+    ----------
+    text : str or bytes
+    where : str
+        URI of the text, for the message.
+
+    Returns
+    -------
+    Plan
+
+    Raises
+    ------
+    InvalidRun
+        It is no plan, or one of another version.
+    """
+    try:
+        plan = read_record(Plan, text)
+        plan = dataclasses.replace(plan, features=tuple(map(_with_hashes, plan.features)))
+        _check_sense(plan)
+        if to_json(plan) != (text if isinstance(text, str) else text.decode()):
+            raise ValueError("it is written otherwise than leafledger writes it")
+    except (ValueError, TypeError, UsageError) as error:
+        raise InvalidRun(f"{where}: not a plan of this version: {error}; choose another output or remove it") from error
+    return plan
+
+
+@lru_cache(maxsize=2)
+def read_plan(run: str, plan_digest: str) -> Plan:
+    """Read the plan of a run, once in every process.
+
+    Parameters
+    ----------
+    run : str
+        URI of the run's folder.
+    plan_digest : str
+        SHA-256 that the plan has to have, hexadecimal.
+
+    Returns
+    -------
+    Plan
+
+    Raises
+    ------
+    InvalidRun
+        The folder holds another plan.
+    StorageError
+        The plan cannot be read.
+    """
+    where = storage.join(run, PLAN)
+    text = storage.read(where)
+    found = hashlib.sha256(text).hexdigest()
+    if found != plan_digest:
+        raise InvalidRun(f"{where}: not the plan of this run, got {found[:12]}, expected {plan_digest[:12]}")
+    return from_json(text, where)

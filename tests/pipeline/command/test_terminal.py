@@ -1,0 +1,135 @@
+"""Names reach the terminal as text and nothing else, and a stream that cannot be written never changes what a run says of itself."""
+
+import errno
+import io
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import xgboost
+
+from pipeline.command import cli
+from pipeline.command.terminal import Stream, complain, guarded_streams, open_console, say
+
+NASTY = "[/]\x1b[31m\u202e é"
+SHOWN = "[/]\\x1b[31m\\u202e é"
+
+
+class Full(io.TextIOWrapper):
+    """A stream on a disk that is full."""
+
+    def __init__(self, number=errno.ENOSPC):
+        super().__init__(io.BytesIO(), encoding="utf-8")
+        self._number = number
+
+    def write(self, _text):
+        raise OSError(self._number, os.strerror(self._number))
+
+
+@pytest.fixture(scope="module")
+def nasty(tmp_path_factory):
+    """A model with names of all kinds, its rows, and where a run of them goes."""
+    folder = tmp_path_factory.mktemp("nasty") / NASTY.replace("/", "")
+    folder.mkdir()
+    draw = np.random.default_rng(1)
+    names = ["plain", f"{NASTY} a", "[bold]", ":smile:"]
+    frame = pd.DataFrame(draw.normal(size=(200, 4)), columns=["plain", "a", "b", "c"])
+    target = (frame["plain"] + frame["a"] * frame["b"] > 0).astype(int)
+    matrix = xgboost.DMatrix(frame.to_numpy(), target, feature_names=["plain", "a", "b", "c"])
+    trained = xgboost.train({"max_depth": 2}, matrix, 3)
+    saved = trained.save_raw("json").decode()
+    for old, new in zip(('"a"', '"b"', '"c"'), names[1:], strict=True):
+        saved = saved.replace(old, f'"{new}"'.replace("\x1b", "\\u001b").replace("/", "\\/"))
+    (folder / "named.json").write_text(saved)
+    pq.write_table(pa.Table.from_pandas(frame.set_axis(names, axis=1)), folder / "named.parquet")
+    return folder
+
+
+def test_names_are_text_and_nothing_else(nasty, capsys):
+    """Of features, files, folders: neither markup, nor control characters, nor marks that turn the direction of writing."""
+    out = nasty / "run [red]"
+    arguments = [str(nasty / "named.json"), str(nasty / "named.parquet"), "--out", str(out), "--scheduler", "serial"]
+    for command in (["plan", *arguments], ["explain", *arguments], ["explain", *arguments], ["check", str(out), "--deep"]):
+        assert cli.main(command) == 0
+        said, log = capsys.readouterr()
+        shown = said + log
+        assert str(out).replace(NASTY.replace("/", ""), SHOWN.replace("/", "")) in shown
+        assert all(char.isprintable() for char in shown.replace("\n", ""))
+        if command[0] == "explain" and "rows explained" in said:
+            for name in (f"{SHOWN} a", "[bold]", ":smile:"):
+                assert name in said
+    assert cli.main(["explain", *arguments, "--method", "banzhaf"]) == 1
+    assert capsys.readouterr().err.count("\n") == 1
+    assert cli.main(["check", f"no{NASTY}where"]) == 1
+    assert capsys.readouterr().err.startswith("leafledger: ")
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EPIPE, errno.EIO])
+def test_what_cannot_be_written_is_lost(monkeypatch, number):
+    """And said on standard error, but for a pipe whose reader has gone; nothing is raised."""
+    err = io.StringIO()
+    monkeypatch.setattr(sys, "stdout", Full(number))
+    monkeypatch.setattr(sys, "stderr", err)
+    with guarded_streams():
+        console = open_console()
+        say(console, "a line")
+        say(console, "another")
+    said = f"leafledger: standard output: cannot write: {os.strerror(number)}\n"
+    assert err.getvalue() == ("" if number == errno.EPIPE else said)
+
+
+def test_errors_that_nobody_reads_are_lost(monkeypatch, capsys):
+    """They never go to standard output in place of standard error."""
+    for stream in (Full(), None):
+        monkeypatch.setattr(sys, "stderr", stream)
+        assert cli.main(["check", "nowhere"]) == 1
+    complain("nothing")
+    assert capsys.readouterr().out == ""
+    assert not Stream(None).isatty()
+
+
+def test_characters_that_an_encoding_lacks_are_escaped(monkeypatch):
+    """Tables have other lines then."""
+    screen = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr(sys, "stdout", screen)
+    with guarded_streams():
+        say(open_console(), "é")
+    assert screen.buffer.getvalue() == b"\\xe9\n"
+
+
+def finished(tmp_path, example, redirect, name):
+    """Exit code and standard error of a run in a process of its own, whose streams go elsewhere."""
+    command = [sys.executable, "-m", "leafledger", "explain", example.model, example.data, "--out", str(tmp_path / name), "--scheduler", "serial"]
+    done = subprocess.run(
+        ["sh", "-c", f'exec "$@" {redirect}', "sh", *command],
+        capture_output=True,
+        check=False,
+        cwd=Path(__file__).parents[3],
+        env=os.environ | {"PYTHONIOENCODING": "ascii"} if name == "ascii" else None,
+    )
+    assert (tmp_path / name / "manifest.json").exists()
+    return done.returncode, done.stderr.decode()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is always full")
+def test_the_exit_code_is_the_run_s(example, tmp_path):
+    """With standard output full, closed or a pipe whose reader is gone, standard error full or closed, or an encoding without box characters."""
+    code, log = finished(tmp_path, example, "> /dev/full", "full")
+    assert code == 0
+    assert log.splitlines()[-1] == "leafledger: standard output: cannot write: No space left on device"
+    assert "Traceback" not in log
+    assert finished(tmp_path, example, "2> /dev/full", "error")[0] == 0
+    assert finished(tmp_path, example, ">&- 2>&-", "closed")[0] == 0
+    assert finished(tmp_path, example, "", "ascii")[0] == 0
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "leafledger", "check", str(tmp_path / "full")]
+    done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, check=False, cwd=Path(__file__).parents[3])
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (0, b"")

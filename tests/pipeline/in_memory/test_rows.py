@@ -1,0 +1,96 @@
+"""Rows in memory mean one thing, or are refused in one line: matrices, frames, and a single row."""
+
+from decimal import Decimal
+
+import lightgbm
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from leafledger import attribute, explain
+from pipeline.errors import SchemaMismatch
+from pipeline.in_memory.rows import as_rows
+from tests.pipeline.conftest import FEATURES, TRAINING
+
+NUMBERS = np.array([[1.0, 2.0, 0.0, 3.0], [4.0, 5.0, 1.0, 2.0]])  # in the model's order, the third a code
+
+
+@pytest.mark.parametrize(
+    ("rows", "says"),
+    [
+        (NUMBERS.astype(str), "rows are an array of <U32, expected numbers"),
+        (NUMBERS.astype("S"), "rows are an array of |S32, expected numbers"),
+        (NUMBERS.astype(complex), "rows are an array of complex128, expected numbers"),
+        (NUMBERS.astype("M8[s]"), "rows are an array of datetime64[s], expected numbers"),
+        (NUMBERS.astype(str).astype(object), "rows are an array of other things than numbers"),
+        (NUMBERS.astype(np.complex64).astype(object), "rows are an array of other things than numbers"),
+        (np.ma.masked_array(NUMBERS, NUMBERS > 3), "rows are a masked array, expected NaN where a value is missing"),
+        (NUMBERS[0], "rows have shape (4,), the model was trained on 4 features"),
+        (
+            pd.DataFrame(NUMBERS, columns=pd.MultiIndex.from_product([["a", "b"], ["c", "d"]])),
+            "rows have columns of 2 levels, expected one name for each",
+        ),
+        (pd.Series(NUMBERS[0]), "rows: columns 'distance', 'delay', 'carrier', 'month' missing"),
+    ],
+)
+def test_what_could_mean_something_else_is_refused(example, rows, says):
+    """In one line."""
+    with pytest.raises(SchemaMismatch) as refusal:
+        attribute(example.model, rows)
+    assert str(refusal.value).startswith(says)
+    assert "\n" not in str(refusal.value)
+
+
+def test_numbers_of_any_kind_are_taken(example):
+    """By their values; None is missing."""
+    expected = attribute(example.model, NUMBERS)
+    for same in (
+        NUMBERS.astype(np.float16),
+        NUMBERS.astype(np.int8),
+        NUMBERS.astype(object),
+        NUMBERS.view(np.matrix),
+        np.vectorize(Decimal)(NUMBERS),
+    ):
+        np.testing.assert_array_equal(attribute(example.model, same).phi, expected.phi)
+    missing = NUMBERS.astype(object)
+    missing[0, 1] = None
+    np.testing.assert_array_equal(attribute(example.model, missing).phi, attribute(example.model, missing.astype(float)).phi)
+
+
+@pytest.mark.parametrize("i", [0, 1, 17, 2999])
+def test_one_row_is_a_series(example, i):
+    """As pandas takes it out of a frame, with texts and missing values: its values are those of the row in the frame, and LightGBM's own."""
+    row = example.frame.iloc[i]
+    found = attribute(example.model, row)
+    np.testing.assert_array_equal(found.phi, attribute(example.model, example.frame.iloc[[i]]).phi)
+    one = example.frame.iloc[[i]][FEATURES]
+    one = one.assign(carrier=pd.Categorical(one["carrier"], ["AA", "B6", "DL", "UA"]))
+    np.testing.assert_allclose(found.margin[:, 0], example.booster.predict(one), rtol=1e-12)
+
+
+def test_other_rows_are_left_as_they_are(example):
+    """Whoever reads them refuses them, or not."""
+    for rows in (example.frame, "x", None, [1, 2]):
+        assert as_rows(rows) is rows
+
+
+@pytest.mark.parametrize("known", [["x", 1, 2.5], ["x", True, "y"], [True, 2.5], ["1", 1, 2]])
+def test_categories_of_several_types_are_coded_as_lightgbm_codes_them(known, tmp_path):
+    """Seen, unseen and missing: LightGBM's own predictions. A file has no such column, which is said while planning."""
+    draw = np.random.default_rng(1)
+    values = draw.choice(np.array([*known, None], object), 300)
+    frame = pd.DataFrame({"a": draw.normal(size=300), "c": pd.Categorical(values)})
+    target = frame["a"] + 10 * np.array([value is known[0] or value is None for value in values])
+    booster = lightgbm.train(TRAINING, lightgbm.Dataset(frame, target), 5)
+    probes = frame.assign(c=pd.Categorical([*known, None, "never", 7, 1.0] * 37 + [None] * (300 - 37 * (len(known) + 4))))
+    for rows in (frame, probes, frame.assign(c=frame["c"].cat.remove_unused_categories())):
+        np.testing.assert_allclose(attribute(booster, rows).margin[:, 0], booster.predict(rows), rtol=1e-12)
+    booster.save_model(tmp_path / "model.txt")
+    pq.write_table(pa.table({"a": frame["a"], "c": pa.array(["x"] * 300)}), tmp_path / "data.parquet")
+    says = "feature 'c' has categories of several types, which only a pandas column of categories holds"
+    with pytest.raises(SchemaMismatch, match=rf"^rows: {says}$"):
+        attribute(booster, pa.table({"a": frame["a"], "c": pa.array(["x"] * 300)}))
+    with pytest.raises(SchemaMismatch, match=rf"/data\.parquet: {says}$"):
+        explain(tmp_path / "model.txt", tmp_path / "data.parquet", tmp_path / "run", scheduler="serial")

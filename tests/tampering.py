@@ -1,0 +1,198 @@
+"""Finished runs of which somebody changed the manifest, the plan or a part's footer, field by field: ``check_run`` refuses each in one line.
+
+``python -m tests.tampering`` tries every change of every field; tests draw some.
+"""
+
+import argparse
+import hashlib
+import json
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import lightgbm
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from leafledger import check_run, explain
+from pipeline.errors import LeafledgerError
+
+MANIFEST, PLAN, PART = "manifest.json", "plan.json", "attributions/part-00000.parquet"
+KEY = b"leafledger"  # of a part's footer
+NUMBERS = (0, 1, -1, 2, 10**30, 0.5, 1e308, float("nan"), float("inf"))
+TEXTS = ("", "x", "1", "../x", "[/]\n\x1b[31m", "\ud800")
+VALUES = (None, True, *NUMBERS, *TEXTS, [], [0], {}, {"x": 1})
+N_ROWS = 60
+KINDS = {  # what runs are asked for: together they have every field of a manifest and a plan
+    "interactions": {"interactions": 2, "partition": {"both": ["a", "b"]}, "ids": ["id"]},
+    "shares": {"method": "r2", "label": "y", "weight": "w", "by": ["k"]},
+    "marginal": {"background": "data/part=1", "method": "beta", "parameters": {"alpha": 2.0}},
+}
+# What of a plan nothing else tells, where whoever changes it writes manifest and parts anew too: the name of the data, and of their pieces what
+# the model does not read.
+INFORMATIVE = ("data", "items")
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A JSON text that somebody changed in one place."""
+
+    where: str  # the place and the new value, for messages
+    field: str  # the first name of the place
+    value: Any  # all of the JSON
+
+
+def _places(value: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Every value of a JSON, the innermost too."""
+    for key in value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ():
+        yield (*place, key)
+        yield from _places(value[key], (*place, key))
+
+
+def _changed(value: Any, place: tuple[Any, ...], change: Callable[[Any, Any], None]) -> Any:
+    copy = json.loads(json.dumps(value))
+    inner = copy
+    for key in place[:-1]:
+        inner = inner[key]
+    change(inner, place[-1])
+    return copy
+
+
+def _put(value: Any) -> Callable[[Any, Any], None]:
+    return lambda inner, key: inner.__setitem__(key, value)
+
+
+def list_changes(value: Any) -> Iterator[Change]:
+    """Every value replaced by others of all types, wrapped, deleted and doubled; and a field more."""
+    for place in _places(value):
+        held = value
+        for key in place:
+            held = held[key]
+        name = "".join(f"[{key!r}]" for key in place)
+        others = [*VALUES, [held], {"x": held}]
+        if type(held) in (int, float):
+            others += [held + 1, -held, held + 0.5]
+        elif isinstance(held, str):
+            others += [held + "x", held[::-1]]
+        elif isinstance(held, list):
+            others += [[*held, *held[-1:]], held[::-1], held[:-1]]
+        for other in others:
+            if json.dumps(other) != json.dumps(held):
+                yield Change(f"{name} = {json.dumps(other)[:60]}", str(place[0]), _changed(value, place, _put(other)))
+        yield Change(f"del {name}", str(place[0]), _changed(value, place, lambda inner, key: inner.__delitem__(key)))
+    yield Change("one more", "", {**value, "more": 1})
+
+
+def make_run(folder: Path, kind: str) -> Path:
+    """A small run that has what its kind asks for, and a file that cannot be read."""
+    draw = np.random.default_rng(1)
+    rows = pd.DataFrame({name: draw.normal(size=2 * N_ROWS).round(2) for name in "abc"}).round({"c": 0})
+    rows = rows.assign(k=draw.choice(["x", "y"], 2 * N_ROWS), y=rows.a + rows.b * rows.c, w=draw.random(2 * N_ROWS), id=np.arange(2 * N_ROWS))
+    inputs = rows[["a", "b", "c", "k"]].assign(k=rows["k"].astype("category"))
+    given = {"verbosity": -1, "num_threads": 1, "num_leaves": 5, "min_data_in_leaf": 5, "seed": 1}
+    lightgbm.train(given, lightgbm.Dataset(inputs, rows["y"]), 3).save_model(folder / "model.txt")
+    for i in range(2):
+        path = folder / "data" / f"part={i}" / "rows.parquet"
+        path.parent.mkdir(parents=True)
+        pq.write_table(pa.Table.from_pandas(rows[i::2], preserve_index=False), path)
+    (folder / "data" / "broken.parquet").write_bytes(b"PAR1 and nothing else")
+    arguments = {**KINDS[kind]}
+    if "background" in arguments:
+        arguments["background"] = str(folder / arguments["background"])
+    explain(folder / "model.txt", folder / "data", folder / "run", scheduler="serial", **arguments)
+    return folder / "run"
+
+
+def _read(path: Path) -> Any:
+    """The JSON of a file, or of a part's footer."""
+    return json.loads(pq.read_metadata(path).metadata[KEY] if path.suffix == ".parquet" else path.read_text())
+
+
+def _write(path: Path, value: Any) -> None:
+    if path.suffix != ".parquet":
+        path.write_text(json.dumps(value, indent=1, sort_keys=path.name == PLAN))
+        return
+    table = pq.read_table(path)
+    with pq.ParquetWriter(path, table.schema) as writer:
+        writer.write_table(table)
+        writer.add_key_value_metadata({KEY.decode(): json.dumps(value)})
+
+
+def _seal(run: Path, plan: bool) -> None:
+    """Let the manifest say of the parts what is true of them; and manifest and parts name the plan as it is now."""
+    manifest = _read(run / MANIFEST)
+    if plan:
+        manifest["plan"] = hashlib.sha256((run / PLAN).read_bytes()).hexdigest()
+    for entry in manifest["parts"]:
+        path = run / entry["uri"]
+        if plan:
+            _write(path, _read(path) | {"plan": manifest["plan"]})
+        entry |= {"size": path.stat().st_size, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
+    _write(run / MANIFEST, manifest)
+
+
+def _seal_plan(run: Path) -> None:
+    _write(run / MANIFEST, _read(run / MANIFEST) | {"plan": hashlib.sha256((run / PLAN).read_bytes()).hexdigest()})
+
+
+SEALS: dict[str, Callable[[Path], None]] = {  # what whoever changes a run makes true again
+    "nothing": lambda _: None,
+    "the plan's digest": _seal_plan,
+    "all digests": lambda run: _seal(run, plan=True),
+    "digests of parts": lambda run: _seal(run, plan=False),
+}
+TRIED = ((MANIFEST, "nothing"), (PLAN, "nothing"), (PLAN, "the plan's digest"), (PLAN, "all digests"), (PART, "digests of parts"))
+
+
+def try_change(run: Path, name: str, change: Change, seal: str, deep: bool) -> str | None:
+    """What is wrong with the answer to a change, None where nothing is; the run is left as it was."""
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "run"
+        shutil.copytree(run, copy)
+        _write(copy / name, change.value)
+        SEALS[seal](copy)
+        try:
+            report = check_run(copy, deep, all_rows=seal == "all digests")  # of sums over rows a few rows tell nothing
+        except LeafledgerError as error:
+            return f"{change.where}: several lines: {error}" if len(str(error).splitlines()) != 1 or not str(error).isprintable() else None
+        except Exception as error:
+            return f"{change.where}: {type(error).__name__}: {error}"
+        informative = seal in ("all digests", "digests of parts") and change.field in INFORMATIVE
+        return f"{change.where}: sound" if report.sound and not informative else None
+
+
+def try_changes(kind: str, n_changes: int | None, seed: int = 1) -> list[str]:
+    """What is wrong of all changes of manifest and plan, or of some drawn by a seed."""
+    faults = []
+    with tempfile.TemporaryDirectory() as folder:
+        run = make_run(Path(folder), kind)
+        for name, seal in TRIED:
+            changes = list(list_changes(_read(run / name)))
+            n_drawn = len(changes) if n_changes is None else min(n_changes, len(changes))
+            drawn = np.random.default_rng(seed).choice(len(changes), n_drawn, replace=False)
+            found = [try_change(run, name, changes[i], seal, deep=seal != "the plan's digest") for i in drawn]
+            faults += [f"{kind}, {name}, {seal} made true: {fault}" for fault in found if fault is not None]
+            print(f"{kind}, {name}, {seal} made true: {len(found)} changes, {sum(fault is not None for fault in found)} faults", flush=True)
+    return faults
+
+
+def main() -> int:
+    """Every change of every kind of run, and an exit code of 1 if any was accepted or not refused in one line."""
+    parser = argparse.ArgumentParser(prog="python -m tests.tampering", description="Manifests and plans that somebody changed.")
+    parser.add_argument("--changes", type=int, help="of each file, drawn; by default all")
+    given = parser.parse_args()
+    faults = [fault for kind in KINDS for fault in try_changes(kind, given.changes)]
+    for fault in faults:
+        print(fault)
+    print(f"{len(faults)} faults")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
