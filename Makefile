@@ -14,7 +14,7 @@ WORKER_VENV ?= .venv-worker
 PIP_VERSION := $(shell sed -n 's/^pip==//p' $(CONSTRAINTS))
 UV_VERSION := $(shell sed -n 's/^uv==//p' $(CONSTRAINTS))
 
-.PHONY: setup demo test faults bench bench-r2 papers lint coverage bounds fuzz frames wheel worker docs docs-outputs constraints clean
+.PHONY: setup demo test faults bench bench-r2 papers lint coverage bounds fuzz frames mutants wheel worker docs docs-outputs constraints clean
 
 setup: $(VENV)/.complete
 
@@ -97,6 +97,10 @@ fuzz: setup
 # Random data sets in random types, against the libraries' own predictions: FRAMES="--runs 500".
 frames: setup
 	$(BIN)/python -m tests.frames $(FRAMES)
+
+# Small changes of the code, each of which the tests of its module should notice: MUTANTS="--mutants 50 --only pipeline/runs".
+mutants: setup
+	$(BIN)/python -m tests.mutants $(MUTANTS)
 
 # The wheel, installed into an environment of its own, listed and run there.
 wheel: setup

@@ -158,21 +158,22 @@ def draw(n: int, seed: int, only: str) -> list[Mutant]:
     return random.Random(seed).sample(found, min(n, len(found)))
 
 
-def survives(mutant: Mutant, copied: Path) -> bool:
+def survives(mutant: Mutant, copied: Path, seconds: float = SECONDS) -> bool:
     """Whether the tests of its module pass."""
     place = copied / mutant.path.relative_to(ROOT)
+    was = place.read_text()
     place.write_text(mutant.source)
     environment = os.environ | {"NUMBA_CACHE_DIR": str(copied / "numba"), "PYTHONDONTWRITEBYTECODE": "1"}
     if mutant.path.is_relative_to(ROOT / "kernels"):
         environment["NUMBA_DISABLE_JIT"] = "1"  # nothing is compiled anew for it
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", tests_of(mutant.path)]
     try:
-        done = subprocess.run(command, cwd=copied, env=environment, capture_output=True, timeout=SECONDS, check=False)
+        done = subprocess.run(command, cwd=copied, env=environment, capture_output=True, timeout=seconds, check=False)
         return done.returncode == 0
     except subprocess.TimeoutExpired:
         return False
     finally:
-        shutil.copy(mutant.path, place)
+        place.write_text(was)
 
 
 def main() -> int:

@@ -1,0 +1,87 @@
+"""Changes of the code are what they say, and whoever survives does so since no test fails."""
+
+import ast
+
+import pytest
+
+from tests import mutants
+
+SMALL = '''"""Words stay."""
+
+
+@jit
+def compiled(x: int = 1) -> int:
+    return x + 2
+
+
+def larger(x: int, y: int = 3) -> bool:
+    """Words stay."""
+    if x < 0:
+        raise ValueError(f"{x} is less than {0}")
+    print(x)
+    return not x <= y and max(x, y) > 7
+'''
+
+
+@pytest.fixture
+def small(tmp_path, monkeypatch):
+    """A package of one module and its tests, in the place of ours."""
+    monkeypatch.setattr(mutants, "ROOT", tmp_path)
+    for name in ("pipeline", "tests/pipeline"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "pipeline" / "__init__.py").touch()
+    path = tmp_path / "pipeline" / "small.py"
+    path.write_text(SMALL)
+    return path
+
+
+def test_every_change_is_of_one_node_of_code_that_runs_uncompiled(small):
+    """Conditions, comparisons, operators, calls, values and numbers; neither words, annotations, defaults and messages nor what is compiled."""
+    found = mutants.mutants_of(small)
+    assert [str(mutant).partition(": ")[2] for mutant in found] == [
+        "if x < 0: -> if not x < 0:",
+        "x < 0 -> x <= 0",
+        "0 -> 1",
+        "print(x) -> pass",
+        "return not x <= y and max(x, y) > 7 -> return None",
+        "not x <= y and max(x, y) > 7 -> not x <= y or max(x, y) > 7",
+        "not x <= y -> x <= y",
+        "x <= y -> x < y",
+        "max(x, y) > 7 -> max(x, y) >= 7",
+        "max(x, y) -> min(x, y)",
+        "7 -> 8",
+    ]
+    plain = ast.unparse(ast.parse(SMALL))
+    for mutant in found:
+        lines = [pair for pair in zip(plain.splitlines(), mutant.source.splitlines(), strict=True) if pair[0] != pair[1]]
+        assert len(lines) == 1
+
+
+def test_a_change_survives_where_no_test_fails(small, tmp_path):
+    """The tests of its module alone are asked; what hangs is noticed too; and the module is as it was afterwards."""
+    (tmp_path / "tests/pipeline/test_small.py").write_text("def test_it():\n    from pipeline.small import x\n    assert x == 1\n")
+    small.write_text("x, y = 1, 2\nwhile y < 0:\n    pass\n")
+    survived = {str(mutant).partition(": ")[2]: mutants.survives(mutant, tmp_path, seconds=5) for mutant in mutants.mutants_of(small)}
+    assert survived == {
+        "1 -> 2": False,
+        "2 -> 3": True,
+        "while y < 0: -> while not y < 0:": False,
+        "y < 0 -> y <= 0": True,
+        "0 -> 1": True,
+    }
+    assert small.read_text().startswith("x, y = 1, 2")
+
+
+def test_what_is_known_to_be_equivalent_is_there_and_not_drawn(monkeypatch, tmp_path):
+    """Every reason is of a change that can be made; without it the change is drawn; and the draw is the same each time."""
+    known = mutants.json.loads(mutants.EQUIVALENT.read_text())
+    for name, reason in known.items():
+        path = name.partition(":")[0]
+        assert name in {str(mutant) for mutant in mutants.mutants_of(mutants.ROOT / path)}
+        assert len(reason.split()) > 3
+    only = "runs/inputs.py"
+    some = [str(mutant) for mutant in mutants.draw(10**9, 0, only)]
+    (tmp_path / "one.json").write_text(mutants.json.dumps({some[0]: "it stands for all that are known"}))
+    monkeypatch.setattr(mutants, "EQUIVALENT", tmp_path / "one.json")
+    assert {str(mutant) for mutant in mutants.draw(10**9, 0, only)} == {*some[1:]}
+    assert [str(mutant) for mutant in mutants.draw(5, 7, only)] == [str(mutant) for mutant in mutants.draw(5, 7, only)]
