@@ -54,7 +54,7 @@ def summaries() -> str:
     rows = (
         (
             f"`{name}`",
-            ", ".join(keep.get(name, [SHARED_BY[name]])),
+            ", ".join(keep[name] if name in keep else [SHARED_BY[name]]),
             summary.description,
             ", ".join(f"`{column}`" for column in summary.columns),
         )
