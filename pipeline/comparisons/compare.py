@@ -277,8 +277,9 @@ def compare_job(job: Job, entries: Sequence[str], measures: Measures, progress: 
         raise UsageError("methods are none, expected at least one")
     commit.check_writable(storage.beside(job.out, ""))
     model = load_ensemble(job.model)
-    plans = {entry.run: _read_run(entry.run, model) for entry in parsed if entry.run is not None}
     found = list_data(job.data, model)
+    model = found.model
+    plans = {entry.run: _read_run(entry.run, model) for entry in parsed if entry.run is not None}
     if found.rejected:
         raise InvalidData(found.rejected[0].reason)  # means of some of the rows would be those of other data
     items = _choose_items(found, plans)

@@ -17,6 +17,7 @@ from ..stores import storage
 from ..stores.listing import list_parquet
 from . import schema
 from .identity import identify
+from .names import spell
 
 FOOTER_READERS = 16
 _NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
@@ -58,6 +59,7 @@ class Listing:
     row_group: int  # bytes of the largest, in columns that are read
     n_chunks: int  # column chunks that a file has at most
     rejected: tuple[Rejected, ...]  # files whose footers cannot be read
+    model: Model  # its features are called as the columns are
 
     @property
     def n_rows(self) -> int:
@@ -122,13 +124,27 @@ class _Footer:
     n_chunks: int
     types: dict[str, pa.DataType]  # of columns that have one type in all files
     identity: str
+    model: Model  # its features are called as the columns are
 
 
-def _read_footer(file: storage.Object, partition: Hive, model: Model, asked: Asked, read: set[str]) -> _Footer:
+def _used(model: Model) -> list[Feature]:
+    """Features that some split asks for."""
+    return [model.features[column] for column in np.unique(model.ensemble.feature) if column >= 0]
+
+
+def _differ(model: Model, other: Model) -> str:
+    """The first feature that two files spell otherwise."""
+    mine, theirs = next((a.name, b.name) for a, b in zip(model.features, other.features, strict=True) if a.name != b.name)
+    return f"has column {mine!r}, it is {theirs!r}"
+
+
+def _read_footer(file: storage.Object, partition: Hive, model: Model, asked: Asked) -> _Footer:
     with storage.opened(file.uri) as opened:
         try:
             metadata = pq.read_metadata(opened)
             found = metadata.schema.to_arrow_schema()
+            model = spell(model, [*found.names, *(name for name, _ in partition)], file.uri)
+            read = {feature.name for feature in _used(model)} | {*asked.names}
             identity = identify(file, opened, metadata, read)
         except (pa.ArrowException, OSError) as error:
             raise InvalidData(f"{file.uri}: not a Parquet file: {' '.join(str(error).split())}") from error
@@ -143,13 +159,14 @@ def _read_footer(file: storage.Object, partition: Hive, model: Model, asked: Ask
         n_chunks=metadata.num_row_groups * metadata.num_columns,
         types={name: found.field(name).type for name in (*asked.ids, *asked.by) if name in found.names},
         identity=identity,
+        model=model,
     )
 
 
-def _try_footer(file: storage.Object, partition: Hive, model: Model, asked: Asked, read: set[str]) -> _Footer | Rejected:
+def _try_footer(file: storage.Object, partition: Hive, model: Model, asked: Asked) -> _Footer | Rejected:
     """What the footer says, or that it cannot be read; a schema that does not match is refused all the same."""
     try:
-        return _read_footer(file, partition, model, asked, read)
+        return _read_footer(file, partition, model, asked)
     except InvalidData as error:
         return Rejected(None, file.uri, (), None, str(error))
 
@@ -187,13 +204,12 @@ def list_data(uri: str, model: Model, asked: Asked = NOTHING) -> Listing:
     if not files:
         raise UsageError(f"{uri}: no Parquet files there")
     partitions = [_partition(file.uri) for file in files]
-    used = [model.features[column] for column in np.unique(model.ensemble.feature) if column >= 0]
-    schema.check_categories(used, uri)
-    read = {feature.name for feature in used} | {*asked.names}
+    schema.check_categories(_used(model), uri)
     types_of: dict[str, tuple[pa.DataType, str]] = {}
-    found, rejected, row_group, n_chunks = [], [], 0, 0
+    found: list[tuple[storage.Object, Hive, tuple[int, ...]]] = []
+    rejected, row_group, n_chunks, spelt = [], 0, 0, model
     with ThreadPoolExecutor(FOOTER_READERS) as readers:
-        footers = readers.map(lambda file, partition: _try_footer(file, partition, model, asked, read), files, partitions)
+        footers = readers.map(lambda file, partition: _try_footer(file, partition, model, asked), files, partitions)
         for file, partition, footer in zip(files, partitions, footers, strict=True):
             if isinstance(footer, Rejected):
                 rejected.append(footer)
@@ -204,11 +220,14 @@ def list_data(uri: str, model: Model, asked: Asked = NOTHING) -> Listing:
                     raise SchemaMismatch(
                         f"{file.uri}: {'id ' if name in asked.ids else ''}column {name!r} is {is_type}, it is {first_type} in {first_uri}"
                     )
+            if found and footer.model.features != spelt.features:
+                raise SchemaMismatch(f"{file.uri}: {_differ(footer.model, spelt)} in {found[0][0].uri}")
+            spelt = footer.model
             found.append((replace(file, etag=footer.identity), partition, footer.rows))
             row_group, n_chunks = max(row_group, footer.row_group), max(n_chunks, footer.n_chunks)
     if not found:
         raise InvalidData(rejected[0].reason)
-    return Listing(tuple(found), row_group, n_chunks, tuple(rejected))
+    return Listing(tuple(found), row_group, n_chunks, tuple(rejected), spelt)
 
 
 def _group(counts: Sequence[int], item_rows: int) -> list[tuple[int, ...]]:

@@ -34,7 +34,7 @@ from ..runs.job import MODEL, check_parameters, count_cores, find_method, labell
 from ..runs.plan import max_slice_rows
 from ..runs.prepare import ask_model, pair_names, player_names, prepare_model, weigh_model
 from ..runs.summaries import read_totals, tabulate
-from .rows import as_rows, code_categories
+from .rows import as_rows, code_categories, spell_features
 
 SLICE_ROWS = 1 << 13
 NUMBERS = tuple("biuf")  # kinds of NumPy's types
@@ -328,7 +328,7 @@ def attribute(
     LeafledgerError
         One line: what was got, what was expected, where.
     """
-    loaded, chosen = load_ensemble(model), find_method(read_text("method", method))
+    loaded, chosen = spell_features(load_ensemble(model), rows), find_method(read_text("method", method))
     given = check_parameters(chosen, read_parameters("parameters", parameters))
     keep = None if interactions is None else read_interactions("interactions", interactions)
     groups = read_groups(None if partition is None else read_partition("partition", partition), loaded.features)

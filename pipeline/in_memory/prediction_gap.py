@@ -24,6 +24,7 @@ from ..runs.arguments import optional, read_flag, read_names, read_partition, sh
 from ..runs.job import check_parameters, count_cores
 from ..runs.prepare import refused
 from .attributions import as_batch, attribute, bin_batch
+from .rows import spell_features
 
 SLICE_ROWS = 128
 Scale = float | Mapping[str, float] | Sequence[float]
@@ -234,7 +235,7 @@ def prediction_gap(
     LeafledgerError
         One line: what was got, what was expected, where. UsageError where exact gaps take more than the budget and may not be estimated.
     """
-    model, asked = load_ensemble(model), check_parameters(METHODS["gap"], {"budget": budget, "seed": seed})
+    model, asked = spell_features(load_ensemble(model), rows), check_parameters(METHODS["gap"], {"budget": budget, "seed": seed})
     if features is not None and ranking is not None:
         raise UsageError("features and ranking were both given; leave out one or the other")
     groups = read_groups(optional(read_partition)("partition", partition), model.features)
@@ -304,7 +305,10 @@ def rank_by_gap(
     LeafledgerError
         One line: what was got, what was expected, where. UsageError where exact gaps take more than the budget and may not be estimated.
     """
-    model, asked = load_ensemble(model), check_parameters(METHODS["gap_greedy"], {"top": 0 if top is None else top, "budget": budget, "seed": seed})
+    model, asked = (
+        spell_features(load_ensemble(model), rows),
+        check_parameters(METHODS["gap_greedy"], {"top": 0 if top is None else top, "budget": budget, "seed": seed}),
+    )
     groups = read_groups(optional(read_partition)("partition", partition), model.features)
     bins, tables, chosen = _prepare(model, groups, noise, scale, data, read_flag("resample", resample))
     read, batch = as_batch(model, rows, bins.column.tolist())

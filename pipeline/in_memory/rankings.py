@@ -24,6 +24,7 @@ from ..runs.arguments import optional, read_partition, shorten
 from ..runs.job import count_cores
 from ..runs.plan import max_slice_rows
 from .attributions import as_batch, bin_batch
+from .rows import spell_features
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +111,7 @@ class _Rows:
 
 
 def _set_up(given: Any, rows: Any, partition: Partition | None) -> _Rows:
-    model = load_ensemble(given)
+    model = spell_features(load_ensemble(given), rows)
     groups = read_groups(optional(read_partition)("partition", partition), model.features)
     bins, forest = make_forest(model.ensemble, group_numbers(groups, model.features))
     features, batch = as_batch(model, rows, bins.column.tolist())

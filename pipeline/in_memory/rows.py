@@ -1,17 +1,19 @@
 """Rows as they are given in memory: matrices of numbers, frames with a column for every name, and a single row as a pandas Series."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from numbers import Real
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
+from ..dataset.names import spell
 from ..dataset.schema import has_several_types
 from ..errors import SchemaMismatch
-from ..models.model import Feature
+from ..models.model import Feature, Model
 
 REAL = "biuf"  # kinds of NumPy's types
 
@@ -56,6 +58,34 @@ def as_rows(rows: Any) -> Any:
     if isinstance(rows, pandas.DataFrame) and rows.columns.nlevels > 1:
         raise SchemaMismatch(f"rows have columns of {rows.columns.nlevels} levels, expected one name for each")
     return rows
+
+
+def spell_features(model: Model, rows: Any) -> Model:
+    """Name a model's features as the columns of rows are named.
+
+    Parameters
+    ----------
+    model : Model
+    rows : Any
+
+    Returns
+    -------
+    Model
+        As it is where rows have no names.
+
+    Raises
+    ------
+    SchemaMismatch
+        Two columns may be a feature's.
+    """
+    pandas = sys.modules.get("pandas")
+    if isinstance(rows, pa.Table | pa.RecordBatch):
+        names = rows.schema.names
+    elif isinstance(rows, Mapping) or (pandas is not None and isinstance(rows, pandas.Series)):
+        names = rows.keys()
+    else:
+        names = getattr(rows, "columns", ())
+    return spell(model, [name for name in names if isinstance(name, str)], "rows")
 
 
 def code_categories(features: Sequence[Feature], rows: Any) -> tuple[tuple[Feature, ...], Any]:

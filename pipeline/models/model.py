@@ -25,6 +25,8 @@ class Feature:
         None on a numeric feature, and on a categorical one whose column holds the codes themselves.
     perhaps_codes : bool
         Whether a numeric feature may have been a column of categories, of which training saw the codes: the file does not say.
+    underscored : bool
+        Whether underscores in the name may be spaces in the data.
     missing : float or None
         A number that stands for a missing value, besides NaN; not where there are ``categories``.
     """
@@ -33,6 +35,7 @@ class Feature:
     categorical: bool = False
     categories: tuple[Any, ...] | None = None
     perhaps_codes: bool = False
+    underscored: bool = False
     missing: float | None = None
 
     @property

@@ -13,6 +13,7 @@ from kernels.buffers import Prepared
 from kernels.summaries import Summary
 
 from ..dataset.listing import WorkItem
+from ..dataset.names import spell
 from ..dataset.rows import window
 from ..errors import InvalidData, InvalidRun, LeafledgerError, NotRepeatable, UsageError
 from ..models import load_ensemble
@@ -75,6 +76,7 @@ def prepare_again(plan: Plan, model: str | None) -> Tables:
         if model is not None:
             raise UsageError(f"{model}: {differs}")
         raise NotRepeatable(f"{plan.model}: {differs}")
+    found = spell(found, [feature.name for feature in plan.features], plan.model)
     if (found.features, found.outputs) != (plan.features, plan.outputs):
         raise InvalidRun(f"{plan.model}: has other features or outputs than the run's plan")
     try:

@@ -128,8 +128,9 @@ def plan_run(job: Job, model: Model) -> Run:
     """
     check_precision(model, job.options.precision)
     check_predictions(job.options.predictions, model.outputs)
-    groups = read_groups(job.options.partition, model.features)
     found = list_data(job.data, model, asked_columns(job))
+    model = found.model
+    groups = read_groups(job.options.partition, model.features)
     Limit(job.options.max_rejected, len(found.files) + len(found.rejected)).check(found.rejected)
     game: Prepared | Marginal | None = plan_marginal(job, model, groups)
     if isinstance(game, Marginal):

@@ -1,0 +1,91 @@
+"""Features go by the names of their columns: LightGBM's files have underscores where the data have spaces."""
+
+import lightgbm
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from numpy.testing import assert_allclose
+
+from leafledger import attribute, check_run, compare, explain, prediction_gap
+from pipeline.dataset.names import spell
+from pipeline.errors import SchemaMismatch
+from pipeline.models import load_ensemble
+from tests.pipeline.running import attributions
+
+N = 200
+
+
+@pytest.fixture(scope="module")
+def frame():
+    rng = np.random.default_rng(0)
+    return pd.DataFrame(
+        {"mean radius": rng.normal(size=N), "mean_area": rng.normal(size=N), "kind of cell": pd.Categorical(rng.choice(["a", "b"], N))}
+    )
+
+
+@pytest.fixture(scope="module")
+def booster(frame):
+    label = frame["mean radius"] * 3 + frame["mean_area"] + frame["kind of cell"].cat.codes * 5
+    return lightgbm.train({"verbosity": -1, "num_threads": 1}, lightgbm.Dataset(frame, label), 10)
+
+
+@pytest.fixture(scope="module")
+def model(booster, tmp_path_factory):
+    path = tmp_path_factory.mktemp("model") / "model.txt"
+    booster.save_model(path)
+    assert [feature.name for feature in load_ensemble(path).features] == ["mean_radius", "mean_area", "kind_of_cell"]
+    return path
+
+
+def test_the_frame_that_was_trained_on_is_explained(frame, booster, model, tmp_path):
+    """In memory, from a file or the booster, and from Parquet, where the outputs are called as its columns are; groups too."""
+    expected = booster.predict(frame, pred_contrib=True)
+    for given in (booster, model):
+        for rows in (frame, pa.Table.from_pandas(frame), frame.rename(columns={"mean radius": "mean_radius"})):
+            found = attribute(given, rows)
+            assert list(found.players) == [str(name) for name in (rows.column_names if isinstance(rows, pa.Table) else rows.columns)]
+            assert_allclose(found.phi[:, 0], expected[:, :-1], rtol=1e-9, atol=1e-9)
+    assert_allclose(attribute(model, frame.iloc[3]).phi[0, 0], expected[3, :-1], rtol=1e-9, atol=1e-9)
+    assert attribute(model, frame, partition={"cell": ["kind of cell", "mean radius"]}).players == ("cell", "mean_area")
+    assert prediction_gap(model, frame.head(3), scale=0.1, features=["mean radius"]).shape == (3, 1)
+
+    frame.to_parquet(tmp_path / "rows.parquet")
+    explain(model, tmp_path / "rows.parquet", tmp_path / "run", precision="float64", scheduler="serial", background=tmp_path / "rows.parquet")
+    explain(model, tmp_path / "rows.parquet", tmp_path / "own", precision="float64", scheduler="serial")
+    stored = attributions(tmp_path / "own")
+    assert_allclose(np.transpose([stored[f"phi_{name}"] for name in frame]), expected[:, :-1], rtol=1e-9, atol=1e-9)
+    for run in ("run", "own"):
+        assert check_run(tmp_path / run, deep=True).sound
+    methods = [f"run:{tmp_path / 'own'}", "banzhaf"]
+    assert compare(model, tmp_path / "rows.parquet", tmp_path / "out.parquet", methods=methods, scales=(), scheduler="serial").num_rows
+
+
+def test_columns_in_the_path_too(frame, booster, model, tmp_path):
+    """A folder is called as its column is, with the space as it stands or escaped."""
+    for folder, (kind, rows) in zip(("kind of cell=a", "kind%20of%20cell=b"), frame.groupby("kind of cell", observed=True), strict=True):
+        assert folder.endswith(str(kind))
+        (tmp_path / "data" / folder).mkdir(parents=True)
+        pq.write_table(pa.Table.from_pandas(rows.drop(columns="kind of cell"), preserve_index=False), tmp_path / "data" / folder / "f.parquet")
+    explain(model, tmp_path / "data", tmp_path / "run", precision="float64", scheduler="serial")
+    ordered = pd.concat([frame[frame["kind of cell"] == kind] for kind in ("b", "a")])
+    assert_allclose(np.sort(attributions(tmp_path / "run")["margin"]), np.sort(booster.predict(ordered, raw_score=True)), rtol=1e-9)
+
+
+def test_two_columns_that_may_be_a_feature_are_refused(frame, model, tmp_path):
+    """The other one's values were taken before. So are files that do not agree; and the other libraries write names as they are."""
+    both = frame.assign(mean_radius=0.0)
+    says = r"columns 'mean radius' and 'mean_radius' may both be the model's 'mean_radius', expected one of them"
+    with pytest.raises(SchemaMismatch, match=f"^rows: {says}"):
+        attribute(model, both)
+    for name, rows in (("a", frame), ("b", frame.rename(columns={"mean radius": "mean_radius"}))):
+        rows.to_parquet(tmp_path / f"{name}.parquet")
+    with pytest.raises(SchemaMismatch, match=r"b\.parquet: has column 'mean_radius', it is 'mean radius' in .*a\.parquet$"):
+        explain(model, tmp_path, tmp_path.parent / "run", scheduler="serial")
+    both.to_parquet(tmp_path / "b.parquet")
+    with pytest.raises(SchemaMismatch, match=rf"b\.parquet: {says}"):
+        explain(model, tmp_path / "b.parquet", tmp_path.parent / "run", scheduler="serial")
+    plain = load_ensemble(model)
+    unmarked = plain.__class__(plain.ensemble, tuple(type(f)(f.name, f.categorical, f.categories) for f in plain.features), ("0",), "xgboost", "")
+    assert spell(unmarked, both.columns, "rows").features == unmarked.features
