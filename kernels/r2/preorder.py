@@ -52,7 +52,7 @@ def lay_out_preorder(forest: Forest) -> PreorderTrees:
     -------
     PreorderTrees
     """
-    ensemble, splits, n_trees = forest.ensemble, forest.splits, forest.ensemble.root.size
+    ensemble, splits, n_trees = forest.stored, forest.splits, forest.stored.root.size
     player = forest.player_of_node
     traced = trace(ensemble, player, forest.n_players)
     leaf = ensemble.feature < 0

@@ -142,7 +142,7 @@ def _tabulate(bins: np.ndarray, computed: ComputedTrees, t: int, table: np.ndarr
 
 def _look_up(forest: Forest, trees: PreorderTrees, terms: list[Terms | None], chosen: np.ndarray) -> LookupTables:
     """Make tables of the trees that are ``chosen (trees,) bool``, from rows that have every outcome of a tree's comparisons."""
-    node = forest.trace.order[forest.ensemble.feature[forest.trace.order] >= 0]
+    node = forest.trace.order[forest.stored.feature[forest.trace.order] >= 0]
     splits = trees.splits.copy()  # that ask for a comparison's outcome, as a bin of 0 or 1
     splits[:, PREORDER_FEATURE], splits[:, PREORDER_LOWER] = forest.comparisons.number[node], 1
     splits[:, PREORDER_SPAN], splits[:, PREORDER_MEMBERS] = 0, -1
@@ -173,13 +173,13 @@ def prepare_qshap(forest: Forest) -> QshapTables:
     InvalidParameters
         a model of several outputs
     """
-    n_outputs = forest.ensemble.base.size
+    n_outputs = forest.stored.base.size
     if n_outputs > 1:
         raise InvalidParameters(f"method 'r2' needs a model of one output, got {n_outputs}")
     trees = lay_out_preorder(forest)
     terms = _outline(trees)
     chosen = worth_looking_up(forest.comparisons, 2 * np.diff(trees.start) + 1, 2 * np.diff(trees.player_start) + 1, ENTRIES_PER_NODE)
-    base = forest.ensemble.base.astype(np.float64)
+    base = forest.stored.base.astype(np.float64)
     return QshapTables(
         computed=_gather(trees, terms, ~chosen),
         table=np.where(chosen, np.cumsum(chosen) - 1, -1).astype(np.int32),

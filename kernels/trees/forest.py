@@ -14,7 +14,8 @@ from .paths import Trace, trace, value_range
 class Forest(NamedTuple):
     """A model as it is played on: its trees, what their splits compare, and who the players are."""
 
-    ensemble: TreeEnsemble
+    ensemble: TreeEnsemble  # what leaves of a tree have in common is in the base values
+    stored: TreeEnsemble  # as it was: what a tree takes off a loss depends on the constants of those before it
     splits: BinnedSplits
     trace: Trace
     comparisons: Comparisons
@@ -86,6 +87,7 @@ def make_forest(ensemble: TreeEnsemble, groups: npt.ArrayLike | None = None) -> 
     players, player = np.unique(groups[bins.column], return_inverse=True)
     return bins, Forest(
         ensemble=_center(ensemble, traced),
+        stored=ensemble,
         splits=splits,
         trace=traced,
         comparisons=compare(ensemble, splits, traced),

@@ -111,7 +111,7 @@ def test_without_an_own_player_a_tree_is_copied_whole(ensemble):
     assert (cut.node == forest.trace.order).all()
     assert (cut.own == -1).all()
     leaf = cut.ensemble.feature < 0
-    assert (cut.ensemble.value[leaf] == ensemble.value[cut.node[leaf]]).all()
+    assert (cut.ensemble.value[leaf] == forest.ensemble.value[cut.node[leaf]]).all()
     for side in ("left", "right"):
         assert (cut.node[getattr(cut.ensemble, side)[~leaf]] == getattr(ensemble, side)[cut.node[~leaf]]).all()
 

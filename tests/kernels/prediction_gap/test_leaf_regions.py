@@ -19,7 +19,7 @@ def test_a_row_is_in_the_region_of_the_leaf_that_it_reaches(data, ensemble):
     _, bins, forest = binned(ensemble, rows, groups)
     regions, top = make_regions(forest, {}), np.iinfo(bins.dtype).max
     leaves, sides = regions.leaves, regions.sides
-    assert leaves.value.tolist() == [ensemble.value[leaf].tolist() for root in ensemble.root for leaf in leaves_below(ensemble, root)]
+    assert leaves.value.tolist() == [forest.ensemble.value[leaf].tolist() for root in ensemble.root for leaf in leaves_below(ensemble, root)]
     for t, root in enumerate(ensemble.root):
         nodes = leaves_below(ensemble, root)
         assert regions.trees.leaf[t + 1] - regions.trees.leaf[t] == len(nodes)
