@@ -114,8 +114,8 @@ def check_predictions(names: Sequence[str], prepared: Prepared, batch: pa.Record
         if wrong.size:
             row = int(wrong[0])
             raise PredictionMismatch(
-                f"{uri}: row {first_row + row}: {name!r} is {predicted[row]:.7g}, expected the model's margin, {margin[row]:.7g}; so are "
-                f"{wrong.size:,} of {batch.num_rows:,} rows there: another model, other inputs, or no margin"
+                f"{uri}: row {first_row + row}: {name!r} is {predicted[row]:.7g}, expected the model's margin, {margin[row]:.7g}; "
+                f"{wrong.size:,} of {batch.num_rows:,} rows there differ: another model, other inputs, or no margin"
             )
 
 

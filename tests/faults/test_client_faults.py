@@ -9,8 +9,8 @@ from tests.faults.interrupting import interrupt
 from tests.faults.proxy import afterwards, before
 from tests.faults.verdict import ID, committed, contents
 
-STEPS = 16  # writes of a fault-free run: probe three times, plan, tables twice, four parts, summaries four times, tables removed, manifest
-SOME = {7, 15}  # for the short suite: a part, the manifest
+STEPS = 18  # writes of a fault-free run: probe five times, plan, tables twice, four parts, summaries four times, tables removed, manifest
+SOME = {9, 17}  # for the short suite: a part, the manifest
 
 
 @pytest.fixture
