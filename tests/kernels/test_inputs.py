@@ -11,6 +11,7 @@ from kernels.reductions import merge_all
 from kernels.summaries import Subject
 from kernels.trees.binning import bin_dtype, bin_ensemble, bin_rows, padded
 from tests.strategies import batches, forests
+from tests.trees import one_tree
 
 
 def kind_of(ensemble, feature, x):
@@ -81,3 +82,10 @@ def test_of_no_rows_there_is_nothing_to_say():
     subject = Subject(("y",), ("a", "b"), np.zeros(0, np.int64), np.zeros((0, 2), np.int32), 0, inputs=("a", "b", "c"))
     table = INPUTS.tabulate(merge_all(INPUTS.reduction, [], 1, 2), subject)["inputs"]
     assert list(zip(*table.columns.values(), strict=True)) == [(name, 0, 0, 0, 0, 0) for name in "abc"]
+
+
+def test_a_feature_that_is_split_only_where_it_is_missing_has_no_thresholds():
+    """LightGBM parts the missing from the rest at inf: no number is beyond it."""
+    tree = one_tree([0, -1, -1], np.inf, [1, -1, -1], [2, -1, -1], [0.0, 1.0, 2.0], [2.0, 1.0, 1.0], 1)
+    kinds, _ = classified(tree, np.array([[np.nan], [-1.0], [np.inf]]))
+    assert [(None, *KINDS)[kind] for kind in kinds[0, :3]] == ["missing", None, None]
