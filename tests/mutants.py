@@ -125,7 +125,7 @@ def _changed(node: ast.AST) -> Iterator[ast.AST]:
         if called in FUNCTIONS:
             setattr(other.func, "id" if isinstance(other.func, ast.Name) else "attr", FUNCTIONS[called])
             yield other
-    elif isinstance(other, ast.Constant) and isinstance(other.value, bool | int | float):
+    elif isinstance(other, ast.Constant) and isinstance(other.value, bool | int | float) and other.value + 1 != other.value:
         yield ast.Constant(not other.value if isinstance(other.value, bool) else other.value + 1)
 
 

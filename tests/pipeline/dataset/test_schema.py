@@ -175,3 +175,10 @@ def test_the_type_of_a_text_is_what_is_wanted_of_it():
         pa.string(),
         pa.null(),
     ]
+
+
+def test_labels_may_be_missing_everywhere():
+    """A column of nulls has no type of its own; numbers and groups take it."""
+    schema.check_labels(["x"], ["y"], {"x": pa.null(), "y": pa.null()}, "f")
+    with pytest.raises(SchemaMismatch, match=r"^f: column 'x' is string, expected numbers$"):
+        schema.check_labels(["x"], [], {"x": pa.string()}, "f")
