@@ -28,14 +28,13 @@ def spell(model: Model, columns: Iterable[str], where: str) -> Model:
     SchemaMismatch
         Two columns may be a feature's.
     """
-    spaced = [name for name in columns if " " in name]
-    if not spaced:
-        return model
-    there, features = {*columns}, []
+    written: dict[str, list[str]] = {}  # as LightGBM writes them
+    for name in sorted({*columns}):
+        written.setdefault(name.replace(" ", "_"), []).append(name)
+    features = []
     for feature in model.features:
-        found = sorted({name for name in spaced if feature.underscored and name.replace(" ", "_") == feature.name and name != feature.name})
-        found += [feature.name] * (feature.name in there)
-        if len(found) > 1 and feature.underscored:
+        found = written.get(feature.name, []) if feature.underscored else []
+        if len(found) > 1:
             raise SchemaMismatch(
                 f"{where}: columns {found[0]!r} and {found[1]!r} may both be the model's {feature.name!r}, expected one of them: LightGBM writes "
                 "underscores for spaces"

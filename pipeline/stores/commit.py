@@ -182,7 +182,7 @@ def check_writable(folder: str) -> None:
         try:
             _put(filesystem, path, local / "probe")
             call_store(filesystem, "rm_file", path)
-        except NotImplementedError as error:
+        except NotImplementedError as error:  # fsspec's word for a file system that is only read
             raise OSError("nothing can be written there") from error
 
 
