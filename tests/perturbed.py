@@ -55,11 +55,12 @@ def mean_gap(gap, outcomes, ranking):
     return [sum(of_output) / len(ranking) for of_output in zip(*gaps, strict=True)]
 
 
-def rank_greedily(gap, outcomes, output, tie=0):
-    """Units in greedy order with the gap of each prefix; of equal gaps, or such as differ by a fraction ``tie`` of them, the first unit's."""
+def rank_greedily(gap, outcomes, n, output, tie=0):
+    """All n units in greedy order with the gap of each prefix; of equal gaps, or such as differ by a fraction ``tie`` of them, the first unit's.
+    Units without outcomes stay."""
     order, gaps = [], []
-    while len(order) < len(outcomes):
-        tried = {u: gap([*order, u])[output] for u in sorted(outcomes) if u not in order}
+    while len(order) < n:
+        tried = {u: gap([q for q in [*order, u] if q in outcomes])[output] for u in range(n) if u not in order}
         best = min(tried)
         for u, found in tried.items():
             if found - tried[best] > tie * found:

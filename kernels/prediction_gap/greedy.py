@@ -1,5 +1,6 @@
-"""The greedy ranking: at every step the unit whose perturbation, on top of those chosen before it, moves the prediction most (Gajewski et al. 2024,
-Section 4), all candidates of a step in one pass over pairs of leaves.
+"""The greedy ranking: at every step the group whose perturbation, on top of those chosen before it, moves the prediction most (Gajewski et al. 2024,
+Section 4), all candidates of a step in one pass over pairs of leaves. PG² is not monotone: a group that changes nothing comes before one that lowers
+it.
 
 A leaf counts in a step if the row can reach it with the chosen units perturbed, or with one candidate more. Leaves of the first kind contribute for
 every candidate, those of the second for that one; what a pair of leaves contributes is said in ``exact``. Of the slots that a tree has for its leaves
@@ -215,37 +216,48 @@ def _try_all(regions: LeafRegions, distribution: BinDistributions, k: int, chose
 
 
 @jit
-def rank_greedily(bins: np.ndarray, distributions: BinDistributions, regions: LeafRegions, order: np.ndarray, gaps: np.ndarray) -> None:
-    """Choose units one by one; among equal gains, to 1e-12 of PG², the first unit.
+def _best_group(unit: np.ndarray, chosen: np.ndarray, gain: np.ndarray, level: float) -> int:
+    """Of the groups that were not chosen the first whose gain is the largest, to 1e-12 of PG²."""
+    best, best_gain = -1, 0.0
+    for group in range(unit.size):
+        if chosen[group]:
+            continue
+        found = gain[unit[group]] if unit[group] >= 0 else 0.0
+        if best < 0 or found - best_gain > TIE * (level + max(found, 0.0)):
+            best, best_gain = group, found
+    return best
+
+
+@jit
+def rank_greedily(
+    bins: np.ndarray, distributions: BinDistributions, regions: LeafRegions, unit: np.ndarray, order: np.ndarray, gaps: np.ndarray
+) -> None:
+    """Choose groups one by one; among equal gains, to 1e-12 of PG², the first group.
 
     Parameters
     ----------
     bins, distributions, regions : as ``exact.measure_rankings`` takes them
-    order : (n, outputs, steps) int64, the unit chosen at each step, -1 where no candidate is left; overwritten
-    gaps : (n, outputs, steps) float64, squared margin units, PG² of the units up to each step, where none is left that of all; overwritten
+    unit : (groups,) int64, a group's unit, -1 of groups that no perturbation changes
+    order : (n, outputs, steps) int64, the group chosen at each step, at most as many as there are; overwritten
+    gaps : (n, outputs, steps) float64, squared margin units, PG² of the groups up to each step; overwritten
     """
-    row, perturbed = make_row_state(regions), regions.units.perturbed
-    sums, n_units = _make_step(regions, row), perturbed.size
-    gain, chosen = np.zeros(n_units), np.zeros(n_units, np.bool_)
+    row, n_units = make_row_state(regions), regions.units.perturbed.size
+    sums, n_movable = _make_step(regions, row), (unit >= 0).sum()
+    gain, moved, chosen = np.zeros(n_units), np.zeros(n_units, np.bool_), np.zeros(unit.size, np.bool_)
     for i in range(order.shape[0]):
         distribution = take_row(distributions, i)
         locate_row(bins, i, distribution, regions, row)
         sums.filled[:] = False
         for k in range(order.shape[1]):
-            chosen[:] = False
-            gap = 0.0
+            moved[:], chosen[:] = False, False
+            gap, level, known, left = 0.0, 0.0, False, n_movable
             for step in range(order.shape[2]):
-                best = -1
-                for u in range(n_units):
-                    if perturbed[u] and not chosen[u]:
-                        best = u
-                        break
-                if best >= 0:
-                    level = _try_all(regions, distribution, k, chosen, row, sums, gain)
-                    for u in range(best + 1, n_units):
-                        if perturbed[u] and not chosen[u] and gain[u] - gain[best] > TIE * (level + max(gain[u], 0.0)):
-                            best = u
-                    chosen[best] = True
-                    gap = level + gain[best]
-                order[i, k, step] = best
-                gaps[i, k, step] = gap
+                if left > 0 and not known:  # what groups that change nothing leave as it was is not worked out again
+                    level, known = _try_all(regions, distribution, k, moved, row, sums, gain), True
+                best = _best_group(unit, chosen, gain, level)
+                chosen[best] = True
+                if unit[best] >= 0:
+                    moved[unit[best]], known = True, False
+                    left -= 1
+                    gap = level + gain[unit[best]]
+                order[i, k, step], gaps[i, k, step] = best, gap

@@ -10,7 +10,7 @@ from ..buffers import Buffers
 from ..method import Games, Method, Parameters, Phi
 from ..parameters import Parameter, choice, number, numbers, whole
 from ..ranking.methods import BY_SIZE, choose_ranking, prepare_ranking, score_players
-from ..ranking.ranks import N_SCORES, rows_with_scores, summarize_ranks
+from ..ranking.ranks import rows_with_scores, summarize_ranks
 from ..trees.forest import Forest
 from .noise import NOISE_NAMES, Measured
 from .query import PerturbationUse
@@ -52,7 +52,7 @@ def _prepare_gap(forest: Forest, given: Parameters, measured: Measured | None) -
 
 
 def _attribute_gap(buffers: Buffers, tables: RankingTables) -> None:
-    scores = score_players(buffers, tables.ranker, tables.of_ranker, buffers.phi.shape[1] - N_SCORES)
+    scores = score_players(buffers, tables.ranker, tables.of_ranker, tables.gap.units.size)
     add_gaps(buffers.values, buffers.bins, tables, scores, buffers.phi)
 
 

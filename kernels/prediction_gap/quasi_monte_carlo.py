@@ -14,7 +14,7 @@ from ..trees.margin import add_margins
 from .exact import Prefixes
 from .greedy import TIE
 from .noise import BinDistributions, Noise, perturb_rows
-from .tables import GapTables
+from .tables import GapTables, movable_units
 
 REPEATS = 16  # independent scramblings
 POINTS = 1 << 10  # of a sequence
@@ -98,17 +98,23 @@ def _each_row(
         yield i, _margins(tables, np.ascontiguousarray(still[:, :BATCH]))[:, 0], still, moved
 
 
+def _gap(tables: GapTables, moved: np.ndarray, margin: np.ndarray, k: int) -> float:
+    """Mean squared change of an output's margin at bins ``(used, points)``."""
+    return float(((_margins(tables, moved)[k] - margin[k]) ** 2).mean())
+
+
 def _sample(tables: GapTables, noise: Noise, values: np.ndarray, bins: np.ndarray, prefixes: Prefixes, points: np.ndarray) -> np.ndarray:
     """PG² of those prefixes that have a weight, 0 of others, ``(n, outputs, prefixes) float64``: means over ``points (points, units)``."""
     found, members = np.zeros(prefixes.weight.shape), _members(tables)
     for i, margin, still, moved in _each_row(tables, noise, values, bins, points):
         for k in range(margin.size):
-            mixed = still.copy()
+            mixed, gap, known = still.copy(), 0.0, True
             for prefix in range(prefixes.weight.shape[2]):
                 for u in np.flatnonzero(prefixes.place[i, k] == prefix + 1):
-                    mixed[members[u]] = moved[members[u]]
+                    mixed[members[u]], known = moved[members[u]], False
                 if prefixes.weight[i, k, prefix] > 0:
-                    found[i, k, prefix] = ((_margins(tables, mixed)[k] - margin[k]) ** 2).mean()
+                    gap, known = gap if known else _gap(tables, mixed, margin, k), True
+                    found[i, k, prefix] = gap
     return found
 
 
@@ -145,24 +151,28 @@ def sample_rows(
 
 
 def _choose(tables: GapTables, noise: Noise, values: np.ndarray, bins: np.ndarray, steps: int, points: np.ndarray) -> np.ndarray:
-    """Units in greedy order ``(n, outputs, steps)``, by gaps at the points; among equal ones, as ``greedy.rank_greedily`` has it, the first."""
-    outputs, members = tables.regions.outputs.start.size - 1, _members(tables)
+    """Groups in greedy order ``(n, outputs, steps)``, by gaps at the points; among equal ones, as ``greedy.rank_greedily`` has it, the first."""
+    outputs, members, unit = tables.regions.outputs.start.size - 1, _members(tables), movable_units(tables)
     order = np.zeros((bins.shape[1], outputs, steps), np.int64)
     for i, margin, still, moved in _each_row(tables, noise, values, bins, points):
         for k in range(outputs):
-            mixed, left = still.copy(), np.flatnonzero(tables.regions.units.perturbed).tolist()
+            mixed, gap, left = still.copy(), 0.0, list(range(unit.size))
             for step in range(steps):
-                gaps = []
-                for u in left:
-                    mixed[members[u]] = moved[members[u]]
-                    gaps.append(((_margins(tables, mixed)[k] - margin[k]) ** 2).mean())
-                    mixed[members[u]] = still[members[u]]
+                gaps = [gap] * len(left)  # of groups that change nothing
+                for candidate, group in enumerate(left):
+                    if unit[group] >= 0:
+                        mine = members[unit[group]]
+                        mixed[mine] = moved[mine]
+                        gaps[candidate] = _gap(tables, mixed, margin, k)
+                        mixed[mine] = still[mine]
                 best = 0
-                for candidate, gap in enumerate(gaps):
-                    if gap - gaps[best] > TIE * gap:
+                for candidate, found in enumerate(gaps):
+                    if found - gaps[best] > TIE * found:
                         best = candidate
-                order[i, k, step] = u = left.pop(best)
-                mixed[members[u]] = moved[members[u]]
+                gap, group = gaps[best], left.pop(best)
+                order[i, k, step] = group
+                if unit[group] >= 0:
+                    mixed[members[unit[group]]] = moved[members[unit[group]]]
     return order
 
 
@@ -171,21 +181,22 @@ def sample_greedily(
 ) -> tuple[np.ndarray, list[np.ndarray]]:
     """Estimate what ``tables.greedy_rows`` computes.
 
-    Units are chosen at the points of one more sequence, for the largest of several estimates is too large.
+    Groups are chosen at the points of one more sequence, for the largest of several estimates is too large.
 
     Parameters
     ----------
     tables, noise, values, bins : as ``tables.gap_rows`` takes them
     steps : int
-        units that are ranked, at most as many as can be perturbed
+        groups that are ranked
     seed : int
 
     Returns
     -------
-    order : (n, outputs, steps) int64, units
+    order : (n, outputs, steps) int64, groups
     gaps : of each of REPEATS sequences PG² of every prefix, (n, outputs, steps) float64, squared margin units
     """
     n_units = tables.units.size
     order = _choose(tables, noise, values, bins, steps, _points(halton(seed + REPEATS), n_units))
-    prefixes = Prefixes(ranks_from_order(order, n_units, axis=2), np.ones(order.shape))
+    place = np.where(tables.regions.units.perturbed, ranks_from_order(order, int(tables.n_all[0]), axis=2)[:, :, tables.units], 0)
+    prefixes = Prefixes(place, np.ones(order.shape))
     return order, [_sample(tables, noise, values, bins, prefixes, _points(sequence, n_units)) for sequence in haltons(seed)]

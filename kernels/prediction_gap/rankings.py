@@ -11,7 +11,7 @@ from ..trees.forest import Forest
 from .exact import Prefixes
 from .noise import EMPIRICAL, NOISES, Measured, Noise, noise_number, resampled_units
 from .quasi_monte_carlo import average, haltons, sample_greedily, sample_rows
-from .tables import GapTables, affordable, complete, gap_rows, greedy_rows, place_units, prepare_gap
+from .tables import GapTables, affordable, gap_rows, greedy_rows, place_units, prepare_gap
 
 SLICE = 128  # rows that are perturbed at a time: each has a distribution for every noised unit
 PGI2, ERROR = "pgi2", "pgi2_error"
@@ -125,17 +125,12 @@ def rank_rows_greedily(tables: GapTables, noise: Noise, values: np.ndarray, bins
     Returns
     -------
     Greedy
-        groups that nothing perturbs come last, in their own order
     """
-    steps = min(top, int(tables.regions.units.perturbed.sum()))
     if seed == EXACT:
-        units, of_units = greedy_rows(tables, noise, values, bins, steps)
-        order, gaps = complete(tables, units, of_units, top)
+        order, gaps = greedy_rows(tables, noise, values, bins, top)
         return Greedy(order, gaps, np.zeros_like(gaps), gaps.mean(axis=2), np.zeros(gaps.shape[:2]))
-    units, estimates = sample_greedily(tables, noise, values, bins, steps, seed)
-    completed = [complete(tables, units, of_units, top) for of_units in estimates]
-    each = [gaps for _, gaps in completed]
-    return Greedy(completed[0][0], *average(each), *average([gaps.mean(axis=2) for gaps in each]))
+    order, estimates = sample_greedily(tables, noise, values, bins, top, seed)
+    return Greedy(order, *average(estimates), *average([gaps.mean(axis=2) for gaps in estimates]))
 
 
 def _sliced(values: np.ndarray, bins: np.ndarray) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
@@ -172,12 +167,12 @@ def add_gaps(values: np.ndarray, bins: np.ndarray, tables: RankingTables, scores
     bins : (used, n) unsigned integers
     tables : RankingTables
     scores : (outputs, units, n) float64, another method's values
-    phi : (outputs, units + 2, n) float64, to which are added: ranks, from 1, PGI² in squared margin units, and its standard error
+    phi : (outputs, groups + 2, n) float64, to which are added: ranks, from 1, PGI² in squared margin units, and its standard error
     """
     gap = tables.gap
     for some, x, b in _sliced(values, bins):
         order = order_by_size(gap, scores[:, :, some])
-        phi[:, :-2, some] += ranks_from_order(order, order.shape[2], axis=2)[:, :, gap.units].transpose(1, 2, 0)
+        phi[:, :-2, some] += ranks_from_order(order, order.shape[2], axis=2).transpose(1, 2, 0)
         measured = measure_rows(gap, NOISES[tables.noise[0]], x, b, place_units(gap, order), int(tables.seed[0]))
         phi[:, -2:, some] += np.stack(measured).transpose(2, 0, 1)
 
@@ -188,11 +183,11 @@ def add_greedy(values: np.ndarray, bins: np.ndarray, tables: RankingTables, phi:
     Parameters
     ----------
     values, bins, tables : as ``add_gaps`` takes them
-    phi : (outputs, units + 2, n) float64, to which are added: ranks, from 1, and 0 for units that are not ranked; PGI² in squared margin units, and
+    phi : (outputs, groups + 2, n) float64, to which are added: ranks, from 1, and 0 for groups that are not ranked; PGI² in squared margin units, and
         its standard error
     """
     gap = tables.gap
     for some, x, b in _sliced(values, bins):
         found = rank_rows_greedily(gap, NOISES[tables.noise[0]], x, b, int(tables.top[0]), int(tables.seed[0]))
-        phi[:, :-2, some] += ranks_from_order(found.order, int(gap.n_all[0]), axis=2)[:, :, gap.units].transpose(1, 2, 0)
+        phi[:, :-2, some] += ranks_from_order(found.order, int(gap.n_all[0]), axis=2).transpose(1, 2, 0)
         phi[:, -2:, some] += np.stack((found.pgi2, found.pgi2_errors)).transpose(2, 0, 1)

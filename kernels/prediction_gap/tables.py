@@ -92,27 +92,20 @@ def prepare_gap(
     )
 
 
-def complete(tables: GapTables, order: np.ndarray, gaps: np.ndarray, top: int) -> tuple[np.ndarray, np.ndarray]:
-    """Make rankings of groups from those of units: after all units that can be perturbed the others come, in their own order, and change nothing.
+def movable_units(tables: GapTables) -> np.ndarray:
+    """Find the unit of every group that a perturbation can change.
 
     Parameters
     ----------
     tables : GapTables
-    order : (n, outputs, steps) int64, units, all that can be perturbed where steps < top
-    gaps : (n, outputs, steps) float64, of every prefix
-    top : int
-        groups that are ranked
 
     Returns
     -------
-    order : (n, outputs, top) int64, groups
-    gaps : (n, outputs, top) float64
+    unit : (groups,) int64, -1 of groups that stay as they are
     """
-    stay = np.setdiff1d(np.arange(int(tables.n_all[0])), tables.units[tables.regions.units.perturbed])[: top - order.shape[2]]
-    shape = (*order.shape[:2], stay.size)
-    last = gaps[:, :, -1:] if gaps.shape[2] else np.zeros((*order.shape[:2], 1))
-    players = tables.units[order]
-    return np.concatenate((players, np.broadcast_to(stay, shape)), axis=2), np.concatenate((gaps, np.broadcast_to(last, shape)), axis=2)
+    unit, movable = np.full(int(tables.n_all[0]), -1), np.flatnonzero(tables.regions.units.perturbed)
+    unit[tables.units[movable]] = movable
+    return unit
 
 
 def affordable(tables: GapTables, budget: float, passes: int = 1, approximate: bool = False) -> bool:
@@ -194,20 +187,20 @@ def gap_rows(tables: GapTables, noise: Noise, values: np.ndarray, bins: np.ndarr
 
 
 def greedy_rows(tables: GapTables, noise: Noise, values: np.ndarray, bins: np.ndarray, steps: int) -> tuple[np.ndarray, np.ndarray]:
-    """Rank units greedily, exactly.
+    """Rank groups greedily, exactly.
 
     Parameters
     ----------
     tables, noise, values, bins : as ``gap_rows`` takes them
     steps : int
-        units that are ranked
+        groups that are ranked
 
     Returns
     -------
-    order : (n, outputs, steps) int64, units, -1 where none is left
+    order : (n, outputs, steps) int64, groups
     gaps : (n, outputs, steps) float64, squared margin units, PG² of each prefix
     """
     shape = (values.shape[1], tables.regions.outputs.start.size - 1, steps)
     order, gaps = np.zeros(shape, np.int64), np.zeros(shape)
-    rank_greedily(bins, perturb_rows(values, tables.noise, noise), tables.regions, order, gaps)
+    rank_greedily(bins, perturb_rows(values, tables.noise, noise), tables.regions, movable_units(tables), order, gaps)
     return order, gaps

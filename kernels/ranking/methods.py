@@ -156,7 +156,7 @@ def _prepare_curves(forest: Forest, given: Parameters) -> RankedCurves:
 
 
 def _attribute_curves(buffers: Buffers, tables: RankedCurves) -> None:
-    scores = score_players(buffers, tables.ranker, tables.of_ranker, buffers.phi.shape[1] - len(KINDS))
+    scores = score_players(buffers, tables.ranker, tables.of_ranker, tables.curves.asked.before.size)
     add_ranked_curves(buffers.bins, tables.curves, scores, buffers.phi, buffers.path)
 
 

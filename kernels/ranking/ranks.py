@@ -14,7 +14,7 @@ N_SCORES = 2  # rows of phi behind the players' ranks
 
 
 def rows_with_scores(forest: Forest) -> np.ndarray:
-    """Number the rows of phi: every player, then the scores after all players.
+    """Number the rows of phi: every player, those in no split too, which have their places in a ranking, then the scores.
 
     Parameters
     ----------
@@ -22,10 +22,9 @@ def rows_with_scores(forest: Forest) -> np.ndarray:
 
     Returns
     -------
-    rows : (players + 2,) int64
-        numbers of the players that some split asks for, then ``n_all`` and ``n_all + 1``
+    rows : (all players + 2,) int64
     """
-    return np.append(forest.players, (forest.n_all, forest.n_all + 1))
+    return np.arange(forest.n_all + N_SCORES)
 
 
 def scores_of(ranks: np.ndarray) -> np.ndarray:
@@ -52,11 +51,10 @@ def _update(state: Any, ranks: np.ndarray, n: int, labels: Any = None) -> Any:
 
 
 def _finalize(state: Any, place: np.ndarray, n_places: int) -> dict[str, np.ndarray]:
-    """Rank players by mean rank, those in no split last; scores have rank 0."""
+    """Rank players by mean rank; scores have rank 0."""
     moments = MOMENTS.finalize(state, place, n_places)
-    mean = moments["mean"][:, :-N_SCORES]
     rank = np.zeros(moments["mean"].shape, np.int64)
-    rank[:, :-N_SCORES] = ranks_by_score(-np.where(mean == 0, np.inf, mean), axis=1)
+    rank[:, :-N_SCORES] = ranks_by_score(-moments["mean"][:, :-N_SCORES], axis=1)
     return {**moments, "rank": rank}
 
 

@@ -294,7 +294,7 @@ def rank_by_gap(
     Returns
     -------
     order : (n, outputs, top) int64
-        Positions of features or groups. Those that no perturbation can change come last, in their own order.
+        Positions of features or groups. One that no perturbation can change comes before those that would lower PG².
     gaps : (n, outputs, top) float64, squared margin units
         PG² of each prefix; the mean over all of them is the ranking's PGI².
     errors : (n, outputs, top) float64, squared margin units

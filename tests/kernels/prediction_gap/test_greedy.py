@@ -1,4 +1,4 @@
-"""Greedy rankings: every step's unit is the one that moves the prediction most, by trying all of them in exact fractions."""
+"""Greedy rankings: every step's group is the one that moves the prediction most, by trying all of them in exact fractions."""
 
 import math
 
@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from kernels.prediction_gap.exact import Prefixes
 from kernels.prediction_gap.greedy import TIE
-from kernels.prediction_gap.tables import complete, gap_rows, greedy_rows, place_units
+from kernels.prediction_gap.tables import gap_rows, greedy_rows, place_units
 from tests import perturbed
 from tests.kernels.prediction_gap.gaps import ATOL, NORMAL, RTOL, drawn, noisy, outcomes_of
 from tests.strategies import batches, forests
@@ -29,35 +29,41 @@ def ranked_greedily(tables, values, bins, steps):
 
 @given(data=st.data(), ensemble=forests(max_features=4))
 def test_greedy_rankings_are_those_of_the_definition(data, ensemble):
-    """Every candidate tried at every step, in exact fractions; of equal gains the first feature's."""
+    """Every feature tried at every step, in exact fractions; of equal gains the first feature's. What stays comes before what lowers the gap."""
     rows, seen = data.draw(batches(ensemble, 2)), data.draw(batches(ensemble, 2))
-    tables, values, bins = drawn(ensemble, rows, seen)
-    units, n = tables.units, ensemble.n_features
-    order, gaps = ranked_greedily(tables, values, bins, units.size)
-    outcomes = outcomes_of(seen, range(n), units.tolist())
+    only = np.array(data.draw(st.lists(st.integers(0, 3), min_size=1)))
+    tables, values, bins = drawn(ensemble, rows, seen, only=only)
+    n = ensemble.n_features
+    order, gaps = ranked_greedily(tables, values, bins, n)
+    outcomes = outcomes_of(seen, range(n), set(only) & set(ensemble.feature.tolist()))
     for i, row in enumerate(rows):
         gap = perturbed.make_gap(ensemble, row, outcomes)
         for k in range(ensemble.base.size):
-            expected, of_prefix = perturbed.rank_greedily(gap, outcomes, k)
-            assert_array_equal(units[order[i, k]] if units.size else [], expected)
+            expected, of_prefix = perturbed.rank_greedily(gap, outcomes, n, k)
+            assert_array_equal(order[i, k], expected)
             assert_allclose(gaps[i, k], [float(g) for g in of_prefix], rtol=RTOL, atol=ATOL)
-    whole, of_whole = complete(tables, order, gaps, n)
-    assert_array_equal(np.sort(whole, axis=2), np.broadcast_to(np.arange(n), whole.shape))
-    by_ranking = gap_rows(tables, NORMAL, values, bins, place_units(tables, whole))
-    assert_allclose(of_whole.mean(axis=2), by_ranking, rtol=RTOL, atol=ATOL)
+    by_ranking = gap_rows(tables, NORMAL, values, bins, place_units(tables, order))
+    assert_allclose(gaps.mean(axis=2), by_ranking, rtol=RTOL, atol=ATOL)
+
+
+def test_what_changes_nothing_comes_before_what_lowers_the_gap():
+    """Each of two features is on its other side half the time; the second takes back some of what the first did. The third is in no split."""
+    tables, values, bins = noisy(stumps(((0, 0.0, 0.0, 2.0), (1, 0.0, 0.0, -0.5)), 3), np.zeros((1, 3)), 1.0)
+    order, gaps = ranked_greedily(tables, values, bins, 3)
+    assert order[0, 0].tolist() == [0, 2, 1]
+    assert_allclose(gaps[0, 0], [2.0, 2.0, 1.625], rtol=1e-15)
 
 
 @given(data=st.data(), ensemble=forests(max_trees=4, max_depth=4, max_features=7))
 def test_gaps_are_those_of_the_units_up_to_each_step(data, ensemble):
-    """PG² of every prefix by itself, on larger trees; where there are more steps than units nothing comes, and nothing changes."""
+    """PG² of every prefix by itself, on larger trees."""
     rows = data.draw(batches(ensemble, 2))
     tables, values, bins = noisy(ensemble, rows, 0.5)
-    shape, steps = (len(rows), ensemble.base.size, 1), int(tables.regions.units.perturbed.sum())
-    order, gaps = greedy_rows(tables, NORMAL, values, bins, tables.units.size + 1)
-    assert (order[:, :, steps:] == -1).all()
-    assert (gaps[:, :, steps:] == (gaps[:, :, steps - 1 : steps] if steps else 0.0)).all()
-    for end in range(1, steps + 1):
-        there = (order[:, :, :end, None] == np.arange(tables.units.size)).any(axis=2)
+    shape = (len(rows), ensemble.base.size, 1)
+    order, gaps = greedy_rows(tables, NORMAL, values, bins, ensemble.n_features)
+    assert_array_equal(np.sort(order, axis=2), np.broadcast_to(np.arange(ensemble.n_features), order.shape))
+    for end in range(1, ensemble.n_features + 1):
+        there = (order[:, :, :end, None] == tables.units).any(axis=2) & tables.regions.units.perturbed
         alone = gap_rows(tables, NORMAL, values, bins, Prefixes(there.astype(np.int64), np.ones(shape)))
         assert_allclose(gaps[:, :, end - 1], alone, rtol=RTOL, atol=1e-12)
 
@@ -76,13 +82,13 @@ def test_trees_without_a_feature_in_common():
 def test_the_algorithm_as_it_is_printed():
     """Algorithm 1 in plain Python, asked about every candidate, ranks alike, as far as its c² - 2cE + E² lets it: trees of more leaves than are
     taken at a time, that ask for a feature again."""
-    rng, units = np.random.default_rng(2), range(5)
+    rng, features = np.random.default_rng(2), range(5)
     ensemble, rows = grown(rng, 3, 4, 5), rng.normal(size=(2, 5))[: 1 if config.DISABLE_JIT else 2]
     tables, values, bins = noisy(ensemble, rows, 0.5)
     order, gaps = ranked_greedily(tables, values, bins, 5)
     for i, row in enumerate(rows):
         gap = lambda chosen, row=row: [perturbed.algorithm_1(ensemble, row, set(chosen), 0.5)]  # noqa: E731 - a definition in a line
-        expected, of_prefix = perturbed.rank_greedily(gap, units, 0, 1e-9)
+        expected, of_prefix = perturbed.rank_greedily(gap, features, 5, 0, 1e-9)
         assert_array_equal(order[i, 0], expected)
         assert_allclose(gaps[i, 0], of_prefix, rtol=1e-9)
 

@@ -47,7 +47,7 @@ def alone(name, ensemble, rows, **parameters):
     """What a method adds for these rows, without those that buffers are padded with, ``(outputs, features + 2, n)``."""
     tables = prepare(ensemble, METHODS[name], defaults(name) | parameters).method
     values, bins, _ = binned(ensemble, rows)
-    phi = np.zeros((ensemble.base.size, tables.gap.units.size + 2, len(rows)))
+    phi = np.zeros((ensemble.base.size, ensemble.n_features + 2, len(rows)))
     if name == "gap_greedy":
         add_greedy(values, bins, tables, phi)
     else:

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from kernels.parameters import InvalidParameters
 from kernels.prediction_gap.leaf_regions import count_visits
 from kernels.prediction_gap.quasi_monte_carlo import haltons, sample_rows
-from kernels.prediction_gap.tables import affordable, complete, gap_rows, greedy_rows, place_units
+from kernels.prediction_gap.tables import affordable, gap_rows, greedy_rows, movable_units, place_units
 from tests import naive
 from tests.kernels.prediction_gap.gaps import NORMAL, binned, drawn, forest_and_rows, noisy
 from tests.strategies import batches, forests, partitions
@@ -33,7 +33,7 @@ def test_a_model_without_splits_has_no_gap():
     """One leaf: nothing is perturbed, and every feature comes in its own order."""
     ensemble = one_tree([-1], [0.0], [-1], [-1], [2.0], [1.0], 3)
     tables, values, bins = noisy(ensemble, np.zeros((2, 3)), 1.0)
-    order, gaps = complete(tables, *greedy_rows(tables, NORMAL, values, bins, 0), 3)
+    order, gaps = greedy_rows(tables, NORMAL, values, bins, 3)
     assert_array_equal(order, np.broadcast_to(np.arange(3), (2, 1, 3)))
     assert (gaps == 0).all()
     assert (gap_rows(tables, NORMAL, values, bins, place_units(tables, order)) == 0).all()
@@ -58,19 +58,16 @@ def test_rankings_are_prefixes_of_units_that_move(data, ensemble):
 
 
 @given(data=st.data(), ensemble=forests(max_features=5))
-def test_groups_that_stay_come_last(data, ensemble):
-    """In their own order, up to as many as are ranked, and the gap stays what it was."""
-    tables = noisy(ensemble, data.draw(batches(ensemble, 1)), 1.0)[0]
-    units = np.flatnonzero(tables.regions.units.perturbed)[::-1]
-    top = data.draw(st.integers(units.size, ensemble.n_features))
-    shape = (2, ensemble.base.size, units.size)
-    gaps = np.random.default_rng(0).random(shape)
-    order, of_prefix = complete(tables, np.broadcast_to(units, shape), gaps, top)
-    moved = tables.units[units].tolist()
-    expected = [*moved, *(g for g in range(ensemble.n_features) if g not in moved)][:top]
-    assert_array_equal(order, np.broadcast_to(expected, (*shape[:2], top)))
-    assert_array_equal(of_prefix[:, :, : units.size], gaps)
-    assert (of_prefix[:, :, units.size :] == (gaps[:, :, -1:] if units.size else 0.0)).all()
+def test_groups_know_the_units_that_can_be_perturbed(data, ensemble):
+    """Of those in some split: what is drawn, and numbers by themselves, which get noise; other categories and groups stay."""
+    rows, groups = data.draw(batches(ensemble, 1)), data.draw(partitions(ensemble))
+    only = data.draw(st.lists(st.integers(0, int(groups.max()))))
+    tables = drawn(ensemble, rows, rows, groups, only)[0]
+    asked = set(groups[ensemble.feature[ensemble.feature >= 0]].tolist())
+    for group, unit in enumerate(movable_units(tables).tolist()):
+        mine = np.flatnonzero(groups == group)
+        assert (unit >= 0) == (group in asked and (group in only or (mine.size == 1 and ensemble.n_categories[mine[0]] == 0)))
+        assert unit < 0 or tables.units[unit] == group
 
 
 @given(data=st.data(), ensemble=forests(max_features=4))

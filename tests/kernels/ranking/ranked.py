@@ -8,10 +8,10 @@ from tests.kernels.attributing import attributed, explain, run
 
 
 def expected_ranks(ensemble, order):
-    """Place of each feature in a ranking, 0 of those in no split and of those that are not ranked."""
+    """Place of each feature in a ranking, 0 of those that are not ranked."""
     ranks = np.zeros(ensemble.n_features)
     ranks[order] = np.arange(1, len(order) + 1)
-    return np.where(np.isin(np.arange(ensemble.n_features), ensemble.feature), ranks, 0)
+    return ranks
 
 
 def scores_by(ranking, ensemble, rows):
