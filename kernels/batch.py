@@ -4,7 +4,7 @@ import numpy as np
 
 from .buffers import Buffers, Prepared
 from .inputs import classify
-from .method import TOLERANCE, Method
+from .method import TOLERANCE, Check, Method
 from .semivalues.tables import add_semivalues
 from .trees.binning import bin_rows
 from .trees.margin import add_margins
@@ -32,12 +32,13 @@ def attribute_batch(method: Method, prepared: Prepared, buffers: Buffers) -> Non
     add_semivalues(buffers.bins, prepared.pairs.tables, buffers.pairs)
 
 
-def find_residuals(method: Method, prepared: Prepared, buffers: Buffers, n_rows: int) -> np.ndarray:
+def find_residuals(check: Check | None, prepared: Prepared, buffers: Buffers, n_rows: int) -> np.ndarray:
     """Measure how far every row's attributions are from what they have to add up to, as fractions of a bound.
 
     Parameters
     ----------
-    method : Method
+    check : Check or None
+        of the method, given its parameters
     prepared : Prepared
     buffers : Buffers
         as ``attribute_batch`` left them
@@ -49,7 +50,6 @@ def find_residuals(method: Method, prepared: Prepared, buffers: Buffers, n_rows:
     residuals : (outputs, n_rows) float64, or (0, n_rows) where they need not add up to anything
         a row breaks its promise above TOLERANCE, or where it is NaN
     """
-    check = method.check
     return np.zeros((0, n_rows)) if check is None else check.residuals(prepared, buffers, n_rows)
 
 

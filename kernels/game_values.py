@@ -10,13 +10,14 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import eigh_tridiagonal
+from scipy.special import binom
 
 LEAST_NORM = 1e-14  # of Lanczos' method: moments would change by the square of what is less than this
 LAST_ABSCISSA = 6.08  # of the tanh-sinh rule: beyond it t or 1 - t would underflow
 
 
 class Quadrature(NamedTuple):
-    """Nodes in [0, 1] and weights that sum to one."""
+    """Nodes in [0, 1] and weights that sum to one; weights of a signed measure may be negative."""
 
     nodes: np.ndarray  # (q,) float64
     weights: np.ndarray  # (q,) float64
@@ -113,18 +114,25 @@ def _jacobi_matrix(t: np.ndarray, mass: np.ndarray, order: int) -> tuple[np.ndar
     return np.array(diagonal), np.array(beside)
 
 
+def _reduce(n_players: int, t: np.ndarray, mass: np.ndarray) -> Quadrature:
+    """Make the rule of a measure with atoms ``t``, ``mass (atoms,)``, which are not negative and sum to one."""
+    order = max(1, (n_players + 1) // 2)
+    t, mass = t[mass > 0], mass[mass > 0]
+    return Quadrature(t, mass) if t.size <= order else _gauss(*_jacobi_matrix(t, mass, order))
+
+
 def measure(n_players: int, atoms: npt.ArrayLike) -> Quadrature:
     """Integrate over any measure on [0, 1]: a player joins the others, each of them present with probability t, with t drawn from the measure.
 
     More atoms than ceil(n_players / 2) are reduced to the measure's own Gauss rule of so many nodes, exact for the polynomials a path makes
-    (Golub and Welsch 1969; the Jacobi matrix by Lanczos' method, Gautschi 2004).
+    (Golub and Welsch 1969; the Jacobi matrix by Lanczos' method, Gautschi 2004). A signed measure has such a rule for each sign.
 
     Parameters
     ----------
     n_players : int
         distinct players on a path, at most
     atoms : (m, 2) float64
-        every row a point t in [0, 1] and its weight; weights are not negative and not all zero, and are scaled to sum to one
+        every row a point t in [0, 1] and its weight, of either sign; weights are scaled to sum to one, and have a sum above zero
 
     Returns
     -------
@@ -132,11 +140,12 @@ def measure(n_players: int, atoms: npt.ArrayLike) -> Quadrature:
     """
     t, where = np.unique(np.asarray(atoms, np.float64)[:, 0], return_inverse=True)
     mass = np.bincount(where.reshape(-1), np.asarray(atoms, np.float64)[:, 1])
-    t, mass = t[mass > 0], mass[mass > 0] / mass.sum()
-    order = max(1, (n_players + 1) // 2)
-    if t.size <= order:
-        return Quadrature(t, mass)
-    return _gauss(*_jacobi_matrix(t, mass, order))
+    mass = mass / mass.sum()
+    if (mass >= 0).all():
+        return _reduce(n_players, t, mass)
+    signs = (1, np.maximum(mass, 0.0)), (-1, np.maximum(-mass, 0.0))
+    rules = [(sign * part.sum(), _reduce(n_players, t, part / part.sum())) for sign, part in signs]
+    return Quadrature(np.concatenate([rule.nodes for _, rule in rules]), np.concatenate([total * rule.weights for total, rule in rules]))
 
 
 def polyline_atoms(n_players: int, points: npt.ArrayLike) -> np.ndarray:
@@ -147,7 +156,7 @@ def polyline_atoms(n_players: int, points: npt.ArrayLike) -> np.ndarray:
     n_players : int
         distinct players on a path, at most
     points : (m, 2) float64
-        every row a point t in [0, 1] and the height there, not negative; t ascends, twice the same t is a jump, and outside of the points the
+        every row a point t in [0, 1] and the height there, of either sign; t ascends, twice the same t is a jump, and outside of the points the
         density is zero
 
     Returns
@@ -172,7 +181,7 @@ def density_atoms(n_players: int, density: Callable[[np.ndarray, np.ndarray], np
     n_players : int
         distinct players on a path, at most
     density : callable
-        from arrays t and 1 - t, ``(atoms,) float64``, to heights ``(atoms,)``, not negative and finite; it takes 1 - t as well since next to 1
+        from arrays t and 1 - t, ``(atoms,) float64``, to heights ``(atoms,)``, finite, of either sign; it takes 1 - t as well since next to 1
         the difference has lost its digits
 
     Returns
@@ -183,3 +192,74 @@ def density_atoms(n_players: int, density: Callable[[np.ndarray, np.ndarray], np
     u = np.linspace(-LAST_ABSCISSA, LAST_ABSCISSA, 2 * n + 1)
     t, rest = 1 / (1 + np.exp(-np.pi * np.sinh(u))), 1 / (1 + np.exp(np.pi * np.sinh(u)))
     return np.stack((t, density(t, rest) * (np.pi * LAST_ABSCISSA / n) * np.cosh(u) * t * rest), axis=1)
+
+
+def thin_sizes(sizes: np.ndarray, n_players: int) -> np.ndarray:
+    """Find the distribution of sizes among every number of players up to ``n_players``: others are counted out one by one as players that change
+    nothing.
+
+    Parameters
+    ----------
+    sizes : (N,) float64
+        probability that a player joins a coalition of k of the N - 1 others (Weber 1988); any finite numbers
+    n_players : int
+
+    Returns
+    -------
+    thinned : triangular float64
+        row d - 1, from d (d - 1) / 2 on, is the distribution among d players, ``(d,)``
+    """
+    rows = []
+    while sizes.size:
+        if sizes.size <= n_players:
+            rows.append(sizes)
+        m = sizes.size - 1
+        k = np.arange(m)
+        sizes = (m - k) / max(m, 1) * sizes[:-1] + (k + 1) / max(m, 1) * sizes[1:]
+    return np.concatenate([np.zeros(0), *reversed(rows)])
+
+
+Weighing = Callable[[int], np.ndarray]  # from n players to what a coalition of b of them weighs with a others absent, ``[b, a]``, for a + b < n
+
+
+def weigh_by_value(value: GameValue) -> Weighing:
+    """Weigh coalitions by a game value: integrals of t^b (1 - t)^a.
+
+    Parameters
+    ----------
+    value : GameValue
+
+    Returns
+    -------
+    Weighing
+    """
+
+    def weigh(n_players: int) -> np.ndarray:
+        rule, power = value(n_players), np.arange(n_players)[:, None]
+        return (rule.weights * rule.nodes**power) @ ((1 - rule.nodes) ** power).T
+
+    return weigh
+
+
+def weigh_by_size(sizes: np.ndarray) -> Weighing:
+    """Weigh coalitions by their size among all players.
+
+    Parameters
+    ----------
+    sizes : (N,) float64, as ``thin_sizes`` takes them
+
+    Returns
+    -------
+    Weighing
+        0 for more players than there are
+    """
+
+    def weigh(n_players: int) -> np.ndarray:
+        weights, most = np.zeros((n_players, n_players)), min(n_players, sizes.size)
+        thinned = thin_sizes(sizes, most)
+        for m in range(most):
+            b = np.arange(m + 1)
+            weights[b, m - b] = thinned[m * (m + 1) // 2 + b] / binom(m, b)
+        return weights
+
+    return weigh

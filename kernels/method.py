@@ -198,11 +198,13 @@ class Check:
     residuals : ``(prepared, buffers, n_rows) -> (outputs, n_rows) float64``, how far they are from it, as a fraction of a bound
     miss : what is wrong where they do not, in words with ``{missed}``
     of_margins : phi sums to margin minus base value, so that columns can be checked as they are stored
+    applies : ``parameters -> bool``, attributions with these parameters do add up
     """
 
     residuals: Callable[[Prepared, Buffers, int], np.ndarray]
     miss: str
     of_margins: bool = False
+    applies: Callable[[Parameters], bool] = lambda parameters: True
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,10 +231,20 @@ class Method:
     summaries: tuple[Summary, ...] = (IMPORTANCE,)
     labelled: bool = False
 
-    @property
-    def additive(self) -> bool:
-        """Phi sums to margin minus base value on every row."""
-        return self.check is not None and self.check.of_margins
+    def check_of(self, parameters: Parameters) -> Check | None:
+        """Find what attributions with these parameters add up to.
+
+        Parameters
+        ----------
+        parameters : mapping
+            from the name of each of the method's parameters to its value
+
+        Returns
+        -------
+        Check or None
+            None where they add up to nothing
+        """
+        return self.check if self.check is not None and self.check.applies(parameters) else None
 
 
 def _miss_margins(prepared: Prepared, buffers: Buffers, n_rows: int) -> np.ndarray:
@@ -277,6 +289,33 @@ def read_method(text: str, methods: Mapping[str, Method]) -> tuple[Method, dict[
         except ValueError as error:
             raise ValueError(f"{error} for {parameter.name!r}") from None
     return methods[name], given
+
+
+def choose_method(name: str, methods: Mapping[str, Method], meaning: str) -> Parameter:
+    """Declare a parameter that is another method.
+
+    Parameters
+    ----------
+    name : str
+        of the parameter
+    methods : mapping
+        from names to the methods that it may be; the first one by default
+    meaning : str
+        for people
+
+    Returns
+    -------
+    Parameter
+        of str, a text that ``read_method`` reads
+    """
+
+    def read(given: Any) -> str:
+        if not isinstance(given, str):
+            raise ValueError(f"expected one of {', '.join(methods)}")
+        read_method(given, methods)
+        return given
+
+    return Parameter(name, next(iter(methods)), read, meaning)
 
 
 def refuse_other(query: Any, statistics: Any, expected: tuple[type, type]) -> None:

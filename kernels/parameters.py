@@ -147,7 +147,7 @@ def numbers(name: str, meaning: str) -> Parameter:
 
 
 def points(name: str, meaning: str) -> Parameter:
-    """Describe points (t, height) with t in [0, 1], ascending, and heights that are not negative and not all zero. By default there are none.
+    """Describe points (t, height) with t in [0, 1], ascending, and heights of either sign. By default there are none.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ def points(name: str, meaning: str) -> Parameter:
     Parameter
         of tuple of pairs of float: a sequence of pairs, or text such as ``0:1,0.5:2``; a callable is taken as it is
     """
-    expected = "expected points t:height with t ascending in [0, 1] and heights that are not negative and not all zero"
+    expected = "expected points t:height with t ascending in [0, 1] and finite heights that are not all zero"
 
     def read(given: Any) -> Any:
         if callable(given):
@@ -169,7 +169,7 @@ def points(name: str, meaning: str) -> Parameter:
         except (TypeError, ValueError):
             raise ValueError(expected) from None
         ascending = all(a[0] <= b[0] for a, b in itertools.pairwise(values))
-        if values and not (ascending and all(0 <= t <= 1 and 0 <= height <= LARGEST for t, height in values) and any(h > 0 for _, h in values)):
+        if values and not (ascending and all(0 <= t <= 1 and abs(height) <= LARGEST for t, height in values) and any(h != 0 for _, h in values)):
             raise ValueError(expected)
         return values
 

@@ -142,8 +142,9 @@ def _members(group):
     return [[j for j, g in enumerate(group) if g == number] for number in range(max(group) + 1)]
 
 
-def owen(ensemble, row, group, background=None):
-    """Owen values by their definition (Owen 1977, Eq. 7), ``(outputs, features)``: sums over sets of whole other groups and members of one's own."""
+def owen(ensemble, row, group, background=None, across=shapley_weight, within=shapley_weight):
+    """Coalitional values by their definition (Filom et al. 2024, Eq. E.6), of Shapley's weights the Owen value (Owen 1977, Eq. 7), ``(outputs,
+    features)``: sums over sets of whole other groups and members of one's own."""
     n, n_groups = ensemble.n_features, max(group) + 1
     members = _members(group)
     phi = np.zeros((ensemble.base.size, n))
@@ -155,7 +156,7 @@ def owen(ensemble, row, group, background=None):
             for others in _subsets([g for g in range(n_groups) if g != group[j]]):
                 whole = [i for g in others for i in members[g]]
                 for some in _subsets(mine):
-                    weight = shapley_weight(len(others), n_groups) * shapley_weight(len(some), len(mine) + 1)
+                    weight = across(len(others), n_groups) * within(len(some), len(mine) + 1)
                     total += weight * (v([*whole, *some, j]) - v([*whole, *some]))
             phi[k, j] = float(total)
     return phi

@@ -90,7 +90,7 @@ def each_group(players: np.ndarray, groups: np.ndarray) -> list[View]:
 
 
 class Weights(NamedTuple):
-    """Integrals of t^b (1 - t)^a, ``[b, a]``: over the game value between groups, and over that within a group."""
+    """What a coalition of b others weighs with a more absent, ``[b, a]``, see ``game_values.Weighing``: between groups, and within a group."""
 
     across: np.ndarray  # (n, n) float64
     within: np.ndarray  # (n, n) float64

@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._jit import jit
-from ..game_values import GameValue
+from ..game_values import Weighing
 from ..trees.forest import Forest
 from ..trees.lookup import LookupTables, end_to_end, padded_width
 from .background import Background, first_codes, n_words
@@ -33,18 +33,10 @@ from .subtrees import EDGE_BIT, EDGE_OUTCOME, EDGE_PLAYER, Partitioning, Subtree
 
 
 class Levels(NamedTuple):
-    """A coalitional value: the game value among groups, None where there are no others, and that within a group."""
+    """A coalitional value: what groups weigh, None where there are no others, and what coalitions within a group do."""
 
-    across: GameValue | None
-    within: GameValue
-
-
-def _integrals(value: GameValue | None, n: int) -> np.ndarray:
-    """Integrals of t^b (1 - t)^a over a game value, ``[b, a]``, for a + b < n; 1 where there are no other groups."""
-    if value is None:
-        return np.ones((1, 1))
-    rule, power = value(n), np.arange(n)[:, None]
-    return (rule.weights * rule.nodes**power) @ ((1 - rule.nodes) ** power).T
+    across: Weighing | None
+    within: Weighing
 
 
 @jit
@@ -139,7 +131,7 @@ class MarginalGame(NamedTuple):
         coded, deep = self.partitioning
         ensemble, tree = self.forest.ensemble, self.forest.trace.tree
         most = int(max(np.diff(coded.player_start).max(initial=1), np.diff(deep.player_start).max(initial=1))) + 1
-        weights = Weights(_integrals(levels.across, most), _integrals(levels.within, most))
+        weights = Weights(np.ones((1, 1)) if levels.across is None else levels.across(most), levels.within(most))
         width, first = ensemble.value.shape[1], first_codes(coded)
         targets, tables = [], []
         for u in range(coded.size):

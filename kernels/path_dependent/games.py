@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._jit import jit
-from ..game_values import GameValue, Quadrature, shapley
+from ..game_values import GameValue, Quadrature
 from ..ordering import group_starts, pack_pairs, unpack_pairs
 from ..trees.binning import BinnedSplits
 from ..trees.ensemble import TreeEnsemble
@@ -220,10 +220,11 @@ def play(forest: Forest, value: GameValue) -> Game:
     )
 
 
-def play_owen(forest: Forest, across: GameValue) -> Game:
-    """Play for a feature's Shapley value within its group, among other groups that come whole; a row of phi for each used feature.
+def play_owen(forest: Forest, across: GameValue, within: GameValue) -> Game:
+    """Play for a feature's value within its group, among other groups that come whole; a row of phi for each used feature.
 
-    With the Shapley value also ``across`` groups it is the Owen value (Owen 1977); where others never come, that of the group's own game.
+    That is the coalitional value of two game values (Filom et al. 2024, Eq. E.6), of two Shapley values the Owen value (Owen 1977); where others
+    never come, that of the group's own game.
 
     Parameters
     ----------
@@ -231,6 +232,8 @@ def play_owen(forest: Forest, across: GameValue) -> Game:
         whose players are the groups
     across : GameValue
         of the game that the groups play
+    within : GameValue
+        of the game that the members of a group play
 
     Returns
     -------
@@ -267,7 +270,7 @@ def play_owen(forest: Forest, across: GameValue) -> Game:
         gain=np.where(mine | alone, feature, forest.n_used).astype(np.int32),
         own=mine,
         points=points_of_trees(
-            lambda n, n_own, whose: same_points(across(n)) if whose < 0 else product_points(across(n + 1), shapley(n_own)),
+            lambda n, n_own, whose: same_points(across(n)) if whose < 0 else product_points(across(n + 1), within(n_own)),
             most_on_a_path(cut.ensemble, traced, firsts & ~mine),
             most_on_a_path(cut.ensemble, traced, firsts & mine),
             own,

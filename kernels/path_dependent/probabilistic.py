@@ -30,6 +30,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._jit import jit
+from ..game_values import thin_sizes
 from ..lanes import LANES, inside, load, splat, store
 from ..trees.binning import BATCH, BinnedSplits, child_intervals, is_member
 from ..trees.ensemble import TreeEnsemble
@@ -153,19 +154,6 @@ def _edges(ensemble: TreeEnsemble, binned: BinnedSplits, trace: Trace, player: n
     return np.stack(numbers, axis=1).astype(np.int32)
 
 
-def _thin(sizes: np.ndarray, n_players: int) -> np.ndarray:
-    """Find the distribution of sizes among every number of players up to ``n_players``, triangular: others are counted out one by one as players
-    that change nothing."""
-    rows = []
-    while sizes.size:
-        if sizes.size <= n_players:
-            rows.append(sizes)
-        m = sizes.size - 1
-        k = np.arange(m)
-        sizes = (m - k) / max(m, 1) * sizes[:-1] + (k + 1) / max(m, 1) * sizes[1:]
-    return np.concatenate([np.zeros(0), *reversed(rows)])
-
-
 def prepare_probabilistic(ensemble: TreeEnsemble, binned: BinnedSplits, trace: Trace, player: np.ndarray, sizes: np.ndarray) -> ProbabilisticTables:
     """Write every tree as steps for the kernel.
 
@@ -205,7 +193,7 @@ def prepare_probabilistic(ensemble: TreeEnsemble, binned: BinnedSplits, trace: T
         edges=edges,
         absent=trace.absent,
         value=ensemble.value,
-        sizes=_thin(np.asarray(sizes, np.float64), n_players),
+        sizes=thin_sizes(np.asarray(sizes, np.float64), n_players),
         shares=np.concatenate([np.zeros(0), *(np.arange(m, -1, -1) / max(m, 1) for m in range(n_players))]),
         words=binned.words,
     )
@@ -215,6 +203,32 @@ def prepare_probabilistic(ensemble: TreeEnsemble, binned: BinnedSplits, trace: T
 def _row(p: int) -> int:
     """Find where row p of a triangular table starts."""
     return p * (p + 1) // 2
+
+
+def no_probabilistic(words: np.ndarray) -> ProbabilisticTables:
+    """Make tables that add nothing.
+
+    Parameters
+    ----------
+    words : uint32
+        the model's category sets, so that the record is of the same types as that of trees
+
+    Returns
+    -------
+    ProbabilisticTables
+    """
+    integers, numbers = np.zeros(0, np.int64), np.zeros(0)
+    return ProbabilisticTables(
+        passes=Passes(integers, integers, np.zeros(0, np.int32), np.zeros(0, np.int32)),
+        most=np.zeros(2, np.int64),
+        steps=np.zeros((0, 3), np.int32),
+        edges=np.zeros((0, 7), np.int32),
+        absent=numbers,
+        value=np.zeros((0, 1)),
+        sizes=numbers,
+        shares=numbers,
+        words=words,
+    )
 
 
 @jit

@@ -8,11 +8,11 @@ import numpy as np
 
 from .. import game_values
 from ..buffers import Buffers
-from ..method import Games, Method, Parameters, Phi, read_method
+from ..method import Games, Method, Parameters, Phi, choose_method, read_method
 from ..parameters import Parameter, choice, number, whole
 from ..path_dependent.games import play
 from ..reductions import MOMENTS
-from ..semivalues.methods import BANZHAF, BETA, SHAPLEY, absent_others
+from ..semivalues.methods import BY_PROBABILITY, absent_others
 from ..summaries import ABOUT_STEPS, IMPORTANCE, Labels, Subject, Summary, Table, tabulate_moments
 from ..trees.forest import Forest
 from .curves import KINDS, prepare_curves
@@ -72,12 +72,12 @@ RANKER = Method(
     summaries=(IMPORTANCE, OBJECTIVE),
 )
 
-BY_SIZE: dict[str, Method] = {method.name: method for method in (SHAPLEY, BANZHAF, BETA)}  # methods whose values have a size
+BY_SIZE = BY_PROBABILITY  # methods whose values have a size
 RANKERS = {**BY_SIZE, RANKER.name: RANKER}  # all that rank
 
 
 def choose_ranking(rankers: Mapping[str, Method]) -> Parameter:
-    """Declare the parameter ``ranking``: a method that ranks, its parameters after colons.
+    """Declare the parameter ``ranking``: a method that ranks.
 
     Parameters
     ----------
@@ -89,14 +89,7 @@ def choose_ranking(rankers: Mapping[str, Method]) -> Parameter:
     Parameter
         of str, a text that ``read_method`` reads
     """
-
-    def read(given: Any) -> str:
-        if not isinstance(given, str):
-            raise ValueError(f"expected one of {', '.join(rankers)}")
-        read_method(given, rankers)
-        return given
-
-    return Parameter("ranking", next(iter(rankers)), read, "method that ranks, its parameters after colons, as beta:4:1")
+    return choose_method("ranking", rankers, "method that ranks, its parameters after colons, as beta:4:1")
 
 
 def prepare_ranking(forest: Forest, ranking: str) -> tuple[np.ndarray, Any]:

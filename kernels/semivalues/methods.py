@@ -1,25 +1,28 @@
 """Methods whose values are averages of what a player adds to coalitions: Shapley, Banzhaf, Beta, any other, and those of a partition."""
 
 from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import binom
 
 from .. import game_values
 from ..buffers import Buffers
-from ..game_values import GameValue
+from ..game_values import GameValue, weigh_by_size, weigh_by_value
 from ..marginal.coalitions import Views, each_group, everyone, whole_groups
 from ..marginal.game import Levels, MarginalGame
 from ..marginal.query import MarginalUse
-from ..method import ADDITIVE, Check, Games, Method, Parameters, Phi
+from ..method import ADDITIVE, Check, Games, Method, Parameters, Phi, choose_method, read_method
 from ..parameters import InvalidParameters, Parameter, number, numbers, points
 from ..path_dependent.games import play, play_owen
-from ..path_dependent.probabilistic import ProbabilisticTables, add_probabilistic, prepare_probabilistic
+from ..path_dependent.probabilistic import ProbabilisticTables, add_probabilistic, no_probabilistic, prepare_probabilistic
 from ..trees.forest import Forest
 from ..trees.paths import trace
 from .tables import SemivalueTables, add_semivalues, no_semivalues, prepare_semivalue
 from .two_step import TwoStepTables, add_two_step, share_equally
 
+LEAST_TOTAL = 1e-6  # of a signed measure, as a fraction of its total variation: what is left of it would lose digits
 EXPONENTS = 1e-6, 1e12  # of Beta values, plus one: smaller ones lose digits of their quadrature, larger ones overflow sooner or later
 
 
@@ -48,7 +51,8 @@ def _semivalue(
         games=Games(
             path_dependent=lambda forest, given: prepare_semivalue(play(forest, value(given)), forest),
             background=MarginalUse(
-                views=(everyone,), tables=lambda game, given: _against(game, everyone, Levels(None, value(given)), game.forest.n_players)
+                views=(everyone,),
+                tables=lambda game, given: _against(game, everyone, Levels(None, weigh_by_value(value(given))), game.forest.n_players),
             ),
             value=value,
         ),
@@ -90,7 +94,14 @@ def _any_measure(given: Parameters) -> GameValue:
         if given["density"]:
             spread = game_values.density_atoms if callable(given["density"]) else game_values.polyline_atoms
             parts.append(spread(n_players, given["density"]))
-        return game_values.measure(n_players, np.concatenate(parts))
+        atoms = np.concatenate(parts)
+        total, size = atoms[:, 1].sum(), np.abs(atoms[:, 1]).sum()
+        if not total > LEAST_TOTAL * size:
+            raise InvalidParameters(
+                f"weights of 'atoms' and 'density' sum to {total:.3g}, and their sizes to {size:.3g}; "
+                f"expected a sum above {LEAST_TOTAL:g} of the latter, for they are scaled to sum to one"
+            )
+        return game_values.measure(n_players, atoms)
 
     return value
 
@@ -106,7 +117,15 @@ SEMIVALUE = _semivalue(
 )
 
 
-def _prepare_probabilistic(forest: Forest, given: Parameters) -> ProbabilisticTables:
+class ProbabilisticGames(NamedTuple):
+    """Trees that are walked, and what is looked up against a background; one of them adds nothing."""
+
+    walked: ProbabilisticTables
+    against: SemivalueTables
+
+
+def _read_sizes(forest: Forest, given: Parameters) -> np.ndarray:
+    """Probability that a player joins a coalition of 0, 1, … others, ``(players,)``."""
     if bool(given["sizes"]) == bool(given["weights"]):
         raise InvalidParameters("method 'probabilistic' needs parameter 'sizes' or 'weights', and not both")
     name = "sizes" if given["sizes"] else "weights"
@@ -118,18 +137,30 @@ def _prepare_probabilistic(forest: Forest, given: Parameters) -> ProbabilisticTa
             sizes = sizes * binom(forest.n_all - 1, np.arange(forest.n_all))
         if not np.isfinite(sizes).all():
             raise InvalidParameters(f"parameter 'weights' overflows: there are too many coalitions of {forest.n_all} players; give 'sizes'")
+    return sizes
+
+
+def _walk_probabilistic(forest: Forest, given: Parameters) -> ProbabilisticGames:
     traced = trace(forest.ensemble, forest.player_of_node, forest.n_players)
-    return prepare_probabilistic(forest.ensemble, forest.splits, traced, forest.player_of_node, sizes)
+    walked = prepare_probabilistic(forest.ensemble, forest.splits, traced, forest.player_of_node, _read_sizes(forest, given))
+    return ProbabilisticGames(walked, no_semivalues(forest))
 
 
-def _attribute_probabilistic(buffers: Buffers, tables: ProbabilisticTables) -> None:
-    add_probabilistic(buffers.bins, tables, buffers.phi)
+def _look_up_probabilistic(game: MarginalGame, given: Parameters) -> ProbabilisticGames:
+    levels = Levels(None, weigh_by_size(_read_sizes(game.forest, given)))
+    return ProbabilisticGames(no_probabilistic(game.forest.splits.words), _against(game, everyone, levels, game.forest.n_players))
+
+
+def _attribute_probabilistic(buffers: Buffers, tables: ProbabilisticGames) -> None:
+    if tables.walked.passes.start.size:
+        add_probabilistic(buffers.bins, tables.walked, buffers.phi)
+    add_semivalues(buffers.bins, tables.against, buffers.phi)
 
 
 PROBABILISTIC = Method(
     name="probabilistic",
     meaning="any probabilistic value: a feature joins coalitions of given sizes",
-    games=Games(_prepare_probabilistic),
+    games=Games(_walk_probabilistic, MarginalUse(views=(everyone,), tables=_look_up_probabilistic)),
     kernel=_attribute_probabilistic,
     parameters=(
         numbers("sizes", "probability that a feature joins a coalition of 0, 1, … others; as many as there are features, or groups"),
@@ -137,19 +168,40 @@ PROBABILISTIC = Method(
     ),
 )
 
+BY_PROBABILITY: dict[str, Method] = {method.name: method for method in (SHAPLEY, BANZHAF, BETA)}  # whose parameters fit in a text
+_VALUES = {name: method.games.value for name, method in BY_PROBABILITY.items() if method.games.value is not None}
+
+
+def _value_of(text: str) -> GameValue:
+    """The game value that ``read_method`` reads of a text."""
+    method, given = read_method(text, BY_PROBABILITY)
+    return _VALUES[method.name](given)
+
+
+def _both_add_up(given: Parameters) -> bool:
+    """With other values than Shapley's only the members of a group add up, to its value ``across``, or nothing does."""
+    return given["across"] == given["within"] == SHAPLEY.name
+
+
 OWEN = Method(
     name="owen",
-    meaning="Owen values of a partition: a feature's Shapley value in its group, among groups that come whole; they add up as Shapley's do",
+    meaning="Owen values of a partition: a feature's value in its group, among groups that come whole; Shapley values at both levels add up",
     games=Games(
-        path_dependent=lambda forest, _: prepare_semivalue(play_owen(forest, game_values.shapley), forest),
+        path_dependent=lambda forest, given: prepare_semivalue(play_owen(forest, _value_of(given["across"]), _value_of(given["within"])), forest),
         background=MarginalUse(
             views=(each_group,),
-            tables=lambda game, _: _against(game, each_group, Levels(game_values.shapley, game_values.shapley), game.forest.n_used),
+            tables=lambda game, given: _against(
+                game, each_group, Levels(*(weigh_by_value(_value_of(given[name])) for name in ("across", "within"))), game.forest.n_used
+            ),
         ),
     ),
     kernel=_attribute,
+    parameters=(
+        choose_method("across", BY_PROBABILITY, "value that groups play for, its parameters after colons, as banzhaf:0.5"),
+        choose_method("within", BY_PROBABILITY, "value that the members of a group play for"),
+    ),
     phi=Phi(rows=lambda forest: forest.column, of_groups=False),
-    check=ADDITIVE,
+    check=replace(ADDITIVE, applies=_both_add_up),
 )
 
 
@@ -178,15 +230,15 @@ TWO_STEP = Method(
     games=Games(
         path_dependent=lambda forest, _: share_equally(
             forest,
-            alone=prepare_semivalue(play_owen(forest, absent_others), forest),
+            alone=prepare_semivalue(play_owen(forest, absent_others, game_values.shapley), forest),
             groups=prepare_semivalue(play(forest, game_values.shapley), forest),
         ),
         background=MarginalUse(
             views=(each_group, whole_groups),
             tables=lambda game, _: share_equally(
                 game.forest,
-                alone=_against(game, each_group, Levels(absent_others, game_values.shapley), game.forest.n_used),
-                groups=_against(game, whole_groups, Levels(None, game_values.shapley), game.forest.n_players),
+                alone=_against(game, each_group, Levels(weigh_by_value(absent_others), weigh_by_value(game_values.shapley)), game.forest.n_used),
+                groups=_against(game, whole_groups, Levels(None, weigh_by_value(game_values.shapley)), game.forest.n_players),
             ),
         ),
     ),

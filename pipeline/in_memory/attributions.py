@@ -201,7 +201,6 @@ def _attribute_slice(
     if targets is not None:
         buffers = buffers._replace(labels=lay_out(*(values[first : first + n] for values in targets)))
     attribute_batch(method, prepared, buffers)
-    check_rows(method, prepared, buffers, n, "", first)
     out.phi[first : first + n, :, prepared.players] = buffers.phi[:, :, :n].transpose(2, 0, 1)
     if targets is not None:
         out.phi[first : first + n][buffers.labels.missing[:n]] = np.nan
@@ -353,8 +352,9 @@ def attribute(
     slice_rows = min(SLICE_ROWS, max_slice_rows(outputs * (prepared.players.size + n_pairs + n_steps)))
 
     def work(first: int) -> list[Any]:
-        buffers = _attribute_slice(features, chosen, prepared, batch.slice(first, slice_rows), first, out, targets)
-        return [summary.update(summary.init(buffers), buffers, min(slice_rows, n - first)) for summary in summaries]
+        buffers, size = _attribute_slice(features, chosen, prepared, batch.slice(first, slice_rows), first, out, targets), min(slice_rows, n - first)
+        check_rows(chosen.check_of(given), prepared, buffers, size, "", first)
+        return [summary.update(summary.init(buffers), buffers, size) for summary in summaries]
 
     with ThreadPoolExecutor(count_cores()) as threads:
         states = list(threads.map(work, range(0, n, slice_rows)))

@@ -13,7 +13,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kernels.method import TOLERANCE
-from kernels.methods import METHODS
 
 from ..dataset.listing import Rejected
 from ..errors import InvalidRun, NotRepeatable, UsageError
@@ -112,7 +111,7 @@ def _check_footer(run: str, plan: Plan, manifest: Manifest, entry: PartEntry) ->
         footer = read_footer(uri, item.part, file, manifest.plan, item)
     if not footer.n_rows == entry["n_rows"] == item.n_rows:
         raise InvalidRun(f"{uri}: has {footer.n_rows} rows, the manifest says {entry['n_rows']}, the plan {item.n_rows}")
-    adds_up = METHODS[plan.method].additive
+    adds_up = plan.additive
     if (footer.residual is not None) != adds_up:
         raise InvalidRun(f"{uri}: its residual is {footer.residual}, of method {plan.method!r}")
     if footer.states.keys() != {summary.name for summary in plan.summaries}:
@@ -123,7 +122,7 @@ def _check_footer(run: str, plan: Plan, manifest: Manifest, entry: PartEntry) ->
 def _check_bytes(run: str, plan: Plan, manifest: Manifest, entry: PartEntry, local: Path) -> float | None:
     """A part's digest, and its residual as stored; None where it has no rows, or they need not add up."""
     uri = _download(run, entry, local)
-    if not METHODS[plan.method].additive or plan.global_only:
+    if not plan.additive or plan.global_only:
         return None
     with pq.ParquetFile(local, page_checksum_verification=True) as parquet:
         return _check_sums(uri, plan, manifest, parquet)

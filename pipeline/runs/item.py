@@ -9,7 +9,7 @@ import pyarrow as pa
 from kernels.batch import attribute_batch, find_breach, find_residuals
 from kernels.buffers import Buffers, Prepared, make_buffers
 from kernels.labels import check_groups
-from kernels.method import TOLERANCE, Method
+from kernels.method import TOLERANCE, Check
 from kernels.methods import METHODS
 from kernels.trees.binning import padded
 
@@ -51,13 +51,13 @@ def fill_values(plan_features: Sequence[Feature] | Mapping[int, Feature], prepar
         buffers.values[j, batch.num_rows :] = 0.0
 
 
-def check_rows(method: Method, prepared: Prepared, buffers: Buffers, n_rows: int, where: str, first_row: int) -> float | None:
+def check_rows(check: Check | None, prepared: Prepared, buffers: Buffers, n_rows: int, where: str, first_row: int) -> float | None:
     """Find the largest residual of a slice's rows, and refuse what does not add up as it should.
 
     Parameters
     ----------
-    method : Method
-        Says what has to add up, if anything.
+    check : Check or None
+        What has to add up, if anything.
     prepared : Prepared
     buffers : Buffers
         After the kernel.
@@ -78,12 +78,12 @@ def check_rows(method: Method, prepared: Prepared, buffers: Buffers, n_rows: int
     AdditivityBreach
         A row misses by more than TOLERANCE.
     """
-    check, found = method.check, find_residuals(method, prepared, buffers, n_rows)
+    found = find_residuals(check, prepared, buffers, n_rows)
     row = find_breach(found)
     if row is not None and check is not None:
         miss = check.miss.format(missed=found[:, row].max())
         raise AdditivityBreach(f"{where}row {first_row + row}: {miss}, expected at most {TOLERANCE:g}")
-    return float(found.max(initial=0.0)) if method.additive else None
+    return float(found.max(initial=0.0)) if check is not None and check.of_margins else None
 
 
 def check_predictions(names: Sequence[str], prepared: Prepared, batch: pa.RecordBatch, buffers: Buffers, first_row: int, uri: str) -> None:
@@ -154,7 +154,7 @@ def explain_item(plan: Plan, plan_digest: str, item: WorkItem, prepared: Prepare
     states = {summary.name: summary.init(buffers) for summary in plan.summaries}
     labels = () if plan.labels is None else plan.labels.names
     wanted = list(dict.fromkeys((*(plan.features[column].name for column in prepared.bins.column), *plan.ids, *labels, *plan.predictions)))
-    residual, done, writer = (0.0 if method.additive else None), 0, None
+    residual, done, writer = (0.0 if plan.additive else None), 0, None
     try:
         for batch in read_slices(item, wanted, plan.slice_rows):
             n = batch.num_rows
@@ -167,7 +167,7 @@ def explain_item(plan: Plan, plan_digest: str, item: WorkItem, prepared: Prepare
                     with refused():
                         check_groups(plan.labels.by, buffers.labels.names.size, len(plan.players))
             attribute_batch(method, prepared, buffers)
-            found = check_rows(method, prepared, buffers, n, f"{item.uri}: ", item.first_row + done)
+            found = check_rows(plan.check, prepared, buffers, n, f"{item.uri}: ", item.first_row + done)
             check_predictions(plan.predictions, prepared, batch, buffers, item.first_row + done, item.uri)
             residual = found if residual is None or found is None else max(residual, found)
             states = {summary.name: summary.update(states[summary.name], buffers, n) for summary in plan.summaries}

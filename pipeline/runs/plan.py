@@ -13,6 +13,7 @@ import numpy as np
 
 from kernels.buffers import Prepared
 from kernels.inputs import INPUTS
+from kernels.method import Check
 from kernels.methods import METHODS
 from kernels.summaries import INTERACTIONS, Summary
 from kernels.trees.binning import BATCH, padded
@@ -99,6 +100,16 @@ class Plan:
         """Of the way that the method goes for every row."""
         phi = METHODS[self.method].phi
         return phi.n_steps(dict(self.parameters), len(self.players) - len(phi.scores))
+
+    @property
+    def check(self) -> Check | None:
+        """What the attributions of every row add up to."""
+        return METHODS[self.method].check_of(dict(self.parameters))
+
+    @property
+    def additive(self) -> bool:
+        """Phi sums to margin minus base value on every row."""
+        return self.check is not None and self.check.of_margins
 
     @property
     def summaries(self) -> tuple[Summary, ...]:

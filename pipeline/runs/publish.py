@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kernels.buffers import Prepared
-from kernels.methods import METHODS
 
 from ..dataset.listing import Rejected
 from ..display import as_html, count
@@ -212,7 +211,7 @@ def make_manifest(
         players=game.players,
         pairs=game.pairs,
         n_rows=sum(part["n_rows"] for part in parts),
-        residual=max(additive, default=0.0) if METHODS[plan.method].additive else None,
+        residual=max(additive, default=0.0) if plan.additive else None,
         parts=tuple(parts),
         summaries=tuple(written),
         rejected=tuple(rejected),

@@ -1,5 +1,7 @@
 """Attributions of a few rows by name of the method, as the tests of kernels need them."""
 
+from fractions import Fraction
+
 import numpy as np
 
 from kernels.batch import attribute_batch
@@ -16,6 +18,13 @@ WEIGHTS = {
     "banzhaf": naive.banzhaf_weight,
     "beta": lambda size, n: naive.beta_weight(size, n, 1, 1),
 }
+# Game values by the texts that name them.
+NAMED = {
+    "shapley": naive.shapley_weight,
+    "banzhaf": naive.banzhaf_weight,
+    "banzhaf:0.25": lambda size, n: naive.banzhaf_weight(size, n, Fraction(1, 4)),
+    "beta:4:1": lambda size, n: naive.beta_weight(size, n, 4, 1),
+}
 
 
 def defaults(name):
@@ -26,6 +35,14 @@ def defaults(name):
 def explain(name, ensemble, rows, **parameters):
     """phi ``(n, outputs, features)``, base and margin of a few rows."""
     return run(name, prepare(ensemble, METHODS[name], defaults(name) | parameters), rows, ensemble.n_features)
+
+
+def scores_by(text, ensemble, rows, group=None):
+    """phi of a method whose parameters follow its name, of features or of groups."""
+    name, *values = text.split(":")
+    given = {parameter.name: parameter.read(value) for parameter, value in zip(METHODS[name].parameters, values, strict=False)}
+    n_players = ensemble.n_features if group is None else int(max(group)) + 1
+    return run(name, prepare(ensemble, METHODS[name], defaults(name) | given, group), rows, n_players)[0]
 
 
 def run(name, prepared, rows, n_players):

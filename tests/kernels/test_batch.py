@@ -22,15 +22,15 @@ def test_the_residual_is_rounding_until_a_table_is_wrong(data, ensemble):
     buffers = make_buffers(prepared, len(rows))
     buffers.values[:, : len(rows)] = rows.T[prepared.bins.column]
     attribute_batch(SHAPLEY, prepared, buffers)
-    found = find_residuals(SHAPLEY, prepared, buffers, len(rows))
+    found = find_residuals(SHAPLEY.check, prepared, buffers, len(rows))
     assert found.shape == (ensemble.base.size, len(rows))
     assert (found < TOLERANCE / 1e3).all()
     assert find_breach(found) is None
     wrong = prepared._replace(base=prepared.base + 1e-6 * (1 + prepared.bound))
-    found = find_residuals(SHAPLEY, wrong, buffers, len(rows))
+    found = find_residuals(SHAPLEY.check, wrong, buffers, len(rows))
     assert (found > TOLERANCE).all()
     assert find_breach(found) == 0
-    assert find_residuals(METHODS["banzhaf"], wrong, buffers, len(rows)).shape == (0, len(rows))
+    assert find_residuals(METHODS["banzhaf"].check, wrong, buffers, len(rows)).shape == (0, len(rows))
 
 
 @given(data=st.data(), ensemble=forests())

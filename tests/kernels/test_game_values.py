@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from kernels.game_values import banzhaf, beta, density_atoms, measure, polyline_atoms, shapley
+from kernels.game_values import banzhaf, beta, density_atoms, measure, polyline_atoms, shapley, weigh_by_size, weigh_by_value
 
 
 @pytest.mark.parametrize("n_players", [0, 1, 2, 3, 6, 7, 30, 101])
@@ -87,6 +87,41 @@ def test_many_atoms_are_reduced(n_players):
     assert rule.nodes.size == -(-n_players // 2)
     powers = atoms[:, 0] ** np.arange(n_players)[:, None]
     assert_same_moments(rule, [math.fsum(row * atoms[:, 1]) / math.fsum(atoms[:, 1]) for row in powers])
+
+
+@pytest.mark.parametrize("n_players", [1, 2, 9, 40])
+def test_a_signed_measure_keeps_its_moments(n_players):
+    """Weights of both signs: a rule for each of them, which together integrate what a path needs."""
+    rng = np.random.default_rng(n_players)
+    atoms = np.stack((rng.random(60), rng.normal(0.5, 1, 60)), axis=1)
+    nodes, weights = measure(n_players, atoms)
+    assert nodes.size <= 2 * -(-n_players // 2)
+    assert (weights < 0).any()
+    for power, moment in enumerate(moments(atoms, n_players)):
+        assert abs(np.sum(weights * nodes**power) - moment) < 1e-14
+
+
+@pytest.mark.parametrize("n_players", [1, 2, 7, 40])
+def test_coalitions_weigh_what_the_definition_says(n_players):
+    """Integrals of t^b (1 - t)^a: of Shapley's and of Banzhaf's values in fractions; and sizes that are shared by coalitions of a size."""
+    of_shapley, of_banzhaf = weigh_by_value(shapley)(n_players), weigh_by_value(lambda n: banzhaf(n, 0.25))(n_players)
+    sizes = np.random.default_rng(0).normal(size=n_players + 3)
+    of_sizes = weigh_by_size(sizes)(n_players)
+    for b in range(n_players):
+        for a in range(n_players - b):
+            others = a + b
+            assert abs(of_shapley[b, a] * math.comb(others, b) * (others + 1) - 1) < 1e-11
+            assert abs(of_banzhaf[b, a] / (0.25**b * 0.75**a) - 1) < 1e-14
+            dummies = n_players + 2 - others  # players that change nothing and join any way
+            exact = sum(math.comb(dummies, k) * Fraction(sizes[b + k]) / math.comb(n_players + 2, b + k) for k in range(dummies + 1))
+            assert abs(of_sizes[b, a] - float(exact)) < 1e-14
+
+
+def test_players_that_there_are_not_weigh_nothing():
+    """Tables may have room for more."""
+    weights = weigh_by_size(np.array([0.25, 0.75]))(4)
+    assert weights[:2, :2].tolist() == [[1.0, 0.25], [0.75, 0.0]]
+    assert weights.sum() == 2.0
 
 
 @pytest.mark.parametrize("n_players", [1, 2, 5, 30, 101, 200])

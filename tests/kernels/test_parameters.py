@@ -50,7 +50,8 @@ def test_what_are_no_numbers_is_refused(given):
 
 @pytest.mark.parametrize("given", ["0:0, 0.5:2,1:0", [(0, 0), (0.5, 2), (1, 0)], np.array([[0, 0], [0.5, 2], [1, 0]])])
 def test_points_are_read(given):
-    """From text, and from sequences of pairs."""
+    """From text, and from sequences of pairs; heights may be below zero."""
+    assert points("atoms", "").read("0:-1,1:2") == ((0.0, -1.0), (1.0, 2.0))
     assert points("density", "").read(given) == ((0.0, 0.0), (0.5, 2.0), (1.0, 0.0))
 
 
@@ -60,9 +61,9 @@ def test_a_function_is_taken_as_it_is():
     assert points("density", "").read(density) is density
 
 
-@pytest.mark.parametrize("given", ["1", "1:x", "0.5:1,0.2:1", "0:-1", "0:0,1:0", "-1:1", "0:nan", 3, [1, 2], "0:1e301"])
+@pytest.mark.parametrize("given", ["1", "1:x", "0.5:1,0.2:1", "0:0,1:0", "-1:1", "0:nan", 3, [1, 2], "0:1e301", "0:-1e301"])
 def test_what_are_no_points_is_refused(given):
-    """Points outside [0, 1], out of order, below zero or all zero."""
+    """Points outside [0, 1], out of order, too large or all zero."""
     with pytest.raises(ValueError, match="expected points t:height with t ascending"):
         points("density", "").read(given)
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 from tempfile import gettempdir
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -47,3 +48,15 @@ def ready(example, out, data=None, **arguments):
     options = Options(**({"scheduler": "serial"} | arguments))
     run = plan_run(make_job(example.model, data or example.data, str(out), options), load_ensemble(example.model))
     return run, broadcast_run(run)
+
+
+def read_phi(out):
+    """Attributions of a run of one output, ``(n, players)``."""
+    table = attributions(out)
+    return np.column_stack([table[name].to_numpy() for name in table.column_names if name.startswith("phi_")])
+
+
+def stored(folder):
+    """The one folder of tables that runs left."""
+    (found,) = Path(folder).iterdir()
+    return found

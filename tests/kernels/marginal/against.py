@@ -12,8 +12,9 @@ PARAMETERS = {
     "banzhaf": {"p": 0.5},
     "beta": {"alpha": 2.0, "beta": 3.0},
     "semivalue": {"atoms": ((0.25, 1.0), (0.5, 3.0)), "density": ()},
-    "owen": {},
+    "owen": {"across": "shapley", "within": "shapley"},
     "two_step": {},
+    "probabilistic": {"sizes": (), "weights": ()},
 }
 PLENTY = 1 << 40  # bytes
 # Of a background: most bits of a code with a table, and most players of a deep leaf with sums; beyond them patterns.
@@ -32,10 +33,10 @@ def counted(asked, background):
     return measure_background(asked, background.T[asked.bins.column].copy())
 
 
-def explain(name, ensemble, rows, background, group=None, kept=KEPT["tables"]):
+def explain(name, ensemble, rows, background, group=None, kept=KEPT["tables"], **parameters):
     """phi ``(n, outputs, players)``, base and margin."""
     asked = query_for(name, ensemble, group, kept)
-    prepared = prepare(ensemble, METHODS[name], PARAMETERS[name], group, background=(asked, counted(asked, background)))
+    prepared = prepare(ensemble, METHODS[name], PARAMETERS[name] | parameters, group, background=(asked, counted(asked, background)))
     n_players = ensemble.n_features if group is None or not METHODS[name].phi.of_groups else int(group.max()) + 1
     assert (prepared.players == asked.players).all()
     return run(name, prepared, rows, n_players)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from kernels._jit import frozen
-from kernels.game_values import shapley
+from kernels.game_values import shapley, weigh_by_value
 from kernels.marginal.background import count_background, n_words
 from kernels.marginal.game import Levels, MarginalGame
 from kernels.marginal.patterns import add_patterns
@@ -14,8 +14,8 @@ from kernels.trees.forest import make_forest
 from kernels.trees.lookup import LOOKUP_ROWS, WORD_BITS, add_lookups, make_codes
 from tests import naive
 
-SHAPLEY = Levels(None, shapley)
-OWEN = Levels(shapley, shapley)
+SHAPLEY = Levels(None, weigh_by_value(shapley))
+OWEN = Levels(weigh_by_value(shapley), weigh_by_value(shapley))
 
 
 def cut(ensemble, most_bits):

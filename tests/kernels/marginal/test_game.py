@@ -11,9 +11,9 @@ from numpy.testing import assert_allclose
 from kernels.methods import METHODS
 from kernels.prepare import prepare
 from tests import naive
-from tests.kernels.attributing import ATOL, run
+from tests.kernels.attributing import ATOL, NAMED, run
 from tests.kernels.marginal.against import KEPT, explain, query_for
-from tests.strategies import batches, forests
+from tests.strategies import batches, forests, partitions
 from tests.trees import one_tree
 
 WEIGHTS = {
@@ -42,7 +42,7 @@ def test_values_are_those_of_the_definition(data, ensemble, name, kept):
     expected = [naive.quotient_semivalue(ensemble, row, group, group.size, WEIGHTS[name], background) for row in rows]
     assert_allclose(phi, expected, rtol=0, atol=ATOL)
     assert_allclose(base, naive.margins(ensemble, background).mean(axis=0), rtol=0, atol=ATOL)
-    if METHODS[name].additive:
+    if METHODS[name].check is not None:
         assert_allclose(phi.sum(axis=2) + base, margin, rtol=0, atol=ATOL)
 
 
@@ -61,6 +61,40 @@ def test_values_of_a_partition_are_those_of_the_definition(data, ensemble, name,
     }
     assert_allclose(phi, [defined[name](row) for row in rows], rtol=0, atol=ATOL)
     assert_allclose(phi.sum(axis=2) + base, margin, rtol=0, atol=ATOL)
+
+
+@pytest.mark.parametrize("kept", KEPT)
+@given(data=st.data(), ensemble=forests(max_features=4))
+def test_coalitions_may_have_any_distribution_of_sizes(data, ensemble, kept):
+    """One that is no semivalue's, of groups too, some of which are in no split."""
+    rows, background, group = data.draw(batches(ensemble, max_rows=2)), data.draw(batches(ensemble, max_rows=5)), data.draw(partitions(ensemble))
+    n_groups = int(group.max()) + 1
+    sizes = tuple(data.draw(st.lists(st.integers(-2, 4), min_size=n_groups, max_size=n_groups)))
+    phi, _, _ = explain("probabilistic", ensemble, rows, background, group, KEPT[kept], sizes=sizes)
+    expected = [naive.quotient_semivalue(ensemble, row, group, n_groups, naive.size_weight(sizes), background) for row in rows]
+    assert_allclose(phi, expected, rtol=0, atol=ATOL * max(1, max(map(abs, sizes))))
+
+
+@given(data=st.data(), ensemble=forests(max_features=4))
+def test_a_measure_may_be_signed(data, ensemble):
+    """Weights of either sign, scaled to sum to one (Filom et al. 2024, Thm 2.4 asks for no more)."""
+    rows, background = data.draw(batches(ensemble, max_rows=1)), data.draw(batches(ensemble, max_rows=5))
+    phi, _, _ = explain("semivalue", ensemble, rows, background, atoms=((0.25, -1.0), (0.5, 3.0)))
+    group = np.arange(ensemble.n_features)
+    weight = lambda size, n: (3 * naive.banzhaf_weight(size, n) - naive.banzhaf_weight(size, n, Fraction(1, 4))) / 2  # noqa: E731 - a definition
+    expected = [naive.quotient_semivalue(ensemble, row, group, group.size, weight, background) for row in rows]
+    assert_allclose(phi, expected, rtol=0, atol=ATOL)
+
+
+@pytest.mark.parametrize("kept", KEPT)
+@given(data=st.data(), ensemble=forests(max_trees=2, max_features=4), across=st.sampled_from(list(NAMED)), within=st.sampled_from(list(NAMED)))
+def test_coalitional_values_are_those_of_the_definition(data, ensemble, across, within, kept):
+    """Any two values (Filom et al. 2024, Eq. E.6)."""
+    rows, background = data.draw(batches(ensemble, max_rows=1)), data.draw(batches(ensemble, max_rows=3))
+    group = data.draw(partitions(ensemble))
+    phi, _, _ = explain("owen", ensemble, rows, background, group, KEPT[kept], across=across, within=within)
+    expected = [naive.owen(ensemble, row, group, background, NAMED[across], NAMED[within]) for row in rows]
+    assert_allclose(phi, expected, rtol=0, atol=ATOL)
 
 
 @given(data=st.data(), ensemble=forests(max_trees=5, max_depth=6, max_features=8))

@@ -16,7 +16,7 @@ from kernels.prepare import prepare
 from kernels.trees.forest import make_forest
 from kernels.trees.paths import trace
 from tests import naive
-from tests.kernels.attributing import ATOL, WEIGHTS, defaults, run
+from tests.kernels.attributing import ATOL, NAMED, WEIGHTS, defaults, run, scores_by
 from tests.strategies import batches, forests, partitions
 
 FEW_ROWS = 2
@@ -33,7 +33,7 @@ def test_groups_play_the_quotient_game(data, ensemble, name):
     phi, base, margin = run(name, prepared, rows, n_groups)
     expected = [naive.quotient_semivalue(ensemble, row, group, n_groups, WEIGHTS[name]) for row in rows]
     assert_allclose(phi, expected, rtol=0, atol=ATOL)
-    if METHODS[name].additive:
+    if METHODS[name].check is not None:
         assert_allclose(phi.sum(axis=2) + base, margin, rtol=0, atol=ATOL)
 
 
@@ -42,7 +42,7 @@ def test_groups_play_the_quotient_game(data, ensemble, name):
 def test_owen_values_are_those_of_the_definition(data, ensemble):
     """In exact fractions, over whole groups and members of one's own; they add up, and within a group to the group's value (Owen 1977)."""
     rows, group = data.draw(batches(ensemble, FEW_ROWS)), data.draw(partitions(ensemble))
-    phi, base, margin = run("owen", prepare(ensemble, METHODS["owen"], {}, group), rows, ensemble.n_features)
+    phi, base, margin = run("owen", prepare(ensemble, METHODS["owen"], defaults("owen"), group), rows, ensemble.n_features)
     assert_allclose(phi, [naive.owen(ensemble, row, group) for row in rows], rtol=0, atol=ATOL)
     assert_allclose(phi.sum(axis=2) + base, margin, rtol=0, atol=ATOL)
     of_groups, _, _ = run("shapley", prepare(ensemble, METHODS["shapley"], {}, group), rows, int(group.max()) + 1)
@@ -50,15 +50,37 @@ def test_owen_values_are_those_of_the_definition(data, ensemble):
         assert_allclose(phi[:, :, group == g].sum(axis=2), of_groups[:, :, g], rtol=0, atol=ATOL)
 
 
+@given(data=st.data(), ensemble=forests(), across=st.sampled_from(list(NAMED)), within=st.sampled_from(list(NAMED)))
+def test_coalitional_values_are_those_of_the_definition(data, ensemble, across, within):
+    """Any two values, in exact fractions (Filom et al. 2024, Eq. E.6)."""
+    rows, group = data.draw(batches(ensemble, 1)), data.draw(partitions(ensemble))
+    phi, _, _ = run("owen", prepare(ensemble, METHODS["owen"], {"across": across, "within": within}, group), rows, ensemble.n_features)
+    expected = [naive.owen(ensemble, row, group, across=NAMED[across], within=NAMED[within]) for row in rows]
+    assert_allclose(phi, expected, rtol=0, atol=ATOL)
+
+
+@pytest.mark.parametrize("across", NAMED)
+@given(data=st.data(), ensemble=forests(max_trees=6, max_depth=7, max_features=9))
+def test_members_share_what_their_group_gets_in_the_quotient_game(data, ensemble, across):
+    """With Shapley values within groups, whatever groups play for (Filom et al. 2024, Prop. E.2, part 3)."""
+    rows, group = data.draw(batches(ensemble, FEW_ROWS)), data.draw(partitions(ensemble))
+    phi, _, _ = run("owen", prepare(ensemble, METHODS["owen"], {"across": across, "within": "shapley"}, group), rows, ensemble.n_features)
+    of_groups = scores_by(across, ensemble, rows, group)
+    for g in range(group.max() + 1):
+        assert_allclose(phi[:, :, group == g].sum(axis=2), of_groups[:, :, g], rtol=0, atol=ATOL)
+
+
+@pytest.mark.parametrize("value", NAMED)
 @pytest.mark.parametrize("partition", ["one group", "groups of one"])
 @given(data=st.data(), ensemble=forests(max_trees=6, max_depth=7, max_features=9))
-def test_owen_values_of_trivial_partitions_are_shapley_values(data, ensemble, partition):
-    """One group of all features, or each feature a group: the levels fall together (Owen 1977, Section 4)."""
+def test_of_trivial_partitions_one_level_counts(data, ensemble, partition, value):
+    """One group of all features plays for the value within, groups of one for the one across (Owen 1977, Section 4)."""
     rows = data.draw(batches(ensemble, FEW_ROWS))
-    group = np.zeros(ensemble.n_features, int) if partition == "one group" else np.arange(ensemble.n_features)
-    owen, _, _ = run("owen", prepare(ensemble, METHODS["owen"], {}, group), rows, ensemble.n_features)
-    shapley, _, _ = run("shapley", prepare(ensemble, METHODS["shapley"], {}), rows, ensemble.n_features)
-    assert_allclose(owen, shapley, rtol=0, atol=ATOL)
+    one = partition == "one group"
+    group = np.zeros(ensemble.n_features, int) if one else np.arange(ensemble.n_features)
+    given_ = {"across": "beta:2:3" if one else value, "within": value if one else "beta:2:3"}
+    owen, _, _ = run("owen", prepare(ensemble, METHODS["owen"], given_, group), rows, ensemble.n_features)
+    assert_allclose(owen, scores_by(value, ensemble, rows), rtol=0, atol=ATOL)
 
 
 def subsets(players):
@@ -125,7 +147,7 @@ def test_points_are_as_few_as_paths_need(data, ensemble):
         d = most_players(game.ensemble, forest.player_of_node, root, frozenset())
         assert game.points[tree].weights.size == max(1, -(-d // 2))
         assert (game.points[tree].nodes[:, 0] == game.points[tree].nodes[:, 1]).all()
-    game = play_owen(forest, shapley)
+    game = play_owen(forest, shapley, shapley)
     for points in game.points:
         assert abs(points.weights.sum() - 1) < ATOL
 
@@ -143,4 +165,12 @@ def test_what_a_method_cannot_do_is_refused(ensemble):
     with pytest.raises(InvalidParameters, match="'owen' needs a partition"):
         prepare(ensemble, METHODS["owen"], {})
     with pytest.raises(InvalidParameters, match="'owen' has no interactions"):
-        prepare(ensemble, METHODS["owen"], {}, np.zeros(ensemble.n_features, int), interactions=True)
+        prepare(ensemble, METHODS["owen"], defaults("owen"), np.zeros(ensemble.n_features, int), interactions=True)
+
+
+def test_only_two_shapley_values_add_up_to_the_margin():
+    """So that nothing else is held against it."""
+    owen = METHODS["owen"]
+    assert owen.check_of(defaults("owen")) is owen.check is not None
+    assert owen.check_of({"across": "shapley", "within": "banzhaf"}) is None
+    assert owen.check_of({"across": "beta:4:1", "within": "shapley"}) is None

@@ -11,9 +11,10 @@ from kernels.methods import METHODS
 from kernels.prediction_gap.greedy import TIE
 from kernels.prediction_gap.noise import NOISES
 from tests import naive, perturbed
+from tests.kernels.attributing import scores_by
 from tests.kernels.prediction_gap.gaps import outcomes_of
 from tests.kernels.prediction_gap.ranked import ATOL, RTOL, SCALE, against, defined, written
-from tests.kernels.ranking.ranked import expected_ranks, scores_by
+from tests.kernels.ranking.ranked import expected_ranks
 from tests.strategies import batches, forests, partitions
 from tests.trees import stumps
 

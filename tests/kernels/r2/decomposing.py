@@ -18,7 +18,7 @@ def explain(ensemble, rows, labels, groups=None):
     buffers.values[:, :n] = rows.T[prepared.bins.column]
     buffers.labels.label[:n] = labels
     attribute_batch(method, prepared, buffers)
-    assert find_residuals(method, prepared, buffers, n).max(initial=0) < TOLERANCE
+    assert find_residuals(method.check, prepared, buffers, n).max(initial=0) < TOLERANCE
     found = np.zeros((n, ensemble.n_features if groups is None else max(groups) + 1))
     found[:, prepared.players] = buffers.phi[0, :, :n].T
     return found, buffers.labels.residual[:n], buffers.labels.remainder[:n], prepared.method.start[0]

@@ -37,13 +37,13 @@ def test_the_residual_is_rounding_until_a_loss_is_wrong(data, ensemble):
     rows = data.draw(batches(ensemble))
     labels = np.array([data.draw(st.integers(-32, 32)) / 4 for _ in rows])
     prepared, buffers = lost(ensemble, rows, labels)
-    found = find_residuals(R2, prepared, buffers, len(rows))
+    found = find_residuals(R2.check, prepared, buffers, len(rows))
     assert found.shape == (1, len(rows))
     assert (found < TOLERANCE / 1e3).all()
     total = [sum(loss) for loss, *_ in (naive_r2.losses(ensemble, row, label) for row, label in zip(rows, labels, strict=True))]
     wrong = buffers._replace(phi=buffers.phi.copy(), labels=buffers.labels._replace(remainder=buffers.labels.remainder.copy()))
     wrong.labels.remainder[0] += 1.0
-    found = find_residuals(R2, prepared, wrong, len(rows))
+    found = find_residuals(R2.check, prepared, wrong, len(rows))
     largest = (abs(labels[0] - prepared.method.start[0]) + prepared.bound[0]) ** 2
     assert_allclose(found[0, 0], 1 / largest if largest else 1 / np.finfo(np.float64).tiny, rtol=1e-9)
     assert find_breach(found) == 0
@@ -53,16 +53,17 @@ def test_the_residual_is_rounding_until_a_loss_is_wrong(data, ensemble):
 def test_a_row_without_a_label_adds_up_to_anything():
     """Its losses are those of whatever stands in its place."""
     prepared, buffers = lost(TREE, np.zeros((2, 2)), np.array([np.nan, 1.0]))
-    assert np.isnan(find_residuals(R2, prepared, buffers, 2)[0, 0])
+    assert np.isnan(find_residuals(R2.check, prepared, buffers, 2)[0, 0])
     buffers.labels.missing[0] = True
-    assert find_residuals(R2, prepared, buffers, 2)[0, 0] == 0.0
-    assert find_breach(find_residuals(R2, prepared, buffers, 2)) is None
+    assert find_residuals(R2.check, prepared, buffers, 2)[0, 0] == 0.0
+    assert find_breach(find_residuals(R2.check, prepared, buffers, 2)) is None
 
 
 def test_losses_have_labels_and_one_game():
     """The trees' own: no background, and no interactions."""
     assert R2.labelled
-    assert not R2.additive
+    assert R2.check is not None
+    assert not R2.check.of_margins
     with pytest.raises(InvalidParameters, match="'r2' has no interactions"):
         prepare(TREE, R2, {}, interactions=True)
     with pytest.raises(InvalidParameters, match="'r2' has no marginal game"):

@@ -4,7 +4,7 @@ import numpy as np
 
 from kernels.methods import METHODS
 from kernels.prepare import prepare
-from tests.kernels.attributing import attributed, explain, run
+from tests.kernels.attributing import attributed, run
 
 
 def expected_ranks(ensemble, order):
@@ -12,13 +12,6 @@ def expected_ranks(ensemble, order):
     ranks = np.zeros(ensemble.n_features)
     ranks[order] = np.arange(1, len(order) + 1)
     return ranks
-
-
-def scores_by(ranking, ensemble, rows):
-    """phi of a method whose parameters follow its name."""
-    name, *values = ranking.split(":")
-    known = METHODS[name].parameters
-    return explain(name, ensemble, rows, **{parameter.name: parameter.read(value) for parameter, value in zip(known, values, strict=False)})[0]
 
 
 def curved(ensemble, rows, ranking):

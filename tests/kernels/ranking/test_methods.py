@@ -13,8 +13,8 @@ from kernels.prepare import prepare
 from kernels.summaries import Subject
 from tests import naive
 from tests.hypercubes import full_tree
-from tests.kernels.attributing import defaults
-from tests.kernels.ranking.ranked import curved, expected_ranks, scores_by
+from tests.kernels.attributing import defaults, scores_by
+from tests.kernels.ranking.ranked import curved, expected_ranks
 from tests.strategies import batches, forests
 
 

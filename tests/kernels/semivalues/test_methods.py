@@ -19,6 +19,12 @@ from tests.kernels.attributing import ATOL, explain, run
 from tests.strategies import batches, forests
 from tests.trees import chain
 
+MEASURES = (
+    ((0.0, 1.0), (0.25, 2.0), (0.5, 1.0), (1.0, 4.0)),
+    ((0.125, 1.0),),
+    ((0.0, -1.0), (0.25, 2.0), (0.5, -1.0), (1.0, 4.0)),  # of either sign
+)
+
 
 def moment(size, n, atoms):
     """The weight of one coalition where others are present with probability t, t drawn from atoms."""
@@ -26,9 +32,9 @@ def moment(size, n, atoms):
     return sum(Fraction(w) / total * Fraction(t) ** size * (1 - Fraction(t)) ** (n - 1 - size) for t, w in atoms)
 
 
-@given(data=st.data(), ensemble=forests(), atoms=st.sampled_from((((0.0, 1.0), (0.25, 2.0), (0.5, 1.0), (1.0, 4.0)), ((0.125, 1.0),))))
+@given(data=st.data(), ensemble=forests(), atoms=st.sampled_from(MEASURES))
 def test_a_measure_of_atoms(data, ensemble, atoms):
-    """Phi equals the enumeration in exact fractions, more atoms than nodes and fewer."""
+    """Phi equals the enumeration in exact fractions, more atoms than nodes and fewer, some of them below zero."""
     rows = data.draw(batches(ensemble, max_rows=2))
     phi, _, _ = explain("semivalue", ensemble, rows, atoms=atoms)
     assert_allclose(phi, [naive.semivalue(ensemble, row, lambda size, n: moment(size, n, atoms)) for row in rows], rtol=0, atol=ATOL)
@@ -76,6 +82,8 @@ def test_probabilistic_values_of_groups(data, ensemble):
     ("name", "parameters", "says"),
     [
         ("semivalue", {}, "needs parameter 'atoms' or 'density'"),
+        ("semivalue", {"atoms": ((0.0, 1.0), (1.0, -1.0))}, "'density' sum to 0, and their sizes to 2; expected a sum above 1e-06 of the latter"),
+        ("semivalue", {"density": ((0.0, -1.0), (1.0, 0.0))}, "sum to -0.5"),
         ("probabilistic", {}, "needs parameter 'sizes' or 'weights', and not both"),
         ("probabilistic", {"sizes": (1.0,), "weights": (1.0,)}, "and not both"),
         ("probabilistic", {"sizes": (0.5,) * 9}, "parameter 'sizes' has 9 numbers, expected one for each of . players"),
@@ -83,7 +91,7 @@ def test_probabilistic_values_of_groups(data, ensemble):
 )
 @given(ensemble=forests(max_trees=1))
 def test_what_is_missing_is_said(ensemble, name, parameters, says):
-    """Neither a measure without mass nor a distribution of another game."""
+    """No measure, or one whose weights cannot be scaled to one, and a distribution of another game."""
     with pytest.raises(InvalidParameters, match=says):
         explain(name, ensemble, np.zeros((1, ensemble.n_features)), **parameters)
 

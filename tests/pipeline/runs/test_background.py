@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import signal
-from pathlib import Path
 from types import SimpleNamespace
 
 import catboost
@@ -13,75 +12,47 @@ import pyarrow.parquet as pq
 import pytest
 from numpy.testing import assert_allclose
 
-from kernels.buffers import Pairs
-from leafledger import attribute, check_run, explain, load_ensemble
+from leafledger import attribute, check_run, explain
 from pipeline.command.cli import main
-from pipeline.errors import ClusterLost, InvalidData, InvalidRun, RunConflict, SchemaMismatch, UsageError
+from pipeline.errors import ClusterLost, InvalidData, SchemaMismatch, UsageError
 from pipeline.runs import background
 from pipeline.runs import job as config
 from pipeline.runs import stages as run
 from pipeline.runs.again import SAMPLE_ROWS
 from pipeline.runs.options import Options
-from pipeline.stores.arrays import BYTES, INDEX, open_stored_tables, store_tables
 from tests.pipeline.conftest import FEATURES, write_data
-from tests.pipeline.running import attributions, contents
+from tests.pipeline.running import attributions, contents, read_phi, stored
 
 N_ROWS = 1000
 
 
-@pytest.fixture(scope="module")
-def rows(example):
-    """Rows of a background."""
-    return example.frame[::3]
-
-
-@pytest.fixture(scope="module")
-def uri(rows, tmp_path_factory):
-    """Where they lie: a file per month, in row groups of 60."""
-    return write_data(rows, tmp_path_factory.mktemp("background") / "rows", row_group_size=60)
-
-
-@pytest.fixture(scope="module")
-def serial(example, uri, tmp_path_factory):
-    """A serial run against the background; its tables are beside it."""
-    out = tmp_path_factory.mktemp("serial") / "run"
-    return out, explain(example.model, example.data, out, background=uri, precision="float64", scheduler="serial")
-
-
-def stored(folder):
-    """The one folder of tables that runs left."""
-    (found,) = Path(folder).iterdir()
-    return found
-
-
-def read_phi(out):
-    """Attributions of a run of one output, ``(n, players)``."""
-    table = attributions(out)
-    return np.column_stack([table[name].to_numpy() for name in table.column_names if name.startswith("phi_")])
-
-
-def test_a_run_publishes_the_marginal_game(example, rows, uri, serial):
+def test_a_run_publishes_the_marginal_game(example, background_rows, background_uri, against_rows):
     """Attributions equal those in memory; the base is the mean margin of the background's rows, which LightGBM predicts."""
-    out, manifest = serial
-    assert_allclose(read_phi(out), attribute(example.model, example.frame[FEATURES], background=rows[FEATURES]).phi[:, 0], rtol=1e-12, atol=1e-12)
-    predicted = example.booster.predict(rows[FEATURES].assign(carrier=rows["carrier"].astype("category")))
+    out, manifest = against_rows
+    found = attribute(example.model, example.frame[FEATURES], background=background_rows[FEATURES])
+    assert_allclose(read_phi(out), found.phi[:, 0], rtol=1e-12, atol=1e-12)
+    predicted = example.booster.predict(background_rows[FEATURES].assign(carrier=background_rows["carrier"].astype("category")))
     assert_allclose(manifest.base, predicted.mean(), rtol=1e-12)
     assert manifest.residual < 1e-13
-    assert manifest.background == uri == json.loads((out / "plan.json").read_text())["background"]
+    assert manifest.background == background_uri == json.loads((out / "plan.json").read_text())["background"]
     assert check_run(str(out)).n_rows == len(example.frame)
     assert not (out / "_tables").exists()
 
 
 @pytest.mark.parametrize(
     ("method", "parameters", "partition"),
-    [("banzhaf", {"p": 0.25}, None), ("shapley", {}, {"flight": ["month", "distance"]}), ("owen", {}, {"flight": ["month", "distance"]})],
+    [
+        ("banzhaf", {"p": 0.25}, None),
+        ("shapley", {}, {"flight": ["month", "distance"]}),
+        ("owen", {"within": "banzhaf"}, {"flight": ["month", "distance"]}),
+    ],
 )
-def test_methods_and_groups_have_a_marginal_game(example, rows, uri, tmp_path, method, parameters, partition):
+def test_methods_and_groups_have_a_marginal_game(example, background_rows, background_uri, tmp_path, method, parameters, partition):
     """Parameters and groups reach the tables, and every game has a folder of its own."""
-    given, common = {"method": method, "partition": partition}, {"background": uri, "precision": "float64", "scheduler": "serial"}
+    given, common = {"method": method, "partition": partition}, {"background": background_uri, "precision": "float64", "scheduler": "serial"}
     explain(example.model, example.data, tmp_path / "0", **given, parameters=parameters, **common)
     explain(example.model, example.data, tmp_path / "1", **common)
-    found = attribute(example.model, example.frame[FEATURES], background=rows[FEATURES], **given, parameters=parameters)
+    found = attribute(example.model, example.frame[FEATURES], background=background_rows[FEATURES], **given, parameters=parameters)
     assert_allclose(read_phi(tmp_path / "0"), found.phi[:, 0], rtol=1e-12, atol=1e-12)
     assert len(list((tmp_path / "_leafledger").iterdir())) == 2
 
@@ -106,17 +77,17 @@ def test_the_data_may_be_the_background(example, tmp_path):
     assert_allclose(manifest.base, attributions(tmp_path / "run")["margin"].to_numpy().mean(), rtol=1e-12)
 
 
-def test_partitions_and_nulls_are_read_as_in_data(example, rows, uri, tmp_path):
+def test_partitions_and_nulls_are_read_as_in_data(example, background_rows, background_uri, tmp_path):
     """Hive's null in a background's path is a missing value; a column may be missing in the file if the path carries it."""
-    shutil.copytree(uri, tmp_path / "rows")
+    shutil.copytree(background_uri, tmp_path / "rows")
     (tmp_path / "rows" / "month=4").rename(tmp_path / "rows" / "month=__HIVE_DEFAULT_PARTITION__")
     explain(example.model, example.data, tmp_path / "run", background=tmp_path / "rows", precision="float64", scheduler="serial")
-    frame = rows.assign(month=rows["month"].where(rows["month"] < 4, np.nan))
+    frame = background_rows.assign(month=background_rows["month"].where(background_rows["month"] < 4, np.nan))
     found = attribute(example.model, example.frame[FEATURES], background=frame[FEATURES])
     assert_allclose(read_phi(tmp_path / "run"), found.phi[:, 0], rtol=1e-12, atol=1e-12)
 
 
-def test_however_many_count_the_bits_are_the_same(example, uri, serial, tmp_path, monkeypatch):
+def test_however_many_count_the_bits_are_the_same(example, background_uri, against_rows, tmp_path, monkeypatch):
     """Published files and tables of a run whose background was counted in many pieces on a cluster equal those of the serial run, byte for byte."""
     monkeypatch.setattr(background, "ITEM_ROWS", 100)
     counted = []
@@ -125,14 +96,14 @@ def test_however_many_count_the_bits_are_the_same(example, uri, serial, tmp_path
         counted.append(work)
         return lambda done: None
 
-    given = {"background": uri, "precision": "float64", "progress": progress}
+    given = {"background": background_uri, "precision": "float64", "progress": progress}
     explain(example.model, example.data, tmp_path / "two" / "run", **given, workers=2)
     with cluster("", n_workers=4) as workers:
         explain(example.model, example.data, tmp_path / "four" / "run", **given, scheduler=workers.scheduler_address)
     stages = [("counting background", N_ROWS), ("preparing tables", 0), ("explaining", 3000)]
     assert [(work.doing, work.n_rows) for work in counted] == 2 * stages
     assert counted[0].n_items > 8
-    assert contents(tmp_path / "two") == contents(tmp_path / "four") == contents(serial[0].parent)
+    assert contents(tmp_path / "two") == contents(tmp_path / "four") == contents(against_rows[0].parent)
 
 
 @pytest.mark.parametrize("n", [1, 7, 8, 9, 64, 65, 80])
@@ -145,15 +116,15 @@ def test_sums_are_made_by_places(monkeypatch, n):
     assert background.merge_evenly(iter(range(n))) == left[0]
 
 
-def test_slices_of_a_background_do_not_show(example, uri, serial, tmp_path, monkeypatch):
+def test_slices_of_a_background_do_not_show(example, background_uri, against_rows, tmp_path, monkeypatch):
     """Rows are counted a slice at a time."""
     monkeypatch.setattr(background, "max_slice_rows", lambda _: 128)
-    explain(example.model, example.data, tmp_path / "run", background=uri, precision="float64", scheduler="serial")
-    assert contents(tmp_path / "run") == contents(serial[0])
+    explain(example.model, example.data, tmp_path / "run", background=background_uri, precision="float64", scheduler="serial")
+    assert contents(tmp_path / "run") == contents(against_rows[0])
 
 
 @pytest.mark.parametrize("room", [8 << 30, 1 << 40])
-def test_the_room_of_a_worker_does_not_show(example, uri, tmp_path, monkeypatch, room):
+def test_the_room_of_a_worker_does_not_show(example, background_uri, tmp_path, monkeypatch, room):
     """Tables are made for the least of a row of budgets that suffices, the same on every machine; its memory decides only where to give up."""
     ask, budgets = background.ask_model, []
 
@@ -166,7 +137,7 @@ def test_the_room_of_a_worker_does_not_show(example, uri, tmp_path, monkeypatch,
     monkeypatch.setattr(background, "ask_model", ask_within)
     for memory in (room, 7 << 30):
         monkeypatch.setattr("psutil.virtual_memory", lambda memory=memory: SimpleNamespace(total=memory))
-        job = config.make_job(example.model, example.data, tmp_path / "run", Options(background=uri, workers=1))
+        job = config.make_job(example.model, example.data, tmp_path / "run", Options(background=background_uri, workers=1))
         if memory == room:
             run.plan_run(job, run.load_model(job))
             assert budgets == [1 << 30, 2 << 30, 4 << 30]
@@ -175,138 +146,12 @@ def test_the_room_of_a_worker_does_not_show(example, uri, tmp_path, monkeypatch,
                 run.plan_run(job, run.load_model(job))
 
 
-def test_a_later_run_finds_the_counts(example, uri, serial, tmp_path, monkeypatch):
-    """It does not count, its plan and its bytes are those of the run that did."""
-    monkeypatch.setattr(background, "measure_background", lambda *_: pytest.fail("counted again"))
-    tables = serial[0].parent / "_leafledger"
-    before = {path: path.stat().st_mtime_ns for path in tables.rglob("*")}
-    explain(example.model, example.data, tmp_path / "run", background=uri, tables=tables, precision="float64", scheduler="serial")
-    assert contents(tmp_path / "run") == contents(serial[0])
-    assert {path: path.stat().st_mtime_ns for path in tables.rglob("*")} == before
-    assert not (tmp_path / "_leafledger").exists()
-
-
-def test_another_background_has_other_tables(example, rows, uri, serial, tmp_path):
-    """A file that changed is another background, for tables and for a run that was there before; a copy elsewhere is another one as well."""
-    given = {"precision": "float64", "scheduler": "serial"}
-    shutil.copytree(uri, tmp_path / "rows")
-    explain(example.model, example.data, tmp_path / "one", background=tmp_path / "rows", **given)
-    write_data(rows.assign(delay=rows["delay"] + 1), tmp_path / "rows")
-    with pytest.raises(RunConflict, match="different in the background's files; choose another output"):
-        explain(example.model, example.data, tmp_path / "one", background=tmp_path / "rows", **given)
-    explain(example.model, example.data, tmp_path / "two", background=tmp_path / "rows", **given)
-    assert len(list((tmp_path / "_leafledger").iterdir())) == 2
-    assert (read_phi(tmp_path / "one") == read_phi(serial[0])).all()
-    assert (read_phi(tmp_path / "one") != read_phi(tmp_path / "two")).any()
-
-
-def flip(path):
-    data = bytearray(path.read_bytes())
-    data[-1] ^= 1
-    path.write_bytes(data)
-
-
-DAMAGE = {
-    "a flipped bit": lambda folder: flip(folder / BYTES),
-    "the end missing": lambda folder: (folder / BYTES).write_bytes((folder / BYTES).read_bytes()[:-1]),
-    "no bytes": lambda folder: (folder / BYTES).write_bytes(b""),
-    "no array": lambda folder: (folder / BYTES).unlink(),
-    "an index of nothing": lambda folder: (folder / INDEX).write_text("{}"),
-    "half an index": lambda folder: (folder / INDEX).write_text((folder / INDEX).read_text()[:99]),
-    "another index": lambda folder: (folder / INDEX).write_text((folder / INDEX).read_text().replace("<i8", "<f8")),
-}
-
-
-@pytest.mark.parametrize("damage", DAMAGE)
-def test_damaged_tables_are_named(example, uri, serial, tmp_path, damage):
-    """Whatever is wrong with what an earlier run left is found while planning; with the folder gone the run prepares it anew."""
-    shutil.copytree(serial[0].parent / "_leafledger", tmp_path / "_leafledger")
-    folder = stored(tmp_path / "_leafledger")
-    given = {"background": uri, "precision": "float64", "scheduler": "serial"}
-    job = config.make_job(example.model, example.data, tmp_path / "run", Options(background=uri))
-    assert not run.plan_run(job, load_ensemble(example.model)).uncounted
-    DAMAGE[damage](folder)
-    with pytest.raises(InvalidRun, match=rf"^{folder}: the tables of an earlier run are damaged there; remove this folder$"):
-        explain(example.model, example.data, tmp_path / "run", **given)
-    assert not (tmp_path / "run").exists()
-    shutil.rmtree(folder)
-    explain(example.model, example.data, tmp_path / "run", **given)
-    assert contents(tmp_path / "run") == contents(serial[0])
-
-
-def forge(folder, change):
-    """Counts that somebody else put there: every digest agrees."""
-    found = open_stored_tables(str(folder))
-    forged = change(found)
-    shutil.rmtree(folder)
-    store_tables(forged, str(folder))
-
-
-def turned(counts, n):
-    """Each count stands where its neighbour stood, among the first n."""
-    return np.concatenate((np.roll(counts[:n], 1), counts[n:]))
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda found: found._replace(counts=found.counts * 2),
-        lambda found: found._replace(counts=found.counts[:-1]),
-        lambda found: found._replace(start=found.start + (1 << 40)),
-        lambda found: Pairs(found.counts, found.times),
-    ],
-    ids=["more rows", "fewer codes", "far away", "another record"],
-)
-def test_forged_counts_are_refused(example, uri, serial, tmp_path, change):
-    """What can be counted of no rows is found while planning, though its digest is right."""
-    shutil.copytree(serial[0].parent / "_leafledger", tmp_path / "_leafledger")
-    folder = stored(tmp_path / "_leafledger")
-    forge(folder, change)
-    with pytest.raises(InvalidRun, match=rf"^{folder}: the background.*expect.*; remove this folder$"):
-        explain(example.model, example.data, tmp_path / "run", background=uri, scheduler="serial")
-
-
-def test_a_deep_check_counts_again(example, uri, serial, tmp_path):
-    """Counts that some rows may have, but not these, are found by who explains rows again without them."""
-    assert check_run(serial[0], deep=True).n_again == 4 * SAMPLE_ROWS
-    shutil.copytree(serial[0].parent / "_leafledger", tmp_path / "_leafledger")
-    forge(stored(tmp_path / "_leafledger"), lambda found: found._replace(counts=turned(found.counts, 2)))
-    explain(example.model, example.data, tmp_path / "run", background=uri, scheduler="serial")
-    assert check_run(tmp_path / "run").n_rows == len(example.frame)
-    with pytest.raises(InvalidRun, match=r"part-00000\.parquet: rows 0 to 63 explained again differ"):
-        check_run(tmp_path / "run", deep=True)
-
-
-def test_a_deep_check_needs_the_background(example, rows, tmp_path):
-    """Where its files are others by now, rows cannot be explained again; the model's own weights are always there."""
-    data = write_data(rows, tmp_path / "rows")
-    explain(example.model, example.data, tmp_path / "run", background=data, scheduler="serial")
-    write_data(rows.assign(delay=0.0), tmp_path / "rows")
-    assert check_run(tmp_path / "run", deep=True).n_again == 0
-    shutil.rmtree(data)
-    assert check_run(tmp_path / "run", deep=True).n_again == 0
-
-
-def test_tables_that_were_not_finished_are_made_anew(example, uri, serial, tmp_path):
-    """Without an index nothing counts as stored; bytes of something else that lie there are not taken for tables."""
-    shutil.copytree(serial[0].parent / "_leafledger", tmp_path / "_leafledger")
-    folder = stored(tmp_path / "_leafledger")
-    given = {"background": uri, "precision": "float64", "scheduler": "serial"}
-    (folder / INDEX).unlink()
-    explain(example.model, example.data, tmp_path / "run", **given)
-    assert contents(tmp_path / "run") == contents(serial[0])
-    (folder / INDEX).unlink()
-    flip(folder / BYTES)
-    with pytest.raises(InvalidRun, match=r"damaged there; remove this folder$"):
-        explain(example.model, example.data, tmp_path / "other", **given)
-
-
-def test_a_background_that_changes_while_it_is_counted_stops_the_run(example, rows, uri, tmp_path):
+def test_a_background_that_changes_while_it_is_counted_stops_the_run(example, background_rows, background_uri, tmp_path):
     """A file replaced between plan and count is an error that names it."""
-    shutil.copytree(uri, tmp_path / "rows")
+    shutil.copytree(background_uri, tmp_path / "rows")
 
     def replace_rows(work):
-        write_data(rows.assign(delay=0.0), tmp_path / "rows")
+        write_data(background_rows.assign(delay=0.0), tmp_path / "rows")
         return lambda done: None
 
     with pytest.raises(InvalidData, match=r"rows/month=1/data\.parquet: changed since the run was planned"):
@@ -327,24 +172,20 @@ def test_a_background_that_changes_while_it_is_counted_stops_the_run(example, ro
         ({"background": "{uri}", "out": "{uri}/run"}, UsageError, "lies within the background, whose next run would read it"),
         ({"background": "model"}, UsageError, "a background of rows is needed"),
         ({"interactions": 3}, UsageError, "the marginal game of a background has no interactions; leave out one or the other"),
-        (
-            {"method": "probabilistic", "parameters": {"sizes": "0.25,0.25,0.25,0.25"}},
-            UsageError,
-            "method 'probabilistic' has no marginal game",
-        ),
+        ({"method": "ranker"}, UsageError, "method 'ranker' has no marginal game"),
         ({"method": "owen"}, UsageError, "method 'owen' needs a partition of the features"),
     ],
 )
-def test_mistakes_are_refused_while_planning(example, uri, tmp_path, monkeypatch, arguments, error, says):
+def test_mistakes_are_refused_while_planning(example, background_uri, tmp_path, monkeypatch, arguments, error, says):
     """In one line, and nothing is written."""
     monkeypatch.chdir(tmp_path)
-    table = pq.read_table(f"{uri}/month=1/data.parquet", partitioning=None)
+    table = pq.read_table(f"{background_uri}/month=1/data.parquet", partitioning=None)
     table = table.append_column("month", [[1] * table.num_rows])
     (tmp_path / "rows" / "empty").mkdir(parents=True)
     pq.write_table(table.slice(0, 0), tmp_path / "rows" / "empty" / "data.parquet")
     pq.write_table(table.drop_columns("delay"), tmp_path / "rows" / "narrow.parquet")
     pq.write_table(table.set_column(table.column_names.index("delay"), "delay", table["delay"].cast("string")), tmp_path / "rows" / "text.parquet")
-    given = {"out": str(tmp_path / "out" / "run"), "background": uri} | arguments
+    given = {"out": str(tmp_path / "out" / "run"), "background": background_uri} | arguments
     given = {name: value.replace("{uri}", str(tmp_path / "rows")) if isinstance(value, str) else value for name, value in given.items()}
     before = contents(tmp_path)
     with pytest.raises(error, match=says) as refusal:
@@ -353,38 +194,40 @@ def test_mistakes_are_refused_while_planning(example, uri, tmp_path, monkeypatch
     assert contents(tmp_path) == before
 
 
-def test_tables_beyond_the_budget_are_refused_with_the_number(example, uri, tmp_path, monkeypatch):
+def test_tables_beyond_the_budget_are_refused_with_the_number(example, background_uri, tmp_path, monkeypatch):
     """How much they would take, and how much they may."""
     monkeypatch.setattr(background, "TABLE_BYTES", 1 << 12)
     monkeypatch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(total=1 << 12))
     with pytest.raises(UsageError, match=r"^tables of the marginal game would have [\d.]+ MiB, [\d.]+ MiB are allowed; "):
-        explain(example.model, example.data, tmp_path / "run", background=uri, scheduler="serial")
+        explain(example.model, example.data, tmp_path / "run", background=background_uri, scheduler="serial")
 
 
-def test_the_plan_shows_the_background(example, uri, serial, tmp_path, capsys):
+def test_the_plan_shows_the_background(example, background_uri, against_rows, tmp_path, capsys):
     """Rows, files, size of the tables and where they are, or will be; nothing is written."""
-    arguments = ["plan", example.model, example.data, "--out", str(tmp_path / "run"), "--background", uri]
+    arguments = ["plan", example.model, example.data, "--out", str(tmp_path / "run"), "--background", background_uri]
     assert main(arguments) == 0
     said = capsys.readouterr().out
     assert "\nbackground  1,000 rows in 4 files, at most 0." in said
     assert f" MiB of tables, counts will be in {tmp_path}/_leafledger/" in said
-    assert main([*arguments, "--tables", str(serial[0].parent / "_leafledger")]) == 0
+    assert main([*arguments, "--tables", str(against_rows[0].parent / "_leafledger")]) == 0
     said = capsys.readouterr().out
-    assert f" MiB of tables, counted before in {stored(serial[0].parent / '_leafledger')}\n" in said
+    assert f" MiB of tables, counted before in {stored(against_rows[0].parent / '_leafledger')}\n" in said
     assert not list(tmp_path.iterdir())
 
 
-def test_dates_are_filled_in(example, rows, tmp_path):
+def test_dates_are_filled_in(example, background_rows, tmp_path):
     """In the background and in the folder of tables as everywhere."""
-    uri = write_data(rows, tmp_path / "rows-2013")
+    uri = write_data(background_rows, tmp_path / "rows-2013")
     given = {"background": uri.replace("2013", "{date:%Y}"), "tables": str(tmp_path / "tables-{date}")}
     explain(example.model, example.data, tmp_path / "run-{date}", **given, scheduler="serial", date="2013-01-07")
     assert stored(tmp_path / "tables-2013-01-07")
 
 
-def test_the_log_has_a_line_per_piece(example, uri, tmp_path, capsys):
+def test_the_log_has_a_line_per_piece(example, background_uri, tmp_path, capsys):
     """While counting too, and where tables are prepared."""
-    assert main(["explain", example.model, example.data, "--out", str(tmp_path / "run"), "--background", uri, "--scheduler", "serial"]) == 0
+    assert (
+        main(["explain", example.model, example.data, "--out", str(tmp_path / "run"), "--background", background_uri, "--scheduler", "serial"]) == 0
+    )
     lines = capsys.readouterr().err.splitlines()
     assert [line.split(":")[0] for line in lines] == ["counting background"] * 4 + ["preparing tables"] + ["explaining"] * 4
     assert lines[3] == "counting background: part 3: 251 rows; 4 of 4 parts, 1000 of 1000 rows"
@@ -409,7 +252,7 @@ pipeline.runs.background.read_slices = lambda *_: os.kill(os.getpid(), signal.SI
 """
 
 
-def test_a_worker_killed_while_counting_does_not_show(example, uri, serial, tmp_path, monkeypatch):
+def test_a_worker_killed_while_counting_does_not_show(example, background_uri, against_rows, tmp_path, monkeypatch):
     """What it had counted is counted again, and the bits are the same."""
     import distributed
 
@@ -421,12 +264,12 @@ def test_a_worker_killed_while_counting_does_not_show(example, uri, serial, tmp_
             return lambda done: os.kill(pids.pop(), signal.SIGKILL) if work.doing == "counting background" and len(pids) > 1 else None
 
         address = workers.scheduler_address
-        explain(example.model, example.data, tmp_path / "run", background=uri, precision="float64", scheduler=address, progress=kill_one)
+        explain(example.model, example.data, tmp_path / "run", background=background_uri, precision="float64", scheduler=address, progress=kill_one)
     assert len(pids) == 1
-    assert contents(tmp_path / "run") == contents(serial[0])
+    assert contents(tmp_path / "run") == contents(against_rows[0])
 
 
-def test_workers_that_die_of_counting_are_one_line(example, uri, tmp_path):
+def test_workers_that_die_of_counting_are_one_line(example, background_uri, tmp_path):
     """It names the file."""
     import dask
 
@@ -435,17 +278,17 @@ def test_workers_that_die_of_counting_are_one_line(example, uri, tmp_path):
         cluster(DEADLY) as workers,
         pytest.raises(ClusterLost, match=r"month=\d/data\.parquet: row groups \[.*\]: the workers that it was given to died") as lost,
     ):
-        explain(example.model, example.data, tmp_path / "run", background=uri, scheduler=workers.scheduler_address)
+        explain(example.model, example.data, tmp_path / "run", background=background_uri, scheduler=workers.scheduler_address)
     assert "\n" not in str(lost.value)
 
 
-def test_a_scheduler_lost_while_counting_is_one_line(example, uri, serial, tmp_path, monkeypatch):
+def test_a_scheduler_lost_while_counting_is_one_line(example, background_uri, against_rows, tmp_path, monkeypatch):
     """A rerun starts over and publishes the same."""
     monkeypatch.setattr(background, "ITEM_ROWS", 100)
-    given = {"background": uri, "precision": "float64"}
+    given = {"background": background_uri, "precision": "float64"}
     with cluster(SLOW) as workers:
         there = {"scheduler": workers.scheduler_address, "progress": lambda _: lambda done: workers.close()}
         with pytest.raises(ClusterLost, match=r"the Dask cluster went away with \d+ parts to do; run again to go on from there"):
             explain(example.model, example.data, tmp_path / "run", **given, **there)
     explain(example.model, example.data, tmp_path / "run", **given, scheduler="serial")
-    assert contents(tmp_path / "run") == contents(serial[0])
+    assert contents(tmp_path / "run") == contents(against_rows[0])
