@@ -25,7 +25,7 @@ PERTURBED = (
     choice("approximate", NO, (NO, YES), "beyond the budget, PGI² is estimated by quasi-Monte Carlo, with a standard error"),
     whole("seed", 0, 0, np.iinfo(np.int32).max, "of its points"),
 )
-GAPS = summarize_ranks("gaps", "pgi2", "mean ranks, and the mean PGI² of rankings")
+GAPS = summarize_ranks("gaps", 2, "pgi2", "mean ranks, and the mean PGI² of rankings")
 
 
 def _perturbing(
@@ -42,7 +42,7 @@ def _perturbing(
         games=Games(path_dependent=lambda forest, given: prepare(forest, given, None), background=PerturbationUse(prepare)),
         kernel=kernel,
         parameters=(parameter, *PERTURBED),
-        phi=Phi(rows=rows_with_scores, column="rank", scores=(PGI2, ERROR), whole=True),
+        phi=Phi(rows=rows_with_scores(2), column="rank", scores=(PGI2, ERROR), whole=True),
         summaries=(GAPS,),
     )
 

@@ -16,7 +16,7 @@ from ..semivalues.methods import BY_PROBABILITY, absent_others
 from ..summaries import ABOUT_STEPS, IMPORTANCE, Labels, Subject, Summary, Table, tabulate_moments
 from ..trees.forest import Forest
 from .curves import KINDS, prepare_curves
-from .ranked_curves import RankedCurves, add_ranked_curves
+from .ranked_curves import SCORES, RankedCurves, add_ranked_curves
 from .ranker import MOST_STEPS, RankerTables, add_scores, prepare_ranker
 from .ranks import rows_with_scores, summarize_ranks
 
@@ -51,7 +51,7 @@ def _label_points(subject: Subject) -> Labels:
 
 
 CURVE_MEANS = _summarize_path("curves", _label_points, ("curve", "present"), "mean curves of insertion and deletion, point by point")
-AREAS = summarize_ranks("areas", "area", "mean ranks, and mean areas under the curves")
+AREAS = summarize_ranks("areas", len(SCORES), "score", "mean ranks, mean areas under the curves, and where these are best")
 
 
 def _attribute_ranker(buffers: Buffers, tables: RankerTables) -> None:
@@ -159,7 +159,7 @@ CURVES = Method(
     games=Games(_prepare_curves),
     kernel=_attribute_curves,
     parameters=(choose_ranking(RANKERS),),
-    phi=Phi(rows=rows_with_scores, column="rank", scores=KINDS, whole=True, n_steps=lambda _, n_players: len(KINDS) * (n_players + 1)),
+    phi=Phi(rows=rows_with_scores(len(SCORES)), column="rank", scores=SCORES, whole=True, n_steps=lambda _, n_players: len(KINDS) * (n_players + 1)),
     summaries=(AREAS, CURVE_MEANS),
 )
 

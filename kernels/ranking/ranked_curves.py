@@ -5,9 +5,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..ordering import ranks_by_score
-from .curves import CurveTables, add_areas
+from .curves import KINDS, CurveTables, add_areas
 
 SLICE = 128  # rows whose curves are laid out at a time
+BEST = ("positive_features", "positive_margin", "negative_features", "negative_margin")
+SCORES = (*KINDS, *BEST)  # of a row's ranking
+TIE = 1e-12  # margins that differ by less, as a fraction of the largest of a curve, are equal
 
 
 class RankedCurves(NamedTuple):
@@ -18,15 +21,36 @@ class RankedCurves(NamedTuple):
     of_ranker: Any  # that method's tables
 
 
+def find_best(curves: np.ndarray) -> np.ndarray:
+    """Find the players whom a ranking takes for positive, and those whom it takes for negative: the features on top that raise the margin most, and
+    those at the bottom that lower it most (Li, Yu and Low 2026, S+* and S-* after Eq. 5).
+
+    Parameters
+    ----------
+    curves : (outputs, 2, n, all players + 1) float64, margin units
+        insertion's and deletion's, from nobody present to all
+
+    Returns
+    -------
+    best : (outputs, 4, n) float64
+        as BEST names them: how many they are, as few as there may be, and the margin with them alone, in margin units
+    """
+    signed = curves * np.array([1.0, -1.0])[:, None, None]
+    near = signed >= signed.max(axis=3, keepdims=True) - TIE * np.abs(curves).max(axis=3, keepdims=True)
+    size = near.argmax(axis=3)
+    margin = np.take_along_axis(curves, size[..., None], axis=3)[..., 0]
+    return np.stack((size, margin), axis=2).reshape(len(curves), len(BEST), curves.shape[2])
+
+
 def add_ranked_curves(bins: np.ndarray, tables: CurveTables, scores: np.ndarray, phi: np.ndarray, path: np.ndarray) -> None:
-    """Rank players by score, the highest first; add ranks, and the areas of insertion and deletion (Li, Yu and Low 2026, Eq. 5).
+    """Rank players by score, the highest first; add ranks, and scores of the ranking (Li, Yu and Low 2026, Eq. 5).
 
     Parameters
     ----------
     bins : (used, n) unsigned integers
     tables : CurveTables
     scores : (outputs, players, n) float64; players are those that some split asks for
-    phi : (outputs, all players + 2, n) float64, ranks from 1 and areas in margin units are added
+    phi : (outputs, all players + 6, n) float64, ranks from 1 and SCORES are added, areas and margins in margin units
     path : (outputs, 2 * (all players + 1), n) float64, margin units, overwritten: the margin with 0, 1, … players present, insertion's and then
         deletion's
     """
@@ -40,6 +64,6 @@ def add_ranked_curves(bins: np.ndarray, tables: CurveTables, scores: np.ndarray,
         add_areas(np.ascontiguousarray(bins[:, some]), tables, [part], areas[0], areas[1], curves)
         of_all = np.zeros((outputs, n_points - 1, part.shape[2]))
         of_all[:, players] = part
-        phi[:, :-2, some] += ranks_by_score(of_all, axis=1)
-        phi[:, -2:, some] += areas[:, :, 0].swapaxes(0, 1)
+        phi[:, : -len(SCORES), some] += ranks_by_score(of_all, axis=1)
+        phi[:, -len(SCORES) :, some] += np.concatenate((areas[:, :, 0].swapaxes(0, 1), find_best(curves)), axis=1)
         path[:, :, some] = curves.swapaxes(2, 3).reshape(outputs, 2 * n_points, part.shape[2])

@@ -1,5 +1,6 @@
-"""Ranks of players on every row: 1 the first, 0 for whom a row does not rank; behind them two scores of the ranking."""
+"""Ranks of players on every row: 1 the first, 0 for whom a row does not rank; behind them scores of the ranking."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,21 +11,21 @@ from ..reductions import MOMENTS, Reduction
 from ..summaries import ABOUT_VALUES, Shown, Subject, Summary, Table, label_players, tabulate_moments
 from ..trees.forest import Forest
 
-N_SCORES = 2  # rows of phi behind the players' ranks
 
-
-def rows_with_scores(forest: Forest) -> np.ndarray:
+def rows_with_scores(n_scores: int) -> Callable[[Forest], np.ndarray]:
     """Number the rows of phi: every player, those in no split too, which have their places in a ranking, then the scores.
 
     Parameters
     ----------
-    forest : Forest
+    n_scores : int
+        rows behind the players'
 
     Returns
     -------
-    rows : (all players + 2,) int64
+    callable
+        from a Forest to ``(all players + n_scores,) int64``
     """
-    return np.arange(forest.n_all + N_SCORES)
+    return lambda forest: np.arange(forest.n_all + n_scores)
 
 
 def scores_of(ranks: np.ndarray) -> np.ndarray:
@@ -43,35 +44,47 @@ def scores_of(ranks: np.ndarray) -> np.ndarray:
     return np.where(ranks > 0, ranks.shape[1] + 1 - ranks, 0.0)
 
 
-def _update(state: Any, ranks: np.ndarray, n: int, labels: Any = None) -> Any:
-    """Whom a row does not rank comes after all others there."""
-    counted = np.where(ranks == 0, float(ranks.shape[1] - N_SCORES + 1), ranks)
-    counted[:, -N_SCORES:] = ranks[:, -N_SCORES:]
-    return MOMENTS.update(state, counted, n, labels)
+def reduce_ranks(n_scores: int) -> Reduction:
+    """Make the reduction of ranks and of scores behind them: moments, and players ranked by mean rank.
 
+    Parameters
+    ----------
+    n_scores : int
+        rows of phi behind the players'
 
-def _finalize(state: Any, place: np.ndarray, n_places: int) -> dict[str, np.ndarray]:
-    """Rank players by mean rank; scores have rank 0."""
-    moments = MOMENTS.finalize(state, place, n_places)
-    rank = np.zeros(moments["mean"].shape, np.int64)
-    rank[:, :-N_SCORES] = ranks_by_score(-moments["mean"][:, :-N_SCORES], axis=1)
-    return {**moments, "rank": rank}
+    Returns
+    -------
+    Reduction
+        whom a row does not rank comes after all others there; scores have rank 0
+    """
 
+    def update(state: Any, ranks: np.ndarray, n: int, labels: Any = None) -> Any:
+        counted = np.where(ranks == 0, float(ranks.shape[1] - n_scores + 1), ranks)
+        counted[:, -n_scores:] = ranks[:, -n_scores:]
+        return MOMENTS.update(state, counted, n, labels)
 
-RANKS = Reduction("ranks", MOMENTS.init, _update, MOMENTS.merge, _finalize)
+    def finalize(state: Any, place: np.ndarray, n_places: int) -> dict[str, np.ndarray]:
+        moments = MOMENTS.finalize(state, place, n_places)
+        rank = np.zeros(moments["mean"].shape, np.int64)
+        rank[:, :-n_scores] = ranks_by_score(-moments["mean"][:, :-n_scores], axis=1)
+        return {**moments, "rank": rank}
+
+    return Reduction("ranks", MOMENTS.init, update, MOMENTS.merge, finalize)
 
 
 def _read_phi(buffers: Buffers) -> np.ndarray:
     return buffers.phi
 
 
-def summarize_ranks(name: str, score: str, description: str) -> Summary:
+def summarize_ranks(name: str, n_scores: int, score: str, description: str) -> Summary:
     """Declare the summary of a method that writes ranks and scores.
 
     Parameters
     ----------
     name : str
         of the summary
+    n_scores : int
+        rows of phi behind the players'
     score : str
         what the scores are called on the screen
     description : str
@@ -82,13 +95,15 @@ def summarize_ranks(name: str, score: str, description: str) -> Summary:
     Summary
     """
 
+    reduction = reduce_ranks(n_scores)
+
     def tabulate(state: Any, subject: Subject) -> dict[str, Table]:
         labels, place = label_players(subject)
-        return tabulate_moments(name, RANKS.finalize(state, place, len(subject.players)), labels, subject)
+        return tabulate_moments(name, reduction.finalize(state, place, len(subject.players)), labels, subject)
 
     return Summary(
         name=name,
-        reduction=RANKS,
+        reduction=reduction,
         reads=_read_phi,
         tabulate=tabulate,
         columns=("output", "feature", *ABOUT_VALUES, "rank"),

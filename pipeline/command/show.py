@@ -33,7 +33,9 @@ def _show_summary(console: Console, run: str, name: str, display: Sequence[Shown
         table = Table(title=Text(printable(f"{name}, output {output}")) if len(outputs) > 1 else name)
         for shown in display:
             table.add_column(shown.title, justify="left" if shown.form is None else "right")
-        for row in mine[:TOP]:
+        for row in mine:
+            if row["rank"] > TOP:
+                break
             table.add_row(*(_write_cell(row[shown.column], shown.form) for shown in display))
         console.print(table)
 

@@ -4,6 +4,7 @@ import numpy as np
 
 from kernels.methods import METHODS
 from kernels.prepare import prepare
+from kernels.ranking.ranked_curves import SCORES
 from tests.kernels.attributing import attributed, run
 
 
@@ -15,7 +16,7 @@ def expected_ranks(ensemble, order):
 
 
 def curved(ensemble, rows, ranking):
-    """Ranks ``(n, outputs, features)``, areas ``(n, outputs, 2)`` and curves ``(outputs, 2 * (features + 1), n)``."""
+    """Ranks ``(n, outputs, features)``, scores ``(n, outputs, 6)`` and curves ``(outputs, 2 * (features + 1), n)``."""
     prepared = prepare(ensemble, METHODS["curves"], {"ranking": ranking})
-    phi = run("curves", prepared, rows, ensemble.n_features + 2)[0]
-    return phi[:, :, :-2], phi[:, :, -2:], attributed("curves", prepared, rows).path[:, :, : len(rows)]
+    phi = run("curves", prepared, rows, ensemble.n_features + len(SCORES))[0]
+    return phi[:, :, : -len(SCORES)], phi[:, :, -len(SCORES) :], attributed("curves", prepared, rows).path[:, :, : len(rows)]

@@ -24,12 +24,16 @@ def test_curves_are_those_of_the_method_that_ranks(data, ensemble, ranking):
     """Features by its values, the highest first, with those in no split among them; every point of both curves in exact fractions."""
     rows = data.draw(batches(ensemble, 2))
     scores = scores_by(ranking, ensemble, rows)
-    ranks, areas, path = curved(ensemble, rows, ranking)
+    ranks, found, path = curved(ensemble, rows, ranking)
     for i, k in np.ndindex(scores.shape[:2]):
         assert_array_equal(ranks[i, k], expected_ranks(ensemble, naive.ranking(scores[i, k])))
         expected = np.array([definition(ensemble, rows[i], scores[i, k], k) for definition in (naive.insertion, naive.deletion)], float)
         assert_allclose(path[k, :, i], expected.reshape(-1), rtol=0, atol=1e-9)
-        assert_allclose(areas[i, k], expected[:, 1:].mean(axis=1), rtol=0, atol=1e-9)
+        assert_allclose(found[i, k, :2], expected[:, 1:].mean(axis=1), rtol=0, atol=1e-9)
+        for sign, curve, (size, margin) in zip((1, -1), expected, found[i, k, 2:].reshape(2, 2), strict=True):
+            best = [value >= max(sign * curve) - 1e-9 for value in sign * curve].index(True)
+            assert size == best
+            assert abs(margin - curve[best]) < 1e-9
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from kernels.buffers import Buffers
 from kernels.labels import no_labels
-from kernels.ranking.ranks import RANKS, scores_of, summarize_ranks
+from kernels.ranking.ranks import reduce_ranks, scores_of, summarize_ranks
 from kernels.reductions import merge_all
 from kernels.summaries import Subject
 
@@ -20,8 +20,9 @@ def test_rankings_are_summarised_by_mean_rank(seed, top, cuts):
     ranks = rng.permuted(np.tile(np.arange(1.0, 5.0), (1, 60, 1)), axis=2).transpose(0, 2, 1)
     ranks[ranks > top] = 0.0
     phi = np.concatenate((ranks, rng.choice([0.0, 0.5, 7.0], (1, 2, 60))), axis=1)
-    states = [RANKS.update(RANKS.init(1, 6), np.ascontiguousarray(part), part.shape[2]) for part in np.split(phi, sorted(cuts), axis=2)]
-    found = RANKS.finalize(merge_all(RANKS, states, 1, 6), np.arange(6), 6)
+    reduction = reduce_ranks(2)
+    states = [reduction.update(reduction.init(1, 6), np.ascontiguousarray(part), part.shape[2]) for part in np.split(phi, sorted(cuts), axis=2)]
+    found = reduction.finalize(merge_all(reduction, states, 1, 6), np.arange(6), 6)
     mean = np.where(ranks[0] > 0, ranks[0], 5.0).mean(axis=1)
     assert_allclose(found["mean"][0], [*mean, *phi[0, 4:].mean(axis=1)], rtol=1e-12)
     order = np.argsort(found["rank"][0], kind="stable")
@@ -38,7 +39,7 @@ def test_scores_rank_as_the_ranks_they_come_from():
 
 def test_a_table_of_ranks_has_a_row_for_every_player_and_score():
     """In the players' own order, with what a person sees of it; moments of a rank are over the rows."""
-    summary = summarize_ranks("gaps", "pgi2", "ranks")
+    summary = summarize_ranks("gaps", 2, "pgi2", "ranks")
     phi = np.array([[[1.0, 2.0, 1.0], [3.0, 3.0, 3.0], [2.0, 1.0, 2.0], [0.5, 1.5, 1.0], [0.0, 0.0, 0.0]]])
     state = summary.reduction.update(summary.reduction.init(1, 5), phi, 3)
     subject = Subject(("y",), ("p", "q", "r", "pgi2", "error"), np.arange(5), np.zeros((0, 2), np.int64), 0)
