@@ -68,7 +68,8 @@ bench: $(if $(quick),setup,$(BENCH_VENV)/.complete $(QSHAP_VENV)/.complete)
 bench-r2: $(QSHAP_VENV)/.complete
 	$(QSHAP_VENV)/bin/python -m tests.bench.r2 $(BENCH)
 
-# The papers' figures as numbers, theirs and ours: fails where one does not come out as printed. Some of them in a minute: PAPERS=--quick.
+# The papers' figures as numbers, theirs and ours: fails where a claim does not hold, of what is printed where the data are the paper's, of orderings
+# where they are others. Some of them in a minute: PAPERS=--quick; one author's: PAPERS="--only gap".
 papers: setup
 	$(BIN)/python -m tests.papers $(PAPERS)
 

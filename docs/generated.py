@@ -1,7 +1,9 @@
-"""Parts of the pages that are made of the code and of measurements, never typed: tables of methods, parameters and packages, and figures of speed."""
+"""Parts of the pages that are made of the code and of measurements, never typed: tables of methods, parameters and packages, figures of speed, and
+what became of the papers'."""
 
 import ast
 import json
+import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ from tests.bench.ours import BANZHAF, SHAPLEY, WHOLE
 SHARED_BY = {"interactions": "with `--interactions`", "inputs": "all"}
 ROOT = Path(__file__).parents[1]
 RESULTS = Path(__file__).parent / "results.json"  # as `make bench` writes it
+PAPERS = Path(__file__).parent / "papers" / "results.json"  # as `make papers` writes it, pictures beside it
 
 
 def _table(heads: Sequence[str], rows: Iterable[Sequence[str]], right: bool = False) -> str:
@@ -172,4 +175,54 @@ def benchmarks() -> str:
     return "\n\n".join((f"Measured by `make bench`{quick}, on: {machine}.", *(show(results[key]) for key, show in shown.items() if results.get(key))))
 
 
-PARTS: dict[str, Callable[..., str]] = {part.__name__: part for part in (methods, summaries, parameters, packages, errors, api, benchmarks)}
+def _paper(figure: dict[str, Any]) -> tuple[str, str]:
+    """The paper of a figure, and what its title says after that."""
+    before, year, what = re.split(r"(\d{4}), ", figure["title"], maxsplit=1)
+    return before + year, what
+
+
+def verdicts() -> str:
+    """Every claim about every figure of the papers, and whether it holds."""
+    if not PAPERS.exists():
+        return "This copy of the documentation has no figures: `make papers` writes them to `build/papers`, which belongs in `docs/papers`."
+    found = json.loads(PAPERS.read_text())
+    claims = [claim["verdict"] for figure in found["figures"] for claim in figure["claims"]]
+    holding = sum(claim.startswith("holds") for claim in claims)
+    machine = ", ".join(f"{name} {value}" for name, value in found["machine"].items())
+    said = (
+        f"Made by `make papers`{' with `PAPERS=--quick`' if found['quick'] else ''} on {found['date']} in {found['seconds']} s, on: {machine}. "
+        f"{len(found['figures'])} figures and tables; {holding} of {len(claims)} claims hold."
+    )
+    rows = []
+    for figure in found["figures"]:
+        paper, what = _paper(figure)
+        data = f"other: {figure['other_data']}" if figure["other_data"] else "the paper's"
+        held = sum(claim["verdict"].startswith("holds") for claim in figure["claims"])
+        rows.append((paper, what, data, f"{held} of {len(figure['claims'])}" if figure["claims"] else "nothing claimed"))
+    return f"{said}\n\n{_table(('paper', 'figure', 'data', 'claims that hold'), rows)}"
+
+
+def _number(value: float | None, digits: str) -> str:
+    return "" if value is None else format(value, digits)
+
+
+def papers(*author: str) -> str:
+    """The figures of a paper as tables, what was printed and what came out, and what each must show."""
+    figures = json.loads(PAPERS.read_text())["figures"] if PAPERS.exists() else []
+    parts = []
+    for figure in figures:
+        paper, what = _paper(figure)
+        if not paper.startswith(" ".join(author)):
+            continue
+        data = f" On other data than the paper's: {figure['other_data']}." if figure["other_data"] else ""
+        rows = [(*line["labels"], *(_number(line["numbers"].get(name), figure["digits"]) for name in figure["columns"])) for line in figure["lines"]]
+        parts += [f"**{what}.**{data}", _table((*figure["headings"], *figure["columns"]), rows, right=True)]
+        if (PAPERS.parent / f"{figure['name']}.svg").exists():
+            parts.append(f"![{what}](papers/{figure['name']}.svg)")
+        parts.append("\n".join(f"* {claim['verdict']}: {claim['text']}" for claim in figure["claims"]))
+    return "\n\n".join(part for part in parts if part)
+
+
+PARTS: dict[str, Callable[..., str]] = {
+    part.__name__: part for part in (methods, summaries, parameters, packages, errors, api, benchmarks, verdicts, papers)
+}

@@ -1,2 +1,2 @@
-"""Reproductions: ``python -m tests.papers`` shows the papers' figures as numbers: where published algorithms lose all digits as trees deepen and the
-kernels do not, and what the marginal game costs."""
+"""Reproductions: ``python -m tests.papers`` shows the figures and tables of five papers as numbers, what each printed and what comes out, with claims
+that can fail, and keeps them for the pages."""

@@ -1,26 +1,53 @@
-"""``python -m tests.papers [--quick]``: print every figure as a table and what it must show; fail where it does not."""
+"""``python -m tests.papers [--quick] [--only Karczmarz]``: print every figure as a table and what it must show, keep the numbers; fail where it does
+not."""
 
 import argparse
 import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
+from tests.bench.machine import describe_machine
+
+from .accuracy import draw_accuracy
+from .banzhaf import draw_banzhaf
+from .examples import draw_examples
 from .explained import draw_explained
 from .figures import Figure, draw_figures
 from .gap import draw_gap
+from .leaf_pairs import draw_leaf_pairs
 from .marginal import draw_marginal
 from .rankings import draw_rankings
+from .record import Drawn, columns_of, save, verdict
+from .removal import draw_removal
+from .sampling import draw_sampling
+from .shapes import draw_shapes
 
-DRAWN = (draw_figures, draw_marginal, draw_explained, draw_rankings, draw_gap)
+DRAWN = (
+    draw_explained,
+    draw_accuracy,
+    draw_leaf_pairs,
+    draw_figures,
+    draw_rankings,
+    draw_examples,
+    draw_marginal,
+    draw_shapes,
+    draw_gap,
+    draw_sampling,
+    draw_removal,
+    draw_banzhaf,
+)
+PACKAGES = ("scikit-learn", "matplotlib", "mlxtend", "sage-importance")
+FOLDER = Path("build/papers")
 WIDTH = 170  # of the tables, also where there is no terminal
 
 
 def show(figure: Figure) -> Table:
     """Numbers are relative errors, or what the title says."""
-    table = Table(title=figure.title, title_justify="left")
-    columns = list(dict.fromkeys(name for line in figure.lines for name in line.numbers))
-    columns.sort(key=lambda name: name.startswith("ours"))
+    table, columns = Table(), columns_of(figure)
     for name in (*figure.headings, *columns):
         table.add_column(name, justify="right")
     for line in figure.lines:
@@ -29,20 +56,35 @@ def show(figure: Figure) -> Table:
     return table
 
 
+def _draw(quick: bool, only: str) -> Iterator[Drawn]:
+    """All figures, or those that one of the functions of this name draws."""
+    for draw in DRAWN:
+        if only in draw.__name__:
+            yield from draw(quick)
+
+
 def main() -> None:
-    """Compute, print, compare with the papers."""
+    """Compute, print, compare with the papers, keep."""
     parser = argparse.ArgumentParser(prog="python -m tests.papers", description="The papers' figures as numbers.")
     parser.add_argument("--quick", action="store_true", help="fewer depths, models and rows: less than a minute once kernels are compiled")
-    quick = parser.parse_args().quick
-    console, started, failed = Console(width=max(WIDTH, Console().width)), time.perf_counter(), 0
+    parser.add_argument("--only", default="", metavar="NAME", help=f"of {', '.join(draw.__name__.removeprefix('draw_') for draw in DRAWN)}")
+    parser.add_argument("--folder", type=Path, default=FOLDER, help="where numbers, pictures and results.json are written")
+    asked = parser.parse_args()
+    about = {"quick": asked.quick, "date": f"{datetime.now(UTC):%Y-%m-%d}", "machine": describe_machine(PACKAGES)}
+    console, started, drawn, failed = Console(width=max(WIDTH, Console().width)), time.perf_counter(), [], 0
     console.print("Errors: mean over rows of |found - exact| / |exact|; inf where numbers overflowed.\n", highlight=False)
-    for figure, claims in (drawn for draw in DRAWN for drawn in draw(quick)):
+    for figure, claims in _draw(asked.quick, asked.only):
+        data = f" (other data than the paper's: {figure.other_data})" if figure.other_data else ""
+        console.print(f"{figure.title}{data}", highlight=False, soft_wrap=True)
         console.print(show(figure))
         for claim in claims:
-            console.print(f"{'holds' if claim.holds else 'FAILS'}  {claim.text}", highlight=False, soft_wrap=True)
+            console.print(f"{verdict(figure, claim)}  {claim.text}", highlight=False, soft_wrap=True)
         console.print()
+        drawn.append((figure, claims))
         failed += sum(not claim.holds for claim in claims)
-    console.print(f"{time.perf_counter() - started:.0f} s in all", highlight=False)
+    seconds = time.perf_counter() - started
+    path = save(asked.folder, drawn, about | {"seconds": round(seconds)})
+    console.print(f"{path} written; {seconds:.0f} s in all", highlight=False, soft_wrap=True)
     if failed:
         raise SystemExit(f"{failed} of the claims above do not hold")
 

@@ -67,26 +67,42 @@ def _leaves(tree, row):
             pending.append((child, factors | {feature: (o * int(taken), a * cover / sum(covers))}))
 
 
-def shapley_fractions(tree: TreeEnsemble, rows: np.ndarray) -> np.ndarray:
-    """Shapley values without rounding, ``(n, features)`` float64, for trees of too many features to enumerate; no cover may be 0.
+def _share_out(value: Fraction, factors: dict[int, tuple[int, Fraction]], common: int, out: list[Fraction]) -> None:
+    """Add the Shapley values of value times the product over features of (o if present else a), o 0 or 1, to ``out``.
 
-    A leaf gives feature i its value times (o_i - a_i) times the integral over [0, 1] of the product over its other features of
-    a_j + (o_j - a_j) t. With a_j = p / q that is whole numbers over the product of all q: the product of all p + (o q - p) t is divided by a
-    factor without remainder, and integrated coefficient by coefficient.
+    Feature i gets value times (o_i - a_i) times the integral over [0, 1] of the product over the others of a_j + (o_j - a_j) t. With a_j = p / q
+    that is whole numbers over the product of all q: the product of all p + (o q - p) t is divided by a factor without remainder, and integrated
+    coefficient by coefficient; ``common`` is a multiple of every number up to that of the features.
     """
+    lines = {feature: (a.numerator, o * a.denominator - a.numerator) for feature, (o, a) in factors.items()}
+    product = [1]
+    for start, slope in lines.values():
+        product = [start * here + slope * below for below, here in itertools.pairwise([0, *product, 0])]
+    share = value / (common * math.prod(a.denominator for _, a in factors.values()))
+    for feature, (start, slope) in lines.items():
+        integral = coefficient = 0
+        for k, c in enumerate(product[:-1], 1):
+            coefficient = (c - slope * coefficient) // start
+            integral += coefficient * (common // k)
+        out[feature] += share * slope * integral
+
+
+def shapley_fractions(tree: TreeEnsemble, rows: np.ndarray) -> np.ndarray:
+    """Shapley values without rounding, ``(n, features)`` float64, for trees of too many features to enumerate; no cover may be 0."""
     common = math.lcm(*range(1, tree.n_features + 1))
     phi = [[Fraction(0)] * tree.n_features for _ in rows]
     for out, row in zip(phi, rows, strict=True):
         for value, factors in _leaves(tree, row):
-            lines = {feature: (a.numerator, o * a.denominator - a.numerator) for feature, (o, a) in factors.items()}
-            product = [1]
-            for start, slope in lines.values():
-                product = [start * here + slope * below for below, here in itertools.pairwise([0, *product, 0])]
-            share = value / (common * math.prod(a.denominator for _, a in factors.values()))
-            for feature, (start, slope) in lines.items():
-                integral = coefficient = 0
-                for k, c in enumerate(product[:-1], 1):
-                    coefficient = (c - slope * coefficient) // start
-                    integral += coefficient * (common // k)
-                out[feature] += share * slope * integral
+            _share_out(value, factors, common, out)
+    return np.array([[float(x) for x in out] for out in phi])
+
+
+def squared_fractions(tree: TreeEnsemble, rows: np.ndarray) -> np.ndarray:
+    """The same of the squared prediction: a sum over pairs of leaves, whose factors are multiplied (Jiang, Zhang and Zhang 2025, Eq. 5)."""
+    common = math.lcm(*range(1, tree.n_features + 1))
+    phi = [[Fraction(0)] * tree.n_features for _ in rows]
+    for out, row in zip(phi, rows, strict=True):
+        for (first, one), (second, other) in itertools.combinations_with_replacement(list(_leaves(tree, row)), 2):
+            both = {f: tuple(x * y for x, y in zip(one.get(f, (1, 1)), other.get(f, (1, 1)), strict=True)) for f in one | other}
+            _share_out(first * second * (1 if one is other else 2), both, common, out)
     return np.array([[float(x) for x in out] for out in phi])

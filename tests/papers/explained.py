@@ -113,20 +113,22 @@ def table_6() -> tuple[Figure, list[Claim]]:
     return figure, [Claim("as printed, within 1.5 units of the last digit", bool(holds))]
 
 
-def draw_rows(model: Model, n_features: int, seed: int, n_rows: int = N_ROWS) -> tuple[np.ndarray, np.ndarray]:
+def draw_rows(model: Model, n_features: int, seed: int, n_rows: int = N_ROWS, sigma: float = SIGMA) -> tuple[np.ndarray, np.ndarray]:
     """Features ``(n, n_features) float32`` and labels."""
     draw = np.random.default_rng(seed)
     probabilities = np.full(n_features, 0.5)
     probabilities[:3] = [float(p) for p in PROBABILITIES]
     rows = (draw.random((n_rows, n_features)) < probabilities).astype(np.float32)
-    return rows, model.mean(*rows[:, :3].T.astype(float)) + SIGMA * draw.standard_normal(n_rows)
+    return rows, model.mean(*rows[:, :3].T.astype(float)) + sigma * draw.standard_normal(n_rows)
 
 
-def choose(model: Model, n_features: int) -> tuple[dict[str, object], int]:
+def choose(
+    model: Model, n_features: int, n_rows: int = N_ROWS, sigma: float = SIGMA, rates: Iterable[float] = RATES
+) -> tuple[dict[str, object], int]:
     """Parameters and the number of trees by cross-validation."""
-    rows, labels = draw_rows(model, n_features, 10_000)
+    rows, labels = draw_rows(model, n_features, 10_000, n_rows, sigma)
     best: tuple[float, dict[str, object], int] = (np.inf, {}, 0)
-    for rate in RATES:
+    for rate in rates:
         given = {"max_depth": model.depth, "eta": rate, "max_bin": 2, "nthread": 1, "seed": 1}
         found = xgboost.cv(given, xgboost.DMatrix(rows, labels), MOST_TREES, nfold=FOLDS, early_stopping_rounds=PATIENCE, as_pandas=False, seed=1)
         errors = found["test-rmse-mean"]

@@ -168,8 +168,10 @@ def depths(trees: dict[int, int]) -> tuple[Figure, Figure, Figure]:
     headings = ("depth", "trees")
     return (
         Figure("Filom et al. 2024, Section 4.1: error of values against the model's own leaf weights", headings, agreement),
-        Figure("Filom et al. 2024, Figures 4, 6 and 7: milliseconds per tree to prepare", headings, preparation, ".3g"),
-        Figure(f"Filom et al. 2024, Figures 4, 5 and 7: microseconds per row of {N_TREES} trees", headings, rates, ".3g"),
+        Figure("Filom et al. 2024, Figures 4, 6 and 7: milliseconds per tree to prepare", headings, preparation, ".3g", plot="milliseconds per tree"),
+        Figure(
+            f"Filom et al. 2024, Figures 4, 5 and 7: microseconds per row of {N_TREES} trees", headings, rates, ".3g", plot="microseconds per row"
+        ),
     )
 
 
@@ -188,7 +190,8 @@ def table_7(shapes: dict[str, tuple]) -> Figure:
         numbers = dict(zip(("paper: s", "paper: MB", "paper: s per 100 rows"), printed, strict=True))
         numbers |= {"ours: s": found["prepare"], "ours: MB": table_bytes(prepared.method) / 1e6, "ours: s per 100 rows": found["explain"]}
         lines.append(Line((name, n_features, n_trees, depth), numbers))
-    return Figure("Filom et al. 2024, Table 7: one thread, models of the same shapes", ("data", "features", "trees", "depth"), tuple(lines), ".3g")
+    title, headings = "Filom et al. 2024, Table 7: one thread, models of the same shapes", ("data", "features", "trees", "depth")
+    return Figure(title, headings, tuple(lines), ".3g", "rows drawn at random")
 
 
 def sample_errors(sizes: Iterable[int], population: int) -> Figure:
@@ -201,7 +204,8 @@ def sample_errors(sizes: Iterable[int], population: int) -> Figure:
     for n in sizes:
         phi = attributions(against(ensemble, [make_rows(n, 2)], n), SHAPLEY, rows, N_FEATURES)[0]
         lines.append(Line((n,), {"ours: shapley": relative_error(phi, exact)}))
-    return Figure(f"Filom et al. 2024, Theorem 3.15: error of values against few rows, from {population:,}", ("rows",), tuple(lines))
+    title = f"Filom et al. 2024, Theorem 3.15: error of values against few rows, from {population:,}"
+    return Figure(title, ("rows",), tuple(lines), plot="log-log: relative error")
 
 
 def sample_claims(figure: Figure) -> list[Claim]:

@@ -21,6 +21,7 @@ from tests.trees import one_tree
 
 from .figures import Claim, Figure, Line
 
+OTHER_DATA = "of scikit-learn"
 SEED, N_INSTANCES = 2025, 200  # as in Section 6; where there are fewer test rows, all of them
 DATA = {"breast_cancer": 15, "digits": 15, "wine": 10}  # and the depth that trees may have
 BETAS = ((16, 1), (8, 1), (4, 1), (2, 1), (1, 1), (1, 2), (1, 4), (1, 8), (1, 16))
@@ -80,7 +81,8 @@ def draw_areas(data: dict[str, int]) -> dict[str, Figure]:
     titles = {PREDICTED: "Figure 3", OTHER: "Figure 4"}
     headings = ("data", "rows", "features", "area")
     return {
-        what: Figure(f"Li, Yu and Low 2026, {titles[what]}: {what}; a:b is Beta(a, b)", headings, tuple(some), ".4f") for what, some in lines.items()
+        what: Figure(f"Li, Yu and Low 2026, {titles[what]}: {what}; a:b is Beta(a, b)", headings, tuple(some), ".4f", OTHER_DATA)
+        for what, some in lines.items()
     }
 
 
@@ -116,7 +118,7 @@ def convergence(name: str, rates: Iterable[tuple[str, float]], steps: Iterable[i
         (insertion, deletion), margin = areas(ensemble, rows, asked)
         each, chosen = np.arange(len(rows)), margin.argmax(axis=1)
         lines.append(Line((n_steps,), dict(zip(asked, (insertion - deletion)[:, each, chosen].mean(axis=1), strict=True))))
-    return Figure(f"Li, Yu and Low 2026, Figures 14 and 19: insertion - deletion on {name}", ("T",), tuple(lines), ".4f")
+    return Figure(f"Li, Yu and Low 2026, Figures 14 and 19: insertion - deletion on {name}", ("T",), tuple(lines), ".4f", OTHER_DATA)
 
 
 def convergence_claims(figure: Figure) -> list[Claim]:

@@ -116,6 +116,35 @@ def traverse_fast(tree: TreeEnsemble, rows: np.ndarray, state: State) -> np.ndar
     return phi
 
 
+def traverse_leaves(tree: TreeEnsemble, rows: np.ndarray, state: State) -> np.ndarray:
+    """phi ``(n, features)`` by Karczmarz et al. 2022, Alg. 2: at every leaf each feature of its path is deleted once, O(L D^2) operations.
+
+    Corrected as Algorithm 3 is: the state starts as (1); a repeated feature removes the delta of its parent, and every feature is added, new or not
+    (line 4 stands in the branch); states are passed by value and summed.
+    """
+    number = rows.dtype.type
+    phi = np.zeros((len(rows), tree.n_features), number)
+
+    def descend(parent, node, carried, deltas):
+        feature = int(tree.feature[parent])
+        ratio, follows = _edge(tree, rows, parent, node)
+        before = deltas.get(feature)
+        if before is not None:
+            carried = state.remove(carried, before)
+        delta = (number(1) if before is None else before) * follows / ratio
+        carried, deltas = state.add(carried * ratio, delta), deltas | {feature: delta}
+        if tree.feature[node] < 0:
+            for i, own in deltas.items():
+                phi[:, [i]] += number(tree.value[node, 0]) * state.read(state.remove(carried, own)) * (own - 1)
+        else:
+            for child in (tree.left[node], tree.right[node]):
+                descend(node, int(child), carried, deltas)
+
+    for child in (tree.left[0], tree.right[0]):
+        descend(0, int(child), state.start(rows), {})
+    return phi
+
+
 @dataclass(frozen=True, slots=True)
 class Reference:
     """A published algorithm: ``explain(tree, rows, size)`` gives phi. ``size`` is the paper's D, at least the distinct features of any path."""
@@ -135,5 +164,7 @@ TREESHAP_K = Reference("TreeShap-K", lambda tree, rows, size: traverse(tree, row
 TREEPROB = Reference("TreeProb", lambda tree, rows, size: traverse(tree, rows, padded_polynomial(unit_roots(size))))
 TREEPROB_MODIFIED = Reference("TreeProb (modified)", lambda tree, rows, size: traverse(tree, rows, tracked_polynomial(unit_roots(size))))
 TREEGRAD_SHAP = Reference("TreeGrad-Shap", lambda tree, rows, size: traverse(tree, rows, _gauss_legendre(size)))
+ALGORITHM_2 = Reference("Algorithm 2", lambda tree, rows, size: traverse_leaves(tree, rows, coalition_sums(0)))
+ALGORITHM_2_BANZHAF = Reference("Algorithm 2, Banzhaf", lambda tree, rows, size: traverse_leaves(tree, rows, banzhaf_sum()))
 ALGORITHM_3 = Reference("Algorithm 3", lambda tree, rows, size: traverse_fast(tree, rows, coalition_sums(size)))
 ALGORITHM_3_BANZHAF = Reference("Algorithm 3, Banzhaf", lambda tree, rows, size: traverse_fast(tree, rows, banzhaf_sum()))

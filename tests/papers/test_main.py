@@ -1,5 +1,7 @@
 """What ``make papers PAPERS=--quick`` shows, and that the command fails where a claim does not hold."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -16,11 +18,13 @@ def test_claims_hold_at_few_sizes(draw):
     assert not any(np.isnan(number) for figure, _ in drawn for line in figure.lines for number in line.numbers.values())
 
 
-def test_the_command_fails_with_a_claim(monkeypatch, capsys):
-    """Tables are printed all the same, and the exit status is not zero."""
+def test_the_command_fails_with_a_claim(monkeypatch, capsys, tmp_path):
+    """Tables are printed and numbers kept all the same, and the exit status is not zero."""
     figure = figures.Figure("A figure", ("D",), (figures.Line((3,), {"ours": 2e-3}),))
-    monkeypatch.setattr("sys.argv", ["papers", "--quick"])
+    monkeypatch.setattr("sys.argv", ["papers", "--quick", "--folder", str(tmp_path)])
     monkeypatch.setattr(command, "DRAWN", [lambda quick: [(figure, [figures.stay_below(figure, ("ours",), figures.EXACT)])]])
     with pytest.raises(SystemExit, match="1 of the claims"):
         command.main()
     assert "FAILS  ours: below 1e-12 at every D" in capsys.readouterr().out
+    (kept,) = json.loads((tmp_path / "results.json").read_text())["figures"]
+    assert kept["claims"] == [{"text": "ours: below 1e-12 at every D", "verdict": "FAILS"}]

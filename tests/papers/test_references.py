@@ -8,9 +8,10 @@ from numpy.testing import assert_allclose
 
 from tests import naive
 from tests.papers import figures, references
+from tests.papers.decimals import banzhaf_decimal, shapley_decimal
 from tests.papers.exact import enumerated, shapley_fractions
 from tests.papers.states import coalition_sums
-from tests.papers.trees import depth_of, distinct_features, lay_out, ours, synthetic_dense, synthetic_sparse, trained, training_rows, wide
+from tests.papers.trees import bushy, depth_of, distinct_features, lay_out, ours, synthetic_dense, synthetic_sparse, trained, training_rows, wide
 
 N_FEATURES, LEVELS = 4, 5
 SHAPLEY = (
@@ -20,6 +21,7 @@ SHAPLEY = (
     references.TREEPROB,
     references.TREEPROB_MODIFIED,
     references.TREEGRAD_SHAP,
+    references.ALGORITHM_2,
     references.ALGORITHM_3,
 )
 # Ratios of covers reach some tens, and are multiplied and divided by on four levels: that many digits go in the least stable.
@@ -57,7 +59,8 @@ def test_references_are_right_on_small_trees(seed):
             found = reference.explain(tree, rows, size)
             assert_allclose(found, exact, rtol=0, atol=RTOL * np.abs(exact).max(), err_msg=f"{reference.name}, {size}")
     exact = definition(tree, rows, naive.banzhaf_weight)
-    assert_allclose(references.ALGORITHM_3_BANZHAF.explain(tree, rows, features), exact, rtol=0, atol=1e-14)
+    for reference in (references.ALGORITHM_2_BANZHAF, references.ALGORITHM_3_BANZHAF):
+        assert_allclose(reference.explain(tree, rows, features), exact, rtol=0, atol=1e-14, err_msg=reference.name)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -66,7 +69,9 @@ def test_what_references_are_measured_against_is_exact(seed):
     tree, rows = small(seed)
     exact = definition(tree, rows)
     assert_allclose(enumerated(tree, rows, naive.shapley_weight).astype(float), exact, rtol=0, atol=1e-15)
-    assert_allclose(shapley_fractions(tree, rows), exact, rtol=0, atol=1e-15)
+    for found in (shapley_fractions(tree, rows), shapley_decimal(tree, rows)):
+        assert_allclose(found, exact, rtol=0, atol=1e-15)
+    assert_allclose(banzhaf_decimal(tree, rows), definition(tree, rows, naive.banzhaf_weight), rtol=0, atol=1e-15)
     assert_allclose(ours("shapley", tree, rows), exact, rtol=0, atol=1e-14)
 
 
@@ -91,6 +96,13 @@ def test_synthetic_instances_have_the_closed_form(make_tree):
     exact = definition(make_tree(5), np.ones((1, 5)))
     assert exact.tolist() == [[0, 0, 0, 0, 388.5]]
     assert_allclose(shapley_fractions(make_tree(5), np.ones((1, 5))), exact, rtol=0, atol=0)
+
+
+def test_decimals_agree_with_whole_numbers_on_deep_trees():
+    """Of chains with full trees for leaves, where most features are asked again."""
+    tree, rows = bushy(25, seed=4), np.random.default_rng(1).integers(0, 2, (2, 25)).astype(float)
+    assert depth_of(tree) > distinct_features(tree)
+    assert_allclose(shapley_decimal(tree, rows), shapley_fractions(tree, rows), rtol=0, atol=1e-15)
 
 
 def test_wide_trees_have_a_new_feature_at_every_level():

@@ -69,6 +69,22 @@ def wide(depth: int, seed: int) -> TreeEnsemble:
     return lay_out(part, depth)
 
 
+def bushy(depth: int, seed: int, levels: int = 2) -> TreeEnsemble:
+    """The same with a full tree of ``levels`` levels in the place of every leaf of the chain, its features drawn from all: most are asked again."""
+    draw = np.random.default_rng(seed)
+
+    def leaf():
+        return draw.normal(), float(draw.integers(1, 20))
+
+    def bush(left):
+        return (int(draw.integers(depth)), bush(left - 1), bush(left - 1)) if left else leaf()
+
+    part = leaf()
+    for feature in range(depth):
+        part = (feature, bush(levels), part) if draw.random() < 0.5 else (feature, part, bush(levels))
+    return lay_out(part, depth)
+
+
 def training_rows() -> tuple[np.ndarray, np.ndarray]:
     """Heavy-tailed rows ``(N_TRAINING, N_FEATURES)`` and target: a tree fitted to them peels off a few rows at a time, and becomes deep."""
     draw = np.random.default_rng(2025)

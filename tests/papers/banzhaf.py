@@ -1,0 +1,168 @@
+"""Karczmarz et al. 2022, Tables 1 and 2 and Figure 23: how far the rankings by Shapley's and Banzhaf's values are apart, and what the algorithms cost
+as trees grow. The Boston data are in the package mlxtend; the other data sets are in none, and diabetes stands for deep trees of other data."""
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+import xgboost
+from mlxtend.data import boston_housing_data
+from sklearn.datasets import load_diabetes
+from sklearn.tree import DecisionTreeRegressor
+
+from kernels.batch import attribute_batch
+from kernels.buffers import make_buffers
+from kernels.methods import METHODS
+from kernels.prepare import prepare
+from kernels.trees.ensemble import TreeEnsemble
+from pipeline.models import load_ensemble
+from tests.bench.ours import attributions, fill
+from tests.trees import one_tree
+
+from .figures import Claim, Figure, Line
+from .references import ALGORITHM_2, ALGORITHM_3, ALGORITHM_3_BANZHAF, Reference
+from .trees import depth_of, synthetic_dense, wide
+
+SEED = 0
+SHAPLEY, BANZHAF = "shapley", "banzhaf"
+FIRST = (3, 10)  # features of which the order is compared
+PRINTED = {"Boston, 100 trees": (0.02, 1.05), "Boston, one tree of depth 10": (0.08, 1.73)}
+DEEP = (20, None)  # of trees of diabetes; None is as deep as they grow
+REFERENCES = (ALGORITHM_2, ALGORITHM_3, ALGORITHM_3_BANZHAF)
+
+
+def swaps(one: Sequence[int], other: Sequence[int]) -> int:
+    """The modified Cayley distance of two orders of features (Table 1): a feature that one of them lacks is added at its end, then transpositions."""
+    first = [*one, *(feature for feature in other if feature not in one)]
+    second = [*other, *(feature for feature in one if feature not in other)]
+    count = 0
+    for k, feature in enumerate(second):
+        if first[k] != feature:
+            at = first.index(feature)
+            first[at], first[k] = first[k], feature
+            count += 1
+    return count
+
+
+def one_regression_tree(rows: np.ndarray, labels: np.ndarray, depth: int | None) -> TreeEnsemble:
+    """A regression tree of scikit-learn."""
+    tree = DecisionTreeRegressor(max_depth=depth, random_state=SEED).fit(rows, labels).tree_
+    inner = tree.children_left >= 0
+    return one_tree(
+        np.where(inner, tree.feature, -1),
+        np.where(inner, tree.threshold, 0.0),
+        tree.children_left,
+        tree.children_right,
+        np.where(inner, 0.0, tree.value[:, 0, 0]),
+        tree.weighted_n_node_samples,
+        rows.shape[1],
+    )
+
+
+def models() -> Iterable[tuple[str, TreeEnsemble, np.ndarray, str]]:
+    """Name, model, rows that it is asked about, and whose data these are."""
+    rows, labels = boston_housing_data()
+    rows = rows.astype(np.float32)
+    given = {"max_depth": 6, "eta": 0.01, "nthread": 1, "seed": SEED}
+    first, second = PRINTED
+    yield first, load_ensemble(xgboost.train(given, xgboost.DMatrix(rows, labels), 100)).ensemble, rows, "the paper's"
+    yield second, one_regression_tree(rows, labels, 10), rows, "the paper's"
+    rows, labels = load_diabetes(return_X_y=True)
+    rows = rows.astype(np.float32)
+    for depth in DEEP:
+        tree = one_regression_tree(rows, labels, depth)
+        yield f"diabetes, one tree of depth {depth_of(tree)}", tree, rows, "of scikit-learn"
+
+
+def values(ensemble: TreeEnsemble, name: str, rows: np.ndarray) -> np.ndarray:
+    """``(n, features)``."""
+    method = METHODS[name]
+    prepared = prepare(ensemble, method, {parameter.name: parameter.default for parameter in method.parameters})
+    return attributions(prepared, name, rows.astype(float), rows.shape[1])[0]
+
+
+def table_1() -> tuple[Figure, list[Claim]]:
+    """Mean swaps between the first features by size of Shapley and of Banzhaf values, over all rows."""
+    lines, claims = [], []
+    for name, ensemble, rows, data in models():
+        orders = [np.argsort(-np.abs(values(ensemble, value, rows)), axis=1, kind="stable") for value in (SHAPLEY, BANZHAF)]
+        numbers = {f"printed, n = {k}": printed for k, printed in zip(FIRST, PRINTED.get(name, ()), strict=False)}
+        for k in FIRST:
+            numbers[f"ours: n = {k}"] = float(np.mean([swaps(a, b) for a, b in zip(*(order[:, :k].tolist() for order in orders), strict=True)]))
+        lines.append(Line((name, data, len(rows)), numbers))
+    for line in lines[: len(PRINTED)]:
+        for k in FIRST:
+            ours, printed = (line.numbers[f"{who}, n = {k}" if who == "printed" else f"{who}: n = {k}"] for who in ("ours", "printed"))
+            close = abs(ours - printed) <= max(0.1, printed / 2)
+            claims.append(Claim(f"{line.labels[0]}, n = {k}: {ours:.2f}, within half of the {printed} printed, or 0.1", close))
+    tree, deep = lines[1].numbers, lines[-1].numbers
+    farther = all(deep[f"ours: n = {k}"] > tree[f"ours: n = {k}"] for k in FIRST)
+    claims.append(Claim("the deepest tree's rankings are farther apart than those of the tree of depth 10", farther))
+    title = "Karczmarz et al. 2022, Table 1: swaps between the first n features by Shapley and by Banzhaf values"
+    return Figure(title, ("model", "data", "rows"), tuple(lines), ".2f"), claims
+
+
+def _seconds(call: Callable[[], object], repeats: int) -> float:
+    """Of the fastest of some calls."""
+    found = []
+    for _ in range(repeats):
+        started = time.perf_counter()
+        call()
+        found.append(time.perf_counter() - started)
+    return min(found)
+
+
+def _kernel(tree: TreeEnsemble, name: str, rows: np.ndarray) -> Callable[[], None]:
+    """Everything that rows need, once a model is prepared."""
+    method = METHODS[name]
+    prepared = prepare(tree, method, {parameter.name: parameter.default for parameter in method.parameters})
+    buffers = make_buffers(prepared, len(rows))
+    fill(prepared, buffers, rows)
+    return lambda: attribute_batch(method, prepared, buffers)
+
+
+def running_times(title: str, make_tree: Callable[[int], TreeEnsemble], depths: Iterable[int], other_data: str = "") -> Figure:
+    """Milliseconds of one row by the published algorithms in plain Python, microseconds of one of many by the kernels, which are compiled."""
+    lines = []
+    for depth in depths:
+        tree = make_tree(depth)
+        row = np.ones((1, tree.n_features))
+
+        def clock(reference: Reference, tree: TreeEnsemble = tree, row: np.ndarray = row, depth: int = depth) -> float:
+            return 1e3 * _seconds(lambda: reference.explain(tree, row, depth), 2)
+
+        with np.errstate(all="ignore"):
+            numbers = {f"{reference.name}, ms": clock(reference) for reference in REFERENCES}
+        many = np.repeat(row, 64, axis=0)
+        for name in (SHAPLEY, BANZHAF):
+            call = _kernel(tree, name, many)
+            call()  # compiles
+            numbers[f"ours: {name}, µs"] = 1e6 * _seconds(call, 3) / len(many)
+        lines.append(Line((depth, int((tree.feature < 0).sum())), numbers))
+    return Figure(title, ("D", "leaves"), tuple(lines), ".3g", other_data=other_data, plot="log-log: ms in plain Python, µs compiled")
+
+
+def time_claims(figure: Figure) -> list[Claim]:
+    """Deleting every feature at every leaf costs more the deeper a tree, beside deleting once for an edge; Banzhaf's scalar costs least."""
+    slow, fast, scalar = (list(figure.column(f"{reference.name}, ms").values()) for reference in REFERENCES)
+    grows = slow[-1] / fast[-1] > 1.5 * slow[0] / fast[0]
+    return [
+        Claim(
+            f"Algorithm 2 takes {slow[0] / fast[0]:.2g} times as long as Algorithm 3 on the smallest tree and {slow[-1] / fast[-1]:.2g} times on the "
+            "largest: expected to grow by half",
+            grows,
+        ),
+        Claim("Banzhaf values take the least time on the largest tree, as in every line of Table 2", scalar[-1] < min(fast[-1], slow[-1])),
+    ]
+
+
+def draw_banzhaf(quick: bool) -> Iterable[tuple[Figure, list[Claim]]]:
+    """Rankings, then times on full trees (Figure 23) and on chains, whose depth can grow."""
+    yield table_1()
+    figure = running_times(
+        "Karczmarz et al. 2022, Figure 23: time of a row on SYNTHETIC.DENSE", synthetic_dense, (2, 6) if quick else (2, 4, 6, 8, 10)
+    )
+    yield figure, [] if quick else time_claims(figure)
+    chains = "Karczmarz et al. 2022, Table 2: time of a row on chains with a new feature at every level"
+    figure = running_times(chains, lambda depth: wide(depth, seed=1), (5, 20) if quick else (5, 10, 20, 40, 80), "trees drawn at random")
+    yield figure, time_claims(figure)

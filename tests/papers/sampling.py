@@ -1,0 +1,80 @@
+"""Gajewski et al. 2024, Figures 1 to 7: the error of sampling the prediction gap against the number of samples, Monte Carlo and quasi-Monte Carlo."""
+
+from collections.abc import Iterable
+
+import numpy as np
+from scipy.stats import qmc
+
+import leafledger
+
+from .figures import Claim, Figure, Line
+from .gap import DATA, MODELS, OTHER_DATA, SCALES, sampled, train
+
+COUNTS, QUICK_COUNTS = (100, 400, 1_600, 6_400, 25_600), (100, 1_600)
+PAIRS, QUICK_PAIRS = 12, 8  # of rows and sets
+MC, QMC = "MC", "QMC"
+TOLERANCE = 0.1  # of a slope, from so few counts and pairs
+
+
+def errors(name: str, kind: str, scale: float, counts: Iterable[int], n_pairs: int) -> dict[int, dict[str, float]]:
+    """NMAE, the sum of errors over the sum of values, by count and method. Half the features are perturbed, drawn for each row; one at least."""
+    found, rng = train(name, kind, n_pairs), np.random.default_rng(1)
+    names, d = [feature.name for feature in found.model.features], found.rows.shape[1]
+    sets = [np.flatnonzero(rng.random(d) < 0.5) for _ in range(n_pairs)]
+    sets = [chosen if chosen.size else np.arange(1) for chosen in sets]
+    pairs = list(zip(found.rows, sets, strict=True))
+    exact = [leafledger.prediction_gap(found.model, row[None], features=[names[q] for q in s], scale=scale)[0, 0] for row, s in pairs]
+    errors = {}
+    for n in counts:
+        errors[n] = {MC: 0.0, QMC: 0.0}
+        for value, (row, chosen) in zip(exact, pairs, strict=True):
+            points = {MC: rng.random((n, chosen.size)), QMC: qmc.Halton(chosen.size, rng=rng).random(n)}
+            for how, drawn in points.items():
+                errors[n][how] += abs(sampled(found, row, chosen, scale, drawn) - value) / sum(exact)
+    return errors
+
+
+def convergence(name: str, kind: str, scales: Iterable[float], counts: Iterable[int], n_pairs: int) -> Figure:
+    """One model's three pictures as one, a column for each method and scale."""
+    by_scale = {scale: errors(name, kind, scale, counts, n_pairs) for scale in scales}
+    lines = []
+    for n in next(iter(by_scale.values())):
+        numbers = {f"{how}, σ = {scale:g}": found[n][how] for how in (MC, QMC) for scale, found in by_scale.items()}
+        lines.append(Line((n,), numbers))
+    title = f"Gajewski et al. 2024, Figures 1 to 7: error of sampling on {name}, {kind} model"
+    return Figure(title, ("samples",), tuple(lines), ".1e", OTHER_DATA, "log-log: NMAE")
+
+
+def slope(figure: Figure, column: str) -> float:
+    """Of the logarithm of the error in that of the count, by least squares."""
+    found = figure.column(column)
+    return float(np.polyfit(np.log(list(found)), np.log(list(found.values())), 1)[0])
+
+
+def slope_claims(figure: Figure) -> list[Claim]:
+    """The error of Monte Carlo goes with one over the root of the count, that of quasi-Monte Carlo faster, and is lower at every count but few."""
+    claims = []
+    for column in figure.lines[0].numbers:
+        how, scale = column.split(", ")
+        if how == MC:
+            slopes = {method: slope(figure, f"{method}, {scale}") for method in (MC, QMC)}
+            lower = [line.numbers[f"{QMC}, {scale}"] < line.numbers[column] for line in figure.lines]
+            claims += [
+                Claim(f"{scale}: slope of MC {slopes[MC]:.2f}, expected -1/2 within {TOLERANCE}", abs(slopes[MC] + 0.5) <= TOLERANCE),
+                Claim(f"{scale}: slope of QMC {slopes[QMC]:.2f}, expected steeper", slopes[QMC] < slopes[MC]),
+                Claim(f"{scale}: QMC closer at {sum(lower)} of {len(lower)} counts, expected at all but one", sum(lower) >= len(lower) - 1),
+            ]
+    return claims
+
+
+def draw_sampling(quick: bool) -> Iterable[tuple[Figure, list[Claim]]]:
+    """Six models at three scales; where quick, one at one scale, too few counts for a slope."""
+    if quick:
+        figure = convergence("diabetes", "single", (0.3,), QUICK_COUNTS, QUICK_PAIRS)
+        found = figure.lines[-1].numbers
+        yield figure, [Claim("QMC closer than MC", found["QMC, σ = 0.3"] < found["MC, σ = 0.3"])]
+        return
+    for name in DATA:
+        for kind in MODELS:
+            figure = convergence(name, kind, SCALES, COUNTS, PAIRS)
+            yield figure, slope_claims(figure)

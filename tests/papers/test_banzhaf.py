@@ -1,0 +1,43 @@
+"""The modified Cayley distance of Karczmarz et al. 2022, and what Table 1 is made of."""
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+from tests.papers import banzhaf
+
+
+@pytest.mark.parametrize(("one", "other", "distance"), [("abc", "abc", 0), ("abc", "bac", 1), ("abc", "bca", 2), ("abc", "abd", 1), ("ab", "cd", 2)])
+def test_swaps_by_hand(one, other, distance):
+    """A feature that is missing stands at the end: a, b, c, d and a, b, d, c are a swap apart."""
+    assert banzhaf.swaps(one, other) == distance
+
+
+def test_swaps_are_the_size_less_the_cycles():
+    """Cayley's distance of two permutations of four, whichever is taken first."""
+    for other in permutations(range(4)):
+        seen, cycles = set(), 0
+        for start in range(4):
+            cycles += start not in seen
+            while start not in seen:
+                seen.add(start)
+                start = other[start]
+        assert banzhaf.swaps(range(4), other) == banzhaf.swaps(other, range(4)) == 4 - cycles
+
+
+def test_the_boston_data_are_the_papers():
+    """506 rows and 13 columns, and a tree of depth 10; trees predict the mean of what they were trained on."""
+    (_, forest, rows, _), (_, tree, *_) = [*banzhaf.models()][:2]
+    assert rows.shape == (506, 13)
+    assert forest.root.size == 100
+    assert banzhaf.depth_of(tree) == 10
+    prediction = np.array([_predict(tree, row) for row in rows])
+    assert abs(prediction.mean() - 22.5328) < 1e-4
+
+
+def _predict(tree, row):
+    node = 0
+    while tree.feature[node] >= 0:
+        node = tree.left[node] if row[tree.feature[node]] <= tree.threshold[node] else tree.right[node]
+    return tree.value[node, 0]
