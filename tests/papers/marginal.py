@@ -52,7 +52,8 @@ def against_model(ensemble: TreeEnsemble, name: str = SHAPLEY, groups=None) -> P
     """Tables of the marginal game against a symmetric model's own leaf weights, from nothing: Step 1 of Algorithm 3.12."""
     method = METHODS[name]
     query = ask_background(ensemble, method, groups, n_rows=None, budget=BUDGET)
-    return prepare(ensemble, method, {}, groups, background=(query, weigh_leaves(ensemble, method, groups, query)))
+    given = {parameter.name: parameter.default for parameter in method.parameters}
+    return prepare(ensemble, method, given, groups, background=(query, weigh_leaves(ensemble, method, groups, query)))
 
 
 def _difference(phi) -> float:
