@@ -1,0 +1,59 @@
+"""What is made for the page of the papers is what ``make papers`` stored."""
+
+import json
+import re
+
+import pytest
+
+from docs import generated
+from tests.papers.figures import Claim, Figure, Line
+from tests.papers.record import save
+
+TABLE = Figure("Anna et al. 2020, Table 1: errors", ("D",), (Line((5,), {"printed": 0.25, "ours: x": 1e-16}), Line((9,), {"ours: x": 0.5})), ".2g")
+OTHER = Figure("Berta 2021, Figure 2: more", ("data",), (Line(("a|b",), {"ours": 3.0}),), ".1f", "drawn", "error")
+
+
+@pytest.fixture
+def stored(tmp_path, monkeypatch):
+    """A file of two papers' figures."""
+    about = {"quick": False, "date": "2030-01-02", "seconds": 7, "machine": {"cores": "2"}}
+    drawn = [(TABLE, [Claim("small", True), Claim("smaller", False)]), (OTHER, [])]
+    monkeypatch.setattr(generated, "PAPERS", save(tmp_path, drawn, about))
+
+
+def test_a_papers_figures_are_tables_with_verdicts(stored):
+    """Numbers in the figure's own digits, an empty cell where there is none, a picture where one was drawn."""
+    title, table, claims = generated.papers("Anna").split("\n\n")
+    assert title == "**Table 1: errors.**"
+    assert table.splitlines() == ["| D | printed | ours: x |", "| --- | ---: | ---: |", "| 5 | 0.25 | 1e-16 |", "| 9 |  | 0.5 |"]
+    assert claims == "* holds: small\n* FAILS: smaller"
+    found = generated.papers("Berta")
+    assert "On other data than the paper's: drawn." in found
+    assert "a\\|b" in found
+    assert "![Figure 2: more](papers/berta-2021-figure-2-more.svg)" in found
+
+
+def test_verdicts_count_what_holds(stored):
+    found = generated.verdicts()
+    assert "2 figures and tables; 1 of 2 claims hold." in found
+    assert "| Anna et al. 2020 | Table 1: errors | the paper's | 1 of 2 |" in found
+    assert "| Berta 2021 | Figure 2: more | other: drawn | nothing claimed |" in found
+
+
+def test_without_results_the_page_says_how_to_make_them(tmp_path, monkeypatch):
+    monkeypatch.setattr(generated, "PAPERS", tmp_path / "results.json")
+    assert "make papers" in generated.verdicts()
+    assert generated.papers("Anna") == ""
+
+
+def test_every_figure_that_is_kept_is_on_the_page():
+    """Each paper has its part of the page, every picture is there, and what is shown was not made in a hurry."""
+    kept = json.loads(generated.PAPERS.read_text())
+    page = (generated.ROOT / "docs" / "papers.md").read_text()
+    authors = re.findall(r"^```\{generated\} papers (\w+)$", page, re.MULTILINE)
+    shown = "".join(map(generated.papers, authors))
+    for figure in kept["figures"]:
+        assert f"**{re.split(r'[0-9]{4}, ', figure['title'], maxsplit=1)[1]}.**" in shown
+        assert bool(figure["plot"]) == (generated.PAPERS.parent / f"{figure['name']}.svg").exists()
+    assert not kept["quick"]
+    assert {claim["verdict"].partition(",")[0] for figure in kept["figures"] for claim in figure["claims"]} == {"holds"}
