@@ -199,6 +199,8 @@ def verdicts() -> str:
         data = f"other: {figure['other_data']}" if figure["other_data"] else "the paper's"
         held = sum(claim["verdict"].startswith("holds") for claim in figure["claims"])
         rows.append((paper, what, data, f"{held} of {len(figure['claims'])}" if figure["claims"] else "nothing claimed"))
+    papers = list(dict.fromkeys(row[0] for row in rows))
+    rows.sort(key=lambda row: papers.index(row[0]))
     return f"{said}\n\n{_table(('paper', 'figure', 'data', 'claims that hold'), rows)}"
 
 

@@ -232,7 +232,7 @@ def synthetic_errors(name: str, make_tree: Callable[[int], TreeEnsemble], depths
             numbers |= {DOUBLE: found.pop(ALGORITHM_3.name), **found}
         numbers |= {f"ours: {value}": relative_error(ours(value, tree, rows), exact) for value in ("shapley", "banzhaf")}
         lines.append(Line((depth,), numbers))
-    return Figure(f"Karczmarz et al. 2022, {name}", ("D",), tuple(lines), plot="relative error")
+    return Figure(f"Karczmarz et al. 2022, {name}", ("D",), tuple(lines), plot="log-log: relative error")
 
 
 def sparse_claims(figure: Figure) -> list[Claim]:

@@ -12,6 +12,7 @@ from .figures import Figure
 STYLE = {"svg.fonttype": "none", "svg.hashsalt": "papers", "font.size": 9, "font.family": "sans-serif"}
 SIZE = (7.2, 3.6)  # inches
 MARKERS = "osv^D<>pPX*"
+LOWEST = 1e-17  # where an error of 0 is drawn
 
 
 def draw_plot(figure: Figure) -> str:
@@ -22,7 +23,9 @@ def draw_plot(figure: Figure) -> str:
         columns = list(dict.fromkeys(name for line in figure.lines for name in line.numbers))
         for k, column in enumerate(columns):
             found = figure.column(column)
-            y = np.array([number if 0 < number < np.inf else np.nan for number in found.values()])
+            y = np.array([number if number < np.inf else np.nan for number in found.values()])
+            if "error" in figure.plot:
+                y = np.maximum(y, LOWEST)
             dashed = "--" if "ours" not in column else "-"
             axes.plot(list(found), y, dashed, label=column, marker=MARKERS[k % len(MARKERS)], markersize=4, linewidth=1.2)
         both, _, label = figure.plot.rpartition(": ")

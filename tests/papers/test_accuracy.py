@@ -6,9 +6,9 @@ from tests.papers import accuracy, explained
 
 
 def test_errors_are_of_both_groups(monkeypatch):
-    """With nine nuisance features and hardly any noise; more rows come nearer."""
+    """With nine nuisance features; more rows come nearer."""
     monkeypatch.setattr(accuracy, "choose", lambda model, *given: ({"max_depth": model.depth, "eta": 0.1, "nthread": 1}, 60))
-    few, many = (accuracy.errors(explained.MODELS[0], 12, n, Fraction(1, 2), 3) for n in (100, 2_000))
+    few, many = (accuracy.errors(explained.MODELS[2], 12, n, Fraction(3, 2), 3) for n in (100, 2_000))
     assert many[accuracy.SIGNAL] < few[accuracy.SIGNAL] < 0.1
     assert many[accuracy.NUISANCE] < few[accuracy.NUISANCE] < many[accuracy.SIGNAL]
 
