@@ -19,6 +19,7 @@ if TYPE_CHECKING:  # what type checkers and editors read; everything is imported
     from pipeline.in_memory.rankings import curves as curves
     from pipeline.in_memory.rankings import gradient as gradient
     from pipeline.models import load_ensemble as load_ensemble
+    from pipeline.models import save_model as save_model
     from pipeline.models.model import Model as Model
     from pipeline.runs.check import Report as Report
     from pipeline.runs.check import check_run as check_run
@@ -53,6 +54,7 @@ __all__ = [
     "rank_by_gap",
     "read_latest",
     "read_manifest",
+    "save_model",
 ]
 
 _HOMES = {
@@ -62,7 +64,7 @@ _HOMES = {
     "pipeline.in_memory.attributions": ("Attributions", "attribute"),
     "pipeline.in_memory.prediction_gap": ("prediction_gap", "rank_by_gap"),
     "pipeline.in_memory.rankings": ("Curves", "Gradient", "curves", "gradient"),
-    "pipeline.models": ("load_ensemble",),
+    "pipeline.models": ("load_ensemble", "save_model"),
     "pipeline.models.model": ("Model",),
     "pipeline.runs.check": ("Report", "check_run"),
     "pipeline.runs.explain": ("explain",),
