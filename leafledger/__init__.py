@@ -12,6 +12,8 @@ if TYPE_CHECKING:  # what type checkers and editors read; everything is imported
     from pipeline.errors import LeafledgerError as LeafledgerError
     from pipeline.in_memory.attributions import Attributions as Attributions
     from pipeline.in_memory.attributions import attribute as attribute
+    from pipeline.in_memory.inspection import Inspection as Inspection
+    from pipeline.in_memory.inspection import inspect_model as inspect_model
     from pipeline.in_memory.prediction_gap import prediction_gap as prediction_gap
     from pipeline.in_memory.prediction_gap import rank_by_gap as rank_by_gap
     from pipeline.in_memory.rankings import Curves as Curves
@@ -37,6 +39,7 @@ __all__ = [
     "Attributions",
     "Curves",
     "Gradient",
+    "Inspection",
     "Latest",
     "LeafledgerError",
     "Manifest",
@@ -49,6 +52,7 @@ __all__ = [
     "curves",
     "explain",
     "gradient",
+    "inspect_model",
     "load_ensemble",
     "prediction_gap",
     "rank_by_gap",
@@ -62,6 +66,7 @@ _HOMES = {
     "pipeline.comparisons.compare": ("compare",),
     "pipeline.errors": ("LeafledgerError",),
     "pipeline.in_memory.attributions": ("Attributions", "attribute"),
+    "pipeline.in_memory.inspection": ("Inspection", "inspect_model"),
     "pipeline.in_memory.prediction_gap": ("prediction_gap", "rank_by_gap"),
     "pipeline.in_memory.rankings": ("Curves", "Gradient", "curves", "gradient"),
     "pipeline.models": ("load_ensemble", "save_model"),

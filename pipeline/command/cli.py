@@ -1,4 +1,4 @@
-"""The command ``leafledger``: explain, plan, compare, check. A mistake gets one line on standard error; exit code 0 only when the run is finished."""
+"""The command ``leafledger``: explain, plan, compare, check, inspect. A mistake gets one line on standard error; exit code 0 is that all is done."""
 
 import os
 import sys
@@ -13,6 +13,7 @@ from rich.text import Text
 from ..display import printable
 from ..errors import LeafledgerError, UsageError
 from .flags import CLUSTER, DEFAULTS, INPUT, METHOD, Flags
+from .inspecting import inspect
 from .terminal import complain, guarded_streams, open_console, say
 
 PARTLY = 3  # exit code of a run that had to leave rows out
@@ -327,6 +328,9 @@ def check(
     for reason in report.unverified:
         complain(f"not verified: {reason}")
     return 0 if report.sound else PARTLY
+
+
+app.command(inspect, help_epilogue="Example: leafledger inspect model.txt --methods shapley,banzhaf,ranker")
 
 
 def _fails(message: str, code: int) -> int:
