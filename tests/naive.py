@@ -145,7 +145,7 @@ def _members(group):
 def owen(ensemble, row, group, background=None, across=shapley_weight, within=shapley_weight):
     """Coalitional values by their definition (Filom et al. 2024, Eq. E.6), of Shapley's weights the Owen value (Owen 1977, Eq. 7), ``(outputs,
     features)``: sums over sets of whole other groups and members of one's own."""
-    n, n_groups = ensemble.n_features, max(group) + 1
+    n, n_groups = ensemble.n_features, int(max(group)) + 1
     members = _members(group)
     phi = np.zeros((ensemble.base.size, n))
     for k in range(ensemble.base.size):
