@@ -248,3 +248,23 @@ def deletion(ensemble, row, scores, output, background=None):
     """f(S) for the features at the bottom of the ranking, from none to all, in fractions (ibid.)."""
     order, v = ranking(scores)[::-1], _game(ensemble, row, output, background)
     return [v(order[:k]) for k in range(len(order) + 1)]
+
+
+def lengthen(first, second):
+    """Two lists, each with what only the other has added at its end (Karczmarz et al. 2022, Table 1)."""
+    return [*first, *(player for player in second if player not in first)], [*second, *(player for player in first if player not in second)]
+
+
+def swaps(first, second):
+    """The fewest swaps of two members that turn one list into the other: all lists that are one swap away, then two, …"""
+    reached, n_swaps = {tuple(first)}, 0
+    while tuple(second) not in reached:
+        reached |= {_swapped(there, i, j) for there in reached for i, j in itertools.combinations(range(len(there)), 2)}
+        n_swaps += 1
+    return n_swaps
+
+
+def _swapped(members, i, j):
+    swapped = list(members)
+    swapped[i], swapped[j] = swapped[j], swapped[i]
+    return tuple(swapped)
