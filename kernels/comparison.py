@@ -1,26 +1,29 @@
 """What rankings are compared by: how good each is, measured on the model, and how far every two agree.
 
-A ranking comes as scores, ``(outputs, players, n) float64``, whatever method computed them. Insertion and deletion take players by descending score.
-Prediction gaps take them by descending magnitude of the score, and perturb the first ones. Players with equal scores keep their own order.
+A ranking comes as places, whatever method computed it. Insertion and deletion take players by descending score. Prediction gaps and removal take them
+by descending magnitude of the score, and perturb the first ones, or draw them from data. Players with equal scores keep their own order.
 """
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
 from . import game_values
-from .ordering import ranks_by_score
 from .path_dependent.games import play
+from .places import Places, rank_among
 from .prediction_gap.noise import Noise
-from .prediction_gap.rankings import EXACT, measure_rows, order_by_size
-from .prediction_gap.tables import GapTables, place_units
-from .ranking.curves import CurveTables, add_areas, prepare_curves
+from .prediction_gap.rankings import EXACT, measure_rows
+from .prediction_gap.removal import shift_means
+from .prediction_gap.tables import GapTables, make_prefixes
+from .ranking.curves import CurveTables, add_placed_areas, prepare_curves
+from .swaps import count_swaps
 from .trees.forest import Forest
 
 AREAS = ("insertion", "deletion", "insertion - deletion")
+SWAPS, SIZE_CORRELATION = "swaps", "size correlation"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +31,7 @@ class Agreement:
     """A measure of how far two rankings agree."""
 
     name: str
-    order: Callable[[np.ndarray], np.ndarray]  # from scores to ranks, both (outputs, players, n)
+    order: Callable[[Places], np.ndarray]  # from places to ranks, (outputs, players, n)
     measure: Callable[[np.ndarray, np.ndarray], np.ndarray]  # from the ranks of both, (outputs, n)
 
 
@@ -57,29 +60,28 @@ def prepare_areas(forest: Forest) -> CurveTables:
     return prepare_curves(play(forest, game_values.shapley), forest.players, forest.n_all)
 
 
-def measure_areas(bins: np.ndarray, tables: CurveTables, scores: Sequence[np.ndarray]) -> np.ndarray:
+def measure_areas(bins: np.ndarray, tables: CurveTables, rankings: Sequence[Places]) -> np.ndarray:
     """Measure the areas under the insertion and deletion curves (Li, Yu and Low 2026, Eq. 5), and their difference.
 
     Parameters
     ----------
     bins : (used, at least n) unsigned integers
     tables : CurveTables
-    scores : sequence of (outputs, players, n) float64
-        one for each ranking
+    rankings : sequence of Places
 
     Returns
     -------
     areas : (outputs, 3, rankings, n) float64, margin units
         in the order of AREAS
     """
-    outputs, _, n = scores[0].shape
-    areas = np.zeros((outputs, 2, len(scores), n))
-    add_areas(bins, tables, scores, areas[:, 0], areas[:, 1])
+    outputs, _, n = rankings[0].by_score.shape
+    areas = np.zeros((outputs, 2, len(rankings), n))
+    add_placed_areas(bins, tables, [places.by_score for places in rankings], areas[:, 0], areas[:, 1])
     return np.concatenate((areas, areas[:, :1] - areas[:, 1:]), axis=1)
 
 
 def measure_gaps(
-    values: np.ndarray, bins: np.ndarray, tables: Sequence[GapTables], noise: Noise, scores: Sequence[np.ndarray], seed: int = EXACT
+    values: np.ndarray, bins: np.ndarray, tables: Sequence[GapTables], noise: Noise, rankings: Sequence[Places], seed: int = EXACT
 ) -> np.ndarray:
     """Measure PGI² of every ranking by size (Gajewski et al. 2024), for several scales of the noise.
 
@@ -90,8 +92,7 @@ def measure_gaps(
     tables : sequence of GapTables
         one for each scale
     noise : Noise
-    scores : sequence of (outputs, players, n) float64
-        one for each ranking
+    rankings : sequence of Places
     seed : int
         of the quasi-Monte Carlo points where there are more pairs of leaves than the budget allows; EXACT for none
 
@@ -100,41 +101,66 @@ def measure_gaps(
     gaps : (2, outputs, scales, rankings, n) float64
         PGI² in squared margin units, then its standard errors, 0 where it is exact
     """
-    outputs, _, n = scores[0].shape
-    found = np.zeros((2, outputs, len(tables), len(scores), n))
+    outputs, _, n = rankings[0].by_size.shape
+    found = np.zeros((2, outputs, len(tables), len(rankings), n))
     for s, gap in enumerate(tables):
-        for r, some in enumerate(scores):
-            prefixes = place_units(gap, order_by_size(gap, some))
+        for r, places in enumerate(rankings):
+            prefixes = make_prefixes(gap, places.by_size.transpose(2, 0, 1), int(gap.n_all[0]))
             found[:, :, s, r] = np.swapaxes(measure_rows(gap, noise, values, bins, prefixes, seed), 1, 2)
     return found
 
 
-def by_score(scores: np.ndarray) -> np.ndarray:
-    """Rank players by descending score; equal scores keep the order of players.
+def measure_removal(
+    values: np.ndarray, bins: np.ndarray, tables: GapTables, rankings: Sequence[Places], sizes: Sequence[int], missed: np.ndarray
+) -> np.ndarray:
+    """Measure the squared error of predictions without the first features of a ranking, which are drawn from data (Gajewski et al. 2024, Table 4).
 
     Parameters
     ----------
-    scores : (outputs, players, n) float64
+    values : (used, n) float64, as ``bin_rows`` left them
+    bins : (used, n) unsigned integers
+    tables : GapTables
+        as ``prepare_removal`` makes them
+    rankings : sequence of Places
+    sizes : sequence of int
+        numbers of first features
+    missed : (outputs, n) float64, label less margin, in the label's units
+
+    Returns
+    -------
+    errors : (outputs, sizes, rankings, n) float64, squared units of the label
+        (label - E f(X))² of every row
+    """
+    shifts = shift_means(values, bins, tables, np.stack([places.by_size for places in rankings], axis=1), sizes)
+    return (missed[:, None, None] - shifts.swapaxes(1, 2)) ** 2
+
+
+def by_score(places: Places) -> np.ndarray:
+    """Rank players by descending score.
+
+    Parameters
+    ----------
+    places : Places
 
     Returns
     -------
     ranks : (outputs, players, n) float64, 1, 2, …
     """
-    return ranks_by_score(scores, axis=1).astype(np.float64)
+    return rank_among(places.by_score).astype(np.float64)
 
 
-def by_size(scores: np.ndarray) -> np.ndarray:
-    """Rank players by descending magnitude of the score; equal magnitudes keep the order of players.
+def by_size(places: Places) -> np.ndarray:
+    """Rank players by descending magnitude of the score.
 
     Parameters
     ----------
-    scores : (outputs, players, n) float64
+    places : Places
 
     Returns
     -------
     ranks : (outputs, players, n) float64, 1, 2, …
     """
-    return by_score(np.abs(scores))
+    return rank_among(places.by_size).astype(np.float64)
 
 
 def overlap(k: int, a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -173,17 +199,18 @@ def agreements(top: Sequence[int]) -> tuple[Agreement, ...]:
     Parameters
     ----------
     top : sequence of int
-        numbers k of players: for each the overlap of the first k players, both rankings by magnitude
+        numbers k of players: for each the overlap of the first k players, and the swaps between them, both rankings by magnitude
 
     Returns
     -------
     tuple of Agreement
-        the overlaps in the order of ``top``, then Spearman's correlation by score, and by magnitude
+        the overlaps in the order of ``top``, then the swaps, then Spearman's correlation by score, and by magnitude
     """
     return (
         *(Agreement(f"top {k}", by_size, partial(overlap, k)) for k in top),
+        *(Agreement(f"{SWAPS} {k}", by_size, partial(count_swaps, k)) for k in top),
         Agreement("correlation", by_score, correlate),
-        Agreement("size correlation", by_size, correlate),
+        Agreement(SIZE_CORRELATION, by_size, correlate),
     )
 
 
@@ -227,13 +254,12 @@ def set_against(measured: np.ndarray) -> np.ndarray:
     return np.concatenate(flat, axis=1)
 
 
-def measure_agreements(scores: Sequence[np.ndarray], measured: Sequence[Agreement]) -> np.ndarray:
+def measure_agreements(rankings: Sequence[Places], measured: Sequence[Agreement]) -> np.ndarray:
     """Measure how far every two rankings agree.
 
     Parameters
     ----------
-    scores : sequence of (outputs, players, n) float64
-        one for each ranking
+    rankings : sequence of Places
     measured : sequence of Agreement
 
     Returns
@@ -241,7 +267,38 @@ def measure_agreements(scores: Sequence[np.ndarray], measured: Sequence[Agreemen
     values : (outputs, agreements * pairs, n) float64
         pairs change fastest, in the order of ``list_values``
     """
-    outputs, _, n = scores[0].shape
-    ranks = {order: [order(each) for each in scores] for order in {agreement.order for agreement in measured}}
+    outputs, _, n = rankings[0].by_size.shape
+    ranks = {order: [order(each) for each in rankings] for order in {agreement.order for agreement in measured}}
     pairs = [agreement.measure(a, b)[:, None] for agreement in measured for a, b in itertools.combinations(ranks[agreement.order], 2)]
     return np.concatenate([np.zeros((outputs, 0, n)), *pairs], axis=1)
+
+
+def root_means(means: Mapping[str, np.ndarray], listed: Sequence[Value]) -> dict[str, np.ndarray]:
+    """Turn means of squared errors into their roots, and differences of means into differences of roots.
+
+    Parameters
+    ----------
+    means : mapping
+        "mean" and "standard_error", ``(outputs, values) float64`` each, squared units
+    listed : sequence of Value
+        what the values mean; of two rankings' difference the measure of each is among them
+
+    Returns
+    -------
+    dict
+        "mean" and "standard_error", ``(outputs, values) float64`` each; standard errors by the delta method, of differences on the same rows
+    """
+    mean, error = means["mean"], means["standard_error"]
+    number = {value: j for j, value in enumerate(listed)}
+    roots = np.sqrt(np.maximum(mean, 0.0))
+    slope = np.divide(0.5, roots, out=np.zeros_like(roots), where=roots > 0)
+    found, errors = roots.copy(), slope * error
+    for j, value in enumerate(listed):
+        if value.other is None:
+            continue
+        a, b = number[Value(value.measure, value.ranking)], number[Value(value.measure, value.other)]
+        steeper = slope[:, a] - slope[:, b]
+        covariance = (error[:, a] ** 2 + error[:, j] ** 2 - error[:, b] ** 2) / 2  # of the first and the difference, which may be much smaller
+        variance = (slope[:, b] * error[:, j]) ** 2 + (steeper * error[:, a]) ** 2 + 2 * slope[:, b] * steeper * covariance
+        found[:, j], errors[:, j] = roots[:, a] - roots[:, b], np.sqrt(np.maximum(variance, 0.0))
+    return {"mean": found, "standard_error": errors}

@@ -42,6 +42,25 @@ def ranks_by_score(scores: np.ndarray, axis: int) -> np.ndarray:
     return ranks_from_order(np.argsort(-scores, axis=axis, kind="stable"), scores.shape[axis], axis)
 
 
+def places_by_score(scores: np.ndarray, before: np.ndarray, n_all: int) -> np.ndarray:
+    """Place players among all by descending score, where players that are not listed have score 0; equal scores keep the order of all players.
+
+    Parameters
+    ----------
+    scores : (outputs, players, n) float64
+    before : (players,) int64
+        how many players that are not listed come before each
+    n_all : int
+        players, with those that are not listed
+
+    Returns
+    -------
+    places : (outputs, players, n) int64, 1 on top
+    """
+    n_others = n_all - before.size
+    return ranks_by_score(scores, axis=1) + np.where(scores > 0, 0, np.where(scores < 0, n_others, before[:, None]))
+
+
 def group_starts(group: np.ndarray, n_groups: int) -> np.ndarray:
     """Find where every group's entries start in a list sorted by group.
 

@@ -12,6 +12,8 @@ if TYPE_CHECKING:  # what type checkers and editors read; everything is imported
     from pipeline.errors import LeafledgerError as LeafledgerError
     from pipeline.in_memory.attributions import Attributions as Attributions
     from pipeline.in_memory.attributions import attribute as attribute
+    from pipeline.in_memory.inspection import Inspection as Inspection
+    from pipeline.in_memory.inspection import inspect_model as inspect_model
     from pipeline.in_memory.prediction_gap import prediction_gap as prediction_gap
     from pipeline.in_memory.prediction_gap import rank_by_gap as rank_by_gap
     from pipeline.in_memory.rankings import Curves as Curves
@@ -19,6 +21,7 @@ if TYPE_CHECKING:  # what type checkers and editors read; everything is imported
     from pipeline.in_memory.rankings import curves as curves
     from pipeline.in_memory.rankings import gradient as gradient
     from pipeline.models import load_ensemble as load_ensemble
+    from pipeline.models import save_model as save_model
     from pipeline.models.model import Model as Model
     from pipeline.runs.check import Report as Report
     from pipeline.runs.check import check_run as check_run
@@ -36,6 +39,7 @@ __all__ = [
     "Attributions",
     "Curves",
     "Gradient",
+    "Inspection",
     "Latest",
     "LeafledgerError",
     "Manifest",
@@ -48,11 +52,13 @@ __all__ = [
     "curves",
     "explain",
     "gradient",
+    "inspect_model",
     "load_ensemble",
     "prediction_gap",
     "rank_by_gap",
     "read_latest",
     "read_manifest",
+    "save_model",
 ]
 
 _HOMES = {
@@ -60,9 +66,10 @@ _HOMES = {
     "pipeline.comparisons.compare": ("compare",),
     "pipeline.errors": ("LeafledgerError",),
     "pipeline.in_memory.attributions": ("Attributions", "attribute"),
+    "pipeline.in_memory.inspection": ("Inspection", "inspect_model"),
     "pipeline.in_memory.prediction_gap": ("prediction_gap", "rank_by_gap"),
     "pipeline.in_memory.rankings": ("Curves", "Gradient", "curves", "gradient"),
-    "pipeline.models": ("load_ensemble",),
+    "pipeline.models": ("load_ensemble", "save_model"),
     "pipeline.models.model": ("Model",),
     "pipeline.runs.check": ("Report", "check_run"),
     "pipeline.runs.explain": ("explain",),

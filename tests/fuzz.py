@@ -4,6 +4,8 @@
 """
 
 import argparse
+import json
+import math
 import multiprocessing
 import os
 import re
@@ -17,6 +19,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from multiprocessing.connection import Connection
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -24,6 +27,7 @@ import numpy as np
 from leafledger import attribute
 from pipeline.errors import LeafledgerError
 from pipeline.models import LOADERS, Model
+from pipeline.models.neutral import write_trees
 
 OUR_SECONDS, SECONDS = 10.0, 2.0  # that a file may take, beside other work; a library is given less, for many hang
 START_SECONDS = 600.0  # that a process may take to import its library, to compile kernels, or to answer at all
@@ -34,6 +38,7 @@ WORDS = (0, 1, 2, 0x7F, 0xFF, 0x7FFF, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF
 NUMBERS = (b"0", b"-1", b"1", b"2", b"99999999999999999999", b"1e308", b"-0.0", b"nan", b"inf", b"1e-320", b"2147483647", b"null", b"[]", b'""')
 NUMBER = re.compile(rb"-?\d[\d.eE+-]*")
 SEED = 20_261
+TYPES = ("<i4", "<f8", "u1", "<i4", "<i4", "<i4", "<f8", "<f8", "<i4", "<i4", "<f8", "<i4", "u1", "<i8", "<u4")  # of neutral files
 
 
 def make_rows() -> np.ndarray:
@@ -103,6 +108,49 @@ def _predict_catboost(data: bytes, rows: np.ndarray) -> np.ndarray:
     return model.predict(rows, prediction_type="RawFormulaVal", thread_count=1)
 
 
+def _load(data: bytes) -> Model:
+    """A model as its loader reads it; LeafledgerError where the file is refused."""
+    loader = next((loader for loader in LOADERS if loader.recognise(data)), None)
+    if loader is None:
+        raise LeafledgerError("model: not a model file")
+    ensemble, features, outputs, objective = loader.parse(data, "model")
+    return Model(ensemble, features, outputs, loader.library, "", objective)
+
+
+def _neutral() -> bytes:
+    return write_trees(_load(_lightgbm()))
+
+
+def _predict_neutral(data: bytes, rows: np.ndarray) -> np.ndarray:
+    """By what the documentation says of the format, row by row."""
+    size = int.from_bytes(data[12:20], "little")
+    header, at, arrays = json.loads(data[20 : 20 + size]), 20 + size, {}
+    for name, dtype in zip(header["arrays"], TYPES, strict=True):
+        shape = header["arrays"][name]
+        arrays[name] = np.frombuffer(data, dtype, math.prod(shape), at).reshape(shape)
+        at += arrays[name].nbytes
+    trees, margin = SimpleNamespace(**arrays), np.tile(arrays["base"], (len(rows), 1))
+    for i, row in enumerate(rows):
+        for tree, node in enumerate(trees.root):
+            while trees.feature[node] >= 0:
+                node = (trees.left if _goes_left(trees, header, node, row[trees.feature[node]]) else trees.right)[node]
+            width = trees.value.shape[1]
+            margin[i, trees.output[tree] : trees.output[tree] + width] += trees.value[node]
+    return margin
+
+
+def _goes_left(trees: Any, header: Any, node: int, value: float) -> bool:
+    j = trees.feature[node]
+    missing = np.isnan(value) or value == header["features"][j]["missing"] or (trees.zero_missing[j] and abs(value) <= np.float32(1e-35))
+    if missing:
+        return bool(trees.missing_left[node])
+    if trees.category_set[node] < 0:
+        return bool((np.float32(value) if header["single_precision"] else value) <= trees.threshold[node])
+    n, start = trees.n_categories[j], trees.set_start[trees.category_set[node]]
+    code = int(value) if 0 <= value < n else n
+    return bool(trees.set_words[start + code // 32] >> code % 32 & 1)
+
+
 @dataclass(frozen=True, slots=True)
 class Format:
     """A format of model files: a sound one, and what the library itself predicts of another."""
@@ -117,6 +165,7 @@ FORMATS = {
     "lightgbm text": Format(_lightgbm, _predict_lightgbm),
     "catboost cbm": Format(lambda: _catboost("SymmetricTree", "cbm"), _predict_catboost),
     "catboost json": Format(lambda: _catboost("SymmetricTree", "json"), _predict_catboost),
+    "neutral": Format(_neutral, _predict_neutral),
     "catboost cbm, free trees": Format(lambda: _catboost("Lossguide", "cbm"), _predict_catboost),
 }  # and CatBoost does not read its own JSON of free trees
 
@@ -147,11 +196,8 @@ def mutate(data: bytes, draw: np.random.Generator) -> bytes:
 
 def predict_ours(data: bytes, rows: np.ndarray) -> tuple[np.ndarray, float]:
     """Margins ``(n, outputs)`` and the bound of the largest; LeafledgerError where the file is refused."""
-    loader = next((loader for loader in LOADERS if loader.recognise(data)), None)
-    if loader is None:
-        raise LeafledgerError("model: not a model file")
-    ensemble, features, outputs, objective = loader.parse(data, "model")
-    found = attribute(Model(ensemble, features, outputs, loader.library, "", objective), rows)
+    model = _load(data)
+    found, ensemble = attribute(model, rows), model.ensemble
     return found.margin, float(np.abs(ensemble.base).max() + ensemble.root.size * np.abs(ensemble.value).max(initial=0.0))
 
 

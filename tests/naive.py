@@ -145,7 +145,7 @@ def _members(group):
 def owen(ensemble, row, group, background=None, across=shapley_weight, within=shapley_weight):
     """Coalitional values by their definition (Filom et al. 2024, Eq. E.6), of Shapley's weights the Owen value (Owen 1977, Eq. 7), ``(outputs,
     features)``: sums over sets of whole other groups and members of one's own."""
-    n, n_groups = ensemble.n_features, max(group) + 1
+    n, n_groups = ensemble.n_features, int(max(group)) + 1
     members = _members(group)
     phi = np.zeros((ensemble.base.size, n))
     for k in range(ensemble.base.size):
@@ -203,27 +203,28 @@ def _chance(z, others, present):
     return math.prod((z[j] if j in present else 1 - z[j] for j in others), start=Fraction(1))
 
 
-def extension(ensemble, row, z, output):
+def extension(ensemble, row, z, output, background=None):
     """The multilinear extension (Owen 1972): the expected value where each feature is present with a probability of its own, in fractions."""
-    v, z = _game(ensemble, row, output), [Fraction(float(p)) for p in z]
+    v, z = _game(ensemble, row, output, background), [Fraction(float(p)) for p in z]
     return sum(_chance(z, range(len(z)), s) * v(s) for s in _subsets(range(len(z))))
 
 
-def gradient(ensemble, row, z, output):
+def gradient(ensemble, row, z, output, background=None):
     """Its derivatives (Owen 1972, Eq. 8), in fractions: each feature's expected effect."""
-    v, z = _game(ensemble, row, output), [Fraction(float(p)) for p in z]
+    v, z = _game(ensemble, row, output, background), [Fraction(float(p)) for p in z]
     others = [[j for j in range(len(z)) if j != i] for i in range(len(z))]
     return [sum(_chance(z, others[i], s) * (v([*s, i]) - v(s)) for s in _subsets(others[i])) for i in range(len(z))]
 
 
-def ranker(ensemble, row, output, steps, rate, adaptive):
+def ranker(ensemble, row, output, steps, rate, adaptive, background=None):
     """TreeGrad-Ranker line by line (Li, Yu and Low 2026, Alg. 2 and 10, the denominator of Kingma and Ba 2015): scores, and the objective's path."""
     z = np.full(ensemble.n_features, 0.5)
     scores, mean, square = np.zeros(z.size), np.zeros(z.size), np.zeros(z.size)
     path = []
     for t in range(1, steps + 1):
-        at_z, at_rest = (np.array(gradient(ensemble, row, point, output), float) for point in (z, 1 - z))
-        path.append(float(extension(ensemble, row, z, output) - extension(ensemble, row, 1 - z, output)) / 2)
+        at_z, at_rest = (np.array(gradient(ensemble, row, point, output, background), float) for point in (z, 1 - z))
+        up, down = (extension(ensemble, row, point, output, background) for point in (z, 1 - z))
+        path.append(float(up - down) / 2)
         g = (at_z + at_rest) / 2
         scores = (t - 1) / t * scores + g / t
         mean, square = 0.9 * mean + 0.1 * g, 0.999 * square + 0.001 * g**2
@@ -237,13 +238,33 @@ def ranking(scores):
     return sorted(range(len(scores)), key=lambda j: -scores[j])
 
 
-def insertion(ensemble, row, scores, output):
+def insertion(ensemble, row, scores, output, background=None):
     """f(S) for the features on top of the ranking, from none to all, in fractions (Li, Yu and Low 2026, Eq. 5)."""
-    order = ranking(scores)
-    return [coalition_value(ensemble, row, order[:k], output) for k in range(len(order) + 1)]
+    order, v = ranking(scores), _game(ensemble, row, output, background)
+    return [v(order[:k]) for k in range(len(order) + 1)]
 
 
-def deletion(ensemble, row, scores, output):
+def deletion(ensemble, row, scores, output, background=None):
     """f(S) for the features at the bottom of the ranking, from none to all, in fractions (ibid.)."""
-    order = ranking(scores)[::-1]
-    return [coalition_value(ensemble, row, order[:k], output) for k in range(len(order) + 1)]
+    order, v = ranking(scores)[::-1], _game(ensemble, row, output, background)
+    return [v(order[:k]) for k in range(len(order) + 1)]
+
+
+def lengthen(first, second):
+    """Two lists, each with what only the other has added at its end (Karczmarz et al. 2022, Table 1)."""
+    return [*first, *(player for player in second if player not in first)], [*second, *(player for player in first if player not in second)]
+
+
+def swaps(first, second):
+    """The fewest swaps of two members that turn one list into the other: all lists that are one swap away, then two, …"""
+    reached, n_swaps = {tuple(first)}, 0
+    while tuple(second) not in reached:
+        reached |= {_swapped(there, i, j) for there in reached for i, j in itertools.combinations(range(len(there)), 2)}
+        n_swaps += 1
+    return n_swaps
+
+
+def _swapped(members, i, j):
+    swapped = list(members)
+    swapped[i], swapped[j] = swapped[j], swapped[i]
+    return tuple(swapped)

@@ -37,6 +37,19 @@ def make_gap(ensemble, row, outcomes):
     return gap
 
 
+def mean_margin(ensemble, row, outcomes, drawn):
+    """E f(X) of every output in exact fractions, where the units in ``drawn`` become each of their outcomes, independently, and the rest stays."""
+    units, total = [u for u in drawn if u in outcomes], [Fraction(0)] * ensemble.base.size
+    for became in itertools.product(*(outcomes[u] for u in units)):
+        moved, probability = list(row), Fraction(1)
+        for values, chance in became:
+            probability *= chance
+            for feature, value in values.items():
+                moved[feature] = value
+        total = [before + probability * margin for before, margin in zip(total, exact_margin(ensemble, moved), strict=True)]
+    return total
+
+
 def exact_margin(ensemble, row):
     """Raw score in exact fractions, a list."""
     out = [Fraction(float(base)) for base in ensemble.base]

@@ -40,7 +40,7 @@ ARROWS = {
         "marginal": (*GROUND, "game_values", "method", "parameters", "trees"),
         "semivalues": (*DECLARED, "path_dependent", "marginal"),
         "r2": (*DECLARED, "labels"),
-        "ranking": (*DECLARED, "path_dependent", "semivalues"),
+        "ranking": (*DECLARED, "path_dependent", "marginal", "semivalues"),
         "prediction_gap": (*DECLARED, "path_dependent", "semivalues", "ranking"),
     },
     "pipeline": {
@@ -48,7 +48,7 @@ ARROWS = {
         "display": (),
         "records": (),
         "stores": ("errors",),
-        "models": ("errors", "display", "stores"),
+        "models": ("errors", "display", "records", "stores"),
         "dataset": ("errors", "display", "stores", "models"),
         "runs": ("errors", "display", "records", "stores", "models", "dataset"),
         "in_memory": ("errors", "display", "records", "stores", "models", "dataset", "runs"),

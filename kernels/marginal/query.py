@@ -100,11 +100,13 @@ class MarginalUse:
     """The marginal game as a method plays it.
 
     views : the groups of players whose values a subtree's table holds
-    tables : ``(game, parameters) -> tables``, of the same type as those of the path-dependent game
+    tables : ``(game, parameters) -> tables``, which the method's kernel takes as it takes those of the path-dependent game
+    of_sets : tables hold something of every set of a leaf's players, whose codes are counted leaf by leaf
     """
 
     views: tuple[Views, ...]
     tables: Callable[[MarginalGame, Parameters], NamedTuple]
+    of_sets: bool = False
 
     def ask(self, forest: Forest, bins: BinTables, phi: Phi, n_rows: int | None, budget: int) -> MarginalQuery:
         """Cut the model as coarsely as fits: where there is less room, fewer leaves get tables, and more a list of patterns.
@@ -137,8 +139,14 @@ class MarginalUse:
         occurring = n_rows or int(np.bincount(forest.trace.tree, ensemble.feature < 0).max(initial=1))
         width, sizes = ensemble.value.shape[1], []
         rest = RECORD_BYTES + bins.threshold.nbytes + 64 * bins.column.size + margin_bytes(ensemble, forest.trace, forest.comparisons)
-        for most_bits, summed_bits in COARSE_TO_FINE:
+        for most_bits, summed_bits in [(0, SUMMED_BITS)] if self.of_sets else COARSE_TO_FINE:
             partitioning = partitioner.partition(most_bits)
+            most = int(partitioning.deep.bits.max(initial=0))
+            if self.of_sets and most > SUMMED_BITS:
+                raise InvalidParameters(
+                    f"a leaf has {most} features, or groups, above it; rankings against a background take at most {SUMMED_BITS}, "
+                    "since tables have a number for every set of them"
+                )
             sizes.append(rest + sum(table_bytes(partitioning, occurring, views, group, width, summed_bits) for views in self.views))
             if sizes[-1] <= budget:
                 players = np.asarray(phi.rows(forest), np.int32)

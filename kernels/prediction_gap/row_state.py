@@ -7,7 +7,7 @@ import numpy as np
 
 from .._jit import jit
 from ..lanes import LANES, splat, store
-from .leaf_regions import Intervals, LeafRegions, SideConditions, Units
+from .leaf_regions import Intervals, LeafRegions, Units
 from .noise import BinDistributions
 
 
@@ -47,16 +47,6 @@ def make_row_state(regions: LeafRegions) -> RowState:
         start[t + 1] = start[t] + (regions.trees.leaf[t + 1] - regions.trees.leaf[t] + LANES - 1) // LANES
     blocks = Blocks(start, np.zeros(n_sides * LANES), np.full((LANES, n_units), -1, np.int64), np.zeros(n_units, np.int64))
     return RowState(np.zeros(n_sides, np.bool_), np.zeros(n_sides), np.zeros(n_trees, np.int64), blocks)
-
-
-@jit
-def _holds(conditions: SideConditions, c: int, bin_: int, top: int) -> bool:
-    """Whether a bin fulfils a condition; ``top`` is the missing bin."""
-    if conditions.first_member[c] >= 0:
-        return conditions.member[conditions.first_member[c] + bin_]
-    if bin_ == top:
-        return conditions.interval.missing[c] > 0
-    return conditions.interval.lower[c] < bin_ and bin_ <= conditions.interval.upper[c]
 
 
 @jit
@@ -181,10 +171,19 @@ def locate_row(bins: np.ndarray, i: int, distribution: BinDistributions, regions
     """
     conditions, interval, inside, probability = regions.sides.conditions, regions.sides.interval, row.inside, row.probability
     units, top = regions.units, np.int64(np.iinfo(bins.dtype).max)
+    start, feature, first_member, member = conditions.start, conditions.feature, conditions.first_member, conditions.member
+    lower, upper, missing = conditions.interval.lower, conditions.interval.upper, conditions.interval.missing
     for s in range(inside.size):
-        inside[s] = True
-        for c in range(conditions.start[s], conditions.start[s + 1]):
-            inside[s] &= _holds(conditions, c, np.int64(bins[conditions.feature[c], i]), top)
+        holds = True
+        for c in range(start[s], start[s + 1]):  # no function of so many arrays: each call would count the references to all of them
+            bin_ = np.int64(bins[feature[c], i])
+            if first_member[c] >= 0:
+                holds &= member[first_member[c] + bin_]
+            elif bin_ == top:
+                holds &= missing[c] > 0
+            else:
+                holds &= lower[c] < bin_ and bin_ <= upper[c]
+        inside[s] = holds
     probability[:] = regions.sides.resampled
     for u in range(units.noised.size):
         if units.noised[u]:

@@ -156,9 +156,27 @@ def place_units(tables: GapTables, order: np.ndarray) -> Prefixes:
     Prefixes
         of as many prefixes as there are units
     """
-    n, outputs, n_ranked = order.shape
     where = ranks_from_order(order, int(tables.n_all[0]), axis=2)
-    position = np.where(tables.regions.units.perturbed, where[:, :, tables.units], 0)
+    return make_prefixes(tables, where[:, :, tables.units], order.shape[2])
+
+
+def make_prefixes(tables: GapTables, place: np.ndarray, n_ranked: int) -> Prefixes:
+    """Turn places of units in rankings of groups into prefixes, see ``place_units``.
+
+    Parameters
+    ----------
+    tables : GapTables
+    place : (n, outputs, units) int64, from 1; 0 where a ranking leaves the unit out
+    n_ranked : int
+        groups that are ranked
+
+    Returns
+    -------
+    Prefixes
+        of as many prefixes as there are units
+    """
+    n, outputs, _ = place.shape
+    position = np.where(tables.regions.units.perturbed, place, 0)
     filled = np.where(position > 0, position, n_ranked + 1)
     places = np.where(position > 0, ranks_by_score(-filled, axis=2), 0)
     by_position = np.sort(filled, axis=2)

@@ -15,7 +15,7 @@ import numpy as np
 
 from .._jit import frozen, jit
 from ..lanes import LANES, load, splat, store
-from ..ordering import group_starts, pack_pairs, ranks_by_score, unpack_pairs
+from ..ordering import group_starts, pack_pairs, places_by_score, unpack_pairs
 from ..path_dependent.games import Game
 from ..path_dependent.multilinear import compare_rows, trees_by_output
 from ..path_dependent.walks import WALK_LEAVES, WALK_UP_LEAF, order_splits
@@ -136,10 +136,12 @@ def rank_players(scores: np.ndarray, asked: Asked) -> np.ndarray:
     place : (outputs, n, players) int32, C-contiguous
         1 on top, at most as many as there are players in all
     """
-    place = ranks_by_score(scores, axis=1)
-    n_unused = asked.n_all[0] - asked.before.size
-    place += np.where(scores > 0, 0, np.where(scores < 0, n_unused, asked.before[:, None]))
-    return np.ascontiguousarray(place.transpose(0, 2, 1), np.int32)
+    return _as_places(places_by_score(scores, asked.before, int(asked.n_all[0])))
+
+
+def _as_places(places: np.ndarray) -> np.ndarray:
+    """Lay places ``(outputs, players, n)`` out as ``_add_areas`` reads them."""
+    return np.ascontiguousarray(places.transpose(0, 2, 1), np.int32)
 
 
 @jit
@@ -259,9 +261,29 @@ def add_areas(
     curves : (outputs, 2 * rankings, n, players + 1) float64, the curves themselves, insertion's first; overwritten. Players are all, with those that
         no split asks for; None where areas are enough
     """
-    outputs, _, n = scores[0].shape
-    n_rankings, n_all = len(scores), int(tables.asked.n_all[0])
-    place = np.stack([rank_players(some, tables.asked) for some in scores], axis=1)
+    _add_placed(bins, tables, [rank_players(some, tables.asked) for some in scores], insertion, deletion, curves)
+
+
+def add_placed_areas(bins: np.ndarray, tables: CurveTables, places: Sequence[np.ndarray], insertion: np.ndarray, deletion: np.ndarray) -> None:
+    """Add the areas under every row's curves, by several rankings at once that say themselves where players stand.
+
+    Parameters
+    ----------
+    bins : (used, at least n) unsigned integers
+    tables : CurveTables
+    places : sequence of (outputs, players, n) int64
+        one for each ranking: of the players that some split asks for, their places among all, from 1
+    insertion, deletion : (outputs, rankings, n) float64, margin units
+    """
+    _add_placed(bins, tables, [_as_places(some) for some in places], insertion, deletion, None)
+
+
+def _add_placed(
+    bins: np.ndarray, tables: CurveTables, places: Sequence[np.ndarray], insertion: np.ndarray, deletion: np.ndarray, curves: np.ndarray | None
+) -> None:
+    place = np.stack(places, axis=1)
+    outputs, n_rankings, n = place.shape[:3]
+    n_all = int(tables.asked.n_all[0])
     areas = np.zeros((outputs, 2 * n_rankings, n))
     steps = np.zeros((outputs, 2 * n_rankings, n, n_all + 1 if curves is not None else 0))
     _add_areas(bins, tables, place, areas, steps)

@@ -8,6 +8,10 @@ import numpy as np
 
 from .. import game_values
 from ..buffers import Buffers
+from ..marginal.coalitions import everyone
+from ..marginal.game import MarginalGame
+from ..marginal.presence import PresenceTables, lay_out_presence
+from ..marginal.query import MarginalUse
 from ..method import Games, Method, Parameters, Phi, choose_method, read_method
 from ..parameters import Parameter, choice, number, whole
 from ..path_dependent.games import play
@@ -16,8 +20,8 @@ from ..semivalues.methods import BY_PROBABILITY, absent_others
 from ..summaries import ABOUT_STEPS, IMPORTANCE, Labels, Subject, Summary, Table, tabulate_moments
 from ..trees.forest import Forest
 from .curves import KINDS, prepare_curves
-from .ranked_curves import SCORES, RankedCurves, add_ranked_curves
-from .ranker import MOST_STEPS, RankerTables, add_scores, prepare_ranker
+from .ranked_curves import SCORES, PresentPlayers, RankedCurves, add_ranked_curves
+from .ranker import MOST_STEPS, RankerTables, Trees, add_scores, lay_out_trees, prepare_ranker
 from .ranks import rows_with_scores, summarize_ranks
 
 ADAM, ASCENT = "adam", "ascent"
@@ -58,10 +62,17 @@ def _attribute_ranker(buffers: Buffers, tables: RankerTables) -> None:
     add_scores(buffers.bins, tables, buffers.phi, buffers.path)
 
 
+def _ascend(game: Trees | PresenceTables, given: Parameters) -> RankerTables:
+    return prepare_ranker(game, given["steps"], given["rate"], given["optimizer"] == ADAM)
+
+
 RANKER = Method(
     name="ranker",
     meaning="scores that rank features so that those on top raise the margin and those at the bottom lower it; Banzhaf values after one step",
-    games=Games(lambda forest, given: prepare_ranker(play(forest, absent_others), forest, given["steps"], given["rate"], given["optimizer"] == ADAM)),
+    games=Games(
+        path_dependent=lambda forest, given: _ascend(lay_out_trees(play(forest, absent_others), forest), given),
+        background=MarginalUse(views=(everyone,), tables=lambda game, given: _ascend(lay_out_presence(game), given), of_sets=True),
+    ),
     kernel=_attribute_ranker,
     parameters=(
         whole("steps", 10, 1, MOST_STEPS, "gradients that are averaged"),
@@ -74,6 +85,7 @@ RANKER = Method(
 
 BY_SIZE = BY_PROBABILITY  # methods whose values have a size
 RANKERS = {**BY_SIZE, RANKER.name: RANKER}  # all that rank
+AGAINST = {name: method.games.background for name, method in RANKERS.items() if isinstance(method.games.background, MarginalUse)}
 
 
 def choose_ranking(rankers: Mapping[str, Method]) -> Parameter:
@@ -90,6 +102,11 @@ def choose_ranking(rankers: Mapping[str, Method]) -> Parameter:
         of str, a text that ``read_method`` reads
     """
     return choose_method("ranking", rankers, "method that ranks, its parameters after colons, as beta:4:1")
+
+
+def _number(method: Method) -> np.ndarray:
+    """Which of RANKERS a method is, ``(1,) int64``."""
+    return np.array([list(RANKERS).index(method.name)])
 
 
 def prepare_ranking(forest: Forest, ranking: str) -> tuple[np.ndarray, Any]:
@@ -114,7 +131,7 @@ def prepare_ranking(forest: Forest, ranking: str) -> tuple[np.ndarray, Any]:
         ``ranking`` is none of RANKERS, or gives it parameters that it does not take
     """
     method, given = read_method(ranking, RANKERS)
-    return np.array([list(RANKERS).index(method.name)]), method.games.path_dependent(forest, given)
+    return _number(method), method.games.path_dependent(forest, given)
 
 
 def score_players(buffers: Buffers, ranker: np.ndarray, tables: Any, n_players: int) -> np.ndarray:
@@ -148,15 +165,22 @@ def _prepare_curves(forest: Forest, given: Parameters) -> RankedCurves:
     return RankedCurves(curves, *prepare_ranking(forest, given["ranking"]))
 
 
+def _prepare_marginal_curves(game: MarginalGame, given: Parameters) -> RankedCurves:
+    forest = game.forest
+    present = PresentPlayers(lay_out_presence(game), forest.players.astype(np.int64), np.array([forest.n_all], np.int64))
+    method, asked = read_method(given["ranking"], RANKERS)
+    return RankedCurves(present, _number(method), AGAINST[method.name].tables(game, asked))
+
+
 def _attribute_curves(buffers: Buffers, tables: RankedCurves) -> None:
-    scores = score_players(buffers, tables.ranker, tables.of_ranker, tables.curves.asked.before.size)
-    add_ranked_curves(buffers.bins, tables.curves, scores, buffers.phi, buffers.path)
+    scores = score_players(buffers, tables.ranker, tables.of_ranker, tables.players.size)
+    add_ranked_curves(buffers.bins, tables, scores, buffers.phi, buffers.path)
 
 
 CURVES = Method(
     name="curves",
     meaning="a ranking by a method's values, the highest first, and the margin while features are added from its top, and from its bottom",
-    games=Games(_prepare_curves),
+    games=Games(_prepare_curves, MarginalUse(views=(everyone, everyone), tables=_prepare_marginal_curves, of_sets=True)),
     kernel=_attribute_curves,
     parameters=(choose_ranking(RANKERS),),
     phi=Phi(rows=rows_with_scores(len(SCORES)), column="rank", scores=SCORES, whole=True, n_steps=lambda _, n_players: len(KINDS) * (n_players + 1)),

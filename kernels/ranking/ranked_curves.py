@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..marginal.presence import PresenceTables, add_steps
 from ..ordering import ranks_by_score
 from .curves import KINDS, CurveTables, add_areas
 
@@ -13,12 +14,27 @@ SCORES = (*KINDS, *BEST)  # of a row's ranking
 TIE = 1e-12  # margins that differ by less, as a fraction of the largest of a curve, are equal
 
 
-class RankedCurves(NamedTuple):
-    """How rows are ranked, and the trees that are asked for sets of features along the ranking."""
+class PresentPlayers(NamedTuple):
+    """The marginal game whose curves are asked for."""
 
-    curves: CurveTables
+    presence: PresenceTables
+    players: np.ndarray  # (players,) int64, those that some split asks for, among all
+    n_all: np.ndarray  # (1,) int64
+
+
+class RankedCurves(NamedTuple):
+    """How rows are ranked, and the game that is asked for sets of features along the ranking."""
+
+    game: CurveTables | PresentPlayers
     ranker: np.ndarray  # (1,) int64, which method ranks by its values
     of_ranker: Any  # that method's tables
+
+    @property
+    def players(self) -> np.ndarray:
+        """Players that some split asks for, among all, ``(players,) int64``."""
+        if isinstance(self.game, PresentPlayers):
+            return self.game.players
+        return np.arange(self.game.asked.before.size) + self.game.asked.before
 
 
 def find_best(curves: np.ndarray) -> np.ndarray:
@@ -42,28 +58,41 @@ def find_best(curves: np.ndarray) -> np.ndarray:
     return np.stack((size, margin), axis=2).reshape(len(curves), len(BEST), curves.shape[2])
 
 
-def add_ranked_curves(bins: np.ndarray, tables: CurveTables, scores: np.ndarray, phi: np.ndarray, path: np.ndarray) -> None:
+def _draw(bins: np.ndarray, game: CurveTables | PresentPlayers, scores: np.ndarray, ranks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Both curves of rankings ``(outputs, all players, n)`` by scores of the players that some split asks for, ``(outputs, 2, n, points)``, and the
+    areas under them, ``(outputs, 2, n)``."""
+    outputs, n_all, n = ranks.shape
+    curves = np.zeros((outputs, 2, n, n_all + 1))
+    if isinstance(game, PresentPlayers):
+        add_steps(bins, game.presence, np.ascontiguousarray(ranks[:, game.players]), curves)
+        curves = np.cumsum(curves, axis=3) + game.presence.base[:, None, None, None]
+        return curves[..., 1:].mean(axis=3), curves
+    areas = np.zeros((2, outputs, 1, n))
+    add_areas(bins, game, [scores], areas[0], areas[1], curves)
+    return areas[:, :, 0].swapaxes(0, 1), curves
+
+
+def add_ranked_curves(bins: np.ndarray, tables: RankedCurves, scores: np.ndarray, phi: np.ndarray, path: np.ndarray) -> None:
     """Rank players by score, the highest first; add ranks, and scores of the ranking (Li, Yu and Low 2026, Eq. 5).
 
     Parameters
     ----------
-    bins : (used, n) unsigned integers
-    tables : CurveTables
+    bins : (used, n) unsigned integers, n a multiple of BATCH
+    tables : RankedCurves
     scores : (outputs, players, n) float64; players are those that some split asks for
     phi : (outputs, all players + 6, n) float64, ranks from 1 and SCORES are added, areas and margins in margin units
     path : (outputs, 2 * (all players + 1), n) float64, margin units, overwritten: the margin with 0, 1, … players present, insertion's and then
         deletion's
     """
     outputs, _, n = scores.shape
-    n_points, before = path.shape[1] // 2, tables.asked.before
-    players = np.arange(before.size) + before
+    n_points = path.shape[1] // 2
     for first in range(0, n, SLICE):
         some = slice(first, first + SLICE)
         part = scores[:, :, some]
-        areas, curves = np.zeros((2, outputs, 1, part.shape[2])), np.zeros((outputs, 2, part.shape[2], n_points))
-        add_areas(np.ascontiguousarray(bins[:, some]), tables, [part], areas[0], areas[1], curves)
         of_all = np.zeros((outputs, n_points - 1, part.shape[2]))
-        of_all[:, players] = part
-        phi[:, : -len(SCORES), some] += ranks_by_score(of_all, axis=1)
-        phi[:, -len(SCORES) :, some] += np.concatenate((areas[:, :, 0].swapaxes(0, 1), find_best(curves)), axis=1)
+        of_all[:, tables.players] = part
+        ranks = ranks_by_score(of_all, axis=1)
+        areas, curves = _draw(np.ascontiguousarray(bins[:, some]), tables.game, part, ranks)
+        phi[:, : -len(SCORES), some] += ranks
+        phi[:, -len(SCORES) :, some] += np.concatenate((areas, find_best(curves)), axis=1)
         path[:, :, some] = curves.swapaxes(2, 3).reshape(outputs, 2 * n_points, part.shape[2])

@@ -17,6 +17,8 @@ import numpy as np
 
 from .._jit import frozen, jit
 from ..lanes import zeros
+from ..marginal import presence
+from ..marginal.presence import PresenceTables
 from ..path_dependent.games import Game
 from ..path_dependent.multilinear import GRADIENT_ROWS, INSIDE, GradientTables, make_stacks, prepare_gradient, take_batch, walk_one, walk_two
 from ..trees.forest import Forest
@@ -30,24 +32,29 @@ MOMENTUM, MEMORY, NEGLIGIBLE = 0.9, 0.999, 1e-8  # of ADAM: beta_1, beta_2 and e
 Evaluate = Callable[[int, int, Any, Any, bool], Any]
 
 
-class RankerTables(NamedTuple):
-    """Trees, and how to ascend."""
+class Trees(NamedTuple):
+    """Trees of the path-dependent game."""
 
     gradient: GradientTables
     polynomials: PolynomialTables  # of all trees, where all can be looked up, and then nothing is walked
+
+
+class RankerTables(NamedTuple):
+    """A game, and how to ascend."""
+
+    game: Trees | PresenceTables
     n_steps: np.ndarray  # (1,) int64
     rate: np.ndarray  # (1,) float64, length of a step
     adaptive: np.ndarray  # (1,) bool, ADAM
 
 
-def prepare_ranker(game: Game, forest: Forest, n_steps: int, rate: float, adaptive: bool) -> RankerTables:
-    """Write the trees of a game on the forest for ``add_scores``.
+def prepare_ranker(game: Trees | PresenceTables, n_steps: int, rate: float, adaptive: bool) -> RankerTables:
+    """Set up the ascent of ``add_scores``.
 
     Parameters
     ----------
-    game : Game
-        as ``path_dependent.games.play`` makes it of the forest; its points do not matter
-    forest : Forest
+    game : Trees or PresenceTables
+        of the path-dependent game, see ``lay_out_trees``, or of the marginal one
     n_steps : int
         gradients that are averaged, at least 1
     rate : float
@@ -60,8 +67,23 @@ def prepare_ranker(game: Game, forest: Forest, n_steps: int, rate: float, adapti
     RankerTables
         contiguous and read-only
     """
-    steps = np.array([n_steps], np.int64), np.array([rate]), np.array([adaptive])
-    return frozen(RankerTables(prepare_gradient(game), prepare_polynomials(forest), *steps))
+    return frozen(RankerTables(game, np.array([n_steps], np.int64), np.array([rate]), np.array([adaptive])))
+
+
+def lay_out_trees(game: Game, forest: Forest) -> Trees:
+    """Write the trees of a game on the forest.
+
+    Parameters
+    ----------
+    game : Game
+        as ``path_dependent.games.play`` makes it of the forest; its points do not matter
+    forest : Forest
+
+    Returns
+    -------
+    Trees
+    """
+    return Trees(prepare_gradient(game), prepare_polynomials(forest))
 
 
 @jit
@@ -111,6 +133,22 @@ def _look_up(bins: np.ndarray, tables: PolynomialTables, n_players: int) -> Eval
     return evaluate
 
 
+def _play(bins: np.ndarray, tables: PresenceTables) -> Evaluate:
+    """Every leaf of the marginal game at z and at 1 - z."""
+    codes, taken = np.empty((tables.first.size, presence.ROWS), np.int64), [-1]
+
+    def evaluate(row: int, k: int, z: np.ndarray, g: np.ndarray, first: bool) -> Any:  # noqa: ARG001 - the shape of an evaluation
+        if taken[0] != row:
+            presence.read_codes(bins, tables, row, codes)
+            taken[0] = row
+        margin = np.zeros((2, presence.ROWS))
+        presence.add_gradient(tables, codes, k, z, 0.5, g, margin[0])
+        presence.add_gradient(tables, codes, k, 1.0 - z, 0.5, g, margin[1])
+        return margin[0] - margin[1]
+
+    return evaluate
+
+
 def _climb(tables: RankerTables, evaluate: Evaluate, rows: int, phi: np.ndarray, path: np.ndarray) -> None:
     """No kernel: one that another calls is compiled with it and by itself, and may round otherwise. So many rows are taken at a time."""
     n_steps, (outputs, n_players, n) = int(tables.n_steps[0]), phi.shape
@@ -144,7 +182,9 @@ def add_scores(bins: np.ndarray, tables: RankerTables, phi: np.ndarray, path: np
         (f(z) - f(1 - z)) / 2 at each of the points whose gradients are averaged, the first of which is 0; overwritten
     """
     path[:, :1] = 0.0
-    if tables.polynomials.looked_up.first.size:
-        _climb(tables, _look_up(bins, tables.polynomials, phi.shape[1]), polynomials.ROWS, phi, path)
+    if isinstance(tables.game, PresenceTables):
+        _climb(tables, _play(bins, tables.game), presence.ROWS, phi, path)
+    elif tables.game.polynomials.looked_up.first.size:
+        _climb(tables, _look_up(bins, tables.game.polynomials, phi.shape[1]), polynomials.ROWS, phi, path)
     else:
-        _climb(tables, _walk(bins, tables.gradient), GRADIENT_ROWS, phi, path)
+        _climb(tables, _walk(bins, tables.game.gradient), GRADIENT_ROWS, phi, path)

@@ -103,6 +103,7 @@ def _any_measure(given: Parameters) -> GameValue:
             )
         return game_values.measure(n_players, atoms)
 
+    value(1)  # refuses what cannot be scaled, also where no tree asks for it
     return value
 
 
@@ -169,7 +170,7 @@ PROBABILISTIC = Method(
 )
 
 BY_PROBABILITY: dict[str, Method] = {method.name: method for method in (SHAPLEY, BANZHAF, BETA)}  # whose parameters fit in a text
-_VALUES = {name: method.games.value for name, method in BY_PROBABILITY.items() if method.games.value is not None}
+_VALUES = {name: family.games.value for name, family in BY_PROBABILITY.items() if family.games.value is not None}
 
 
 def _value_of(text: str) -> GameValue:

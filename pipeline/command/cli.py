@@ -1,4 +1,4 @@
-"""The command ``leafledger``: explain, plan, compare, check. A mistake gets one line on standard error; exit code 0 only when the run is finished."""
+"""The command ``leafledger``: explain, plan, compare, check, inspect. A mistake gets one line on standard error; exit code 0 is that all is done."""
 
 import os
 import sys
@@ -13,6 +13,7 @@ from rich.text import Text
 from ..display import printable
 from ..errors import LeafledgerError, UsageError
 from .flags import CLUSTER, DEFAULTS, INPUT, METHOD, Flags
+from .inspecting import inspect
 from .terminal import complain, guarded_streams, open_console, say
 
 PARTLY = 3  # exit code of a run that had to leave rows out
@@ -202,13 +203,16 @@ def compare(
     gap_rows: Annotated[int, Parameter(group=MEASURES)] = 200,
     budget: Annotated[float, Parameter(group=MEASURES)] = 1e8,
     approximate: Annotated[bool, Parameter(group=MEASURES, negative=())] = False,
+    label: Annotated[str | None, Parameter(group=MEASURES)] = None,
+    ids: Annotated[tuple[str, ...], Parameter(name="--id", group=MEASURES, negative=(), consume_multiple=True)] = (),
+    differing_rows: Annotated[int, Parameter(group=MEASURES)] = 10,
     scheduler: Annotated[str | None, Parameter(group=CLUSTER)] = None,
     workers: Annotated[int | None, Parameter(group=CLUSTER)] = None,
     plain_tcp: Annotated[bool, Parameter(group=CLUSTER, negative=())] = False,
     date: Annotated[str | None, Parameter(group=INPUT)] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Compare how several methods rank the features of every row: insertion and deletion areas, prediction gaps, agreement of every two.
+    """Compare how several methods rank the features of every row: how good each is, how far every two agree, and where they do not.
 
     Parameters
     ----------
@@ -220,9 +224,10 @@ def compare(
         Methods with commas between them, their parameters in order after colons, as beta:4:1; run:URI for the columns of an earlier run on the same
         data.
     out
-        Parquet object to write, a path or an fsspec URI.
+        Parquet object of the measures to write, a path or an fsspec URI. Beside x.parquet come x.features.parquet and x.rows.parquet.
     top
-        Sizes of sets of the largest features, whose agreement is measured.
+        Numbers of the largest features: how many two rankings have in common, how many swaps turn one's list into the other's, and, with --label,
+        without how many the label is predicted.
     scales
         Perturbations under which PGI² is measured, in standard deviations of each feature on the data, with commas; "" for none.
     noise
@@ -233,6 +238,13 @@ def compare(
         Pairs of leaves that PGI² may look at for a row; what the model may need beyond it is refused.
     approximate
         Or estimated by quasi-Monte Carlo, with the mean of the rows' standard errors.
+    label
+        Column with what the model, a regression, predicts: also measure the error of its mean prediction when the first features of a ranking are
+        drawn from the data.
+    ids
+        Columns that are passed through to the rows on which rankings differ most.
+    differing_rows
+        How many such rows are listed of every output and two rankings, at most.
     scheduler
         As for explain.
     workers
@@ -250,6 +262,8 @@ def compare(
         One line: what was got, what was expected, where.
     """
     from ..comparisons.compare import compare as compare_rankings
+    from ..comparisons.publish import name_beside
+    from ..runs.arguments import read_date
     from .progress import Bar, log_lines, silent
     from .show import show_comparison
 
@@ -268,6 +282,9 @@ def compare(
             gap_rows=gap_rows,
             budget=budget,
             approximate=approximate,
+            label=label,
+            ids=ids,
+            differing_rows=differing_rows,
             scheduler=scheduler,
             workers=workers,
             plain_tcp=plain_tcp,
@@ -275,6 +292,9 @@ def compare(
             progress=progress,
         )
     show_comparison(console, found)
+    place = out if date is None else out.format(date=read_date("date", date))
+    for name, uri in {"measures": place, **name_beside(place)}.items():
+        say(console, f"{f'{name}:':<10}{uri}")
 
 
 @app.command(help_epilogue="Example: leafledger check explained/ --deep")
@@ -327,6 +347,9 @@ def check(
     for reason in report.unverified:
         complain(f"not verified: {reason}")
     return 0 if report.sound else PARTLY
+
+
+app.command(inspect, help_epilogue="Example: leafledger inspect model.txt --methods shapley,banzhaf,ranker")
 
 
 def _fails(message: str, code: int) -> int:

@@ -11,13 +11,14 @@ from rich.text import Text
 from kernels.methods import METHODS, SHARED
 from kernels.summaries import Shown
 
+from ..comparisons.comparison import REMOVAL
 from ..display import printable
 from ..runs.publish import SUMMARY
 from ..stores import storage
 from .terminal import say
 
 TOP = 10  # features, and pairs of them
-WIDE = 150  # characters of a table with a column for each measure, also where there is no terminal
+WIDE = 170  # characters of a table with a column for each measure, also where there is no terminal
 
 
 def _write_cell(value: Any, form: str | None) -> str | Text:
@@ -99,9 +100,14 @@ def show_comparison(console: Console, found: Any) -> None:
         mine = [row for row in rows if row["output"] == output]
         of = f", output {output}" if len(outputs) > 1 else ""
         alone = {(row["measure"], row["ranking"]): row for row in mine if row["other"] is None}
-        names = list(dict.fromkeys(name for _, name in alone))
-        n_rows = ", of PGI² ".join(f"{n:,}" for n in dict.fromkeys(row["rows"] for row in mine))
-        _show_measures(console, f"comparison{of}", f"means of {n_rows} rows (standard errors)", names, alone)
+        names, removal = list(dict.fromkeys(name for _, name in alone)), {key: row for key, row in alone.items() if key[0].startswith(REMOVAL)}
+        others = {key: row for key, row in alone.items() if key not in removal}
+        n_rows = ", of PGI² ".join(f"{n:,}" for n in dict.fromkeys(row["rows"] for row in others.values()))
+        _show_measures(console, f"comparison{of}", f"means of {n_rows} rows (standard errors)", names, others)
+        if removal:
+            n_rows = f"{next(iter(removal.values()))['rows']:,}"
+            caption = f"root mean squared error of {n_rows} labels when the first features are drawn from the data (standard errors)"
+            _show_measures(console, f"without the first features{of}", caption, names, removal)
         own = {measure for measure, _ in alone}
         shared = {(row["measure"], row["other"]): row for row in mine if row["ranking"] == names[0] and row["measure"] not in own}
         if shared:

@@ -1,4 +1,4 @@
-"""Models of any of the three libraries, from a file or from the library's own object, as one kind of ensemble."""
+"""Models of any library, from a file or from the library's own object, as one kind of ensemble."""
 
 import hashlib
 from dataclasses import replace
@@ -10,18 +10,23 @@ import numpy as np
 from kernels.trees.ensemble import TreeEnsemble
 
 from ..display import is_whole
-from ..errors import InvalidModel, UsageError
-from ..stores import storage
+from ..errors import InvalidModel, RunConflict, UsageError
+from ..stores import commit, storage
+from ..stores.places import normalise
 from .catboost import LOADER as CATBOOST
 from .lightgbm import LOADER as LIGHTGBM
 from .model import Feature, Loader, Model
+from .neutral import LOADER as NEUTRAL
+from .neutral import write_trees
+from .sklearn import LOADER as SKLEARN
+from .sklearn import unwrap
 from .xgboost import LOADER as XGBOOST
 
-LOADERS = (XGBOOST, LIGHTGBM, CATBOOST)
+LOADERS = (XGBOOST, LIGHTGBM, CATBOOST, NEUTRAL, SKLEARN)  # the last one owns whatever is scikit-learn's, wrappers of others too
 MAX_BYTES = 512 << 20
 FEW_OUTPUTS = 100  # that a model may have without trees for each
 
-__all__ = ["LOADERS", "Feature", "Loader", "Model", "load_ensemble"]
+__all__ = ["LOADERS", "Feature", "Loader", "Model", "load_ensemble", "save_model"]
 
 
 def _parse(loader: Loader, data: bytes, where: str) -> Model:
@@ -57,8 +62,8 @@ def load_ensemble(source: str | PathLike | Any, missing: float | None = None) ->
     Parameters
     ----------
     source : str, path or model object
-        URI or path of a model file (XGBoost JSON or UBJ, LightGBM text, CatBoost cbm or JSON), or a model object of one of these libraries, such as
-        a Booster or a fitted scikit-learn estimator.
+        URI or path of a model file (XGBoost JSON or UBJ, LightGBM text, CatBoost cbm or JSON, or what `save_model` wrote), or a model object of one
+        of these libraries or of scikit-learn, such as a Booster or a fitted estimator. Of a search for parameters it is the best estimator.
     missing : float, optional
         A number that stands for a missing value in the columns of numbers, besides NaN and null. Of XGBoost's estimators it is by default their own.
 
@@ -81,11 +86,12 @@ def load_ensemble(source: str | PathLike | Any, missing: float | None = None) ->
     if isinstance(source, Model):
         return _mark_missing(source, missing)
     if not isinstance(source, str | PathLike):
+        source = unwrap(source)
         for loader in LOADERS:
             if loader.owns(source):
                 parsed = _parse(loader, loader.serialise(source), f"{type(source).__name__} object")
                 return _mark_missing(parsed, loader.missing(source) if missing is None else missing)
-        raise UsageError(f"cannot load a {type(source).__name__}, expected a URI or a model of {', '.join(loader.library for loader in LOADERS)}")
+        raise UsageError(f"cannot load a {type(source).__name__}, expected a URI or a model of xgboost, lightgbm, catboost or scikit-learn")
     uri = str(source)
     size = storage.stat(uri).size
     if size > MAX_BYTES:
@@ -95,6 +101,35 @@ def load_ensemble(source: str | PathLike | Any, missing: float | None = None) ->
         if loader.recognise(data):
             return _mark_missing(_parse(loader, data, uri), missing)
     raise InvalidModel(
-        f"{uri}: not a model file, expected XGBoost JSON or UBJ, LightGBM text, CatBoost cbm or JSON "
+        f"{uri}: not a model file, expected XGBoost JSON or UBJ, LightGBM text, CatBoost cbm or JSON, or what leafledger.save_model wrote "
         "(pickled models are not read: save them natively)"
     )
+
+
+def save_model(model: Model | Any, uri: str | PathLike) -> None:
+    """Write a model's trees and names to a file of no library's format, which `load_ensemble` and runs read, for models that have none of their own.
+
+    Parameters
+    ----------
+    model : Model, str, path or model object
+        A loaded model, or whatever `load_ensemble` takes.
+    uri : str or path
+        Of the file; one that is there already must hold the same bytes.
+
+    Raises
+    ------
+    InvalidModel
+        The model cannot be loaded.
+    UnsupportedModel
+        The model has something that cannot be represented.
+    RunConflict
+        There is another file.
+    StorageError
+        The file cannot be written.
+    """
+    data = write_trees(load_ensemble(model))
+    with storage.scratch() as folder:
+        local = folder / "model"
+        local.write_bytes(data)
+        if not commit.create(normalise(str(uri)), local) and storage.read(str(uri)) != data:
+            raise RunConflict(f"{uri}: holds another file; choose another name")

@@ -11,7 +11,8 @@ from kernels.trees.ensemble import TreeEnsemble
 from ..errors import InvalidModel, UnsupportedModel
 from ..stores import storage
 from .catboost_cbm import MAGIC, read_cbm
-from .catboost_trees import HASH_MASK, MAX_SYMMETRIC_DEPTH, Column, Contents, Tree, build, free_tree, loss_name, symmetric_tree
+from .catboost_trees import MAX_SYMMETRIC_DEPTH, Column, Contents, Tree, build, free_tree, loss_name, symmetric_tree
+from .cityhash import HASH_MASK
 from .model import Feature, Loader
 from .objectives import Objective
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import InvalidModel, UnsupportedModel
-from .catboost_trees import HASH_MASK, MAX_FEATURES, MAX_SYMMETRIC_DEPTH, MAX_TREES, Column, Contents, Tree, free_tree, loss_name, symmetric_tree
+from .catboost_trees import MAX_FEATURES, MAX_SYMMETRIC_DEPTH, MAX_TREES, Column, Contents, Tree, free_tree, loss_name, symmetric_tree
+from .cityhash import HASH_MASK
 
 MAGIC = b"CBM1"
 FORMAT = b"FlabuffersModel_v1"  # spelt so

@@ -17,7 +17,6 @@ from .objectives import CATBOOST, Objective, objective_of
 BELOW_ALL = -1e39  # stands for a border of -inf, which parts -inf from every number: below all that single precision has
 MAX_FEATURES, MAX_TREES, MAX_DEPTH, MAX_SYMMETRIC_DEPTH, MAX_NODES = 100_000, 50_000, 64, 16, 1_000_000
 MAX_SET_WORDS = 1 << 24  # 64 MiB of category sets; CatBoost itself splits on at most 255 values of a feature
-HASH_MASK = 0xFFFFFFFF
 
 
 @dataclass(frozen=True, slots=True)

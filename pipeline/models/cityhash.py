@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 MASK = (1 << 64) - 1
+HASH_MASK = (1 << 32) - 1  # of a category
 K0, K1, K2, K3 = 0xC3A5C85C97CB3127, 0xB492B66FBE98F273, 0x9AE16A3B2F90404F, 0xC949D7C7509E6557
 MULTIPLIER = 0x9DDFEA08EB382D69
 
@@ -27,7 +28,7 @@ class HashedCategory:
         HashedCategory
         """
         text = value if isinstance(value, str) else str(int(value))
-        return cls(city_hash(text.encode()) & 0xFFFFFFFF)
+        return cls(city_hash(text.encode()) & HASH_MASK)
 
 
 def _rotate(x: int, by: int) -> int:

@@ -12,16 +12,19 @@ from kernels.comparison import (
     AREAS,
     Value,
     agreements,
-    by_score,
     list_values,
     measure_agreements,
     measure_areas,
     measure_gaps,
+    measure_removal,
     prepare_areas,
+    root_means,
     set_against,
 )
 from kernels.methods import METHODS
+from kernels.places import place_scores
 from kernels.prediction_gap.noise import NOISES
+from kernels.prediction_gap.removal import shift_means
 from kernels.prepare import prepare
 from kernels.ranking.ranks import scores_of
 from kernels.reductions import MEANS, merge_all
@@ -30,6 +33,7 @@ from tests import naive, perturbed
 from tests.kernels.attributing import ATOL, attributed
 from tests.kernels.prediction_gap.gaps import drawn, outcomes_of
 from tests.strategies import batches, forests
+from tests.trees import grown
 
 TOP = (1, 3)
 
@@ -40,8 +44,9 @@ def test_values_stand_where_the_list_says(data, ensemble):
     rows = data.draw(batches(ensemble, max_rows=1))
     found = [attributed(name, prepare(ensemble, METHODS[name], given_), rows) for name, given_ in (("shapley", {}), ("banzhaf", {"p": 0.25}))]
     scores, forest = [buffers.phi[:, :, :1] for buffers in found], make_forest(ensemble)[1]
-    areas = set_against(measure_areas(found[0].bins, prepare_areas(forest), scores))
-    values = np.concatenate((areas, measure_agreements(scores, agreements(TOP))), axis=1)
+    placed = [place_scores(some, forest.players, forest.n_all) for some in scores]
+    areas = set_against(measure_areas(found[0].bins, prepare_areas(forest), placed))
+    values = np.concatenate((areas, measure_agreements(placed, agreements(TOP))), axis=1)
     listed = list_values(AREAS, 2, agreements(TOP))
     assert values.shape == (ensemble.base.size, len(listed), 1)
     for k in range(ensemble.base.size):
@@ -58,6 +63,9 @@ def test_values_stand_where_the_list_says(data, ensemble):
             elif value.measure.startswith("top"):
                 first = [set(naive.ranking(np.abs(some[k, :, 0]))[: int(value.measure[4:])]) for some in scores]
                 assert number == len(first[0] & first[1]) / max(1, len(first[0]))
+            elif value.measure.startswith("swaps"):
+                first = [naive.ranking(np.abs(some[k, :, 0]))[: int(value.measure[6:])] for some in scores]
+                assert number == naive.swaps(*naive.lengthen(*(list(some) for some in first)))
 
 
 @given(data=st.data(), ensemble=forests(max_trees=2, max_depth=2, max_features=3))
@@ -66,7 +74,8 @@ def test_gaps_of_rankings_are_those_of_the_definition(data, ensemble):
     rows, seen = data.draw(batches(ensemble, 2)), data.draw(batches(ensemble, 2))
     tables, values, ranks = drawn(ensemble, rows, seen)
     scores = data.draw(hnp.arrays(np.float64, (2, ensemble.base.size, tables.units.size, len(rows)), elements=st.integers(-2, 2)))
-    found, errors = measure_gaps(values, ranks, [tables, tables], NOISES[0], scores)
+    placed = [place_scores(some, tables.units, ensemble.n_features) for some in scores]
+    found, errors = measure_gaps(values, ranks, [tables, tables], NOISES[0], placed)
     assert (errors == 0).all()
     assert found.shape == (ensemble.base.size, 2, 2, len(rows))
     outcomes = outcomes_of(seen, range(ensemble.n_features), range(ensemble.n_features))
@@ -90,14 +99,47 @@ def test_the_correlation_is_spearmans(seed, n_players):
     """As SciPy has it, of signed scores and of their magnitudes."""
     a, b = np.random.default_rng(seed).normal(size=(2, 1, n_players, 4))
     for agreement in agreements(())[:2]:
-        found = agreement.measure(agreement.order(a), agreement.order(b))
+        found = agreement.measure(*(agreement.order(place_scores(some, np.arange(n_players), n_players)) for some in (a, b)))
         sized = (np.abs(a), np.abs(b)) if agreement.name.startswith("size") else (a, b)
         assert_allclose(found[0], [stats.spearmanr(sized[0][0, :, i], sized[1][0, :, i]).statistic for i in range(4)], rtol=0, atol=1e-14)
 
 
-def test_equal_scores_keep_the_order_of_features():
-    """Also where a zero is negative."""
-    assert by_score(np.array([0.0, 1.0, -0.0, 1.0])[None, :, None])[0, :, 0].tolist() == [3, 1, 4, 2]
+def test_removal_is_the_squared_error_without_the_first_by_size():
+    """Of every ranking and size, of the label less the mean prediction."""
+    rng = np.random.default_rng(5)
+    ensemble, rows = grown(rng, 3, 3, 4), rng.normal(size=(6, 4))
+    tables, values, bins = drawn(ensemble, rows, rng.normal(size=(20, 4)))
+    scores, missed = rng.normal(size=(2, 1, tables.units.size, 6)), rng.normal(size=(1, 6))
+    placed = [place_scores(some, tables.units, 4) for some in scores]
+    found = measure_removal(values, bins, tables, placed, (0, 2), missed)
+    assert found.shape == (1, 2, 2, 6)
+    assert_allclose(found[0, 0], [missed[0] ** 2] * 2)
+    for r in range(2):
+        assert_allclose(found[0, 1, r], (missed[0] - shift_means(values, bins, tables, placed[r].by_size[:, None], (2,))[0, 0, 0]) ** 2)
+
+
+@given(st.integers(0, 2**32), st.sampled_from((0.0, 1e-6, 1.0)))
+def test_roots_of_means_and_of_their_differences(seed, apart):
+    """Standard errors are those of the mean of every row's part in the root, by its derivative: of two rankings of the same row by row."""
+    rng = np.random.default_rng(seed)
+    errors = rng.normal(size=(1, 1, 1, 50)) ** 2
+    errors = np.concatenate((errors, errors * (1 + apart * rng.random(errors.shape))), axis=2)
+    listed, squared = list_values(("removal 1",), 2), set_against(errors)
+    found = root_means(MEANS.finalize(MEANS.update(MEANS.init(1, 3), squared, 50), np.arange(3), 3), listed)
+    a, b = errors[0, 0]
+    roots = np.sqrt([a.mean(), b.mean()])
+    assert_allclose(found["mean"][0], [*roots, roots[0] - roots[1]], rtol=1e-12, atol=1e-15)
+    parts = a / (2 * roots[0]), b / (2 * roots[1])
+    expected = [stats.sem(parts[0]), stats.sem(parts[1]), stats.sem(parts[0] - parts[1])]
+    assert_allclose(found["standard_error"][0], expected, rtol=1e-6, atol=1e-12)
+
+
+def test_roots_of_no_error_are_certain():
+    """Where every row is right there is nothing to be unsure of."""
+    means = {"mean": np.array([[0.0, 4.0, -4.0]]), "standard_error": np.array([[0.0, 1.0, 1.0]])}
+    found = root_means(means, list_values(("removal 1",), 2))
+    assert_allclose(found["mean"], [[0.0, 2.0, -2.0]])
+    assert_allclose(found["standard_error"], [[0.0, 0.25, 0.25]])
 
 
 @given(st.integers(0, 2**32), st.lists(st.integers(1, 99), max_size=5))

@@ -117,6 +117,16 @@ def test_coalitions_weigh_what_the_definition_says(n_players):
             assert abs(of_sizes[b, a] - float(exact)) < 1e-14
 
 
+@pytest.mark.parametrize("n_players", [1, 2, 9, 60])
+def test_among_any_number_of_players_sizes_have_a_distribution(n_players):
+    """Whatever is counted out, the weights of all coalitions sum to one (Li, Yu and Low 2026, Remark 2)."""
+    sizes = np.random.default_rng(0).random(n_players)
+    values = weigh_by_size(sizes / sizes.sum()), weigh_by_value(shapley), weigh_by_value(lambda n: beta(n, 0.5, 3.0))
+    for weights in (weigh(n_players) for weigh in values):
+        for others in range(n_players):
+            assert abs(math.fsum(math.comb(others, b) * weights[b, others - b] for b in range(others + 1)) - 1) < 1e-12
+
+
 def test_players_that_there_are_not_weigh_nothing():
     """Tables may have room for more."""
     weights = weigh_by_size(np.array([0.25, 0.75]))(4)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
-from kernels.ordering import group_starts, pack_pairs, ranks_by_score, ranks_from_order, unpack_pairs
+from kernels.ordering import group_starts, pack_pairs, places_by_score, ranks_by_score, ranks_from_order, unpack_pairs
 
 SCORES = st.sampled_from((-2.0, -0.0, 0.0, 1.0, np.inf, np.nan))  # few, so that many are equal
 
@@ -21,6 +21,17 @@ def test_a_rank_counts_who_comes_before(data, scores):
     for row, found in zip(*by_row, strict=True):
         keys = [(np.isnan(x), 0.0 if np.isnan(x) else -x, j) for j, x in enumerate(row)]
         assert found.tolist() == [1 + sum(other < key for other in keys) for key in keys]
+
+
+@given(data=st.data(), n_all=st.integers(1, 6))
+def test_players_that_are_not_listed_have_score_0(data, n_all):
+    """Places are those in a sort of all players."""
+    players = np.array(sorted(data.draw(st.sets(st.integers(0, n_all - 1)))), np.int64)
+    scores = data.draw(arrays(np.float64, players.size, elements=st.sampled_from((-1.0, -0.0, 0.0, 1.0))))
+    of_all = np.zeros(n_all)
+    of_all[players] = scores
+    found = places_by_score(scores[None, :, None], players - np.arange(players.size), n_all)
+    assert found[0, :, 0].tolist() == ranks_by_score(of_all, 0)[players].tolist()
 
 
 @pytest.mark.parametrize("axis", [0, 1])

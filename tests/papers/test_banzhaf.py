@@ -8,9 +8,9 @@ import pytest
 from tests.papers import banzhaf
 
 
-@pytest.mark.parametrize(("one", "other", "distance"), [("abc", "abc", 0), ("abc", "bac", 1), ("abc", "bca", 2), ("abc", "abd", 1), ("ab", "cd", 2)])
+@pytest.mark.parametrize(("one", "other", "distance"), [("abc", "abc", 0), ("abc", "bac", 1), ("abc", "bca", 2), ("abc", "abe", 1), ("ab", "cd", 2)])
 def test_swaps_by_hand(one, other, distance):
-    """A feature that is missing stands at the end: a, b, c, d and a, b, d, c are a swap apart."""
+    """A feature that is missing stands at the end: a, b, c, e and a, b, e, c are a swap apart."""
     assert banzhaf.swaps(one, other) == distance
 
 

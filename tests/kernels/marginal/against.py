@@ -2,6 +2,7 @@
 
 import pytest
 
+from kernels._jit import count_bytes
 from kernels.marginal import query
 from kernels.methods import METHODS
 from kernels.prepare import ask_background, measure_background, prepare
@@ -31,6 +32,14 @@ def query_for(name, ensemble, group=None, kept=KEPT["tables"]):
 def counted(asked, background):
     """A background of few rows, counted."""
     return measure_background(asked, background.T[asked.bins.column].copy())
+
+
+def against(name, ensemble, background, parameters, group=None):
+    """A method prepared against a background, its subtrees cut as it asks for by itself."""
+    asked = ask_background(ensemble, METHODS[name], group, n_rows=len(background), budget=PLENTY)
+    prepared = prepare(ensemble, METHODS[name], parameters, group, background=(asked, counted(asked, background)))
+    assert count_bytes(prepared) <= asked.n_bytes[0]
+    return prepared
 
 
 def explain(name, ensemble, rows, background, group=None, kept=KEPT["tables"], **parameters):

@@ -9,13 +9,15 @@ from numpy.testing import assert_allclose, assert_array_equal
 from kernels.buffers import make_buffers
 from kernels.methods import METHODS
 from kernels.parameters import InvalidParameters
-from kernels.prepare import prepare
+from kernels.prepare import ask_background, prepare
 from kernels.summaries import Subject
 from tests import naive
 from tests.hypercubes import full_tree
-from tests.kernels.attributing import defaults, scores_by
+from tests.kernels.attributing import ATOL, attributed, defaults, run, scores_by
+from tests.kernels.marginal.against import against
 from tests.kernels.ranking.ranked import curved, expected_ranks
 from tests.strategies import batches, forests
+from tests.trees import chain
 
 
 @pytest.mark.parametrize("ranking", ["shapley", "banzhaf:0.25", "beta:4:1", "ranker:3:0.1:ascent", "ranker"])
@@ -34,6 +36,33 @@ def test_curves_are_those_of_the_method_that_ranks(data, ensemble, ranking):
             best = [value >= max(sign * curve) - 1e-9 for value in sign * curve].index(True)
             assert size == best
             assert abs(margin - curve[best]) < 1e-9
+
+
+@pytest.mark.parametrize("ranking", ["shapley", "beta:4:1", "ranker:3:0.1:ascent"])
+@given(data=st.data(), ensemble=forests(max_trees=2, max_depth=3, max_features=4))
+def test_curves_against_a_background(data, ensemble, ranking):
+    """Of the marginal game, by the method's values there."""
+    rows, background = data.draw(batches(ensemble, 2)), data.draw(batches(ensemble, max_rows=3))
+    name, *values = ranking.split(":")
+    given_ = {parameter.name: parameter.read(value) for parameter, value in zip(METHODS[name].parameters, values, strict=False)}
+    ranked = against(name, ensemble, background, defaults(name) | given_)
+    scores = run(name, ranked, rows, ensemble.n_features)[0]
+    buffers = attributed("curves", against("curves", ensemble, background, {"ranking": ranking}), rows)
+    for i, k in np.ndindex(scores.shape[:2]):
+        n = ensemble.n_features
+        assert_array_equal(buffers.phi[k, :n, i], expected_ranks(ensemble, naive.ranking(scores[i, k])))
+        expected = np.array([curve(ensemble, rows[i], scores[i, k], k, background) for curve in (naive.insertion, naive.deletion)], float)
+        assert_allclose(buffers.path[k, :, i], expected.reshape(-1), rtol=0, atol=ATOL)
+        assert_allclose(buffers.phi[k, n : n + 2, i], expected[:, 1:].mean(axis=1), rtol=0, atol=ATOL)
+
+
+@pytest.mark.parametrize("name", ["ranker", "curves"])
+def test_leaves_of_too_many_features_are_refused_against_a_background(name):
+    """Rather than filling the memory with a number for each of their sets."""
+    ensemble = chain(np.arange(21), np.arange(22.0), np.ones(22), 21)
+    with pytest.raises(InvalidParameters, match="a leaf has 21 features, or groups, above it; rankings against a background take at most 20"):
+        ask_background(ensemble, METHODS[name], n_rows=1, budget=1 << 40)
+    ask_background(ensemble, METHODS[name], np.arange(21) // 2, n_rows=1, budget=1 << 40)
 
 
 @pytest.mark.parametrize(
@@ -68,8 +97,8 @@ def test_parameters_are_read():
     assert (read["steps"]("100"), read["rate"]("5"), read["optimizer"]("ascent")) == (100, 5.0, "ascent")
 
 
-def test_there_is_no_marginal_ranker():
-    """Nor interactions: the game is the trees' own."""
+def test_the_ranker_has_no_interactions():
+    """It is no value of a game."""
     with pytest.raises(InvalidParameters, match="no interactions"):
         prepare(full_tree([0.0, 1.0], [0]), METHODS["ranker"], {"steps": 1, "rate": 0.1, "optimizer": "adam"}, interactions=True)
 

@@ -111,7 +111,7 @@ def test_even_numbers_are_those_with_an_even_number_of_bits():
 def test_trees_are_walked_where_a_table_would_be_large():
     """One of them is enough: seven features at seven levels."""
     trees = [symmetric(np.random.default_rng(0), range(depth), 7) for depth in (3, 7)]
-    assert prepare(trees[0], METHODS["ranker"], defaults("ranker")).method.polynomials.looked_up.first.size == 1
+    assert prepare(trees[0], METHODS["ranker"], defaults("ranker")).method.game.polynomials.looked_up.first.size == 1
     both = prepare_polynomials(make_forest(join(trees))[1])
     assert both.looked_up.first.size == 0
     assert both.output.tolist() == [0, 0]

@@ -1,5 +1,7 @@
 """TreeGrad-Ranker: equal to its definition line by line, Banzhaf after one step, the axioms that Theorem 1 proves."""
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,7 +13,9 @@ from kernels.methods import METHODS
 from kernels.prepare import prepare
 from tests import naive
 from tests.hypercubes import full_tree, functions, hypercube
-from tests.kernels.attributing import ATOL, attributed, explain
+from tests.kernels.attributing import ATOL, NAMED, attributed, explain, scores_by
+from tests.kernels.marginal.against import against
+from tests.kernels.path_dependent.gradients import drawn_points, gradients
 from tests.strategies import batches, forests
 from tests.trees import join, symmetric
 
@@ -37,6 +41,19 @@ def test_scores_are_those_of_the_definition(data, ensemble, steps, optimizer):
         scores, objective = naive.ranker(ensemble, rows[0], k, steps, rate, name == "adam")
         assert_allclose(phi[0, k], scores, rtol=0, atol=PATH_ATOL)
         assert_allclose(path[0, k], objective, rtol=0, atol=PATH_ATOL)
+
+
+@given(data=st.data(), ensemble=forests(max_trees=2, max_features=3), steps=st.integers(1, 3), optimizer=optimizers)
+def test_scores_against_a_background_are_those_of_the_definition(data, ensemble, steps, optimizer):
+    """The same lines in the marginal game."""
+    rows, background = data.draw(batches(ensemble, max_rows=1)), data.draw(batches(ensemble, max_rows=3))
+    name, rate = optimizer
+    prepared = against("ranker", ensemble, background, {"steps": steps, "rate": rate, "optimizer": name})
+    buffers = attributed("ranker", prepared, rows)
+    for k in range(ensemble.base.size):
+        scores, objective = naive.ranker(ensemble, rows[0], k, steps, rate, name == "adam", background)
+        assert_allclose(buffers.phi[k, :, 0], scores[prepared.players], rtol=0, atol=PATH_ATOL)
+        assert_allclose(buffers.path[k, :, 0], objective, rtol=0, atol=PATH_ATOL)
 
 
 @given(data=st.data(), ensemble=forests(max_depth=6, max_features=9), optimizer=optimizers)
@@ -93,8 +110,9 @@ def test_scores_are_monotone(function, optimizer):
 def evaluated(found, rows, looked_up):
     """Scores and path by a run's tables, where trees are walked or looked up."""
     tables = found.method
-    none = tables.polynomials.looked_up._replace(first=np.zeros(0, np.int64))
-    chosen = tables if looked_up else tables._replace(polynomials=tables.polynomials._replace(looked_up=none))
+    polynomials = tables.game.polynomials
+    none = polynomials.looked_up._replace(first=np.zeros(0, np.int64))
+    chosen = tables if looked_up else tables._replace(game=tables.game._replace(polynomials=polynomials._replace(looked_up=none)))
     buffers = attributed("ranker", found._replace(method=chosen), rows)
     return buffers.phi[:, :, : len(rows)], buffers.path[:, :, : len(rows)]
 
@@ -119,7 +137,7 @@ def test_trees_that_are_looked_up_are_climbed_as_those_that_are_walked(name, n, 
     ensemble, rows = join([symmetric(rng, some, 10) for some in features]), rng.normal(size=(n, 10))
     rows[rng.random(rows.shape) < 0.1] = np.nan
     found = prepare(ensemble, METHODS["ranker"], {"steps": 4, "rate": 0.3, "optimizer": "adam"}, groups)
-    assert found.method.polynomials.looked_up.first.size == len(features)
+    assert found.method.game.polynomials.looked_up.first.size == len(features)
     for one, other in zip(evaluated(found, rows, True), evaluated(found, rows, False), strict=True):
         assert_allclose(one, other, rtol=0, atol=1e-12)
 
@@ -166,3 +184,43 @@ def test_groups_are_players(data, ensemble):
     phi = attributed("ranker", found, rows).phi[:, :, 0]
     expected = naive.quotient_semivalue(ensemble, rows[0], group, int(group.max()) + 1, naive.banzhaf_weight)
     assert_allclose(phi, expected[:, found.players], rtol=0, atol=ATOL)
+
+
+def differences(ensemble, row, k):
+    """(f(S) - f(all others)) / 2 of every set of features, in fractions (Li, Yu and Low 2026, Eq. 6)."""
+    n = ensemble.n_features
+    sets = [s for size in range(n + 1) for s in itertools.combinations(range(n), size)]
+    v = {s: naive.coalition_value(ensemble, row, s, k) for s in sets}
+    return {s: (v[s] - v[tuple(j for j in range(n) if j not in s)]) / 2 for s in sets}, v
+
+
+@pytest.mark.parametrize("value", NAMED)
+@given(data=st.data(), ensemble=forests(max_features=4).filter(lambda ensemble: ensemble.n_features > 1))
+def test_a_ranking_by_values_is_best_for_a_linear_surrogate(data, ensemble, value):
+    """Its first k features solve the surrogate's problem among all sets of k (ibid., Proposition 2): such rankings may miss the model's own best."""
+    row, n = data.draw(batches(ensemble, max_rows=1))[0], ensemble.n_features
+    phi = scores_by(value, ensemble, row[None])[0]
+    for k in range(ensemble.base.size):
+        _, v = differences(ensemble, row, k)
+        there = np.array([[1.0, *(j in s for j in range(n))] for s in v])
+        weight = [float(NAMED[value](len(s), n) + NAMED[value](len(s) - 1, n)) if 0 < len(s) < n else 1.0 for s in v]
+        scale = np.sqrt(weight)
+        slopes = np.linalg.lstsq(there * scale[:, None], np.array(list(v.values()), float) * scale, rcond=None)[0][1:]
+        signs = 2 * there[:, 1:] - 1
+        for size in range(1, n + 1):
+            top = np.isin(np.arange(n), naive.ranking(phi[k])[:size])
+            best = max(float(slopes @ some) for some in signs if (some > 0).sum() == size)
+            assert float(slopes @ (2.0 * top - 1)) >= best - 1e-9
+
+
+@given(data=st.data(), ensemble=forests(max_features=4))
+def test_no_point_is_better_than_the_best_set(data, ensemble):
+    """The relaxed objective is a mean over sets drawn with z, so that only the best set itself is as good (ibid., Proposition 3)."""
+    rows = data.draw(batches(ensemble, max_rows=1))
+    z = drawn_points(data, ensemble, rows)
+    (_, up), (_, down) = gradients(ensemble, rows, z), gradients(ensemble, rows, 1 - z)
+    for k in range(ensemble.base.size):
+        found, _ = differences(ensemble, rows[0], k)
+        *_, second, first = sorted((float(found[s]), s) for s in found)
+        chance = np.prod([z[0, k, j] if j in first[1] else 1 - z[0, k, j] for j in range(ensemble.n_features)])
+        assert (up - down)[0, k] / 2 <= chance * first[0] + (1 - chance) * second[0] + ATOL

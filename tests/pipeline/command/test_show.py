@@ -109,6 +109,18 @@ def test_a_comparison_has_a_row_per_ranking(console):
     assert "-0.75" not in said
 
 
+def test_removal_has_a_table_of_its_own(console):
+    """It is about rows with labels, of which there may be fewer."""
+    names = [("insertion", 10), ("removal 0", 7), ("removal 1", 7)]
+    show_comparison(console, measured([("0", name, "a", None, 2.0, 0.5, rows) for name, rows in names]))
+    said = console.export_text()
+    shown = tables(said)
+    assert shown["comparison"] == [["ranking", "insertion"], ["a", "2 (0.5)"]]
+    assert shown["without the first features"] == [["ranking", "removal 0", "removal 1"], ["a", "2 (0.5)", "2 (0.5)"]]
+    assert "means of 10 rows" in " ".join(said.split())
+    assert "root mean squared error of 7 labels" in " ".join(said.split())
+
+
 def test_a_single_ranking_agrees_with_nobody(console):
     """There is no second table; several outputs have one each."""
     show_comparison(console, measured([(output, "insertion", "a", None, 1.0, 0.5, 10) for output in ("no", "yes")]))

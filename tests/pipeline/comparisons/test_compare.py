@@ -3,7 +3,9 @@
 import inspect
 import json
 
+import lightgbm
 import numpy as np
+import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 from numpy.testing import assert_allclose
@@ -12,9 +14,10 @@ from scipy import stats
 import leafledger
 from pipeline.command import cli
 from pipeline.comparisons.compare import compare
-from pipeline.errors import ClusterLost, LeafledgerError, RunConflict, UsageError
+from pipeline.errors import ClusterLost, InvalidLabel, LeafledgerError, RunConflict, UnsupportedModel, UsageError
 from pipeline.in_memory.prediction_gap import rank_players
-from tests.pipeline.conftest import FEATURES, WRONG, train, write_data
+from tests import naive
+from tests.pipeline.conftest import FEATURES, TRAINING, WRONG, train, write_data
 
 METHODS = ("shapley", "banzhaf:0.25", "beta:4:1", "ranker:3:0.1:ascent")
 SOME = {"scales": (0.1, 1.0), "gap_rows": 100}
@@ -38,15 +41,18 @@ def inputs(frame):
     return frame[FEATURES].assign(month=frame["month"].astype(int))
 
 
-def test_workers_change_no_byte(several, tmp_path):
-    """Serially, and on a cluster of two: one file."""
-    model, data = several
-    tables = [
-        compare(model, data, tmp_path / f"{who}.parquet", methods=METHODS, **SOME, **where)
-        for who, where in {"serial": {"scheduler": "serial"}, "two": {"workers": 2}}.items()
-    ]
-    assert tables[0].equals(tables[1])
-    assert (tmp_path / "serial.parquet").read_bytes() == (tmp_path / "two.parquet").read_bytes()
+def test_workers_change_no_byte(example, several, tmp_path):
+    """Serially, and on a cluster of two: the same files, of several outputs, and of labels and rankings without values."""
+    asked = {"several": (*several, METHODS, {}), "labels": (example.model, several[1], ("shapley", "gap_greedy:2", "banzhaf"), {"label": "delay"})}
+    for name, (model, data, methods, given) in asked.items():
+        tables = [
+            compare(model, data, tmp_path / f"{name}-{who}.parquet", methods=methods, ids=("name", "month"), **SOME, **given, **where)
+            for who, where in {"serial": {"scheduler": "serial"}, "two": {"workers": 2}}.items()
+        ]
+        assert tables[0].equals(tables[1])
+        for what in ("", ".features", ".rows"):
+            found = [(tmp_path / f"{name}-{who}{what}.parquet").read_bytes() for who in ("serial", "two")]
+            assert found[0] == found[1]
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith("_")] == []
 
 
@@ -58,7 +64,7 @@ def test_numbers_are_those_of_the_rows(example, several, tmp_path):
     given = {"banzhaf:0.25": {"p": 0.25}, "beta:4:1": {"alpha": 4, "beta": 1}, METHODS[3]: {"steps": 3, "rate": 0.1, "optimizer": "ascent"}}
     scores = {name: leafledger.attribute(model, rows, name.split(":")[0], parameters=given.get(name, {})).phi for name in METHODS}
     used = np.abs(np.stack(list(scores.values()))).sum(axis=(0, 1, 2)) > 0
-    assert len(found) == 3 * (3 * 4 + 3 * 6 + 4 * 6)
+    assert len(found) == 3 * (3 * 4 + 3 * 6 + 6 * 6)
     assert (found["rows"] == len(rows)).all()
     for name, phi in scores.items():
         curves = leafledger.curves(model, rows, phi)
@@ -78,6 +84,160 @@ def test_numbers_are_those_of_the_rows(example, several, tmp_path):
     top = [np.argsort(-np.abs(some), axis=1, kind="stable")[:, :2] for some in (a, b)]
     expected = [len(set(x) & set(y)) / 2 for x, y in zip(*top, strict=True)]
     assert_allclose(pick(found, "top 2", METHODS[0], METHODS[1], "1")["mean"], np.mean(expected), rtol=1e-12)
+    expected = [naive.swaps(*naive.lengthen(list(x), list(y))) for x, y in zip(*top, strict=True)]
+    assert_allclose(pick(found, "swaps 2", METHODS[0], METHODS[1], "1")["mean"], np.mean(expected), rtol=1e-12)
+
+
+def test_features_have_both_impacts_and_how_far_values_are_apart(example, several, tmp_path):
+    """By the definitions, for every output and two rankings; null where there are ranks alone, and 0 for a feature that no split asks for."""
+    model, data = several
+    names = ("shapley", "banzhaf:0.25", "curves")
+    compare(model, data, tmp_path / "out.parquet", methods=names, scales=(), scheduler="serial")
+    found = pd.read_parquet(tmp_path / "out.features.parquet")
+    rows = inputs(example.frame)
+    shapley, banzhaf = (leafledger.attribute(model, rows, name, parameters=given).phi for name, given in (("shapley", {}), ("banzhaf", {"p": 0.25})))
+    assert len(found) == 3 * 3 * 4
+    for row in found.to_dict("records"):
+        k, j = int(row["output"]), FEATURES.index(row["feature"])
+        a, b = shapley[:, k, j], banzhaf[:, k, j]
+        assert_allclose(row["impact"], np.abs(a if row["ranking"] == "shapley" else b).mean(), rtol=1e-12)
+        assert row["rows"] == 3000
+        if row["other"] == "curves":
+            assert np.isnan([row["other_impact"], row["mae"], row["rmse"]]).all()
+        else:
+            assert_allclose(row["other_impact"], np.abs(b).mean(), rtol=1e-12)
+            assert_allclose(row["mae"], np.abs(a - b).mean(), rtol=1e-10)
+            assert_allclose(row["rmse"], np.sqrt(((a - b) ** 2).mean()), rtol=1e-10)
+    types = {field.name: field.type for field in pq.read_schema(tmp_path / "out.features.parquet")}
+    assert pq.read_table(tmp_path / "out.features.parquet")["mae"].null_count == 2 * 3 * 4
+    assert types["mae"] == "double"
+
+
+def test_rows_on_which_rankings_differ_most(example, several, tmp_path):
+    """Of all rows, with ids from the file and from its path, and the features on top as in memory."""
+    model, data = several
+    given = {"methods": ("shapley", "banzhaf:0.25"), "top": (1, 2), "scales": (), "ids": ("flight", "month"), "differing_rows": 7}
+    compare(model, data, tmp_path / "out.parquet", scheduler="serial", **given)
+    found = pd.read_parquet(tmp_path / "out.rows.parquet")
+    frame = example.frame.set_index("flight", drop=False)
+    phi = [leafledger.attribute(model, inputs(example.frame), name, parameters=given) for name, given in (("shapley", {}), ("banzhaf", {"p": 0.25}))]
+    order = [np.argsort(-np.abs(each.phi), axis=2, kind="stable") for each in phi]
+    first = [each[:, :, :2].tolist() for each in order]
+    swaps = np.array([[naive.swaps(*naive.lengthen(*pair)) for pair in zip(*rows, strict=True)] for rows in zip(*first, strict=True)])
+    position = {flight: i for i, flight in enumerate(example.frame["flight"])}
+    for k in range(3):
+        mine = found[found["output"] == str(k)]
+        assert mine["place"].tolist() == list(range(1, 8))
+        assert mine["swaps"].tolist() == sorted(swaps[:, k].tolist(), reverse=True)[:7]
+        for row in mine.to_dict("records"):
+            i = position[row["flight"]]
+            assert row["month"] == str(frame.loc[row["flight"], "month"])
+            assert f"month={row['month']}/" in row["file"]
+            assert pd.read_parquet(row["file"])["flight"].iloc[row["row"]] == row["flight"]
+            assert swaps[i, k] == row["swaps"]
+            for each, name in zip(order, ("first", "other_first"), strict=True):
+                assert list(row[name]) == [FEATURES[j] for j in each[i, k, :2]]
+            assert_allclose(row["first_values"], phi[0].phi[i, k, order[0][i, k, :2]], rtol=1e-12)
+            assert_allclose(row["difference"], np.abs(phi[0].phi[i, k] - phi[1].phi[i, k]).sum(), rtol=1e-9)
+
+
+@pytest.fixture(scope="module")
+def wide(example, tmp_path_factory):
+    """A model with features that no split asks for, before and between the others, and its rows."""
+    folder = tmp_path_factory.mktemp("wide")
+    frame = example.frame.assign(constant=1.0, empty=np.nan)
+    columns = ["constant", "distance", "empty", "delay", "carrier", "month"]
+    training = frame[columns].assign(carrier=frame["carrier"].astype("category"))
+    target = frame["delay"].fillna(0) + 70 * (frame["carrier"] == "UA") + frame["month"] * 3
+    lightgbm.train(TRAINING, lightgbm.Dataset(training, target), 8).save_model(folder / "model.txt")
+    return str(folder / "model.txt"), write_data(frame, folder / "data"), frame[columns].assign(month=frame["month"].astype(int))
+
+
+def test_rankings_place_features_that_no_split_asks_for(wide, tmp_path):
+    """As they say themselves: the curves of a ranking by Shapley values are those of Shapley values, and the greedy ranking is worth what it is in
+    memory, computed here or read from a run."""
+    model, data, rows = wide
+    for method, background in (("curves", None), ("gap_greedy", data)):
+        leafledger.explain(model, data, tmp_path / method, method=method, background=background, scheduler="serial", precision="float64")
+    names = ("shapley", "curves", f"run:{tmp_path}/curves", "gap_greedy", f"run:{tmp_path}/gap_greedy")
+    found = compare(model, data, tmp_path / "out.parquet", methods=names, scales=(1.0,), gap_rows=50, scheduler="serial").to_pandas()
+    for measure in ("insertion", "deletion"):
+        assert len({pick(found, measure, name, None, "0")["mean"] for name in names[:3]}) == 1
+    at = np.arange(3000)
+    some = rows[(at + 1) * 50 // 3000 > at * 50 // 3000]
+    order, gaps = leafledger.rank_by_gap(model, some, data=rows)
+    assert (order.argsort(axis=2)[:, 0, [0, 2]] < 5).any()  # some of these come before others
+    row = pick(found, "pgi2 1", names[4], None, "0")
+    assert_allclose(row["mean"], gaps.mean(), rtol=1e-9)
+    alone, _ = leafledger.rank_by_gap(model, some)
+    expected = leafledger.prediction_gap(model, some, ranking=alone, scale=1.0, data=rows)
+    assert_allclose(pick(found, "pgi2 1", "gap_greedy", None, "0")["mean"], expected.mean(), rtol=1e-9)
+
+
+def test_removal_is_the_error_of_the_mean_prediction(example, tmp_path):
+    """By the library's own predictions for all values that the first features have in the data, each with each; rows without a label do not count,
+    but are among the data."""
+    some = example.frame.iloc[::75].reset_index(drop=True)
+    data = write_data(some, tmp_path / "data")
+    given = {"methods": ("shapley", "gap_greedy:0:normal:100"), "top": (1, 2), "scales": (), "label": "delay", "scheduler": "serial"}
+    found = compare(example.model, data, tmp_path / "out.parquet", **given).to_pandas()
+    carriers = example.frame["carrier"].astype("category").cat.categories
+
+    def predict(frame):
+        return example.booster.predict(frame[FEATURES].assign(carrier=pd.Categorical(frame["carrier"], carriers)), raw_score=True)
+
+    rows, label = inputs(some), some["delay"].to_numpy()
+    shapley = rank_players(leafledger.attribute(example.model, rows, "shapley").phi)
+    greedy, _ = leafledger.rank_by_gap(example.model, rows, scale=100.0)
+    there = np.flatnonzero(~np.isnan(label))
+    assert 0 < there.size < len(some)
+    errors = {}
+    for name, order in zip(given["methods"], (shapley, greedy), strict=True):
+        for k in (0, 1, 2):
+            missed = []
+            for i in there:
+                drawn = [FEATURES[j] for j in order[i, 0, :k]]
+                grid = np.stack(np.meshgrid(*[np.arange(len(some))] * k, indexing="ij"), axis=-1).reshape(-1, k) if k else np.zeros((1, 0), int)
+                moved = some.iloc[np.full(len(grid), i)].reset_index(drop=True)
+                for column, values in enumerate(drawn):
+                    moved[values] = some[values].to_numpy()[grid[:, column]]
+                missed.append(label[i] - predict(moved).mean())
+            errors[name, k] = np.array(missed) ** 2
+            row = pick(found, f"removal {k}", name, None, "0")
+            assert row["rows"] == there.size
+            assert_allclose(row["mean"], np.sqrt(errors[name, k].mean()), rtol=1e-9)
+            assert_allclose(row["standard_error"], stats.sem(errors[name, k]) / (2 * np.sqrt(errors[name, k].mean())), rtol=1e-7)
+    row = pick(found, "removal 1", *given["methods"], "0")
+    assert_allclose(row["mean"], np.sqrt(errors["shapley", 1].mean()) - np.sqrt(errors[given["methods"][1], 1].mean()), rtol=1e-7, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"label": "carrier"}, "column 'carrier' is large_string, expected numbers"),
+        ({"label": "nothing"}, "column 'nothing' missing"),
+        ({"ids": "nothing"}, "column 'nothing' missing"),
+        ({"ids": "row"}, "ids has 'row', as a column of the rows is called; rename it"),
+        ({"differing_rows": 0}, "differing_rows is 0, expected a number of at least 1"),
+    ],
+)
+def test_labels_and_ids_that_cannot_be_used_are_refused(example, tmp_path, given, says):
+    """Before any row is read."""
+    with pytest.raises(LeafledgerError, match=says):
+        compare(example.model, example.data, tmp_path / "out.parquet", methods=("shapley",), scheduler="serial", **given)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_labels_without_a_meaning_are_refused(example, several, tmp_path):
+    """A classifier's margin predicts no label, and a label that no row has says nothing."""
+    model, data = several
+    given = {"methods": ("shapley",), "scales": (), "scheduler": "serial"}
+    with pytest.raises(UnsupportedModel, match="label 'flight' is compared with the margin, expected a regression of it, got objective 'multiclass'"):
+        compare(model, data, tmp_path / "out.parquet", label="flight", **given)
+    empty = write_data(example.frame.iloc[:50].assign(y=np.nan), tmp_path / "data")
+    with pytest.raises(InvalidLabel, match="label 'y' is missing on every row, expected numbers"):
+        compare(example.model, empty, tmp_path / "out.parquet", label="y", **given)
+    assert [path.name for path in tmp_path.iterdir()] == ["data"]
 
 
 def test_gaps_are_those_of_rows_in_memory(example, tmp_path):
@@ -231,11 +391,20 @@ def test_the_command_shows_a_table(example, tmp_path, capsys):
     ):
         assert text in said.out
     assert said.err.count("comparing: part") == 4
-    assert pq.read_table(out).num_rows == 3 * 4 + 3 * 6 + 4 * 6 + 4 + 6
+    assert said.out.endswith(f"measures: {out}\nfeatures: {tmp_path}/out.features.parquet\nrows:     {tmp_path}/out.rows.parquet\n")
+    assert pq.read_table(out).num_rows == 3 * 4 + 3 * 6 + 6 * 6 + 4 + 6
     some = ["--out", str(tmp_path / "estimated.parquet"), "--scales", "0.5", "--gap-rows", "2", "--budget", "10"]
     assert cli.main([*arguments, *some]) == 2
     assert "raise it, have it approximate" in capsys.readouterr().err
     assert cli.main([*arguments, *some, "--approximate"]) == 0
     assert "pgi2 0.5 error" in capsys.readouterr().out
+    labelled = ["--out", str(tmp_path / "{date}.parquet"), "--date", "2026-01-02", "--scales", "", "--label", "delay", "--id", "flight", "name"]
+    assert cli.main([*arguments, *labelled, "--differing-rows", "3"]) == 0
+    said = capsys.readouterr().out
+    assert "without the first features" in said
+    assert f"rows:     {tmp_path}/2026-01-02.rows.parquet" in said
+    rows = pq.read_table(tmp_path / "2026-01-02.rows.parquet")
+    assert rows.column_names[6:8] == ["flight", "name"]
+    assert max(rows["place"].to_pylist()) == 3
     assert cli.main([*arguments, "--out", str(out), "--top", "few"]) == 2
     assert "top is 'few', expected numbers with commas between them" in capsys.readouterr().err

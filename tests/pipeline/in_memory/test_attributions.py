@@ -291,8 +291,8 @@ def test_a_background_may_be_a_data_frame_and_must_have_rows():
         attribute(model, frame, background="rows")
     with pytest.raises(UsageError, match="the background has no rows, expected at least one"):
         attribute(model, frame, background=frame[:0])
-    with pytest.raises(UsageError, match="method 'probabilistic' has no marginal game"):
-        attribute(model, frame, "probabilistic", background=frame, parameters={"sizes": [0.25] * 4})
+    with pytest.raises(UsageError, match="method 'r2' has no marginal game"):
+        attribute(model, frame, "r2", background=frame, label=frame["a"].to_numpy())
 
 
 def test_tables_that_do_not_fit_are_refused_before_they_are_made(monkeypatch):

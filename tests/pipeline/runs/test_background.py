@@ -172,7 +172,7 @@ def test_a_background_that_changes_while_it_is_counted_stops_the_run(example, ba
         ({"background": "{uri}", "out": "{uri}/run"}, UsageError, "lies within the background, whose next run would read it"),
         ({"background": "model"}, UsageError, "a background of rows is needed"),
         ({"interactions": 3}, UsageError, "the marginal game of a background has no interactions; leave out one or the other"),
-        ({"method": "ranker"}, UsageError, "method 'ranker' has no marginal game"),
+        ({"method": "r2", "label": "delay"}, UsageError, "method 'r2' has no marginal game"),
         ({"method": "owen"}, UsageError, "method 'owen' needs a partition of the features"),
     ],
 )

@@ -1,0 +1,97 @@
+"""The command that says what a model is made of."""
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+from rich.console import Console
+from rich.table import Column, Table
+from rich.text import Text
+
+from ..display import printable
+from .flags import INPUT, METHOD
+from .terminal import complain, open_console, say
+
+if TYPE_CHECKING:
+    from ..in_memory.inspection import Inspection
+
+TOP = 10  # features, and outputs
+MARGINS = {
+    "label": "a prediction in the label's units",
+    "class": "a class's score, which a link turns into a probability, or the probability itself",
+    "other": "on a scale of its own, such as a logarithm",
+}
+
+
+def _describe(model: str, found: "Inspection") -> dict[str, str]:
+    outputs = found.outputs if len(found.outputs) <= TOP else (*found.outputs[:TOP], "…")
+    precision = "single" if found.single_precision else "double"
+    return {
+        "model": f"{model}, {found.library}, SHA-256 {found.digest[:12]}",
+        "objective": f"{found.objective or 'not said'}; a margin is {MARGINS[found.margin]}",
+        "outputs": f"{len(found.outputs)}: {', '.join(outputs)}",
+        "base": ", ".join(f"{base:.6g}" for base in found.base[:TOP]),
+        "trees": f"{found.n_trees:,} with {found.n_leaves:,} leaves; values are compared in {precision} precision",
+        "each tree": f"{found.leaves.mean:.1f} leaves (at most {found.leaves.most:,}), depth {found.depth.mean:.1f} (at most {found.depth.most}), "
+        f"{found.distinct_features.mean:.1f} features (at most {found.distinct_features.most})",
+    }
+
+
+def show_inspection(console: Console, model: str, found: "Inspection") -> None:
+    """Show what a model is made of, the features that are asked for most, and what methods cost.
+
+    Parameters
+    ----------
+    console : rich.console.Console
+    model : str
+        Where the model is.
+    found : Inspection
+    """
+    for name, text in _describe(model, found).items():
+        console.print(Text.assemble((f"{name:<11}", "bold"), printable(text)), soft_wrap=True, highlight=False)
+    table = Table("feature", "values", Column("splits", justify="right"), Column("trees", justify="right"), title="features, most splits first")
+    for feature in sorted(found.features, key=lambda feature: -feature.splits)[:TOP]:
+        table.add_row(Text(printable(feature.name)), feature.values, f"{feature.splits:,}", f"{feature.trees:,}")
+    console.print(table)
+    if len(found.features) > TOP:
+        say(console, f"{len(found.features) - TOP:,} more features: --json has all")
+    if found.costs:
+        costs = Table("method", Column("µs per row", justify="right"), Column("MiB of tables", justify="right"), title="costs on one thread")
+        for cost in found.costs:
+            numbers = (cost.refused or "", "") if cost.table_bytes is None else (f"{cost.microseconds:.1f}", f"{cost.table_bytes / 2**20:.2f}")
+            costs.add_row(cost.method, *numbers)
+        console.print(costs)
+
+
+def inspect(
+    model: Annotated[str, Parameter(group=INPUT)],
+    *,
+    methods: Annotated[str, Parameter(group=METHOD)] = "shapley",
+    json: Annotated[bool, Parameter(group=INPUT, negative=())] = False,
+) -> None:
+    """Say what a model is made of, and what methods cost on it: trees, leaves, features and how often they are asked for.
+
+    Parameters
+    ----------
+    model
+        As for explain.
+    methods
+        Methods whose time per row and tables are measured on one thread, with commas between them; "" for none.
+    json
+        Write everything as JSON.
+
+    Raises
+    ------
+    LeafledgerError
+        One line: what was got, what was expected, where.
+    """
+    from json import dumps
+
+    from ..in_memory.inspection import inspect_model
+
+    progress = (lambda name: complain(f"measuring {name}")) if sys.stderr.isatty() else None
+    found, console = inspect_model(model, [name for name in methods.split(",") if name], progress), open_console()
+    if json:
+        say(console, dumps(found.to_dict()))
+    else:
+        show_inspection(console, model, found)

@@ -1,0 +1,233 @@
+"""Rows on which two rankings differ most: kept while rows are read, a few of every two rankings, and merged in the order of rows."""
+
+import base64
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from ..errors import SchemaMismatch
+
+NAMES, NUMBERS = pa.list_(pa.string()), pa.list_(pa.float64())
+KEYS = {"output": pa.string(), "ranking": pa.string(), "other": pa.string()}
+WHERE = {"file": pa.string(), "row": pa.int64()}
+FOUND = {
+    "swaps": pa.int64(),
+    "size_correlation": pa.float64(),
+    "difference": pa.float64(),
+    "first": NAMES,
+    "first_values": NUMBERS,
+    "other_first": NAMES,
+    "other_first_values": NUMBERS,
+}
+PLACE, APART = "place", ("swaps", "size_correlation", "difference")
+COLUMNS = (*KEYS, PLACE, *WHERE, *FOUND)
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What is known of a ranking on a slice of rows."""
+
+    ranks: np.ndarray  # (outputs, players, n) float64, by size
+    values: np.ndarray | None  # (outputs, players, n) float64, margin units; None of a ranking that has none
+
+
+class Apart(NamedTuple):
+    """How far two rankings are apart on rows, ``(outputs, pairs, n) float64`` each."""
+
+    swaps: np.ndarray  # between the longest lists of first features
+    correlation: np.ndarray  # by size
+    difference: np.ndarray  # of values, summed over features, margin units; NaN where one ranking has none
+
+    def take(self, *index: Any) -> "Apart":
+        """Take some of the rows, or those of an output and two rankings.
+
+        Parameters
+        ----------
+        index : int, slice or (chosen,) int64
+            Along the axes.
+
+        Returns
+        -------
+        Apart
+        """
+        return Apart(*(each[index] for each in self))
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """What rows are listed with."""
+
+    outputs: tuple[str, ...]
+    features: tuple[str, ...]  # those that splits ask for
+    rankings: tuple[str, ...]
+    ids: tuple[str, ...]
+    n_first: int  # features on top of each ranking
+    n_rows: int  # of every output and two rankings, at most
+
+
+def _order(apart: Apart) -> np.ndarray:
+    """Rows by descending swaps, then ascending correlation, then descending difference; equal ones keep their order."""
+    return np.lexsort((-np.nan_to_num(apart.difference), apart.correlation, -apart.swaps))
+
+
+def _apart(table: pa.Table) -> Apart:
+    return Apart(*(table[name].to_numpy() for name in APART))
+
+
+def _first_rows(table: pa.Table, n: int) -> pa.Table:
+    return table.take(pa.array(_order(_apart(table))[:n]))
+
+
+def _plain(column: pa.Array) -> pa.Array:
+    """A column without a dictionary, which other files may have otherwise."""
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+
+
+class DifferingRows:
+    """The rows of an item on which every two rankings differ most, of those seen so far.
+
+    Parameters
+    ----------
+    named : Named
+    file : str
+        URI that the rows are in.
+    """
+
+    def __init__(self, named: Named, file: str):
+        self._named, self._file = named, file
+        self._kept: dict[tuple[int, int, int], pa.Table] = {}
+        self._empty: pa.Table | None = None
+
+    def see(self, batch: pa.RecordBatch, first_row: int, seen: Sequence[Seen], pairs: Sequence[tuple[int, int]], apart: Apart) -> None:
+        """Take in a slice of rows.
+
+        Parameters
+        ----------
+        batch : pa.RecordBatch
+            Its n rows, with the id columns.
+        first_row : int
+            Number of the first in the file.
+        seen : sequence of Seen
+            Of every ranking.
+        pairs : sequence of (int, int)
+            Numbers of every two rankings.
+        apart : Apart
+            How far every two are apart.
+        """
+        if self._empty is None:
+            self._empty = self._list_rows(batch, first_row, seen, (0, 0, 0), np.zeros(0, np.int64), Apart(*np.zeros((3, 0))))
+        for k in range(len(self._named.outputs)):
+            for p, (a, b) in enumerate(pairs):
+                mine, kept = apart.take(k, p), self._kept.get((k, a, b))
+                chosen = _order(mine)[: self._named.n_rows]
+                chosen = chosen[_differ_more(mine.take(chosen), kept, self._named.n_rows)]
+                if chosen.size:
+                    found = self._list_rows(batch, first_row, seen, (k, a, b), chosen, mine.take(chosen))
+                    self._kept[k, a, b] = found if kept is None else _first_rows(pa.concat_tables([kept, found]), self._named.n_rows)
+
+    def _list_rows(
+        self,
+        batch: pa.RecordBatch,
+        first_row: int,
+        seen: Sequence[Seen],
+        about: tuple[int, int, int],
+        chosen: np.ndarray,
+        apart: Apart,
+    ) -> pa.Table:
+        """Some rows of a slice, with what an output and two rankings say of them."""
+        named, n, (k, a, b) = self._named, chosen.size, about
+        first = [np.argsort(seen[r].ranks[k][:, chosen], axis=0, kind="stable")[: named.n_first].T for r in (a, b)]
+        values = [seen[r].values for r in (a, b)]
+        columns = {
+            "output": pa.array([named.outputs[k]] * n, pa.string()),
+            "ranking": pa.array([named.rankings[a]] * n, pa.string()),
+            "other": pa.array([named.rankings[b]] * n, pa.string()),
+            "file": pa.array([self._file] * n, pa.string()),
+            "row": pa.array(first_row + chosen, pa.int64()),
+            **{name: _plain(batch.column(name).take(pa.array(chosen))) for name in named.ids},
+            "swaps": pa.array(apart.swaps.astype(np.int64)),
+            "size_correlation": pa.array(apart.correlation),
+            "difference": pa.array(apart.difference, from_pandas=True),  # NaN is null
+        }
+        for name, order, value in zip(("first", "other_first"), first, values, strict=True):
+            columns[name] = pa.array([[named.features[j] for j in row] for row in order.tolist()], NAMES)
+            found = [None] * n if value is None else np.take_along_axis(value[k][:, chosen].T, order, axis=1).tolist()
+            columns[f"{name}_values"] = pa.array(found, NUMBERS)
+        return pa.table(columns).select([*KEYS, *WHERE, *named.ids, *FOUND])
+
+    def pack(self) -> str:
+        """Write the rows that are kept as text.
+
+        Returns
+        -------
+        str
+            Base64 of an Arrow stream.
+        """
+        tables = [*self._kept.values()] or ([] if self._empty is None else [self._empty])
+        if not tables:
+            return ""
+        sink = pa.BufferOutputStream()
+        table = pa.concat_tables(tables)
+        with pa.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table)
+        return base64.b64encode(sink.getvalue().to_pybytes()).decode()
+
+
+def _differ_more(apart: Apart, kept: pa.Table | None, n_rows: int) -> np.ndarray:
+    """Whether rows differ at all, and by more than the last one kept where there is no room."""
+    least = Apart(*np.array([[0.0], [1.0], [0.0]])) if kept is None or kept.num_rows < n_rows else _apart(kept.slice(kept.num_rows - 1))
+    swaps, correlation, difference = least
+    same_order = (apart.swaps == swaps) & (apart.correlation == correlation)
+    return (
+        (apart.swaps > swaps)
+        | ((apart.swaps == swaps) & (apart.correlation < correlation))
+        | (same_order & (np.nan_to_num(apart.difference) > np.nan_to_num(difference)))
+    )
+
+
+def _unpack(text: str) -> pa.Table:
+    return pa.ipc.open_stream(base64.b64decode(text)).read_all()
+
+
+def merge_rows(packed: Sequence[str], named: Named, pairs: Sequence[tuple[int, int]]) -> pa.Table:
+    """Merge the rows of all items.
+
+    Parameters
+    ----------
+    packed : sequence of str
+        As `DifferingRows.pack` wrote them, in the order of items.
+    named : Named
+    pairs : sequence of (int, int)
+        Numbers of every two rankings.
+
+    Returns
+    -------
+    pa.Table
+        Columns COLUMNS, with the ids after the row; of every output and two rankings the rows from the one on which they differ most.
+
+    Raises
+    ------
+    SchemaMismatch
+        An id column has several types.
+    """
+    tables = [_unpack(text) for text in packed if text]
+    if not tables:
+        types = {**KEYS, PLACE: pa.int64(), **WHERE, **dict.fromkeys(named.ids, pa.null()), **FOUND}
+        return pa.table({name: pa.array([], kind) for name, kind in types.items()})
+    for table in tables:
+        for name in named.ids:
+            found, expected = table.schema.field(name).type, tables[0].schema.field(name).type
+            if found != expected:
+                raise SchemaMismatch(f"id column {name!r} is {found} in some files and {expected} in others, expected one type")
+    everything = pa.concat_tables(tables)
+    output, ranking, other = (everything[name].to_numpy() for name in KEYS)
+    merged = []
+    for k in named.outputs:
+        for a, b in pairs:
+            mine = np.flatnonzero((output == k) & (ranking == named.rankings[a]) & (other == named.rankings[b]))
+            found = _first_rows(everything.take(pa.array(mine)), named.n_rows)
+            merged.append(found.add_column(len(KEYS), PLACE, pa.array(np.arange(1, found.num_rows + 1), pa.int64())))
+    return pa.concat_tables(merged) if merged else everything.slice(0, 0).add_column(len(KEYS), PLACE, pa.array([], pa.int64()))

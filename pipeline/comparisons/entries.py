@@ -1,0 +1,146 @@
+"""The rankings of a comparison as they are asked for: methods with their parameters, and earlier runs with the rows that they are about."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kernels.method import read_method
+from kernels.methods import METHODS
+
+from ..dataset.listing import Asked, Listing, WorkItem, make_items
+from ..errors import UsageError
+from ..models import Model
+from ..runs.plan import ITEM_ROWS, PLAN, Plan
+from ..runs.planned import from_json
+from ..runs.publish import read_manifest
+from ..stores import storage
+from ..stores.places import normalise
+
+RUN = "run:"  # what the name of an earlier run starts with
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A ranking as it was asked for: a method with its parameters, or an earlier run."""
+
+    name: str
+    method: str  # empty of a run
+    parameters: dict[str, Any]
+    run: str | None
+
+
+def parse_entry(text: str) -> Entry:
+    """Read what stands for a ranking.
+
+    Parameters
+    ----------
+    text : str
+        ``method``, ``method:value:…`` with its parameters in their order, or ``run:URI``.
+
+    Returns
+    -------
+    Entry
+
+    Raises
+    ------
+    UsageError
+        There is no such method, it does not take the parameters, or it ranks no margin.
+    """
+    if text.startswith(RUN):
+        return Entry(text, "", {}, normalise(text[len(RUN) :]))
+    try:
+        method, parameters = read_method(text, METHODS)
+    except ValueError as error:
+        raise UsageError(f"{text!r}: {error}") from None
+    if method.labelled:
+        raise UsageError(f"{text!r} shares out an error, not a margin; expected a method that needs no labels")
+    return Entry(text, method.name, parameters, None)
+
+
+def read_run(run: str, model: Model) -> Plan:
+    """Read the plan of a finished run.
+
+    Parameters
+    ----------
+    run : str
+        URI of its folder.
+    model : Model
+        Its features are called as the columns of the data are.
+
+    Returns
+    -------
+    Plan
+        Of a run whose columns can be read as scores of the model's features.
+
+    Raises
+    ------
+    UsageError
+        It is not finished, lacks rows, shares out no margin, or has other features or outputs.
+    StorageError
+        The store does not answer.
+    """
+    manifest = read_manifest(run)
+    if manifest is None:
+        raise UsageError(f"{run}: not a finished run")
+    if manifest.rejected:
+        raise UsageError(f"{run}: lacks rows that it had to reject ({manifest.rejected[0].reason})")
+    where = storage.join(run, PLAN)
+    plan = from_json(storage.read(where), where)
+    if METHODS[plan.method].labelled or plan.global_only:
+        what = "has summaries and no rows" if plan.global_only else "shares out an error, not a margin"
+        raise UsageError(f"{run}: {what}; expected attributions of every row")
+    missing = sorted({feature.name for feature in model.features} - set(plan.players))
+    if missing or plan.outputs != model.outputs:
+        what = f"has no values of feature {missing[0]!r}" if missing else f"has outputs {', '.join(plan.outputs)}"
+        raise UsageError(f"{run}: {what}; expected those of the model's features and outputs")
+    return plan
+
+
+def _pieces(items: Sequence[WorkItem]) -> set[tuple[str, str, int]]:
+    return {(item.uri, item.etag, group) for item in items for group in item.row_groups}
+
+
+def asked_by(plan: Plan) -> Asked:
+    """Collect the columns that a run asked for besides the features: by them its files are told from others.
+
+    Parameters
+    ----------
+    plan : Plan
+
+    Returns
+    -------
+    Asked
+    """
+    numbers, by = ((), ()) if plan.labels is None else (plan.labels.numbers, plan.labels.by)
+    return Asked(plan.ids, (*numbers, *plan.predictions), by)
+
+
+def choose_items(list_files: Callable[[Asked], Listing], asked: Asked, plans: dict[str, Plan]) -> tuple[WorkItem, ...]:
+    """Choose work items: those of the earlier runs, where their columns are compared, for parts are read along with them.
+
+    Parameters
+    ----------
+    list_files : callable
+        ``list_files(asked)`` lists the data.
+    asked : Asked
+        Columns that the comparison asks for.
+    plans : dict of str to Plan
+        Of the earlier runs.
+
+    Returns
+    -------
+    tuple of WorkItem
+
+    Raises
+    ------
+    UsageError
+        A run is about other rows, or has them in other parts than the run before it.
+    """
+    items = make_items(list_files(asked), ITEM_ROWS)
+    for n_before, (run, plan) in enumerate(plans.items()):
+        if _pieces(plan.items) != _pieces(make_items(list_files(asked_by(plan)), ITEM_ROWS)):
+            raise UsageError(f"{run}: is about other rows, or they have changed since")
+        if n_before and plan.items != items:
+            raise UsageError(f"{run}: has its rows in other parts than the run before it")
+        items = plan.items
+    return items

@@ -1,0 +1,83 @@
+"""What rankings are compared by: as it is asked for, and what of it cannot be."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kernels.prediction_gap.noise import NOISES
+from kernels.prediction_gap.tables import BUDGET
+
+from ..errors import UnsupportedModel, UsageError
+from ..models import Model
+from ..models.objectives import Margin
+from ..runs.arguments import shorten
+
+TOP = (1, 3, 10)
+SCALES = (0.1, 0.5, 1.0)
+NOISE = NOISES[0].name
+GAP_ROWS = 200  # prediction gaps cost thousands of times what attributions do
+DIFFERING_ROWS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Measures:
+    """What rankings are compared by."""
+
+    top: tuple[int, ...] = TOP
+    scales: tuple[float, ...] = SCALES
+    noise: str = NOISE
+    gap_rows: int = GAP_ROWS
+    budget: float = BUDGET
+    approximate: bool = False
+    seed: int = 0
+    label: str | None = None
+    differing_rows: int = DIFFERING_ROWS
+
+    @property
+    def removed(self) -> tuple[int, ...]:
+        """Numbers of first features without which labels are predicted, and none for the model as it is; empty without labels."""
+        return () if self.label is None else (0, *self.top)
+
+
+def check_measures(measures: Measures) -> None:
+    """Refuse measures that mean nothing.
+
+    Parameters
+    ----------
+    measures : Measures
+
+    Raises
+    ------
+    UsageError
+        Sizes or scales are none, double or not positive, or the noise is unknown.
+    """
+    top, scales, known = measures.top, measures.scales, [noise.name for noise in NOISES]
+    if not top or any(k < 1 for k in top) or len(set(top)) < len(top):
+        raise UsageError(f"top is {', '.join(map(str, top)) or 'empty'}, expected different numbers of features, at least 1 each")
+    if not all(0 < scale < np.inf for scale in scales) or len({f"{scale:g}" for scale in scales}) < len(scales):
+        raise UsageError(f"scales are {', '.join(map(str, scales))}, expected different numbers above 0")
+    if measures.noise not in known:
+        raise UsageError(f"noise is {shorten(measures.noise)}, expected one of {', '.join(known)}")
+
+
+def check_label(label: str | None, model: Model) -> None:
+    """Refuse labels that the model's margin is no prediction of.
+
+    Parameters
+    ----------
+    label : str or None
+        The column.
+    model : Model
+
+    Raises
+    ------
+    UnsupportedModel
+        The model is no regression, or has several outputs.
+    """
+    if label is None:
+        return
+    expected = f"label {label!r} is compared with the margin, expected a regression of it"
+    if model.objective.margin is not Margin.LABEL:
+        raise UnsupportedModel(f"{expected}, got objective {model.objective.name!r}")
+    if len(model.outputs) > 1:
+        raise UnsupportedModel(f"{expected} with one output, got {len(model.outputs)} outputs")

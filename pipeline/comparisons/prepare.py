@@ -1,0 +1,157 @@
+"""What a comparison needs before its rows are read: tables of every ranking and measure, broadcast; and what a first pass over the data measures."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kernels.comparison import prepare_areas
+from kernels.methods import METHODS
+from kernels.prediction_gap.leaf_regions import count_visits, numeric_alone
+from kernels.prediction_gap.noise import Measured
+from kernels.prediction_gap.rankings import EXACT
+from kernels.prediction_gap.removal import prepare_removal
+from kernels.prediction_gap.tables import GapTables, prepare_gap
+from kernels.trees.forest import Forest, make_forest
+
+from ..dataset.labels import COUNT, LabelColumns
+from ..dataset.listing import WorkItem
+from ..errors import UsageError
+from ..models import Model
+from ..models.model import Feature
+from ..runs import execute
+from ..runs.job import Job, check_parameters
+from ..runs.plan import WORKER_OVERHEAD, Plan, max_slice_rows
+from ..runs.prepare import ask_model, prepare_model
+from ..runs.progress import Progress, Work
+from ..stores.arrays import broadcast_tables
+from .comparison import Comparison, Gaps, Ranking, Removal, Sample
+from .entries import Entry
+from .item import Measuring, measure_item, warm_measuring
+from .measures import Measures
+
+PERTURBS = "gap"  # asks for what perturbations are made of
+RANKER = "banzhaf"  # whose tables turn values into bins, for they are the smallest
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A comparison whose rankings and rows are known."""
+
+    job: Job
+    model: Model
+    entries: Sequence[Entry]
+    plans: dict[str, Plan]  # of earlier runs, by their URI
+    items: Sequence[WorkItem]
+    measures: Measures
+    folder: str  # where tables are broadcast from
+    progress: Progress
+
+
+def _slice_rows(n_used: int, n_outputs: int, n_rankings: int, most: int) -> int:
+    """Rows at a time: values and bins; of every ranking its phi of ``most`` players, and attributions, places and ranks; of every two differences."""
+    of_rankings = n_rankings * (most + 9 * (n_used + 1)) + n_rankings * (n_rankings - 1) // 2 * (n_used + 1)
+    return max_slice_rows(3 * n_used + n_outputs * of_rankings)
+
+
+def _affordable(tables: GapTables, n_rankings: int, measures: Measures) -> bool:
+    """Whether PGI² takes no more pairs of leaves per row than the budget has; refuse what does and is not to be approximate."""
+    visits = n_rankings * len(measures.scales) * count_visits(tables.regions)
+    if visits > measures.budget and not measures.approximate:
+        raise UsageError(
+            f"PGI² of {n_rankings} rankings at {len(measures.scales)} scales takes up to {visits:.3g} pairs of leaves per row, the budget is "
+            f"{measures.budget:.3g}; raise it, have it approximate, or ask for fewer scales or none"
+        )
+    return visits <= measures.budget
+
+
+def _measure(request: Request, features: tuple[Feature, ...]) -> Measured:
+    """A first pass over the data: features' standard deviations, and the values that are drawn."""
+    job, items, parts = request.job, request.items, {}
+    n_rows = sum(item.n_rows for item in items)
+    query = ask_model(request.model, METHODS[PERTURBS], (), n_rows, job.worker_memory, False)
+    measuring = Measuring(broadcast_tables(query, request.folder), features)
+    on_done = request.progress(Work("measuring", job.data, len(items), n_rows))
+    for item, measured in execute.map_items(job, measure_item, warm_measuring, measuring, items, WORKER_OVERHEAD):
+        parts[item.part] = measured
+        on_done(item)
+    first, *others = (parts[item.part] for item in items)
+    return first.merge(others)
+
+
+def _prepare_gaps(request: Request, forest: Forest, measured: Measured | None, exact: bool) -> Gaps:
+    """Broadcast tables for every scale, in standard deviations measured on the data."""
+    measures, n_features, sizes = request.measures, forest.ensemble.n_features, [item.n_rows for item in request.items]
+    sample = Sample(min(measures.gap_rows, sum(sizes)), sum(sizes), tuple(np.cumsum([0, *sizes])[:-1].tolist()))
+    if measured is None:
+        return Gaps((), measures.noise, EXACT, sample)
+    drawn = ~numeric_alone(forest)
+    tables = [prepare_gap(forest, np.full(n_features, scale), measured, drawn=drawn, relative=True) for scale in measures.scales]
+    return Gaps(tuple(broadcast_tables(each, request.folder) for each in tables), measures.noise, EXACT if exact else measures.seed, sample)
+
+
+def _prepare_removal(request: Request, forest: Forest, measured: Measured | None) -> Removal | None:
+    """Broadcast tables by which features are drawn from the data, where there are labels."""
+    label = request.measures.label
+    if label is None or measured is None:
+        return None
+    tables = broadcast_tables(prepare_removal(forest, measured), request.folder)
+    return Removal(tables, LabelColumns(label, None, (), COUNT), request.measures.removed)
+
+
+def _rank(request: Request, used: Sequence[Feature]) -> Iterator[Ranking]:
+    """Where every ranking's scores or ranks come from; tables are broadcast."""
+    for entry in request.entries:
+        if entry.run is None:
+            prepared = prepare_model(request.model, METHODS[entry.method], entry.parameters, (), False)
+            yield Ranking(entry.name, entry.method, broadcast_tables(prepared, request.folder), None, ())
+            continue
+        plan = request.plans[entry.run]
+        phi, number = plan.columns[1], {name: j for j, name in reversed([*enumerate(plan.players)])}  # scores come after features
+        read = request.model.features if METHODS[plan.method].phi.whole else used
+        columns = tuple(tuple(phi[k * len(plan.players) + number[feature.name]] for feature in read) for k in range(len(plan.outputs)))
+        yield Ranking(entry.name, plan.method, "", entry.run, columns)
+
+
+def prepare_comparison(request: Request) -> Comparison:
+    """Prepare and broadcast all tables; read the data once where features are perturbed or drawn.
+
+    Parameters
+    ----------
+    request : Request
+
+    Returns
+    -------
+    Comparison
+
+    Raises
+    ------
+    UsageError
+        A method does not fit the model, or PGI² is beyond the budget.
+    LeafledgerError
+        The data cannot be read, or tables not be written.
+    """
+    model, folder, measures = request.model, request.folder, request.measures
+    bins, forest = make_forest(model.ensemble)
+    features = tuple(model.features[column] for column in bins.column)
+    binned = prepare_model(model, METHODS[RANKER], check_parameters(METHODS[RANKER], {}), (), False)
+    rankings = tuple(_rank(request, features))
+    exact, measured = True, None
+    if measures.scales and request.items:
+        exact = _affordable(prepare_gap(forest, np.zeros(forest.ensemble.n_features), None), len(request.entries), measures)
+    if (measures.scales or measures.label is not None) and request.items:
+        measured = _measure(request, features)
+    most = max((forest.n_all for ranking in rankings if METHODS[ranking.method].phi.whole), default=0)
+    return Comparison(
+        rankings=rankings,
+        bins=broadcast_tables(binned, folder),
+        areas=broadcast_tables(prepare_areas(forest), folder),
+        gaps=_prepare_gaps(request, forest, measured if measures.scales else None, exact),
+        removal=_prepare_removal(request, forest, measured),
+        top=measures.top,
+        features=features,
+        outputs=model.outputs,
+        ids=request.job.options.ids,
+        differing_rows=measures.differing_rows,
+        slice_rows=_slice_rows(len(features), len(model.outputs), len(request.entries), most),
+    )

@@ -1,0 +1,73 @@
+"""What a comparison writes: an object of measures, and beside it one of features and one of rows, which are there before it."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ..errors import RunConflict
+from ..stores import commit, storage
+from .tables import Tables
+
+SUFFIX = ".parquet"
+BESIDE = ("features", "rows")  # tables besides the measures
+FOOTER = b"leafledger"
+
+
+def name_beside(out: str) -> dict[str, str]:
+    """Name the objects beside that of the measures.
+
+    Parameters
+    ----------
+    out : str
+        URI or path of the measures.
+
+    Returns
+    -------
+    dict of str to str
+        From what a table is of to its URI or path: of ``x.parquet`` to ``x.features.parquet`` and ``x.rows.parquet``.
+    """
+    stem = out.removesuffix(SUFFIX)
+    return {name: f"{stem}.{name}{SUFFIX}" for name in BESIDE}
+
+
+def _create(uri: str, local: Path, table: pa.Table) -> dict[str, Any]:
+    """Write an object, or find it written; refuse another one."""
+    pq.write_table(table, local, compression="zstd", write_page_checksum=True)
+    if not commit.create(uri, local) and storage.read(uri) != local.read_bytes():
+        raise RunConflict(f"{uri}: exists already and differs from this comparison; choose another output or remove it")
+    return {"size": local.stat().st_size, "sha256": storage.sha256(local)}
+
+
+def publish_tables(out: str, tables: Tables, facts: Mapping[str, Any]) -> pa.Table:
+    """Write all tables: that of the measures last, with the sizes and digests of the others in its metadata. So it is the sign that they are there.
+
+    Parameters
+    ----------
+    out : str
+        URI of the measures.
+    tables : Tables
+    facts : mapping of str to Any
+        What was compared, for the metadata.
+
+    Returns
+    -------
+    pa.Table
+        The measures, with their metadata.
+
+    Raises
+    ------
+    RunConflict
+        One of the objects is there already, with other bytes.
+    StorageError
+        The store refuses or does not answer, or the disk is full.
+    """
+    beside = name_beside(out)
+    with storage.scratch() as folder:
+        written = {name: _create(beside[name], folder / name, getattr(tables, name)) for name in BESIDE}
+        measures = tables.measures.replace_schema_metadata({FOOTER: json.dumps({**facts, "tables": written})})
+        _create(out, folder / "measures", measures)
+    return measures

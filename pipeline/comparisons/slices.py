@@ -1,0 +1,233 @@
+"""A slice of rows of a comparison: read along with the columns of earlier runs, ranked by everything that is compared, and measured."""
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from kernels.batch import attribute_batch
+from kernels.buffers import Buffers, Prepared, make_buffers
+from kernels.comparison import (
+    SIZE_CORRELATION,
+    SWAPS,
+    agreements,
+    by_size,
+    measure_agreements,
+    measure_areas,
+    measure_gaps,
+    measure_removal,
+    set_against,
+)
+from kernels.labels import Labels
+from kernels.methods import METHODS
+from kernels.places import Places, place_ranks, place_scores
+from kernels.prediction_gap.noise import NOISES
+from kernels.prediction_gap.rankings import EXACT
+from kernels.trees.binning import bin_rows
+from kernels.trees.margin import add_margins
+
+from ..errors import InvalidRun
+from ..runs.item import fill_values
+from ..runs.part import part_uri
+from ..stores import storage
+from ..stores.arrays import open_tables
+from .comparison import Comparison, Ranking
+from .differing import Apart, Seen
+
+
+class Columns:
+    """Columns of an earlier run's part, as many rows at a time as are asked for.
+
+    Parameters
+    ----------
+    ranking : Ranking
+        Of the run.
+    part : int
+        Number of the part.
+    """
+
+    def __init__(self, ranking: Ranking, part: int):
+        self._names = ranking.columns
+        self._uri = part_uri(str(ranking.run), part)
+        self._batches = self._read([name for names in ranking.columns for name in names])
+        self._left: list[pa.RecordBatch] = []
+
+    def _read(self, names: list[str]) -> Iterator[pa.RecordBatch]:
+        with storage.opened(self._uri) as file:
+            yield from pq.ParquetFile(file, page_checksum_verification=True).iter_batches(columns=names, use_threads=False)
+
+    def take(self, n: int) -> np.ndarray:
+        """Read the next rows.
+
+        Parameters
+        ----------
+        n : int
+
+        Returns
+        -------
+        (outputs, players, n) float64
+
+        Raises
+        ------
+        InvalidRun
+            There are no more so many.
+        StorageError
+            The store does not answer.
+        """
+        while sum(batch.num_rows for batch in self._left) < n:
+            batch = next(self._batches, None)
+            if batch is None:
+                raise InvalidRun(f"{self._uri}: has fewer rows than the data")
+            self._left.append(batch)
+        table = pa.Table.from_batches(self._left)
+        self._left = table.slice(n).to_batches()
+        found = np.zeros((len(self._names), len(self._names[0]), n))
+        for k, names in enumerate(self._names):
+            for j, name in enumerate(names):
+                found[k, j] = table.column(name).slice(0, n).to_numpy()
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """What is measured of a slice: of all rows, of the sample, of rows with a label, and values of features, ``(outputs, values, rows)`` each."""
+
+    measured: tuple[np.ndarray, ...]
+    seen: list[Seen]
+    apart: Apart
+
+
+class SliceTables:
+    """Buffers and tables for slices of the same number of rows.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    n_rows : int
+        Of a slice.
+    """
+
+    def __init__(self, comparison: Comparison, n_rows: int):
+        self._comparison, self.n_rows = comparison, n_rows
+        self.prepared: Prepared = open_tables(comparison.bins)
+        self._features = dict(zip(self.prepared.bins.column.tolist(), comparison.features, strict=True))
+        self._buffers = make_buffers(self.prepared, n_rows)
+        self._methods: list[tuple[Prepared, Buffers] | None] = []
+        for ranking in comparison.rankings:
+            if ranking.run is not None:
+                self._methods.append(None)
+                continue
+            prepared = open_tables(ranking.tables)
+            mine = make_buffers(prepared, n_rows)._replace(values=self._buffers.values, bins=self._buffers.bins)
+            self._methods.append((prepared, mine))
+        self._areas, self._gaps = open_tables(comparison.areas), [open_tables(uri) for uri in comparison.gaps.tables]
+        self._removal: Any = None if comparison.removal is None else open_tables(comparison.removal.tables)
+        self._noise = next(noise for noise in NOISES if noise.name == comparison.gaps.noise)
+        self._agreements = agreements(comparison.top)
+
+    def fill(self, batch: pa.RecordBatch) -> None:
+        """Put the values of a slice into the buffers.
+
+        Parameters
+        ----------
+        batch : pa.RecordBatch
+            At most as many rows as the buffers have, with the columns of all features that splits ask for.
+
+        Raises
+        ------
+        InvalidColumn
+            Values of a column are not what its type says.
+        """
+        fill_values(self._features, self.prepared, batch, self._buffers)
+
+    def _rank(self, r: int, columns: dict[int, Columns], n: int) -> tuple[Places, np.ndarray | None]:
+        """Where a ranking puts the players that splits ask for, and their values, where it has some."""
+        ranking, own, n_all = self._comparison.rankings[r], self._methods[r], int(self._areas.asked.n_all[0])
+        whole, players = METHODS[ranking.method].phi.whole, self.prepared.players
+        n_found = n_all if whole else players.size
+        if own is not None:
+            attribute_batch(METHODS[ranking.method], *own)
+            found = own[1].phi[:, :n_found, :n]
+        else:
+            found = columns[r].take(n) if columns else np.zeros((self.prepared.base.size, n_found, n))
+        return (place_ranks(found, players), None) if whole else (place_scores(found, players, n_all), found)
+
+    def measure(self, columns: dict[int, Columns], n: int, chosen: np.ndarray, labels: Labels | None) -> Slice:
+        """Measure the rows of the slice that the buffers hold.
+
+        Parameters
+        ----------
+        columns : dict of int to Columns
+            Of the rankings that are earlier runs; none where no rows were read, whose values are 0.
+        n : int
+            Rows that count, the first.
+        chosen : (chosen,) int64
+            Those whose prediction gaps are measured.
+        labels : Labels or None
+            Of these rows, where removal is measured.
+
+        Returns
+        -------
+        Slice
+
+        Raises
+        ------
+        InvalidRun
+            A part of an earlier run has fewer rows than the data.
+        StorageError
+            The store does not answer.
+        """
+        values, bins = self._buffers.values, self._buffers.bins
+        bin_rows(values, self.prepared.bins, bins)
+        found = [self._rank(r, columns, n) for r in range(len(self._comparison.rankings))]
+        places, scores = [each for each, _ in found], [each for _, each in found]
+        agreement = measure_agreements(places, self._agreements)
+        of_all = np.concatenate((set_against(measure_areas(bins, self._areas, places)), agreement), axis=1)
+        listed = self._list_values(scores, n)
+        measured = (of_all, self._measure_gaps(places, chosen), self._measure_removal(places, n, labels), listed)
+        return Slice(measured, [Seen(by_size(each), score) for each, score in found], self._set_apart(agreement, listed))
+
+    def _measure_gaps(self, places: Sequence[Places], chosen: np.ndarray) -> np.ndarray:
+        gaps = self._comparison.gaps
+        some = [Places(*(np.ascontiguousarray(each[..., chosen]) for each in ranking)) for ranking in places]
+        values, bins = (np.ascontiguousarray(each[:, chosen]) for each in (self._buffers.values, self._buffers.bins))
+        found, errors = measure_gaps(values, bins, self._gaps, self._noise, some, gaps.seed)
+        means = [set_against(found)]
+        if gaps.seed != EXACT:
+            means.append(errors.reshape(errors.shape[0], errors.shape[1] * errors.shape[2], errors.shape[3]))
+        return np.concatenate(means, axis=1)
+
+    def _measure_removal(self, places: Sequence[Places], n: int, labels: Labels | None) -> np.ndarray:
+        """Of the rows that have a label."""
+        removal, margin = self._comparison.removal, self._buffers.margin
+        if removal is None or labels is None:
+            return np.zeros((margin.shape[0], 0, 0))
+        margin[:] = 0.0
+        add_margins(self._buffers.bins, self.prepared.margin, margin)
+        there = np.flatnonzero(~labels.missing[:n])
+        some = [Places(*(np.ascontiguousarray(each[..., there]) for each in ranking)) for ranking in places]
+        values, bins = (np.ascontiguousarray(each[:, there]) for each in (self._buffers.values, self._buffers.bins))
+        return set_against(measure_removal(values, bins, self._removal, some, removal.sizes, labels.label[there] - margin[:, there]))
+
+    def _list_values(self, scores: Sequence[np.ndarray | None], n: int) -> np.ndarray:
+        """Values of every ranking that has some, then differences of every two of these; features change fastest."""
+        kept = [each for each in scores if each is not None]
+        nothing = np.zeros((self.prepared.base.size, 0, n))
+        return np.concatenate([nothing, *kept, *(a - b for a, b in itertools.combinations(kept, 2))], axis=1)
+
+    def _set_apart(self, agreement: np.ndarray, listed: np.ndarray) -> Apart:
+        """What rows are sorted by, from how far every two rankings agree, and from the values that are listed of them."""
+        compared, names = self._comparison, [each.name for each in self._agreements]
+        n_pairs, n_used = len(compared.pairs), len(compared.features)
+        swaps, correlation = (names.index(name) * n_pairs for name in (f"{SWAPS} {max(compared.top)}", SIZE_CORRELATION))
+        difference = np.full((agreement.shape[0], n_pairs, agreement.shape[2]), np.nan)
+        for q, pair in enumerate(compared.valued_pairs):
+            first, total = (len(compared.valued) + q) * n_used, np.zeros((agreement.shape[0], agreement.shape[2]))
+            for j in range(first, first + n_used):  # one after the other, whatever the number of rows
+                total += np.abs(listed[:, j])
+            difference[:, compared.pairs.index(pair)] = total
+        return Apart(agreement[:, swaps : swaps + n_pairs], agreement[:, correlation : correlation + n_pairs], difference)

@@ -1,0 +1,128 @@
+"""The tables that come of a comparison: measures of rankings, features' impacts and how far two rankings' values are apart, and rows."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from kernels.comparison import Value, root_means
+from kernels.prediction_gap.rankings import PGI2
+from kernels.reductions import MEANS, Moments, merge_all
+
+from ..errors import InvalidLabel
+from ..models import Model
+from ..runs.states import unpack_state
+from .comparison import Comparison, name_values
+from .differing import merge_rows
+from .item import Compared
+from .measures import Measures
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """All tables of a comparison."""
+
+    measures: pa.Table
+    features: pa.Table
+    rows: pa.Table
+
+
+def _merge(items: Sequence[Compared], which: int, n_outputs: int, n_values: int) -> Moments:
+    return merge_all(MEANS, (unpack_state(MEANS, item.states[which]) for item in items), n_outputs, n_values)
+
+
+def _list_measures(comparison: Comparison, values: Sequence[Value], found: dict[str, np.ndarray], n_rows: int) -> pa.Table:
+    """A row per output, measure and ranking, or two of them; ``found (outputs, values)``."""
+    names, outputs = [ranking.name for ranking in comparison.rankings], comparison.outputs
+    return pa.table(
+        {
+            "output": pa.array([output for output in outputs for _ in values], pa.string()),
+            "measure": pa.array([value.measure for value in values] * len(outputs), pa.string()),
+            "ranking": pa.array([names[value.ranking] for value in values] * len(outputs), pa.string()),
+            "other": pa.array([None if value.other is None else names[value.other] for value in values] * len(outputs), pa.string()),
+            **{name: numbers.reshape(-1) for name, numbers in found.items()},
+            "rows": pa.array([n_rows] * len(values) * len(outputs), pa.int64()),
+        }
+    )
+
+
+def _tabulate_measures(comparison: Comparison, measures: Measures, items: Sequence[Compared]) -> pa.Table:
+    tables, n_outputs = [], len(comparison.outputs)
+    named = name_values(comparison, [f"{PGI2} {scale:g}" for scale in measures.scales])
+    for which, values in enumerate(named):
+        merged = _merge(items, which, n_outputs, len(values))
+        found = MEANS.finalize(merged, np.arange(len(values)), len(values))
+        found = root_means(found, values) if which == len(named) - 1 else found  # of squared errors
+        tables.append(_list_measures(comparison, values, found, int(merged.rows[0])))
+    removal = tables[-1]
+    if removal.num_rows and not removal["rows"][0].as_py():
+        raise InvalidLabel(f"label {measures.label!r} is missing on every row, expected numbers")
+    return pa.concat_tables(tables)
+
+
+def _of_all(found: np.ndarray, model: Model, comparison: Comparison) -> np.ndarray:
+    """Numbers of features, ``(outputs, used)``, with 0 for those that no split asks for, end to end."""
+    place = {feature.name: j for j, feature in enumerate(model.features)}
+    everywhere = np.zeros((found.shape[0], len(model.features)))
+    everywhere[:, [place[feature.name] for feature in comparison.features]] = found
+    return everywhere.reshape(-1)
+
+
+def _tabulate_features(comparison: Comparison, model: Model, items: Sequence[Compared]) -> pa.Table:
+    """A row per output, two rankings and feature."""
+    n_outputs, n_used, n_rows = len(comparison.outputs), len(comparison.features), len(comparison.outputs) * len(model.features)
+    about = [*((r,) for r in comparison.valued), *comparison.valued_pairs]
+    state = _merge(items, -1, n_outputs, len(about) * n_used)
+    mean_abs, mean, spread = (each.reshape(n_outputs, len(about), n_used) for each in (state.mean_abs, state.mean, state.spread))
+    squared = mean**2 + spread / max(state.rows[0], 1.0)
+    tables = []
+    for a, b in comparison.pairs:
+        numbers = {"impact": (mean_abs, (a,)), "other_impact": (mean_abs, (b,)), "mae": (mean_abs, (a, b)), "rmse": (np.sqrt(squared), (a, b))}
+        tables.append(
+            pa.table(
+                {
+                    "output": pa.array([output for output in comparison.outputs for _ in model.features], pa.string()),
+                    "feature": pa.array([feature.name for feature in model.features] * n_outputs, pa.string()),
+                    "ranking": pa.array([comparison.rankings[a].name] * n_rows, pa.string()),
+                    "other": pa.array([comparison.rankings[b].name] * n_rows, pa.string()),
+                    **{
+                        name: pa.array(_of_all(found[:, about.index(key)], model, comparison)) if key in about else pa.nulls(n_rows, pa.float64())
+                        for name, (found, key) in numbers.items()
+                    },
+                    "rows": pa.array([int(state.rows[0])] * n_rows, pa.int64()),
+                }
+            )
+        )
+    types = {**dict.fromkeys(("output", "feature", "ranking", "other"), pa.string())}
+    types |= {**dict.fromkeys(("impact", "other_impact", "mae", "rmse"), pa.float64()), "rows": pa.int64()}
+    return pa.concat_tables([pa.schema(types).empty_table(), *tables])
+
+
+def tabulate(comparison: Comparison, model: Model, measures: Measures, items: Sequence[Compared]) -> Tables:
+    """Merge what came of all items into tables.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    model : Model
+    measures : Measures
+    items : sequence of Compared
+        In the order of items.
+
+    Returns
+    -------
+    Tables
+
+    Raises
+    ------
+    InvalidLabel
+        No row has a label.
+    SchemaMismatch
+        An id column has several types.
+    """
+    return Tables(
+        _tabulate_measures(comparison, measures, items),
+        _tabulate_features(comparison, model, items),
+        merge_rows([item.rows for item in items], comparison.named, comparison.pairs),
+    )

@@ -1,0 +1,242 @@
+"""scikit-learn's trees and ensembles of trees, from fitted estimators in memory: sums and means of trees become one ensemble.
+
+Estimators are read by their public attributes and scikit-learn is not imported. There is no file format of its own: pickles are never read, and
+``neutral`` files hold what is read here.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from kernels.trees.ensemble import TreeEnsemble
+
+from ..errors import InvalidModel, UnsupportedModel
+from .model import Feature, Loader, Model
+from .neutral import read_trees, write_trees
+from .objectives import Margin, Objective
+from .sklearn_hist import list_categories, read_histogram_boosting
+from .sklearn_trees import Tree, join, read_tree
+
+LIBRARY = "scikit-learn"
+INSTEAD = {  # what cannot be one sum of trees, and what to do
+    "Pipeline": "explain its last step on the rows that this step sees: model[-1], and model[:-1].transform(rows)",
+    "CalibratedClassifierCV": "explain the classifier that it calibrates: model.calibrated_classifiers_[0].estimator",
+    "TransformedTargetRegressor": "explain the regressor inside, in units of the transformed target: model.regressor_",
+    "_MultiOutputEstimator": "explain each output's estimator by itself: model.estimators_[0]",
+    "_BaseChain": "explain each link's estimator by itself: model.estimators_[0]",
+    "_BaseVoting": "explain each estimator by itself: model.estimators_[0]",
+    "_BaseStacking": "explain each estimator by itself: model.estimators_[0]",
+    "AdaBoostRegressor": "its prediction is a weighted median of trees, not a sum; explain its trees, or train a GradientBoostingRegressor",
+    "RandomTreesEmbedding": "it predicts nothing: its trees only encode rows",
+}
+TREES = {"BaseDecisionTree"}  # classes of which a Bagging's and a boosting's estimators may be
+
+
+def _kinds(model: Any) -> set[str]:
+    return {kind.__name__ for kind in type(model).__mro__}
+
+
+def _name(model: Any) -> str:
+    return type(model).__name__
+
+
+def _outputs(model: Any) -> tuple[str, ...]:
+    """Names of the columns of a tree's values: classes, of each target where there are several, or targets."""
+    if not hasattr(model, "classes_"):
+        return tuple(map(str, range(int(getattr(model, "n_outputs_", 1)))))
+    if isinstance(model.classes_, list):
+        return tuple(f"{target}:{label}" for target, classes in enumerate(model.classes_) for label in classes)
+    return tuple(map(str, model.classes_))
+
+
+def _probabilities(tree: Any) -> np.ndarray:
+    """Class frequencies of a classifier's nodes, targets one after the other, ``(nodes, outputs)``."""
+    counts = np.atleast_1d(tree.n_classes_)
+    value = [tree.tree_.value[:, target, :n] for target, n in enumerate(counts)]
+    found = []
+    for of_target in value:
+        total = of_target.sum(axis=1, keepdims=True)  # older versions keep counts
+        found.append(of_target if np.allclose(total, 1.0, rtol=0, atol=1e-9) else of_target / np.where(total > 0, total, 1.0))
+    return np.concatenate(found, axis=1)
+
+
+def _values(tree: Any) -> np.ndarray:
+    """What a fitted tree predicts at every node, ``(nodes, outputs)``."""
+    return _probabilities(tree) if hasattr(tree, "classes_") else tree.tree_.value[:, :, 0]
+
+
+def _check_trees(model: Any, estimators: Any) -> None:
+    for estimator in estimators:
+        if TREES.isdisjoint(_kinds(estimator)):
+            raise UnsupportedModel(f"{_name(model)} of {_name(estimator)}, expected decision trees")
+
+
+def _join(model: Any, trees: list[Tree], base: np.ndarray | None = None) -> TreeEnsemble:
+    """Trees on numbers, which start from 0 by default."""
+    return join(trees, np.zeros(trees[0].value.shape[1]) if base is None else base, np.zeros(model.n_features_in_, np.int32))
+
+
+def _read_decision_tree(model: Any) -> TreeEnsemble:
+    return _join(model, [read_tree(model, _values(model))])
+
+
+def _read_forest(model: Any) -> TreeEnsemble:
+    """The mean of the trees."""
+    n = len(model.estimators_)
+    trees = [read_tree(tree, _values(tree) / n) for tree in model.estimators_]
+    return _join(model, trees)
+
+
+def _read_bagging(model: Any) -> TreeEnsemble:
+    """The mean of the trees, each of which sees some of the features, and perhaps some of the classes."""
+    _check_trees(model, model.estimators_)
+    n, trees = len(model.estimators_), []
+    for tree, columns in zip(model.estimators_, model.estimators_features_, strict=True):
+        value = _values(tree) / n
+        if hasattr(model, "classes_") and value.shape[1] != len(model.classes_):
+            seen, value = value, np.zeros((len(value), len(model.classes_)))
+            value[:, np.asarray(tree.classes_, int)] = seen
+        trees.append(read_tree(tree, value, columns))
+    return _join(model, trees)
+
+
+def _read_boosting(model: Any) -> TreeEnsemble:
+    """The start, and the learning rate times the sum of the trees."""
+    if model.init_ != "zero" and not _name(model.init_).startswith("Dummy"):
+        raise UnsupportedModel(f"{_name(model)} starts from a {_name(model.init_)}, expected a constant: train it without init")
+    start = model._raw_predict_init(np.zeros((1, model.n_features_in_), np.float32))[0]
+    trees = [
+        read_tree(tree, model.learning_rate * tree.tree_.value[:, :, 0], output=output)
+        for stage in model.estimators_
+        for output, tree in enumerate(stage)
+    ]
+    return _join(model, trees, np.asarray(start, float))
+
+
+def _read_adaptive_boosting(model: Any) -> TreeEnsemble:
+    """Weighted votes of the trees, as ``decision_function`` has them."""
+    _check_trees(model, model.estimators_)
+    if getattr(model, "algorithm", "SAMME") == "SAMME.R":
+        raise UnsupportedModel("AdaBoostClassifier with algorithm 'SAMME.R' adds logarithms of probabilities up; expected 'SAMME'")
+    n, trees = len(model.classes_), []
+    share = np.asarray(model.estimator_weights_, float)[: len(model.estimators_)] / np.sum(model.estimator_weights_)
+    for tree, weight in zip(model.estimators_, share, strict=True):
+        voted = np.asarray(tree.classes_)[tree.tree_.value[:, 0].argmax(axis=1)]
+        agrees = voted[:, None] == np.asarray(model.classes_)
+        votes = np.where(agrees, weight, -weight / (n - 1))
+        trees.append(read_tree(tree, votes if n > 2 else votes[:, 1:] - votes[:, :1]))
+    return _join(model, trees)
+
+
+def _path_length(n: np.ndarray) -> np.ndarray:
+    """Mean depth of n isolated rows (Liu, Ting and Zhou 2008, Eq. 1)."""
+    n = np.asarray(n, float)
+    more = np.maximum(n, 3.0)
+    found = 2.0 * (np.log(more - 1.0) + np.euler_gamma) - 2.0 * (more - 1.0) / more
+    return np.where(n <= 1, 0.0, np.where(n == 2, 1.0, found))
+
+
+def _read_isolation_forest(model: Any) -> TreeEnsemble:
+    """Minus the mean depth, over that of all rows by chance: ``score_samples`` is minus two to the power of it."""
+    scale = len(model.estimators_) * float(_path_length(np.array(model.max_samples_)))
+    if not scale:
+        raise UnsupportedModel(f"{_name(model)}: trees of one row, expected at least two")
+    trees = []
+    for tree, columns in zip(model.estimators_, model.estimators_features_, strict=True):
+        found = read_tree(tree, np.zeros((tree.tree_.node_count, 1)), columns)
+        depth = np.zeros(tree.tree_.node_count)
+        for node in np.flatnonzero(found.left >= 0):  # parents come before their children
+            depth[[found.left[node], found.right[node]]] = depth[node] + 1
+        value = -(depth + _path_length(tree.tree_.n_node_samples)) / scale
+        trees.append(found._replace(value=np.where(found.left < 0, value, 0.0)[:, None]))
+    return _join(model, trees)
+
+
+READERS: dict[str, Callable[[Any], TreeEnsemble]] = {
+    "BaseDecisionTree": _read_decision_tree,
+    "IsolationForest": _read_isolation_forest,  # is a Bagging too
+    "BaseForest": _read_forest,
+    "BaseBagging": _read_bagging,
+    "BaseGradientBoosting": _read_boosting,
+    "AdaBoostClassifier": _read_adaptive_boosting,
+    "BaseHistGradientBoosting": read_histogram_boosting,
+}
+FITTED = ("tree_", "estimators_", "_predictors")
+
+
+def _reader(model: Any) -> Callable[[Any], TreeEnsemble]:
+    kinds = _kinds(model)
+    for kind, instead in INSTEAD.items():
+        if kind in kinds:
+            raise UnsupportedModel(f"{_name(model)} is no sum of trees: {instead}")
+    for kind, reader in READERS.items():
+        if kind in kinds:
+            return reader
+    raise UnsupportedModel(f"{_name(model)} is no sum of trees, expected a decision tree, a forest, boosted or bagged trees of scikit-learn")
+
+
+def _features(model: Any) -> tuple[Feature, ...]:
+    names = getattr(model, "feature_names_in_", None)
+    names = list(map(str, range(model.n_features_in_))) if names is None else [str(name) for name in names]
+    categories = {} if "BaseHistGradientBoosting" not in _kinds(model) else list_categories(model)
+    return tuple(Feature(name, j in categories, categories.get(j)) for j, name in enumerate(names))
+
+
+def _objective(model: Any) -> Objective:
+    if "IsolationForest" in _kinds(model):
+        return Objective("isolation", Margin.OTHER)
+    if hasattr(model, "classes_"):
+        return Objective(str(getattr(model, "loss", "") or "classification"), Margin.CLASS)
+    loss = str(getattr(model, "loss", "") or "")
+    return Objective(loss, Margin.OTHER if loss in ("poisson", "gamma") else Margin.LABEL)
+
+
+def _names_of_outputs(model: Any, n: int) -> tuple[str, ...]:
+    found = _outputs(model)
+    return found if len(found) == n else found[1:] if len(found) == 2 and n == 1 else tuple(map(str, range(n)))
+
+
+def _serialise(model: Any) -> bytes:
+    reader = _reader(model)
+    if not any(hasattr(model, name) for name in FITTED):
+        raise InvalidModel(f"{_name(model)} object: not fitted")
+    ensemble = reader(model)
+    return write_trees(Model(ensemble, _features(model), _names_of_outputs(model, ensemble.base.size), LIBRARY, "", _objective(model)))
+
+
+def unwrap(model: Any) -> Any:
+    """Find what a search for parameters found.
+
+    Parameters
+    ----------
+    model : Any
+
+    Returns
+    -------
+    Any
+        The best estimator, or what is no search as it is.
+
+    Raises
+    ------
+    InvalidModel
+        A search without one.
+    """
+    while "BaseSearchCV" in _kinds(model):
+        if not hasattr(model, "best_estimator_"):
+            raise InvalidModel(f"{_name(model)} object: has no best estimator, expected one that was fitted with refit=True")
+        model = model.best_estimator_
+    return model
+
+
+def _owns(model: Any) -> bool:
+    return any(kind.__module__.partition(".")[0] == "sklearn" for kind in type(model).__mro__)
+
+
+LOADER = Loader(
+    library=LIBRARY,
+    recognise=lambda data: False,
+    parse=read_trees,
+    owns=_owns,
+    serialise=_serialise,
+)

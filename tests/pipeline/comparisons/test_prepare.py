@@ -1,0 +1,62 @@
+"""What a comparison needs before its rows are read: the data are read once before where something is drawn from them, and slices fit into memory."""
+
+import pytest
+
+from kernels.prediction_gap.rankings import EXACT
+from pipeline.comparisons import compare as comparing
+from pipeline.comparisons.compare import compare
+from pipeline.comparisons.prepare import _slice_rows
+from pipeline.errors import UsageError
+
+
+def prepared_by(example, tmp_path, monkeypatch, **given):
+    """The record that tasks get, and what was done for it."""
+    found, works = [], []
+    prepare = comparing.prepare_comparison
+
+    def watched(request):
+        found.append(prepare(request))
+        return found[-1]
+
+    def progress(work):
+        works.append(work.doing)
+        return lambda _: None
+
+    monkeypatch.setattr(comparing, "prepare_comparison", watched)
+    given = {"methods": ("shapley", "gap_greedy"), "scheduler": "serial", "progress": progress} | given
+    compare(example.model, example.data, tmp_path / "out.parquet", **given)
+    return found[0], works
+
+
+@pytest.mark.parametrize(
+    ("given", "measured", "n_tables", "removed"),
+    [
+        ({"scales": ()}, False, 0, None),
+        ({"scales": (), "label": "delay", "top": (2,)}, True, 0, (0, 2)),
+        ({"scales": (0.1, 1.0), "gap_rows": 3}, True, 2, None),
+        ({"scales": (1.0,), "gap_rows": 3, "label": "flight"}, True, 1, (0, 1, 3, 10)),
+    ],
+)
+def test_the_data_are_measured_once_where_that_is_needed(example, tmp_path, monkeypatch, given, measured, n_tables, removed):
+    """For scales, or for what features are drawn from, or both."""
+    comparison, works = prepared_by(example, tmp_path, monkeypatch, **given)
+    assert works == ["measuring", "comparing"][not measured :]
+    assert len(comparison.gaps.tables) == n_tables
+    assert (comparison.removal.sizes if comparison.removal else None) == removed
+    assert comparison.gaps.seed == EXACT
+    assert [ranking.method for ranking in comparison.rankings] == ["shapley", "gap_greedy"]
+
+
+def test_more_than_the_budget_is_refused_before_the_data_are_read(example, tmp_path, monkeypatch):
+    """Or estimated, where that was asked for; without scales nothing is."""
+    with pytest.raises(UsageError, match=r"PGI² of 2 rankings at 1 scales takes up to .* pairs of leaves per row, the budget is 1; raise it"):
+        prepared_by(example, tmp_path, monkeypatch, scales=(1.0,), budget=1)
+    comparison, _ = prepared_by(example, tmp_path, monkeypatch, scales=(1.0,), budget=1, approximate=True, seed=7, gap_rows=2)
+    assert comparison.gaps.seed == 7
+
+
+def test_slices_shrink_with_what_a_row_has():
+    """Features, outputs, rankings, and players of rankings that place all."""
+    few = _slice_rows(10, 1, 2, 0)
+    assert few > _slice_rows(10, 1, 4, 0) > _slice_rows(30, 1, 4, 0) > _slice_rows(30, 3, 4, 0)
+    assert few > _slice_rows(10, 1, 2, 1000)

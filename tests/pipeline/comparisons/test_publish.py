@@ -1,0 +1,59 @@
+"""Objects of a comparison: the measures come last, and say what the others are."""
+
+import hashlib
+import json
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pipeline.comparisons import publish
+from pipeline.comparisons.publish import name_beside, publish_tables
+from pipeline.comparisons.tables import Tables
+from pipeline.errors import RunConflict, StorageError
+
+
+def tables(number=1):
+    return Tables(*(pa.table({name: [number]}) for name in ("measures", "features", "rows")))
+
+
+@pytest.mark.parametrize("out", ["s3://bucket/x", "s3://bucket/x.parquet"])
+def test_names_beside(out):
+    """With the same suffix, once."""
+    assert name_beside(out) == {"features": "s3://bucket/x.features.parquet", "rows": "s3://bucket/x.rows.parquet"}
+
+
+def test_the_measures_say_what_is_beside_them(tmp_path):
+    """Sizes and digests in their metadata, with the facts; readers of one object read on."""
+    out = tmp_path / "x.parquet"
+    publish_tables(str(out), tables(), {"model": "m"})
+    facts = json.loads(pq.read_schema(out).metadata[b"leafledger"])
+    assert facts["model"] == "m"
+    for name, uri in name_beside(str(out)).items():
+        with open(uri, "rb") as file:
+            content = file.read()
+        assert facts["tables"][name] == {"size": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+        assert pq.read_table(uri).to_pydict() == {name: [1]}
+    assert pq.read_table(out).to_pydict() == {"measures": [1]}
+
+
+def test_an_interrupted_comparison_has_no_measures_and_goes_on(tmp_path, monkeypatch):
+    """Tables that are there already are found; those of another comparison are not replaced."""
+    out, create = str(tmp_path / "x.parquet"), publish.commit.create
+
+    def fail(uri, source):
+        if uri == out:
+            raise StorageError(f"{uri}: cannot write")
+        return create(uri, source)
+
+    monkeypatch.setattr(publish.commit, "create", fail)
+    with pytest.raises(StorageError):
+        publish_tables(out, tables(), {})
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["x.features.parquet", "x.rows.parquet"]
+    monkeypatch.setattr(publish.commit, "create", create)
+    with pytest.raises(RunConflict, match=r"x\.features\.parquet: exists already and differs from this comparison"):
+        publish_tables(out, tables(2), {})
+    assert not (tmp_path / "x.parquet").exists()
+    for _ in range(2):
+        publish_tables(out, tables(), {})
+    assert pq.read_table(out).to_pydict() == {"measures": [1]}

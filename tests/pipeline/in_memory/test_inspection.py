@@ -1,0 +1,74 @@
+"""What a model is made of, counted by its library; and what methods cost."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+import xgboost
+
+from kernels.methods import METHODS
+from leafledger import inspect_model
+from pipeline.errors import UsageError
+from pipeline.in_memory.inspection import Cost
+
+
+@pytest.fixture(scope="module")
+def booster():
+    """Trees of several sizes, on numbers and categories; one feature is in no split."""
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame({"x": rng.normal(size=400), "never": np.zeros(400), "city": pd.Categorical(rng.choice(list("abcd"), 400))})
+    target = rows["x"] ** 2 + (rows["city"] == "b")
+    return xgboost.train({"max_depth": 4, "gamma": 0.01}, xgboost.DMatrix(rows, target, enable_categorical=True), 7)
+
+
+def test_trees_and_features_are_counted_as_the_library_counts_them(booster):
+    """By XGBoost's own table of nodes."""
+    found, nodes = inspect_model(booster), booster.trees_to_dataframe()
+    splits = nodes[nodes["Feature"] != "Leaf"]
+    assert (found.library, found.n_trees, found.n_leaves) == ("xgboost", 7, int((nodes["Feature"] == "Leaf").sum()))
+    assert {each.name: each.splits for each in found.features} == {"never": 0, **splits["Feature"].value_counts()}
+    assert {each.name: each.trees for each in found.features} == {"never": 0, **splits.groupby("Feature")["Tree"].nunique()}
+    leaves, distinct = nodes[nodes["Feature"] == "Leaf"].groupby("Tree").size(), splits.groupby("Tree")["Feature"].nunique()
+    assert (found.leaves.mean, found.leaves.most) == (leaves.mean(), leaves.max())
+    assert found.distinct_features.mean == pytest.approx(distinct.sum() / 7)
+    assert found.distinct_features.most == distinct.max()
+    assert found.depth.most <= 4
+    assert [each.values for each in found.features] == ["numbers", "numbers", "4 categories"]
+    assert found.costs == ()
+    assert (found.margin, found.single_precision, len(found.digest)) == ("label", True, 64)
+
+
+def test_costs_are_measured_or_refused_with_the_reason(booster):
+    """Of every method; some need what nobody gave."""
+    told = []
+    found = inspect_model(booster, list(METHODS), told.append)
+    assert told == [cost.method for cost in found.costs] == list(METHODS)
+    for cost in found.costs:
+        assert (cost.refused is None) == (cost.microseconds is not None and cost.table_bytes is not None)
+        assert cost.refused is not None or (cost.microseconds > 0 and cost.table_bytes > 0)
+    refused = {cost.method: cost.refused for cost in found.costs if cost.refused is not None}
+    assert refused.keys() == {"semivalue", "probabilistic", "owen", "two_step", "r2"}
+    assert Cost("r2", None, None, "needs a label of every row") in found.costs
+    assert refused["semivalue"] == "method 'semivalue' needs parameter 'atoms' or 'density'"
+
+
+def test_it_prints_and_is_json(booster):
+    """A line, a table of the features that are asked for most, and everything."""
+    found = inspect_model(booster)
+    assert repr(found) == f"Inspection(xgboost, 7 trees, {found.n_leaves} leaves)"
+    assert found._repr_html_().index("<td>x</td>") < found._repr_html_().index("<td>never</td>")
+    assert json.loads(json.dumps(found.to_dict()))["features"][0]["name"] == "x"
+
+
+def test_a_model_without_trees_is_empty(tmp_path):
+    """Nothing is divided by."""
+    booster = xgboost.train({}, xgboost.DMatrix(np.zeros((9, 2)), np.zeros(9)), 0)
+    found = inspect_model(booster, ["shapley"])
+    assert (found.n_trees, found.n_leaves, found.leaves.mean, found.depth.most) == (0, 0, 0.0, 0)
+
+
+def test_a_name_of_no_method_is_refused(booster):
+    """With those that there are."""
+    with pytest.raises(UsageError, match=r"^there is no method 'shap', expected some of shapley, banzhaf, "):
+        inspect_model(booster, ["shap"])
