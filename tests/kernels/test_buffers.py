@@ -24,8 +24,9 @@ def test_buffers_have_room_for_all_that_is_written(name, ensemble, n_rows):
     prepared = prepare(ensemble, METHODS[name], defaults(name))
     buffers, n = make_buffers(prepared, n_rows), BATCH * ((n_rows + BATCH - 1) // BATCH)
     used, outputs = np.unique(ensemble.feature[ensemble.feature >= 0]).size, ensemble.base.size
-    n_rows_of_phi = {"shapley": used, "ranker": used, "curves": used + 2, "gap": used + 2}
-    n_steps = {"shapley": 0, "ranker": 10, "curves": 2 * (ensemble.n_features + 1), "gap": 0}
+    n_all = ensemble.n_features
+    n_rows_of_phi = {"shapley": used, "ranker": used, "curves": n_all + 6, "gap": n_all + 2}
+    n_steps = {"shapley": 0, "ranker": 10, "curves": 2 * (n_all + 1), "gap": 0}
     assert buffers.values.shape == buffers.bins.shape == (used, n)
     assert buffers.phi.shape == (outputs, n_rows_of_phi[name], n)
     assert buffers.path.shape == (outputs, n_steps[name], n)
