@@ -121,7 +121,7 @@ def test_refusals(model, frame, given, says):
 def test_methods_that_rank_are_rankings(model, frame):
     """Their ranks are taken for a ranking, 0 for last, and their scores for none; the greedy one has the gaps that it found."""
     some = frame[:5]
-    ranks = leafledger.attribute(model, some, "curves").phi[:, :, :-2]
+    ranks = leafledger.attribute(model, some, "curves").phi[:, :, : len(leafledger.load_ensemble(model).features)]
     order = np.argsort(np.where(ranks == 0, np.inf, ranks), axis=2, kind="stable")
     expected = leafledger.prediction_gap(model, some, ranking=order)
     assert (expected > 0).any()

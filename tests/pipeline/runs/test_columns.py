@@ -52,8 +52,8 @@ def test_rank_columns_are_whole_numbers_and_scores_are_not(example, tmp_path):
     assert described(columns) == [
         ("margin", pa.float64(), False),
         *((f"rank_{feature.name}", pa.int32(), False) for feature in plan.features),
-        ("insertion", pa.float64(), False),
-        ("deletion", pa.float64(), False),
+        *((score, pa.float64(), False) for score in ("insertion", "deletion")),
+        *((f"{sign}_{score}", pa.float64(), False) for sign in ("positive", "negative") for score in ("features", "margin")),
     ]
 
 

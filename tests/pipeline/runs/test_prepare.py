@@ -29,7 +29,7 @@ def test_players_are_features_or_groups_and_then_scores(model):
     assert player_names(METHODS["shapley"], (), model.features) == tuple(FEATURES)
     assert player_names(METHODS["shapley"], GROUPS, model.features) == ("late", "distance", "carrier")
     assert player_names(METHODS["owen"], GROUPS, model.features) == tuple(FEATURES)
-    assert player_names(METHODS["curves"], (), model.features) == (*FEATURES, "insertion", "deletion")
+    assert player_names(METHODS["gap"], (), model.features) == (*FEATURES, "pgi2", "pgi2_error")
 
 
 def test_tables_name_the_players_that_splits_ask_for(model):
@@ -98,4 +98,4 @@ def test_a_background_is_asked_about_or_the_model_weighs_for_it(model):
     with pytest.raises(UsageError, match="symmetric"):
         weigh_model(model, METHODS["shapley"], (), ask_model(model, METHODS["shapley"], (), None, 1 << 30, False))
     with pytest.raises(UsageError, match="marginal game"):
-        ask_model(model, METHODS["curves"], (), 10, 1 << 30, False)
+        ask_model(model, METHODS["r2"], (), 10, 1 << 30, False)
