@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from kernels.trees.ensemble import InvalidEnsemble, TreeEnsemble, bit_set, check
+from kernels.trees.ensemble import TreeEnsemble, bit_set
 
 from ..errors import InvalidModel, UnsupportedModel
 from .cityhash import HashedCategory
-from .model import Feature
+from .model import Feature, check_ensemble
 from .objectives import CATBOOST, Objective, objective_of
 
 BELOW_ALL = -1e39  # stands for a border of -inf, which parts -inf from every number: below all that single precision has
@@ -271,10 +271,7 @@ def build(contents: Contents, where: str) -> tuple[TreeEnsemble, tuple[Feature, 
         set_words=np.concatenate([np.empty(0, np.uint32), *sets]),
         single_precision=True,
     )
-    try:
-        check(ensemble)
-    except InvalidEnsemble as error:
-        raise InvalidModel(f"{where}: {error}") from error
+    check_ensemble(ensemble, where)
     features = tuple(Feature(column.name, True, _categories(column)) if column.categorical else Feature(column.name) for column in by_position)
     named = n_outputs > 1 and len(contents.class_names) == n_outputs
     outputs = contents.class_names if named else tuple(str(k) for k in range(n_outputs))

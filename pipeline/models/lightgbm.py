@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from kernels.trees.ensemble import WORD_BITS, InvalidEnsemble, TreeEnsemble, check
+from kernels.trees.ensemble import WORD_BITS, TreeEnsemble
 
 from ..errors import InvalidModel, UnsupportedModel
-from .model import Feature, Loader
+from .model import Feature, Loader, check_ensemble
 from .objectives import LIGHTGBM, Margin, Objective, objective_of
 
 VERSIONS = ("v3", "v4")
@@ -366,10 +366,7 @@ def _assemble(
         set_words=set_words,
         single_precision=False,
     )
-    try:
-        check(ensemble)
-    except InvalidEnsemble as error:
-        raise InvalidModel(f"{where}: {error}") from None
+    check_ensemble(ensemble, where)
     return ensemble, features, tuple(str(k) for k in range(n_outputs)), _objective(header)
 
 

@@ -4,9 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from kernels.trees.ensemble import TreeEnsemble
+from kernels.trees.ensemble import InvalidEnsemble, TreeEnsemble, check
 
 from ..display import as_html, count
+from ..errors import InvalidModel
 from .objectives import Objective
 
 UNKNOWN = Objective()
@@ -78,6 +79,26 @@ class Model:
     def _repr_html_(self) -> str:
         """The first features, and what they hold."""
         return as_html(str(self), ("feature", "values"), ((each.name, each.kind) for each in self.features))
+
+
+def check_ensemble(ensemble: TreeEnsemble, where: str) -> None:
+    """Refuse a file whose arrays are no well-formed ensemble.
+
+    Parameters
+    ----------
+    ensemble : TreeEnsemble
+    where : str
+        Name of the file, for messages.
+
+    Raises
+    ------
+    InvalidModel
+        One line: the file, the tree and node, what was got and expected.
+    """
+    try:
+        check(ensemble)
+    except InvalidEnsemble as error:
+        raise InvalidModel(f"{where}: {error}") from None
 
 
 @dataclass(frozen=True, slots=True)

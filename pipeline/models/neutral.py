@@ -11,12 +11,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from kernels.trees.ensemble import InvalidEnsemble, TreeEnsemble, check
+from kernels.trees.ensemble import TreeEnsemble
 
 from ..errors import InvalidModel, UnsupportedModel
 from ..records import read_record
 from .cityhash import HASH_MASK, HashedCategory
-from .model import Feature, Loader, Model
+from .model import Feature, Loader, Model, check_ensemble
 from .objectives import Margin, Objective
 
 MAGIC = b"LEAFTREES 1\n"
@@ -200,10 +200,7 @@ def read_trees(data: bytes, where: str) -> tuple[TreeEnsemble, tuple[Feature, ..
             f"{where}: names of {len(header.features)} features and {len(header.outputs)} outputs, "
             f"expected {ensemble.n_features} and {ensemble.base.size}"
         )
-    try:
-        check(ensemble)
-    except InvalidEnsemble as error:
-        raise InvalidModel(f"{where}: {error}") from None
+    check_ensemble(ensemble, where)
     numeric = (ensemble.feature >= 0) & (ensemble.category_set < 0)
     with np.errstate(over="ignore"):
         wide = np.flatnonzero(numeric & (ensemble.threshold.astype(np.float32) != ensemble.threshold))

@@ -91,6 +91,8 @@ def _read_forest(model: Any) -> TreeEnsemble:
 def _read_bagging(model: Any) -> TreeEnsemble:
     """The mean of the trees, each of which sees some of the features, and perhaps some of the classes."""
     _check_trees(model, model.estimators_)
+    if hasattr(model, "classes_") and not all(hasattr(tree, "classes_") for tree in model.estimators_):
+        raise UnsupportedModel(f"{_name(model)} lets regressors vote, expected classifiers")
     n, trees = len(model.estimators_), []
     for tree, columns in zip(model.estimators_, model.estimators_features_, strict=True):
         value = _values(tree) / n
@@ -120,6 +122,8 @@ def _read_adaptive_boosting(model: Any) -> TreeEnsemble:
     if getattr(model, "algorithm", "SAMME") == "SAMME.R":
         raise UnsupportedModel("AdaBoostClassifier with algorithm 'SAMME.R' adds logarithms of probabilities up; expected 'SAMME'")
     n, trees = len(model.classes_), []
+    if n < 2:
+        raise UnsupportedModel(f"AdaBoostClassifier of {n} class, expected at least two")
     share = np.asarray(model.estimator_weights_, float)[: len(model.estimators_)] / np.sum(model.estimator_weights_)
     for tree, weight in zip(model.estimators_, share, strict=True):
         voted = np.asarray(tree.classes_)[tree.tree_.value[:, 0].argmax(axis=1)]
@@ -162,7 +166,16 @@ READERS: dict[str, Callable[[Any], TreeEnsemble]] = {
     "AdaBoostClassifier": _read_adaptive_boosting,
     "BaseHistGradientBoosting": read_histogram_boosting,
 }
+PREDICTIONS = ("predict", "predict_proba", "decision_function", "score_samples")
 FITTED = ("tree_", "estimators_", "_predictors")
+
+
+def _check_predictions(model: Any) -> None:
+    """Refuse another package's estimator that predicts otherwise than the one of scikit-learn that it is made from."""
+    for name in PREDICTIONS:
+        owner = next((kind for kind in type(model).__mro__ if name in vars(kind)), None)
+        if owner is not None and owner.__module__.partition(".")[0] != "sklearn":
+            raise UnsupportedModel(f"{_name(model)} has a {name} of its own ({owner.__module__}), expected scikit-learn's")
 
 
 def _reader(model: Any) -> Callable[[Any], TreeEnsemble]:
@@ -172,6 +185,7 @@ def _reader(model: Any) -> Callable[[Any], TreeEnsemble]:
             raise UnsupportedModel(f"{_name(model)} is no sum of trees: {instead}")
     for kind, reader in READERS.items():
         if kind in kinds:
+            _check_predictions(model)
             return reader
     raise UnsupportedModel(f"{_name(model)} is no sum of trees, expected a decision tree, a forest, boosted or bagged trees of scikit-learn")
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from kernels.trees.ensemble import WORD_BITS, InvalidEnsemble, TreeEnsemble, check
+from kernels.trees.ensemble import WORD_BITS, TreeEnsemble
 
 from ..errors import InvalidModel, UnsupportedModel
-from .model import Feature, Loader
+from .model import Feature, Loader, check_ensemble
 from .objectives import XGBOOST, Objective, objective_of
 from .ubjson import integer, member, numbers, read_document, shown
 from .xgboost_links import LINKS
@@ -344,10 +344,7 @@ def _assemble(
         set_words=set_words,
         single_precision=True,
     )
-    try:
-        check(ensemble)
-    except InvalidEnsemble as error:
-        raise InvalidModel(f"{where}: {error}") from None
+    check_ensemble(ensemble, where)
     return ensemble, features, tuple(str(k) for k in range(base.size))
 
 

@@ -154,6 +154,33 @@ def test_other_parts_than_trees_are_refused(model, says):
         load_ensemble(model)
 
 
+class Halved(ensemble.RandomForestRegressor):
+    """Of another package, which predicts in its own way."""
+
+    def predict(self, X):
+        return super().predict(X) / 2
+
+
+class Renamed(ensemble.RandomForestRegressor):
+    """Of another package, which predicts as scikit-learn does."""
+
+
+def test_other_packages_estimators_must_predict_as_scikit_learn_s():
+    """What they are made from is not what they say."""
+    with pytest.raises(UnsupportedModel, match=r"^Halved has a predict of its own \(.*test_sklearn\), expected scikit-learn's$"):
+        load_ensemble(Halved(3, max_depth=2).fit(ROWS, TARGET))
+    model = Renamed(3, max_depth=2).fit(ROWS, TARGET)
+    assert_allclose(attribute(model, ROWS).margin[:, 0], model.predict(ROWS), rtol=1e-12, atol=1e-12)
+
+
+def test_votes_and_single_classes_are_refused():
+    """Neither is a sum of what trees predict."""
+    with pytest.raises(UnsupportedModel, match=r"^BaggingClassifier lets regressors vote, expected classifiers$"):
+        load_ensemble(ensemble.BaggingClassifier(tree.DecisionTreeRegressor(max_depth=2), 3).fit(ROWS, CLASSES))
+    with pytest.raises(UnsupportedModel, match=r"^AdaBoostClassifier of 1 class, expected at least two$"):
+        load_ensemble(ensemble.AdaBoostClassifier(tree.DecisionTreeClassifier(max_depth=1), n_estimators=2).fit(ROWS, np.zeros(300)))
+
+
 def test_a_model_that_was_not_fitted_is_refused():
     """Rather than explained as one without trees; a constant is no tree."""
     with pytest.raises(InvalidModel, match=r"^RandomForestRegressor object: not fitted$"):
