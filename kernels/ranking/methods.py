@@ -166,8 +166,7 @@ def _prepare_curves(forest: Forest, given: Parameters) -> RankedCurves:
 
 
 def _prepare_marginal_curves(game: MarginalGame, given: Parameters) -> RankedCurves:
-    forest = game.forest
-    present = PresentPlayers(lay_out_presence(game), forest.players.astype(np.int64), np.array([forest.n_all], np.int64))
+    present = PresentPlayers(lay_out_presence(game), game.forest.players.astype(np.int64))
     method, asked = read_method(given["ranking"], RANKERS)
     return RankedCurves(present, _number(method), AGAINST[method.name].tables(game, asked))
 

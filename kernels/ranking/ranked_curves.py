@@ -19,7 +19,6 @@ class PresentPlayers(NamedTuple):
 
     presence: PresenceTables
     players: np.ndarray  # (players,) int64, those that some split asks for, among all
-    n_all: np.ndarray  # (1,) int64
 
 
 class RankedCurves(NamedTuple):
