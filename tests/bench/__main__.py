@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
@@ -80,6 +81,13 @@ def main() -> None:
     repeats, seconds = (QUICK_REPEATS, QUICK_SECONDS) if quick else (REPEATS, SECONDS)
 
     machine = describe_machine(peer.package for peer in PEERS if peer.package)
+    results: dict[str, Any] = {"machine": machine, "quick": quick}
+
+    def keep(key: str, found: Any) -> None:
+        """Into the file at once: whoever stops the rest has what there is."""
+        results[key] = found
+        (folder / "results.json").write_text(json.dumps(results, indent=1))
+
     console.print(", ".join(f"{name} {value}" for name, value in machine.items()), highlight=False)
     console.print(
         "rows/s: medians of interleaved repeats; spread: (slowest - fastest) / median; ours /: rows/s of shapley with bins and margins over the "
@@ -90,49 +98,42 @@ def main() -> None:
     with ThreadPoolExecutor(cores) as threads:
         for case in chosen:
             comparisons.append(compare(case, folder, threads, cores, repeats, seconds))
+            keep("comparisons", [asdict(comparison) for comparison in comparisons])
             console.print(show_comparison(comparisons[-1]))
             if case.library == CATBOOST:
                 totals = race_totals(case, folder, tuple(n for n in TOTALS if not quick or n <= MOST_QUICK_ROWS), repeats)
+                keep("totals", [asdict(total) for total in totals])
                 console.print(show_totals(totals))
     for case in marginal_cases:
         marginal.append(measure_marginal(case, folder, QUICK_BACKGROUNDS if quick else BACKGROUNDS, repeats, seconds))
+        keep("marginal", [asdict(found) for found in marginal])
         console.print(show_preparations(marginal[-1]))
         console.print(show_marginal(marginal[-1]))
     for case in ranked_cases:
         rankings.append(measure_rankings(case, folder, repeats))
+        keep("rankings", [asdict(found) for found in rankings])
         console.print(show_rankings(rankings[-1]))
     gaps = list(measure_gaps(folder, repeats, SIZES[:4] if quick else SIZES)) if whole or options.gap else []
     if gaps:
+        keep("gaps", [asdict(step) for step in gaps])
         console.print(show_gaps(gaps))
-    results = {
-        "machine": machine,
-        "quick": quick,
-        "comparisons": [asdict(comparison) for comparison in comparisons],
-        "totals": [asdict(total) for total in totals],
-        "marginal": [asdict(found) for found in marginal],
-        "rankings": [asdict(found) for found in rankings],
-        "gaps": [asdict(step) for step in gaps],
-    }
+    bars = judge(comparisons, totals, marginal, rankings, cores) + judge_gaps(gaps)
+    keep("bars", [asdict(bar) | {"met": bar.met} for bar in bars])
     if whole:
         scaling = measure_scaling(folder, repeats, quick)
+        keep("scaling", [asdict(step) | {"nanoseconds": step.nanoseconds} for step in scaling])
         console.print(show_scaling(scaling))
         model = trained(CASES[0], folder)
         runs = race_runs(model, 50_000 if quick else 400_000, 2_000 if quick else 10_000, cores, 1 if quick else 3)
+        keep("runs", [asdict(speed) for speed in runs])
         console.print(show_runs(runs))
         memory = measure_memory(model, (20_000, 200_000) if quick else (200_000, 2_000_000))
+        keep("memory", [asdict(entry) for entry in memory])
         console.print(show_memory(memory))
         starts = measure_warm(model) if quick else measure_first(model, 3)
+        keep("first_attribution", {start: asdict(first) for start, first in starts.items()})
         console.print(show_first(starts))
-        results |= {
-            "scaling": [asdict(step) | {"nanoseconds": step.nanoseconds} for step in scaling],
-            "runs": [asdict(speed) for speed in runs],
-            "memory": [asdict(entry) for entry in memory],
-            "first_attribution": {start: asdict(first) for start, first in starts.items()},
-        }
-    bars = judge(comparisons, totals, marginal, rankings, cores) + judge_gaps(gaps)
     console.print(show_bars(bars))
-    results["bars"] = [asdict(bar) | {"met": bar.met} for bar in bars]
-    (folder / "results.json").write_text(json.dumps(results, indent=1))
     console.print(f"{folder}/results.json written; {time.perf_counter() - started:.0f} s in all", highlight=False, soft_wrap=True)
 
 

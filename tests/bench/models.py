@@ -144,7 +144,7 @@ MARGINAL = (  # models of the marginal game
     Case("xgboost-500x6", "XGBoost, 500 trees, depth 6", XGBOOST, ".ubj", xgboost_trainer(500, 6)),
     Case("lightgbm-100x6", "LightGBM, 100 trees, depth 6", LIGHTGBM, ".txt", _train_lightgbm(100, 64, max_depth=6)),
     next(case for case in CASES if case.library == CATBOOST),
-    *map(_synthetic, range(4, 11)),
+    *map(_synthetic, range(4, 9)),
 )
 
 
