@@ -1,0 +1,152 @@
+"""CatBoost's target statistics: numbers that a row has by what it holds in several columns at once, looked up by a hash of it.
+
+A *projection* is what rows are looked up by: whole categories, and after them bits, each of a number above a border or of a category equal to another.
+A column of statistics is a projection with a code for every known key, and one for all other keys. Codes, unlike what CatBoost computes of counts,
+do not depend on the row: they count the borders below the statistic.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._jit import jit
+
+MULTIPLIER = np.uint64(0x4906BA494954CB65)  # of CatBoost's CalcHash
+CATEGORY, ABOVE, EQUAL = 0, 1, 2  # kinds of elements
+KEY_BITS = 64
+HASH_BITS = 32  # of a category
+BLOCK = 128  # rows at a time
+
+
+class Statistics(NamedTuple):
+    """Columns of an ensemble that no data have: what they are looked up by, and what is found.
+
+    A column of statistics is a number, its code, and splits compare it with thresholds 0, 1, 2, … as any other number.
+    """
+
+    source: np.ndarray  # (sources,) int32, columns of the ensemble that rows are looked up by, ascending
+    nan_above: np.ndarray  # (sources,) bool, a missing number of this column is above all borders, and otherwise below
+    element_start: np.ndarray  # (projections + 1,) int64, elements of projection p are element_start[p]:element_start[p + 1]
+    element: np.ndarray  # (elements,) int32, position among the sources
+    kind: np.ndarray  # (elements,) uint8, CATEGORY, ABOVE or EQUAL
+    bound: np.ndarray  # (elements,) float64, border of ABOVE, hash of the category of EQUAL, 0 otherwise
+    key_start: np.ndarray  # (projections + 1,) int64, keys of projection p are key[key_start[p]:key_start[p + 1]]
+    key: np.ndarray  # (keys,) uint64, distinct and ascending within a projection
+    directory_bits: np.ndarray  # (projections,) int64, at least 1: how many of the highest bits of a key its directory is by
+    directory_start: np.ndarray  # (projections,) int64, first entry of its directory, which has 2**bits + 1
+    directory: np.ndarray  # int64, where the keys begin, among the projection's own, whose highest bits are at least this entry's number
+    column: np.ndarray  # (columns,) int32, columns of the ensemble that are filled, ascending, behind those of features
+    projection: np.ndarray  # (columns,) int32, ascending
+    code_start: np.ndarray  # (columns,) int64, the code of key k of a column's projection is code[code_start + k], and last that of other keys
+    code: np.ndarray  # uint8
+
+
+NO_STATISTICS = Statistics(
+    source=np.zeros(0, np.int32),
+    nan_above=np.zeros(0, bool),
+    element_start=np.zeros(1, np.int64),
+    element=np.zeros(0, np.int32),
+    kind=np.zeros(0, np.uint8),
+    bound=np.zeros(0),
+    key_start=np.zeros(1, np.int64),
+    key=np.zeros(0, np.uint64),
+    directory_bits=np.zeros(0, np.int64),
+    directory_start=np.zeros(0, np.int64),
+    directory=np.zeros(0, np.int64),
+    column=np.zeros(0, np.int32),
+    projection=np.zeros(0, np.int32),
+    code_start=np.zeros(0, np.int64),
+    code=np.zeros(0, np.uint8),
+)
+
+
+def make_directory(key: np.ndarray) -> tuple[int, np.ndarray]:
+    """Index sorted keys by their highest bits, about a key to every entry.
+
+    Parameters
+    ----------
+    key : (keys,) uint64, distinct and ascending
+
+    Returns
+    -------
+    bits : int
+        at least 1
+    directory : (2**bits + 1,) int64
+        for every number of so many bits, how many keys begin with a lower one; last of all the number of keys
+    """
+    bits = max(1, int(key.size).bit_length())
+    counts = np.bincount((key >> np.uint64(KEY_BITS - bits)).astype(np.int64), minlength=1 << bits)
+    return bits, np.concatenate(([0], np.cumsum(counts, dtype=np.int64)))
+
+
+@jit
+def _hash_rows(inputs: np.ndarray, first: int, projection: int, statistics: Statistics, hashed: np.ndarray, known: np.ndarray) -> None:
+    """Hash what the rows from ``first`` on hold in a projection's columns into ``hashed``; rows that lack a category are not ``known``."""
+    hashed[:] = 0
+    known[:] = True
+    part = np.zeros(hashed.size, np.int64)
+    for e in range(statistics.element_start[projection], statistics.element_start[projection + 1]):
+        source, kind, bound = statistics.element[e], statistics.kind[e], statistics.bound[e]
+        for i in range(part.size):
+            x = inputs[source, first + i]
+            if kind == CATEGORY:
+                known[i] &= not np.isnan(x)
+                code = np.int64(0 if np.isnan(x) else x)
+                part[i] = code - ((code >> (HASH_BITS - 1)) << HASH_BITS)  # the hash is signed
+            elif kind == ABOVE:
+                part[i] = x > bound or (np.isnan(x) and statistics.nan_above[source])
+            else:
+                part[i] = x == bound
+        hashed[:] = MULTIPLIER * (hashed + MULTIPLIER * part.view(np.uint64))
+
+
+@jit
+def _find_key(sought: Any, projection: int, statistics: Statistics) -> int:
+    """Position of a key among its projection's, or how many there are where it is not one of them."""
+    begin, end = statistics.key_start[projection], statistics.key_start[projection + 1]
+    bits = statistics.directory_bits[projection]
+    entry = statistics.directory_start[projection] + np.int64(sought >> np.uint64(KEY_BITS - bits))
+    low, high = begin + statistics.directory[entry], begin + statistics.directory[entry + 1]
+    while low < high:
+        middle = (low + high) // 2
+        if statistics.key[middle] < sought:
+            low = middle + 1
+        else:
+            high = middle
+    return low - begin if low < end and statistics.key[low] == sought else end - begin
+
+
+@jit
+def look_up(inputs: np.ndarray, statistics: Statistics, out: np.ndarray, seen: np.ndarray) -> None:
+    """Look up every row's statistics (CatBoost's ``ctr_provider.h`` and ``hash.h``).
+
+    Parameters
+    ----------
+    inputs : (sources, n) float64
+        of categories their 32-bit hashes; of numbers what the library compares, which is float32. NaN where missing: a category that is missing
+        is one that was never seen
+    statistics : Statistics
+    out : (columns, n) float64
+        overwritten by codes
+    seen : (sources, n) bool
+        overwritten: what a row holds in this column was part of a key that is known
+    """
+    seen[:] = False
+    keys, known = np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.bool_)
+    column = 0
+    for projection in range(statistics.key_start.size - 1):
+        n_keys = statistics.key_start[projection + 1] - statistics.key_start[projection]
+        until = column
+        while until < statistics.column.size and statistics.projection[until] == projection:
+            until += 1
+        for first in range(0, inputs.shape[1], BLOCK):
+            n = min(BLOCK, inputs.shape[1] - first)
+            _hash_rows(inputs, first, projection, statistics, keys[:n], known[:n])
+            for i in range(n):
+                found = _find_key(keys[i], projection, statistics) if known[i] else n_keys
+                for c in range(column, until):
+                    out[c, first + i] = statistics.code[statistics.code_start[c] + found]
+                if found < n_keys:
+                    for e in range(statistics.element_start[projection], statistics.element_start[projection + 1]):
+                        seen[statistics.element[e], first + i] = True
+        column = until
