@@ -5,6 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .statistics import NO_STATISTICS, Statistics
+
 WORD_BITS = 32
 COVER_TOLERANCE = 1e-2  # libraries sum covers in float32; a split further off than this was not written by one
 
@@ -36,10 +38,11 @@ class TreeEnsemble(NamedTuple):
     set_start: np.ndarray  # (sets + 1,) int64, set s is set_words[set_start[s]:set_start[s + 1]]
     set_words: np.ndarray  # (words,) uint32, bit c of a set (word c // 32, bit c % 32): code c goes left; bit n_categories: unseen
     single_precision: bool  # the library compares float32(x); thresholds are then float32 values
+    statistics: Statistics = NO_STATISTICS  # the last columns, which no data have
 
     @property
     def n_features(self) -> int:
-        """Columns of a row."""
+        """Columns of a row, statistics among them."""
         return self.n_categories.size
 
 

@@ -31,6 +31,9 @@ class HashedCategory:
         return cls(city_hash(text.encode()) & HASH_MASK)
 
 
+NO_CATEGORY = HashedCategory(-1)  # what no value is
+
+
 def _rotate(x: int, by: int) -> int:
     return (x >> by | x << 64 - by) & MASK if by else x
 
