@@ -5,6 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .statistics import NO_STATISTICS, Statistics, find_fault
+
 WORD_BITS = 32
 COVER_TOLERANCE = 1e-2  # libraries sum covers in float32; a split further off than this was not written by one
 
@@ -36,6 +38,7 @@ class TreeEnsemble(NamedTuple):
     set_start: np.ndarray  # (sets + 1,) int64, set s is set_words[set_start[s]:set_start[s + 1]]
     set_words: np.ndarray  # (words,) uint32, bit c of a set (word c // 32, bit c % 32): code c goes left; bit n_categories: unseen
     single_precision: bool  # the library compares float32(x); thresholds are then float32 values
+    statistics: Statistics = NO_STATISTICS  # the last columns, which no data have
 
     @property
     def n_features(self) -> int:
@@ -158,7 +161,7 @@ def check(ensemble: TreeEnsemble) -> None:
     """Refuse an ensemble that is not well formed.
 
     Its arrays may have wrong shapes, its trees cycles, shared or stray nodes and indices out of range, its thresholds may be NaN or -inf, its base or
-    leaf values not finite, its covers negative, missing or inconsistent, its category sets malformed.
+    leaf values not finite, its covers negative, missing or inconsistent, its category sets malformed, its statistics not to be looked up.
 
     Parameters
     ----------
@@ -173,3 +176,6 @@ def check(ensemble: TreeEnsemble) -> None:
     owner = _owners(ensemble)
     _check_splits(ensemble, owner)
     _check_leaves_and_cover(ensemble, owner)
+    fault = find_fault(ensemble.statistics, ensemble.n_categories)
+    if fault:
+        raise InvalidEnsemble(fault)
