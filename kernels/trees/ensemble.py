@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .statistics import NO_STATISTICS, Statistics
+from .statistics import NO_STATISTICS, Statistics, find_fault
 
 WORD_BITS = 32
 COVER_TOLERANCE = 1e-2  # libraries sum covers in float32; a split further off than this was not written by one
@@ -161,7 +161,7 @@ def check(ensemble: TreeEnsemble) -> None:
     """Refuse an ensemble that is not well formed.
 
     Its arrays may have wrong shapes, its trees cycles, shared or stray nodes and indices out of range, its thresholds may be NaN or -inf, its base or
-    leaf values not finite, its covers negative, missing or inconsistent, its category sets malformed.
+    leaf values not finite, its covers negative, missing or inconsistent, its category sets malformed, its statistics not to be looked up.
 
     Parameters
     ----------
@@ -176,3 +176,6 @@ def check(ensemble: TreeEnsemble) -> None:
     owner = _owners(ensemble)
     _check_splits(ensemble, owner)
     _check_leaves_and_cover(ensemble, owner)
+    fault = find_fault(ensemble.statistics, ensemble.n_categories)
+    if fault:
+        raise InvalidEnsemble(fault)

@@ -79,6 +79,89 @@ def make_directory(key: np.ndarray) -> tuple[int, np.ndarray]:
     return bits, np.concatenate(([0], np.cumsum(counts, dtype=np.int64)))
 
 
+def _is_partition(start: np.ndarray, size: int) -> bool:
+    """Whether numbers that go from 0 to a size never fall."""
+    return start.ndim == 1 and start.size > 0 and start[0] == 0 and start[-1] == size and bool((np.diff(start) >= 0).all())
+
+
+def _find_elements_fault(statistics: Statistics, n_categories: np.ndarray) -> str:
+    """What is wrong with the elements, the sources and the bounds."""
+    source, element, kind, bound = statistics.source, statistics.element, statistics.kind, statistics.bound
+    n_features = n_categories.size - statistics.column.size
+    if not (np.diff(source) > 0).all() or (source.size and not 0 <= source[0] <= source[-1] < n_features):
+        return f"sources are columns {source.tolist()[:9]}, expected ascending ones of 0..{n_features - 1}"
+    bad = np.flatnonzero((element < 0) | (element >= source.size) | (kind > EQUAL))
+    if bad.size:
+        return f"element {bad[0]} is source {element[bad[0]]} of kind {kind[bad[0]]}, expected one of {source.size} sources and 3 kinds"
+    bad = np.flatnonzero((n_categories[source[element]] > 0) == (kind == ABOVE))
+    if bad.size:
+        return f"element {bad[0]} of kind {kind[bad[0]]} is of column {source[element[bad[0]]]}, which has other values"
+    hashes = np.where(kind == ABOVE, 0.0, bound)
+    bad = np.flatnonzero(np.isnan(bound) | ~((hashes >= 0) & (hashes < 1 << HASH_BITS) & (hashes == np.floor(hashes))))
+    return f"element {bad[0]} has bound {bound[bad[0]]}, expected a {'border' if kind[bad[0]] == ABOVE else 'hash'}" if bad.size else ""
+
+
+def _find_keys_fault(statistics: Statistics) -> str:
+    """What is wrong with the keys and their directories."""
+    bits, start = statistics.directory_bits, statistics.directory_start
+    bad = np.flatnonzero((bits < 1) | (bits >= KEY_BITS - 1) | (start < 0))
+    if bad.size:
+        return f"projection {bad[0]} has a directory of {bits[bad[0]]} bits at {start[bad[0]]}, expected 1..{KEY_BITS - 2} and at least 0"
+    for p in range(bits.size):
+        key = statistics.key[statistics.key_start[p] : statistics.key_start[p + 1]]
+        if not (key[1:] > key[:-1]).all():
+            return f"projection {p} has keys that do not ascend"
+        n_entries = (1 << int(bits[p])) + 1
+        entries = statistics.directory[start[p] :][:n_entries]
+        highest = key >> np.uint64(KEY_BITS - int(bits[p]))
+        if entries.size != n_entries or not np.array_equal(entries, np.searchsorted(highest, np.arange(n_entries, dtype=np.uint64))):
+            return f"projection {p} has a directory that is not of its keys"
+    return ""
+
+
+def find_fault(statistics: Statistics, n_categories: np.ndarray) -> str:
+    """Find what keeps statistics from being looked up.
+
+    Parameters
+    ----------
+    statistics : Statistics
+    n_categories : (features,) int32
+        of all columns of the ensemble, those of statistics at last
+
+    Returns
+    -------
+    str
+        one line: what was got, what was expected; empty where nothing is wrong
+    """
+    n_columns, n_projections = statistics.column.size, statistics.directory_bits.size
+    sizes = {"nan_above": statistics.source.size, "directory_start": n_projections}
+    sizes |= dict.fromkeys(("element_start", "key_start"), n_projections + 1)
+    sizes |= dict.fromkeys(("kind", "bound"), statistics.element.size) | dict.fromkeys(("projection", "code_start"), n_columns)
+    for name, array in statistics._asdict().items():
+        shape = (sizes.get(name, array.size),)
+        if array.shape != shape:
+            return f"array {name!r} of statistics has shape {array.shape}, expected {shape}"
+    if statistics.key.dtype != np.uint64:
+        return f"keys of statistics are {statistics.key.dtype}, expected uint64"
+    for name, start, values in (("elements", statistics.element_start, statistics.element), ("keys", statistics.key_start, statistics.key)):
+        if not _is_partition(start, values.size):
+            return f"{name} of projections begin at {start.tolist()[:9]}, expected ascending numbers from 0 to {values.size}"
+    first = n_categories.size - n_columns
+    if first < 0 or not np.array_equal(statistics.column, np.arange(first, n_categories.size)) or n_categories[first:].any():
+        return f"statistics are columns {statistics.column.tolist()[:9]}, expected the last of {n_categories.size}, which are numbers"
+    fault = _find_elements_fault(statistics, n_categories) or _find_keys_fault(statistics)
+    if fault:
+        return fault
+    projection = statistics.projection
+    if not (np.diff(projection) >= 0).all() or (n_columns and not 0 <= projection[0] <= projection[-1] < n_projections):
+        return f"statistics are of projections {projection.tolist()[:9]}, expected ascending ones of 0..{n_projections - 1}"
+    end = statistics.code_start + np.diff(statistics.key_start)[projection] + 1
+    bad = np.flatnonzero((statistics.code_start < 0) | (end > statistics.code.size))
+    if bad.size:
+        return f"codes of statistic {bad[0]} are {statistics.code_start[bad[0]]}..{end[bad[0]] - 1}, expected some of {statistics.code.size}"
+    return ""
+
+
 @jit
 def _hash_rows(inputs: np.ndarray, first: int, projection: int, statistics: Statistics, hashed: np.ndarray, known: np.ndarray) -> None:
     """Hash what the rows from ``first`` on hold in a projection's columns into ``hashed``; rows that lack a category are not ``known``."""
@@ -94,7 +177,7 @@ def _hash_rows(inputs: np.ndarray, first: int, projection: int, statistics: Stat
                 code = np.int64(0 if np.isnan(x) else x)
                 part[i] = code - ((code >> (HASH_BITS - 1)) << HASH_BITS)  # the hash is signed
             elif kind == ABOVE:
-                part[i] = x > bound or (np.isnan(x) and statistics.nan_above[source])
+                part[i] = x > bound or (np.isnan(x) and statistics.nan_above[source] and bound < np.inf)  # as inf in its place would be
             else:
                 part[i] = x == bound
         hashed[:] = MULTIPLIER * (hashed + MULTIPLIER * part.view(np.uint64))

@@ -6,123 +6,33 @@ Field numbers are those of ``model.fbs``, ``features.fbs`` and ``ctr_data.fbs`` 
 import itertools
 import json
 import struct
-from dataclasses import dataclass
 
 import numpy as np
 
 from ..errors import InvalidModel, UnsupportedModel
-from .catboost_trees import MAX_FEATURES, MAX_SYMMETRIC_DEPTH, MAX_TREES, Column, Contents, Tree, free_tree, loss_name, symmetric_tree
+from .catboost_columns import Column
+from .catboost_statistics import COUNTERS, EMPTY, KINDS, MEANS, Counted, Counts, Projection, Statistic, make_counts
+from .catboost_trees import MAX_SYMMETRIC_DEPTH, MAX_TREES, Contents, Tree, free_tree, loss_name, symmetric_tree
 from .cityhash import HASH_MASK
+from .flatbuffers import Table, TooMuchError, root
 
 MAGIC = b"CBM1"
 FORMAT = b"FlabuffersModel_v1"  # spelt so
 AS_TRUE = 2  # ENanValueTreatment
 NO_LEAF = 0xFFFFFFFF
 STEP = np.dtype([("left", "<u2"), ("right", "<u2")])
+COUNTS_PART = b"static_provider_v1"  # of the parts behind the core
+ABOVE, EQUAL = np.dtype([("index", "<i4"), ("border", "<f4")]), np.dtype([("index", "<i4"), ("value", "<i4")])
+BUCKET = np.dtype([("key", "<u8"), ("row", "<u4")])
+MEAN = np.dtype([("sum", "<f4"), ("rows", "<i4")])
 
 
-class _TooMuchError(ValueError):
-    """A vector is longer than a model can need, or vectors add up to more than the file, so that some lie on top of others."""
-
-
-@dataclass(slots=True)
-class _Reader:
-    """A buffer whose vectors, all together, may not be read for more than its size (a small file must stay small in memory)."""
-
-    data: bytes
-    left: int
-
-    def scalar(self, position: int, form: str) -> float:
-        if position < 0:  # Python would count from the end
-            raise struct.error(f"position {position}")
-        return struct.unpack_from(form, self.data, position)[0]
-
-    def offset(self, position: int) -> int:
-        return position + int(self.scalar(position, "<I"))
-
-    def vector(self, position: int, width: int) -> tuple[int, int]:
-        """Where the items of a vector begin, and how many there are."""
-        count = int(self.scalar(position, "<I"))
-        if position + 4 + count * width > len(self.data):
-            raise struct.error(f"{count} items")
-        self.left -= count * width
-        if self.left < 0:
-            raise _TooMuchError("vectors lie on top of each other")
-        return position + 4, count
-
-
-@dataclass(frozen=True, slots=True)
-class _Table:
-    """A FlatBuffers table; a field that the file leaves out is its default, empty for vectors."""
-
-    reader: _Reader
-    position: int
-
-    def _place(self, field: int) -> int | None:
-        vtable = self.position - int(self.reader.scalar(self.position, "<i"))
-        if 4 + 2 * field + 2 > self.reader.scalar(vtable, "<H"):
-            return None
-        offset = int(self.reader.scalar(vtable + 4 + 2 * field, "<H"))
-        return self.position + offset if offset else None
-
-    def number(self, field: int, form: str, default: float) -> float:
-        place = self._place(field)
-        return default if place is None else self.reader.scalar(place, form)
-
-    def integer(self, field: int, default: int) -> int:
-        return int(self.number(field, "<i", default))
-
-    def table(self, field: int) -> "_Table | None":
-        place = self._place(field)
-        return None if place is None else _Table(self.reader, self.reader.offset(place))
-
-    def array(self, field: int, dtype: str | np.dtype) -> np.ndarray:
-        place, kind = self._place(field), np.dtype(dtype)
-        if place is None:
-            return np.empty(0, kind)
-        start, count = self.reader.vector(self.reader.offset(place), kind.itemsize)
-        return np.frombuffer(self.reader.data, kind, count, start)
-
-    def text(self, field: int) -> bytes:
-        return self.array(field, "u1").tobytes()
-
-    def _items(self, field: int) -> list[int]:
-        place = self._place(field)
-        if place is None:
-            return []
-        start, count = self.reader.vector(self.reader.offset(place), 4)
-        if count > MAX_FEATURES:
-            raise _TooMuchError(f"a list of {count} tables or texts, expected at most {MAX_FEATURES}")
-        return [self.reader.offset(start + 4 * i) for i in range(count)]
-
-    def tables(self, field: int) -> list["_Table"]:
-        return [_Table(self.reader, position) for position in self._items(field)]
-
-    def texts(self, field: int) -> list[bytes]:
-        found = []
-        for position in self._items(field):
-            start, count = self.reader.vector(position, 1)
-            found.append(self.reader.data[start : start + count])
-        return found
-
-
-def _name(feature: _Table, field: int) -> str:
+def _name(feature: Table, field: int) -> str:
     return feature.text(field).decode() or str(feature.integer(1, -1))
 
 
-def _refuse(model: _Table, where: str) -> None:
+def _refuse(model: Table, where: str) -> None:
     """Refuse features that are computed from others."""
-    categories = {feature.integer(0, -1): _name(feature, 2) for feature in model.tables(4)}
-    for ctr in model.tables(7):
-        source = ctr.table(0)
-        for field in (0, 0):  # TModelCtr.Base, then its FeatureCombination
-            source = source.table(field) if source else None
-        index = source.array(0, "<i4") if source else np.empty(0, np.int32)
-        names = ", ".join(repr(categories.get(i, str(i))) for i in index.tolist())
-        raise UnsupportedModel(
-            f"{where}: feature {names} is used through target statistics (CTR), expected one-hot splits only: "
-            "train with a larger one_hot_max_size or encode it before"
-        )
     for field, kind in ((12, "text"), (18, "embedding")):
         for feature in model.tables(field):
             raise UnsupportedModel(f"{where}: feature {_name(feature, 2)!r} is of kind {kind}, expected numbers and categories")
@@ -130,7 +40,7 @@ def _refuse(model: _Table, where: str) -> None:
         raise UnsupportedModel(f"{where}: the model computes features of its own (estimated features)")
 
 
-def _columns(model: _Table) -> tuple[Column, ...]:
+def _columns(model: Table) -> tuple[Column, ...]:
     nothing = np.empty(0, np.float32)
     columns = [
         Column(
@@ -156,7 +66,113 @@ def _columns(model: _Table) -> tuple[Column, ...]:
     return tuple(columns)
 
 
-def _trees(model: _Table, n_outputs: int, where: str) -> tuple[Tree, ...]:
+def _within(table: Table | None, field: int, where: str) -> Table:
+    found = table.table(field) if table else None
+    if found is None:
+        raise InvalidModel(f"{where} does not say what it is of")
+    return found
+
+
+def _counted(base: Table, known: dict[int, Projection], where: str) -> Counted:
+    """What is counted; files share equal projections, which are read once."""
+    combination = _within(base, 0, where)
+    if combination.position not in known:
+        equal = combination.array(2, EQUAL)
+        known[combination.position] = Projection(
+            tuple(combination.array(0, "<i4").tolist()),
+            tuple(combination.array(1, ABOVE).tolist()),
+            tuple(zip(equal["index"].tolist(), (equal["value"].astype(np.int64) & HASH_MASK).tolist(), strict=True)),
+        )
+    kind = int(base.number(1, "<b", 0))
+    if not 0 <= kind < len(KINDS):
+        raise InvalidModel(f"{where} is of kind {kind}, expected 0..{len(KINDS) - 1}")
+    return Counted(known[combination.position], KINDS[kind], base.integer(2, 0))
+
+
+def _statistics(model: Table, where: str) -> tuple[Statistic, ...]:
+    found, known = [], dict[int, Projection]()
+    for number, feature in enumerate(model.tables(7)):
+        label = f"{where}: target statistic {number}"
+        ctr = _within(feature, 0, label)
+        found.append(
+            Statistic(
+                counted=_counted(_within(ctr, 0, label), known, label),
+                target_border=ctr.integer(1, 0),
+                prior=(ctr.number(2, "<f", 0.0), ctr.number(3, "<f", 1.0)),
+                shift=ctr.number(4, "<f", 0.0),
+                scale=ctr.number(5, "<f", 1.0),
+                borders=feature.array(1, "<f4"),
+            )
+        )
+    return tuple(found)
+
+
+def _buckets(table: Table, where: str) -> np.ndarray:
+    """The entries of a hash table, each where CatBoost finds it: at the place that its key says, or behind others without a gap."""
+    stored = table.array(1, "u1")
+    size = stored.size // BUCKET.itemsize
+    if stored.size % BUCKET.itemsize or size & (size - 1) or not size:
+        raise InvalidModel(f"{where} has {stored.size} bytes of buckets, expected {BUCKET.itemsize} times a power of two")
+    buckets = stored.view(BUCKET)
+    empty = buckets["key"] == EMPTY
+    if not empty.any():
+        raise InvalidModel(f"{where} has no empty bucket, in which a search would end")
+    gaps = np.concatenate(([0], np.cumsum(empty)))
+    at = np.flatnonzero(~empty)
+    home = (buckets["key"][at] & np.uint64(size - 1)).astype(np.int64)
+    before = gaps[at] - gaps[home] + np.where(at < home, gaps[-1], 0)
+    lost = at[before != 0]
+    if lost.size:
+        raise InvalidModel(f"{where} has key {buckets['key'][lost[0]]} in bucket {lost[0]}, where no search finds it")
+    return buckets[at]
+
+
+def _counts(table: Table, kind: str, where: str) -> Counts:
+    buckets, blob = _buckets(table, where), table.array(2, "u1")
+    width = 1 if kind in COUNTERS else table.integer(4, 0)
+    item = MEAN if kind in MEANS else np.dtype("<i4")
+    if kind in MEANS:
+        width = 1
+    if width < 1 or blob.size % (width * item.itemsize):
+        raise InvalidModel(f"{where} has {blob.size} bytes of counts, expected {width} times {item.itemsize} for every key")
+    rows = blob.view(item).reshape(-1, width)
+    number = buckets["row"].astype(np.int64)
+    if number.size and (number.max() >= len(rows) or np.bincount(number).max() > 1):
+        raise InvalidModel(f"{where} has {number.size} keys for {len(rows)} counts, expected counts of its own for each")
+    if kind in MEANS:
+        pairs = rows[number, 0]
+        counts = np.column_stack((pairs["sum"], pairs["rows"].astype(np.float32)))
+    else:
+        counts = rows[number].astype(np.int64)
+    return make_counts(buckets["key"].astype(np.uint64), counts, table.integer(3, 0), kind, where)
+
+
+def _tables(data: bytes, at: int, parts: list[bytes], statistics: tuple[Statistic, ...], where: str) -> dict[Counted, Counts]:
+    """The tables that statistics need, each a FlatBuffer of its own behind the core."""
+    needed, found = {statistic.counted for statistic in statistics}, dict[Counted, Counts]()
+    if not needed or not parts or parts[0] != COUNTS_PART:
+        return found
+    (n_tables,) = struct.unpack_from("<I", data, at)
+    at += 4
+    for number in range(n_tables):
+        (size,) = struct.unpack_from("<I", data, at)
+        at += 4
+        if size > len(data) - at:
+            raise InvalidModel(f"{where}: table {number} of counts has {size} bytes, but {len(data) - at} are left")
+        label = f"{where}: table {number} of counts"
+        table = root(data[at : at + size])
+        counted = _counted(_within(table, 0, label), {}, label)
+        if counted in found:
+            raise InvalidModel(f"{label} is of what another one is of")
+        if counted in needed:
+            found[counted] = _counts(table, counted.kind, label)
+        at += size
+    if at != len(data) and len(parts) == 1:
+        raise InvalidModel(f"{where}: {len(data)} bytes, but its tables of counts end after {at}")
+    return found
+
+
+def _trees(model: Table, n_outputs: int, where: str) -> tuple[Tree, ...]:
     splits, sizes = model.array(1, "<i4"), model.array(2, "<i4").astype(np.int64)
     values, weights = model.array(8, "<f8"), model.array(9, "<f8")
     if sizes.size > MAX_TREES:
@@ -235,7 +251,7 @@ def _free(splits: np.ndarray, steps: np.ndarray, leaf_of: np.ndarray, values: np
     return free_tree(split, left, right, value, weight, where)
 
 
-def _class_names(core: _Table, where: str) -> tuple[str, ...]:
+def _class_names(core: Table, where: str) -> tuple[str, ...]:
     for entry in core.tables(2):
         if entry.text(0) == b"class_params":
             found = json.loads(entry.text(1))
@@ -246,16 +262,15 @@ def _class_names(core: _Table, where: str) -> tuple[str, ...]:
     return ()
 
 
-def _loss(core: _Table) -> str:
+def _loss(core: Table) -> str:
     return next((loss_name(entry.text(1)) for entry in core.tables(2) if entry.text(0) == b"params"), "")
 
 
-def _core(data: bytes, where: str) -> _Table:
+def _core(data: bytes, where: str) -> Table:
     size = int.from_bytes(data[4:8], "little")
     if len(data) < 8 or data[:4] != MAGIC or size > len(data) - 8:
         raise InvalidModel(f"{where}: {len(data)} bytes, expected {MAGIC!r} and {size + 8} bytes in all")
-    reader = _Reader(data[8 : 8 + size], size)
-    core = _Table(reader, reader.offset(0))
+    core = root(data[8 : 8 + size])
     if core.text(0) != FORMAT:
         raise InvalidModel(f"{where}: format {core.text(0)[:40]!r}, expected {FORMAT!r}")
     if len(data) != 8 + size and not core.texts(3):
@@ -300,10 +315,20 @@ def read_cbm(data: bytes, where: str) -> Contents:
                 raise InvalidModel(f"{where}: one bias, expected {n_outputs}")
         if bias.size != n_outputs:
             raise InvalidModel(f"{where}: {bias.size} biases, expected {n_outputs}")
-        return Contents(_columns(model), _trees(model, n_outputs, where), model.number(14, "<d", 1.0), bias, _class_names(core, where), _loss(core))
+        statistics, behind = _statistics(model, where), 8 + int.from_bytes(data[4:8], "little")
+        return Contents(
+            columns=_columns(model),
+            trees=_trees(model, n_outputs, where),
+            scale=model.number(14, "<d", 1.0),
+            bias=bias,
+            class_names=_class_names(core, where),
+            loss=_loss(core),
+            statistics=statistics,
+            tables=_tables(data, behind, core.texts(3), statistics, where),
+        )
     except struct.error as error:
         raise InvalidModel(f"{where}: an offset points outside the file ({error})") from error
-    except _TooMuchError as error:
+    except TooMuchError as error:
         raise InvalidModel(f"{where}: {error}") from error
     except KeyError as error:
         raise InvalidModel(f"{where}: one-hot feature {error} is not among the categorical features") from error

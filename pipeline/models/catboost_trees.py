@@ -1,36 +1,25 @@
 """What a CatBoost file of either format says, and the arrays that it becomes."""
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from kernels.trees.ensemble import TreeEnsemble, bit_set
+from kernels.trees.statistics import ABOVE
 
 from ..errors import InvalidModel, UnsupportedModel
-from .cityhash import HashedCategory
+from .catboost_columns import Column, order_columns
+from .catboost_statistics import Counted, Counts, Statistic, lay_out_statistics
+from .cityhash import NO_CATEGORY, HashedCategory
 from .model import Feature, check_ensemble
 from .objectives import CATBOOST, Objective, objective_of
 
 BELOW_ALL = -1e39  # stands for a border of -inf, which parts -inf from every number: below all that single precision has
-MAX_FEATURES, MAX_TREES, MAX_DEPTH, MAX_SYMMETRIC_DEPTH, MAX_NODES = 100_000, 50_000, 64, 16, 1_000_000
+MAX_TREES, MAX_DEPTH, MAX_SYMMETRIC_DEPTH, MAX_NODES = 50_000, 64, 16, 1_000_000
 MAX_SET_WORDS = 1 << 24  # 64 MiB of category sets; CatBoost itself splits on at most 255 values of a feature
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A feature, and what trees may ask of it: ``x > border``, or for a category ``hash(x) == value``."""
-
-    categorical: bool
-    index: int  # position among the features of its kind, by which splits name it
-    flat: int  # position among all features
-    name: str
-    nan_right: bool
-    borders: np.ndarray  # (borders,) float32
-    values: tuple[int, ...]  # hashes of categories, 0..2**32 - 1
-    texts: tuple[str, ...] | None  # the categories, where the file has them
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +35,7 @@ class Tree:
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """A whole model. ``columns`` are in file order, floats before categories: the order in which splits are numbered."""
+    """A whole model. ``columns`` are in file order, floats before categories, and statistics after them: the order in which splits are numbered."""
 
     columns: tuple[Column, ...]
     trees: tuple[Tree, ...]
@@ -54,6 +43,8 @@ class Contents:
     bias: np.ndarray  # (outputs,) float64
     class_names: tuple[str, ...]
     loss: str  # "" where the file does not say
+    statistics: tuple[Statistic, ...] = ()
+    tables: Mapping[Counted, Counts] = field(default_factory=dict)  # of the statistics, at least
 
 
 def loss_name(parameters: Any) -> str:
@@ -147,31 +138,12 @@ def free_tree(split: Sequence[int], left: Sequence[int], right: Sequence[int], v
     return Tree(np.asarray(split, np.int64), np.asarray(left, np.int64), np.asarray(right, np.int64), value, np.asarray(total, float))
 
 
-def _categories(column: Column) -> tuple[str | HashedCategory, ...]:
-    if column.texts is not None:
+def _categories(column: Column, hashed: bool) -> tuple[str | HashedCategory, ...]:
+    """A feature's categories, as hashes where statistics are looked up by them."""
+    if column.texts is not None and not hashed:
         return column.texts
-    # A feature without splits needs a category list too, and none of its codes is ever looked at.
-    return tuple(HashedCategory(value) for value in column.values or (0,))
-
-
-def _columns(contents: Contents, where: str) -> dict[int, int]:
-    """Position in the ensemble by flat index."""
-    if len(contents.columns) > MAX_FEATURES:
-        raise UnsupportedModel(f"{where}: {len(contents.columns)} features, expected at most {MAX_FEATURES}")
-    order = {flat: position for position, flat in enumerate(sorted(column.flat for column in contents.columns))}
-    if len(order) != len(contents.columns) or min(order, default=0) < 0:
-        found = sorted(column.flat for column in contents.columns)[:9]
-        raise InvalidModel(f"{where}: flat feature indices are {found}, expected distinct numbers >= 0")
-    for column in contents.columns:
-        steps = np.flatnonzero(column.borders[1:] < column.borders[:-1])
-        if steps.size:  # CatBoost counts the borders below a value, and compares the count
-            first, second = column.borders[steps[0] : steps[0] + 2]
-            raise InvalidModel(f"{where}: feature {column.name!r} has border {first:g} before {second:g}, expected ascending ones")
-        if len(set(column.values)) != len(column.values) or len(set(column.texts or ())) != len(column.texts or ()):
-            raise InvalidModel(f"{where}: feature {column.name!r} has the same category twice")
-        if column.texts is not None and len(column.texts) != len(column.values):
-            raise InvalidModel(f"{where}: feature {column.name!r} has {len(column.texts)} texts for {len(column.values)} categories")
-    return order
+    # A feature without splits needs a category list too.
+    return tuple(HashedCategory(value) for value in column.values) or (NO_CATEGORY if hashed else HashedCategory(0),)
 
 
 def _join(trees: Sequence[Tree], n_outputs: int) -> tuple[Tree, np.ndarray]:
@@ -208,35 +180,42 @@ def build(contents: Contents, where: str) -> tuple[TreeEnsemble, tuple[Feature, 
     Raises
     ------
     InvalidModel
-        The trees do not fit the features.
+        Trees, features and statistics do not fit together.
     UnsupportedModel
-        The model has too many features, trees or categories.
+        The model has too many features, trees or categories, or no counts for its statistics.
     """
-    order = _columns(contents, where)
+    order = order_columns(contents.columns, where)
+    statistics, of_statistic = lay_out_statistics(contents.statistics, contents.tables, contents.columns, order, where)
     if len(contents.trees) > MAX_TREES:
         raise UnsupportedModel(f"{where}: {len(contents.trees)} trees, expected at most {MAX_TREES}")
     n_outputs = contents.bias.size
     trees, roots = _join(contents.trees, n_outputs)
     inner = trees.split >= 0
-    # Every split there is, in file order: borders of the floats, then values of the categories.
+    # Every split there is, in file order: borders of the floats, then values of the categories, then codes of the statistics.
     bin_column = np.repeat(
-        np.array([order[column.flat] for column in contents.columns], np.int64),
-        [len(column.values) if column.categorical else column.borders.size for column in contents.columns],
+        np.concatenate((np.array([order[column.flat] for column in contents.columns], np.int64), of_statistic)),
+        [
+            *(len(column.values) if column.categorical else column.borders.size for column in contents.columns),
+            *(statistic.borders.size for statistic in contents.statistics),
+        ],
     )
     border = np.concatenate([np.empty(0, np.float32), *(column.borders for column in contents.columns)])
     bounds = np.where(border == -np.inf, BELOW_ALL, border.astype(float))
-    bin_threshold = np.concatenate((bounds, np.zeros(bin_column.size - border.size)))
+    code = np.concatenate([np.empty(0, np.int64), *(np.arange(len(column.values)) for column in contents.columns)])
+    codes = [np.arange(statistic.borders.size, dtype=float) for statistic in contents.statistics]
+    bin_threshold = np.concatenate((bounds, np.zeros(code.size), *codes))
     stray = np.flatnonzero(trees.split >= bin_column.size)
     if stray.size:
         tree = np.searchsorted(roots, stray[0], side="right") - 1
         raise InvalidModel(f"{where}: tree {tree} has split {trees.split[stray[0]]}, expected 0..{bin_column.size - 1}")
     by_position = sorted(contents.columns, key=lambda column: column.flat)
-    n_categories = np.array([len(_categories(column)) if column.categorical else 0 for column in by_position], np.int32)
-    nan_right = np.array([column.nan_right for column in by_position], bool)
+    hashed = bool(contents.statistics)
+    computed = np.zeros(len(contents.statistics), np.int32)  # columns of numbers, none missing
+    n_categories = np.append(np.array([len(_categories(column, hashed)) if column.categorical else 0 for column in by_position], np.int32), computed)
+    nan_right = np.append(np.array([column.nan_right for column in by_position], bool), computed > 0)
 
     used = np.unique(trees.split[inner])
-    used = used[used >= border.size]
-    code = np.concatenate([np.empty(0, np.int64), *(np.arange(len(column.values)) for column in contents.columns)])
+    used = used[(used >= border.size) & (used < border.size + code.size)]
     n_codes = n_categories[bin_column[used]].astype(np.int64)
     if (n_codes // 32 + 1).sum() > MAX_SET_WORDS:
         raise UnsupportedModel(f"{where}: {used.size} splits on features of up to {n_codes.max()} categories need too much memory")
@@ -270,9 +249,14 @@ def build(contents: Contents, where: str) -> tuple[TreeEnsemble, tuple[Feature, 
         set_start=np.concatenate(([0], np.cumsum([words.size for words in sets], dtype=np.int64))),
         set_words=np.concatenate([np.empty(0, np.uint32), *sets]),
         single_precision=True,
+        statistics=statistics,
     )
     check_ensemble(ensemble, where)
-    features = tuple(Feature(column.name, True, _categories(column)) if column.categorical else Feature(column.name) for column in by_position)
+    looked_up = {int(statistics.source[element]) for element in statistics.element[statistics.kind != ABOVE]}
+    features = tuple(
+        Feature(column.name, True, _categories(column, hashed), hashed=position in looked_up) if column.categorical else Feature(column.name)
+        for position, column in enumerate(by_position)
+    )
     named = n_outputs > 1 and len(contents.class_names) == n_outputs
     outputs = contents.class_names if named else tuple(str(k) for k in range(n_outputs))
     return ensemble, features, outputs, objective_of(contents.loss, CATBOOST)

@@ -135,3 +135,9 @@ def city_hash(s: bytes) -> int:
     if n <= 16:
         return _up_to_16(s, at)
     return _up_to_32(n, at) if n <= 32 else _up_to_64(n, at) if n <= 64 else _over_64(n, at)
+
+
+def hash_texts(values):
+    import numpy as np
+
+    return np.array([city_hash((value or "").encode()) & HASH_MASK for value in values.to_pylist()], np.uint64)

@@ -30,6 +30,8 @@ class Feature:
         Whether underscores in the name may be spaces in the data.
     missing : float or None
         A number that stands for a missing value, besides NaN; not where there are ``categories``.
+    hashed : bool
+        Whether statistics are looked up by the hash of what the column holds, known as a category or not.
     """
 
     name: str
@@ -38,6 +40,7 @@ class Feature:
     perhaps_codes: bool = False
     underscored: bool = False
     missing: float | None = None
+    hashed: bool = False
 
     @property
     def kind(self) -> str:

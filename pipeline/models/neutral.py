@@ -99,9 +99,11 @@ def write_trees(model: Model) -> bytes:
     Raises
     ------
     UnsupportedModel
-        A category is no text, number or boolean.
+        A category is no text, number or boolean, or the model looks up target statistics.
     """
     ensemble = model.ensemble
+    if ensemble.statistics.column.size:
+        raise UnsupportedModel("the model has target statistics (CTR), for which this format has no place: use the file that its library writes")
     arrays = {name: np.ascontiguousarray(getattr(ensemble, name), dtype) for name, (dtype, _) in ARRAYS.items()}
     header = _Header(
         origin=model.library,
@@ -132,7 +134,7 @@ def _read_header(data: bytes, where: str) -> tuple[_Header, int]:
         raise InvalidModel(f"{where}: its header is not sound: {error}") from None
 
 
-def _read_arrays(header: _Header, data: bytes, at: int, where: str) -> dict[str, np.ndarray]:
+def _read_arrays(header: _Header, data: bytes, at: int, where: str) -> dict[str, Any]:
     if list(header.arrays) != list(ARRAYS):
         raise InvalidModel(f"{where}: its header lists arrays {', '.join(header.arrays)[:80]!r}, expected {', '.join(ARRAYS)}")
     for name, shape in header.arrays.items():

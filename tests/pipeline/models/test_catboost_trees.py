@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from pipeline.errors import InvalidModel, UnsupportedModel
-from pipeline.models.catboost_trees import MAX_DEPTH, MAX_FEATURES, Column, Contents, build, free_tree, loss_name, symmetric_tree
+from pipeline.models.catboost_columns import MAX_FEATURES, Column
+from pipeline.models.catboost_trees import MAX_DEPTH, Contents, build, free_tree, loss_name, symmetric_tree
 from pipeline.models.cityhash import HashedCategory
 from tests import naive
 

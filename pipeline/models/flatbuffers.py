@@ -1,0 +1,232 @@
+"""FlatBuffers, read by hand: fields of tables by their numbers, and never a byte beyond those that there are."""
+
+import struct
+from dataclasses import dataclass
+
+import numpy as np
+
+MAX_ITEMS = 100_000  # tables or texts in a list
+
+
+class TooMuchError(ValueError):
+    """A vector is longer than a model can need, or vectors add up to more than the file, so that some lie on top of others."""
+
+
+@dataclass(slots=True)
+class Buffer:
+    """A buffer whose vectors, all together, may not be read for more than its size (a small file must stay small in memory)."""
+
+    data: bytes
+    left: int
+
+    def scalar(self, position: int, form: str) -> float:
+        """Read a number.
+
+        Parameters
+        ----------
+        position : int
+        form : str
+            As ``struct`` has it.
+
+        Returns
+        -------
+        float or int
+
+        Raises
+        ------
+        struct.error
+            It is not all inside.
+        """
+        if position < 0:  # Python would count from the end
+            raise struct.error(f"position {position}")
+        return struct.unpack_from(form, self.data, position)[0]
+
+    def offset(self, position: int) -> int:
+        """Follow an offset.
+
+        Parameters
+        ----------
+        position : int
+            Where the offset stands.
+
+        Returns
+        -------
+        int
+            Where it leads to.
+        """
+        return position + int(self.scalar(position, "<I"))
+
+    def vector(self, position: int, width: int) -> tuple[int, int]:
+        """Find the items of a vector, and count their bytes as read.
+
+        Parameters
+        ----------
+        position : int
+        width : int
+            Bytes of an item.
+
+        Returns
+        -------
+        start : int
+        count : int
+
+        Raises
+        ------
+        struct.error
+            They are not all inside.
+        TooMuchError
+            More bytes were read than there are.
+        """
+        count = int(self.scalar(position, "<I"))
+        if position + 4 + count * width > len(self.data):
+            raise struct.error(f"{count} items")
+        self.left -= count * width
+        if self.left < 0:
+            raise TooMuchError("vectors lie on top of each other")
+        return position + 4, count
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A FlatBuffers table; a field that the file leaves out is its default, empty for vectors."""
+
+    buffer: Buffer
+    position: int
+
+    def _place(self, field: int) -> int | None:
+        vtable = self.position - int(self.buffer.scalar(self.position, "<i"))
+        if 4 + 2 * field + 2 > self.buffer.scalar(vtable, "<H"):
+            return None
+        offset = int(self.buffer.scalar(vtable + 4 + 2 * field, "<H"))
+        return self.position + offset if offset else None
+
+    def number(self, field: int, form: str, default: float) -> float:
+        """Read a number.
+
+        Parameters
+        ----------
+        field : int
+        form : str
+            As ``struct`` has it.
+        default : float
+
+        Returns
+        -------
+        float or int
+        """
+        place = self._place(field)
+        return default if place is None else self.buffer.scalar(place, form)
+
+    def integer(self, field: int, default: int) -> int:
+        """Read a signed integer of 32 bits.
+
+        Parameters
+        ----------
+        field : int
+        default : int
+
+        Returns
+        -------
+        int
+        """
+        return int(self.number(field, "<i", default))
+
+    def table(self, field: int) -> "Table | None":
+        """Find a table within.
+
+        Parameters
+        ----------
+        field : int
+
+        Returns
+        -------
+        Table or None
+        """
+        place = self._place(field)
+        return None if place is None else Table(self.buffer, self.buffer.offset(place))
+
+    def array(self, field: int, dtype: str | np.dtype) -> np.ndarray:
+        """Read a vector of numbers, or of structs.
+
+        Parameters
+        ----------
+        field : int
+        dtype : str or np.dtype
+
+        Returns
+        -------
+        (n,) of that dtype
+            A view of the bytes.
+        """
+        place, kind = self._place(field), np.dtype(dtype)
+        if place is None:
+            return np.empty(0, kind)
+        start, count = self.buffer.vector(self.buffer.offset(place), kind.itemsize)
+        return np.frombuffer(self.buffer.data, kind, count, start)
+
+    def text(self, field: int) -> bytes:
+        """Read a text.
+
+        Parameters
+        ----------
+        field : int
+
+        Returns
+        -------
+        bytes
+        """
+        return self.array(field, "u1").tobytes()
+
+    def _items(self, field: int) -> list[int]:
+        place = self._place(field)
+        if place is None:
+            return []
+        start, count = self.buffer.vector(self.buffer.offset(place), 4)
+        if count > MAX_ITEMS:
+            raise TooMuchError(f"a list of {count} tables or texts, expected at most {MAX_ITEMS}")
+        return [self.buffer.offset(start + 4 * i) for i in range(count)]
+
+    def tables(self, field: int) -> list["Table"]:
+        """Find the tables of a list.
+
+        Parameters
+        ----------
+        field : int
+
+        Returns
+        -------
+        list of Table
+        """
+        return [Table(self.buffer, position) for position in self._items(field)]
+
+    def texts(self, field: int) -> list[bytes]:
+        """Read the texts of a list.
+
+        Parameters
+        ----------
+        field : int
+
+        Returns
+        -------
+        list of bytes
+        """
+        found = []
+        for position in self._items(field):
+            start, count = self.buffer.vector(position, 1)
+            found.append(self.buffer.data[start : start + count])
+        return found
+
+
+def root(data: bytes) -> Table:
+    """Find the table that a buffer is of.
+
+    Parameters
+    ----------
+    data : bytes
+
+    Returns
+    -------
+    Table
+    """
+    buffer = Buffer(data, len(data))
+    return Table(buffer, buffer.offset(0))
