@@ -188,5 +188,5 @@ def check_unambiguous(contents: Contents, info: Any, where: str) -> None:
             several |= any(way != ways[0] for way in ways)
     if several or not parameters or _is_ambiguous(contents.statistics, contents.tables):
         raise UnsupportedModel(
-            f"{where}: in JSON a model lacks some counts where its target statistics are of several targets, or of one in several ways: save it as cbm"
+            f"{where}: JSON lacks some counts of a model whose target statistics are of several targets, or of one in several ways: save it as cbm"
         )

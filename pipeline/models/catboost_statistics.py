@@ -238,7 +238,7 @@ def _check_all(statistics: Sequence[Statistic], tables: Mapping[Counted, Counts]
     for number, statistic in enumerate(statistics):
         table, label = tables.get(statistic.counted), f"{where}: target statistic {number}"
         if table is None:
-            raise UnsupportedModel(f"{label} has no table of counts: save the model with final_ctr_computation_mode='Default'")
+            raise UnsupportedModel(f"{label} has no table of counts: train with final_ctr_computation_mode='Default'")
         _check_statistic(statistic, table, label)
         said = (statistic.counted, statistic.target_border, statistic.prior, statistic.shift, statistic.scale)
         if said in seen:
