@@ -23,7 +23,7 @@ from pipeline.models import Model
 from pipeline.runs.background import BackgroundStatistics
 from pipeline.runs.job import Job, make_job
 from pipeline.runs.latest import Latest, why_latest_stays
-from pipeline.runs.options import MissingLabels, Precision, pick
+from pipeline.runs.options import Combinations, MissingLabels, Precision, pick
 from pipeline.runs.publish import Manifest
 from pipeline.runs.stages import (
     Broadcast,
@@ -298,6 +298,7 @@ def explain(
     parameters: dict[str, Any] | None = None,
     partition: dict[str, list[str]] | str | None = None,
     interactions: int | str | None = None,
+    combinations: Combinations = "shared",
     background: str | None = None,
     tables: str | None = None,
     label: str | None = None,
@@ -319,8 +320,8 @@ def explain(
     Parameters
     ----------
     model, data, out : str
-    latest, latest_requires, ids, precision, global_only, single_writer, date, method, parameters, partition, interactions, background : optional
-    tables, label, weight, by, missing_labels, scheduler, workers, plain_tcp, max_rejected, missing, allow_unseen, predictions : optional
+    latest, latest_requires, ids, precision, global_only, single_writer, date, method, parameters, partition, interactions, combinations : optional
+    background, tables, label, weight, by, missing_labels, scheduler, workers, plain_tcp, max_rejected, missing, allow_unseen, predictions : optional
         As ``leafledger explain`` takes them; what its help says of each is written here by `describe_parameters`.
 
     Returns

@@ -2,12 +2,23 @@
 
 import numpy as np
 
-from .buffers import Buffers, Prepared
+from ._jit import jit
+from .buffers import Buffers, Prepared, Sharing
 from .inputs import classify
 from .method import TOLERANCE, Check, Method
 from .semivalues.tables import add_semivalues
 from .trees.binning import bin_rows
 from .trees.margin import add_margins
+
+
+@jit
+def _share(played: np.ndarray, sharing: Sharing, phi: np.ndarray) -> None:
+    """Add every row of ``played (outputs, played, n)`` to those of ``phi (outputs, rows, n)`` that it belongs to, in equal parts."""
+    for output in range(phi.shape[0]):
+        for r in range(played.shape[1]):
+            start, stop = sharing.start[r], sharing.start[r + 1]
+            for k in range(start, stop):
+                phi[output, sharing.row[k]] += played[output, r] / (stop - start)
 
 
 def attribute_batch(method: Method, prepared: Prepared, buffers: Buffers) -> None:
@@ -28,7 +39,12 @@ def attribute_batch(method: Method, prepared: Prepared, buffers: Buffers) -> Non
     bin_rows(buffers.values, prepared.bins, buffers.bins)
     classify(buffers.bins, prepared.bins, buffers.kinds)
     add_margins(buffers.bins, prepared.margin, buffers.margin)
-    method.kernel(buffers, prepared.method)
+    if prepared.n_played:
+        buffers.played[:] = 0.0
+        method.kernel(buffers._replace(phi=buffers.played), prepared.method)
+        _share(buffers.played, prepared.sharing, buffers.phi)
+    else:
+        method.kernel(buffers, prepared.method)
     add_semivalues(buffers.bins, prepared.pairs.tables, buffers.pairs)
 
 

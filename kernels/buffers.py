@@ -17,6 +17,16 @@ class Pairs(NamedTuple):
     tables: Any  # SemivalueTables of the game of pairs
 
 
+class Sharing(NamedTuple):
+    """Who gets what a kernel writes where some players stand for several others: each of these gets an equal share. Nobody does where it is empty."""
+
+    start: np.ndarray  # (played + 1,) int64, row r of what a kernel writes goes to phi's rows row[start[r]:start[r + 1]]; or (0,)
+    row: np.ndarray  # int32
+
+
+NOT_SHARED = Sharing(np.zeros(0, np.int64), np.zeros(0, np.int32))
+
+
 class Prepared(NamedTuple):
     """A model and a method, ready for rows: what is broadcast."""
 
@@ -28,6 +38,12 @@ class Prepared(NamedTuple):
     base: np.ndarray  # (outputs,) float64, margin units: value of the empty coalition
     bound: np.ndarray  # (outputs,) float64, margin units: no margin is further from the base value
     n_steps: np.ndarray  # (1,) int64, steps of a row's path; 0 where the method has none
+    sharing: Sharing
+
+    @property
+    def n_played(self) -> int:
+        """Rows that a kernel writes to be shared; 0 where it writes phi."""
+        return max(0, self.sharing.start.size - 1)
 
 
 class Buffers(NamedTuple):
@@ -35,8 +51,9 @@ class Buffers(NamedTuple):
 
     values: np.ndarray  # (used, n) float64, the caller's input; binning changes it to what the library compares
     bins: np.ndarray  # (used, n) unsigned integers
-    kinds: np.ndarray  # (used, n) uint8, what is said of values, see inputs.classify
+    kinds: np.ndarray  # (read, n) uint8, what is said of values that are the data's own, see inputs.classify
     phi: np.ndarray  # (outputs, rows, n) float64
+    played: np.ndarray  # (outputs, played, n) float64, phi before it is shared
     pairs: np.ndarray  # (outputs, pairs, n) float64, margin units
     path: np.ndarray  # (outputs, steps, n) float64, what a method with steps goes through for every row
     margin: np.ndarray  # (outputs, n) float64
@@ -62,8 +79,9 @@ def make_buffers(prepared: Prepared, n_rows: int) -> Buffers:
     return Buffers(
         values=zeros(used, n),
         bins=np.zeros((used, n), bin_dtype(prepared.bins)),
-        kinds=np.zeros((used, n), np.uint8),
+        kinds=np.zeros((prepared.bins.read.size, n), np.uint8),
         phi=zeros(outputs, prepared.players.size, n),
+        played=zeros(outputs, prepared.n_played, n),
         pairs=zeros(outputs, len(prepared.pairs.players), n),
         path=zeros(outputs, int(prepared.n_steps[0]), n),
         margin=zeros(outputs, n),

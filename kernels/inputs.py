@@ -17,7 +17,7 @@ class Counts(NamedTuple):
     """How many values of every feature are of a kind."""
 
     rows: np.ndarray  # (1,) int64
-    values: np.ndarray  # (1, used, kinds) int64
+    values: np.ndarray  # (1, read, kinds) int64
 
 
 @jit
@@ -29,11 +29,11 @@ def classify(bins: np.ndarray, tables: BinTables, out: np.ndarray) -> None:
     bins : (used, n) unsigned integers
     tables : BinTables
         by which the values became bins
-    out : (used, n) uint8, overwritten: 0, or 1 + a position in KINDS. Below all thresholds of the model is a number that is no larger than the
-        smallest, above all one that is larger than the largest
+    out : (read, n) uint8, of the first features, overwritten: 0, or 1 + a position in KINDS. Below all thresholds of the model is a number that
+        is no larger than the smallest, above all one that is larger than the largest
     """
     top = np.iinfo(bins.dtype).max
-    for j in range(bins.shape[0]):
+    for j in range(out.shape[0]):
         start, stop, n_codes = tables.start[j], tables.start[j + 1], tables.n_codes[j]
         missing, unseen, above = top, top, 0
         if n_codes > 0:

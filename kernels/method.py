@@ -180,6 +180,7 @@ class Phi:
     column : what parts call phi
     scores : the last rows are no player's, but scores with these names
     whole : all other rows hold whole numbers
+    shared : what a player has who stands for several others may be shared by them
     n_steps : ``(parameters, n_players) -> steps`` of the path
     """
 
@@ -188,6 +189,7 @@ class Phi:
     column: str = "phi"
     scores: tuple[str, ...] = ()
     whole: bool = False
+    shared: bool = True
     n_steps: Callable[[Parameters, int], int] = lambda parameters, n_players: 0
 
 
@@ -219,6 +221,7 @@ class Method:
     check : what its attributions add up to; None where they add up to nothing
     summaries : what a run keeps of all rows
     labelled : rows need labels, which are what the margin predicts
+    perturbs : margins of rows are taken whose values are others than theirs
     """
 
     name: str
@@ -230,6 +233,7 @@ class Method:
     check: Check | None = None
     summaries: tuple[Summary, ...] = (IMPORTANCE,)
     labelled: bool = False
+    perturbs: bool = False
 
     def check_of(self, parameters: Parameters) -> Check | None:
         """Find what attributions with these parameters add up to.

@@ -1,12 +1,12 @@
 """Everything that is made once per model: the forest, what is asked of a background, and the tables that workers get."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ._jit import frozen
-from .buffers import Pairs, Prepared
+from .buffers import NOT_SHARED, Pairs, Prepared, Sharing
 from .game_values import GameValue
 from .method import BackgroundQuery, BackgroundStatistics, Method, Parameters
 from .parameters import InvalidParameters
@@ -17,6 +17,9 @@ from .trees.ensemble import TreeEnsemble
 from .trees.forest import Forest, make_forest
 from .trees.margin import prepare_margin
 from .trees.paths import empty_coalition, margin_bound
+
+Shared = Mapping[int, tuple[int, ...]]
+NOBODY: Shared = {}
 
 
 def _plant(ensemble: TreeEnsemble, method: Method, groups: np.ndarray | None) -> tuple[BinTables, Forest]:
@@ -132,6 +135,18 @@ def _pair_up(forest: Forest, value: GameValue | None) -> Pairs:
     return Pairs(forest.players[pairs], prepare_semivalue(game, forest))
 
 
+def _share_out(rows: np.ndarray, shared: Shared) -> tuple[np.ndarray, Sharing]:
+    """Players with a row of phi, and to which of these rows what a kernel writes for ``rows (played,)`` goes."""
+    if not shared:
+        return rows, NOT_SHARED
+    members = [each for player in rows for each in shared.get(int(player), ())]
+    players = np.union1d(np.setdiff1d(rows, list(shared)), members).astype(np.int32)
+    place = {int(player): row for row, player in enumerate(players)}
+    owners = [[place[each] for each in shared.get(int(player), (int(player),))] for player in rows]
+    start = np.concatenate(([0], np.cumsum([len(own) for own in owners], dtype=np.int64)))
+    return players, Sharing(start, np.array([row for own in owners for row in own], np.int32))
+
+
 def prepare(
     ensemble: TreeEnsemble,
     method: Method,
@@ -140,6 +155,7 @@ def prepare(
     *,
     interactions: bool = False,
     background: tuple[Any, Any] | None = None,
+    shared: Shared = NOBODY,
 ) -> Prepared:
     """Make every table that workers read.
 
@@ -155,6 +171,8 @@ def prepare(
         also those of every two players, by the method's game value
     background : tuple, a query of ``ask_background`` for the same method and groups, and what is known of all rows
         None where absent features are averaged by cover
+    shared : mapping of int to tuple of int
+        groups that stand for several others, and those: each gets an equal part of what the group has
 
     Returns
     -------
@@ -164,13 +182,16 @@ def prepare(
     Raises
     ------
     InvalidParameters
-        parameters that do not fit the model or each other, a method that needs groups and has none, or a background or interactions that it does
-        not know
+        parameters that do not fit the model or each other, a method that needs groups and has none, a background or interactions that it does
+        not know, or values that cannot be shared
     """
     value, use = method.games.value, method.games.background
     if interactions and value is None:
         raise InvalidParameters(f"method {method.name!r} has no interactions")
+    if shared and (interactions or not method.phi.shared):
+        raise InvalidParameters(f"{'interactions' if interactions else f'method {method.name!r}'} cannot be shared among players")
     bins, forest = _plant(ensemble, method, groups)
+    players, sharing = _share_out(np.asarray(method.phi.rows(forest), np.int32), shared)
     pairs = _pair_up(forest, value(parameters) if interactions and value is not None else None)
     if background is None:
         tables, base = method.games.path_dependent(forest, parameters), empty_coalition(forest.ensemble, forest.trace)
@@ -183,10 +204,11 @@ def prepare(
             bins=bins,
             margin=prepare_margin(forest.ensemble, forest.splits, forest.trace, forest.comparisons),
             method=tables,
-            players=np.asarray(method.phi.rows(forest), np.int32),
+            players=players,
             pairs=pairs,
             base=base,
             bound=margin_bound(forest.ensemble, forest.trace),
             n_steps=np.array([method.phi.n_steps(parameters, forest.n_all)], np.int64),
+            sharing=sharing,
         )
     )

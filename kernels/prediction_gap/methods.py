@@ -42,8 +42,9 @@ def _perturbing(
         games=Games(path_dependent=lambda forest, given: prepare(forest, given, None), background=PerturbationUse(prepare)),
         kernel=kernel,
         parameters=(parameter, *PERTURBED),
-        phi=Phi(rows=rows_with_scores(2), column="rank", scores=(PGI2, ERROR), whole=True),
+        phi=Phi(rows=rows_with_scores(2), column="rank", scores=(PGI2, ERROR), whole=True, shared=False),
         summaries=(GAPS,),
+        perturbs=True,
     )
 
 

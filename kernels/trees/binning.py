@@ -6,6 +6,7 @@ import numpy as np
 
 from .._jit import jit
 from .ensemble import WORD_BITS, TreeEnsemble
+from .statistics import Statistics
 
 BATCH = 128  # buffers over rows are padded to a multiple of it; kernels take so many rows at a time, or half
 BIN_TYPES: dict[int, type[np.unsignedinteger]] = {1: np.uint8, 2: np.uint16, 4: np.uint32}  # by bytes
@@ -13,7 +14,10 @@ ZERO = float(np.float32(1e-35))  # LightGBM's kZeroThreshold, a float32 literal 
 
 
 class BinTables(NamedTuple):
-    """How a value of each used feature becomes a bin; used features are those that some split asks for, in column order."""
+    """How a value of each used feature becomes a bin; used features are those that some split asks for, in column order.
+
+    Where there are statistics, what these are looked up by is used too, and every statistic is a feature behind those that data have.
+    """
 
     column: np.ndarray  # (used,) int32, the feature's column in the ensemble
     start: np.ndarray  # (used + 1,) int64, feature j's thresholds are threshold[start[j]:start[j + 1]]
@@ -22,6 +26,12 @@ class BinTables(NamedTuple):
     zero_missing: np.ndarray  # (used,) bool
     single_precision: np.ndarray  # (1,) bool
     width: np.ndarray  # (1,) int64, bytes of a bin: 1, 2 or 4
+    statistics: Statistics
+
+    @property
+    def read(self) -> np.ndarray:
+        """``(read,) int32``, the used features that are columns of the data: all but statistics, which come last."""
+        return self.column[: self.column.size - self.statistics.column.size]
 
 
 class BinnedSplits(NamedTuple):
@@ -85,6 +95,38 @@ def _binned_sets(ensemble: TreeEnsemble, nodes: np.ndarray) -> tuple[np.ndarray,
     return np.concatenate(([0], ends[:-1])), np.concatenate(words)
 
 
+def find_used(ensemble: TreeEnsemble) -> np.ndarray:
+    """Find the columns that have to be there: those of splits, statistics, and what these are looked up by.
+
+    Parameters
+    ----------
+    ensemble : TreeEnsemble
+
+    Returns
+    -------
+    (used,) int32
+        ascending
+    """
+    statistics = ensemble.statistics
+    return np.unique(np.concatenate((ensemble.feature[ensemble.feature >= 0], statistics.source, statistics.column))).astype(np.int32)
+
+
+def read_columns(ensemble: TreeEnsemble) -> np.ndarray:
+    """Find the columns that rows have to have.
+
+    Parameters
+    ----------
+    ensemble : TreeEnsemble
+
+    Returns
+    -------
+    (read,) int32
+        ascending; as ``BinTables.read``
+    """
+    used = find_used(ensemble)
+    return used[: used.size - ensemble.statistics.column.size]
+
+
 def bin_ensemble(ensemble: TreeEnsemble) -> tuple[BinTables, BinnedSplits]:
     """Collect every feature's distinct thresholds, and express every split by them.
 
@@ -98,7 +140,7 @@ def bin_ensemble(ensemble: TreeEnsemble) -> tuple[BinTables, BinnedSplits]:
     splits : BinnedSplits
     """
     inner = np.flatnonzero(ensemble.feature >= 0)
-    column = np.unique(ensemble.feature[inner]).astype(np.int32)
+    column = find_used(ensemble)
     used = np.searchsorted(column, ensemble.feature[inner]).astype(np.int32)
     feature = np.full(ensemble.feature.size, -1, np.int32)
     feature[inner] = used
@@ -132,6 +174,7 @@ def bin_ensemble(ensemble: TreeEnsemble) -> tuple[BinTables, BinnedSplits]:
         zero_missing=ensemble.zero_missing[column],
         single_precision=np.array([ensemble.single_precision]),
         width=np.array([next(w for w in BIN_TYPES if highest < 2 ** (8 * w) - 1)], np.int64),
+        statistics=ensemble.statistics,
     )
     return tables, BinnedSplits(feature, lower, span, members, words)
 

@@ -42,7 +42,7 @@ class TreeEnsemble(NamedTuple):
 
     @property
     def n_features(self) -> int:
-        """Columns of a row."""
+        """Columns of a row, statistics among them."""
         return self.n_categories.size
 
 

@@ -1,8 +1,8 @@
 """CatBoost's target statistics: numbers that a row has by what it holds in several columns at once, looked up by a hash of it.
 
-A *projection* is what rows are looked up by: whole categories, and after them bits, of a number above a border or of a category equal to another.
-A column of statistics is a projection with a code for every known key, and one for all other keys. Codes, unlike what CatBoost computes of counts,
-do not depend on the row: they count the borders below the statistic.
+A *projection* is what rows are looked up by: whole categories, and after them bits, each of a number above a border or of a category equal to
+another. A column of statistics is a projection with a code for every known key, and one for all other keys: how many of the column's borders are
+below what CatBoost computes of counts.
 """
 
 from typing import Any, NamedTuple

@@ -44,7 +44,7 @@ CLUSTER = Group("Cluster", sort_key=5)
 DOUBTFUL = Group("Rows that cannot be read, or are not what the model was trained on", sort_key=6)
 GROUPS = {
     INPUT: ("latest", "latest_requires", "ids", "precision", "global_only", "single_writer", "date"),
-    METHOD: ("method", "parameters", "partition", "interactions"),
+    METHOD: ("method", "parameters", "partition", "interactions", "combinations"),
     BACKGROUND: ("background", "tables"),
     LABELS: ("label", "weight", "by", "missing_labels"),
     CLUSTER: ("scheduler", "workers", "plain_tcp"),

@@ -22,7 +22,7 @@ from ..models.model import Feature
 from ..runs import execute
 from ..runs.job import Job, check_parameters
 from ..runs.plan import WORKER_OVERHEAD, Plan, max_slice_rows
-from ..runs.prepare import ask_model, prepare_model
+from ..runs.prepare import ask_model, prepare_model, refuse_statistics
 from ..runs.progress import Progress, Work
 from ..stores.arrays import broadcast_tables
 from .comparison import Comparison, Gaps, Ranking, Removal, Sample
@@ -132,6 +132,7 @@ def prepare_comparison(request: Request) -> Comparison:
         The data cannot be read, or tables not be written.
     """
     model, folder, measures = request.model, request.folder, request.measures
+    refuse_statistics(model, "compare")
     bins, forest = make_forest(model.ensemble)
     features = tuple(model.features[column] for column in bins.column)
     binned = prepare_model(model, METHODS[RANKER], check_parameters(METHODS[RANKER], {}), (), False)

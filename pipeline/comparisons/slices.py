@@ -30,8 +30,8 @@ from kernels.prediction_gap.rankings import EXACT
 from kernels.trees.binning import bin_rows
 from kernels.trees.margin import add_margins
 
+from ..dataset.values import fill_values
 from ..errors import InvalidRun
-from ..runs.item import fill_values
 from ..runs.part import part_uri
 from ..stores import storage
 from ..stores.arrays import open_tables
@@ -114,7 +114,6 @@ class SliceTables:
     def __init__(self, comparison: Comparison, n_rows: int):
         self._comparison, self.n_rows = comparison, n_rows
         self.prepared: Prepared = open_tables(comparison.bins)
-        self._features = dict(zip(self.prepared.bins.column.tolist(), comparison.features, strict=True))
         self._buffers = make_buffers(self.prepared, n_rows)
         self._methods: list[tuple[Prepared, Buffers] | None] = []
         for ranking in comparison.rankings:
@@ -142,7 +141,8 @@ class SliceTables:
         InvalidColumn
             Values of a column are not what its type says.
         """
-        fill_values(self._features, self.prepared, batch, self._buffers)
+        features = self._comparison.features
+        fill_values(features, self.prepared.bins, [batch.column(feature.name) for feature in features], self._buffers.values)
 
     def _rank(self, r: int, columns: dict[int, Columns], n: int) -> tuple[Places, np.ndarray | None]:
         """Where a ranking puts the players that splits ask for, and their values, where it has some."""

@@ -7,9 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from urllib.parse import unquote
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+from kernels.trees.binning import read_columns
 
 from ..errors import InvalidData, SchemaMismatch, UsageError
 from ..models.model import Feature, Model
@@ -128,8 +129,8 @@ class _Footer:
 
 
 def _used(model: Model) -> list[Feature]:
-    """Features that some split asks for."""
-    return [model.features[column] for column in np.unique(model.ensemble.feature) if column >= 0]
+    """Features whose columns are read."""
+    return [model.features[column] for column in read_columns(model.ensemble)]
 
 
 def _differ(model: Model, other: Model) -> str:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import InvalidColumn, SchemaMismatch
-from ..models.cityhash import HashedCategory
+from ..models.cityhash import HashedCategory, hash_texts
 from ..models.model import Feature
 
 MARGIN, INTERACTIONS = "margin", "interactions"
@@ -293,6 +293,64 @@ def _column_values(feature: Feature, column: pa.Array, single_precision: bool = 
         return values
     compared, missing = (values.astype(np.float32), np.float32(feature.missing)) if single_precision else (values, feature.missing)
     return np.where(compared == missing, np.nan, values)
+
+
+def column_hashes(feature: Feature, column: pa.Array) -> np.ndarray:
+    """Hash a column's categories as CatBoost does. Its type was checked before, see `check_column`.
+
+    Parameters
+    ----------
+    feature : Feature
+    column : pa.Array
+        n texts, integers or booleans, possibly dictionary-encoded.
+
+    Returns
+    -------
+    (n,) float64
+        0..2**32 - 1; NaN where missing.
+
+    Raises
+    ------
+    InvalidColumn
+        Values are not what the type says, such as text that is no UTF-8.
+    """
+    try:
+        return _column_hashes(column)
+    except (pa.ArrowException, ValueError, OverflowError) as error:
+        raise InvalidColumn(f"column {feature.name!r}: {' '.join(str(error).split())}") from error
+
+
+def _column_hashes(column: pa.Array) -> np.ndarray:
+    if pa.types.is_null(column.type):
+        return np.full(len(column), np.nan)
+    if not pa.types.is_dictionary(column.type):
+        column = column.dictionary_encode()
+    values = column.dictionary.cast(pa.uint8()) if pa.types.is_boolean(column.dictionary.type) else column.dictionary  # True is 1 to CatBoost
+    table = np.append(hash_texts(values.cast(pa.string())).astype(np.float64), np.nan)
+    table[:-1][values.is_null().to_numpy(zero_copy_only=False)] = np.nan
+    return table[pc.fill_null(column.indices.cast(pa.int64()), len(values)).to_numpy(zero_copy_only=False)]
+
+
+def hash_codes(feature: Feature, hashes: np.ndarray) -> np.ndarray:
+    """Turn hashes of categories into codes.
+
+    Parameters
+    ----------
+    feature : Feature
+        With categories that are hashes.
+    hashes : (n,) float64
+        As `column_hashes` returns them.
+
+    Returns
+    -------
+    (n,) float64
+        Positions among the feature's categories, their number where a hash is none of them; NaN where missing.
+    """
+    known = np.array([category.code for category in feature.categories or ()], np.float64)
+    order = np.argsort(known)
+    place = np.searchsorted(known[order], hashes).clip(max=known.size - 1)
+    codes = np.where(known[order][place] == hashes, order[place], known.size).astype(np.float64)
+    return np.where(np.isnan(hashes), np.nan, codes)
 
 
 def check_labels(numbers: Sequence[str], by: Sequence[str], types: Mapping[str, pa.DataType], where: str) -> None:

@@ -16,21 +16,24 @@ from kernels.method import BackgroundQuery, BackgroundStatistics, Method
 from kernels.methods import METHODS
 from kernels.prepare import measure_background, merge_statistics
 from kernels.summaries import INTERACTIONS, Subject
-from kernels.trees.binning import BinTables, bin_dtype, bin_rows, padded
+from kernels.trees.binning import BinTables, bin_dtype, bin_rows, padded, read_columns
 
 from ..dataset import schema
 from ..dataset.labels import COUNT, check_values, lay_out
 from ..dataset.partition import Groups, Partition, read_groups
+from ..dataset.players import combination_names
+from ..dataset.values import fill_values, read_features
 from ..display import COLUMNS, as_html
 from ..display import count as count_nouns
 from ..errors import SchemaMismatch, UsageError
 from ..models import load_ensemble
 from ..models.model import Feature, Model
-from ..runs.arguments import read_flag, read_interactions, read_parameters, read_partition, read_text, refuse
+from ..runs.arguments import read_choice, read_flag, read_interactions, read_parameters, read_partition, read_text, refuse
 from ..runs.inputs import refuse_unseen
 from ..runs.interactions import count_kept, keep_largest
-from ..runs.item import check_rows, fill_values
+from ..runs.item import check_rows
 from ..runs.job import MODEL, check_parameters, count_cores, find_method, labelled_methods, table_budget
+from ..runs.options import COMBINATIONS, OWN, SHARED
 from ..runs.plan import max_slice_rows
 from ..runs.prepare import ask_model, pair_names, player_names, prepare_model, weigh_model
 from ..runs.summaries import read_totals, tabulate
@@ -144,6 +147,9 @@ def as_batch(model: Model, rows: Any, used: Sequence[int]) -> tuple[tuple[Featur
     if isinstance(rows, np.ndarray):
         if rows.ndim != 2 or rows.shape[1] != len(model.features):
             raise SchemaMismatch(f"rows have shape {rows.shape}, the model was trained on {len(model.features)} features")
+        looked_up = next((model.features[column].name for column in used if model.features[column].hashed), None)
+        if looked_up is not None:
+            raise SchemaMismatch(f"rows are an array of numbers, but feature {looked_up!r} is looked up by its categories; give a data frame")
         coded = tuple(replace(feature, categories=None) for feature in model.features)
         columns = [pa.array(rows[:, column].astype(np.float64)) for column in used]
         return coded, _record_batch(columns, names, len(rows))
@@ -166,6 +172,27 @@ def _record_batch(columns: list[pa.Array], names: list[str], n_rows: int) -> pa.
     return pa.record_batch(columns, names=names)
 
 
+def fill_columns(features: Sequence[Feature], bins: BinTables, batch: pa.RecordBatch, out: np.ndarray) -> None:
+    """Turn the columns of rows into values, see `fill_values`.
+
+    Parameters
+    ----------
+    features : sequence of Feature
+        All features of the model, as `as_batch` returns them.
+    bins : BinTables
+    batch : pa.RecordBatch
+        Of n rows, from `as_batch`.
+    out : (used, at least n) float64
+        Overwritten.
+
+    Raises
+    ------
+    InvalidColumn
+        Values of a column are not what its type says.
+    """
+    fill_values(read_features(features, bins), bins, [batch.column(j) for j in range(bins.read.size)], out)
+
+
 def bin_batch(features: Sequence[Feature], bins: BinTables, batch: pa.RecordBatch) -> tuple[np.ndarray, np.ndarray]:
     """Turn the used columns of rows into values and bins.
 
@@ -184,8 +211,7 @@ def bin_batch(features: Sequence[Feature], bins: BinTables, batch: pa.RecordBatc
     binned : (used, padded(n)) unsigned integers
     """
     values = np.zeros((bins.column.size, padded(batch.num_rows)))
-    for j, column in enumerate(bins.column):
-        values[j, : batch.num_rows] = schema.column_values(features[column], batch.column(j), bool(bins.single_precision[0]))
+    fill_columns(features, bins, batch, values)
     binned = np.zeros(values.shape, bin_dtype(bins))
     bin_rows(values, bins, binned)
     return values, binned
@@ -197,7 +223,7 @@ def _attribute_slice(
     """Fill the rows from ``first`` on; what they were worked on in."""
     n = batch.num_rows
     buffers = make_buffers(prepared, n)
-    fill_values(features, prepared, batch, buffers)
+    fill_columns(features, prepared.bins, batch, buffers.values)
     if targets is not None:
         buffers = buffers._replace(labels=lay_out(*(values[first : first + n] for values in targets)))
     attribute_batch(method, prepared, buffers)
@@ -214,34 +240,33 @@ def _attribute_slice(
 
 def _count(query: BackgroundQuery, features: Sequence[Feature], batch: pa.RecordBatch) -> BackgroundStatistics:
     """Rows of a background counted, a slice at a time."""
-    columns = query.bins.column.tolist()
 
     def work(first: int) -> BackgroundStatistics:
         part = batch.slice(first, SLICE_ROWS)
-        single = bool(query.bins.single_precision[0])
-        values = [schema.column_values(features[column], part.column(i), single) for i, column in enumerate(columns)]
-        return measure_background(query, np.array(values, np.float64).reshape(len(columns), part.num_rows))
+        values = np.zeros((query.bins.column.size, part.num_rows))
+        fill_columns(features, query.bins, part, values)
+        return measure_background(query, values)
 
     with ThreadPoolExecutor(count_cores()) as threads:
         return merge_statistics(list(threads.map(work, range(0, batch.num_rows, SLICE_ROWS))))
 
 
-def _prepare(model: Model, method: Method, parameters: Mapping[str, Any], groups: Groups, interactions: bool, background: Any) -> Prepared:
+def _prepare(model: Model, method: Method, parameters: Mapping[str, Any], groups: Groups, interactions: bool, own: bool, background: Any) -> Prepared:
     """The tables of the game that the background chooses."""
     if background is None:
-        return prepare_model(model, method, parameters, groups, interactions)
+        return prepare_model(model, method, parameters, groups, interactions, own)
     if isinstance(background, str):
         if background != MODEL:
             raise UsageError(f"background is {background!r}, expected rows or {MODEL!r}; explain reads them from a data set")
         query = ask_model(model, method, groups, None, table_budget(), interactions)
         counted: BackgroundStatistics = weigh_model(model, method, groups, query)
     else:
-        features, batch = as_batch(model, background, np.unique(model.ensemble.feature[model.ensemble.feature >= 0]).tolist())
+        features, batch = as_batch(model, background, read_columns(model.ensemble).tolist())
         if not batch.num_rows:
             raise UsageError("the background has no rows, expected at least one")
         query = ask_model(model, method, groups, batch.num_rows, table_budget(), interactions)
         counted = _count(query, features, batch)
-    return prepare_model(model, method, parameters, groups, interactions, (query, counted))
+    return prepare_model(model, method, parameters, groups, interactions, own, (query, counted))
 
 
 def _read_column(name: str, given: Any, rows: Any, n_rows: int) -> np.ndarray:
@@ -284,6 +309,7 @@ def attribute(
     parameters: Mapping[str, Any] | None = None,
     partition: Partition | None = None,
     interactions: int | str | None = None,
+    combinations: str = SHARED,
     background: Any = None,
     label: Any = None,
     weight: Any = None,
@@ -307,6 +333,9 @@ def attribute(
     interactions : int or "all", optional
         Also the interactions of every two features or groups: of how many pairs of a row and output, the largest by magnitude, or of all; those of
         the other pairs are 0.
+    combinations : "shared" or "own"
+        What several features do together through one number, as CatBoost's target statistics of combinations: shared equally among them, or players
+        of their own, called as ``city×job``.
     background : data frame, Arrow table, array or "model", optional
         Rows, like `rows`, whose values absent features take, averaged over all of them (the marginal game), or "model" for those behind the model's
         own leaf weights, where its trees are symmetric. By default features are averaged over the trees' own covers (the path-dependent game).
@@ -331,9 +360,10 @@ def attribute(
     given = check_parameters(chosen, read_parameters("parameters", parameters))
     keep = None if interactions is None else read_interactions("interactions", interactions)
     groups = read_groups(None if partition is None else read_partition("partition", partition), loaded.features)
-    players = player_names(chosen, groups, loaded.features)
-    prepared = _prepare(loaded, chosen, given, groups, keep is not None, background)
-    features, batch = as_batch(loaded, rows, prepared.bins.column.tolist())
+    own = read_choice("combinations", combinations, COMBINATIONS) == OWN
+    players = player_names(chosen, groups, loaded.features, combination_names(loaded, groups) if own else ())
+    prepared = _prepare(loaded, chosen, given, groups, keep is not None, own, background)
+    features, batch = as_batch(loaded, rows, prepared.bins.read.tolist())
     n, outputs, n_pairs, n_steps = batch.num_rows, prepared.base.size, len(prepared.pairs.players), int(prepared.n_steps[0])
     out = Attributions(
         phi=np.zeros((n, outputs, len(players))),
@@ -347,7 +377,7 @@ def attribute(
         path=np.zeros((n, outputs, n_steps)) if n_steps else None,
     )
     summaries = (*chosen.summaries, *((INTERACTIONS,) if keep else ()), INPUTS)
-    used = tuple(loaded.features[column].name for column in prepared.bins.column)
+    used = tuple(feature.name for feature in read_features(loaded.features, prepared.bins))
     targets = _read_targets(chosen, label, weight, rows, n)
     slice_rows = min(SLICE_ROWS, max_slice_rows(outputs * (prepared.players.size + n_pairs + n_steps)))
 

@@ -13,16 +13,16 @@ from kernels.batch import attribute_batch
 from kernels.buffers import make_buffers
 from kernels.method import Method
 from kernels.methods import METHODS
-from kernels.parameters import InvalidParameters
-from kernels.prepare import prepare
 from kernels.trees.ensemble import TreeEnsemble
 from kernels.trees.paths import trace
 
+from ..dataset.players import combination_names, number_players
 from ..display import as_html, count
-from ..errors import UsageError
+from ..errors import UnsupportedModel, UsageError
 from ..models import load_ensemble
 from ..models.model import Model
 from ..runs.arguments import shorten
+from ..runs.prepare import prepare_model
 
 ROWS, REPEATS = 256, 3  # of a measurement
 
@@ -74,7 +74,7 @@ class Inspection:
     leaves, depth, distinct_features : Counted
         Of a tree; its depth in splits, and the features that it asks for.
     features : tuple of InspectedFeature
-        In the model's order.
+        In the model's order, and after them combinations that CatBoost has statistics of.
     costs : tuple of Cost
         Of the methods that were asked for.
     """
@@ -130,7 +130,7 @@ def _draw_rows(ensemble: TreeEnsemble) -> np.ndarray:
     return rows
 
 
-def _measure(ensemble: TreeEnsemble, method: Method, rows: np.ndarray) -> Cost:
+def _measure(model: Model, method: Method, rows: np.ndarray) -> Cost:
     """Attribute the same rows several times; the first time compiles."""
     if method.labelled:
         return Cost(method.name, None, None, "needs a label of every row")
@@ -138,8 +138,8 @@ def _measure(ensemble: TreeEnsemble, method: Method, rows: np.ndarray) -> Cost:
         return Cost(method.name, None, None, "needs a partition of the features")
     given = {parameter.name: parameter.default for parameter in method.parameters}
     try:
-        prepared = prepare(ensemble, method, given)
-    except InvalidParameters as error:
+        prepared = prepare_model(model, method, given, ())
+    except (UsageError, UnsupportedModel) as error:
         return Cost(method.name, None, None, str(error))
     buffers = make_buffers(prepared, ROWS)
     seconds = []
@@ -181,13 +181,16 @@ def inspect_model(model: Model | str | PathLike | Any, methods: Sequence[str] = 
     ensemble, costs = loaded.ensemble, []
     traced = trace(ensemble, ensemble.feature, ensemble.n_features)
     inner, n_trees = ensemble.feature >= 0, ensemble.root.size
-    asked = np.unique(np.stack((traced.tree[inner], ensemble.feature[inner])), axis=1)
+    players, combinations = number_players(loaded, ()), combination_names(loaded, ())
+    kinds = [(each.name, each.kind) for each in loaded.features] + [(name, "statistics of a combination") for name in combinations]
+    of_splits = ensemble.feature[inner] if players.numbers is None else players.numbers[ensemble.feature[inner]]
+    asked = np.unique(np.stack((traced.tree[inner], of_splits)), axis=1)
     rows = _draw_rows(ensemble)
     for name in methods:
         if progress is not None:
             progress(name)
-        costs.append(_measure(ensemble, METHODS[name], rows))
-    splits, trees = (np.bincount(numbers, minlength=ensemble.n_features).tolist() for numbers in (ensemble.feature[inner], asked[1]))
+        costs.append(_measure(loaded, METHODS[name], rows))
+    splits, trees = (np.bincount(numbers, minlength=len(kinds)).tolist() for numbers in (of_splits, asked[1]))
     return Inspection(
         library=loaded.library,
         digest=loaded.digest,
@@ -201,6 +204,6 @@ def inspect_model(model: Model | str | PathLike | Any, methods: Sequence[str] = 
         leaves=_counted(np.bincount(traced.tree[~inner], minlength=n_trees)),
         depth=_counted(traced.levels),
         distinct_features=_counted(np.bincount(asked[0], minlength=n_trees)),
-        features=tuple(InspectedFeature(each.name, each.kind, n, t) for each, n, t in zip(loaded.features, splits, trees, strict=True)),
+        features=tuple(InspectedFeature(name, kind, n, t) for (name, kind), n, t in zip(kinds, splits, trees, strict=True)),
         costs=tuple(costs),
     )

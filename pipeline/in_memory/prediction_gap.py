@@ -16,13 +16,14 @@ from kernels.ranking.ranks import scores_of
 from kernels.trees.binning import BinTables
 from kernels.trees.forest import Forest, make_forest
 
-from ..dataset.partition import Groups, Partition, group_numbers, read_groups
+from ..dataset.partition import Groups, Partition, read_groups
+from ..dataset.players import number_players
 from ..errors import UsageError
 from ..models import load_ensemble
 from ..models.model import Feature, Model
 from ..runs.arguments import optional, read_flag, read_names, read_partition, shorten
 from ..runs.job import check_parameters, count_cores
-from ..runs.prepare import refused
+from ..runs.prepare import refuse_statistics, refused
 from .attributions import as_batch, attribute, bin_batch
 from .rows import spell_features
 
@@ -101,7 +102,7 @@ def _values(features: Sequence[Feature], bins: BinTables, batch: pa.RecordBatch)
 
 
 def _measure(model: Model, forest: Forest, bins: BinTables, drawn: np.ndarray, data: Any) -> Measured:
-    features, batch = as_batch(model, data, bins.column.tolist())
+    features, batch = as_batch(model, data, bins.read.tolist())
     if not batch.num_rows:
         raise UsageError("data has no rows, expected at least one")
 
@@ -115,11 +116,12 @@ def _measure(model: Model, forest: Forest, bins: BinTables, drawn: np.ndarray, d
 
 
 def _prepare(model: Model, groups: Groups, noise: Any, scale: Scale, data: Any, resample: bool) -> tuple[BinTables, GapTables, Noise]:
+    refuse_statistics(model, "the prediction gap")
     chosen, scales = find_noise(noise), read_scale(scale, model.features)
     empirical = isinstance(noise, str) and noise == EMPIRICAL
     if data is None and empirical:
         raise UsageError("noise 'empirical' draws values from data, but none was given")
-    bins, forest = make_forest(model.ensemble, group_numbers(groups, model.features))
+    bins, forest = make_forest(model.ensemble, number_players(model, groups).numbers)
     drawn = resampled_units(forest, empirical, resample and data is not None)
     measured = None if data is None else _measure(model, forest, bins, drawn, data)
     return bins, prepare_gap(forest, scales, measured, drawn=drawn, relative=True), chosen
@@ -241,7 +243,7 @@ def prediction_gap(
     groups = read_groups(optional(read_partition)("partition", partition), model.features)
     players = [group for group, _ in groups] or [feature.name for feature in model.features]
     bins, tables, chosen = _prepare(model, groups, noise, scale, data, read_flag("resample", resample))
-    read, batch = as_batch(model, rows, bins.column.tolist())
+    read, batch = as_batch(model, rows, bins.read.tolist())
     n, outputs = batch.num_rows, len(model.outputs)
     first_seed = _choose_seed(tables, asked, 1, read_flag("approximate", approximate))
     orders = None if ranking is None else _orders(ranking, model, rows, partition, players, n)
@@ -311,7 +313,7 @@ def rank_by_gap(
     )
     groups = read_groups(optional(read_partition)("partition", partition), model.features)
     bins, tables, chosen = _prepare(model, groups, noise, scale, data, read_flag("resample", resample))
-    read, batch = as_batch(model, rows, bins.column.tolist())
+    read, batch = as_batch(model, rows, bins.read.tolist())
     n_players, outputs = int(tables.n_all[0]), len(model.outputs)
     top = min(asked["top"] or n_players, n_players)
     first_seed = _choose_seed(tables, asked, max(min(top, int(tables.regions.units.perturbed.sum())), 1), read_flag("approximate", approximate))

@@ -15,9 +15,10 @@ from kernels.ranking.curves import add_areas, prepare_curves
 from kernels.trees.binning import BinTables
 from kernels.trees.forest import Forest, make_forest
 
-from ..dataset.partition import Partition, group_numbers, read_groups
+from ..dataset.partition import Partition, read_groups
+from ..dataset.players import number_players
 from ..display import count
-from ..errors import UsageError
+from ..errors import UnsupportedModel, UsageError
 from ..models import load_ensemble
 from ..models.model import Feature
 from ..runs.arguments import optional, read_partition, shorten
@@ -113,8 +114,11 @@ class _Rows:
 def _set_up(given: Any, rows: Any, partition: Partition | None) -> _Rows:
     model = spell_features(load_ensemble(given), rows)
     groups = read_groups(optional(read_partition)("partition", partition), model.features)
-    bins, forest = make_forest(model.ensemble, group_numbers(groups, model.features))
-    features, batch = as_batch(model, rows, bins.column.tolist())
+    players = number_players(model, groups)
+    if players.combinations:
+        raise UnsupportedModel("the model has statistics of several features at once, expected a CatBoost model trained with max_ctr_complexity=1")
+    bins, forest = make_forest(model.ensemble, players.numbers)
+    features, batch = as_batch(model, rows, bins.read.tolist())
     return _Rows(features, bins, forest, batch, len(model.outputs))
 
 

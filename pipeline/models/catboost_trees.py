@@ -13,7 +13,7 @@ from kernels.trees.statistics import ABOVE
 from ..errors import InvalidModel, UnsupportedModel
 from .catboost_columns import Column, order_columns
 from .catboost_statistics import Counted, Counts, Statistic, lay_out_statistics
-from .cityhash import HashedCategory
+from .cityhash import NO_CATEGORY, HashedCategory
 from .model import Feature, check_ensemble
 from .objectives import CATBOOST, Objective, objective_of
 
@@ -142,8 +142,8 @@ def _categories(column: Column, hashed: bool) -> tuple[str | HashedCategory, ...
     """A feature's categories, as hashes where statistics are looked up by them."""
     if column.texts is not None and not hashed:
         return column.texts
-    # A feature without splits needs a category list too, and none of its codes is ever looked at.
-    return tuple(HashedCategory(value) for value in column.values or (0,))
+    # A feature without splits needs a category list too.
+    return tuple(HashedCategory(value) for value in column.values) or (NO_CATEGORY if hashed else HashedCategory(0),)
 
 
 def _join(trees: Sequence[Tree], n_outputs: int) -> tuple[Tree, np.ndarray]:

@@ -34,6 +34,9 @@ class HashedCategory:
         return cls(city_hash(text.encode()) & HASH_MASK)
 
 
+NO_CATEGORY = HashedCategory(-1)  # what no value is
+
+
 @dataclass(frozen=True, slots=True)
 class _Texts:
     """Texts of one class of lengths in a buffer of bytes."""

@@ -84,7 +84,7 @@ def prepare_again(plan: Plan, model: str | None) -> Tables:
     except LeafledgerError as error:
         raise NotRepeatable(str(error)) from error
     method = find_method(plan.method)
-    prepared = prepare_model(found, method, dict(plan.parameters), plan.groups, plan.interactions is not None, background)
+    prepared = prepare_model(found, method, dict(plan.parameters), plan.groups, plan.interactions is not None, bool(plan.combinations), background)
     return Tables(prepared, describe_game(found.library, prepared))
 
 

@@ -17,10 +17,10 @@ from kernels.methods import METHODS
 from kernels.parameters import InvalidParameters
 from kernels.prepare import measure_background, merge_statistics
 
-from ..dataset import schema
 from ..dataset.listing import Listing, WorkItem, list_data, make_items
 from ..dataset.partition import Groups
 from ..dataset.rows import located, miscounted, read_slices
+from ..dataset.values import fill_values, read_features
 from ..errors import InvalidData, InvalidRun, NotRepeatable, UsageError
 from ..models import Model
 from ..models.model import Feature
@@ -158,7 +158,7 @@ def count_again(plan: Plan, model: Model) -> tuple[BackgroundQuery, BackgroundSt
     query = _ask(method, table_budget(), model, plan.groups, None if listing is None else listing.n_rows)
     if listing is None:
         return query, weigh_model(model, method, plan.groups, query)
-    features = [plan.features[column] for column in query.bins.column]
+    features = read_features(plan.features, query.bins)
     return query, merge_evenly(count_rows(features, query, item) for item in make_items(listing, ITEM_ROWS))
 
 
@@ -168,7 +168,7 @@ def count_rows(features: Sequence[Feature], asked: BackgroundQuery, item: WorkIt
     Parameters
     ----------
     features : sequence of Feature
-        Those that splits ask for, in the order of the query's columns.
+        Those that are read, in the order of the query's columns.
     asked : BackgroundQuery
     item : WorkItem
 
@@ -184,10 +184,11 @@ def count_rows(features: Sequence[Feature], asked: BackgroundQuery, item: WorkIt
         The store does not answer.
     """
     counted, done = None, 0
-    for batch in read_slices(item, [feature.name for feature in features], max_slice_rows(len(features))):
+    for batch in read_slices(item, [feature.name for feature in features], max_slice_rows(asked.bins.column.size)):
         with located(item):
-            values = [schema.column_values(feature, batch.column(feature.name), bool(asked.bins.single_precision[0])) for feature in features]
-            part = measure_background(asked, np.array(values, np.float64).reshape(len(features), batch.num_rows))
+            values = np.zeros((asked.bins.column.size, batch.num_rows))
+            fill_values(features, asked.bins, [batch.column(feature.name) for feature in features], values)
+            part = measure_background(asked, values)
         counted, done = part if counted is None else merge_statistics([counted, part]), done + batch.num_rows
     if counted is None or done != item.n_rows:
         raise miscounted(item, done)
@@ -221,7 +222,7 @@ def count_item(run: str, plan_digest: str, query: str, item: WorkItem) -> Backgr
         The store does not answer.
     """
     plan, asked = read_plan(run, plan_digest), open_tables(query)
-    return count_rows([plan.features[column] for column in asked.bins.column], asked, item)
+    return count_rows(read_features(plan.features, asked.bins), asked, item)
 
 
 def merge_counts(*counted: BackgroundStatistics) -> BackgroundStatistics:

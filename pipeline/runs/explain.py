@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from ..dataset.partition import Partition
 from .job import Job, make_job
 from .latest import Latest
-from .options import MissingLabels, Precision, pick
+from .options import Combinations, MissingLabels, Precision, pick
 from .progress import Progress, no_progress
 from .publish import Manifest
 from .stages import aggregate_run, broadcast_run, count_run, load_model, map_run, plan_run, publish_run, update_latest
@@ -65,6 +65,7 @@ def explain(
     parameters: Mapping[str, Any] | None = None,
     partition: Partition | None = None,
     interactions: int | str | None = None,
+    combinations: Combinations = "shared",
     background: str | PathLike | None = None,
     tables: str | PathLike | None = None,
     label: str | None = None,
@@ -115,6 +116,9 @@ def explain(
     interactions : int or "all", optional
         Also the interactions of every two features or groups: how many of a row and output to keep, the largest by magnitude, or all that are
         not zero.
+    combinations : {"shared", "own"}
+        What several features do together through one number, as CatBoost's target statistics of combinations: shared equally among them, as CatBoost
+        does, or players of their own, called as ``city×job``.
     background : str or path, optional
         Data set, as for `data`, over whose rows absent features are averaged (the marginal game), or "model" for the model's own leaf weights
         (symmetric trees). By default they are averaged over the trees' own covers (the path-dependent game). Methods "gap" and "gap_greedy" measure

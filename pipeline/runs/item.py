@@ -1,6 +1,6 @@
 """The rows of one work item, from Parquet to a part in a local file."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +17,7 @@ from ..dataset import schema
 from ..dataset.labels import read_labels
 from ..dataset.listing import WorkItem
 from ..dataset.rows import located, miscounted, read_slices
+from ..dataset.values import fill_values, read_features
 from ..errors import AdditivityBreach, PredictionMismatch
 from ..models.model import Feature
 from .columns import list_columns, make_batch, open_part
@@ -26,29 +27,6 @@ from .prepare import refused
 from .states import pack_state
 
 PREDICTED = 1e-5  # of margins that libraries add up in single precision, over thousands of trees
-
-
-def fill_values(plan_features: Sequence[Feature] | Mapping[int, Feature], prepared: Prepared, batch: pa.RecordBatch, buffers: Buffers) -> None:
-    """Put the columns that some split asks for into ``buffers.values``, zeros after the last row.
-
-    Parameters
-    ----------
-    plan_features : sequence of Feature, or mapping of int to Feature
-        By their position in the model.
-    prepared : Prepared
-    batch : pa.RecordBatch
-        At most as many rows as the buffers have, with these columns.
-    buffers : Buffers
-
-    Raises
-    ------
-    InvalidColumn
-        Values of a column are not what its type says.
-    """
-    for j, column in enumerate(prepared.bins.column):
-        feature = plan_features[column]
-        buffers.values[j, : batch.num_rows] = schema.column_values(feature, batch.column(feature.name), bool(prepared.bins.single_precision[0]))
-        buffers.values[j, batch.num_rows :] = 0.0
 
 
 def check_rows(check: Check | None, prepared: Prepared, buffers: Buffers, n_rows: int, where: str, first_row: int) -> float | None:
@@ -153,7 +131,8 @@ def explain_item(plan: Plan, plan_digest: str, item: WorkItem, prepared: Prepare
     buffers = make_buffers(prepared, min(plan.slice_rows, item.n_rows))
     states = {summary.name: summary.init(buffers) for summary in plan.summaries}
     labels = () if plan.labels is None else plan.labels.names
-    wanted = list(dict.fromkeys((*(plan.features[column].name for column in prepared.bins.column), *plan.ids, *labels, *plan.predictions)))
+    features = read_features(plan.features, prepared.bins)
+    wanted = list(dict.fromkeys((*(feature.name for feature in features), *plan.ids, *labels, *plan.predictions)))
     residual, done, writer = (0.0 if plan.additive else None), 0, None
     try:
         for batch in read_slices(item, wanted, plan.slice_rows):
@@ -161,7 +140,7 @@ def explain_item(plan: Plan, plan_digest: str, item: WorkItem, prepared: Prepare
             if padded(n) != buffers.values.shape[1]:  # kernels take all of a buffer, so the last slice gets a smaller one
                 buffers = make_buffers(prepared, n)
             with located(item):
-                fill_values(plan.features, prepared, batch, buffers)
+                fill_values(features, prepared.bins, [batch.column(feature.name) for feature in features], buffers.values)
                 if plan.labels is not None:
                     buffers = buffers._replace(labels=read_labels(plan.labels, batch, item.uri, item.first_row + done))
                     with refused():

@@ -22,6 +22,9 @@ from .arguments import (
 
 Precision = Literal["float32", "float64"]
 MissingLabels = Literal["count", "refuse"]
+Combinations = Literal["shared", "own"]
+COMBINATIONS: tuple[str, ...] = get_args(Combinations)
+SHARED, OWN = COMBINATIONS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +64,10 @@ class Options:
 
     interactions: int | str | None = None
     """Also the interactions of every two features or groups: how many of a row to keep, the largest, or "all"."""
+
+    combinations: Combinations = "shared"
+    """What several features do together through one number, as CatBoost's target statistics of combinations: shared equally among them, as CatBoost
+    does, or "own" players, called as city×job."""
 
     background: str | None = None
     """A Parquet data set over whose rows absent features are averaged (the marginal game), or "model" for the model's own leaf weights (symmetric
@@ -144,6 +151,7 @@ READERS: dict[str, Callable[[str, Any], Any]] = {
     "parameters": read_parameters,
     "partition": optional(read_partition),
     "interactions": optional(read_interactions),
+    "combinations": lambda name, given: read_choice(name, given, COMBINATIONS),
     "background": optional(read_place),
     "tables": optional(read_place),
     "label": optional(read_text),

@@ -22,12 +22,13 @@ from ..dataset import schema
 from ..dataset.labels import LabelColumns
 from ..dataset.listing import Listing, Rejected, WorkItem, make_items
 from ..dataset.partition import Groups
+from ..dataset.players import combination_names
 from ..display import as_html, count
 from ..models.model import Feature, Model
 from ..stores.arrays import table_bytes
 from .interactions import count_kept
 from .job import Job
-from .options import Precision
+from .options import OWN, Precision
 from .prepare import player_names
 
 PLAN = "plan.json"
@@ -66,6 +67,7 @@ class Plan:
     global_only: bool
     ids: tuple[str, ...]
     features: tuple[Feature, ...]
+    combinations: tuple[str, ...]  # of features or groups, that are players of their own
     outputs: tuple[str, ...]
     slice_rows: int
     items: tuple[WorkItem, ...]
@@ -93,7 +95,7 @@ class Plan:
     @property
     def players(self) -> tuple[str, ...]:
         """Whose phi a row has."""
-        return player_names(METHODS[self.method], self.groups, self.features)
+        return player_names(METHODS[self.method], self.groups, self.features, self.combinations)
 
     @property
     def n_steps(self) -> int:
@@ -228,7 +230,9 @@ def extent_of(prepared: Prepared) -> Extent:
     -------
     Extent
     """
-    return Extent(prepared.bins.column.size, prepared.players.size, prepared.pairs.players, table_bytes(prepared), int(prepared.n_steps[0]))
+    return Extent(
+        prepared.bins.column.size, prepared.players.size + prepared.n_played, prepared.pairs.players, table_bytes(prepared), int(prepared.n_steps[0])
+    )
 
 
 def make_plan(job: Job, model: Model, groups: Groups, found: Listing, background: Listing | None, tables: Extent) -> tuple[Plan, Memory]:
@@ -258,7 +262,8 @@ def make_plan(job: Job, model: Model, groups: Groups, found: Listing, background
     SchemaMismatch
         Two columns of the output would have the same name.
     """
-    players = player_names(METHODS[job.options.method], groups, model.features)
+    combinations = combination_names(model, groups) if job.options.combinations == OWN else ()
+    players = player_names(METHODS[job.options.method], groups, model.features, combinations)
     phi = METHODS[job.options.method].phi
     columns = schema.output_columns(players, model.outputs, job.options.ids, job.options.interactions is not None, phi.column, len(phi.scores))
     n_outputs, n_pairs = len(model.outputs), len(tables.pairs)
@@ -284,6 +289,7 @@ def make_plan(job: Job, model: Model, groups: Groups, found: Listing, background
         global_only=job.options.global_only,
         ids=job.options.ids,
         features=model.features,
+        combinations=combinations,
         outputs=model.outputs,
         slice_rows=slice_rows,
         items=items,

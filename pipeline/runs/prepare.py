@@ -9,7 +9,8 @@ from kernels.method import BackgroundQuery, BackgroundStatistics, Method
 from kernels.parameters import InvalidParameters
 from kernels.prepare import ask_background, prepare, weigh_leaves
 
-from ..dataset.partition import Groups, group_numbers
+from ..dataset.partition import Groups
+from ..dataset.players import number_players
 from ..errors import UnsupportedModel, UsageError
 from ..models.model import Feature, Model
 from ..models.objectives import Margin
@@ -20,8 +21,8 @@ _MEANINGLESS = {
 }
 
 
-def player_names(method: Method, groups: Groups, features: Sequence[Feature]) -> tuple[str, ...]:
-    """Name the players: all groups of a partition, or all features; and after them the scores of the method.
+def player_names(method: Method, groups: Groups, features: Sequence[Feature], combinations: Sequence[str] = ()) -> tuple[str, ...]:
+    """Name the players: all groups of a partition, or all features; combinations of them; and the scores of the method.
 
     Parameters
     ----------
@@ -30,6 +31,8 @@ def player_names(method: Method, groups: Groups, features: Sequence[Feature]) ->
         The partition, empty where there is none.
     features : sequence of Feature
         Of the model, in its order.
+    combinations : sequence of str
+        Names of those that are players of their own.
 
     Returns
     -------
@@ -37,7 +40,7 @@ def player_names(method: Method, groups: Groups, features: Sequence[Feature]) ->
         In the numbers of ``Prepared.players``.
     """
     names = tuple(group for group, _ in groups) if groups and method.phi.of_groups else tuple(feature.name for feature in features)
-    return (*names, *method.phi.scores)
+    return (*names, *combinations, *method.phi.scores)
 
 
 @contextmanager
@@ -57,6 +60,33 @@ def refused() -> Iterator[None]:
         yield
     except InvalidParameters as error:
         raise UsageError(str(error)) from error
+
+
+def refuse_statistics(model: Model, what: str) -> None:
+    """Refuse what takes a model's columns for its features.
+
+    Parameters
+    ----------
+    model : Model
+    what : str
+        That does so, for the message.
+
+    Raises
+    ------
+    UnsupportedModel
+        The model has target statistics: numbers that belong to features, and that no data have.
+    """
+    if model.ensemble.statistics.column.size:
+        raise UnsupportedModel(f"{what} is not there for CatBoost models with target statistics (CTR); shapley and most other methods are")
+
+
+def _check_statistics(model: Model, method: Method, interactions: bool, own: bool, combined: bool) -> None:
+    """Refuse what a method cannot do where features have statistics, or share them."""
+    if method.perturbs or not method.phi.of_groups:
+        refuse_statistics(model, f"method {method.name!r}")
+    if combined and not own and (interactions or not method.phi.shared):
+        what = "interactions" if interactions else f"what method {method.name!r} finds"
+        raise UsageError(f"{what} cannot be shared among the features of a combination; make combinations players, with combinations own")
 
 
 def ask_model(model: Model, method: Method, groups: Groups, n_rows: int | None, budget: int, interactions: bool) -> BackgroundQuery:
@@ -84,8 +114,9 @@ def ask_model(model: Model, method: Method, groups: Groups, n_rows: int | None, 
     UsageError
         The method has no marginal game, or tables do not fit in the budget.
     """
+    _check_statistics(model, method, interactions, True, False)
     with refused():
-        numbers = group_numbers(groups, model.features)
+        numbers = number_players(model, groups).numbers
         return ask_background(model.ensemble, method, numbers, n_rows=n_rows, budget=budget, interactions=interactions)
 
 
@@ -111,7 +142,7 @@ def weigh_model(model: Model, method: Method, groups: Groups, query: BackgroundQ
         The weights do not say enough, as where trees are not symmetric.
     """
     with refused():
-        return weigh_leaves(model.ensemble, method, group_numbers(groups, model.features), query)
+        return weigh_leaves(model.ensemble, method, number_players(model, groups).numbers, query)
 
 
 def prepare_model(
@@ -120,6 +151,7 @@ def prepare_model(
     parameters: Mapping[str, Any],
     groups: Groups,
     interactions: bool = False,
+    own: bool = False,
     background: tuple[BackgroundQuery, BackgroundStatistics] | None = None,
 ) -> Prepared:
     """Make the tables of a model and a method.
@@ -134,6 +166,8 @@ def prepare_model(
         The partition, empty where there is none.
     interactions : bool
         Also make tables of pairs.
+    own : bool
+        Combinations of features are players of their own; otherwise what they have is shared by their features.
     background : (BackgroundQuery, BackgroundStatistics), optional
         What was asked of a background and what was counted. None for the path-dependent game.
 
@@ -151,8 +185,11 @@ def prepare_model(
     if method.labelled and model.objective.margin is not Margin.LABEL:
         why = _MEANINGLESS[model.objective.margin].format(objective=model.objective.name)
         raise UnsupportedModel(f"method {method.name!r} measures the margin against the label, which {why}")
+    players = number_players(model, groups)
+    _check_statistics(model, method, interactions, own, bool(players.combinations))
+    shared = {} if own else players.combinations
     with refused():
-        return prepare(model.ensemble, method, parameters, group_numbers(groups, model.features), interactions=interactions, background=background)
+        return prepare(model.ensemble, method, parameters, players.numbers, interactions=interactions, background=background, shared=shared)
 
 
 def pair_names(prepared: Prepared, players: Sequence[str]) -> tuple[tuple[str, str], ...]:

@@ -161,7 +161,7 @@ def describe_game(library: str, prepared: Prepared) -> Game:
     -------
     Game
     """
-    arrays = (prepared.base, prepared.bound, prepared.bins.column, prepared.players, prepared.pairs.players)
+    arrays = (prepared.base, prepared.bound, prepared.bins.read, prepared.players, prepared.pairs.players)
     return Game(library, *(as_tuples(array.tolist()) for array in arrays))
 
 

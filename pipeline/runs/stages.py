@@ -22,6 +22,7 @@ from .background import Marginal, plan_marginal
 from .inputs import check_predictions, refuse_unseen
 from .job import Job, asked_columns, find_method
 from .latest import Latest, move_latest, read_latest
+from .options import OWN
 from .part import Part
 from .plan import PLAN, Memory, Plan, differences, digest, extent_of, make_plan, to_json
 from .planned import from_json
@@ -136,7 +137,14 @@ def plan_run(job: Job, model: Model) -> Run:
     if isinstance(game, Marginal):
         plan, memory = make_plan(job, model, groups, found, game.listing, game.extent)
     else:
-        game = prepare_model(model, find_method(job.options.method), dict(job.parameters), groups, job.options.interactions is not None)
+        game = prepare_model(
+            model,
+            find_method(job.options.method),
+            dict(job.parameters),
+            groups,
+            job.options.interactions is not None,
+            job.options.combinations == OWN,
+        )
         plan, memory = make_plan(job, model, groups, found, None, extent_of(game))
     if job.options.scheduler is None and memory.total > job.worker_memory:
         raise UsageError(
@@ -260,7 +268,9 @@ def _prepare(run: Run, game: Marginal, counted: BackgroundStatistics | None) -> 
     plan, statistics = run.plan, game.counted if counted is None else counted
     if statistics is None:
         raise InvalidRun(f"{run.job.out}: the background was not counted")
-    return prepare_model(run.model, find_method(plan.method), dict(plan.parameters), plan.groups, background=(game.query, statistics))
+    return prepare_model(
+        run.model, find_method(plan.method), dict(plan.parameters), plan.groups, own=bool(plan.combinations), background=(game.query, statistics)
+    )
 
 
 def map_run(run: Run, tables: Broadcast, progress: Progress = no_progress) -> Explained:
@@ -335,7 +345,7 @@ def aggregate_run(run: Run, tables: Broadcast, explained: Explained) -> dict[str
         There are more groups of rows than are worth a table.
     """
     prepared, states = tables.prepared, [part.states for part in explained.parts]
-    found = aggregate(run.plan, prepared.bins.column.tolist(), prepared.players.tolist(), prepared.pairs.players.tolist(), states)
+    found = aggregate(run.plan, prepared.bins.read.tolist(), prepared.players.tolist(), prepared.pairs.players.tolist(), states)
     refuse_unseen(found, run.job.options.allow_unseen)
     return found
 

@@ -1,15 +1,20 @@
 """A batch as workers do it: read-only tables, reused buffers, the residual that guards production."""
 
+import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose
 
 from kernels.batch import attribute_batch, find_breach, find_residuals
 from kernels.buffers import make_buffers
 from kernels.method import TOLERANCE
 from kernels.methods import METHODS
+from kernels.parameters import InvalidParameters
 from kernels.prepare import prepare
-from tests.kernels.attributing import leaves
+from tests.kernels.attributing import ATOL, defaults, leaves, run
 from tests.strategies import batches, forests
+from tests.trees import chain
 
 SHAPLEY = METHODS["shapley"]
 
@@ -53,3 +58,28 @@ def test_buffers_are_reused_without_a_trace(data, ensemble):
 def test_tables_are_read_only(ensemble):
     """Kernels and workers share them."""
     assert not any(array.flags.writeable for array in leaves(prepare(ensemble, SHAPLEY, {})))
+
+
+@given(ensemble=forests(max_features=4), data=st.data())
+def test_what_several_have_together_is_shared(ensemble, data):
+    """Players who stand for others: each of these gets an equal part, beside what is its own; sums stay."""
+    n = ensemble.n_features
+    rows, shared = data.draw(batches(ensemble)), {n - 1: tuple(range(n - 1))} if n > 1 else {}
+    plain = prepare(ensemble, METHODS["shapley"], {}, np.arange(n))
+    prepared = prepare(ensemble, METHODS["shapley"], {}, np.arange(n), shared=shared)
+    whole = run("shapley", plain, rows, n)[0]
+    found, base, margin = run("shapley", prepared, rows, n)
+    expected = whole.copy()
+    if n - 1 in plain.players and shared:
+        expected[:, :, : n - 1] += whole[:, :, n - 1 :] / (n - 1)
+        expected[:, :, n - 1] = 0.0
+    assert_allclose(found, expected, rtol=0, atol=ATOL)
+    assert_allclose(found.sum(axis=2) + base, margin, rtol=0, atol=ATOL)
+
+
+@pytest.mark.parametrize(("name", "interactions"), [("ranker", False), ("curves", False), ("shapley", True)])
+def test_what_cannot_be_shared_is_refused(name, interactions):
+    """Ranks and pairs are of players."""
+    ensemble = chain([0, 1, 2], [1.0, 2.0, 3.0, 4.0], [1.0] * 4, 3)
+    with pytest.raises(InvalidParameters, match="cannot be shared"):
+        prepare(ensemble, METHODS[name], defaults(name), np.arange(3), interactions=interactions, shared={2: (0, 1)})

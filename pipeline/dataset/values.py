@@ -1,0 +1,77 @@
+"""Rows of a slice as the numbers that become bins: the columns of the data, and the statistics that are looked up by them."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from kernels.trees.binning import BinTables
+from kernels.trees.statistics import look_up
+
+from ..models.cityhash import NO_CATEGORY
+from ..models.model import Feature
+from . import schema
+
+Features = Sequence[Feature] | Mapping[int, Feature]  # by their position in the model
+
+
+def read_features(features: Features, bins: BinTables) -> tuple[Feature, ...]:
+    """Choose the features whose columns have to be read.
+
+    Parameters
+    ----------
+    features : sequence of Feature, or mapping of int to Feature
+    bins : BinTables
+
+    Returns
+    -------
+    tuple of Feature
+        In the order of ``bins.read``.
+    """
+    return tuple(features[column] for column in bins.read.tolist())
+
+
+def fill_values(features: Sequence[Feature], bins: BinTables, columns: Sequence[pa.Array], out: np.ndarray) -> None:
+    """Turn the columns of a slice into numbers.
+
+    Parameters
+    ----------
+    features : sequence of Feature
+        Those that are read, as `read_features` returns them.
+    bins : BinTables
+    columns : sequence of pa.Array
+        Theirs, of n rows each.
+    out : (used, at least n) float64
+        Overwritten: numbers, codes of categories, and behind them statistics; NaN where missing, zeros after the last row.
+
+    Raises
+    ------
+    InvalidColumn
+        Values of a column are not what its type says.
+    """
+    single, n = bool(bins.single_precision[0]), len(columns[0]) if columns else 0
+    out[:, n:] = 0.0
+    hashes = {}
+    for j, (feature, column) in enumerate(zip(features, columns, strict=True)):
+        if feature.hashed:
+            hashes[j] = schema.column_hashes(feature, column)
+            out[j, :n] = schema.hash_codes(feature, hashes[j])
+        else:
+            out[j, :n] = schema.column_values(feature, column, single)
+    if bins.statistics.column.size:
+        _fill_statistics(features, bins, hashes, out, n)
+
+
+def _fill_statistics(features: Sequence[Feature], bins: BinTables, hashes: Mapping[int, np.ndarray], out: np.ndarray, n: int) -> None:
+    """Look statistics up, and with them find the categories that were never seen in training where no split of their own knows them."""
+    statistics = bins.statistics
+    at = np.searchsorted(bins.read, statistics.source).tolist()
+    inputs, seen = np.empty((len(at), n)), np.empty((len(at), n), bool)
+    for values, j in zip(inputs, at, strict=True):
+        values[:] = hashes[j] if j in hashes else out[j, :n].astype(np.float32)
+    found = np.empty((statistics.column.size, n))
+    look_up(inputs, statistics, found, seen)
+    out[bins.read.size :, :n] = found
+    for known, j in zip(seen, at, strict=True):
+        if features[j].categories == (NO_CATEGORY,):
+            out[j, :n] = np.where(np.isnan(out[j, :n]), np.nan, ~known)

@@ -1,0 +1,121 @@
+"""Statistics are found by the hash of what a row holds, as the definition says in Python's integers."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kernels.trees.statistics import ABOVE, CATEGORY, EQUAL, NO_STATISTICS, Statistics, look_up, make_directory
+
+WORD, FACTOR = 2**64, 0x4906BA494954CB65
+HASHES = (0, 1, 2**31 - 1, 2**31, 2**32 - 1)
+NUMBERS = (-1.0, 0.5, 0.50000006, np.inf, -np.inf)
+PROJECTIONS = (
+    ((0, CATEGORY, 0.0),),
+    ((0, CATEGORY, 0.0), (1, CATEGORY, 0.0), (2, ABOVE, 0.5), (1, EQUAL, 1.0)),
+    ((1, CATEGORY, 0.0), (2, ABOVE, -1.0)),
+)
+NAN_ABOVE = (False, False, True)
+
+
+def naive_key(row, elements):
+    """CatBoost's CalcHash over a projection's elements, or None where a category is missing."""
+    key = 0
+    for source, kind, bound in elements:
+        x = row[source]
+        if kind == CATEGORY:
+            if np.isnan(x):
+                return None
+            part = int(x) - (2**32 if x >= 2**31 else 0)
+        else:
+            part = int(x == bound) if kind == EQUAL else int(NAN_ABOVE[source] if np.isnan(x) else x > bound)
+        key = FACTOR * (key + FACTOR * part) % WORD
+    return key
+
+
+def lay_out(keys):
+    """Two columns to a projection, whose codes are 2 k and 2 k + 1 of the k-th key, and 200 of the others."""
+    directories = [make_directory(np.array(sorted(each), np.uint64)) for each in keys]
+    sizes = [len(each) for each in keys]
+    codes = [np.append(2 * np.arange(size) + second, 200) for size in sizes for second in (0, 1)]
+    starts = lambda lengths: np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)  # noqa: E731 - a definition in a line
+    elements = [element for projection in PROJECTIONS for element in projection]
+    return Statistics(
+        source=np.arange(3, dtype=np.int32),
+        nan_above=np.array(NAN_ABOVE),
+        element_start=starts([len(projection) for projection in PROJECTIONS]),
+        element=np.array([source for source, _, _ in elements], np.int32),
+        kind=np.array([kind for _, kind, _ in elements], np.uint8),
+        bound=np.array([bound for _, _, bound in elements]),
+        key_start=starts(sizes),
+        key=np.array([key for each in keys for key in sorted(each)], np.uint64),
+        directory_bits=np.array([bits for bits, _ in directories], np.int64),
+        directory_start=starts([directory.size for _, directory in directories])[:-1],
+        directory=np.concatenate([directory for _, directory in directories]),
+        column=np.arange(3, 9, dtype=np.int32),
+        projection=np.repeat(np.arange(3, dtype=np.int32), 2),
+        code_start=starts([code.size for code in codes])[:-1],
+        code=np.concatenate(codes).astype(np.uint8),
+    )
+
+
+def rows_of(n):
+    category, number = st.sampled_from((*map(float, HASHES), np.nan)), st.sampled_from((*NUMBERS, np.nan))
+    return st.lists(st.tuples(category, category, number), min_size=n, max_size=n)
+
+
+@given(known=rows_of(6), asked=rows_of(5), others=st.lists(st.integers(0, WORD - 1), max_size=4))
+def test_codes_are_those_of_the_key(known, asked, others):
+    """Of rows whose keys are known, and of others, missing and unseen ones among them; directories with several keys to an entry or none."""
+    keys = [{*others, *(naive_key(row, elements) for row in known)} - {None} for elements in PROJECTIONS]
+    statistics, rows = lay_out(keys), [*known, *asked]
+    out, seen = np.full((6, len(rows)), -1.0), np.ones((3, len(rows)), bool)
+    look_up(np.array(rows).T.copy(), statistics, out, seen)
+    for i, row in enumerate(rows):
+        places = [
+            sorted(each).index(key) if (key := naive_key(row, elements)) in each else None for each, elements in zip(keys, PROJECTIONS, strict=True)
+        ]
+        assert out[:, i].tolist() == [200 if place is None else 2 * place + second for place in places for second in (0, 1)]
+        expected = [
+            any(place is not None and s in {e[0] for e in elements} for place, elements in zip(places, PROJECTIONS, strict=True)) for s in range(3)
+        ]
+        assert seen[:, i].tolist() == expected
+
+
+@pytest.mark.parametrize("n_keys", [0, 1, 1000])
+def test_a_directory_leads_to_every_key(n_keys):
+    """Every key lies between its entry and the next."""
+    key = np.unique(np.random.default_rng(n_keys).integers(0, WORD - 1, n_keys, np.uint64, endpoint=True))
+    bits, directory = make_directory(key)
+    assert directory.size == 2**bits + 1
+    assert directory[-1] == n_keys
+    for place, each in enumerate(key.tolist()):
+        entry = each >> (64 - bits)
+        assert directory[entry] <= place < directory[entry + 1]
+
+
+def test_a_key_may_be_the_highest_number():
+    """Nothing lies behind it."""
+    key = np.array([2**64 - 1], np.uint64)
+    assert make_directory(key)[1].tolist() == [0, 0, 1]
+
+
+def test_without_statistics_nothing_is_looked_up():
+    """Most models have none."""
+    seen = np.ones((0, 4), bool)
+    look_up(np.zeros((0, 4)), NO_STATISTICS, np.zeros((0, 4)), seen)
+    assert not seen.any()
+
+
+def test_many_rows_are_looked_up_as_few_are():
+    """A block at a time, the last one shorter."""
+    rng = np.random.default_rng(0)
+    rows = np.array([rng.choice(HASHES, 700), rng.choice(HASHES, 700), rng.choice(NUMBERS, 700)], float)
+    statistics = lay_out([{naive_key(row, elements) for row in rows.T[:9]} for elements in PROJECTIONS])
+    whole, apart = (np.zeros((6, 700)) for _ in range(2))
+    look_up(rows, statistics, whole, np.zeros((3, 700), bool))
+    for i in range(700):
+        look_up(np.ascontiguousarray(rows[:, i : i + 1]), statistics, column := np.zeros((6, 1)), np.zeros((3, 1), bool))
+        apart[:, i] = column[:, 0]
+    assert np.array_equal(whole, apart)
+    assert 0 < (whole == 200).mean() < 1

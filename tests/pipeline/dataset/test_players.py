@@ -1,0 +1,64 @@
+"""A statistic of one feature is that feature's; one of several is a player of its own, called as they are."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from kernels.trees.statistics import ABOVE, CATEGORY, NO_STATISTICS
+from pipeline.dataset.partition import read_groups
+from pipeline.dataset.players import combination_names, number_players
+from pipeline.errors import SchemaMismatch
+from pipeline.models.model import Feature, Model
+from tests.trees import chain
+
+CITY, JOB, PAY, AGE = range(4)
+# What the statistics are looked up by: categories, and in one of them a number.
+SOURCES = ((CITY,), (CITY, JOB), (JOB, PAY), (CITY, JOB, AGE), (CITY, AGE))
+
+
+@pytest.fixture(scope="module")
+def model():
+    """Four features, of which the last is a number, and a statistic for each of SOURCES."""
+    ensemble = chain([4, 5, 6, 7, 8], range(6), [1.0] * 6, 4 + len(SOURCES))
+    statistics = NO_STATISTICS._replace(
+        source=np.arange(4, dtype=np.int32),
+        element_start=np.concatenate(([0], np.cumsum([len(of) for of in SOURCES]))),
+        element=np.array([feature for of in SOURCES for feature in of], np.int32),
+        kind=np.array([ABOVE if feature == AGE else CATEGORY for of in SOURCES for feature in of], np.uint8),
+        column=np.arange(4, 4 + len(SOURCES), dtype=np.int32),
+        projection=np.arange(len(SOURCES), dtype=np.int32),
+    )
+    features = (*(Feature(name, True) for name in ("city", "job", "pay")), Feature("age"))
+    return Model(ensemble._replace(statistics=statistics), features, ("0",), "catboost", "")
+
+
+def test_sets_of_features_are_players(model):
+    """Numbers in a combination count for nothing; equal sets are one player, whatever else they are looked up by."""
+    players = number_players(model, ())
+    assert players.combinations == {4: (CITY, JOB), 5: (JOB, PAY)}
+    assert players.numbers.tolist() == [CITY, JOB, PAY, AGE, CITY, 4, 5, 4, CITY]
+    assert combination_names(model, ()) == ("city×job", "job×pay")
+
+
+def test_groups_are_players(model):
+    """A combination of features of one group is that group's; of several groups it is theirs."""
+    groups = read_groups({"where": ["city", "age"], "work": ["job", "pay"]}, model.features)
+    players = number_players(model, groups)
+    assert players.combinations == {2: (0, 1)}
+    assert players.numbers.tolist() == [0, 1, 1, 0, 0, 2, 1, 2, 0]
+    assert combination_names(model, groups) == ("where×work",)
+
+
+def test_without_statistics_features_are_the_players(model):
+    """Nothing is numbered."""
+    plain = replace(model, ensemble=chain([0], [1.0, 2.0], [1.0, 1.0], 4))
+    assert number_players(plain, ()).numbers is None
+    assert not combination_names(plain, ())
+
+
+def test_two_players_of_one_name_are_refused(model):
+    """A feature may be called as a combination is."""
+    features = (*model.features[:3], Feature("city×job"))
+    with pytest.raises(SchemaMismatch, match=r"'city×job' would be the name of two players"):
+        combination_names(replace(model, features=features), ())
