@@ -113,10 +113,24 @@ def make_counts(key: np.ndarray, counts: np.ndarray, denominator: int, kind: str
     return Counts(key, counts[order], denominator)
 
 
+def count_targets(kind: str, table: Counts) -> int:
+    """Count the target borders that a table has columns for.
+
+    Parameters
+    ----------
+    kind : str
+    table : Counts
+
+    Returns
+    -------
+    int
+    """
+    return table.counts.shape[1] - (kind == BORDERS) if kind in OF_CLASSES else 1
+
+
 def _check_statistic(statistic: Statistic, table: Counts, where: str) -> None:
     """Refuse a column whose numbers make no sense, or do not fit its table."""
-    kind, borders, width = statistic.counted.kind, statistic.borders, table.counts.shape[1]
-    n_targets = width - (kind == BORDERS) if kind in OF_CLASSES else 1
+    borders, n_targets = statistic.borders, count_targets(statistic.counted.kind, table)
     if not 0 <= statistic.target_border < n_targets:
         raise InvalidModel(f"{where} has target border {statistic.target_border}, expected 0..{n_targets - 1}")
     numbers = (*statistic.prior, statistic.shift, statistic.scale)
@@ -224,7 +238,7 @@ def _check_all(statistics: Sequence[Statistic], tables: Mapping[Counted, Counts]
     for number, statistic in enumerate(statistics):
         table, label = tables.get(statistic.counted), f"{where}: target statistic {number}"
         if table is None:
-            raise UnsupportedModel(f"{label} has no table of counts: save the model with final_ctr_computation_mode='Default'")
+            raise UnsupportedModel(f"{label} has no table of counts: train with final_ctr_computation_mode='Default'")
         _check_statistic(statistic, table, label)
         said = (statistic.counted, statistic.target_border, statistic.prior, statistic.shift, statistic.scale)
         if said in seen:

@@ -1,12 +1,15 @@
-"""The hash by which CatBoost knows a category: the low half of CityHash64 of its text."""
+"""The hash by which CatBoost knows a category: the low half of CityHash64 of its text, of many texts at a time."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-MASK = (1 << 64) - 1
+import numpy as np
+import pyarrow as pa
+
 HASH_MASK = (1 << 32) - 1  # of a category
 K0, K1, K2, K3 = 0xC3A5C85C97CB3127, 0xB492B66FBE98F273, 0x9AE16A3B2F90404F, 0xC949D7C7509E6557
 MULTIPLIER = 0x9DDFEA08EB382D69
+BLOCK = 64  # bytes of a long text that are mixed at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,85 +37,140 @@ class HashedCategory:
 NO_CATEGORY = HashedCategory(-1)  # what no value is
 
 
-def _rotate(x: int, by: int) -> int:
-    return (x >> by | x << 64 - by) & MASK if by else x
+@dataclass(frozen=True, slots=True)
+class _Texts:
+    """Texts of one class of lengths in a buffer of bytes."""
+
+    data: np.ndarray  # uint8
+    start: np.ndarray  # (n,) int64
+    size: np.ndarray  # (n,) int64, bytes
+
+    @property
+    def n(self) -> np.ndarray:
+        """Sizes as they are mixed, ``(n,) uint64``."""
+        return self.size.astype(np.uint64)
+
+    def read(self, at: np.ndarray | int, dtype: str = "<u8") -> np.ndarray:
+        """Numbers ``(n,) uint64`` from bytes ``at`` of each text on."""
+        width = np.dtype(dtype).itemsize
+        everywhere = np.ndarray((self.data.size - width + 1,), dtype, self.data, strides=(1,))
+        return everywhere[self.start + at].astype(np.uint64)
 
 
-def _mix(x: int) -> int:
+def _rotate(x: np.ndarray, by: int | np.ndarray) -> np.ndarray:
+    return x >> by | x << (64 - by)
+
+
+def _mix(x: np.ndarray) -> np.ndarray:
     return x ^ x >> 47
 
 
-def _pair(low: int, high: int) -> int:
-    a = _mix((low ^ high) * MULTIPLIER & MASK)
-    b = _mix((high ^ a) * MULTIPLIER & MASK)
-    return b * MULTIPLIER & MASK
+def _pair(low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    return _mix((high ^ _mix((low ^ high) * MULTIPLIER)) * MULTIPLIER) * MULTIPLIER
 
 
-def _up_to_16(s: bytes, at: Callable[[int], int]) -> int:
-    n = len(s)
-    if n > 8:
-        a, b = at(0), at(n - 8)
-        return _pair(a, _rotate(b + n & MASK, n)) ^ b
-    if n >= 4:
-        a, b = (int.from_bytes(s[i : i + 4], "little") for i in (0, n - 4))
-        return _pair(n + (a << 3), b)
-    if n == 0:
-        return K2
-    y, z = s[0] + (s[n >> 1] << 8), n + (s[-1] << 2)
-    return _mix(y * K2 & MASK ^ z * K3 & MASK) * K2 & MASK
+def _of_nothing(texts: _Texts) -> np.ndarray:
+    return np.full(texts.size.size, K2, np.uint64)
 
 
-def _up_to_32(n: int, at: Callable[[int], int]) -> int:
-    a, b, c, d = at(0) * K1, at(8), at(n - 8) * K2, at(n - 16) * K0
-    low = _rotate(a - b & MASK, 43) + _rotate(c & MASK, 30) + d
-    return _pair(low & MASK, a + _rotate(b ^ K3, 20) - c + n & MASK)
+def _up_to_3(texts: _Texts) -> np.ndarray:
+    first, middle, last = (texts.read(at, "u1") for at in (0, texts.size >> 1, texts.size - 1))
+    y, z = first + (middle << 8), texts.n + (last << 2)
+    return _mix(y * K2 ^ z * K3) * K2
 
 
-def _quarters(z: int, a: int, i: int, j: int, at: Callable[[int], int]) -> tuple[int, int]:
-    """Half of the mix of 33 to 64 bytes: 32 bytes from ``i``; ``z`` and ``a`` are what they start from."""
-    b, c = _rotate(a + z & MASK, 52), _rotate(a & MASK, 37)
-    a += at(i)
-    c += _rotate(a & MASK, 7)
-    a += at(j)
-    return a + z & MASK, b + _rotate(a & MASK, 31) + c & MASK
+def _up_to_8(texts: _Texts) -> np.ndarray:
+    return _pair(texts.n + (texts.read(0, "<u4") << 3), texts.read(texts.size - 4, "<u4"))
 
 
-def _up_to_64(n: int, at: Callable[[int], int]) -> int:
-    first, second = _quarters(at(24), at(0) + (n + at(n - 16)) * K0, 8, 16, at)
-    third, fourth = _quarters(at(n - 8), at(16) + at(n - 32), n - 24, n - 16, at)
-    r = _mix((first + fourth) * K2 + (third + second) * K0 & MASK)
-    return _mix(r * K0 + second & MASK) * K2 & MASK
+def _up_to_16(texts: _Texts) -> np.ndarray:
+    a, b, n = texts.read(0), texts.read(texts.size - 8), texts.n
+    return _pair(a, _rotate(b + n, n)) ^ b
 
 
-def _weak_32(i: int, a: int, b: int, at: Callable[[int], int]) -> tuple[int, int]:
-    w, x, y, z = at(i), at(i + 8), at(i + 16), at(i + 24)
-    a += w
-    b = _rotate(b + a + z & MASK, 21)
-    c = a
-    a += x + y
-    b += _rotate(a & MASK, 44)
-    return a + z & MASK, b + c & MASK
+def _up_to_32(texts: _Texts) -> np.ndarray:
+    a, b, c, d = texts.read(0) * K1, texts.read(8), texts.read(texts.size - 8) * K2, texts.read(texts.size - 16) * K0
+    return _pair(_rotate(a - b, 43) + _rotate(c, 30) + d, a + _rotate(b ^ K3, 20) - c + texts.n)
 
 
-def _over_64(n: int, at: Callable[[int], int]) -> int:
-    x, y = at(0), at(n - 16) ^ K1
-    z = at(n - 56) ^ K0
-    v = _weak_32(n - 64, n, y, at)
-    w = _weak_32(n - 32, n * K1 & MASK, K0, at)
-    z = z + _mix(v[1]) * K1 & MASK
-    x = _rotate(z + x & MASK, 39) * K1 & MASK
-    y = _rotate(y, 33) * K1 & MASK
-    for i in range(0, (n - 1) & ~63, 64):
-        x = _rotate(x + y + v[0] + at(i + 16) & MASK, 37) * K1 & MASK
-        y = _rotate(y + v[1] + at(i + 48) & MASK, 42) * K1 & MASK
-        x ^= w[1]
-        y ^= v[0]
-        z = _rotate(z ^ w[0], 33)
-        v = _weak_32(i, v[1] * K1 & MASK, x + w[0], at)
-        w = _weak_32(i + 32, z + w[1], y, at)
-        z, x = x, z
-    low = _pair(v[0], w[0]) + _mix(y) * K1 + z
-    return _pair(low & MASK, _pair(v[1], w[1]) + x & MASK)
+def _quarters(z: np.ndarray, a: np.ndarray, i: np.ndarray | int, j: np.ndarray | int, texts: _Texts) -> tuple[np.ndarray, np.ndarray]:
+    """Half of the mix of 33 to 64 bytes; ``z`` and ``a`` are what it starts from, and 16 bytes are at ``i`` and ``j``."""
+    b, c = _rotate(a + z, 52), _rotate(a, 37)
+    a = a + texts.read(i)
+    c += _rotate(a, 7)
+    a += texts.read(j)
+    return a + z, b + _rotate(a, 31) + c
+
+
+def _up_to_64(texts: _Texts) -> np.ndarray:
+    n = texts.size
+    first, second = _quarters(texts.read(24), texts.read(0) + (texts.n + texts.read(n - 16)) * K0, 8, 16, texts)
+    third, fourth = _quarters(texts.read(n - 8), texts.read(16) + texts.read(n - 32), n - 24, n - 16, texts)
+    r = _mix((first + fourth) * K2 + (third + second) * K0)
+    return _mix(r * K0 + second) * K2
+
+
+def _weak_32(i: np.ndarray | int, a: np.ndarray, b: np.ndarray, texts: _Texts) -> tuple[np.ndarray, np.ndarray]:
+    w, x, y, z = (texts.read(i + 8 * k) for k in range(4))
+    a = a + w
+    b = _rotate(b + a + z, 21)
+    c = a + x + y
+    return c + z, b + _rotate(c, 44) + a
+
+
+def _over_64(texts: _Texts) -> np.ndarray:
+    """Texts by how many blocks they have, the longest first: at every block those that have one are in front."""
+    n_blocks = (texts.size - 1) // BLOCK
+    order = np.argsort(-n_blocks, kind="stable")
+    texts, n_blocks = _Texts(texts.data, texts.start[order], texts.size[order]), n_blocks[order]
+    x, y, z = texts.read(0), texts.read(texts.size - 16) ^ K1, texts.read(texts.size - 56) ^ K0
+    v = _weak_32(texts.size - 64, texts.n, y, texts)
+    w = _weak_32(texts.size - 32, texts.n * K1, np.full(order.size, K0, np.uint64), texts)
+    z += _mix(v[1]) * K1
+    x = _rotate(z + x, 39) * K1
+    y = _rotate(y, 33) * K1
+    state = np.stack((x, y, z, *v, *w))
+    for block in range(int(n_blocks[0])):
+        n = int(np.searchsorted(-n_blocks, -block))
+        state[:, :n] = _mix_block(block * BLOCK, state[:, :n], _Texts(texts.data, texts.start[:n], texts.size[:n]))
+    x, y, z, v0, v1, w0, w1 = state
+    found = np.empty(order.size, np.uint64)
+    found[order] = _pair(_pair(v0, w0) + _mix(y) * K1 + z, _pair(v1, w1) + x)
+    return found
+
+
+def _mix_block(i: int, state: np.ndarray, texts: _Texts) -> np.ndarray:
+    """Mix the bytes ``i`` to ``i + 63`` of every text into its numbers ``(7, n)``."""
+    x, y, z, v0, v1, w0, w1 = state
+    x = _rotate(x + y + v0 + texts.read(i + 16), 37) * K1
+    y = _rotate(y + v1 + texts.read(i + 48), 42) * K1
+    x = x ^ w1
+    y = y ^ v0
+    z = _rotate(z ^ w0, 33)
+    v = _weak_32(i, v1 * K1, x + w0, texts)
+    w = _weak_32(i + 32, z + w1, y, texts)
+    return np.stack((z, y, x, *v, *w))
+
+
+CLASSES: tuple[tuple[int, Callable[[_Texts], np.ndarray]], ...] = (  # the longest texts, in bytes, of each way to hash
+    (0, _of_nothing),
+    (3, _up_to_3),
+    (8, _up_to_8),
+    (16, _up_to_16),
+    (32, _up_to_32),
+    (64, _up_to_64),
+)
+
+
+def _hash(data: np.ndarray, start: np.ndarray, size: np.ndarray) -> np.ndarray:
+    """CityHash64 in its first version of texts in a buffer, ``(n,) uint64``."""
+    found = np.empty(size.size, np.uint64)
+    of_class = np.searchsorted([most for most, _ in CLASSES], size)
+    for number in np.unique(of_class).tolist():
+        chosen = np.flatnonzero(of_class == number)
+        compute = CLASSES[number][1] if number < len(CLASSES) else _over_64
+        found[chosen] = compute(_Texts(data, start[chosen], size[chosen]))
+    return found
 
 
 def city_hash(s: bytes) -> int:
@@ -127,17 +185,24 @@ def city_hash(s: bytes) -> int:
     int
         0..2**64 - 1.
     """
-
-    def at(i: int) -> int:
-        return int.from_bytes(s[i : i + 8], "little")
-
-    n = len(s)
-    if n <= 16:
-        return _up_to_16(s, at)
-    return _up_to_32(n, at) if n <= 32 else _up_to_64(n, at) if n <= 64 else _over_64(n, at)
+    return int(_hash(np.frombuffer(s, np.uint8), np.zeros(1, np.int64), np.array([len(s)], np.int64))[0])
 
 
-def hash_texts(values):
-    import numpy as np
+def hash_texts(values: pa.Array) -> np.ndarray:
+    """Hash texts as CatBoost does.
 
-    return np.array([city_hash((value or "").encode()) & HASH_MASK for value in values.to_pylist()], np.uint64)
+    Parameters
+    ----------
+    values : pa.Array
+        n texts, of type string or large_string.
+
+    Returns
+    -------
+    (n,) uint32
+        What stands for null is no hash of anything.
+    """
+    n = len(values)
+    kind = np.dtype(np.int64 if pa.types.is_large_string(values.type) else np.int32)
+    _, offsets, data = values.buffers()
+    ends = np.frombuffer(offsets, kind, values.offset + n + 1 if n else 0)[values.offset :].astype(np.int64)
+    return _hash(np.frombuffer(data or b"", np.uint8), ends[:-1], np.diff(ends)).astype(np.uint32)
