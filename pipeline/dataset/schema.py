@@ -1,23 +1,18 @@
 """Columns of the data against the features of the model, by name; and how a column's values become the numbers that ranks are made of."""
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from decimal import Decimal
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import InvalidColumn, SchemaMismatch
-from ..models.cityhash import HashedCategory, hash_texts
+from ..models.cityhash import HashedCategory
 from ..models.model import Feature
+from .categories import encode, is_text
 
 MARGIN, INTERACTIONS = "margin", "interactions"
-LARGEST_EXACT = 1 << 53  # from here on float64 does not have every integer
-DIGITS = 38  # of decimals that hold every integer
-NO_INTEGER = Decimal(10 ** (DIGITS - 1))  # that no column of integers holds
 
 
 def _value_type(found: pa.DataType) -> pa.DataType:
@@ -26,10 +21,6 @@ def _value_type(found: pa.DataType) -> pa.DataType:
 
 def _is_number(found: pa.DataType) -> bool:
     return pa.types.is_integer(found) or pa.types.is_floating(found) or pa.types.is_boolean(found) or pa.types.is_decimal(found)
-
-
-def _is_text(found: pa.DataType) -> bool:
-    return pa.types.is_string(found) or pa.types.is_large_string(found) or pa.types.is_string_view(found)
 
 
 def has_several_types(feature: Feature) -> bool:
@@ -92,7 +83,7 @@ def check_column(feature: Feature, found: pa.DataType, where: str) -> None:
         booleans = pa.types.is_boolean(value_type) and (
             isinstance(feature.categories[0], HashedCategory) or bool({"True", "False"} & {*feature.categories})
         )
-        written = _is_text(value_type) or pa.types.is_integer(value_type) or booleans
+        written = is_text(value_type) or pa.types.is_integer(value_type) or booleans
         if written if wants_text else _is_number(value_type):
             return
         wanted = "categories that are " + ("strings" if wants_text else "numbers")
@@ -196,56 +187,6 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else "") if names else "no columns"
 
 
-def _as_text(values: pa.Array) -> pa.Array:
-    if pa.types.is_boolean(values.type):  # as Python and pandas write them
-        return pc.if_else(values, "True", "False")
-    return values.cast(pa.string())
-
-
-def _hashed_positions(values: pa.Array, categories: tuple) -> pa.Array:
-    """Position of every value in a list of hashes, null where it is not there; every distinct value is hashed once."""
-    encoded = values.dictionary_encode()
-    position = {category: i for i, category in enumerate(categories)}
-    found = pa.array([position.get(HashedCategory.of(value.as_py())) for value in encoded.dictionary], pa.int32())
-    return found.take(encoded.indices)
-
-
-def _exact_category(category: float, of_integers: bool) -> Any:
-    """A category as the values' own type has it, or what no value is equal to."""
-    whole = category == category // 1
-    if of_integers:
-        return Decimal(int(category)) if whole else NO_INTEGER
-    return float(category) if float(category) == category else math.nan
-
-
-def _numeric_positions(values: pa.Array, categories: tuple) -> pa.Array:
-    """Positions of numbers that are equal to a category exactly, also where float64 could not tell them from others."""
-    if _is_text(values.type):  # of a path
-        values = values.cast(pa.int64() if all(isinstance(category, int) for category in categories) else pa.float64())
-    if pa.types.is_decimal(values.type) and pc.any(pc.greater(pc.abs(values), LARGEST_EXACT)).as_py():
-        raise ValueError(f"decimals beyond {LARGEST_EXACT} cannot be told apart, expected integers")
-    integers = pa.types.is_integer(values.type)
-    kind = pa.decimal128(DIGITS) if integers else pa.float64()
-    return pc.index_in(values.cast(kind), value_set=pa.array([_exact_category(category, integers) for category in categories], kind))
-
-
-def _positions(values: pa.Array, categories: tuple) -> pa.Array:
-    """Position of every value in the list, null where it is not there."""
-    if isinstance(categories[0], HashedCategory):
-        return _hashed_positions(values, categories)
-    if isinstance(categories[0], str):
-        return pc.index_in(_as_text(values), value_set=pa.array(categories))
-    return _numeric_positions(values, categories)
-
-
-def _codes(values: pa.Array, categories: tuple) -> np.ndarray:
-    """Codes ``(n,) float64``: the position in the list, its length where the value is not in it, NaN where missing."""
-    if pa.types.is_floating(values.type):
-        values = pc.if_else(pc.is_nan(values), pa.scalar(None, values.type), values)
-    found = pc.fill_null(_positions(values, categories), len(categories)).to_numpy(zero_copy_only=False)
-    return np.where(values.is_null().to_numpy(zero_copy_only=False), np.nan, found)
-
-
 def column_values(feature: Feature, column: pa.Array, single_precision: bool = False) -> np.ndarray:
     """Turn a column into numbers. Its type was checked before, see `check_column`.
 
@@ -283,7 +224,7 @@ def _column_values(feature: Feature, column: pa.Array, single_precision: bool = 
         indices = pc.fill_null(column.indices.cast(pa.int64()), len(column.dictionary))
         return table[indices.to_numpy(zero_copy_only=False)]
     if feature.categories:
-        return _codes(column, feature.categories)
+        return encode(column, feature.categories)
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.uint8())
     if single_precision and pa.types.is_integer(column.type):
@@ -293,64 +234,6 @@ def _column_values(feature: Feature, column: pa.Array, single_precision: bool = 
         return values
     compared, missing = (values.astype(np.float32), np.float32(feature.missing)) if single_precision else (values, feature.missing)
     return np.where(compared == missing, np.nan, values)
-
-
-def column_hashes(feature: Feature, column: pa.Array) -> np.ndarray:
-    """Hash a column's categories as CatBoost does. Its type was checked before, see `check_column`.
-
-    Parameters
-    ----------
-    feature : Feature
-    column : pa.Array
-        n texts, integers or booleans, possibly dictionary-encoded.
-
-    Returns
-    -------
-    (n,) float64
-        0..2**32 - 1; NaN where missing.
-
-    Raises
-    ------
-    InvalidColumn
-        Values are not what the type says, such as text that is no UTF-8.
-    """
-    try:
-        return _column_hashes(column)
-    except (pa.ArrowException, ValueError, OverflowError) as error:
-        raise InvalidColumn(f"column {feature.name!r}: {' '.join(str(error).split())}") from error
-
-
-def _column_hashes(column: pa.Array) -> np.ndarray:
-    if pa.types.is_null(column.type):
-        return np.full(len(column), np.nan)
-    if not pa.types.is_dictionary(column.type):
-        column = column.dictionary_encode()
-    values = column.dictionary.cast(pa.uint8()) if pa.types.is_boolean(column.dictionary.type) else column.dictionary  # True is 1 to CatBoost
-    table = np.append(hash_texts(values.cast(pa.string())).astype(np.float64), np.nan)
-    table[:-1][values.is_null().to_numpy(zero_copy_only=False)] = np.nan
-    return table[pc.fill_null(column.indices.cast(pa.int64()), len(values)).to_numpy(zero_copy_only=False)]
-
-
-def hash_codes(feature: Feature, hashes: np.ndarray) -> np.ndarray:
-    """Turn hashes of categories into codes.
-
-    Parameters
-    ----------
-    feature : Feature
-        With categories that are hashes.
-    hashes : (n,) float64
-        As `column_hashes` returns them.
-
-    Returns
-    -------
-    (n,) float64
-        Positions among the feature's categories, their number where a hash is none of them; NaN where missing.
-    """
-    known = np.array([category.code for category in feature.categories or ()], np.float64)
-    order = np.argsort(known)
-    place = np.searchsorted(known[order], hashes).clip(max=known.size - 1)
-    codes = np.where(known[order][place] == hashes, order[place], known.size).astype(np.float64)
-    return np.where(np.isnan(hashes), np.nan, codes)
 
 
 def check_labels(numbers: Sequence[str], by: Sequence[str], types: Mapping[str, pa.DataType], where: str) -> None:
@@ -378,7 +261,7 @@ def check_labels(numbers: Sequence[str], by: Sequence[str], types: Mapping[str, 
             raise SchemaMismatch(f"{where}: column {name!r} is {found}, expected numbers")
     for name in by:
         found = _value_type(types[name])
-        grouped = (_is_text(found), pa.types.is_integer(found), pa.types.is_boolean(found), pa.types.is_date(found), pa.types.is_null(found))
+        grouped = (is_text(found), pa.types.is_integer(found), pa.types.is_boolean(found), pa.types.is_date(found), pa.types.is_null(found))
         if not any(grouped):
             raise SchemaMismatch(f"{where}: column {name!r} is {found}, expected texts, integers or dates to group rows by")
 

@@ -8,9 +8,11 @@ import pyarrow as pa
 from kernels.trees.binning import BinTables
 from kernels.trees.statistics import look_up
 
+from ..errors import InvalidColumn
 from ..models.cityhash import NO_CATEGORY
 from ..models.model import Feature
 from . import schema
+from .categories import encode_hashes, hash_values
 
 Features = Sequence[Feature] | Mapping[int, Feature]  # by their position in the model
 
@@ -54,12 +56,19 @@ def fill_values(features: Sequence[Feature], bins: BinTables, columns: Sequence[
     hashes = {}
     for j, (feature, column) in enumerate(zip(features, columns, strict=True)):
         if feature.hashed:
-            hashes[j] = schema.column_hashes(feature, column)
-            out[j, :n] = schema.hash_codes(feature, hashes[j])
+            hashes[j] = _hash(feature, column)
+            out[j, :n] = encode_hashes(hashes[j], feature.categories or (NO_CATEGORY,))
         else:
             out[j, :n] = schema.column_values(feature, column, single)
     if bins.statistics.column.size:
         _fill_statistics(features, bins, hashes, out, n)
+
+
+def _hash(feature: Feature, column: pa.Array) -> np.ndarray:
+    try:
+        return hash_values(column)
+    except (pa.ArrowException, ValueError) as error:
+        raise InvalidColumn(f"column {feature.name!r}: {' '.join(str(error).split())}") from error
 
 
 def _fill_statistics(features: Sequence[Feature], bins: BinTables, hashes: Mapping[int, np.ndarray], out: np.ndarray, n: int) -> None:

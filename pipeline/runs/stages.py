@@ -137,14 +137,8 @@ def plan_run(job: Job, model: Model) -> Run:
     if isinstance(game, Marginal):
         plan, memory = make_plan(job, model, groups, found, game.listing, game.extent)
     else:
-        game = prepare_model(
-            model,
-            find_method(job.options.method),
-            dict(job.parameters),
-            groups,
-            job.options.interactions is not None,
-            job.options.combinations == OWN,
-        )
+        method, options = find_method(job.options.method), job.options
+        game = prepare_model(model, method, dict(job.parameters), groups, options.interactions is not None, options.combinations == OWN)
         plan, memory = make_plan(job, model, groups, found, None, extent_of(game))
     if job.options.scheduler is None and memory.total > job.worker_memory:
         raise UsageError(
@@ -268,9 +262,8 @@ def _prepare(run: Run, game: Marginal, counted: BackgroundStatistics | None) -> 
     plan, statistics = run.plan, game.counted if counted is None else counted
     if statistics is None:
         raise InvalidRun(f"{run.job.out}: the background was not counted")
-    return prepare_model(
-        run.model, find_method(plan.method), dict(plan.parameters), plan.groups, own=bool(plan.combinations), background=(game.query, statistics)
-    )
+    background, own = (game.query, statistics), bool(plan.combinations)
+    return prepare_model(run.model, find_method(plan.method), dict(plan.parameters), plan.groups, own=own, background=background)
 
 
 def map_run(run: Run, tables: Broadcast, progress: Progress = no_progress) -> Explained:

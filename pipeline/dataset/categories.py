@@ -1,0 +1,138 @@
+"""Categories as their codes: positions in the model's list, by their values or, for CatBoost, by hashes of them."""
+
+import math
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..models.cityhash import HashedCategory, hash_texts
+
+LARGEST_EXACT = 1 << 53  # from here on float64 does not have every integer
+DIGITS = 38  # of decimals that hold every integer
+NO_INTEGER = Decimal(10 ** (DIGITS - 1))  # that no column of integers holds
+
+
+def is_text(found: pa.DataType) -> bool:
+    """Tell whether a column holds texts.
+
+    Parameters
+    ----------
+    found : pa.DataType
+        Of the column.
+
+    Returns
+    -------
+    bool
+    """
+    return pa.types.is_string(found) or pa.types.is_large_string(found) or pa.types.is_string_view(found)
+
+
+def _as_text(values: pa.Array) -> pa.Array:
+    if pa.types.is_boolean(values.type):  # as Python and pandas write them
+        return pc.if_else(values, "True", "False")
+    return values.cast(pa.string())
+
+
+def _exact_category(category: float, of_integers: bool) -> Any:
+    """A category as the values' own type has it, or what no value is equal to."""
+    whole = category == category // 1
+    if of_integers:
+        return Decimal(int(category)) if whole else NO_INTEGER
+    return float(category) if float(category) == category else math.nan
+
+
+def _numeric_positions(values: pa.Array, categories: tuple) -> pa.Array:
+    """Positions of numbers that are equal to a category exactly, also where float64 could not tell them from others."""
+    if is_text(values.type):  # of a path
+        values = values.cast(pa.int64() if all(isinstance(category, int) for category in categories) else pa.float64())
+    if pa.types.is_decimal(values.type) and pc.any(pc.greater(pc.abs(values), LARGEST_EXACT)).as_py():
+        raise ValueError(f"decimals beyond {LARGEST_EXACT} cannot be told apart, expected integers")
+    integers = pa.types.is_integer(values.type)
+    kind = pa.decimal128(DIGITS) if integers else pa.float64()
+    return pc.index_in(values.cast(kind), value_set=pa.array([_exact_category(category, integers) for category in categories], kind))
+
+
+def encode(values: pa.Array, categories: tuple) -> np.ndarray:
+    """Find the code of every value.
+
+    Parameters
+    ----------
+    values : pa.Array
+        n values, no dictionary.
+    categories : tuple
+        Of the feature, at least one: texts, numbers, or hashes.
+
+    Returns
+    -------
+    (n,) float64
+        Positions among the categories, their number where a value is none of them; NaN where missing.
+
+    Raises
+    ------
+    pa.ArrowException, ValueError
+        Values are not what the type says.
+    """
+    if isinstance(categories[0], HashedCategory):
+        return encode_hashes(hash_values(values), categories)
+    if pa.types.is_floating(values.type):
+        values = pc.if_else(pc.is_nan(values), pa.scalar(None, values.type), values)
+    of_texts = isinstance(categories[0], str)
+    found = pc.index_in(_as_text(values), value_set=pa.array(categories)) if of_texts else _numeric_positions(values, categories)
+    codes = pc.fill_null(found, len(categories)).to_numpy(zero_copy_only=False)
+    return np.where(values.is_null().to_numpy(zero_copy_only=False), np.nan, codes)
+
+
+def hash_values(values: pa.Array) -> np.ndarray:
+    """Hash categories as CatBoost does: integers by their decimal text, booleans as 1 and 0; every distinct value once.
+
+    Parameters
+    ----------
+    values : pa.Array
+        n texts, integers or booleans, possibly dictionary-encoded.
+
+    Returns
+    -------
+    (n,) float64
+        0..2**32 - 1; NaN where missing.
+
+    Raises
+    ------
+    pa.ArrowException
+        Values are not what the type says, such as text that is no UTF-8.
+    """
+    if pa.types.is_null(values.type):
+        return np.full(len(values), np.nan)
+    if not pa.types.is_dictionary(values.type):
+        values = values.dictionary_encode()
+    distinct = values.dictionary
+    if pa.types.is_boolean(distinct.type):
+        distinct = distinct.cast(pa.uint8())
+    distinct.validate(full=True)  # texts are not decoded, so that nothing else finds what is no UTF-8
+    hashes = np.append(hash_texts(distinct.cast(pa.string())).astype(np.float64), np.nan)
+    hashes[:-1][distinct.is_null().to_numpy(zero_copy_only=False)] = np.nan
+    return hashes[pc.fill_null(values.indices.cast(pa.int64()), len(distinct)).to_numpy(zero_copy_only=False)]
+
+
+def encode_hashes(hashes: np.ndarray, categories: tuple[HashedCategory, ...]) -> np.ndarray:
+    """Find the code of every hash.
+
+    Parameters
+    ----------
+    hashes : (n,) float64
+        As `hash_values` returns them.
+    categories : tuple of HashedCategory
+        At least one.
+
+    Returns
+    -------
+    (n,) float64
+        Positions among the categories, their number where a hash is none of them; NaN where missing.
+    """
+    known = np.array([category.code for category in categories], np.float64)
+    order = np.argsort(known)
+    place = np.searchsorted(known[order], hashes).clip(max=known.size - 1)
+    codes = np.where(known[order][place] == hashes, order[place], known.size).astype(np.float64)
+    return np.where(np.isnan(hashes), np.nan, codes)

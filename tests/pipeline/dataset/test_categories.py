@@ -1,0 +1,59 @@
+"""Codes are positions among the model's categories, by values and by CatBoost's hashes."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from numpy.testing import assert_array_equal
+
+from pipeline.dataset.categories import encode, encode_hashes, hash_values, is_text
+from pipeline.models.cityhash import HashedCategory
+
+NAN = np.nan
+
+
+@pytest.mark.parametrize(
+    ("values", "categories", "codes"),
+    [
+        (pa.array(["b", None, "c", "a", "a"]), ("a", "b"), [1, NAN, 2, 0, 0]),
+        (pa.array([7, None, 8]), ("7", "8"), [0, NAN, 1]),
+        (pa.array([True, False, None]), ("False", "True"), [1, 0, NAN]),
+        (pa.array([1.5, NAN, 2.0, None]), (2, 1.5), [1, NAN, 0, NAN]),
+        (pa.array([2**53 + 1, 2**53]), (2**53, 2**53 + 1), [1, 0]),
+        (pa.array(["x", None, "z"]), (HashedCategory.of("z"), HashedCategory.of("x")), [1, NAN, 0]),
+        (pa.array([3, 4, None]), (HashedCategory.of("4"),), [1, 0, NAN]),
+    ],
+    ids=["texts", "integers by text", "booleans", "numbers", "beyond float64", "hashes", "hashes of integers"],
+)
+def test_codes_are_positions(values, categories, codes):
+    """One more than the last where a value is no category, NaN where it is missing."""
+    assert_array_equal(encode(values, categories), codes)
+
+
+@pytest.mark.parametrize("large", [pa.string(), pa.large_string(), pa.string_view()])
+def test_texts_are_hashed_once_each(large):
+    """However they are laid out, cut and encoded; missing ones have no hash."""
+    texts = ["Ärztin", "", None, "a" * 70, "Ärztin", "b"]
+    expected = [NAN if text is None else HashedCategory.of(text).code for text in texts]
+    column = pa.array(texts).cast(large)
+    assert is_text(column.type)
+    assert_array_equal(hash_values(column), expected)
+    assert_array_equal(hash_values(column[2:5]), expected[2:5])
+    plain = pa.array(texts)
+    assert_array_equal(hash_values(plain.dictionary_encode()), expected)
+    nulls = pa.DictionaryArray.from_arrays(pa.array([0, 1, None, 1], pa.int8()), pa.array(["b", None]))
+    assert_array_equal(hash_values(nulls), [HashedCategory.of("b").code, NAN, NAN, NAN])
+
+
+def test_numbers_are_hashed_by_their_texts():
+    """Integers of any width as decimals, booleans as 1 and 0, and nothing where all are missing."""
+    for kind in (pa.int8(), pa.uint64(), pa.int32()):
+        assert_array_equal(hash_values(pa.array([1, 0], kind)), [HashedCategory.of("1").code, HashedCategory.of("0").code])
+    assert_array_equal(hash_values(pa.array([-12])), [HashedCategory.of("-12").code])
+    assert_array_equal(hash_values(pa.array([True, False])), hash_values(pa.array(["1", "0"])))
+    assert_array_equal(hash_values(pa.nulls(2)), [NAN, NAN])
+
+
+def test_hashes_that_are_not_listed_are_none():
+    """In any order of the list."""
+    listed = tuple(map(HashedCategory, (9, 2, 5)))
+    assert_array_equal(encode_hashes(np.array([5.0, 9.0, 3.0, NAN, 2.0, 10.0]), listed), [2, 0, 3, NAN, 1, 3])
