@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from leafledger import attribute
 from pipeline.errors import InvalidModel, UnsupportedModel
 from pipeline.models.catboost import LOADER
+from pipeline.models.catboost_cbm import read_cbm
 from pipeline.models.catboost_columns import Column
 from pipeline.models.catboost_statistics import (
     BINARIZED_MEAN,
@@ -112,6 +113,18 @@ def test_json_says_the_same_or_is_refused(case, tmp_path):
             assert_array_equal(getattr(binary, name), getattr(text, name))
     else:
         assert_same_model(trained(case), data, asked(1000, **CASES[case][1]))
+
+
+def test_there_are_statistics_of_every_sort():
+    """Of whole categories, and of bits of numbers and of categories; of every kind that CPUs train; with several keys and with one target border."""
+    found = [read_cbm(LOADER.serialise(trained(case)), "m").statistics for case in CASES]
+    kinds = {statistic.counted.kind for statistics in found for statistic in statistics}
+    assert kinds == {BORDERS, BUCKETS, BINARIZED_MEAN, COUNTER}
+    parts = [statistic.counted.projection for statistics in found for statistic in statistics]
+    assert all(any(len(getattr(part, name)) > 0 for part in parts) for name in ("above", "equal"))
+    assert max(len(part.categories) for part in parts) > 2
+    assert max(statistic.counted.binarization for statistics in found for statistic in statistics) > 0
+    assert max(statistic.target_border for statistics in found for statistic in statistics) > 1
 
 
 def test_categories_that_are_looked_up_are_marked():
