@@ -1,5 +1,7 @@
 """CatBoost models that tests train, small and the same every time, and their files."""
 
+import struct
+
 import catboost
 import numpy as np
 import pandas as pd
@@ -7,6 +9,7 @@ import pyarrow as pa
 
 from kernels.trees.statistics import look_up
 from pipeline.models.cityhash import hash_texts
+from pipeline.models.flatbuffers import root
 
 POLICIES = ("SymmetricTree", "Depthwise", "Lossguide")
 SHAPE = {"iterations": 4, "depth": 3, "thread_count": 1, "verbose": 0, "allow_writing_files": False, "random_seed": 1}
@@ -115,3 +118,45 @@ def sums(ensemble, found):
     for tree, leaves in enumerate(found):
         margins[:, ensemble.output[tree] : ensemble.output[tree] + ensemble.value.shape[1]] += ensemble.value[leaves]
     return margins
+
+
+class Editable:
+    """A cbm file with target statistics, whose numbers can be written over."""
+
+    def __init__(self, data):
+        self.data = bytearray(data)
+        end = 8 + int.from_bytes(data[4:8], "little")
+        model = root(data[8:end]).table(1)
+        self.floats, self.columns = ([(8, each) for each in model.tables(field)] for field in (5, 7))
+        self.tables, self.n_tables_at = [], end
+        at = end + 4
+        for _ in range(int.from_bytes(data[end : end + 4], "little")):
+            size = int.from_bytes(data[at : at + 4], "little")
+            self.tables.append((at + 4, root(data[at + 4 : at + 4 + size])))
+            at += 4 + size
+
+    @staticmethod
+    def within(found, *fields):
+        """The table that is reached by fields, and where its buffer starts."""
+        start, table = found
+        for field in fields:
+            table = table.table(field)
+        return start, table
+
+    def put(self, found, field, form, value):
+        """Write a number that the file has over."""
+        start, table = found
+        struct.pack_into(form, self.data, start + table._place(field), value)
+
+    def vector(self, found, field):
+        """Where the length of a vector stands."""
+        start, table = found
+        return start + table.buffer.offset(table._place(field))
+
+    def resize(self, found, field, length):
+        """Say that a vector is so long."""
+        struct.pack_into("<I", self.data, self.vector(found, field), length)
+
+    def put_item(self, found, field, at, form, value):
+        """Write a number so many bytes behind the length of a vector."""
+        struct.pack_into(form, self.data, self.vector(found, field) + 4 + at, value)
