@@ -5,7 +5,7 @@ another. A column of statistics is a projection with a code for every known key,
 below what CatBoost computes of counts.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,7 +15,7 @@ MULTIPLIER = np.uint64(0x4906BA494954CB65)  # of CatBoost's CalcHash
 CATEGORY, ABOVE, EQUAL = 0, 1, 2  # kinds of elements
 KEY_BITS = 64
 HASH_BITS = 32  # of a category
-BLOCK = 128  # rows at a time
+BLOCK = 4096  # rows at a time: their keys lie in a directory that was just read
 
 
 class Statistics(NamedTuple):
@@ -163,40 +163,63 @@ def find_fault(statistics: Statistics, n_categories: np.ndarray) -> str:
 
 
 @jit
-def _hash_rows(inputs: np.ndarray, first: int, projection: int, statistics: Statistics, hashed: np.ndarray, known: np.ndarray) -> None:
-    """Hash what the rows from ``first`` on hold in a projection's columns into ``hashed``; rows that lack a category are not ``known``."""
+def _hash_rows(inputs: np.ndarray, parts: np.ndarray, projection: int, statistics: Statistics, hashed: np.ndarray) -> None:
+    """Hash what rows hold in a projection's columns, ``inputs (sources, n)``, into ``hashed (n,)`` (CalcHash); ``parts`` are those of categories."""
     hashed[:] = 0
-    known[:] = True
-    part = np.zeros(hashed.size, np.int64)
     for e in range(statistics.element_start[projection], statistics.element_start[projection + 1]):
         source, kind, bound = statistics.element[e], statistics.kind[e], statistics.bound[e]
-        for i in range(part.size):
-            x = inputs[source, first + i]
-            if kind == CATEGORY:
-                known[i] &= not np.isnan(x)
-                code = np.int64(0 if np.isnan(x) else x)
-                part[i] = code - ((code >> (HASH_BITS - 1)) << HASH_BITS)  # the hash is signed
-            elif kind == ABOVE:
-                part[i] = x > bound or (np.isnan(x) and statistics.nan_above[source] and bound < np.inf)  # as inf in its place would be
-            else:
-                part[i] = x == bound
-        hashed[:] = MULTIPLIER * (hashed + MULTIPLIER * part.view(np.uint64))
+        if kind == CATEGORY:
+            hashed[:] = MULTIPLIER * (hashed + MULTIPLIER * parts[source])
+        elif kind == ABOVE:
+            nan_above = statistics.nan_above[source] and bound < np.inf  # as inf in its place would be
+            above = (inputs[source] > bound) | (np.isnan(inputs[source]) & nan_above)
+            hashed[:] = MULTIPLIER * (hashed + MULTIPLIER * above.astype(np.uint64))
+        else:
+            hashed[:] = MULTIPLIER * (hashed + MULTIPLIER * (inputs[source] == bound).astype(np.uint64))
 
 
 @jit
-def _find_key(sought: Any, projection: int, statistics: Statistics) -> int:
-    """Position of a key among its projection's, or how many there are where it is not one of them."""
+def _find_keys(hashed: np.ndarray, projection: int, statistics: Statistics, place: np.ndarray) -> None:
+    """Find the position of every key among its projection's, or how many there are where it is not one of them."""
     begin, end = statistics.key_start[projection], statistics.key_start[projection + 1]
-    bits = statistics.directory_bits[projection]
-    entry = statistics.directory_start[projection] + np.int64(sought >> np.uint64(KEY_BITS - bits))
-    low, high = begin + statistics.directory[entry], begin + statistics.directory[entry + 1]
-    while low < high:
-        middle = (low + high) // 2
-        if statistics.key[middle] < sought:
-            low = middle + 1
-        else:
-            high = middle
-    return low - begin if low < end and statistics.key[low] == sought else end - begin
+    key, directory = statistics.key[begin:end], statistics.directory[statistics.directory_start[projection] :]
+    shift = np.uint64(KEY_BITS - statistics.directory_bits[projection])
+    for i in range(hashed.size):
+        entry = np.int64(hashed[i] >> shift)
+        low, high = np.int64(directory[entry]), np.int64(directory[entry + 1])
+        while low < high:
+            middle = (low + high) // 2
+            if key[middle] < hashed[i]:
+                low = middle + 1
+            else:
+                high = middle
+        place[i] = low if low < key.size and key[low] == hashed[i] else key.size
+
+
+@jit
+def _look_up_block(inputs: np.ndarray, statistics: Statistics, parts: np.ndarray, out: np.ndarray, seen: np.ndarray) -> None:
+    """Look up at most BLOCK rows."""
+    n = inputs.shape[1]
+    hashed, place = np.empty(n, np.uint64), np.empty(n, np.int64)
+    column = 0
+    for projection in range(statistics.key_start.size - 1):
+        n_keys = statistics.key_start[projection + 1] - statistics.key_start[projection]
+        elements = range(statistics.element_start[projection], statistics.element_start[projection + 1])
+        _hash_rows(inputs, parts, projection, statistics, hashed)
+        _find_keys(hashed, projection, statistics, place)
+        for e in elements:
+            if statistics.kind[e] == CATEGORY:
+                values = inputs[statistics.element[e]]
+                for i in range(n):
+                    place[i] = n_keys if np.isnan(values[i]) else place[i]
+        for e in elements:
+            for i in range(n):
+                seen[statistics.element[e], i] |= place[i] < n_keys
+        while column < statistics.column.size and statistics.projection[column] == projection:
+            code = statistics.code[statistics.code_start[column] :]
+            for i in range(n):
+                out[column, i] = code[place[i]]
+            column += 1
 
 
 @jit
@@ -215,21 +238,8 @@ def look_up(inputs: np.ndarray, statistics: Statistics, out: np.ndarray, seen: n
         overwritten: what a row holds in this column was part of a key that is known
     """
     seen[:] = False
-    keys, known = np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.bool_)
-    column = 0
-    for projection in range(statistics.key_start.size - 1):
-        n_keys = statistics.key_start[projection + 1] - statistics.key_start[projection]
-        until = column
-        while until < statistics.column.size and statistics.projection[until] == projection:
-            until += 1
-        for first in range(0, inputs.shape[1], BLOCK):
-            n = min(BLOCK, inputs.shape[1] - first)
-            _hash_rows(inputs, first, projection, statistics, keys[:n], known[:n])
-            for i in range(n):
-                found = _find_key(keys[i], projection, statistics) if known[i] else n_keys
-                for c in range(column, until):
-                    out[c, first + i] = statistics.code[statistics.code_start[c] + found]
-                if found < n_keys:
-                    for e in range(statistics.element_start[projection], statistics.element_start[projection + 1]):
-                        seen[statistics.element[e], first + i] = True
-        column = until
+    for first in range(0, inputs.shape[1], BLOCK):
+        block = inputs[:, first : first + BLOCK]
+        signed = np.where(np.isnan(block), 0.0, block).astype(np.int64)
+        parts = (signed - ((signed >> (HASH_BITS - 1)) << HASH_BITS)).view(np.uint64)  # CatBoost's hashes of categories are signed
+        _look_up_block(block, statistics, parts, out[:, first : first + BLOCK], seen[:, first : first + BLOCK])
