@@ -23,10 +23,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from leafledger import attribute
 from pipeline.errors import LeafledgerError
 from pipeline.models import LOADERS, Model
+from pipeline.models.cityhash import HashedCategory
 from pipeline.models.neutral import write_trees
 
 OUR_SECONDS, SECONDS = 10.0, 2.0  # that a file may take, beside other work; a library is given less, for many hang
@@ -97,7 +99,32 @@ def _catboost(policy: str, form: str) -> bytes:
         return Path(folder, "model").read_bytes()
 
 
-def _predict_catboost(data: bytes, rows: np.ndarray) -> np.ndarray:
+def _with_texts(rows: np.ndarray) -> pd.DataFrame:
+    """The last two columns as categories, many and few."""
+    texts = {j: ["none" if np.isnan(value) else f"{10 * value:.0f}" for value in rows[:, j]] for j in (N_FEATURES - 2, N_FEATURES - 1)}
+    return pd.DataFrame({j: texts.get(j, rows[:, j]) for j in range(N_FEATURES)})
+
+
+def _catboost_statistics(form: str) -> bytes:
+    """A model that looks up statistics of its categories, together with bits of numbers."""
+    import catboost
+
+    rows, target = _training()
+    given = {"iterations": 8, "depth": 3, "allow_writing_files": False, "verbose": False, "thread_count": 1, "max_ctr_complexity": 3}
+    frame = _with_texts(rows)
+    model = catboost.CatBoostRegressor(**given, model_size_reg=0, cat_features=list(frame.columns[-2:])).fit(frame, target)
+    with tempfile.TemporaryDirectory() as folder:
+        model.save_model(f"{folder}/model", format=form)
+        return Path(folder, "model").read_bytes()
+
+
+def _predict_statistics(data: bytes, rows: np.ndarray) -> np.ndarray:
+    import catboost
+
+    return _predict_catboost(data, catboost.Pool(_with_texts(rows).to_numpy().tolist(), cat_features=[N_FEATURES - 2, N_FEATURES - 1]))
+
+
+def _predict_catboost(data: bytes, rows: Any) -> np.ndarray:
     import catboost
 
     model = catboost.CatBoost()
@@ -167,6 +194,8 @@ FORMATS = {
     "catboost json": Format(lambda: _catboost("SymmetricTree", "json"), _predict_catboost),
     "neutral": Format(_neutral, _predict_neutral),
     "catboost cbm, free trees": Format(lambda: _catboost("Lossguide", "cbm"), _predict_catboost),
+    "catboost cbm, statistics": Format(lambda: _catboost_statistics("cbm"), _predict_statistics),
+    "catboost json, statistics": Format(lambda: _catboost_statistics("json"), _predict_statistics),
 }  # and CatBoost does not read its own JSON of free trees
 
 
@@ -194,10 +223,16 @@ def mutate(data: bytes, draw: np.random.Generator) -> bytes:
     return bytes(changed)
 
 
+def _arrange(rows: np.ndarray, model: Model) -> Any:
+    """Texts where the model knows categories by their hashes, under its own names."""
+    hashed = any(feature.categories and isinstance(feature.categories[0], HashedCategory) for feature in model.features)
+    return _with_texts(rows).set_axis([feature.name for feature in model.features], axis=1) if hashed and len(model.features) == N_FEATURES else rows
+
+
 def predict_ours(data: bytes, rows: np.ndarray) -> tuple[np.ndarray, float]:
     """Margins ``(n, outputs)`` and the bound of the largest; LeafledgerError where the file is refused."""
     model = _load(data)
-    found, ensemble = attribute(model, rows), model.ensemble
+    found, ensemble = attribute(model, _arrange(rows, model)), model.ensemble
     return found.margin, float(np.abs(ensemble.base).max() + ensemble.root.size * np.abs(ensemble.value).max(initial=0.0))
 
 

@@ -119,3 +119,13 @@ def test_many_rows_are_looked_up_as_few_are():
         apart[:, i] = column[:, 0]
     assert np.array_equal(whole, apart)
     assert 0 < (whole == 200).mean() < 1
+
+
+def test_a_missing_number_is_not_above_an_infinite_border():
+    """CatBoost puts inf in its place where it is above all."""
+    border = PROJECTIONS[2][0], (2, ABOVE, np.inf)
+    statistics = lay_out([set(), set(), {naive_key((5.0, 5.0, np.inf), border)}])
+    statistics = statistics._replace(bound=np.append(statistics.bound[:-1], np.inf))
+    out = np.zeros((6, 2))
+    look_up(np.array([[5.0, 5.0], [5.0, 5.0], [np.nan, np.inf]]), statistics, out, np.zeros((3, 2), bool))
+    assert out[4].tolist() == [0, 0]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from pipeline.errors import InvalidModel, UnsupportedModel
-from pipeline.models.catboost_columns import MAX_FEATURES, Column
+from pipeline.models.catboost_columns import Column
 from pipeline.models.catboost_trees import MAX_DEPTH, Contents, build, free_tree, loss_name, symmetric_tree
 from pipeline.models.cityhash import HashedCategory
 from tests import naive
@@ -121,24 +121,6 @@ def test_several_outputs_are_called_like_the_classes():
         found = build(contents((number(0, []),), (tree,), bias=np.array([0.5, 0.25]), class_names=names), "m")
         assert found[2] == outputs
         assert_allclose(naive.margin(found[0], np.zeros(1)), [1.5, 2.25], rtol=0)
-
-
-@pytest.mark.parametrize(
-    ("columns", "error", "says"),
-    [
-        ((number(0, [1.0]), number(0, [2.0])), InvalidModel, r"flat feature indices are \[0, 0\], expected distinct numbers >= 0"),
-        ((number(-1, [1.0]),), InvalidModel, r"flat feature indices are \[-1\], expected distinct numbers >= 0"),
-        ((number(0, [2.0, 1.0]),), InvalidModel, "feature 'x' has border 2 before 1, expected ascending ones"),
-        ((category(0, (7, 7)),), InvalidModel, "feature 'c' has the same category twice"),
-        ((category(0, (7, 8), ("a", "a")),), InvalidModel, "feature 'c' has the same category twice"),
-        ((category(0, (7, 8), ("a",)),), InvalidModel, "feature 'c' has 1 texts for 2 categories"),
-        ((number(0, []),) * (MAX_FEATURES + 1), UnsupportedModel, f"{MAX_FEATURES + 1} features, expected at most {MAX_FEATURES}"),
-    ],
-)
-def test_features_that_do_not_fit_together_are_refused(columns, error, says):
-    """In one line with the feature."""
-    with pytest.raises(error, match=f"^m: {says}$"):
-        build(contents(columns, ()), "m")
 
 
 def test_a_split_that_no_feature_has_is_refused():

@@ -15,6 +15,7 @@ from pipeline.errors import InvalidModel, RunConflict, UnsupportedModel
 from pipeline.models.cityhash import HashedCategory
 from pipeline.models.model import Feature
 from pipeline.models.neutral import ARRAYS, MAGIC, SIZE_BYTES, read_trees, write_trees
+from tests.pipeline.models.catboosting import counted, counting
 from tests.pipeline.running import attributions
 
 
@@ -202,3 +203,10 @@ def test_categories_that_json_does_not_have_are_refused():
     odd = Feature("city", True, (1j, 2j, 3j))
     with pytest.raises(UnsupportedModel, match=r"^feature 'city' has category 1j, expected texts, finite numbers or booleans$"):
         write_trees(type(model)(model.ensemble, (model.features[0], odd), model.outputs, model.library, ""))
+
+
+def test_a_model_with_target_statistics_is_refused(tmp_path):
+    """There is no place for its tables."""
+    with pytest.raises(UnsupportedModel, match=r"^the model has target statistics \(CTR\), for which this format has no place") as refusal:
+        save_model(counting("regression", *counted(200), iterations=5), tmp_path / "model.trees")
+    assert "\n" not in str(refusal.value)
