@@ -88,15 +88,18 @@ def _predict_lightgbm(data: bytes, rows: np.ndarray) -> np.ndarray:
     return lightgbm.Booster(model_str=data.decode("latin-1")).predict(rows, raw_score=True, num_threads=1)
 
 
+def _saved(model: Any, form: str) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        model.save_model(f"{folder}/model", format=form)
+        return Path(folder, "model").read_bytes()
+
+
 def _catboost(policy: str, form: str) -> bytes:
     import catboost
 
     rows, target = _training()
     given = {"iterations": 3, "depth": 3, "grow_policy": policy, "allow_writing_files": False, "verbose": False, "thread_count": 1}
-    model = catboost.CatBoostRegressor(**given).fit(rows, target)
-    with tempfile.TemporaryDirectory() as folder:
-        model.save_model(f"{folder}/model", format=form)
-        return Path(folder, "model").read_bytes()
+    return _saved(catboost.CatBoostRegressor(**given).fit(rows, target), form)
 
 
 def _with_texts(rows: np.ndarray) -> pd.DataFrame:
@@ -112,10 +115,7 @@ def _catboost_statistics(form: str) -> bytes:
     rows, target = _training()
     given = {"iterations": 8, "depth": 3, "allow_writing_files": False, "verbose": False, "thread_count": 1, "max_ctr_complexity": 3}
     frame = _with_texts(rows)
-    model = catboost.CatBoostRegressor(**given, model_size_reg=0, cat_features=list(frame.columns[-2:])).fit(frame, target)
-    with tempfile.TemporaryDirectory() as folder:
-        model.save_model(f"{folder}/model", format=form)
-        return Path(folder, "model").read_bytes()
+    return _saved(catboost.CatBoostRegressor(**given, model_size_reg=0, cat_features=list(frame.columns[-2:])).fit(frame, target), form)
 
 
 def _predict_statistics(data: bytes, rows: np.ndarray) -> np.ndarray:

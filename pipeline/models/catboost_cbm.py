@@ -14,7 +14,7 @@ from .catboost_columns import Column
 from .catboost_statistics import COUNTERS, EMPTY, KINDS, MEANS, Counted, Counts, Projection, Statistic, make_counts
 from .catboost_trees import MAX_SYMMETRIC_DEPTH, MAX_TREES, Contents, Tree, free_tree, loss_name, symmetric_tree
 from .cityhash import HASH_MASK
-from .flatbuffers import Table, TooMuchError, root
+from .flatbuffers import MAX_ITEMS, Table, TooMuchError, root
 
 MAGIC = b"CBM1"
 FORMAT = b"FlabuffersModel_v1"  # spelt so
@@ -153,6 +153,8 @@ def _tables(data: bytes, at: int, parts: list[bytes], statistics: tuple[Statisti
     if not needed or not parts or parts[0] != COUNTS_PART:
         return found
     (n_tables,) = struct.unpack_from("<I", data, at)
+    if n_tables > MAX_ITEMS:
+        raise UnsupportedModel(f"{where}: {n_tables} tables of counts, expected at most {MAX_ITEMS}")
     at += 4
     for number in range(n_tables):
         (size,) = struct.unpack_from("<I", data, at)

@@ -231,6 +231,7 @@ def same_table(edited):
 DAMAGES = {
     "of the end": (lambda e: e.data.append(0), "bytes, but its tables of counts end after"),
     "of the number of tables": (lambda e: e.data.__setitem__(slice(e.n_tables_at, e.n_tables_at + 4), b"\xff\xff\0\0"), "an offset points outside"),
+    "of a number beyond all": (lambda e: struct.pack_into("<I", e.data, e.n_tables_at, 100_001), "100001 tables of counts, expected at most 100000"),
     "of a table's size": (lambda e: struct.pack_into("<I", e.data, e.tables[0][0] - 4, 1 << 31), "table 0 of counts has 2147483648 bytes, but"),
     "of a table's end": (lambda e: struct.pack_into("<I", e.data, e.tables[0][0] - 4, 8), "(an offset points outside|does not say)"),
     "of the number of buckets": (lambda e: e.resize(e.tables[0], 1, 36), "has 36 bytes of buckets, expected 12 times"),
