@@ -1,6 +1,7 @@
 """Trees written down by hand."""
 
 import numpy as np
+from numpy.testing import assert_array_equal
 
 from kernels.trees.ensemble import TreeEnsemble, check
 
@@ -29,6 +30,15 @@ def one_tree(feature, threshold, left, right, value, cover, n_features: int) -> 
     )
     check(ensemble)
     return ensemble
+
+
+def assert_same_bits(one, other):
+    """Records of arrays, and of such records, are equal in every element."""
+    if isinstance(one, tuple):
+        for mine, theirs in zip(one, other, strict=True):
+            assert_same_bits(mine, theirs)
+    else:
+        assert_array_equal(one, other)
 
 
 def chain(features, values, covers, n_features):

@@ -33,6 +33,7 @@ from pipeline.models.catboost_statistics import (
     make_counts,
 )
 from tests.pipeline.models.catboosting import asked, counted, counting, ends, looked_up, saved, sums
+from tests.trees import assert_same_bits
 
 RTOL, ATOL = 1e-12, 1e-12  # leaves are float64 on both sides, added in the same order; no row ends in another leaf
 N_ROWS = 10_000
@@ -106,11 +107,9 @@ def test_json_says_the_same_or_is_refused(case, tmp_path):
         return
     (binary, *rest), (text, *others) = LOADER.parse(LOADER.serialise(trained(case)), "m"), LOADER.parse(data, "m")
     assert rest == others
-    for name, array in binary.statistics._asdict().items():
-        assert_array_equal(array, getattr(text.statistics, name))
+    assert_same_bits(text.statistics, binary.statistics)
     if trained(case)._object._is_oblivious():
-        for name in ("feature", "threshold", "category_set", "left", "right", "value", "cover"):
-            assert_array_equal(getattr(binary, name), getattr(text, name))
+        assert_same_bits(text, binary)
     else:
         assert_same_model(trained(case), data, asked(1000, **CASES[case][1]))
 

@@ -18,6 +18,7 @@ from numpy.testing import assert_allclose
 from pipeline.errors import InvalidModel, UnsupportedModel
 from pipeline.models.lightgbm import LOADER
 from tests import naive
+from tests.trees import assert_same_bits
 
 RTOL = ATOL = 1e-12
 LARGEST_ZERO = float(np.float32(1e-35))
@@ -308,8 +309,7 @@ def test_saved_and_reloaded_files_read_alike(tmp_path):
     for other in (frame_booster(), lgb.Booster(model_file=path)):
         ensemble, features, outputs = load(other)
         assert (features, outputs) == first[1:3]
-        for mine, theirs in zip(ensemble, first[0], strict=True):
-            np.testing.assert_array_equal(mine, theirs)
+        assert_same_bits(ensemble, first[0])
 
 
 def test_models_without_splits():
