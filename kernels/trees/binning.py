@@ -26,7 +26,7 @@ class BinTables(NamedTuple):
     zero_missing: np.ndarray  # (used,) bool
     single_precision: np.ndarray  # (1,) bool
     width: np.ndarray  # (1,) int64, bytes of a bin: 1, 2 or 4
-    statistics: Statistics
+    statistics: Statistics  # with bins in the place of codes
 
     @property
     def read(self) -> np.ndarray:
@@ -93,6 +93,15 @@ def _binned_sets(ensemble: TreeEnsemble, nodes: np.ndarray) -> tuple[np.ndarray,
         words.append(row)
     ends = np.cumsum([row.size for row in words], dtype=np.int64)
     return np.concatenate(([0], ends[:-1])), np.concatenate(words)
+
+
+def _bin_statistics(statistics: Statistics, thresholds: list[np.ndarray]) -> Statistics:
+    """Statistics whose codes are bins already, by the thresholds of each, sorted and distinct."""
+    code = statistics.code.copy()
+    sizes = np.diff(statistics.key_start)[statistics.projection] + 1
+    for start, size, threshold in zip(statistics.code_start, sizes, thresholds, strict=True):
+        code[start : start + size] = np.searchsorted(threshold, statistics.code[start : start + size])
+    return statistics._replace(code=code)
 
 
 def find_used(ensemble: TreeEnsemble) -> np.ndarray:
@@ -174,7 +183,7 @@ def bin_ensemble(ensemble: TreeEnsemble) -> tuple[BinTables, BinnedSplits]:
         zero_missing=ensemble.zero_missing[column],
         single_precision=np.array([ensemble.single_precision]),
         width=np.array([next(w for w in BIN_TYPES if highest < 2 ** (8 * w) - 1)], np.int64),
-        statistics=ensemble.statistics,
+        statistics=_bin_statistics(ensemble.statistics, [each[np.isfinite(each)] for each in lists[column.size - ensemble.statistics.column.size :]]),
     )
     return tables, BinnedSplits(feature, lower, span, members, words)
 
@@ -266,15 +275,19 @@ def bin_rows(values: np.ndarray, tables: BinTables, out: np.ndarray) -> None:
 
     Parameters
     ----------
-    values : (used, n) float64, one row per used feature, NaN where missing; changed in place where the library compares float32 or reads
-        zeros as missing
+    values : (used, n) float64, one row per used feature, NaN where missing, and of statistics what is looked up; changed in place where the library
+        compares float32 or reads zeros as missing
     tables : BinTables
     out : (used, n) of type ``bin_dtype(tables)``, overwritten: the number of the feature's distinct thresholds below the value, the type's highest
         number where missing; on categorical features the code, then unseen, then missing
     """
     position = np.empty(BATCH, np.uint64)
     top = np.iinfo(out.dtype).max
-    for j in range(out.shape[0]):
+    n_statistics = tables.statistics.column.size
+    for j in range(out.shape[0] - n_statistics, out.shape[0]):
+        for i in range(out.shape[1]):
+            out[j, i] = np.uint8(values[j, i])
+    for j in range(out.shape[0] - n_statistics):
         start, stop, n_codes = tables.start[j], tables.start[j + 1], tables.n_codes[j]
         for first in range(0, out.shape[1], BATCH):
             x = values[j, first : first + BATCH]

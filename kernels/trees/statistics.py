@@ -15,6 +15,7 @@ MULTIPLIER = np.uint64(0x4906BA494954CB65)  # of CatBoost's CalcHash
 CATEGORY, ABOVE, EQUAL = 0, 1, 2  # kinds of elements
 KEY_BITS = 64
 HASH_BITS = 32  # of a category
+FEW = 8  # keys that are looked at one after the other
 BLOCK = 4096  # rows at a time: their keys lie in a directory that was just read
 
 
@@ -34,7 +35,7 @@ class Statistics(NamedTuple):
     key: np.ndarray  # (keys,) uint64, distinct and ascending within a projection
     directory_bits: np.ndarray  # (projections,) int64, at least 1: how many of the highest bits of a key its directory is by
     directory_start: np.ndarray  # (projections,) int64, first entry of its directory, which has 2**bits + 1
-    directory: np.ndarray  # int64, where the keys begin, among the projection's own, whose highest bits are at least this entry's number
+    directory: np.ndarray  # int32, where the keys begin, among the projection's own, whose highest bits are at least this entry's number
     column: np.ndarray  # (columns,) int32, columns of the ensemble that are filled, ascending, behind those of features
     projection: np.ndarray  # (columns,) int32, ascending
     code_start: np.ndarray  # (columns,) int64, the code of key k of a column's projection is code[code_start + k], and last that of other keys
@@ -52,7 +53,7 @@ NO_STATISTICS = Statistics(
     key=np.zeros(0, np.uint64),
     directory_bits=np.zeros(0, np.int64),
     directory_start=np.zeros(0, np.int64),
-    directory=np.zeros(0, np.int64),
+    directory=np.zeros(0, np.int32),
     column=np.zeros(0, np.int32),
     projection=np.zeros(0, np.int32),
     code_start=np.zeros(0, np.int64),
@@ -61,7 +62,7 @@ NO_STATISTICS = Statistics(
 
 
 def make_directory(key: np.ndarray) -> tuple[int, np.ndarray]:
-    """Index sorted keys by their highest bits, about a key to every entry.
+    """Index sorted keys by their highest bits, two to four entries to a key.
 
     Parameters
     ----------
@@ -71,12 +72,12 @@ def make_directory(key: np.ndarray) -> tuple[int, np.ndarray]:
     -------
     bits : int
         at least 1
-    directory : (2**bits + 1,) int64
+    directory : (2**bits + 1,) int32
         for every number of so many bits, how many keys begin with a lower one; last of all the number of keys
     """
-    bits = max(1, int(key.size).bit_length())
+    bits = int(key.size).bit_length() + 1
     counts = np.bincount((key >> np.uint64(KEY_BITS - bits)).astype(np.int64), minlength=1 << bits)
-    return bits, np.concatenate(([0], np.cumsum(counts, dtype=np.int64)))
+    return bits, np.concatenate(([0], np.cumsum(counts))).astype(np.int32)
 
 
 def _is_partition(start: np.ndarray, size: int) -> bool:
@@ -180,19 +181,24 @@ def _hash_rows(inputs: np.ndarray, parts: np.ndarray, projection: int, statistic
 
 @jit
 def _find_keys(hashed: np.ndarray, projection: int, statistics: Statistics, place: np.ndarray) -> None:
-    """Find the position of every key among its projection's, or how many there are where it is not one of them."""
+    """Find the position of every key among its projection's, or how many there are where it is not one of them.
+
+    In passes, so that what one row waits for does not hold up the next.
+    """
     begin, end = statistics.key_start[projection], statistics.key_start[projection + 1]
     key, directory = statistics.key[begin:end], statistics.directory[statistics.directory_start[projection] :]
     shift = np.uint64(KEY_BITS - statistics.directory_bits[projection])
     for i in range(hashed.size):
-        entry = np.int64(hashed[i] >> shift)
-        low, high = np.int64(directory[entry]), np.int64(directory[entry + 1])
-        while low < high:
-            middle = (low + high) // 2
-            if key[middle] < hashed[i]:
-                low = middle + 1
-            else:
-                high = middle
+        place[i] = directory[hashed[i] >> shift]
+    for i in range(hashed.size):
+        low, last = place[i], min(place[i] + FEW, key.size)
+        while low < last and key[low] < hashed[i]:
+            low += 1
+        place[i] = low
+    for i in range(hashed.size):
+        low = place[i]
+        if low < key.size and key[low] < hashed[i]:  # far more keys than usual begin alike
+            low += np.searchsorted(key[low:], hashed[i])
         place[i] = low if low < key.size and key[low] == hashed[i] else key.size
 
 
@@ -201,6 +207,7 @@ def _look_up_block(inputs: np.ndarray, statistics: Statistics, parts: np.ndarray
     """Look up at most BLOCK rows."""
     n = inputs.shape[1]
     hashed, place = np.empty(n, np.uint64), np.empty(n, np.int64)
+    missing = [np.isnan(values).any() for values in inputs]
     column = 0
     for projection in range(statistics.key_start.size - 1):
         n_keys = statistics.key_start[projection + 1] - statistics.key_start[projection]
@@ -208,7 +215,7 @@ def _look_up_block(inputs: np.ndarray, statistics: Statistics, parts: np.ndarray
         _hash_rows(inputs, parts, projection, statistics, hashed)
         _find_keys(hashed, projection, statistics, place)
         for e in elements:
-            if statistics.kind[e] == CATEGORY:
+            if statistics.kind[e] == CATEGORY and missing[statistics.element[e]]:
                 values = inputs[statistics.element[e]]
                 for i in range(n):
                     place[i] = n_keys if np.isnan(values[i]) else place[i]

@@ -44,7 +44,7 @@ def fill_values(features: Sequence[Feature], bins: BinTables, columns: Sequence[
     columns : sequence of pa.Array
         Theirs, of n rows each.
     out : (used, at least n) float64
-        Overwritten: numbers, codes of categories, and behind them statistics; NaN where missing, zeros after the last row.
+        Overwritten: numbers, codes of categories, and behind them bins of statistics; NaN where missing, zeros after the last row.
 
     Raises
     ------
@@ -78,9 +78,7 @@ def _fill_statistics(features: Sequence[Feature], bins: BinTables, hashes: Mappi
     inputs, seen = np.empty((len(at), n)), np.empty((len(at), n), bool)
     for values, j in zip(inputs, at, strict=True):
         values[:] = hashes[j] if j in hashes else out[j, :n].astype(np.float32)
-    found = np.empty((statistics.column.size, n))
-    look_up(inputs, statistics, found, seen)
-    out[bins.read.size :, :n] = found
+    look_up(inputs, statistics, out[bins.read.size :, :n], seen)
     for known, j in zip(seen, at, strict=True):
         if features[j].categories == (NO_CATEGORY,):
             out[j, :n] = np.where(np.isnan(out[j, :n]), np.nan, ~known)

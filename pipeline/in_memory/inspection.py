@@ -122,7 +122,9 @@ def _draw_rows(ensemble: TreeEnsemble) -> np.ndarray:
     rows = np.zeros((ensemble.n_features, ROWS))
     for j, n in enumerate(ensemble.n_categories.tolist()):
         asked = ensemble.threshold[ensemble.feature == j]
-        if n:
+        if j >= ensemble.n_features - ensemble.statistics.column.size:  # bins
+            rows[j] = rng.integers(0, np.unique(asked).size + 1, ROWS)
+        elif n:
             rows[j] = rng.integers(0, n + 1, ROWS)
         elif asked.size:
             drawn = rng.choice(asked[np.isfinite(asked)] if np.isfinite(asked).any() else np.zeros(1), ROWS)

@@ -97,7 +97,24 @@ def test_a_directory_leads_to_every_key(n_keys):
 def test_a_key_may_be_the_highest_number():
     """Nothing lies behind it."""
     key = np.array([2**64 - 1], np.uint64)
-    assert make_directory(key)[1].tolist() == [0, 0, 1]
+    assert make_directory(key)[1].tolist() == [0, 0, 0, 0, 1]
+
+
+def test_keys_that_begin_alike_are_found():
+    """A file may have any keys: here all lie in one entry of the directory."""
+    first = naive_key((0.0, 0.0, 0.0), PROJECTIONS[0])
+    rows = [(float(HASHES[1]), 0.0, 0.0), (0.0, 0.0, 0.0)]
+    sought = [naive_key(row, PROJECTIONS[0]) for row in rows]
+    for key, row in zip(sought, rows, strict=True):
+        alike = {(key + step) % WORD for step in range(-40, 41)}
+        statistics = lay_out([alike, {0}, {0}])
+        out, seen = np.zeros((6, 1)), np.zeros((3, 1), bool)
+        look_up(np.array([row]).T.copy(), statistics, out, seen)
+        assert out[0, 0] == 2 * sorted(alike).index(key)
+        statistics = lay_out([alike - {key}, {0}, {0}])
+        look_up(np.array([row]).T.copy(), statistics, out, seen)
+        assert out[0, 0] == 200
+    assert first in sought
 
 
 def test_without_statistics_nothing_is_looked_up():

@@ -26,7 +26,7 @@ def key_of(city, high):
 
 @pytest.fixture(scope="module")
 def bins():
-    """One statistic of city and high pay, known for Rome and little pay alone, where its code is 5; otherwise it is 2."""
+    """One statistic of city and high pay, known for Rome and little pay alone, where its code is 5; otherwise it is 0. The split is at 0.5."""
     key = np.array([key_of("Rome", 0)], np.uint64)
     bits, directory = make_directory(key)
     statistics = Statistics(
@@ -44,7 +44,7 @@ def bins():
         column=np.array([3], np.int32),
         projection=np.array([0], np.int32),
         code_start=np.array([0]),
-        code=np.array([5, 2], np.uint8),
+        code=np.array([5, 0], np.uint8),
     )
     ensemble = chain([3], [1.0, 2.0], [1.0, 1.0], 4)
     return bin_ensemble(ensemble._replace(statistics=statistics, n_categories=np.array([0, 1, 0, 0], np.int32), single_precision=True))[0]
@@ -63,7 +63,7 @@ def test_statistics_come_after_what_they_are_of(bins):
     fill_values(read_features(FEATURES, bins), bins, [city, pay], out)
     assert_array_equal(out[0, :5], [0, 0, 1, np.nan, 0])
     assert_array_equal(out[1, :5], [1.0, 1.5 + 1e-12, 0.0, 0.0, np.nan])
-    assert_array_equal(out[2, :5], [5, 5, 2, 2, 5])
+    assert_array_equal(out[2, :5], [1, 1, 0, 0, 1])
     assert not out[:, 5:].any()
 
 
