@@ -86,7 +86,8 @@ def prepare_polynomials(forest: Forest) -> PolynomialTables:
     start = np.concatenate(([0], np.cumsum(np.bincount(forest.trace.tree, minlength=n_trees))))
     player = forest.player_of_node[order]
     players = [np.unique(player[a:b][player[a:b] >= 0]) for a, b in itertools.pairwise(start)]
-    n_columns = np.array([1 << max(some.size - 1, 0) for some in players], np.int64)
+    # A tree has at least as many comparisons as players: with more of them than this it is not looked up anyway.
+    n_columns = np.array([1 << min(max(some.size - 1, 0), MAX_COMPARISONS) for some in players], np.int64)
     if not worth_looking_up(forest.comparisons, np.diff(start), n_columns)[tree].all():
         tree, column, output = tree[:0], column[:0], np.zeros_like(output)
     position = np.empty(order.size, np.int64)

@@ -15,7 +15,7 @@ from kernels.trees import lookup
 from kernels.trees.binning import BATCH, bin_dtype, bin_rows
 from kernels.trees.forest import make_forest
 from tests import naive
-from tests.kernels.attributing import ATOL, defaults
+from tests.kernels.attributing import ATOL, defaults, explain
 from tests.strategies import batches, forests
 from tests.trees import chain, join, one_tree, symmetric
 
@@ -106,6 +106,15 @@ def test_coefficients_by_hand():
 def test_even_numbers_are_those_with_an_even_number_of_bits():
     """Of the players but the last, so that with it every product is of an odd number of them."""
     assert EVEN.tolist() == [bin(number).count("1") % 2 == 0 for number in range(1024)]
+
+
+def test_trees_of_very_many_players_are_walked():
+    """No number of 64 bits counts the sets of 70 players. The first step is along Banzhaf values."""
+    rng, n = np.random.default_rng(0), 70
+    ensemble, rows = chain(np.arange(n), rng.normal(size=n + 1), rng.random(n + 1), n), rng.normal(size=(3, n))
+    found = explain("ranker", ensemble, rows, steps=1)[0]
+    banzhaf = explain("banzhaf", ensemble, rows)[0]
+    assert np.array_equal(np.argsort(-found[:, 0], axis=1, kind="stable")[:, :5], np.argsort(-banzhaf[:, 0], axis=1, kind="stable")[:, :5])
 
 
 def test_trees_are_walked_where_a_table_would_be_large():
