@@ -148,6 +148,12 @@ class Editable:
         start, table = found
         struct.pack_into(form, self.data, start + table._place(field), value)
 
+    def leave_out(self, found, field):
+        """Let a table have a field no more, nor others that share its list of fields."""
+        start, table = found
+        vtable = table.position - int(table.buffer.scalar(table.position, "<i"))
+        struct.pack_into("<H", self.data, start + vtable + 4 + 2 * field, 0)
+
     def vector(self, found, field):
         """Where the length of a vector stands."""
         start, table = found

@@ -251,6 +251,8 @@ DAMAGES = {
     "of a place": (gap, "where no search finds it"),
     "of all places": (full, "has no empty bucket, in which a search would end"),
     "of two tables": (same_table, "is of what another one is of"),
+    "of what a column is of": (lambda e: e.leave_out(e.columns[0], 0), "target statistic 0 does not say what it is of"),
+    "of what a table is of": (lambda e: e.leave_out(e.tables[0], 0), "table 0 of counts does not say what it is of"),
     "of a kind": (lambda e: e.put(e.within(of_kind(e.columns, "Counter", 0, 0), 0, 0), 1, "<b", 6), r"statistic \d+ is of kind 6, expected 0\.\.5"),
     "of a table's kind": (lambda e: e.put(Editable.within(of_kind(e.tables, "Counter", 0), 0), 1, "<b", -1), r"table \d+ of counts is of kind -1"),
     "of a prior": (lambda e: e.put(Editable.within(of_kind(e.columns, "Borders", 0, 0), 0), 5, "<f", np.inf), "expected finite numbers"),
@@ -272,6 +274,14 @@ def test_damaged_statistics_are_refused(statistics, which):
         LOADER.parse(bytes(edited.data), "m")
     assert "\n" not in str(refusal.value)
     assert ("has no table" in str(refusal.value)) <= (which in {"of a category", "of a number", "of a border", "of a hash"})
+
+
+def test_tables_that_no_column_needs_are_passed_over(statistics):
+    """They may hold anything: CatBoost keeps some where it is asked to."""
+    edited = Editable(statistics)
+    edited.put(Editable.within(of_kind(edited.columns, COUNTER, 0, 0), 0, 0), 1, "<b", KINDS.index(FREQUENCY))
+    before, after = (set(read_cbm(data, "m").tables) for data in (statistics, bytes(edited.data)))
+    assert after < before
 
 
 def test_statistics_that_are_cut_off_are_refused(statistics):

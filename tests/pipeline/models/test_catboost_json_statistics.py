@@ -108,6 +108,17 @@ def test_what_a_table_is_of_is_read_from_its_key(document):
         parsed(twice)
 
 
+def test_tables_that_no_column_needs_are_passed_over(document):
+    """They may hold anything: CatBoost keeps some where it is asked to."""
+    changed = copied(document)
+    columns = changed["features_info"]["ctrs"]
+    unneeded = {column["identifier"] for column in columns if column["ctr_type"] == COUNT}
+    columns[:] = [column for column in columns if column["ctr_type"] != COUNT]
+    for key in unneeded:
+        changed["ctr_data"][key] = None
+    assert parsed(changed)[0].statistics.column.size == len(columns)
+
+
 def test_the_empty_bucket_is_no_key(document):
     """CatBoost writes it with the counts of another key."""
     assert any("18446744073709551615" in table["hash_map"] for table in document["ctr_data"].values())
