@@ -159,6 +159,11 @@ def _milliseconds(step: dict[str, Any], names: Sequence[str]) -> Iterable[str]:
     return (f"{1e3 * step['seconds'][name]:.3g}" if name in step["seconds"] else "" for name in names)
 
 
+def _usual(found: Sequence[dict[str, Any]]) -> str:
+    rows = ((each["model"], f"{_rate(each['ours']):,.0f}", f"{each['peer']} {_times(_rate(each['ours']), _rate(each['theirs']))}") for each in found)
+    return _table(("models as people train them, data frame in, attributions out, rows per second", "Leafledger", "peer"), rows, right=True)
+
+
 def _runs(found: Sequence[dict[str, Any]]) -> str:
     rows = ((speed["name"], speed["threads"], f"{speed['n_rows']:,}", f"{_rate(speed):,.0f}") for speed in found)
     return _table(("a whole run, Parquet in and out", "processes", "rows", "rows per second"), rows, right=True)
@@ -169,7 +174,7 @@ def benchmarks() -> str:
     if not RESULTS.exists():
         return "This copy of the documentation has no figures: `make bench` writes `build/bench/results.json`, which belongs in `docs/results.json`."
     results = json.loads(RESULTS.read_text())
-    shown = {"comparisons": _compared, "marginal": _marginal, "gaps": _gaps, "runs": _runs}
+    shown = {"comparisons": _compared, "marginal": _marginal, "gaps": _gaps, "usual": _usual, "runs": _runs}
     machine = ", ".join(f"{name} {value}" for name, value in results["machine"].items())
     quick = " with `--quick`: fewer rows, repeats and models" if results["quick"] else ""
     return "\n\n".join((f"Measured by `make bench`{quick}, on: {machine}.", *(show(results[key]) for key, show in shown.items() if results.get(key))))

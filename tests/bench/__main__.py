@@ -15,7 +15,7 @@ from rich.console import Console
 
 from pipeline.runs.job import count_cores
 
-from .bars import TOTALS, judge, judge_gaps
+from .bars import TOTALS, judge, judge_gaps, judge_usual
 from .compare import compare
 from .gap import SIZES, measure_gaps
 from .machine import describe_machine
@@ -35,10 +35,12 @@ from .report import (
     show_runs,
     show_scaling,
     show_totals,
+    show_usual,
 )
 from .runs import measure_first, measure_memory, measure_warm, race_runs
 from .scaling import measure_scaling
 from .totals import race_totals
+from .usual import measure_usual
 
 WIDTH = 150  # of the tables, also where there is no terminal
 REPEATS, SECONDS = 5, 0.4  # of a contender, and how long a repeat lasts at most, where rows do not cost more
@@ -117,7 +119,11 @@ def main() -> None:
     if gaps:
         keep("gaps", [asdict(step) for step in gaps])
         console.print(show_gaps(gaps))
-    bars = judge(comparisons, totals, marginal, rankings, cores) + judge_gaps(gaps)
+    usual = measure_usual(cores, repeats, quick) if whole else []
+    if usual:
+        keep("usual", [asdict(found) for found in usual])
+        console.print(show_usual(usual))
+    bars = judge(comparisons, totals, marginal, rankings, cores) + judge_gaps(gaps) + judge_usual(usual)
     keep("bars", [asdict(bar) | {"met": bar.met} for bar in bars])
     if whole:
         scaling = measure_scaling(folder, repeats, quick)

@@ -12,6 +12,7 @@ from .ours import BANZHAF, KERNEL, SHAPLEY, WHOLE
 from .peers import OWN, SHAPIQ, WOODELF
 from .rankings import RANKER, Rankings
 from .totals import Total
+from .usual import Usual
 
 # Times a peer's rows per second on one thread: bins, margins and phi of ours.
 TIMES = {
@@ -28,6 +29,7 @@ TABLES = {"xgboost-500x8": (100e6, 5.0)}  # bytes and seconds at most
 # with everything included.
 FLAT, SHAP_TIMES, WOODELF_TIMES = 0.9, 100, 1
 RANKER_TIMES = 25  # of Banzhaf values, where these are walked too: a tree that is looked up costs nearly nothing
+USUAL_TIMES = {"categories": 10, "forest": 10}  # a data frame in, attributions out
 CORES_TIMES, CORES, BANZHAF_TIMES = 1.9, 2, 2.0
 
 
@@ -89,6 +91,11 @@ def judge_gaps(steps: Sequence[GapStep]) -> list[Bar]:
         bars.append(Bar(case, "ms of a greedy ranking", 1e3 * step.seconds[GREEDY], 1e3 * MOST_SECONDS, most=True))
         bars.append(Bar(case, f"times {PLAIN} in Python", step.seconds[PLAIN] / step.seconds[SET], TIMES_PLAIN))
     return bars
+
+
+def judge_usual(found: Sequence[Usual]) -> list[Bar]:
+    """Bars of models as people train them."""
+    return [Bar(each.key, f"times {each.peer}, on all cores", each.ratio, USUAL_TIMES[each.key]) for each in found]
 
 
 def judge(

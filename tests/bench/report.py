@@ -13,6 +13,7 @@ from .runs import First, Memory
 from .scaling import Step
 from .timing import Speed
 from .totals import Total
+from .usual import Usual
 
 STARTS = {"cold": "kernels compiled", "warm": "kernels from the cache"}
 RUNS_CAPTION = "by hand: read_parquet, pred_contribs on all cores, to_parquet; on fewer rows, for it is slow"
@@ -113,6 +114,16 @@ def show_gaps(steps: list[GapStep]) -> Table:
         times = (f"{1e3 * step.seconds[name]:.3g}" if name in step.seconds else "" for name in names)
         ratio = f"{step.seconds[PLAIN] / step.seconds[SET]:.0f}" if PLAIN in step.seconds else ""
         table.add_row(f"{step.n_trees:,} trees", f"{step.depth}", f"{step.n_leaves:,}", *times, ratio)
+    return table
+
+
+def show_usual(found: list[Usual]) -> Table:
+    table = _columns("As people train and ask: data frame in, attributions out", "threads", "rows", "rows/s", "spread", "ours /", "difference")
+    for each in found:
+        table.add_row(f"[bold]{each.model}")
+        for speed in (each.ours, each.theirs, each.predict):
+            of_peer = (f"{each.ratio:.3g}", f"{each.difference:.0e}") if speed is each.theirs else ("", "")
+            table.add_row(*_cells(speed), *of_peer)
     return table
 
 
