@@ -64,6 +64,7 @@ BORDERS, MEAN, COUNT, ABOVE, EQUAL = "Borders", BINARIZED_MEAN, COUNTER, "float_
         (BORDERS, 1, {"hash_stride": 2}, InvalidModel, "(in steps of 2|is no text|no whole number|has counts|counts of 1 classes)"),
         (BORDERS, 1, {"hash_map": ["1", 2, 3]}, InvalidModel, "3 entries in steps of 5"),
         (BORDERS, 1, {"hash_map": [1, 1, 1, 1, 1]}, InvalidModel, "a key is no text of decimal digits"),
+        (BORDERS, 1, {"hash_map": ["1", 1, 1, 1, 1, "x", 1, 1, 1, 1]}, InvalidModel, "a key is no text of decimal digits"),
         (BORDERS, 1, {"hash_map": ["-1", 1, 1, 1, 1]}, InvalidModel, "a key is no text of decimal digits"),
         (BORDERS, 1, {"hash_map": ["1" * 5000, 1, 1, 1, 1]}, InvalidModel, "a key is no text of decimal digits"),
         (BORDERS, 1, {"hash_map": ["18446744073709551616", 1, 1, 1, 1]}, InvalidModel, "a number is too large"),
@@ -191,6 +192,7 @@ def test_json_that_may_lack_counts_is_refused(document):
         columns[k - 1 : k + 1] = columns[k : k - 2 : -1] if k > 1 else columns[1::-1]
 
     lacking(document, swap)
+    lacking(document, lambda changed: changed["features_info"]["ctrs"].insert(0, changed["features_info"]["ctrs"][0]))
 
 
 def contents(document, statistics, tables, **changes):
