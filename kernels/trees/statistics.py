@@ -15,7 +15,8 @@ MULTIPLIER = np.uint64(0x4906BA494954CB65)  # of CatBoost's CalcHash
 CATEGORY, ABOVE, EQUAL = 0, 1, 2  # kinds of elements
 KEY_BITS = 64
 HASH_BITS = 32  # of a category
-FEW = 8  # keys that are looked at one after the other
+FEW = np.uint64(8)  # keys that are looked at one after the other
+ONE = np.uint64(1)
 BLOCK = 4096  # rows at a time: their keys lie in a directory that was just read
 
 
@@ -97,6 +98,10 @@ def _find_elements_fault(statistics: Statistics, n_categories: np.ndarray) -> st
     bad = np.flatnonzero((n_categories[source[element]] > 0) == (kind == ABOVE))
     if bad.size:
         return f"element {bad[0]} of kind {kind[bad[0]]} is of column {source[element[bad[0]]]}, which has other values"
+    later = np.setdiff1d(np.arange(1, element.size), statistics.element_start)  # not the first of a projection
+    bad = later[(kind[later] == CATEGORY) & (kind[later - 1] != CATEGORY)]
+    if bad.size:
+        return f"element {bad[0]} is a category behind a bit, expected categories first"
     hashes = np.where(kind == ABOVE, 0.0, bound)
     bad = np.flatnonzero(np.isnan(bound) | ~((hashes >= 0) & (hashes < 1 << HASH_BITS) & (hashes == np.floor(hashes))))
     return f"element {bad[0]} has bound {bound[bad[0]]}, expected a {'border' if kind[bad[0]] == ABOVE else 'hash'}" if bad.size else ""
@@ -164,55 +169,80 @@ def find_fault(statistics: Statistics, n_categories: np.ndarray) -> str:
 
 
 @jit
-def _hash_rows(inputs: np.ndarray, parts: np.ndarray, projection: int, statistics: Statistics, hashed: np.ndarray) -> None:
-    """Hash what rows hold in a projection's columns, ``inputs (sources, n)``, into ``hashed (n,)`` (CalcHash); ``parts`` are those of categories."""
+def _same_categories(projection: int, other: int, statistics: Statistics) -> bool:
+    """Whether two projections begin with the same whole categories."""
+    at, other_at = statistics.element_start[projection], statistics.element_start[other]
+    end, other_end = statistics.element_start[projection + 1], statistics.element_start[other + 1]
+    while True:
+        mine = at < end and statistics.kind[at] == CATEGORY
+        theirs = other_at < other_end and statistics.kind[other_at] == CATEGORY
+        if not (mine and theirs):
+            return mine == theirs
+        if statistics.element[at] != statistics.element[other_at]:
+            return False
+        at, other_at = at + 1, other_at + 1
+
+
+@jit
+def _hash_categories(parts: np.ndarray, projection: int, statistics: Statistics, hashed: np.ndarray) -> None:
+    """Hash the categories that a projection begins with (CalcHash), ``parts (sources, n)``, into ``hashed (n,)``."""
     hashed[:] = 0
     for e in range(statistics.element_start[projection], statistics.element_start[projection + 1]):
-        source, kind, bound = statistics.element[e], statistics.kind[e], statistics.bound[e]
-        if kind == CATEGORY:
-            hashed[:] = MULTIPLIER * (hashed + MULTIPLIER * parts[source])
-        elif kind == ABOVE:
-            nan_above = statistics.nan_above[source] and bound < np.inf  # as inf in its place would be
-            above = (inputs[source] > bound) | (np.isnan(inputs[source]) & nan_above)
+        if statistics.kind[e] == CATEGORY:
+            hashed[:] = MULTIPLIER * (hashed + MULTIPLIER * parts[statistics.element[e]])
+
+
+@jit
+def _hash_bits(inputs: np.ndarray, projection: int, statistics: Statistics, hashed: np.ndarray) -> None:
+    """Go on with the bits behind them, of ``inputs (sources, n)``."""
+    for e in range(statistics.element_start[projection], statistics.element_start[projection + 1]):
+        values, kind, bound = inputs[statistics.element[e]], statistics.kind[e], statistics.bound[e]
+        if kind == ABOVE:
+            nan_above = statistics.nan_above[statistics.element[e]] and bound < np.inf  # as inf in its place would be
+            above = (values > bound) | (np.isnan(values) & nan_above)
             hashed[:] = MULTIPLIER * (hashed + MULTIPLIER * above.astype(np.uint64))
-        else:
-            hashed[:] = MULTIPLIER * (hashed + MULTIPLIER * (inputs[source] == bound).astype(np.uint64))
+        elif kind == EQUAL:
+            hashed[:] = MULTIPLIER * (hashed + MULTIPLIER * (values == bound).astype(np.uint64))
 
 
 @jit
 def _find_keys(hashed: np.ndarray, projection: int, statistics: Statistics, place: np.ndarray) -> None:
     """Find the position of every key among its projection's, or how many there are where it is not one of them.
 
-    In passes, so that what one row waits for does not hold up the next.
+    In passes, so that what one row waits for does not hold up the next. ``place (n,) uint64`` is unsigned, so that no index needs a look at whether
+    it counts from the end.
     """
     begin, end = statistics.key_start[projection], statistics.key_start[projection + 1]
     key, directory = statistics.key[begin:end], statistics.directory[statistics.directory_start[projection] :]
-    shift = np.uint64(KEY_BITS - statistics.directory_bits[projection])
+    shift, n_keys = np.uint64(KEY_BITS - statistics.directory_bits[projection]), np.uint64(key.size)
     for i in range(hashed.size):
         place[i] = directory[hashed[i] >> shift]
     for i in range(hashed.size):
-        low, last = place[i], min(place[i] + FEW, key.size)
+        low, last = place[i], min(place[i] + FEW, n_keys)
         while low < last and key[low] < hashed[i]:
-            low += 1
+            low += ONE
         place[i] = low
     for i in range(hashed.size):
         low = place[i]
-        if low < key.size and key[low] < hashed[i]:  # far more keys than usual begin alike
-            low += np.searchsorted(key[low:], hashed[i])
-        place[i] = low if low < key.size and key[low] == hashed[i] else key.size
+        if low < n_keys and key[low] < hashed[i]:  # far more keys than usual begin alike
+            low += np.uint64(np.searchsorted(key[low:], hashed[i]))
+        place[i] = low if low < n_keys and key[low] == hashed[i] else n_keys
 
 
 @jit
 def _look_up_block(inputs: np.ndarray, statistics: Statistics, parts: np.ndarray, out: np.ndarray, seen: np.ndarray) -> None:
     """Look up at most BLOCK rows."""
     n = inputs.shape[1]
-    hashed, place = np.empty(n, np.uint64), np.empty(n, np.int64)
+    categories, hashed, place = np.empty(n, np.uint64), np.empty(n, np.uint64), np.empty(n, np.uint64)
     missing = [np.isnan(values).any() for values in inputs]
     column = 0
     for projection in range(statistics.key_start.size - 1):
-        n_keys = statistics.key_start[projection + 1] - statistics.key_start[projection]
+        n_keys = np.uint64(statistics.key_start[projection + 1] - statistics.key_start[projection])
         elements = range(statistics.element_start[projection], statistics.element_start[projection + 1])
-        _hash_rows(inputs, parts, projection, statistics, hashed)
+        if projection == 0 or not _same_categories(projection, projection - 1, statistics):
+            _hash_categories(parts, projection, statistics, categories)
+        hashed[:] = categories
+        _hash_bits(inputs, projection, statistics, hashed)
         _find_keys(hashed, projection, statistics, place)
         for e in elements:
             if statistics.kind[e] == CATEGORY and missing[statistics.element[e]]:

@@ -145,6 +145,7 @@ def test_well_formed_statistics_pass():
         ({"element": np.array([1, 1, 0, 2], np.int32)}, "element 3 is source 2 of kind 2, expected one of 2 sources and 3 kinds"),
         ({"element": np.array([1, 1, -1, 1], np.int32)}, "element 2 is source -1"),
         ({"kind": np.array([0, 0, 3, 2], np.uint8)}, "element 2 is source 0 of kind 3"),
+        ({"kind": np.array([0, 2, 1, 0], np.uint8)}, "element 3 is a category behind a bit, expected categories first"),
         ({"kind": np.array([0, 0, 2, 2], np.uint8)}, "element 2 of kind 2 is of column 0, which has other values"),
         ({"kind": np.array([0, 0, 1, 1], np.uint8)}, "element 3 of kind 1 is of column 1, which has other values"),
         ({"bound": np.array([0, 0, np.nan, 7])}, "element 2 has bound nan, expected a border"),
