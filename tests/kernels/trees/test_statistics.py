@@ -14,7 +14,9 @@ PROJECTIONS = (
     ((0, CATEGORY, 0.0),),
     ((0, CATEGORY, 0.0), (1, CATEGORY, 0.0), (2, ABOVE, 0.5), (1, EQUAL, 1.0)),
     ((1, CATEGORY, 0.0), (2, ABOVE, -1.0)),
+    ((1, CATEGORY, 0.0), (2, ABOVE, 0.5)),
 )
+N_COLUMNS = 2 * len(PROJECTIONS)
 NAN_ABOVE = (False, False, True)
 
 
@@ -52,8 +54,8 @@ def lay_out(keys):
         directory_bits=np.array([bits for bits, _ in directories], np.int64),
         directory_start=starts([directory.size for _, directory in directories])[:-1],
         directory=np.concatenate([directory for _, directory in directories]),
-        column=np.arange(3, 9, dtype=np.int32),
-        projection=np.repeat(np.arange(3, dtype=np.int32), 2),
+        column=np.arange(3, 3 + N_COLUMNS, dtype=np.int32),
+        projection=np.repeat(np.arange(len(PROJECTIONS), dtype=np.int32), 2),
         code_start=starts([code.size for code in codes])[:-1],
         code=np.concatenate(codes).astype(np.uint8),
     )
@@ -69,7 +71,7 @@ def test_codes_are_those_of_the_key(known, asked, others):
     """Of rows whose keys are known, and of others, missing and unseen ones among them; directories with several keys to an entry or none."""
     keys = [{*others, *(naive_key(row, elements) for row in known)} - {None} for elements in PROJECTIONS]
     statistics, rows = lay_out(keys), [*known, *asked]
-    out, seen = np.full((6, len(rows)), -1.0), np.ones((3, len(rows)), bool)
+    out, seen = np.full((N_COLUMNS, len(rows)), -1.0), np.ones((3, len(rows)), bool)
     look_up(np.array(rows).T.copy(), statistics, out, seen)
     for i, row in enumerate(rows):
         places = [
@@ -107,11 +109,11 @@ def test_keys_that_begin_alike_are_found():
     sought = [naive_key(row, PROJECTIONS[0]) for row in rows]
     for key, row in zip(sought, rows, strict=True):
         alike = {(key + step) % WORD for step in range(-40, 41)}
-        statistics = lay_out([alike, {0}, {0}])
-        out, seen = np.zeros((6, 1)), np.zeros((3, 1), bool)
+        statistics = lay_out([alike, {0}, {0}, {0}])
+        out, seen = np.zeros((N_COLUMNS, 1)), np.zeros((3, 1), bool)
         look_up(np.array([row]).T.copy(), statistics, out, seen)
         assert out[0, 0] == 2 * sorted(alike).index(key)
-        statistics = lay_out([alike - {key}, {0}, {0}])
+        statistics = lay_out([alike - {key}, {0}, {0}, {0}])
         look_up(np.array([row]).T.copy(), statistics, out, seen)
         assert out[0, 0] == 200
     assert first in sought
@@ -129,10 +131,10 @@ def test_many_rows_are_looked_up_as_few_are():
     rng = np.random.default_rng(0)
     rows = np.array([rng.choice(HASHES, 700), rng.choice(HASHES, 700), rng.choice(NUMBERS, 700)], float)
     statistics = lay_out([{naive_key(row, elements) for row in rows.T[:9]} for elements in PROJECTIONS])
-    whole, apart = (np.zeros((6, 700)) for _ in range(2))
+    whole, apart = (np.zeros((N_COLUMNS, 700)) for _ in range(2))
     look_up(rows, statistics, whole, np.zeros((3, 700), bool))
     for i in range(700):
-        look_up(np.ascontiguousarray(rows[:, i : i + 1]), statistics, column := np.zeros((6, 1)), np.zeros((3, 1), bool))
+        look_up(np.ascontiguousarray(rows[:, i : i + 1]), statistics, column := np.zeros((N_COLUMNS, 1)), np.zeros((3, 1), bool))
         apart[:, i] = column[:, 0]
     assert np.array_equal(whole, apart)
     assert 0 < (whole == 200).mean() < 1
@@ -140,9 +142,9 @@ def test_many_rows_are_looked_up_as_few_are():
 
 def test_a_missing_number_is_not_above_an_infinite_border():
     """CatBoost puts inf in its place where it is above all."""
-    border = PROJECTIONS[2][0], (2, ABOVE, np.inf)
-    statistics = lay_out([set(), set(), {naive_key((5.0, 5.0, np.inf), border)}])
+    border = PROJECTIONS[3][0], (2, ABOVE, np.inf)
+    statistics = lay_out([set(), set(), set(), {naive_key((5.0, 5.0, np.inf), border)}])
     statistics = statistics._replace(bound=np.append(statistics.bound[:-1], np.inf))
-    out = np.zeros((6, 2))
+    out = np.zeros((N_COLUMNS, 2))
     look_up(np.array([[5.0, 5.0], [5.0, 5.0], [np.nan, np.inf]]), statistics, out, np.zeros((3, 2), bool))
-    assert out[4].tolist() == [0, 0]
+    assert out[6].tolist() == [0, 0]
