@@ -311,6 +311,9 @@ def explain(
     max_rejected: int | None = None,
     missing: float | None = None,
     allow_unseen: bool = False,
+    trees: int | str | tuple[int, int] | None = None,
+    outputs: str | Sequence[str] = (),
+    output: str | None = None,
     predictions: str | Sequence[str] = (),
 ) -> State[Manifest]:
     """Explain every row of a Parquet data set and publish attributions and summaries.
@@ -321,7 +324,8 @@ def explain(
     ----------
     model, data, out : str
     latest, latest_requires, ids, precision, global_only, single_writer, date, method, parameters, partition, interactions, combinations : optional
-    background, tables, label, weight, by, missing_labels, scheduler, workers, plain_tcp, max_rejected, missing, allow_unseen, predictions : optional
+    background, tables, label, weight, by, missing_labels, scheduler, workers, plain_tcp, max_rejected, missing, allow_unseen : optional
+    trees, outputs, output, predictions : optional
         As ``leafledger explain`` takes them; what its help says of each is written here by `describe_parameters`.
 
     Returns

@@ -11,6 +11,9 @@ WORD_BITS = 32
 COVER_TOLERANCE = 1e-2  # libraries sum covers in float32; a split further off than this was not written by one
 
 
+NO_ITERATIONS = np.zeros(0, np.int32)
+
+
 class InvalidEnsemble(ValueError):
     """The arrays are not a well-formed ensemble; the message names the tree, the node, what was got and expected."""
 
@@ -39,6 +42,7 @@ class TreeEnsemble(NamedTuple):
     set_words: np.ndarray  # (words,) uint32, bit c of a set (word c // 32, bit c % 32): code c goes left; bit n_categories: unseen
     single_precision: bool  # the library compares float32(x); thresholds are then float32 values
     statistics: Statistics = NO_STATISTICS  # the last columns, which no data have
+    iteration: np.ndarray = NO_ITERATIONS  # (trees,) int32, ascending from 0: when a tree was added; (0,) where trees are averaged or it is not known
 
     @property
     def n_features(self) -> int:
@@ -86,6 +90,9 @@ def _check_shapes(ensemble: TreeEnsemble) -> None:
         raise InvalidEnsemble("an ensemble needs at least one output, got none")
     if ensemble.value.shape not in {(n_nodes, 1), (n_nodes, n_outputs)}:
         raise InvalidEnsemble(f"array 'value' has shape {ensemble.value.shape}, expected {(n_nodes, 1)} or {(n_nodes, n_outputs)}")
+    iteration = ensemble.iteration
+    if iteration.size and (iteration.shape != (n_trees,) or iteration[0] != 0 or not np.isin(np.diff(iteration), (0, 1)).all()):
+        raise InvalidEnsemble(f"iterations of trees are {iteration.tolist()[:9]}, expected {n_trees} that count up from 0")
     if not np.isfinite(ensemble.base).all():
         raise InvalidEnsemble(f"base values must be finite, got {ensemble.base.tolist()}")
     for tree in np.flatnonzero((ensemble.root < 0) | (ensemble.root >= n_nodes)):

@@ -162,7 +162,7 @@ def plan(model: Place, data: Place, *, out: Place, options: Flags = DEFAULTS) ->
     n_players = len(run.plan.groups)
     said = {
         "model": f"{run.model.library}, {len(run.plan.features)} features, outputs {', '.join(run.plan.outputs)}, "
-        f"SHA-256 {run.plan.model_digest[:12]}",
+        f"SHA-256 {run.plan.model_digest[:12]}" + ("" if run.plan.trees is None else ", iterations {}:{}".format(*run.plan.trees)),
         "method": f"{run.plan.method} {parameters}".strip(),
         "groups": f"{n_players} of {len(run.plan.features)} features" if n_players else "",
         "pairs": f"{run.n_pairs:,} interact, {job.options.interactions} kept of a row" if job.options.interactions is not None else "",

@@ -37,6 +37,7 @@ def _show_methods(console: Console, options: ConsoleOptions, panel: HelpPanel) -
 
 
 INPUT = Group("Input and output", sort_key=1)
+MODEL = Group("Part of the model", sort_key=2)
 METHOD = Group("Method", sort_key=2, help_formatter=_show_methods)
 BACKGROUND = Group("Background", sort_key=3)
 LABELS = Group("Decomposing R², for method r2", sort_key=4)
@@ -48,6 +49,7 @@ GROUPS = {
     BACKGROUND: ("background", "tables"),
     LABELS: ("label", "weight", "by", "missing_labels"),
     CLUSTER: ("scheduler", "workers", "plain_tcp"),
+    MODEL: ("trees", "outputs", "output"),
     DOUBTFUL: ("max_rejected", "missing", "allow_unseen", "predictions"),
 }
 
@@ -60,6 +62,7 @@ SPELT: dict[str, tuple[Any, Parameter]] = {
     "date": (str | None, Parameter()),
     "partition": (str | None, Parameter()),
     "interactions": (str | None, Parameter()),
+    "trees": (str | None, Parameter()),
 }
 
 

@@ -70,6 +70,8 @@ class Attributions:
         What method "ranker" made larger, at each of its steps; of method "curves" the points of both curves.
     summaries : dict of str to pyarrow.Table
         Those that a run publishes, over these rows.
+    outputs : tuple of str
+        What the outputs are called.
     """
 
     phi: np.ndarray
@@ -82,6 +84,7 @@ class Attributions:
     pairs: tuple[tuple[str, str], ...] | None = None
     path: np.ndarray | None = None
     summaries: dict[str, pa.Table] = field(default_factory=dict)
+    outputs: tuple[str, ...] = ()
 
     @property
     def totals(self) -> dict[str, Any]:
@@ -375,6 +378,7 @@ def attribute(
         interactions=None if keep is None else np.zeros((n, outputs, n_pairs)),
         pairs=None if keep is None else pair_names(prepared, players),
         path=np.zeros((n, outputs, n_steps)) if n_steps else None,
+        outputs=loaded.outputs,
     )
     summaries = (*chosen.summaries, *((INTERACTIONS,) if keep else ()), INPUTS)
     used = tuple(feature.name for feature in read_features(loaded.features, prepared.bins))

@@ -1,6 +1,7 @@
 """Models of any library, from a file or from the library's own object, as one kind of ensemble."""
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import replace
 from os import PathLike
 from typing import Any
@@ -18,6 +19,7 @@ from .lightgbm import LOADER as LIGHTGBM
 from .model import Feature, Loader, Model
 from .neutral import LOADER as NEUTRAL
 from .neutral import write_trees
+from .selection import read_iterations, select
 from .sklearn import LOADER as SKLEARN
 from .sklearn import unwrap
 from .xgboost import LOADER as XGBOOST
@@ -39,7 +41,7 @@ def _parse(loader: Loader, data: bytes, where: str) -> Model:
     broken = [name for name in (*names, *outputs) if not is_whole(name)]
     if broken:
         raise InvalidModel(f"{where}: the name {broken[0]!r} has half a character, which cannot be written")
-    return Model(ensemble, features, outputs, loader.library, hashlib.sha256(data).hexdigest(), objective)
+    return Model(ensemble, features, outputs, loader.library, hashlib.sha256(data).hexdigest(), objective, loader.base_is_first)
 
 
 def _check_outputs(ensemble: TreeEnsemble, where: str) -> None:
@@ -56,8 +58,21 @@ def _mark_missing(model: Model, missing: float | None) -> Model:
     return replace(model, features=tuple(feature if feature.categories else replace(feature, missing=missing) for feature in model.features))
 
 
-def load_ensemble(source: str | PathLike | Any, missing: float | None = None) -> Model:
-    """Load a model.
+def _name_classes(model: Model, classes: tuple[str, ...]) -> Model:
+    """The model with its outputs called as its classes; a single output of two classes is for the second one."""
+    names = classes[1:] if len(classes) == 2 and len(model.outputs) == 1 else classes
+    return replace(model, outputs=names) if len(names) == len(model.outputs) and len(set(names)) == len(names) else model
+
+
+def load_ensemble(
+    source: str | PathLike | Any,
+    missing: float | None = None,
+    *,
+    trees: int | str | tuple[int, int] | None = None,
+    outputs: str | Sequence[str] = (),
+    output: str | None = None,
+) -> Model:
+    """Load a model, or a part of it.
 
     Parameters
     ----------
@@ -66,6 +81,12 @@ def load_ensemble(source: str | PathLike | Any, missing: float | None = None) ->
         of these libraries or of scikit-learn, such as a Booster or a fitted estimator. Of a search for parameters it is the best estimator.
     missing : float, optional
         A number that stands for a missing value in the columns of numbers, besides NaN and null. Of XGBoost's estimators it is by default their own.
+    trees : int, "start:stop" or (int, int), optional
+        How many of the first iterations of boosting to use, or which, as the library counts them; by default all.
+    outputs : str or sequence of str
+        Names of the outputs, in their order; by default the classes of a fitted classifier, or numbers.
+    output : str, optional
+        The only output to keep, by its name or position.
 
     Returns
     -------
@@ -81,8 +102,14 @@ def load_ensemble(source: str | PathLike | Any, missing: float | None = None) ->
     StorageError
         The file cannot be read.
     UsageError
-        The object is no model of these libraries.
+        The object is no model of these libraries, or has no such iterations or outputs.
     """
+    names = (outputs,) if isinstance(outputs, str) else tuple(outputs)
+    return select(_load(source, missing), None if trees is None else read_iterations("trees", trees), names, output)
+
+
+def _load(source: str | PathLike | Any, missing: float | None) -> Model:
+    """The whole model."""
     if isinstance(source, Model):
         return _mark_missing(source, missing)
     if not isinstance(source, str | PathLike):
@@ -90,7 +117,7 @@ def load_ensemble(source: str | PathLike | Any, missing: float | None = None) ->
         for loader in LOADERS:
             if loader.owns(source):
                 parsed = _parse(loader, loader.serialise(source), f"{type(source).__name__} object")
-                return _mark_missing(parsed, loader.missing(source) if missing is None else missing)
+                return _mark_missing(_name_classes(parsed, loader.classes(source)), loader.missing(source) if missing is None else missing)
         raise UsageError(f"cannot load a {type(source).__name__}, expected a URI or a model of xgboost, lightgbm, catboost or scikit-learn")
     uri = str(source)
     size = storage.stat(uri).size

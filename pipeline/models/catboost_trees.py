@@ -249,6 +249,7 @@ def build(contents: Contents, where: str) -> tuple[TreeEnsemble, tuple[Feature, 
         set_start=np.concatenate(([0], np.cumsum([words.size for words in sets], dtype=np.int64))),
         set_words=np.concatenate([np.empty(0, np.uint32), *sets]),
         single_precision=True,
+        iteration=np.arange(roots.size, dtype=np.int32),
         statistics=statistics,
     )
     check_ensemble(ensemble, where)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from kernels.trees.ensemble import WORD_BITS, TreeEnsemble
+from kernels.trees.ensemble import NO_ITERATIONS, WORD_BITS, TreeEnsemble
 
 from ..errors import InvalidModel, UnsupportedModel
 from .model import Feature, Loader, check_ensemble
@@ -365,6 +365,7 @@ def _assemble(
         set_start=set_start,
         set_words=set_words,
         single_precision=False,
+        iteration=NO_ITERATIONS if b"average_output" in header else (np.arange(len(trees)) // n_outputs).astype(np.int32),
     )
     check_ensemble(ensemble, where)
     return ensemble, features, tuple(str(k) for k in range(n_outputs)), _objective(header)

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from kernels.trees.ensemble import InvalidEnsemble, TreeEnsemble, check
 
 from ..display import as_html, count
@@ -66,6 +68,10 @@ class Model:
         SHA-256 of the model file, hexadecimal.
     objective : Objective
         What it was trained for.
+    base_is_first : bool
+        Whether the base value belongs to the first iteration of boosting alone.
+    only_output : int or None
+        Position of the output that was kept of several; None where all were.
     """
 
     ensemble: TreeEnsemble
@@ -74,6 +80,8 @@ class Model:
     library: str
     digest: str
     objective: Objective = UNKNOWN
+    base_is_first: bool = False
+    only_output: int | None = None
 
     def __repr__(self) -> str:
         counts = count(self.ensemble.root.size, "tree"), count(len(self.features), "feature"), count(len(self.outputs), "output")
@@ -104,6 +112,22 @@ def check_ensemble(ensemble: TreeEnsemble, where: str) -> None:
         raise InvalidModel(f"{where}: {error}") from None
 
 
+def find_classes(model: Any) -> tuple[str, ...]:
+    """Find the names of a classifier's classes, which its file may not have.
+
+    Parameters
+    ----------
+    model : Any
+
+    Returns
+    -------
+    tuple of str
+        None where it is no classifier, or has none of its own.
+    """
+    found = getattr(model, "classes_", None)
+    return () if found is None or np.ndim(found) != 1 else tuple(map(str, found))
+
+
 @dataclass(frozen=True, slots=True)
 class Loader:
     """How the models of one library are read.
@@ -119,6 +143,10 @@ class Loader:
         ``owns(model) -> bool`` tells whether an object is the library's, without importing it.
     serialise : callable
         ``serialise(model) -> bytes`` turns such an object into the bytes that ``parse`` reads.
+    base_is_first : bool
+        As a Model has it.
+    classes : callable
+        ``classes(model) -> tuple of str`` finds the names of such an object's classes, none where it does not know them.
     missing : callable
         ``missing(model) -> float or None`` finds the number that such an object takes for a missing value, besides NaN.
     """
@@ -128,4 +156,6 @@ class Loader:
     parse: Callable[[bytes, str], tuple[TreeEnsemble, tuple[Feature, ...], tuple[str, ...], Objective]]
     owns: Callable[[Any], bool]
     serialise: Callable[[Any], bytes]
+    base_is_first: bool = False
+    classes: Callable[[Any], tuple[str, ...]] = find_classes
     missing: Callable[[Any], float | None] = lambda model: None

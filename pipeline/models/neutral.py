@@ -37,6 +37,7 @@ ARRAYS = {  # types, and how many dimensions
     "zero_missing": ("u1", 1),
     "set_start": ("<i8", 1),
     "set_words": ("<u4", 1),
+    "iteration": ("<i4", 1),
 }
 
 

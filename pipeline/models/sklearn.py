@@ -16,7 +16,7 @@ from .model import Feature, Loader, Model
 from .neutral import read_trees, write_trees
 from .objectives import Margin, Objective
 from .sklearn_hist import list_categories, read_histogram_boosting
-from .sklearn_trees import Tree, join, read_tree
+from .sklearn_trees import Tree, add_iterations, join, read_tree
 
 LIBRARY = "scikit-learn"
 INSTEAD = {  # what cannot be one sum of trees, and what to do
@@ -113,7 +113,7 @@ def _read_boosting(model: Any) -> TreeEnsemble:
         for stage in model.estimators_
         for output, tree in enumerate(stage)
     ]
-    return _join(model, trees, np.asarray(start, float))
+    return add_iterations(_join(model, trees, np.asarray(start, float)), model.estimators_.shape[1])
 
 
 def _read_adaptive_boosting(model: Any) -> TreeEnsemble:

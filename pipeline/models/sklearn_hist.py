@@ -6,7 +6,7 @@ import numpy as np
 
 from kernels.trees.ensemble import TreeEnsemble
 
-from .sklearn_trees import Tree, join
+from .sklearn_trees import Tree, add_iterations, join
 
 CODES = 256  # of a category, at most
 
@@ -87,4 +87,5 @@ def read_histogram_boosting(model: Any) -> TreeEnsemble:
                     sets=sets,
                 )
             )
-    return join(trees, np.asarray(model._baseline_prediction, float).reshape(-1), n_categories, single_precision=False)
+    ensemble = join(trees, np.asarray(model._baseline_prediction, float).reshape(-1), n_categories, single_precision=False)
+    return add_iterations(ensemble, model.n_trees_per_iteration_)

@@ -121,3 +121,19 @@ def join(trees: Sequence[Tree], base: np.ndarray, n_categories: np.ndarray, sing
         set_words=np.concatenate([np.zeros(0, np.uint32), *sets]),
         single_precision=single_precision,
     )
+
+
+def add_iterations(ensemble: TreeEnsemble, per_iteration: int) -> TreeEnsemble:
+    """Say which trees were added together.
+
+    Parameters
+    ----------
+    ensemble : TreeEnsemble
+    per_iteration : int
+        Trees of an iteration of boosting.
+
+    Returns
+    -------
+    TreeEnsemble
+    """
+    return ensemble._replace(iteration=(np.arange(ensemble.root.size) // per_iteration).astype(np.int32))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from kernels.trees.ensemble import WORD_BITS, TreeEnsemble
+from kernels.trees.ensemble import NO_ITERATIONS, WORD_BITS, TreeEnsemble
 
 from ..errors import InvalidModel, UnsupportedModel
 from .model import Feature, Loader, check_ensemble
@@ -235,8 +235,8 @@ def _features(header: _Header, split_on: np.ndarray, largest: np.ndarray, where:
     return tuple(features), known
 
 
-def _rounds(model: dict[str, Any], learner: dict[str, Any], n_trees: int, per_round: int, where: str) -> int:
-    """The number of trees in use: up to the best iteration where early stopping stored one, as ``XGBModel.predict`` does."""
+def _rounds(model: dict[str, Any], learner: dict[str, Any], n_trees: int, per_round: int, where: str) -> np.ndarray:
+    """The iteration of every tree in use: up to the best iteration where early stopping stored one, as ``XGBModel.predict`` does."""
     bounds = np.arange(0, n_trees + per_round, per_round)
     if "iteration_indptr" in model:  # since 2.0
         bounds = numbers(model, "iteration_indptr", int, None, where)
@@ -244,8 +244,10 @@ def _rounds(model: dict[str, Any], learner: dict[str, Any], n_trees: int, per_ro
         raise InvalidModel(f"{where}: 'iteration_indptr' {str(bounds)[:40]} does not divide {n_trees} trees into rounds")
     attributes = learner.get("attributes", {})
     if not isinstance(attributes, dict) or attributes.get("best_iteration") is None:
-        return n_trees
-    return int(bounds[integer(attributes, "best_iteration", 0, bounds.size - 2, where) + 1])
+        used = bounds.size - 1
+    else:
+        used = integer(attributes, "best_iteration", 0, bounds.size - 2, where) + 1
+    return np.repeat(np.arange(used, dtype=np.int32), np.diff(bounds[: used + 1]))
 
 
 def _parse(data: bytes, where: str) -> tuple[TreeEnsemble, tuple[Feature, ...], tuple[str, ...], Objective]:
@@ -282,12 +284,15 @@ def _parse(data: bytes, where: str) -> tuple[TreeEnsemble, tuple[Feature, ...], 
     drop = booster if name == "dart" else model
     weight = _single(numbers(drop, "weight_drop", float, len(stored), where)) if {name, *drop} & {"dart", "weight_drop"} else np.ones(len(stored))
     per_round = n_outputs * integer(gbtree, "num_parallel_tree", 0, 1 << 30, where, default="1") or n_outputs
-    n_trees = _rounds(model, learner, len(stored), per_round, where)
-    trees = [_tree(stored[t], t, n_features, n_outputs, where) for t in range(n_trees)]
+    iteration = _rounds(model, learner, len(stored), per_round, where)
+    trees = [_tree(stored[t], t, n_features, n_outputs, where) for t in range(iteration.size)]
     widths = {tree.value.shape[1] for tree in trees} or {1}
     if len(widths) > 1:
         raise UnsupportedModel(f"{where}: some trees have vector leaves and some have not, expected one kind")
-    return *_assemble(trees, widths.pop(), weight, output[:n_trees], base, _Header(learner, model, n_features, version), where), objective
+    header = _Header(learner, model, n_features, version)
+    ensemble, features, names = _assemble(trees, widths.pop(), weight, output[: len(trees)], base, header, where)
+    gaps = np.diff(iteration, prepend=-1) > 1  # an iteration without trees: which tree is of which is not said by counting up
+    return ensemble._replace(iteration=NO_ITERATIONS if gaps.any() else iteration), features, names, objective
 
 
 def _assemble(

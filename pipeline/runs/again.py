@@ -17,6 +17,7 @@ from ..dataset.names import spell
 from ..dataset.rows import window
 from ..errors import InvalidData, InvalidRun, LeafledgerError, NotRepeatable, UsageError
 from ..models import load_ensemble
+from ..models.selection import keep_output
 from ..stores import storage
 from .background import count_again
 from .footer import Footer, read_footer
@@ -66,7 +67,7 @@ def prepare_again(plan: Plan, model: str | None) -> Tables:
         raise NotRepeatable(f"the run is of leafledger {plan.version}, this is {version('leafledger')}")
     try:
         missing = next((feature.missing for feature in plan.features if feature.missing is not None), None)
-        found = load_ensemble(plan.model if model is None else model, missing)
+        found = load_ensemble(plan.model if model is None else model, missing, trees=plan.trees)
     except LeafledgerError as error:
         if model is not None:
             raise
@@ -76,6 +77,8 @@ def prepare_again(plan: Plan, model: str | None) -> Tables:
         if model is not None:
             raise UsageError(f"{model}: {differs}")
         raise NotRepeatable(f"{plan.model}: {differs}")
+    found = found if plan.output is None else keep_output(found, plan.output)
+    found = replace(found, outputs=plan.outputs) if len(plan.outputs) == len(found.outputs) else found  # they may have been given names
     found = spell(found, [feature.name for feature in plan.features], plan.model)
     if (found.features, found.outputs) != (plan.features, plan.outputs):
         raise InvalidRun(f"{plan.model}: has other features or outputs than the run's plan")

@@ -53,7 +53,9 @@ class Marginal:
 
 def _name_counts(job: Job, model: Model, groups: Groups, listing: Listing) -> str:
     """The folder of the counts, named by all that decides what is in them."""
-    decides = (version("leafledger"), model.digest, job.options.method, groups, listing.digest, "counts")
+    decides: tuple = (version("leafledger"), model.digest, job.options.method, groups, listing.digest, "counts")
+    part = job.options.trees, model.only_output
+    decides += () if part == (None, None) else part
     return storage.join(job.tables, hashlib.sha256(json.dumps(decides).encode()).hexdigest())
 
 

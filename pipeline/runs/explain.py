@@ -78,6 +78,9 @@ def explain(
     max_rejected: int | None = None,
     missing: float | None = None,
     allow_unseen: bool = False,
+    trees: int | str | tuple[int, int] | None = None,
+    outputs: str | Iterable[str] = (),
+    output: str | None = None,
     predictions: str | Iterable[str] = (),
     progress: Progress = no_progress,
 ) -> Manifest:
@@ -144,6 +147,12 @@ def explain(
         A number that stands for a missing value in columns of numbers, besides null and NaN.
     allow_unseen : bool
         Explain rows of which the model knows hardly any category of some feature; by default they are refused.
+    trees : int, "start:stop" or (int, int), optional
+        How many of the first iterations of boosting to use, or which, as the library counts them; by default all, up to the best one.
+    outputs : str or sequence of str
+        Names of the model's outputs in their order, such as its classes, which most files do not know.
+    output : str, optional
+        The only output to explain, by its name or position.
     predictions : str or sequence of str
         Columns with the margins that the model gave these rows, one per output. They are compared with what is explained.
     progress : callable

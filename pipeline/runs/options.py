@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields
 from datetime import date as Date
 from typing import Any, Literal, get_args
 
+from ..models.selection import read_iterations
 from .arguments import (
     optional,
     read_choice,
@@ -110,6 +111,15 @@ class Options:
     """Explain rows of which the model knows hardly any category of some feature. By default they are refused: the categories are written otherwise
     than those that the model was trained on, or belong to another column."""
 
+    trees: tuple[int, int] | None = None
+    """How many of the first iterations of boosting to use, or which, START:STOP, as the library counts them; by default all, up to the best one."""
+
+    outputs: tuple[str, ...] = ()
+    """Names of the model's outputs in their order, such as its classes, which most files do not know. They name columns and summaries."""
+
+    output: str | None = None
+    """The only output to explain, by its name or position; by default all."""
+
     predictions: tuple[str, ...] = ()
     """Columns with the margins (raw scores) that the model gave these rows, one per output: each is compared with what is explained, and a row that
     differs ends the run. So what was scored is what is explained."""
@@ -164,5 +174,8 @@ READERS: dict[str, Callable[[str, Any], Any]] = {
     "max_rejected": optional(lambda name, given: read_number(name, given, 0)),
     "missing": optional(read_float),
     "allow_unseen": read_flag,
+    "trees": optional(read_iterations),
+    "outputs": read_names,
+    "output": optional(read_text),
     "predictions": read_names,
 }

@@ -68,6 +68,8 @@ class Plan:
     ids: tuple[str, ...]
     features: tuple[Feature, ...]
     combinations: tuple[str, ...]  # of features or groups, that are players of their own
+    trees: tuple[int, int] | None  # iterations of the model, the first and that behind the last; None for all
+    output: int | None  # position of the model's only output that is explained
     outputs: tuple[str, ...]
     slice_rows: int
     items: tuple[WorkItem, ...]
@@ -290,6 +292,8 @@ def make_plan(job: Job, model: Model, groups: Groups, found: Listing, background
         ids=job.options.ids,
         features=model.features,
         combinations=combinations,
+        trees=job.options.trees,
+        output=model.only_output,
         outputs=model.outputs,
         slice_rows=slice_rows,
         items=items,

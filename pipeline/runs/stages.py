@@ -92,7 +92,8 @@ def load_model(job: Job) -> Model:
     StorageError
         It cannot be read.
     """
-    return load_ensemble(job.model, job.options.missing)
+    options = job.options
+    return load_ensemble(job.model, options.missing, trees=options.trees, outputs=options.outputs, output=options.output)
 
 
 def plan_run(job: Job, model: Model) -> Run:
@@ -137,8 +138,8 @@ def plan_run(job: Job, model: Model) -> Run:
     if isinstance(game, Marginal):
         plan, memory = make_plan(job, model, groups, found, game.listing, game.extent)
     else:
-        method, options = find_method(job.options.method), job.options
-        game = prepare_model(model, method, dict(job.parameters), groups, options.interactions is not None, options.combinations == OWN)
+        asked = job.options.interactions is not None, job.options.combinations == OWN
+        game = prepare_model(model, find_method(job.options.method), dict(job.parameters), groups, *asked)
         plan, memory = make_plan(job, model, groups, found, None, extent_of(game))
     if job.options.scheduler is None and memory.total > job.worker_memory:
         raise UsageError(
@@ -146,8 +147,7 @@ def plan_run(job: Job, model: Model) -> Run:
             f"{memory.row_group >> 20}, footer {memory.footer >> 20}), it has {job.worker_memory >> 20}; use fewer workers"
         )
     where = storage.join(job.out, PLAN)
-    held = storage.read_if_exists(where)
-    if held is not None:
+    if (held := storage.read_if_exists(where)) is not None:
         _refuse_other(job.out, from_json(held, where), plan)
     if job.options.latest is not None:
         read_latest(job.options.latest)  # or what is there is something else

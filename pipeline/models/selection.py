@@ -1,0 +1,203 @@
+"""A part of a model: some of its iterations, or one of its outputs, and what its outputs are called."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from kernels.trees.ensemble import TreeEnsemble
+
+from ..errors import UnsupportedModel, UsageError
+from .model import Model
+
+Iterations = tuple[int, int]  # the first, and that behind the last
+
+
+def read_iterations(name: str, given: Any) -> Iterations:
+    """Read how many iterations to keep, or which.
+
+    Parameters
+    ----------
+    name : str
+        Of the argument.
+    given : int, str or (int, int)
+        A number of the first iterations, or "start:stop", as text too.
+
+    Returns
+    -------
+    (int, int)
+        The first, and that behind the last.
+
+    Raises
+    ------
+    UsageError
+        It is something else.
+    """
+    parts = given.split(":") if isinstance(given, str) else given if isinstance(given, tuple | list) else (given,)
+    whole = [(isinstance(part, Integral) and not isinstance(part, bool)) or (isinstance(part, str) and part.isdecimal()) for part in parts]
+    if not all(whole) or len(whole) not in (1, 2):
+        raise UsageError(f"{name} is {repr(given)[:80]}, expected a number of iterations, or start:stop")
+    start, stop = map(int, (0, *parts)[-2:])
+    if not 0 <= start < stop:
+        raise UsageError(f"{name} is {repr(given)[:80]}, expected at least one iteration")
+    return start, stop
+
+
+def _keep(ensemble: TreeEnsemble, trees: np.ndarray) -> TreeEnsemble:
+    """Trees of an ensemble, ``trees`` their numbers, and no other nodes."""
+    level, found = ensemble.root[trees], [np.zeros(0, np.int64)]
+    while level.size:
+        found.append(level)
+        inner = level[ensemble.feature[level] >= 0]
+        level = np.concatenate((ensemble.left[inner], ensemble.right[inner]))
+    nodes = np.sort(np.concatenate(found))
+    number = np.full(ensemble.feature.size, -1, np.int32)
+    number[nodes] = np.arange(nodes.size)
+    left, right = (np.where(side[nodes] < 0, -1, number[side[nodes]]) for side in (ensemble.left, ensemble.right))
+    return ensemble._replace(
+        feature=ensemble.feature[nodes],
+        threshold=ensemble.threshold[nodes],
+        missing_left=ensemble.missing_left[nodes],
+        category_set=ensemble.category_set[nodes],
+        left=left,
+        right=right,
+        value=ensemble.value[nodes],
+        cover=ensemble.cover[nodes],
+        root=number[ensemble.root[trees]],
+        output=ensemble.output[trees],
+        iteration=ensemble.iteration[trees] if ensemble.iteration.size else ensemble.iteration,
+    )
+
+
+def keep_iterations(model: Model, iterations: Iterations) -> Model:
+    """Keep some iterations of boosting, as the library counts them.
+
+    Parameters
+    ----------
+    model : Model
+    iterations : (int, int)
+        The first, and that behind the last.
+
+    Returns
+    -------
+    Model
+        Its margins are the library's own of these iterations: of CatBoost the base value belongs to the first one, of others to all.
+
+    Raises
+    ------
+    UsageError
+        The model has no such iterations.
+    UnsupportedModel
+        Its trees are averaged, so that a part of them is another model.
+    """
+    ensemble, (start, stop) = model.ensemble, iterations
+    if not ensemble.iteration.size:
+        raise UnsupportedModel(f"a {model.library} model whose trees are averaged, or whose file does not say how they were added, has no iterations")
+    n = int(ensemble.iteration[-1]) + 1
+    if not 0 <= start < stop <= n:
+        raise UsageError(f"trees is {start}:{stop}, expected some of the model's iterations 0:{n}")
+    kept = _keep(ensemble, np.flatnonzero((ensemble.iteration >= start) & (ensemble.iteration < stop)))
+    base = np.zeros_like(kept.base) if start and model.base_is_first else kept.base
+    return replace(model, ensemble=kept._replace(base=base, iteration=kept.iteration - start))
+
+
+def keep_output(model: Model, output: int) -> Model:
+    """Keep one output.
+
+    Parameters
+    ----------
+    model : Model
+    output : int
+        Its position.
+
+    Returns
+    -------
+    Model
+    """
+    ensemble = model.ensemble
+    if ensemble.value.shape[1] > 1:
+        kept = ensemble._replace(value=np.ascontiguousarray(ensemble.value[:, output : output + 1]))
+    else:
+        kept = _keep(ensemble, np.flatnonzero(ensemble.output == output))
+    alone = kept._replace(base=ensemble.base[output : output + 1], output=np.zeros_like(kept.output))
+    return replace(model, ensemble=alone, outputs=(model.outputs[output],), only_output=output)
+
+
+def name_outputs(model: Model, names: Sequence[str]) -> Model:
+    """Give the outputs names.
+
+    Parameters
+    ----------
+    model : Model
+    names : sequence of str
+        One for each output; none leaves them as they are.
+
+    Returns
+    -------
+    Model
+
+    Raises
+    ------
+    UsageError
+        There are fewer or more names than outputs.
+    """
+    if not names:
+        return model
+    if len(names) != len(model.outputs):
+        raise UsageError(f"outputs are {', '.join(names)}, expected names for {len(model.outputs)} of them")
+    return replace(model, outputs=tuple(names))
+
+
+def find_output(model: Model, name: str) -> int:
+    """Find an output by its name, or by its position.
+
+    Parameters
+    ----------
+    model : Model
+    name : str
+
+    Returns
+    -------
+    int
+        Its position.
+
+    Raises
+    ------
+    UsageError
+        The model has no such output.
+    """
+    if name in model.outputs:
+        return model.outputs.index(name)
+    if name.isdecimal() and int(name) < len(model.outputs):
+        return int(name)
+    raise UsageError(f"output is {name!r}, the model has {', '.join(model.outputs)}")
+
+
+def select(model: Model, trees: Iterations | None = None, outputs: Sequence[str] = (), output: str | None = None) -> Model:
+    """Keep a part of a model.
+
+    Parameters
+    ----------
+    model : Model
+    trees : (int, int), optional
+        Iterations to keep, see `keep_iterations`.
+    outputs : sequence of str
+        Names of the outputs, in their order; none leaves them as they are.
+    output : str, optional
+        The output to keep, by name or position.
+
+    Returns
+    -------
+    Model
+
+    Raises
+    ------
+    UsageError
+        The model has no such iterations or outputs.
+    UnsupportedModel
+        Its trees are averaged, and some iterations are asked for.
+    """
+    part = name_outputs(model if trees is None else keep_iterations(model, trees), outputs)
+    return part if output is None else keep_output(part, find_output(part, output))

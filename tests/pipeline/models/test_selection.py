@@ -1,0 +1,138 @@
+"""Some iterations of a model, or one of its outputs, are what the library predicts with them."""
+
+import catboost
+import lightgbm
+import numpy as np
+import pandas as pd
+import pytest
+import xgboost
+from numpy.testing import assert_allclose
+from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingClassifier, RandomForestClassifier
+
+from kernels.trees.ensemble import check
+from leafledger import attribute, check_run, explain, load_ensemble
+from pipeline.errors import UnsupportedModel, UsageError
+from pipeline.models.selection import find_output, keep_iterations, keep_output, name_outputs, read_iterations, select
+from tests.pipeline.running import attributions
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(300, 4)).astype(np.float32)
+CLASSES = np.array(["high", "low", "mid"])
+LABEL = np.digitize(X[:, 0] + X[:, 1] * X[:, 2], [-0.4, 0.4])
+TARGET = X[:, 0] + X[:, 1] * X[:, 2] + 5
+
+
+def margins(model, **part):
+    loaded = load_ensemble(model, **part)
+    check(loaded.ensemble)
+    return attribute(loaded, X).margin
+
+
+@pytest.fixture(scope="module")
+def boosters():
+    """Three libraries' boosters of three classes, and how each predicts margins with some of its iterations."""
+    parameters = {"objective": "multi:softprob", "num_class": 3, "num_parallel_tree": 2, "nthread": 1, "max_depth": 3}
+    one = xgboost.train(parameters, xgboost.DMatrix(X, LABEL), 8)
+    two = lightgbm.train({"objective": "multiclass", "num_class": 3, "verbosity": -1, "num_threads": 1}, lightgbm.Dataset(X, LABEL), 8)
+    three = catboost.CatBoostClassifier(iterations=8, verbose=0, allow_writing_files=False, thread_count=1, depth=3).fit(X, CLASSES[LABEL])
+    return {
+        "xgboost": (one, lambda a, b: one.predict(xgboost.DMatrix(X), iteration_range=(a, b), output_margin=True)),
+        "lightgbm": (two, lambda a, b: two.predict(X, start_iteration=a, num_iteration=b - a, raw_score=True)),
+        "catboost": (three, lambda a, b: three.predict(X, ntree_start=a, ntree_end=b, prediction_type="RawFormulaVal")),
+    }
+
+
+@pytest.mark.parametrize("library", ["xgboost", "lightgbm", "catboost"])
+@pytest.mark.parametrize("part", [3, "2:5", (7, 8), "8"])
+def test_margins_are_the_librarys_own(boosters, library, part):
+    """Of the first iterations and of some behind them; and of each output alone."""
+    model, predict = boosters[library]
+    expected = predict(*read_iterations("trees", part))
+    assert_allclose(margins(model, trees=part), expected, rtol=1e-5, atol=1e-5)
+    for k in range(3):
+        assert_allclose(margins(model, trees=part, output=str(k) if library != "catboost" else CLASSES[k]), expected[:, [k]], rtol=1e-5, atol=1e-5)
+
+
+def test_a_base_value_is_kept_as_the_library_does():
+    """CatBoost's belongs to the first iteration, XGBoost's to all; LightGBM's is in its first tree."""
+    one = xgboost.train({"nthread": 1, "base_score": 5.0}, xgboost.DMatrix(X, TARGET), 6)
+    two = lightgbm.train({"verbosity": -1, "num_threads": 1}, lightgbm.Dataset(X, TARGET), 6)
+    three = catboost.CatBoostRegressor(iterations=6, verbose=0, allow_writing_files=False, thread_count=1).fit(X, TARGET)
+    found = [margins(model, trees="3:6")[:, 0] for model in (one, two, three)]
+    expected = [
+        one.predict(xgboost.DMatrix(X), iteration_range=(3, 6)),
+        two.predict(X, start_iteration=3),
+        three.predict(X, ntree_start=3, ntree_end=6),
+    ]
+    for mine, theirs in zip(found, expected, strict=True):
+        assert_allclose(mine, theirs, rtol=1e-5, atol=1e-5)
+    assert [round(float(mine.mean())) for mine in found] == [5, 0, 0]
+
+
+@pytest.mark.parametrize("kind", [GradientBoostingClassifier, HistGradientBoostingClassifier])
+def test_stages_of_scikit_learn(kind):
+    """As ``staged_decision_function`` has them; outputs are called as the classes are."""
+    given = {"max_iter": 6} if kind is HistGradientBoostingClassifier else {"n_estimators": 6}
+    model = kind(random_state=0, max_depth=2, **given).fit(X, CLASSES[LABEL])
+    assert load_ensemble(model).outputs == ("high", "low", "mid")
+    for number, expected in enumerate(model.staged_decision_function(X), start=1):
+        assert_allclose(margins(model, trees=number), expected, rtol=1e-10, atol=1e-10)
+        assert_allclose(margins(model, trees=number, output="mid"), expected[:, [2]], rtol=1e-10, atol=1e-10)
+
+
+def test_classes_name_the_outputs_of_estimators():
+    """A single margin of two classes is for the second; names that are given come first."""
+    names, two = CLASSES[LABEL], np.where(LABEL > 0, "yes", "no")
+    few = {"n_estimators": 3, "n_jobs": 1}
+    assert load_ensemble(lightgbm.LGBMClassifier(verbosity=-1, **few).fit(X, names)).outputs == ("high", "low", "mid")
+    assert load_ensemble(lightgbm.LGBMClassifier(verbosity=-1, **few).fit(X, two)).outputs == ("yes",)
+    assert load_ensemble(xgboost.XGBClassifier(**few).fit(X, LABEL)).outputs == ("0", "1", "2")
+    assert load_ensemble(RandomForestClassifier(**few).fit(X, names), output="low").outputs == ("low",)
+    model = load_ensemble(lightgbm.LGBMClassifier(verbosity=-1, **few).fit(X, names), outputs=("a", "b", "c"))
+    assert model.outputs == ("a", "b", "c")
+    assert find_output(model, "b") == find_output(model, "1") == 1
+    assert name_outputs(model, ()) is model
+    assert keep_output(model, 2).outputs == select(model, output="c").outputs == ("c",)
+
+
+def test_runs_explain_a_part(boosters, tmp_path):
+    """Plans say which; counts of a background are those of the part; a run is checked by the same part."""
+    model, predict = boosters["lightgbm"]
+    model.save_model(tmp_path / "m.txt")
+    pd.DataFrame(X, columns=model.feature_name()).to_parquet(tmp_path / "rows.parquet")
+    given = {"precision": "float64", "scheduler": "serial", "outputs": CLASSES.tolist()}
+    for name, options in {"low": {"output": "low"}, "some": {"trees": 4}, "both": {"trees": "2:4", "output": "2"}}.items():
+        for game, background in {"own": {}, "marginal": {"background": tmp_path / "rows.parquet"}}.items():
+            run = tmp_path / f"{name}-{game}"
+            explain(tmp_path / "m.txt", tmp_path / "rows.parquet", run, **given, **options, **background)
+            assert check_run(run, deep=True).n_again
+            stored = attributions(run)
+            columns = [column for column in stored.column_names if column.startswith("margin")]
+            expected = predict(*read_iterations("trees", options.get("trees", 8)))
+            if name == "some":
+                assert columns == ["margin_high", "margin_low", "margin_mid"]
+            else:
+                expected = expected[:, [1 if name == "low" else 2]]
+                assert columns == ["margin"]
+            assert_allclose(np.transpose([stored[column].to_numpy() for column in columns]), expected, rtol=1e-9, atol=1e-9)
+    assert len(list((tmp_path / "_leafledger").iterdir())) == 3
+
+
+def test_what_is_no_part_is_refused(boosters):
+    """In one line each."""
+    model = boosters["xgboost"][0]
+    for trees in (0, -1, "x", "1:2:3", "5:5", 2.5, True, [1, "a"]):
+        with pytest.raises(UsageError, match=r"trees is .*, expected"):
+            load_ensemble(model, trees=trees)
+    with pytest.raises(UsageError, match=r"trees is 0:9, expected some of the model's iterations 0:8"):
+        load_ensemble(model, trees=9)
+    with pytest.raises(UsageError, match="output is 'high', the model has 0, 1, 2"):
+        load_ensemble(model, output="high")
+    with pytest.raises(UsageError, match="outputs are a, b, expected names for 3 of them"):
+        load_ensemble(model, outputs=("a", "b"))
+    averaged = RandomForestClassifier(3, n_jobs=1).fit(X, LABEL)
+    with pytest.raises(UnsupportedModel, match="whose trees are averaged"):
+        load_ensemble(averaged, trees=2)
+    forest = lightgbm.train({"boosting": "rf", "bagging_freq": 1, "bagging_fraction": 0.5, "verbosity": -1}, lightgbm.Dataset(X, TARGET), 3)
+    with pytest.raises(UnsupportedModel, match="whose trees are averaged"):
+        keep_iterations(load_ensemble(forest), (0, 2))
