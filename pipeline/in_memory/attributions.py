@@ -16,13 +16,13 @@ from kernels.method import BackgroundQuery, BackgroundStatistics, Method
 from kernels.methods import METHODS
 from kernels.prepare import measure_background, merge_statistics
 from kernels.summaries import INTERACTIONS, Subject
-from kernels.trees.binning import BinTables, bin_dtype, bin_rows, padded, read_columns
+from kernels.trees.binning import read_columns
 
 from ..dataset import schema
 from ..dataset.labels import COUNT, check_values, lay_out
 from ..dataset.partition import Groups, Partition, read_groups
 from ..dataset.players import combination_names
-from ..dataset.values import fill_values, read_features
+from ..dataset.values import read_features
 from ..display import COLUMNS, as_html
 from ..display import count as count_nouns
 from ..errors import SchemaMismatch, UsageError
@@ -37,7 +37,7 @@ from ..runs.options import COMBINATIONS, OWN, SHARED
 from ..runs.plan import max_slice_rows
 from ..runs.prepare import ask_model, pair_names, player_names, prepare_model, weigh_model
 from ..runs.summaries import read_totals, tabulate
-from .rows import as_rows, code_categories, spell_features
+from .rows import as_rows, code_categories, fill_columns, spell_features
 
 SLICE_ROWS = 1 << 13
 NUMBERS = tuple("biuf")  # kinds of NumPy's types
@@ -173,51 +173,6 @@ def _record_batch(columns: list[pa.Array], names: list[str], n_rows: int) -> pa.
     if not columns:
         columns, names = [pa.nulls(n_rows)], [""]
     return pa.record_batch(columns, names=names)
-
-
-def fill_columns(features: Sequence[Feature], bins: BinTables, batch: pa.RecordBatch, out: np.ndarray) -> None:
-    """Turn the columns of rows into values, see `fill_values`.
-
-    Parameters
-    ----------
-    features : sequence of Feature
-        All features of the model, as `as_batch` returns them.
-    bins : BinTables
-    batch : pa.RecordBatch
-        Of n rows, from `as_batch`.
-    out : (used, at least n) float64
-        Overwritten.
-
-    Raises
-    ------
-    InvalidColumn
-        Values of a column are not what its type says.
-    """
-    fill_values(read_features(features, bins), bins, [batch.column(j) for j in range(bins.read.size)], out)
-
-
-def bin_batch(features: Sequence[Feature], bins: BinTables, batch: pa.RecordBatch) -> tuple[np.ndarray, np.ndarray]:
-    """Turn the used columns of rows into values and bins.
-
-    Parameters
-    ----------
-    features : sequence of Feature
-        All features of the model, as `as_batch` returns them.
-    bins : BinTables
-    batch : pa.RecordBatch
-        Of n rows, from `as_batch`.
-
-    Returns
-    -------
-    values : (used, padded(n)) float64
-        Zeros beyond the rows.
-    binned : (used, padded(n)) unsigned integers
-    """
-    values = np.zeros((bins.column.size, padded(batch.num_rows)))
-    fill_columns(features, bins, batch, values)
-    binned = np.zeros(values.shape, bin_dtype(bins))
-    bin_rows(values, bins, binned)
-    return values, binned
 
 
 def _attribute_slice(

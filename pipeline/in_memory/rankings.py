@@ -24,8 +24,8 @@ from ..models.model import Feature
 from ..runs.arguments import optional, read_partition, shorten
 from ..runs.job import count_cores
 from ..runs.plan import max_slice_rows
-from .attributions import as_batch, bin_batch
-from .rows import spell_features
+from .attributions import as_batch
+from .rows import bin_batch, spell_features
 
 
 @dataclass(frozen=True, slots=True)

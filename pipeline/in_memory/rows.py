@@ -10,8 +10,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from kernels.trees.binning import BinTables, bin_dtype, bin_rows, padded
+
 from ..dataset.names import spell
 from ..dataset.schema import has_several_types
+from ..dataset.values import fill_values, read_features
 from ..errors import SchemaMismatch
 from ..models.model import Feature, Model
 
@@ -117,3 +120,48 @@ def code_categories(features: Sequence[Feature], rows: Any) -> tuple[tuple[Featu
             codes[feature.name] = np.where(known < 0, unseen, known)
     coded = tuple(replace(feature, categories=None) if feature.name in codes else feature for feature in features)
     return coded, rows.assign(**codes) if codes else rows
+
+
+def fill_columns(features: Sequence[Feature], bins: BinTables, batch: pa.RecordBatch, out: np.ndarray) -> None:
+    """Turn the columns of rows into values, see `fill_values`.
+
+    Parameters
+    ----------
+    features : sequence of Feature
+        All features of the model, as `as_batch` returns them.
+    bins : BinTables
+    batch : pa.RecordBatch
+        Of n rows, from `as_batch`.
+    out : (used, at least n) float64
+        Overwritten.
+
+    Raises
+    ------
+    InvalidColumn
+        Values of a column are not what its type says.
+    """
+    fill_values(read_features(features, bins), bins, [batch.column(j) for j in range(bins.read.size)], out)
+
+
+def bin_batch(features: Sequence[Feature], bins: BinTables, batch: pa.RecordBatch) -> tuple[np.ndarray, np.ndarray]:
+    """Turn the used columns of rows into values and bins.
+
+    Parameters
+    ----------
+    features : sequence of Feature
+        All features of the model, as `as_batch` returns them.
+    bins : BinTables
+    batch : pa.RecordBatch
+        Of n rows, from `as_batch`.
+
+    Returns
+    -------
+    values : (used, padded(n)) float64
+        Zeros beyond the rows.
+    binned : (used, padded(n)) unsigned integers
+    """
+    values = np.zeros((bins.column.size, padded(batch.num_rows)))
+    fill_columns(features, bins, batch, values)
+    binned = np.zeros(values.shape, bin_dtype(bins))
+    bin_rows(values, bins, binned)
+    return values, binned

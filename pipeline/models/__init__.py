@@ -12,6 +12,7 @@ from kernels.trees.ensemble import TreeEnsemble
 
 from ..display import is_whole
 from ..errors import InvalidModel, RunConflict, UsageError
+from ..iterations import read_iterations
 from ..stores import commit, storage
 from ..stores.places import normalise
 from .catboost import LOADER as CATBOOST
@@ -19,7 +20,7 @@ from .lightgbm import LOADER as LIGHTGBM
 from .model import Feature, Loader, Model
 from .neutral import LOADER as NEUTRAL
 from .neutral import write_trees
-from .selection import read_iterations, select
+from .selection import select
 from .sklearn import LOADER as SKLEARN
 from .sklearn import unwrap
 from .xgboost import LOADER as XGBOOST

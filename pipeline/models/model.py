@@ -124,8 +124,8 @@ def find_classes(model: Any) -> tuple[str, ...]:
     tuple of str
         None where it is no classifier, or has none of its own.
     """
-    found = getattr(model, "classes_", None)
-    return () if found is None or np.ndim(found) != 1 else tuple(map(str, found))
+    found = getattr(model, "classes_", ())  # of several targets a list of arrays
+    return tuple(map(str, found)) if isinstance(found, np.ndarray | list) and all(np.ndim(each) == 0 for each in found) else ()
 
 
 @dataclass(frozen=True, slots=True)

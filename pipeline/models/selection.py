@@ -2,47 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from numbers import Integral
-from typing import Any
 
 import numpy as np
 
 from kernels.trees.ensemble import TreeEnsemble
 
 from ..errors import UnsupportedModel, UsageError
+from ..iterations import Iterations
 from .model import Model
-
-Iterations = tuple[int, int]  # the first, and that behind the last
-
-
-def read_iterations(name: str, given: Any) -> Iterations:
-    """Read how many iterations to keep, or which.
-
-    Parameters
-    ----------
-    name : str
-        Of the argument.
-    given : int, str or (int, int)
-        A number of the first iterations, or "start:stop", as text too.
-
-    Returns
-    -------
-    (int, int)
-        The first, and that behind the last.
-
-    Raises
-    ------
-    UsageError
-        It is something else.
-    """
-    parts = given.split(":") if isinstance(given, str) else given if isinstance(given, tuple | list) else (given,)
-    whole = [(isinstance(part, Integral) and not isinstance(part, bool)) or (isinstance(part, str) and part.isdecimal()) for part in parts]
-    if not all(whole) or len(whole) not in (1, 2):
-        raise UsageError(f"{name} is {repr(given)[:80]}, expected a number of iterations, or start:stop")
-    start, stop = map(int, (0, *parts)[-2:])
-    if not 0 <= start < stop:
-        raise UsageError(f"{name} is {repr(given)[:80]}, expected at least one iteration")
-    return start, stop
 
 
 def _keep(ensemble: TreeEnsemble, trees: np.ndarray) -> TreeEnsemble:

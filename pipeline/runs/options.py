@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 from datetime import date as Date
 from typing import Any, Literal, get_args
 
-from ..models.selection import read_iterations
+from ..iterations import read_iterations
 from .arguments import (
     optional,
     read_choice,

@@ -98,6 +98,7 @@ def test_a_file_written_by_hand_is_read():
         "zero_missing": np.array([0], "u1"),
         "set_start": np.array([0], "<i8"),
         "set_words": np.array([], "<u4"),
+        "iteration": np.array([0], "<i4"),
     }
     feature = {"name": "x", "categorical": False, "categories": None, "hashed": False, "perhaps_codes": False, "underscored": False, "missing": None}
     header = {
@@ -134,7 +135,7 @@ WRONG = {
     "another margin": (changed(lambda header: header.update(margin="odds")), r"margin is \"odds\", expected 'label' or 'class' or 'other'"),
     "arrays in another order": (
         changed(lambda header: header.update(arrays=dict(reversed(header["arrays"].items())))),
-        r"its header lists arrays 'set_words, ",
+        r"its header lists arrays 'iteration, ",
     ),
     "a negative shape": (changed(lambda header: header["arrays"].update(root=[-5])), r"array 'root' has shape \(-5,\), expected 1 sizes"),
     "a flat value": (changed(lambda header: header["arrays"].update(value=[9])), r"array 'value' has shape \(9,\), expected 2 sizes"),

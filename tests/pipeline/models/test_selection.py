@@ -12,7 +12,8 @@ from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingCla
 from kernels.trees.ensemble import check
 from leafledger import attribute, check_run, explain, load_ensemble
 from pipeline.errors import UnsupportedModel, UsageError
-from pipeline.models.selection import find_output, keep_iterations, keep_output, name_outputs, read_iterations, select
+from pipeline.iterations import read_iterations
+from pipeline.models.selection import find_output, keep_iterations, keep_output, name_outputs, select
 from tests.pipeline.running import attributions
 
 RNG = np.random.default_rng(0)
