@@ -32,6 +32,8 @@ class Feature:
         A number that stands for a missing value, besides NaN; not where there are ``categories``.
     hashed : bool
         Whether statistics are looked up by the hash of what the column holds, known as a category or not.
+    named : bool
+        Whether training or the data gave it its name; else the library made it up, as f0 or Column_0, of its position.
     """
 
     name: str
@@ -41,6 +43,7 @@ class Feature:
     underscored: bool = False
     missing: float | None = None
     hashed: bool = False
+    named: bool = True
 
     @property
     def kind(self) -> str:
@@ -66,6 +69,8 @@ class Model:
         SHA-256 of the model file, hexadecimal.
     objective : Objective
         What it was trained for.
+    by_position : bool
+        Whether the features are called as the columns of the data at their positions, since the model has no names.
     """
 
     ensemble: TreeEnsemble
@@ -74,6 +79,7 @@ class Model:
     library: str
     digest: str
     objective: Objective = UNKNOWN
+    by_position: bool = False
 
     def __repr__(self) -> str:
         counts = count(self.ensemble.root.size, "tree"), count(len(self.features), "feature"), count(len(self.outputs), "output")
