@@ -89,10 +89,15 @@ def test_rows_in_memory_go_by_position(trained, caplog):
                 assert_agrees(found.phi[:, 0], found.margin[:, 0], expected)
     assert caplog.messages == ["rows: features by position, since the model has no names: wind, rain, hour"] * 3
     assert_agrees(attribute(path, FRAME.iloc[5]).phi[:, 0], attribute(path, FRAME.iloc[5]).margin[:, 0], expected[5:6])
-    plain = attribute(path, ROWS)
-    for rows in (ROWS, FRAME, pd.DataFrame(ROWS, columns=[f"{made_up}{j}" for j in range(3)]).assign(other="text")):
+    plain, marginal, called = attribute(path, ROWS), attribute(path, ROWS, background=ROWS), [f"{made_up}{j}" for j in range(3)]
+    for rows in (ROWS, FRAME):
         assert np.array_equal(attribute(path, rows).phi, plain.phi)
-        assert np.array_equal(attribute(path, rows, background=FRAME).phi, attribute(path, ROWS, background=ROWS).phi)
+        assert np.array_equal(attribute(path, rows, background=FRAME).phi, marginal.phi)
+    assert np.array_equal(attribute(path, FRAME, background=ROWS).phi, marginal.phi)
+    by_name = pd.DataFrame(ROWS, columns=called).assign(other="text")
+    assert np.array_equal(attribute(path, by_name).phi, plain.phi)
+    with pytest.raises(SchemaMismatch, match=f"^rows: columns '{called[0]}', .* missing, got wind, rain, hour"):
+        attribute(path, by_name, background=FRAME)
 
 
 def test_runs_go_by_position(trained, tmp_path, capsys):
@@ -110,7 +115,7 @@ def test_runs_go_by_position(trained, tmp_path, capsys):
     assert compare(path, data, tmp_path / "c.parquet", methods=[f"run:{run}", "banzhaf"], scales=(), scheduler="serial").num_rows
     said = "by position, since the model has no names: wind, rain, hour\n"
     assert main(["plan", str(path), str(data), "--out", str(tmp_path / "own")]) == 0
-    assert f"features    {said}" in capsys.readouterr().out
+    assert f"features  {said}" in capsys.readouterr().out
     assert main(["explain", str(path), str(data), "--out", str(tmp_path / "own"), "--scheduler", "serial"]) == 0
     assert capsys.readouterr().out.startswith(f"features {said}")
 
@@ -133,7 +138,7 @@ def test_labels_are_no_features(path):
     rows = FRAME.assign(delay=LABEL)
     assert attribute(path, rows, "r2", label="delay").players == tuple(NAMES)
     with pytest.raises(
-        SchemaMismatch, match=r"^rows: the model has no names for its 3 features; .* have 4 columns \(wind, rain, hour, delay\), expected 3 "
+        SchemaMismatch, match=r"^rows: the model has no names for its 3 features; .* 4 columns \(wind, rain, hour, delay\), expected 3 "
     ):
         attribute(path, rows)
 
