@@ -141,7 +141,7 @@ def _choose_seed(tables: GapTables, asked: Mapping[str, Any], passes: int, appro
 
 def _numbers(names: Any, players: Sequence[str], what: str, expected: str) -> list[int]:
     place = {name: number for number, name in enumerate(players)}
-    several = isinstance(names, Iterable) and not isinstance(names, str) and getattr(names, "ndim", 1) == 1
+    several = isinstance(names, Iterable) and not isinstance(names, str | Mapping) and getattr(names, "ndim", 1) == 1
     given = [name_at(each, place, what) for each in names] if several else name_at(names, place, what)
     found = read_names(what, given, expected)
     for name in found:

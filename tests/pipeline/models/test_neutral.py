@@ -99,8 +99,8 @@ def test_a_file_written_by_hand_is_read():
         "set_start": np.array([0], "<i8"),
         "set_words": np.array([], "<u4"),
     }
-    feature = {"name": "x", "categorical": False, "categories": None, "hashed": False, "perhaps_codes": False, "underscored": False, "missing": None}
-    feature["named"] = False
+    feature = {"name": "x", "categorical": False, "categories": None, "hashed": False, "perhaps_codes": False, "underscored": False}
+    feature |= {"missing": None, "named": False}
     header = {
         "origin": "by hand",
         "objective": "",
