@@ -17,6 +17,7 @@ from prefect.logging import get_run_logger
 from prefect.states import Completed, Failed
 
 from pipeline.command.cli import app
+from pipeline.dataset.names import say_positions
 from pipeline.display import printable
 from pipeline.errors import ClusterLost, LeafledgerError, StorageError
 from pipeline.models import Model
@@ -296,7 +297,7 @@ def explain(
     date: Date | None = None,
     method: str = "shapley",
     parameters: dict[str, Any] | None = None,
-    partition: dict[str, list[str]] | str | None = None,
+    partition: dict[str, list[str | int]] | str | None = None,
     interactions: int | str | None = None,
     combinations: Combinations = "shared",
     background: str | None = None,
@@ -337,6 +338,8 @@ def explain(
     try:
         job = make_job(model, data, out, pick(given | {"date": date or scheduled_date()}))
         run = plan(job, load(job))
+        if run.model.by_position:
+            log.info("features %s", printable(say_positions(run.model)))
         if run.finished is not None:
             _move(log, run, run.finished)
             return _complete(log, f"{job.out}: finished before, nothing to do", run.finished)

@@ -82,7 +82,9 @@ def explain(model: Place, data: Place, *, out: Place, options: Flags = DEFAULTS,
     bar = Bar(Console(stderr=True)) if sys.stderr.isatty() and not quiet else None
     with bar or nullcontext():
         progress = bar or (silent if quiet else log_lines)
-        manifest, already_finished, latest = explain_job(job, progress)
+        manifest, already_finished, latest, matched = explain_job(job, progress)
+    if matched:
+        say(console, f"features {matched}")
     run = job.out if "{" in out else out.rstrip("/")
     short = why_latest_stays(job.options, manifest)
     stays = "" if latest is None or latest.run == job.out else f" stays at {latest.run}, of {latest.date}"
@@ -153,6 +155,7 @@ def plan(model: Place, data: Place, *, out: Place, options: Flags = DEFAULTS) ->
     LeafledgerError
         One line: what was got, what was expected, where.
     """
+    from ..dataset.names import say_positions
     from ..runs.job import make_job
     from ..runs.stages import load_model, plan_run
 
@@ -164,6 +167,7 @@ def plan(model: Place, data: Place, *, out: Place, options: Flags = DEFAULTS) ->
         "model": f"{run.model.library}, {len(run.plan.features)} features, outputs {', '.join(run.plan.outputs)}, "
         f"SHA-256 {run.plan.model_digest[:12]}" + ("" if run.plan.trees is None else ", iterations {}:{}".format(*run.plan.trees)),
         "method": f"{run.plan.method} {parameters}".strip(),
+        "features": say_positions(run.model),
         "groups": f"{n_players} of {len(run.plan.features)} features" if n_players else "",
         "pairs": f"{run.n_pairs:,} interact, {job.options.interactions} kept of a row" if job.options.interactions is not None else "",
         "background": _describe(run.game) if run.plan.background else "",

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from datetime import date as Date
@@ -13,6 +14,7 @@ from kernels.methods import METHODS
 from kernels.prediction_gap.tables import BUDGET
 
 from ..dataset.listing import Asked, list_data
+from ..dataset.names import say_positions
 from ..errors import InvalidData, UsageError
 from ..models import load_ensemble
 from ..runs import execute
@@ -67,6 +69,8 @@ def compare_job(job: Job, texts: Sequence[str], measures: Measures, progress: Pr
     check_label(measures.label, loaded)
     found = list_data(job.data, loaded, asked)
     model = found.model
+    if model.by_position:
+        logging.getLogger("leafledger").info("%s: features %s", job.data, say_positions(model))
     plans = {entry.run: read_run(entry.run, model) for entry in entries if entry.run is not None}
     if found.rejected:
         raise InvalidData(found.rejected[0].reason)  # means of some of the rows would be those of other data

@@ -144,12 +144,13 @@ def _read_footer(file: storage.Object, partition: Hive, model: Model, asked: Ask
         try:
             metadata = pq.read_metadata(opened)
             found = metadata.schema.to_arrow_schema()
-            model = spell(model, [*found.names, *(name for name, _ in partition)], file.uri)
+            carried = [name for name, _ in partition]
+            model = spell(model, [*found.names, *carried], file.uri, [*carried, *asked.names, *schema.index_columns(found)])
             read = {feature.name for feature in _used(model)} | {*asked.names}
             identity = identify(file, opened, metadata, read)
         except (pa.ArrowException, OSError) as error:
             raise InvalidData(f"{file.uri}: not a Parquet file: {' '.join(str(error).split())}") from error
-    schema.check_columns(model.features, asked.names, found, [name for name, _ in partition], file.uri)
+    schema.check_columns(model.features, asked.names, found, carried, file.uri)
     _check_partition_values(model.features, partition, found, file.uri)
     in_file = {field.name: field.type for field in found}
     schema.check_labels(asked.numbers, (), {name: schema.text_type(value, True) for name, value in partition} | in_file, file.uri)

@@ -1,33 +1,51 @@
-"""What features are called in the data, where a library writes their names otherwise into its files."""
+"""What features are called in the data, where a library writes their names otherwise into its files or not at all; and features by position."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
+from numbers import Integral
+from typing import Any
 
-from ..errors import SchemaMismatch
+from ..errors import SchemaMismatch, UsageError
 from ..models.model import Model
 
+SHOWN = 10  # names in a message
 
-def spell(model: Model, columns: Iterable[str], where: str) -> Model:
-    """Name a model's features as the columns are named: LightGBM writes an underscore for every space.
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
+
+
+def spell(model: Model, columns: Iterable[str], where: str, others: Iterable[str] = ()) -> Model:
+    """Name a model's features as the columns are named: LightGBM writes an underscore for every space, and models of plain matrices have no names.
 
     Parameters
     ----------
     model : Model
     columns : iterable of str
-        Names of all columns of the data.
+        Names of all columns of the data, in their order.
     where : str
         What the columns are of, for the message.
+    others : iterable of str
+        Columns that are no features where features go by position: those that are asked for besides, and those that the path carries.
 
     Returns
     -------
     Model
-        With the features renamed that are there with spaces, and as it is where there are none.
+        Features are called as their columns; as in the model where there is none.
 
     Raises
     ------
     SchemaMismatch
-        Two columns may be a feature's.
+        Two columns may be a feature's; or the model has no names, and columns do not match its features by position either.
     """
+    names = [*columns]
+    if any(feature.named for feature in model.features):
+        return _by_name(model, names, where)
+    return _without_names(model, names, where, {*others})
+
+
+def _by_name(model: Model, columns: Sequence[str], where: str) -> Model:
     written: dict[str, list[str]] = {}  # as LightGBM writes them
     for name in sorted({*columns}):
         written.setdefault(name.replace(" ", "_"), []).append(name)
@@ -41,3 +59,83 @@ def spell(model: Model, columns: Iterable[str], where: str) -> Model:
             )
         features.append(replace(feature, name=found[0]) if found else feature)
     return replace(model, features=tuple(features))
+
+
+def _call(model: Model, names: Sequence[str], by_position: bool) -> Model:
+    features = tuple(replace(feature, name=name, named=True) for feature, name in zip(model.features, names, strict=True))
+    return replace(model, features=features, by_position=by_position)
+
+
+def _without_names(model: Model, columns: Sequence[str], where: str, others: set[str]) -> Model:
+    """By the names that the library makes up, where all are there; else by position, as the libraries do."""
+    made_up, n = [feature.name for feature in model.features], len(model.features)
+    in_order, there = [name for name in columns if name not in others], {*columns}
+    if there.issuperset(made_up):
+        moved = [(name, other) for name, other in zip(made_up, in_order, strict=False) if name != other] if len(in_order) == n else []
+        if moved:
+            raise SchemaMismatch(
+                f"{where}: column {moved[0][1]!r} stands where the model, which has no names, takes {moved[0][0]!r}: position and name differ, "
+                "expected them to agree"
+            )
+        return _call(model, made_up, by_position=False)
+    known, lacking = there.intersection(made_up) - others, [name for name in made_up if name not in there]
+    if known:
+        raise SchemaMismatch(
+            f"{where}: has column {min(known)!r} but not {lacking[0]!r}: the model has no names, expected {n} columns in its order, either all or "
+            f"none of them called {_some(made_up)}"
+        )
+    if len(in_order) != n:
+        raise SchemaMismatch(
+            f"{where}: the model has no names for its {n} features; besides ids, labels and what the path carries the data have {len(in_order)} "
+            f"columns ({_some(in_order)}), expected {n} in the model's order, or columns called {_some(made_up)}"
+        )
+    return _call(model, in_order, by_position=True)
+
+
+def say_positions(model: Model) -> str:
+    """Say that features were matched by position.
+
+    Parameters
+    ----------
+    model : Model
+        As `spell` returns it.
+
+    Returns
+    -------
+    str
+        Empty where they were matched by name.
+    """
+    return f"by position, since the model has no names: {_some([feature.name for feature in model.features])}" if model.by_position else ""
+
+
+def name_at(given: Any, places: Mapping[str, int], where: str) -> Any:
+    """Turn a position into the name that stands there.
+
+    Parameters
+    ----------
+    given : Any
+        A position, from 0; or something else.
+    places : mapping of str to int
+        Positions of all names, in their order.
+    where : str
+        Who names it, for the message.
+
+    Returns
+    -------
+    Any
+        A name; what is no position is returned as it is.
+
+    Raises
+    ------
+    UsageError
+        There is no such position, or something else has this number for a name.
+    """
+    if not isinstance(given, Integral) or isinstance(given, bool):
+        return given
+    number = int(given)
+    if not 0 <= number < len(places):
+        raise UsageError(f"{where} names position {number}, expected 0 to {len(places) - 1}")
+    name = next(islice(places, number, None))
+    if places.get(str(number), number) != number:
+        raise UsageError(f"{where} names {number}, which may be {name!r} at this position or the one called '{number}'; give its name as text")
+    return name

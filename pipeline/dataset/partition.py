@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from numbers import Integral
 from os import PathLike
 from typing import Any
 
@@ -11,9 +12,10 @@ from ..display import is_whole
 from ..errors import UsageError
 from ..models.model import Feature
 from ..stores import storage
+from .names import name_at
 
 Groups = tuple[tuple[str, tuple[str, ...]], ...]  # every group with its features, in the model's order; empty where there is no partition
-Partition = Mapping[str, Iterable[str]] | str | PathLike  # groups with their features, or where such an object is in JSON
+Partition = Mapping[str, Iterable[str | int]] | str | PathLike  # groups with their features, by name or position, or where such an object is in JSON
 
 
 def _refuse_doubled(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -38,10 +40,10 @@ def _read(partition: Partition) -> tuple[Any, str]:
         raise UsageError(f"{where}: not JSON: {' '.join(str(error).split())}") from error
 
 
-def _members(name: Any, given: Any, where: str) -> tuple[str, ...]:
+def _members(name: Any, given: Any, where: str) -> tuple[str | int, ...]:
     members = tuple(given) if isinstance(given, Iterable) and not isinstance(given, str | bytes | Mapping) else None
-    if not isinstance(name, str) or members is None or not all(isinstance(member, str) for member in members):
-        raise UsageError(f"{where}: group {name!r} is not a list of feature names")
+    if not isinstance(name, str) or members is None or not all(isinstance(member, str | Integral) for member in members):
+        raise UsageError(f"{where}: group {name!r} is not a list of feature names or positions")
     if not members:
         raise UsageError(f"{where}: group {name!r} has no features, expected at least one")
     if not is_whole(name):
@@ -57,7 +59,7 @@ def read_groups(partition: Partition | None, features: Sequence[Feature]) -> Gro
     Parameters
     ----------
     partition : mapping, str or path, optional
-        Groups with their features, or a JSON file of such an object.
+        Groups with their features, by name or by position from 0, or a JSON file of such an object.
     features : sequence of Feature
         Of the model, in its order.
 
@@ -77,19 +79,20 @@ def read_groups(partition: Partition | None, features: Sequence[Feature]) -> Gro
         return ()
     given, where = _read(partition)
     if not isinstance(given, Mapping):
-        raise UsageError(f"{where}: is a {type(given).__name__}, expected an object: group -> list of feature names")
-    known = {feature.name for feature in features}
+        raise UsageError(f"{where}: is a {type(given).__name__}, expected an object: group -> list of feature names or positions")
+    places = {feature.name: j for j, feature in enumerate(features)}
     group_of: dict[str, str] = {}
     for group, listed in given.items():
-        for name in _members(group, listed, where):
-            if name not in known:
+        for member in _members(group, listed, where):
+            name = name_at(member, places, f"{where}: group {group!r}")
+            if name not in places:
                 raise UsageError(f"{where}: group {group!r} names {name!r}, which is no feature of the model")
             if name in group_of:
                 twice = "twice" if group_of[name] == group else f"and in group {group_of[name]!r}"
                 raise UsageError(f"{where}: feature {name!r} stands in group {group!r} {twice}, expected once")
             group_of[name] = group
     for group in given:
-        if group in known and group_of.get(group) != group:
+        if group in places and group_of.get(group) != group:
             raise UsageError(f"{where}: group {group!r} is named as a feature outside of it; choose another name")
     groups: dict[str, list[str]] = {}
     for feature in features:

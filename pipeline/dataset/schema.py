@@ -1,5 +1,6 @@
 """Columns of the data against the features of the model, by name; and how a column's values become the numbers that ranks are made of."""
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -181,6 +182,25 @@ def check_columns(features: Sequence[Feature], ids: Sequence[str], schema: pa.Sc
     for feature in features:
         if names[feature.name]:
             check_column(feature, schema.field(feature.name).type, where)
+
+
+def index_columns(schema: pa.Schema) -> tuple[str, ...]:
+    """Find the columns that pandas wrote for a frame's index, which are none of the frame's own.
+
+    Parameters
+    ----------
+    schema : pa.Schema
+
+    Returns
+    -------
+    tuple of str
+    """
+    try:
+        found = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))
+    except (ValueError, RecursionError):  # anybody may have written it
+        return ()
+    listed = found.get("index_columns") if isinstance(found, dict) else None
+    return tuple(name for name in listed if isinstance(name, str)) if isinstance(listed, list) else ()
 
 
 def _some(names: Sequence[str]) -> str:

@@ -219,7 +219,7 @@ def _prepare(model: Model, method: Method, parameters: Mapping[str, Any], groups
         query = ask_model(model, method, groups, None, table_budget(), interactions)
         counted: BackgroundStatistics = weigh_model(model, method, groups, query)
     else:
-        features, batch = as_batch(model, background, read_columns(model.ensemble).tolist())
+        features, batch = as_batch(spell_features(model, background), background, read_columns(model.ensemble).tolist())
         if not batch.num_rows:
             raise UsageError("the background has no rows, expected at least one")
         query = ask_model(model, method, groups, batch.num_rows, table_budget(), interactions)
@@ -230,6 +230,7 @@ def _prepare(model: Model, method: Method, parameters: Mapping[str, Any], groups
 def _read_column(name: str, given: Any, rows: Any, n_rows: int) -> np.ndarray:
     """A number for every row, ``(n,) float64``: as given, or those of the column of the rows that is called so; NaN where missing."""
     if isinstance(given, str):
+        rows = as_rows(rows)
         arrow = isinstance(rows, pa.Table | pa.RecordBatch)
         there = rows.schema.names if arrow else rows if isinstance(rows, Mapping) else getattr(rows, "columns", ())
         if given not in there:
@@ -280,13 +281,14 @@ def attribute(
     model : Model, str, path or model object
         A loaded model, or whatever `load_ensemble` takes.
     rows : data frame, Arrow table or array
-        Features by name, categories as values; or an (n, features) matrix in the model's order, categories as codes. NaN or null where missing.
+        Features by name, or in their order where the model has no names, categories as values; or an (n, features) matrix, categories as codes. NaN
+        or null where missing.
     method : str
         One of `METHODS`.
     parameters : mapping, optional
         Parameters of the method by name, such as ``{"p": 0.3}``.
     partition : mapping, str or path, optional
-        Groups of features, group -> features, or a JSON file of such an object; a feature that is not named is a group of its own. Values are the
+        Groups of features, group -> features by name or position, or a JSON file of such an object; others are groups of their own. Values are the
         groups', with methods "owen" and "two_step" the features' within their groups.
     interactions : int or "all", optional
         Also the interactions of every two features or groups: of how many pairs of a row and output, the largest by magnitude, or of all; those of
@@ -314,7 +316,7 @@ def attribute(
     LeafledgerError
         One line: what was got, what was expected, where.
     """
-    loaded, chosen = spell_features(load_ensemble(model), rows), find_method(read_text("method", method))
+    loaded, chosen = spell_features(load_ensemble(model), rows, label, weight), find_method(read_text("method", method))
     given = check_parameters(chosen, read_parameters("parameters", parameters))
     keep = None if interactions is None else read_interactions("interactions", interactions)
     groups = read_groups(None if partition is None else read_partition("partition", partition), loaded.features)

@@ -16,6 +16,7 @@ from kernels.ranking.ranks import scores_of
 from kernels.trees.binning import BinTables
 from kernels.trees.forest import Forest, make_forest
 
+from ..dataset.names import name_at
 from ..dataset.partition import Groups, Partition, read_groups
 from ..dataset.players import number_players
 from ..errors import UsageError
@@ -28,7 +29,7 @@ from .attributions import as_batch, attribute
 from .rows import bin_batch, spell_features
 
 SLICE_ROWS = 128
-Scale = float | Mapping[str, float] | Sequence[float]
+Scale = float | Mapping[str | int, float] | Sequence[float]
 
 
 def find_noise(noise: str | Callable[[Any], Any]) -> Noise:
@@ -62,8 +63,8 @@ def read_scale(scale: Scale, features: Sequence[Feature]) -> np.ndarray:
 
     Parameters
     ----------
-    scale : float, sequence of float, or mapping of str to float
-        A number for all, one for each feature, or by name. A mapping may leave categorical features out, which noise is not added to.
+    scale : float, sequence of float, or mapping of str or int to float
+        A number for all, one for each feature, or by name or position. A mapping may leave categorical features out, which noise is not added to.
     features : sequence of Feature
         Of the model, in its order.
 
@@ -79,6 +80,11 @@ def read_scale(scale: Scale, features: Sequence[Feature]) -> np.ndarray:
     """
     names = [feature.name for feature in features]
     if isinstance(scale, Mapping):
+        places = {name: j for j, name in enumerate(names)}
+        by_name = {name_at(key, places, "scale"): number for key, number in scale.items()}
+        if len(by_name) < len(scale):
+            raise UsageError(f"scale has a feature twice, by name and position, expected once: {shorten(list(scale))}")
+        scale = by_name
         unknown = [name for name in scale if name not in names]
         if unknown:
             raise UsageError(f"scale names {unknown[0]!r}, which is no feature of the model")
@@ -102,7 +108,7 @@ def _values(features: Sequence[Feature], bins: BinTables, batch: pa.RecordBatch)
 
 
 def _measure(model: Model, forest: Forest, bins: BinTables, drawn: np.ndarray, data: Any) -> Measured:
-    features, batch = as_batch(model, data, bins.read.tolist())
+    features, batch = as_batch(spell_features(model, data), data, bins.read.tolist())
     if not batch.num_rows:
         raise UsageError("data has no rows, expected at least one")
 
@@ -134,11 +140,14 @@ def _choose_seed(tables: GapTables, asked: Mapping[str, Any], passes: int, appro
 
 
 def _numbers(names: Any, players: Sequence[str], what: str, expected: str) -> list[int]:
-    place, given = {name: number for number, name in enumerate(players)}, read_names(what, names, expected)
-    for name in given:
+    place = {name: number for number, name in enumerate(players)}
+    several = isinstance(names, Iterable) and not isinstance(names, str | Mapping) and getattr(names, "ndim", 1) == 1
+    given = [name_at(each, place, what) for each in names] if several else name_at(names, place, what)
+    found = read_names(what, given, expected)
+    for name in found:
         if name not in place:
             raise UsageError(f"{what} names {shorten(name)}, which is no feature or group of the model")
-    return [place[name] for name in given]
+    return [place[name] for name in found]
 
 
 def rank_players(phi: np.ndarray) -> np.ndarray:
@@ -182,7 +191,7 @@ def prediction_gap(
     model: Model | Any,
     rows: Any,
     *,
-    features: Iterable[str] | None = None,
+    features: str | int | Iterable[str | int] | None = None,
     ranking: Any = None,
     noise: str | Callable[[Any], Any] = "normal",
     scale: Scale = 1.0,
@@ -201,18 +210,18 @@ def prediction_gap(
         A loaded model, or whatever `load_ensemble` takes.
     rows : data frame, Arrow table or array
         n rows, as `attribute` takes them.
-    features : str or iterable of str, optional
-        Features, or groups of the partition, that are perturbed together: PG² of the set. By default all are.
-    ranking : str, sequence of str, or array of int, optional
-        In place of ``features`` a ranking, whose prefixes are perturbed in turn, and PG² averaged over them: PGI². Names, the most important first;
-        positions of features or groups, (n, ranked) or (n, outputs, ranked), row by row; or a method of `attribute`, which ranks by the size of its
-        values, or by its ranks where it is one that ranks.
+    features : str, int, or iterable of them, optional
+        Features, or groups of the partition, by name or position, that are perturbed together: PG² of the set. By default all are.
+    ranking : str, sequence of str or int, or array of int, optional
+        In place of ``features`` a ranking, whose prefixes are perturbed in turn, and PG² averaged over them: PGI². Names or positions, the most
+        important first; an array of positions of features or groups, (n, ranked) or (n, outputs, ranked), row by row; or a method of `attribute`,
+        which ranks by the size of its values, or by its ranks where it is one that ranks.
     noise : str or callable
         "normal", "uniform" or "laplace", of mean 0, is added to numeric features; a function P(noise <= z) of arrays is one of your own;
         "empirical" draws them anew from ``data``. Noise leaves a missing value missing.
-    scale : float, sequence of float, or mapping of str to float
+    scale : float, sequence of float, or mapping of str or int to float
         Standard deviation of the noise, of one of your own the unit of z, in the feature's units: a number for all, one for each feature, or by
-        name. With ``data`` in units of the feature's standard deviation there.
+        name or position. With ``data`` in units of the feature's standard deviation there.
     data : data frame, Arrow table or array, optional
         Rows, like ``rows``, that values are drawn from and standard deviations measured on.
     resample : bool

@@ -1,7 +1,8 @@
 """Rows as they are given in memory: matrices of numbers, frames with a column for every name, and a single row as a pandas Series."""
 
+import logging
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from numbers import Real
@@ -12,8 +13,8 @@ import pyarrow as pa
 
 from kernels.trees.binning import BinTables, bin_dtype, bin_rows, padded
 
-from ..dataset.names import spell
-from ..dataset.schema import has_several_types
+from ..dataset.names import say_positions, spell
+from ..dataset.schema import has_several_types, index_columns
 from ..dataset.values import fill_values, read_features
 from ..errors import SchemaMismatch
 from ..models.model import Feature, Model
@@ -43,7 +44,8 @@ def as_rows(rows: Any) -> Any:
     Returns
     -------
     Any
-        A matrix as a plain array; a pandas Series as a frame of one row; anything else as it is.
+        A matrix as a plain array; a pandas Series as a frame of one row; columns of frames that pandas numbers have their numbers as texts for
+        names; anything else as it is.
 
     Raises
     ------
@@ -60,16 +62,21 @@ def as_rows(rows: Any) -> Any:
         rows = rows.to_frame().T.infer_objects()
     if isinstance(rows, pandas.DataFrame) and rows.columns.nlevels > 1:
         raise SchemaMismatch(f"rows have columns of {rows.columns.nlevels} levels, expected one name for each")
+    if isinstance(rows, pandas.DataFrame) and not all(isinstance(name, str) for name in rows.columns):
+        rows = rows.copy(deep=False)
+        rows.columns = [str(name) for name in rows.columns]  # as XGBoost, LightGBM and Arrow call them
     return rows
 
 
-def spell_features(model: Model, rows: Any) -> Model:
-    """Name a model's features as the columns of rows are named.
+def spell_features(model: Model, rows: Any, *others: Any) -> Model:
+    """Name a model's features as the columns of rows are named, and log where they are matched by position.
 
     Parameters
     ----------
     model : Model
     rows : Any
+    *others : Any
+        Arguments that may name columns which are no features, such as the label's.
 
     Returns
     -------
@@ -79,16 +86,21 @@ def spell_features(model: Model, rows: Any) -> Model:
     Raises
     ------
     SchemaMismatch
-        Two columns may be a feature's.
+        Two columns may be a feature's; or a model without names has other features than rows have columns.
     """
-    pandas = sys.modules.get("pandas")
+    pandas, no_features = sys.modules.get("pandas"), [name for name in others if isinstance(name, str)]
     if isinstance(rows, pa.Table | pa.RecordBatch):
-        names = rows.schema.names
+        names, no_features = rows.schema.names, [*no_features, *index_columns(rows.schema)]
     elif isinstance(rows, Mapping) or (pandas is not None and isinstance(rows, pandas.Series)):
         names = rows.keys()
     else:
-        names = getattr(rows, "columns", ())
-    return spell(model, [name for name in names if isinstance(name, str)], "rows")
+        names = getattr(rows, "columns", None)
+    if not isinstance(names, Iterable):  # a matrix, or what will be refused
+        return model
+    found = spell(model, map(str, names), "rows", no_features)
+    if found.by_position and not model.by_position:
+        logging.getLogger("leafledger").info("rows: features %s", say_positions(found))
+    return found
 
 
 def code_categories(features: Sequence[Feature], rows: Any) -> tuple[tuple[Feature, ...], Any]:

@@ -31,20 +31,21 @@ def _column(record: Any, texts: dict[int, str], categorical: bool, where: str) -
     for key, number in (("feature_index", index), ("flat_feature_index", flat)):
         if not 0 <= number <= MOST_INDEX:  # which CatBoost reads as another one
             raise InvalidModel(f"{where}: {key!r} is {number}, expected 0..{MOST_INDEX}")
-    name = get(record, "feature_id", str, where) or str(flat)
+    given = get(record, "feature_id", str, where)
+    name, named = given or str(flat), bool(given)
     where = f"{where}: feature {name!r}"
     if not categorical:
         with np.errstate(over="ignore"):  # an infinite threshold is found by the check
             borders = numbers(list_of(record, "borders", where), f"{where}, borders").astype(np.float32)
         nan_right = get(record, "has_nans", bool, where) and get(record, "nan_value_treatment", str, where) == "AsTrue"
-        return Column(False, index, flat, name, nan_right, borders, (), None)
+        return Column(False, index, flat, name, nan_right, borders, (), None, named)
     values = list_of(record, "values", where)
     if not all(type(value) is int and -(2**63) <= value < 2**64 for value in values):
         raise InvalidModel(f"{where}: got categories {repr(values)[:40]}, expected hashes")
     hashes = tuple(value & HASH_MASK for value in values)
-    named = list_of(record, "string_values", where) or [texts.get(value) for value in hashes]
-    known = bool(named) and all(isinstance(text, str) for text in named)
-    return Column(True, index, flat, name, False, np.empty(0, np.float32), hashes, tuple(named) if known else None)
+    listed = list_of(record, "string_values", where) or [texts.get(value) for value in hashes]
+    known = bool(listed) and all(isinstance(text, str) for text in listed)
+    return Column(True, index, flat, name, False, np.empty(0, np.float32), hashes, tuple(listed) if known else None, named)
 
 
 def _columns(model: Any, where: str) -> tuple[Column, ...]:

@@ -52,6 +52,7 @@ def _columns(model: Table) -> tuple[Column, ...]:
             borders=feature.array(3, "<f4"),
             values=(),
             texts=None,
+            named=bool(feature.text(4)),
         )
         for feature in model.tables(5)
     ]
@@ -62,7 +63,8 @@ def _columns(model: Table) -> tuple[Column, ...]:
         values = tuple((one_hot[index].array(1, "<i4").astype(np.int64) & HASH_MASK).tolist()) if index in one_hot else ()
         texts = tuple(text.decode() for text in one_hot[index].texts(2)) if index in one_hot else ()
         feature = categories[index]
-        columns.append(Column(True, index, feature.integer(1, -1), _name(feature, 2), False, nothing, values, texts or None))
+        flat, named = feature.integer(1, -1), bool(feature.text(2))
+        columns.append(Column(True, index, flat, _name(feature, 2), False, nothing, values, texts or None, named))
     return tuple(columns)
 
 

@@ -22,6 +22,7 @@ class Column:
     borders: np.ndarray  # (borders,) float32
     values: tuple[int, ...]  # hashes of categories, 0..2**32 - 1
     texts: tuple[str, ...] | None  # the categories, where the file has them
+    named: bool = True  # else the name is the flat position
 
 
 def order_columns(columns: Sequence[Column], where: str) -> dict[int, int]:

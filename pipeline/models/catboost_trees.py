@@ -254,8 +254,15 @@ def build(contents: Contents, where: str) -> tuple[TreeEnsemble, tuple[Feature, 
     )
     check_ensemble(ensemble, where)
     looked_up = {int(statistics.source[element]) for element in statistics.element[statistics.kind != ABOVE]}
+    gaps = any(column.flat != position for position, column in enumerate(by_position))  # then a name says more than a position
     features = tuple(
-        Feature(column.name, True, _categories(column, hashed), hashed=position in looked_up) if column.categorical else Feature(column.name)
+        Feature(
+            name=column.name,
+            categorical=column.categorical,
+            categories=_categories(column, hashed) if column.categorical else None,
+            hashed=column.categorical and position in looked_up,
+            named=column.named or gaps,
+        )
         for position, column in enumerate(by_position)
     )
     named = n_outputs > 1 and len(contents.class_names) == n_outputs

@@ -255,8 +255,9 @@ def _features(
             categories[j], known[j] = tuple(values), len(values)
     of_numbers = max((len(values) for values in lists if not any(isinstance(value, str) for value in values)), default=0)
     perhaps_codes = {j for j in spare if not is_categorical[j] and needed[j] <= of_numbers}
-    kinds = zip(names, is_categorical.tolist(), categories, (j in perhaps_codes for j in range(n)), ("_" in name for name in names), strict=True)
-    return tuple(Feature(*kind) for kind in kinds), known
+    named = names != [f"Column_{j}" for j in range(n)]
+    kinds = zip(names, is_categorical.tolist(), categories, (j in perhaps_codes for j in range(n)), strict=True)
+    return tuple(Feature(*kind, underscored=named and "_" in kind[0], named=named) for kind in kinds), known
 
 
 def _refuse_mixed(feature: np.ndarray, owner: np.ndarray, first: np.ndarray, second: np.ndarray, names: list[str], says: str, where: str) -> None:

@@ -34,6 +34,8 @@ class Feature:
         A number that stands for a missing value, besides NaN; not where there are ``categories``.
     hashed : bool
         Whether statistics are looked up by the hash of what the column holds, known as a category or not.
+    named : bool
+        Whether training or the data gave it its name; else the library made it up, as f0 or Column_0, of its position.
     """
 
     name: str
@@ -43,6 +45,7 @@ class Feature:
     underscored: bool = False
     missing: float | None = None
     hashed: bool = False
+    named: bool = True
 
     @property
     def kind(self) -> str:
@@ -72,6 +75,8 @@ class Model:
         Whether the base value belongs to the first iteration of boosting alone.
     only_output : int or None
         Position of the output that was kept of several; None where all were.
+    by_position : bool
+        Whether the features are called as the columns of the data at their positions, since the model has no names.
     """
 
     ensemble: TreeEnsemble
@@ -82,6 +87,7 @@ class Model:
     objective: Objective = UNKNOWN
     base_is_first: bool = False
     only_output: int | None = None
+    by_position: bool = False
 
     def __repr__(self) -> str:
         counts = count(self.ensemble.root.size, "tree"), count(len(self.features), "feature"), count(len(self.outputs), "output")

@@ -52,6 +52,7 @@ class _Column:
     perhaps_codes: bool
     underscored: bool
     missing: float | None
+    named: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +83,7 @@ def _column(feature: Feature) -> _Column:
         perhaps_codes=feature.perhaps_codes,
         underscored=feature.underscored,
         missing=feature.missing,
+        named=feature.named,
     )
 
 
@@ -162,7 +164,7 @@ def _feature(column: _Column, n_categories: int, where: str) -> Feature:
     if column.categorical != (n_categories > 0):
         raise InvalidModel(f"{where} has {n_categories} categories, expected {'some' if column.categorical else 'none'}")
     if categories is None:
-        return Feature(column.name, column.categorical, None, column.perhaps_codes, column.underscored, column.missing)
+        return Feature(column.name, column.categorical, None, column.perhaps_codes, column.underscored, column.missing, named=column.named)
     if len(categories) != n_categories or len(set(map(repr, categories))) != n_categories:
         raise InvalidModel(f"{where} lists {len(categories)} categories, expected {n_categories} different ones")
     if column.hashed:
@@ -171,7 +173,7 @@ def _feature(column: _Column, n_categories: int, where: str) -> Feature:
         categories = tuple(map(HashedCategory, categories))
     elif any(isinstance(category, float) and not math.isfinite(category) for category in categories):
         raise InvalidModel(f"{where} has a category that is no finite number")
-    return Feature(column.name, True, categories, column.perhaps_codes, column.underscored, column.missing)
+    return Feature(column.name, True, categories, column.perhaps_codes, column.underscored, column.missing, named=column.named)
 
 
 def read_trees(data: bytes, where: str) -> tuple[TreeEnsemble, tuple[Feature, ...], tuple[str, ...], Objective]:

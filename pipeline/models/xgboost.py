@@ -209,6 +209,7 @@ def _features(header: _Header, split_on: np.ndarray, largest: np.ndarray, where:
     """
     learner, model, n_features = header.learner, header.model, header.n_features
     names, kinds = (member(learner, key, list, where) if key in learner else [] for key in ("feature_names", "feature_types"))
+    named = bool(names)
     names = names or [f"f{j}" for j in range(n_features)]
     kinds = kinds or [""] * n_features
     for key, values in (("feature_names", names), ("feature_types", kinds)):
@@ -231,7 +232,7 @@ def _features(header: _Header, split_on: np.ndarray, largest: np.ndarray, where:
             known[j] = len(categories)
         # Without a list, codes in no split go left everywhere, as unseen ones do: they need not be known.
         known[j] = max(known[j], categorical)
-        features.append(Feature(name, categorical, categories if categorical else None))
+        features.append(Feature(name, categorical, categories if categorical else None, named=named))
     return tuple(features), known
 
 

@@ -326,7 +326,7 @@ def read_parameters(name: str, given: Any) -> Mapping[str, Any]:
     return dict(given or {})
 
 
-def read_partition(name: str, given: Any) -> Mapping[str, Iterable[str]] | str:
+def read_partition(name: str, given: Any) -> Mapping[str, Iterable[str | int]] | str:
     """Read groups as they are given, or where they are; which features they name is checked with the model, see `read_groups`.
 
     Parameters

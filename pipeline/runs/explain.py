@@ -1,10 +1,12 @@
 """All stages of a run, from its arguments to its manifest: what the command and ``leafledger.explain`` do."""
 
+import logging
 from collections.abc import Iterable, Mapping
 from datetime import date as Date
 from os import PathLike
 from typing import Any, NamedTuple
 
+from ..dataset.names import say_positions
 from ..dataset.partition import Partition
 from .job import Job, make_job
 from .latest import Latest
@@ -20,6 +22,7 @@ class Done(NamedTuple):
     manifest: Manifest
     already_finished: bool  # it was finished before, and there was nothing to do
     latest: Latest | None  # what ``latest`` names, where it was asked for
+    matched: str  # how features were matched with columns, where it was not by name
 
 
 def explain_job(job: Job, progress: Progress) -> Done:
@@ -41,12 +44,15 @@ def explain_job(job: Job, progress: Progress) -> Done:
         Of a stage.
     """
     run = plan_run(job, load_model(job))
+    matched = say_positions(run.model)
+    if matched:
+        logging.getLogger("leafledger").info("%s: features %s", job.data, matched)
     manifest = run.finished
     if manifest is None:
         tables = broadcast_run(run, count_run(run, progress), progress)
         explained = map_run(run, tables, progress)
         manifest = publish_run(run, tables, explained, aggregate_run(run, tables, explained))
-    return Done(manifest, run.finished is not None, update_latest(run, manifest))
+    return Done(manifest, run.finished is not None, update_latest(run, manifest), matched)
 
 
 def explain(
@@ -114,7 +120,7 @@ def explain(
     parameters : mapping, optional
         Parameters of the method by name.
     partition : mapping, str or path, optional
-        Groups of features, group -> features, or a JSON file of such an object; a feature that is not named is a group of its own. Values are the
+        Groups of features, group -> features by name or position, or a JSON file of such an object; others are groups of their own. Values are the
         groups', with methods "owen" and "two_step" the features' within their groups.
     interactions : int or "all", optional
         Also the interactions of every two features or groups: how many of a row and output to keep, the largest by magnitude, or all that are

@@ -1,5 +1,7 @@
 """Features go by the names of their columns: LightGBM's files have underscores where the data have spaces."""
 
+from dataclasses import replace
+
 import lightgbm
 import numpy as np
 import pandas as pd
@@ -9,9 +11,10 @@ import pytest
 from numpy.testing import assert_allclose
 
 from leafledger import attribute, check_run, compare, explain, prediction_gap
-from pipeline.dataset.names import spell
-from pipeline.errors import SchemaMismatch
+from pipeline.dataset.names import name_at, say_positions, spell
+from pipeline.errors import SchemaMismatch, UsageError
 from pipeline.models import load_ensemble
+from pipeline.models.model import Feature
 from tests.pipeline.running import attributions
 
 N = 200
@@ -89,3 +92,27 @@ def test_two_columns_that_may_be_a_feature_are_refused(frame, model, tmp_path):
     plain = load_ensemble(model)
     unmarked = plain.__class__(plain.ensemble, tuple(type(f)(f.name, f.categorical, f.categories) for f in plain.features), ("0",), "xgboost", "")
     assert spell(unmarked, both.columns, "rows").features == unmarked.features
+
+
+def test_features_without_names_are_called_as_the_columns_are(model):
+    """By position only where none has a name; once called so, they have names. Other columns do not count."""
+    loaded = load_ensemble(model)
+    made_up = replace(loaded, features=tuple(Feature(f"f{j}", named=False) for j in range(3)))
+    found = spell(made_up, ["id", "b", "c", "month", "a"], "rows", ["id", "month"])
+    assert [(feature.name, feature.named) for feature in found.features] == [("b", True), ("c", True), ("a", True)]
+    assert say_positions(found) == "by position, since the model has no names: b, c, a"
+    assert spell(found, ["x", "y", "z"], "rows") == found
+    by_name = spell(made_up, ["f2", "id", "f0", "f1"], "rows")
+    assert [feature.name for feature in by_name.features] == ["f0", "f1", "f2"]
+    assert say_positions(by_name) == ""
+    mixed = replace(made_up, features=(*made_up.features[:2], Feature("hour")))
+    assert spell(mixed, ["x", "y", "z"], "rows") == mixed
+
+
+def test_a_position_is_the_name_that_stands_there():
+    """Unless the number is another one's name; what is no whole number is left to who reads names."""
+    places = {"b": 0, "1": 1, "0": 2}
+    assert [name_at(given, places, "features") for given in (1, np.int8(2), "b", 1.0, True, None)] == ["1", "0", "b", 1.0, True, None]
+    for given, says in ((3, "position 3, expected 0 to 2"), (-1, "position -1"), (0, "0, which may be 'b' at this position or the one called '0'")):
+        with pytest.raises(UsageError, match=f"^features names {says}"):
+            name_at(given, places, "features")

@@ -182,3 +182,19 @@ def test_labels_may_be_missing_everywhere():
     schema.check_labels(["x"], ["y"], {"x": pa.null(), "y": pa.null()}, "f")
     with pytest.raises(SchemaMismatch, match=r"^f: column 'x' is string, expected numbers$"):
         schema.check_labels(["x"], [], {"x": pa.string()}, "f")
+
+
+@pytest.mark.parametrize(
+    ("metadata", "expected"),
+    [
+        (b'{"index_columns": ["flight", {"kind": "range"}]}', ("flight",)),
+        (b'{"index_columns": 1}', ()),
+        (b"[]", ()),
+        (b"{", ()),
+        (b"\xff", ()),
+    ],
+)
+def test_an_index_of_pandas_is_found(metadata, expected):
+    """By what pandas writes beside the columns, which may be anything."""
+    assert schema.index_columns(pa.schema([("flight", pa.int64())], {b"pandas": metadata})) == expected
+    assert schema.index_columns(pa.schema([])) == ()

@@ -94,3 +94,13 @@ def test_categories_of_several_types_are_coded_as_lightgbm_codes_them(known, tmp
         attribute(booster, pa.table({"a": frame["a"], "c": pa.array(["x"] * 300)}))
     with pytest.raises(SchemaMismatch, match=rf"/data\.parquet: {says}$"):
         explain(tmp_path / "model.txt", tmp_path / "data.parquet", tmp_path / "run", scheduler="serial")
+
+
+def test_numbers_of_columns_are_texts():
+    """Of frames alone, which are left as they are; two of one name are refused later."""
+    numbered = pd.DataFrame(NUMBERS)
+    assert list(as_rows(numbered).columns) == ["0", "1", "2", "3"]
+    assert list(as_rows(numbered.iloc[0]).columns) == ["0", "1", "2", "3"]
+    assert list(numbered.columns) == [0, 1, 2, 3]
+    with pytest.raises(SchemaMismatch, match="column '0' stands 2 times, expected once"):
+        attribute(lightgbm.train(TRAINING, lightgbm.Dataset(numbered, [1.0, 2.0]), 1), numbered.rename(columns={3: "0"}).assign(**{"3": 1.0}))

@@ -100,7 +100,8 @@ def test_a_file_written_by_hand_is_read():
         "set_words": np.array([], "<u4"),
         "iteration": np.array([0], "<i4"),
     }
-    feature = {"name": "x", "categorical": False, "categories": None, "hashed": False, "perhaps_codes": False, "underscored": False, "missing": None}
+    feature = {"name": "x", "categorical": False, "categories": None, "hashed": False, "perhaps_codes": False, "underscored": False}
+    feature |= {"missing": None, "named": False}
     header = {
         "origin": "by hand",
         "objective": "",
@@ -112,7 +113,7 @@ def test_a_file_written_by_hand_is_read():
     }
     data = put_together(header, b"".join(array.tobytes() for array in arrays.values()))
     ensemble, features, _, _ = read_trees(data, "hand")
-    assert features == (Feature("x"),)
+    assert features == (Feature("x", named=False),)
     assert ensemble.value[:, 0].tolist() == [0.0, 1.0, 5.0]
 
 
