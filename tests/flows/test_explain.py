@@ -204,3 +204,26 @@ def test_a_date_that_is_given_wins(server, example, tmp_path):
     """``date`` fills {date}, so that a night can be made up for by hand."""
     explain(example.model, example.data, str(tmp_path / "{date:%Y/%m}"), date="2012-02-29", scheduler="serial")
     assert (tmp_path / "2012" / "02" / "manifest.json").exists()
+
+
+def test_features_by_position_are_said_once(server, tmp_path, monkeypatch):
+    """In the log, where the model has no names; positions name features in groups, and a truth value does not."""
+    import logging
+
+    import numpy as np
+    import pandas as pd
+    import xgboost
+
+    rows = pd.DataFrame(np.random.default_rng(0).normal(size=(50, 2)), columns=["wind", "rain"])
+    xgboost.train({"nthread": 1}, xgboost.DMatrix(rows.to_numpy(), rows["wind"]), 2).save_model(tmp_path / "model.ubj")
+    rows.to_parquet(tmp_path / "rows.parquet")
+    said = []
+    log = logging.Logger("flow")
+    log.addFilter(lambda record: said.append(record.getMessage()))
+    monkeypatch.setattr(flows.explain, "get_run_logger", lambda: log)
+    arguments = [str(tmp_path / name) for name in ("model.ubj", "rows.parquet", "run")]
+    assert explain(*arguments, partition={"sky": [0, 1]}, scheduler="serial", return_state=True).is_completed()
+    assert said[0] == "features by position, since the model has no names: wind, rain"
+    assert not any("by position" in line for line in said[1:])
+    refused = explain(*arguments[:2], str(tmp_path / "other"), partition={"sky": [True]}, scheduler="serial", return_state=True)
+    assert not refused.is_completed()
