@@ -297,7 +297,7 @@ def explain(
     date: Date | None = None,
     method: str = "shapley",
     parameters: dict[str, Any] | None = None,
-    partition: dict[str, list[str | int]] | str | None = None,
+    partition: dict[str, list[Any]] | str | None = None,
     interactions: int | str | None = None,
     combinations: Combinations = "shared",
     background: str | None = None,
