@@ -61,7 +61,10 @@ def test_a_change_survives_where_no_test_fails(small, tmp_path):
     """The tests of its module alone are asked; what hangs is noticed too; and the module is as it was afterwards."""
     (tmp_path / "tests/pipeline/test_small.py").write_text("def test_it():\n    from pipeline.small import x\n    assert x == 1\n")
     small.write_text("x, y = 1, 2\nwhile y < 0:\n    pass\n")
-    survived = {str(mutant).partition(": ")[2]: mutants.survives(mutant, tmp_path, seconds=5) for mutant in mutants.mutants_of(small)}
+    survived = {}
+    for mutant in mutants.mutants_of(small):
+        change = str(mutant).partition(": ")[2]
+        survived[change] = mutants.survives(mutant, tmp_path, seconds=5 if "while not" in change else 120)  # the one that hangs, and slow machines
     assert survived == {
         "1 -> 2": False,
         "2 -> 3": True,
