@@ -12,7 +12,7 @@ import leafledger
 import pipeline.errors
 from kernels.methods import METHODS, SHARED
 from pipeline.errors import LeafledgerError
-from tests.bench.compare import PREDICT
+from tests.bench.compare import EXACT, PREDICT
 from tests.bench.marginal import named
 from tests.bench.ours import BANZHAF, SHAPLEY, WHOLE
 
@@ -129,7 +129,7 @@ def _compared(found: Sequence[dict[str, Any]]) -> str:
     peers = list(dict.fromkeys(check["peer"] for case in found for check in case["checks"]))
     rows = []
     for case in found:
-        rates, exact = _alone(case["speeds"]), {check["peer"]: check["exact"] for check in case["checks"]}
+        rates, exact = _alone(case["speeds"]), {check["peer"]: check["difference"] <= EXACT for check in case["checks"]}
         cells = (_times(rates[ours], rates.get(peer)) if exact.get(peer) else "not exact" if peer in exact else "" for peer in peers)
         rows.append((case["model"], f"{rates[ours]:,.0f}", *cells, f"{rates[f'{BANZHAF}: {WHOLE}']:,.0f}"))
     return _table(("Shapley values, rows per second", "Leafledger", *peers, "Banzhaf values"), rows, right=True)

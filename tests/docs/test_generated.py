@@ -1,11 +1,16 @@
-"""What is made for the page of the papers is what ``make papers`` stored."""
+"""What is made for the pages is what ``make papers`` and ``make bench`` stored."""
 
 import json
 import re
+from dataclasses import asdict
 
 import pytest
 
 from docs import generated
+from tests.bench.compare import Check, Comparison
+from tests.bench.ours import BANZHAF, SHAPLEY, WHOLE
+from tests.bench.timing import Speed
+from tests.bench.usual import Usual
 from tests.papers.figures import Claim, Figure, Line
 from tests.papers.record import save
 
@@ -57,3 +62,24 @@ def test_every_figure_that_is_kept_is_on_the_page():
         assert bool(figure["plot"]) == (generated.PAPERS.parent / f"{figure['name']}.svg").exists()
     assert not kept["quick"]
     assert {claim["verdict"].partition(",")[0] for figure in kept["figures"] for claim in figure["claims"]} == {"holds"}
+
+
+def test_figures_of_speed_are_those_of_the_benchmark(tmp_path, monkeypatch):
+    """As ``make bench`` writes them: rates, how many times a peer's where it is exact, and nothing of what was not measured."""
+    speeds = (
+        Speed(f"{SHAPLEY}: {WHOLE}", 1, 3_000, 0.5, 0.1),
+        Speed(f"{SHAPLEY}: {WHOLE}", 2, 9_000, 0.5, 0.1),
+        Speed(f"{BANZHAF}: {WHOLE}", 1, 8_000, 0.5, None),
+        Speed("slow", 1, 10, 0.1, None),
+        Speed("wrong", 1, 10, 0.1, None),
+    )
+    checks = (Check("slow", 1e-9, 0.0), Check("wrong", 0.3, 0.0))
+    found = Comparison("a", "A model", 1, 0.1, 2.0, speeds, checks, ())
+    usual = Usual("b", "B model", "peer", Speed("ours", 2, 100, 0.1, None), Speed("peer", 1, 100, 2.0, None), speeds[0], 1e-16)
+    results = {"machine": {"cores": "2"}, "quick": False, "comparisons": [asdict(found)], "usual": [asdict(usual)]}
+    (tmp_path / "results.json").write_text(json.dumps(results))
+    monkeypatch.setattr(generated, "RESULTS", tmp_path / "results.json")
+    measured, one, two = generated.benchmarks().split("\n\n")
+    assert measured == "Measured by `make bench`, on: cores 2."
+    assert one.splitlines()[2] == "| A model | 6,000 | 100 (60 ×) | not exact | 16,000 |"
+    assert two.splitlines()[2] == "| B model | 1,000 | peer 50 (20 ×) |"
