@@ -40,7 +40,7 @@ WORDS = (0, 1, 2, 0x7F, 0xFF, 0x7FFF, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF
 NUMBERS = (b"0", b"-1", b"1", b"2", b"99999999999999999999", b"1e308", b"-0.0", b"nan", b"inf", b"1e-320", b"2147483647", b"null", b"[]", b'""')
 NUMBER = re.compile(rb"-?\d[\d.eE+-]*")
 SEED = 20_261
-TYPES = ("<i4", "<f8", "u1", "<i4", "<i4", "<i4", "<f8", "<f8", "<i4", "<i4", "<f8", "<i4", "u1", "<i8", "<u4")  # of neutral files
+TYPES = ("<i4", "<f8", "u1", "<i4", "<i4", "<i4", "<f8", "<f8", "<i4", "<i4", "<f8", "<i4", "u1", "<i8", "<u4", "<i4")  # of neutral files
 
 
 def make_rows() -> np.ndarray:
