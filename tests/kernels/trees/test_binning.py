@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernels.trees.binning import bin_dtype, bin_ensemble, bin_rows, child_intervals, complement, is_member
+from kernels.trees.binning import bin_dtype, bin_ensemble, bin_rows, child_intervals, complement, is_member, read_columns
 from kernels.trees.ensemble import TreeEnsemble, bit_set, check
+from kernels.trees.statistics import NO_STATISTICS
 from tests import naive
 from tests.strategies import batches, forests
 from tests.trees import one_tree
@@ -122,3 +123,28 @@ def test_zeros_are_missing_where_the_library_says_so():
     rows = np.array([[0.0], [-0.0], [1e-36], [-1e-36], [np.nan], [1e-34], [-1.0]])
     bins, _, _ = binned(ensemble, rows)
     assert bins[0].tolist() == [255] * 5 + [1, 0]
+
+
+def test_statistics_are_bins_where_they_are_looked_up():
+    """Codes 0 to 4 of the only key and of others, compared with 1 and 3: bins count the thresholds below. What they are of is read too."""
+    ensemble = one_tree([2, -1, 2, -1, -1], [1.0, 0, 3.0, 0, 0], [1, -1, 3, -1, -1], [2, -1, 4, -1, -1], [0, 1.0, 0, 2.0, 3.0], [3, 1, 2, 1, 1], 3)
+    for code, bin_ in enumerate((0, 0, 1, 1, 2)):
+        statistics = NO_STATISTICS._replace(
+            source=np.array([0], np.int32),
+            key_start=np.array([0, 1]),
+            column=np.array([2], np.int32),
+            projection=np.zeros(1, np.int32),
+            code_start=np.zeros(1, np.int64),
+            code=np.array([code, 4 - code], np.uint8),
+        )
+        with_statistics = ensemble._replace(statistics=statistics)
+        tables, splits = bin_ensemble(with_statistics)
+        assert tables.column.tolist() == [0, 2]
+        assert tables.read.tolist() == read_columns(with_statistics).tolist() == [0]
+        found = int(tables.statistics.code[0])
+        assert found == bin_
+        values, bins = np.array([[7.0], [found]]), np.zeros((2, 1), bin_dtype(tables))
+        bin_rows(values, tables, bins)
+        assert bins[1, 0] == bin_
+        for node in (0, 2):
+            assert goes_left(splits, node, bins[:, 0]) == (code <= ensemble.threshold[node])

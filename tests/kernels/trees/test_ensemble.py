@@ -179,3 +179,12 @@ def test_more_statistics_than_columns_are_refused():
         find_fault(with_statistics().statistics, np.zeros(1, np.int32)) == "statistics are columns [2, 3], expected the last of 1, which are numbers"
     )
     assert find_fault(NO_STATISTICS, np.zeros(0, np.int32)) == ""
+
+
+@pytest.mark.parametrize("iteration", [[1, 1], [0, 2], [1, 0], [0, 0, 0], [0, -1]])
+def test_iterations_count_up(iteration):
+    """One for each tree, from 0, without gaps; or none at all."""
+    check(two_trees()._replace(iteration=np.array([0, 1], np.int32)))
+    check(two_trees()._replace(iteration=np.array([0, 0], np.int32)))
+    with pytest.raises(InvalidEnsemble, match=r"iterations of trees are \[.*\], expected 2 that count up from 0"):
+        check(two_trees()._replace(iteration=np.array(iteration, np.int32)))
