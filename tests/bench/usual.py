@@ -16,7 +16,7 @@ from .timing import Contender, Speed, clock, race
 SLOW = 2.0  # seconds: what takes longer is timed once
 CATEGORIES = {"state": 60, "job": 1_000, "place": 100_000}
 TREES, FOREST_TREES, FOREST_DEPTH, FOREST_FEATURES = 300, 100, 10, 20
-ROWS, TRAINING_ROWS = 100_000, 200_000
+ROWS, TRAINING_ROWS = 500_000, 200_000
 QUICK_ROWS, QUICK_TRAINING_ROWS = 2_000, 2_000
 
 
