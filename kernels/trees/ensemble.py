@@ -43,6 +43,7 @@ class TreeEnsemble(NamedTuple):
     single_precision: bool  # the library compares float32(x); thresholds are then float32 values
     statistics: Statistics = NO_STATISTICS  # the last columns, which no data have
     iteration: np.ndarray = NO_ITERATIONS  # (trees,) int32, ascending from 0: when a tree was added; (0,) where trees are averaged or it is not known
+    base_is_first: bool = False  # the base value belongs to the first iteration; where it is left out, so is the base
 
     @property
     def n_features(self) -> int:

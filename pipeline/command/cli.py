@@ -169,6 +169,7 @@ def plan(model: Place, data: Place, *, out: Place, options: Flags = DEFAULTS) ->
         "method": f"{run.plan.method} {parameters}".strip(),
         "features": say_positions(run.model),
         "groups": f"{n_players} of {len(run.plan.features)} features" if n_players else "",
+        "combinations": f"{len(run.plan.combinations)} are players of their own" if run.plan.combinations else "",
         "pairs": f"{run.n_pairs:,} interact, {job.options.interactions} kept of a row" if job.options.interactions is not None else "",
         "background": _describe(run.game) if run.plan.background else "",
         "labels": _describe_labels(run.plan.labels),

@@ -77,7 +77,8 @@ def _fill_statistics(features: Sequence[Feature], bins: BinTables, hashes: Mappi
     at = np.searchsorted(bins.read, statistics.source).tolist()
     inputs, seen = np.empty((len(at), n)), np.empty((len(at), n), bool)
     for values, j in zip(inputs, at, strict=True):
-        values[:] = hashes[j] if j in hashes else out[j, :n].astype(np.float32)
+        with np.errstate(over="ignore"):  # as the library rounds what is too large: to infinity
+            values[:] = hashes[j] if j in hashes else out[j, :n].astype(np.float32)
     look_up(inputs, statistics, out[bins.read.size :, :n], seen)
     for known, j in zip(seen, at, strict=True):
         if features[j].categories == (NO_CATEGORY,):

@@ -42,7 +42,7 @@ def _parse(loader: Loader, data: bytes, where: str) -> Model:
     broken = [name for name in (*names, *outputs) if not is_whole(name)]
     if broken:
         raise InvalidModel(f"{where}: the name {broken[0]!r} has half a character, which cannot be written")
-    return Model(ensemble, features, outputs, loader.library, hashlib.sha256(data).hexdigest(), objective, loader.base_is_first)
+    return Model(ensemble, features, outputs, loader.library, hashlib.sha256(data).hexdigest(), objective)
 
 
 def _check_outputs(ensemble: TreeEnsemble, where: str) -> None:
@@ -71,7 +71,7 @@ def load_ensemble(
     *,
     trees: int | str | tuple[int, int] | None = None,
     outputs: str | Sequence[str] = (),
-    output: str | None = None,
+    output: str | int | None = None,
 ) -> Model:
     """Load a model, or a part of it.
 
@@ -86,7 +86,7 @@ def load_ensemble(
         How many of the first iterations of boosting to use, or which, as the library counts them; by default all.
     outputs : str or sequence of str
         Names of the outputs, in their order; by default the classes of a fitted classifier, or numbers.
-    output : str, optional
+    output : str or int, optional
         The only output to keep, by its name or position.
 
     Returns
@@ -105,8 +105,13 @@ def load_ensemble(
     UsageError
         The object is no model of these libraries, or has no such iterations or outputs.
     """
-    names = (outputs,) if isinstance(outputs, str) else tuple(outputs)
-    return select(_load(source, missing), None if trees is None else read_iterations("trees", trees), names, output)
+    names = (outputs,) if isinstance(outputs, str) else tuple(outputs) if isinstance(outputs, Sequence) else (None,)
+    if not all(isinstance(name, str) for name in names):
+        raise UsageError(f"outputs is {repr(outputs)[:80]}, expected a name for every output")
+    if not isinstance(output, str | int | None) or isinstance(output, bool):
+        raise UsageError(f"output is {repr(output)[:80]}, expected a name or a position")
+    only = None if output is None else str(output)
+    return select(_load(source, missing), None if trees is None else read_iterations("trees", trees), names, only)
 
 
 def _load(source: str | PathLike | Any, missing: float | None) -> Model:

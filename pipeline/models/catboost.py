@@ -204,4 +204,4 @@ def _serialise(model: Any) -> bytes:
         return path.read_bytes()
 
 
-LOADER = Loader("catboost", _recognise, _parse, _owns, _serialise, base_is_first=True)
+LOADER = Loader("catboost", _recognise, _parse, _owns, _serialise)

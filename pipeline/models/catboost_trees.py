@@ -250,6 +250,7 @@ def build(contents: Contents, where: str) -> tuple[TreeEnsemble, tuple[Feature, 
         set_words=np.concatenate([np.empty(0, np.uint32), *sets]),
         single_precision=True,
         iteration=np.arange(roots.size, dtype=np.int32),
+        base_is_first=True,
         statistics=statistics,
     )
     check_ensemble(ensemble, where)

@@ -71,8 +71,6 @@ class Model:
         SHA-256 of the model file, hexadecimal.
     objective : Objective
         What it was trained for.
-    base_is_first : bool
-        Whether the base value belongs to the first iteration of boosting alone.
     only_output : int or None
         Position of the output that was kept of several; None where all were.
     by_position : bool
@@ -85,7 +83,6 @@ class Model:
     library: str
     digest: str
     objective: Objective = UNKNOWN
-    base_is_first: bool = False
     only_output: int | None = None
     by_position: bool = False
 
@@ -149,8 +146,6 @@ class Loader:
         ``owns(model) -> bool`` tells whether an object is the library's, without importing it.
     serialise : callable
         ``serialise(model) -> bytes`` turns such an object into the bytes that ``parse`` reads.
-    base_is_first : bool
-        As a Model has it.
     classes : callable
         ``classes(model) -> tuple of str`` finds the names of such an object's classes, none where it does not know them.
     missing : callable
@@ -162,6 +157,5 @@ class Loader:
     parse: Callable[[bytes, str], tuple[TreeEnsemble, tuple[Feature, ...], tuple[str, ...], Objective]]
     owns: Callable[[Any], bool]
     serialise: Callable[[Any], bytes]
-    base_is_first: bool = False
     classes: Callable[[Any], tuple[str, ...]] = find_classes
     missing: Callable[[Any], float | None] = lambda model: None

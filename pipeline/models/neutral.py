@@ -64,6 +64,7 @@ class _Header:
     margin: Literal["label", "class", "other"]
     outputs: tuple[str, ...]
     single_precision: bool
+    base_is_first: bool  # the base value belongs to the first iteration alone
     features: tuple[_Column, ...]
     arrays: dict[str, tuple[int, ...]]  # shapes by name
 
@@ -114,6 +115,7 @@ def write_trees(model: Model) -> bytes:
         margin=model.objective.margin.value,
         outputs=model.outputs,
         single_precision=ensemble.single_precision,
+        base_is_first=ensemble.base_is_first,
         features=tuple(map(_column, model.features)),
         arrays={name: array.shape for name, array in arrays.items()},
     )
@@ -199,7 +201,7 @@ def read_trees(data: bytes, where: str) -> tuple[TreeEnsemble, tuple[Feature, ..
     """
     header, start = _read_header(data, where)
     arrays = _read_arrays(header, data, start, where)
-    ensemble = TreeEnsemble(**arrays, single_precision=header.single_precision)
+    ensemble = TreeEnsemble(**arrays, single_precision=header.single_precision, base_is_first=header.base_is_first)
     if len(header.features) != ensemble.n_features or len(header.outputs) != ensemble.base.size:
         raise InvalidModel(
             f"{where}: names of {len(header.features)} features and {len(header.outputs)} outputs, "

@@ -7,6 +7,7 @@ import numpy as np
 
 from kernels.trees.ensemble import TreeEnsemble
 
+from ..display import is_whole
 from ..errors import UnsupportedModel, UsageError
 from ..iterations import Iterations
 from .model import Model
@@ -66,7 +67,7 @@ def keep_iterations(model: Model, iterations: Iterations) -> Model:
     if not 0 <= start < stop <= n:
         raise UsageError(f"trees is {start}:{stop}, expected some of the model's iterations 0:{n}")
     kept = _keep(ensemble, np.flatnonzero((ensemble.iteration >= start) & (ensemble.iteration < stop)))
-    base = np.zeros_like(kept.base) if start and model.base_is_first else kept.base
+    base = np.zeros_like(kept.base) if start and ensemble.base_is_first else kept.base
     return replace(model, ensemble=kept._replace(base=base, iteration=kept.iteration - start))
 
 
@@ -108,12 +109,14 @@ def name_outputs(model: Model, names: Sequence[str]) -> Model:
     Raises
     ------
     UsageError
-        There are fewer or more names than outputs.
+        There are fewer or more names than outputs, two are the same, or one cannot be written.
     """
     if not names:
         return model
     if len(names) != len(model.outputs):
         raise UsageError(f"outputs are {', '.join(names)}, expected names for {len(model.outputs)} of them")
+    if len(set(names)) < len(names) or not all(map(is_whole, names)):
+        raise UsageError(f"outputs are {names!a}, expected different names without half characters")
     return replace(model, outputs=tuple(names))
 
 

@@ -53,9 +53,8 @@ class Marginal:
 
 def _name_counts(job: Job, model: Model, groups: Groups, listing: Listing) -> str:
     """The folder of the counts, named by all that decides what is in them."""
-    decides: tuple = (version("leafledger"), model.digest, job.options.method, groups, listing.digest, "counts")
-    part = job.options.trees, model.only_output
-    decides += () if part == (None, None) else part
+    part = model.digest, job.options.trees, model.only_output
+    decides = (version("leafledger"), part, job.options.method, groups, listing.digest, "counts")
     return storage.join(job.tables, hashlib.sha256(json.dumps(decides).encode()).hexdigest())
 
 

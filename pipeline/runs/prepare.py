@@ -80,11 +80,15 @@ def refuse_statistics(model: Model, what: str) -> None:
         raise UnsupportedModel(f"{what} is not there for CatBoost models with target statistics (CTR); shapley and most other methods are")
 
 
-def _check_statistics(model: Model, method: Method, interactions: bool, own: bool, combined: bool) -> None:
-    """Refuse what a method cannot do where features have statistics, or share them."""
+def _check_method(model: Model, method: Method) -> None:
+    """Refuse statistics to a method that perturbs values, or plays feature by feature within groups."""
     if method.perturbs or not method.phi.of_groups:
         refuse_statistics(model, f"method {method.name!r}")
-    if combined and not own and (interactions or not method.phi.shared):
+
+
+def _check_shared(method: Method, interactions: bool) -> None:
+    """Refuse what features cannot share."""
+    if interactions or not method.phi.shared:
         what = "interactions" if interactions else f"what method {method.name!r} finds"
         raise UsageError(f"{what} cannot be shared among the features of a combination; make combinations players, with combinations own")
 
@@ -114,7 +118,7 @@ def ask_model(model: Model, method: Method, groups: Groups, n_rows: int | None, 
     UsageError
         The method has no marginal game, or tables do not fit in the budget.
     """
-    _check_statistics(model, method, interactions, True, False)
+    _check_method(model, method)
     with refused():
         numbers = number_players(model, groups).numbers
         return ask_background(model.ensemble, method, numbers, n_rows=n_rows, budget=budget, interactions=interactions)
@@ -185,9 +189,11 @@ def prepare_model(
     if method.labelled and model.objective.margin is not Margin.LABEL:
         why = _MEANINGLESS[model.objective.margin].format(objective=model.objective.name)
         raise UnsupportedModel(f"method {method.name!r} measures the margin against the label, which {why}")
+    _check_method(model, method)
     players = number_players(model, groups)
-    _check_statistics(model, method, interactions, own, bool(players.combinations))
     shared = {} if own else players.combinations
+    if shared:
+        _check_shared(method, interactions)
     with refused():
         return prepare(model.ensemble, method, parameters, players.numbers, interactions=interactions, background=background, shared=shared)
 

@@ -5,6 +5,7 @@ import json
 from typing import NamedTuple
 
 import dask.config
+import distributed  # noqa: F401 - its defaults are there before some are set, and stay when these are reset
 import numpy as np
 import pandas as pd
 import pytest

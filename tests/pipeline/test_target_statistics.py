@@ -186,6 +186,12 @@ def test_missing_and_foreign_categories(regressor):
         attribute(regressor, foreign)
 
 
+def test_numbers_beyond_single_precision_are_infinite(regressor):
+    """As CatBoost rounds them, silently: above every border."""
+    rows = PROBE.head(4).assign(pay=[1e300, -1e300, np.inf, -np.inf])
+    assert_allclose(attribute(regressor, rows).margin[:, 0], regressor.predict(rows), rtol=0, atol=1e-12)
+
+
 def test_what_is_not_there_is_refused(regressor, tmp_path):
     """By name, and with what to do instead."""
     for method in ("gap", "gap_greedy", "owen", "two_step"):

@@ -108,6 +108,7 @@ def test_a_file_written_by_hand_is_read():
         "margin": "label",
         "outputs": ["0"],
         "single_precision": False,
+        "base_is_first": False,
         "features": [feature],
         "arrays": {name: array.shape for name, array in arrays.items()},
     }

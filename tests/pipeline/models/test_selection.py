@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingClassifier, RandomForestClassifier
 
 from kernels.trees.ensemble import check
-from leafledger import attribute, check_run, explain, load_ensemble
+from leafledger import attribute, check_run, explain, load_ensemble, save_model
 from pipeline.errors import UnsupportedModel, UsageError
 from pipeline.iterations import read_iterations
 from pipeline.models.selection import find_output, keep_iterations, keep_output, name_outputs, select
@@ -119,6 +119,15 @@ def test_runs_explain_a_part(boosters, tmp_path):
     assert len(list((tmp_path / "_leafledger").iterdir())) == 3
 
 
+def test_a_file_of_no_library_keeps_its_iterations(boosters, tmp_path):
+    """And whose the base value is."""
+    model = catboost.CatBoostRegressor(iterations=6, verbose=0, allow_writing_files=False, thread_count=1).fit(X, TARGET)
+    save_model(model, tmp_path / "m.trees")
+    assert_allclose(margins(tmp_path / "m.trees", trees="3:6")[:, 0], model.predict(X, ntree_start=3, ntree_end=6), rtol=0, atol=1e-9)
+    save_model(boosters["lightgbm"][0], tmp_path / "l.trees")
+    assert_allclose(margins(tmp_path / "l.trees", trees="2:5"), boosters["lightgbm"][1](2, 5), rtol=0, atol=1e-9)
+
+
 def test_what_is_no_part_is_refused(boosters):
     """In one line each."""
     model = boosters["xgboost"][0]
@@ -129,6 +138,18 @@ def test_what_is_no_part_is_refused(boosters):
         load_ensemble(model, trees=9)
     with pytest.raises(UsageError, match="output is 'high', the model has 0, 1, 2"):
         load_ensemble(model, output="high")
+    for output in (1.5, True, ["1"], b"1"):
+        with pytest.raises(UsageError, match=r"output is .*, expected a name or a position"):
+            load_ensemble(model, output=output)
+    for outputs in (5, [1, 2, 3], {"a": 1}):
+        with pytest.raises(UsageError, match=r"outputs is .*, expected a name for every output"):
+            load_ensemble(model, outputs=outputs)
+    for outputs in (("a", "a", "b"), ("a", "b", "\ud800")):
+        with pytest.raises(UsageError, match=r"outputs are \(.*\), expected different names without half characters"):
+            load_ensemble(model, outputs=outputs)
+    assert load_ensemble(model, output=2).outputs == ("2",)
+    with pytest.raises(UsageError, match="output is '3', the model has 0, 1, 2"):
+        load_ensemble(model, output=3)
     with pytest.raises(UsageError, match="outputs are a, b, expected names for 3 of them"):
         load_ensemble(model, outputs=("a", "b"))
     averaged = RandomForestClassifier(3, n_jobs=1).fit(X, LABEL)
