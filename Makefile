@@ -48,9 +48,10 @@ $(QSHAP_VENV)/.complete: pyproject.toml $(CONSTRAINTS) | setup
 demo: setup
 	$(BIN)/python -m infra.demo
 
-# Everything, or TESTS="tests/pipeline -k store".
+# Everything, or TESTS="tests/pipeline -k store"; a file of tests is one process's, so many at a time, and PROCESSES=0 runs them in pytest's own.
+PROCESSES ?= logical
 test: setup
-	$(BIN)/python -m pytest $(TESTS)
+	$(BIN)/python -m pytest --numprocesses $(PROCESSES) --maxprocesses 4 --dist loadfile --no-loadscope-reorder $(TESTS)
 
 # Every fault of stores (moto and, where Debian's Ceph is installed, a real one), workers, schedulers, clients, flows, hosts (root, iproute2 and
 # nftables) and clocks (libfaketime), with many seeds; half an hour.

@@ -24,6 +24,7 @@ from pipeline.models import Model
 from pipeline.runs.background import BackgroundStatistics
 from pipeline.runs.job import Job, make_job
 from pipeline.runs.latest import Latest, why_latest_stays
+from pipeline.runs.load import load_model
 from pipeline.runs.options import Combinations, MissingLabels, Precision, pick
 from pipeline.runs.publish import Manifest
 from pipeline.runs.stages import (
@@ -33,7 +34,6 @@ from pipeline.runs.stages import (
     aggregate_run,
     broadcast_run,
     count_run,
-    load_model,
     map_run,
     plan_run,
     publish_run,

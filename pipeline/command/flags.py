@@ -53,6 +53,8 @@ GROUPS = {
     DOUBTFUL: ("max_rejected", "missing", "allow_unseen", "predictions"),
 }
 
+Place = Annotated[str, Parameter(group=INPUT)]
+Quiet = Annotated[bool, Parameter(group=INPUT, negative=())]
 
 # What is called otherwise than in Python, and what Options reads from text.
 SPELT: dict[str, tuple[Any, Parameter]] = {

@@ -19,6 +19,7 @@ TOP = 10  # features, and outputs
 MARGINS = {
     "label": "a prediction in the label's units",
     "class": "a class's score, which a link turns into a probability, or the probability itself",
+    "classes": "a class's score, which a link turns into a probability, or the probability itself; the largest is the predicted class's",
     "other": "on a scale of its own, such as a logarithm",
 }
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from datetime import date as Date
 from os import PathLike
+from typing import Any
 
 import pyarrow as pa
 
@@ -16,10 +17,10 @@ from kernels.prediction_gap.tables import BUDGET
 from ..dataset.listing import Asked, list_data
 from ..dataset.names import say_positions
 from ..errors import InvalidData, UsageError
-from ..models import load_ensemble
 from ..runs import execute
 from ..runs.arguments import read_date, read_flag, read_names, read_number, read_numbers, read_text
 from ..runs.job import Job, check_parameters, make_job
+from ..runs.load import load_model
 from ..runs.options import Options
 from ..runs.plan import WORKER_OVERHEAD
 from ..runs.progress import Progress, Work, no_progress
@@ -65,17 +66,18 @@ def compare_job(job: Job, texts: Sequence[str], measures: Measures, progress: Pr
     if taken:
         raise UsageError(f"ids has {taken[0]!r}, as a column of the rows is called; rename it")
     commit.check_writable(storage.beside(job.out, ""))
-    loaded = load_ensemble(job.model)
+    loaded = load_model(job)
     check_label(measures.label, loaded)
     found = list_data(job.data, loaded, asked)
     model = found.model
     if model.by_position:
         logging.getLogger("leafledger").info("%s: features %s", job.data, say_positions(model))
-    plans = {entry.run: read_run(entry.run, model) for entry in entries if entry.run is not None}
+    plans = {entry.run: read_run(entry.run, model, job.row_output) for entry in entries if entry.run is not None}
     if found.rejected:
         raise InvalidData(found.rejected[0].reason)  # means of some of the rows would be those of other data
     items = choose_items(lambda other: found if other == asked else list_data(job.data, loaded, other), asked, plans)
-    decides = json.dumps([model.digest, [entry.name for entry in entries], asked.names, asdict(measures), [asdict(item) for item in items]])
+    part = {name: getattr(job.options, name) for name in ("trees", "outputs", "output")}
+    decides = json.dumps([model.digest, part, [entry.name for entry in entries], asked.names, asdict(measures), [asdict(item) for item in items]])
     folder = storage.beside(job.out, f"_compare-{hashlib.sha256(decides.encode()).hexdigest()[:16]}")
     try:
         prepared, done = prepare_comparison(Request(job, model, entries, plans, items, measures, folder, progress)), {}
@@ -85,7 +87,7 @@ def compare_job(job: Job, texts: Sequence[str], measures: Measures, progress: Pr
             on_done(item)
     finally:
         commit.remove(folder)
-    facts = {"model": job.model, "model_digest": model.digest, "data": job.data, "ids": asked.ids, **asdict(measures)}
+    facts = {"model": job.model, "model_digest": model.digest, **part, "data": job.data, "ids": asked.ids, **asdict(measures)}
     facts["rankings"] = [asdict(entry) for entry in entries]
     return publish_tables(job.out, tabulate(prepared, model, measures, [done[item.part] for item in items]), facts)
 
@@ -106,6 +108,9 @@ def compare(
     label: str | None = None,
     ids: str | Sequence[str] = (),
     differing_rows: int = DIFFERING_ROWS,
+    trees: int | str | tuple[int, int] | None = None,
+    outputs: str | Sequence[str] = (),
+    output: str | None = None,
     scheduler: str | None = None,
     workers: int | None = None,
     plain_tcp: bool = False,
@@ -149,6 +154,8 @@ def compare(
         Columns of the data that are passed through to the rows on which rankings differ most.
     differing_rows : int
         How many such rows are listed of every output and two rankings, at most.
+    trees, outputs, output : optional
+        As for `explain`. With the output "predicted" or "other", finished runs have to be of the same.
     scheduler : str, optional
         Address of a Dask scheduler, or "serial" for this process alone; by default a local cluster.
     workers : int, optional
@@ -175,8 +182,8 @@ def compare(
         cannot be read, UnsupportedModel where there is a label that the margin is no prediction of.
     """
     when = None if date is None else read_date("date", date)
-    given = Options(scheduler=scheduler, workers=workers, plain_tcp=plain_tcp, date=when, ids=read_names("ids", ids))
-    job = make_job(model, data, out, given)
+    given: dict[str, Any] = {"ids": ids, "trees": trees, "outputs": outputs, "output": output}
+    job = make_job(model, data, out, Options(scheduler=scheduler, workers=workers, plain_tcp=plain_tcp, date=when, **given))
     estimated = check_parameters(METHODS[PERTURBS], {"budget": budget, "seed": seed})
     measures = Measures(
         top=read_numbers("top", top, whole=True),

@@ -12,6 +12,7 @@ from kernels.prediction_gap.rankings import EXACT
 
 from ..dataset.labels import LabelColumns
 from ..models.model import Feature
+from ..models.row_output import RowOutput
 from .differing import Named
 
 REMOVAL = "removal"
@@ -88,7 +89,8 @@ class Comparison:
     removal: Removal | None
     top: tuple[int, ...]
     features: tuple[Feature, ...]  # those that splits ask for
-    outputs: tuple[str, ...]
+    outputs: tuple[str, ...]  # that are compared: the model's, or one that differs from row to row
+    row_output: RowOutput | None
     ids: tuple[str, ...]
     differing_rows: int
     slice_rows: int

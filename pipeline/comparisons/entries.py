@@ -10,6 +10,7 @@ from kernels.methods import METHODS
 from ..dataset.listing import Asked, Listing, WorkItem, make_items
 from ..errors import UsageError
 from ..models import Model
+from ..models.row_output import RowOutput
 from ..runs.plan import ITEM_ROWS, PLAN, Plan
 from ..runs.planned import from_json
 from ..runs.publish import read_manifest
@@ -57,7 +58,7 @@ def parse_entry(text: str) -> Entry:
     return Entry(text, method.name, parameters, None)
 
 
-def read_run(run: str, model: Model) -> Plan:
+def read_run(run: str, model: Model, row_output: RowOutput | None = None) -> Plan:
     """Read the plan of a finished run.
 
     Parameters
@@ -66,6 +67,8 @@ def read_run(run: str, model: Model) -> Plan:
         URI of its folder.
     model : Model
         Its features are called as the columns of the data are.
+    row_output : RowOutput, optional
+        Which output rows are compared on, where it differs from row to row.
 
     Returns
     -------
@@ -90,8 +93,8 @@ def read_run(run: str, model: Model) -> Plan:
         what = "has summaries and no rows" if plan.global_only else "shares out an error, not a margin"
         raise UsageError(f"{run}: {what}; expected attributions of every row")
     missing = sorted({feature.name for feature in model.features} - set(plan.players))
-    if missing or plan.outputs != model.outputs:
-        what = f"has no values of feature {missing[0]!r}" if missing else f"has outputs {', '.join(plan.outputs)}"
+    if missing or (plan.outputs, plan.row_output) != (model.outputs, row_output):
+        what = f"has no values of feature {missing[0]!r}" if missing else f"has outputs {', '.join(plan.written_outputs)}"
         raise UsageError(f"{run}: {what}; expected those of the model's features and outputs")
     return plan
 

@@ -103,7 +103,7 @@ def compare_item(comparison: Comparison, item: WorkItem) -> Compared:
     tables = SliceTables(comparison, min(comparison.slice_rows, item.n_rows))
     sizes = [len(values) for values in name_values(comparison, comparison.gaps.tables)]
     sizes.append((len(comparison.valued) + len(comparison.valued_pairs)) * len(comparison.features))
-    states, done = [MEANS.init(tables.prepared.base.size, size) for size in sizes], 0
+    states, done = [MEANS.init(len(comparison.outputs), size) for size in sizes], 0
     labels = () if comparison.removal is None else comparison.removal.labels.names
     wanted = list(dict.fromkeys((*(feature.name for feature in comparison.features), *comparison.ids, *labels)))
     differing = DifferingRows(comparison.named, item.uri)
@@ -113,7 +113,8 @@ def compare_item(comparison: Comparison, item: WorkItem) -> Compared:
             tables = SliceTables(comparison, n)
         with located(item):
             tables.fill(batch)
-        found = tables.measure(columns, n, comparison.gaps.sample.choose(item.part, done, n), _read_labels(comparison, item, batch, done))
+        sample = comparison.gaps.sample.choose(item.part, done, n)
+        found = tables.measure(columns, n, item.first_row + done, sample, _read_labels(comparison, item, batch, done))
         states = [MEANS.update(state, values, values.shape[2]) for state, values in zip(states, found.measured, strict=True)]
         differing.see(batch, item.first_row + done, found.seen, comparison.pairs, found.apart)
         done += n
@@ -130,5 +131,5 @@ def warm(comparison: Comparison) -> None:
     comparison : Comparison
     """
     labels = None if comparison.removal is None else lay_out(np.zeros(1), np.ones(1))
-    for values in SliceTables(comparison, 1).measure({}, 1, np.arange(1), labels).measured:
+    for values in SliceTables(comparison, 1).measure({}, 1, 0, np.arange(1), labels).measured:
         MEANS.update(MEANS.init(*values.shape[:2]), values, values.shape[2])

@@ -109,7 +109,7 @@ def _rank(request: Request, used: Sequence[Feature]) -> Iterator[Ranking]:
         plan = request.plans[entry.run]
         phi, number = plan.columns[1], {name: j for j, name in reversed([*enumerate(plan.players)])}  # scores come after features
         read = request.model.features if METHODS[plan.method].phi.whole else used
-        columns = tuple(tuple(phi[k * len(plan.players) + number[feature.name]] for feature in read) for k in range(len(plan.outputs)))
+        columns = tuple(tuple(phi[k * len(plan.players) + number[feature.name]] for feature in read) for k in range(len(plan.written_outputs)))
         yield Ranking(entry.name, plan.method, "", entry.run, columns)
 
 
@@ -142,6 +142,7 @@ def prepare_comparison(request: Request) -> Comparison:
         exact = _affordable(prepare_gap(forest, np.zeros(forest.ensemble.n_features), None), len(request.entries), measures)
     if (measures.scales or measures.label is not None) and request.items:
         measured = _measure(request, features)
+    row_output = request.job.row_output
     most = max((forest.n_all for ranking in rankings if METHODS[ranking.method].phi.whole), default=0)
     return Comparison(
         rankings=rankings,
@@ -151,7 +152,8 @@ def prepare_comparison(request: Request) -> Comparison:
         removal=_prepare_removal(request, forest, measured),
         top=measures.top,
         features=features,
-        outputs=model.outputs,
+        outputs=model.outputs if row_output is None else (row_output.which,),
+        row_output=row_output,
         ids=request.job.options.ids,
         differing_rows=measures.differing_rows,
         slice_rows=_slice_rows(len(features), len(model.outputs), len(request.entries), most),

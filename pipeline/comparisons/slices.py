@@ -27,6 +27,7 @@ from kernels.methods import METHODS
 from kernels.places import Places, place_ranks, place_scores
 from kernels.prediction_gap.noise import NOISES
 from kernels.prediction_gap.rankings import EXACT
+from kernels.row_outputs import take_outputs
 from kernels.trees.binning import bin_rows
 from kernels.trees.margin import add_margins
 
@@ -101,6 +102,14 @@ class Slice:
     apart: Apart
 
 
+def _keep_outputs(every: Slice, output: np.ndarray, chosen: np.ndarray) -> Slice:
+    """What is measured of one output of every row, ``output (n,)``; rows with a label have one anyhow."""
+    of_all, gaps, removal, listed = every.measured
+    measured = (take_outputs(of_all, output), take_outputs(gaps, output[chosen]), removal[:1], take_outputs(listed, output))
+    seen = [Seen(take_outputs(each.ranks, output), None if each.values is None else take_outputs(each.values, output)) for each in every.seen]
+    return Slice(measured, seen, Apart(*(take_outputs(each, output) for each in every.apart)))
+
+
 class SliceTables:
     """Buffers and tables for slices of the same number of rows.
 
@@ -153,10 +162,11 @@ class SliceTables:
             attribute_batch(METHODS[ranking.method], *own)
             found = own[1].phi[:, :n_found, :n]
         else:
-            found = columns[r].take(n) if columns else np.zeros((self.prepared.base.size, n_found, n))
+            taken = columns[r].take(n) if columns else np.zeros((1, n_found, n))
+            found = np.broadcast_to(taken, (self.prepared.base.size, n_found, n))  # where rows have an output of their own, that one counts
         return (place_ranks(found, players), None) if whole else (place_scores(found, players, n_all), found)
 
-    def measure(self, columns: dict[int, Columns], n: int, chosen: np.ndarray, labels: Labels | None) -> Slice:
+    def measure(self, columns: dict[int, Columns], n: int, first_row: int, chosen: np.ndarray, labels: Labels | None) -> Slice:
         """Measure the rows of the slice that the buffers hold.
 
         Parameters
@@ -165,6 +175,8 @@ class SliceTables:
             Of the rankings that are earlier runs; none where no rows were read, whose values are 0.
         n : int
             Rows that count, the first.
+        first_row : int
+            Number of the first in its file.
         chosen : (chosen,) int64
             Those whose prediction gaps are measured.
         labels : Labels or None
@@ -189,7 +201,16 @@ class SliceTables:
         of_all = np.concatenate((set_against(measure_areas(bins, self._areas, places)), agreement), axis=1)
         listed = self._list_values(scores, n)
         measured = (of_all, self._measure_gaps(places, chosen), self._measure_removal(places, n, labels), listed)
-        return Slice(measured, [Seen(by_size(each), score) for each, score in found], self._set_apart(agreement, listed))
+        every = Slice(measured, [Seen(by_size(each), score) for each, score in found], self._set_apart(agreement, listed))
+        row_output = self._comparison.row_output
+        return every if row_output is None else _keep_outputs(every, row_output.choose(self._measure_margin(), first_row)[:n], chosen)
+
+    def _measure_margin(self) -> np.ndarray:
+        """Of all rows, ``(outputs, n)``."""
+        margin = self._buffers.margin
+        margin[:] = 0.0
+        add_margins(self._buffers.bins, self.prepared.margin, margin)
+        return margin
 
     def _measure_gaps(self, places: Sequence[Places], chosen: np.ndarray) -> np.ndarray:
         gaps = self._comparison.gaps
@@ -203,11 +224,10 @@ class SliceTables:
 
     def _measure_removal(self, places: Sequence[Places], n: int, labels: Labels | None) -> np.ndarray:
         """Of the rows that have a label."""
-        removal, margin = self._comparison.removal, self._buffers.margin
+        removal = self._comparison.removal
         if removal is None or labels is None:
-            return np.zeros((margin.shape[0], 0, 0))
-        margin[:] = 0.0
-        add_margins(self._buffers.bins, self.prepared.margin, margin)
+            return np.zeros((self.prepared.base.size, 0, 0))
+        margin = self._measure_margin()
         there = np.flatnonzero(~labels.missing[:n])
         some = [Places(*(np.ascontiguousarray(each[..., there]) for each in ranking)) for ranking in places]
         values, bins = (np.ascontiguousarray(each[:, there]) for each in (self._buffers.values, self._buffers.bins))

@@ -15,6 +15,7 @@ from kernels.inputs import INPUTS
 from kernels.method import BackgroundQuery, BackgroundStatistics, Method
 from kernels.methods import METHODS
 from kernels.prepare import measure_background, merge_statistics
+from kernels.row_outputs import keep_outputs
 from kernels.summaries import INTERACTIONS, Subject
 from kernels.trees.binning import read_columns
 
@@ -28,6 +29,7 @@ from ..display import count as count_nouns
 from ..errors import SchemaMismatch, UsageError
 from ..models import load_ensemble
 from ..models.model import Feature, Model
+from ..models.row_output import check_row_output, read_row_output
 from ..runs.arguments import read_choice, read_flag, read_interactions, read_parameters, read_partition, read_text, refuse
 from ..runs.inputs import refuse_unseen
 from ..runs.interactions import count_kept, keep_largest
@@ -52,8 +54,8 @@ class Attributions:
     ----------
     phi : (n, outputs, players) float64
         Attributions, margin units; NaN where a label is missing. Where the method is additive, ``phi.sum(axis=2) + base`` is ``margin``.
-    base : (outputs,) float64
-        Margin with every feature absent.
+    base : (outputs,) float64, or (n, 1)
+        Margin with every feature absent; of every row where each has an output of its own.
     margin : (n, outputs) float64
         Raw scores.
     players : tuple of str
@@ -72,6 +74,8 @@ class Attributions:
         Those that a run publishes, over these rows.
     outputs : tuple of str
         What the outputs are called.
+    output : (n,) str, or None
+        Which of the model's outputs a row was explained for, where each has one of its own.
     """
 
     phi: np.ndarray
@@ -85,6 +89,7 @@ class Attributions:
     path: np.ndarray | None = None
     summaries: dict[str, pa.Table] = field(default_factory=dict)
     outputs: tuple[str, ...] = ()
+    output: np.ndarray | None = None
 
     @property
     def totals(self) -> dict[str, Any]:
@@ -176,24 +181,28 @@ def _record_batch(columns: list[pa.Array], names: list[str], n_rows: int) -> pa.
 
 
 def _attribute_slice(
-    features: Sequence[Feature], method: Method, prepared: Prepared, batch: pa.RecordBatch, first: int, out: Attributions, targets: Targets | None
+    features: Sequence[Feature], method: Method, prepared: Prepared, batch: pa.RecordBatch, first: int, targets: Targets | None
 ) -> Buffers:
-    """Fill the rows from ``first`` on; what they were worked on in."""
+    """Work on rows, the first of which is number ``first``."""
     n = batch.num_rows
     buffers = make_buffers(prepared, n)
     fill_columns(features, prepared.bins, batch, buffers.values)
     if targets is not None:
         buffers = buffers._replace(labels=lay_out(*(values[first : first + n] for values in targets)))
     attribute_batch(method, prepared, buffers)
-    out.phi[first : first + n, :, prepared.players] = buffers.phi[:, :, :n].transpose(2, 0, 1)
-    if targets is not None:
-        out.phi[first : first + n][buffers.labels.missing[:n]] = np.nan
-    out.margin[first : first + n] = buffers.margin[:, :n].T
-    if out.interactions is not None:
-        out.interactions[first : first + n] = buffers.pairs[:, :, :n].transpose(2, 0, 1)
-    if out.path is not None:
-        out.path[first : first + n] = buffers.path[:, :, :n].transpose(2, 0, 1)
     return buffers
+
+
+def _fill(out: Attributions, prepared: Prepared, buffers: Buffers, first: int, n: int) -> None:
+    """Write what was found of n rows, from number ``first`` on."""
+    some = slice(first, first + n)
+    out.phi[some, :, prepared.players] = buffers.phi[:, :, :n].transpose(2, 0, 1)
+    out.phi[some][buffers.labels.missing[:n]] = np.nan
+    out.margin[some] = buffers.margin[:, :n].T
+    if out.interactions is not None:
+        out.interactions[some] = buffers.pairs[:, :, :n].transpose(2, 0, 1)
+    if out.path is not None:
+        out.path[some] = buffers.path[:, :, :n].transpose(2, 0, 1)
 
 
 def _count(query: BackgroundQuery, features: Sequence[Feature], batch: pa.RecordBatch) -> BackgroundStatistics:
@@ -273,6 +282,7 @@ def attribute(
     label: Any = None,
     weight: Any = None,
     allow_unseen: bool = False,
+    output: str | int | None = None,
 ) -> Attributions:
     """Attribute every row's margin to the features, or to groups of them.
 
@@ -306,6 +316,9 @@ def attribute(
         How much each row counts, (n,) numbers of at least 0, or the name of a column of the rows; by default 1.
     allow_unseen : bool
         Take rows of which the model knows hardly any category of some feature; by default they are refused.
+    output : str or int, optional
+        The only output to explain, by its name or position; by default all. Or "predicted", the class of every row's largest margin, or "other",
+        another one, drawn with the seed behind a colon, as in "other:7".
 
     Returns
     -------
@@ -316,7 +329,10 @@ def attribute(
     LeafledgerError
         One line: what was got, what was expected, where.
     """
-    loaded, chosen = spell_features(load_ensemble(model), rows, label, weight), find_method(read_text("method", method))
+    row_output = read_row_output(output)
+    whole = load_ensemble(model, output=None if row_output is not None else output)
+    check_row_output(row_output, whole)
+    loaded, chosen = spell_features(whole, rows, label, weight), find_method(read_text("method", method))
     given = check_parameters(chosen, read_parameters("parameters", parameters))
     keep = None if interactions is None else read_interactions("interactions", interactions)
     groups = read_groups(None if partition is None else read_partition("partition", partition), loaded.features)
@@ -324,10 +340,12 @@ def attribute(
     players = player_names(chosen, groups, loaded.features, combination_names(loaded, groups) if own else ())
     prepared = _prepare(loaded, chosen, given, groups, keep is not None, own, background)
     features, batch = as_batch(loaded, rows, prepared.bins.read.tolist())
-    n, outputs, n_pairs, n_steps = batch.num_rows, prepared.base.size, len(prepared.pairs.players), int(prepared.n_steps[0])
+    n, n_pairs, n_steps = batch.num_rows, len(prepared.pairs.players), int(prepared.n_steps[0])
+    named = loaded.outputs if row_output is None else (row_output.which,)
+    outputs, classes = len(named), np.array(loaded.outputs)
     out = Attributions(
         phi=np.zeros((n, outputs, len(players))),
-        base=prepared.base,
+        base=prepared.base if row_output is None else np.zeros((n, 1)),
         margin=np.zeros((n, outputs)),
         players=players,
         method=chosen.name,
@@ -335,21 +353,27 @@ def attribute(
         interactions=None if keep is None else np.zeros((n, outputs, n_pairs)),
         pairs=None if keep is None else pair_names(prepared, players),
         path=np.zeros((n, outputs, n_steps)) if n_steps else None,
-        outputs=loaded.outputs,
+        outputs=named,
+        output=None if row_output is None else np.zeros(n, classes.dtype),
     )
     summaries = (*chosen.summaries, *((INTERACTIONS,) if keep else ()), INPUTS)
     used = tuple(feature.name for feature in read_features(loaded.features, prepared.bins))
     targets = _read_targets(chosen, label, weight, rows, n)
-    slice_rows = min(SLICE_ROWS, max_slice_rows(outputs * (prepared.players.size + n_pairs + n_steps)))
+    slice_rows = min(SLICE_ROWS, max_slice_rows(prepared.base.size * (prepared.players.size + n_pairs + n_steps)))
 
     def work(first: int) -> list[Any]:
-        buffers, size = _attribute_slice(features, chosen, prepared, batch.slice(first, slice_rows), first, out, targets), min(slice_rows, n - first)
+        buffers, size = _attribute_slice(features, chosen, prepared, batch.slice(first, slice_rows), first, targets), min(slice_rows, n - first)
         check_rows(chosen.check_of(given), prepared, buffers, size, "", first)
+        if row_output is not None and out.output is not None:
+            found = row_output.choose(buffers.margin, first)
+            out.output[first : first + size], out.base[first : first + size, 0] = classes[found[:size]], prepared.base[found[:size]]
+            buffers = keep_outputs(buffers, found)
+        _fill(out, prepared, buffers, first, size)
         return [summary.update(summary.init(buffers), buffers, size) for summary in summaries]
 
     with ThreadPoolExecutor(count_cores()) as threads:
         states = list(threads.map(work, range(0, n, slice_rows)))
-    subject = Subject(loaded.outputs, players, prepared.players.astype(np.int64), prepared.pairs.players, n_steps, inputs=used)
+    subject = Subject(named, players, prepared.players.astype(np.int64), prepared.pairs.players, n_steps, inputs=used)
     for k, summary in enumerate(summaries):
         out.summaries.update(tabulate(summary, (state[k] for state in states), subject))
     refuse_unseen(out.summaries, read_flag("allow_unseen", allow_unseen))

@@ -61,7 +61,7 @@ class _Header:
 
     origin: str  # where the trees are from, for people
     objective: str
-    margin: Literal["label", "class", "other"]
+    margin: Literal["label", "class", "classes", "other"]
     outputs: tuple[str, ...]
     single_precision: bool
     base_is_first: bool  # the base value belongs to the first iteration alone

@@ -8,7 +8,8 @@ class Margin(Enum):
     """What a raw score stands for."""
 
     LABEL = "label"  # a prediction of the label, in its units
-    CLASS = "class"  # a score that a link turns into a class's probability
+    CLASS = "class"  # a score that a link turns into a class's probability, which says nothing of other classes
+    CLASSES = "classes"  # such scores of classes of one label: the largest one is that of the predicted class
     OTHER = "other"  # a logarithm, a position in a ranking, a hazard
 
 
@@ -20,17 +21,20 @@ class Objective:
     margin: Margin = Margin.LABEL
 
 
-def _named(classes: str, others: str) -> dict[str, Margin]:
-    return dict.fromkeys(classes.split(), Margin.CLASS) | dict.fromkeys(others.split(), Margin.OTHER)
+def _named(alone: str, classes: str, others: str) -> dict[str, Margin]:
+    margins = (Margin.CLASS, alone), (Margin.CLASSES, classes), (Margin.OTHER, others)
+    return {name: margin for margin, names in margins for name in names.split()}
 
 
 XGBOOST = _named(
-    "binary:logistic binary:logitraw binary:hinge multi:softmax multi:softprob",
+    "binary:logistic binary:logitraw binary:hinge",
+    "multi:softmax multi:softprob",
     "reg:logistic reg:gamma reg:tweedie count:poisson survival:cox survival:aft rank:ndcg rank:pairwise rank:map",
 )
-LIGHTGBM = _named("binary multiclass multiclassova", "poisson gamma tweedie cross_entropy cross_entropy_lambda lambdarank rank_xendcg")
+LIGHTGBM = _named("binary", "multiclass multiclassova", "poisson gamma tweedie cross_entropy cross_entropy_lambda lambdarank rank_xendcg")
 CATBOOST = _named(
-    "Logloss CrossEntropy Focal MultiClass MultiClassOneVsAll MultiLogloss MultiCrossEntropy",
+    "Logloss CrossEntropy Focal MultiLogloss MultiCrossEntropy",
+    "MultiClass MultiClassOneVsAll",
     "Poisson Tweedie LogLinQuantile Cox SurvivalAft PairLogit PairLogitPairwise YetiRank YetiRankPairwise LambdaMart StochasticFilter StochasticRank "
     "QueryRMSE QuerySoftMax QueryCrossEntropy GroupQuantile",
 )

@@ -201,7 +201,8 @@ def _objective(model: Any) -> Objective:
     if "IsolationForest" in _kinds(model):
         return Objective("isolation", Margin.OTHER)
     if hasattr(model, "classes_"):
-        return Objective(str(getattr(model, "loss", "") or "classification"), Margin.CLASS)
+        margin = Margin.CLASS if isinstance(model.classes_, list) else Margin.CLASSES  # of several targets, or of one
+        return Objective(str(getattr(model, "loss", "") or "classification"), margin)
     loss = str(getattr(model, "loss", "") or "")
     return Objective(loss, Margin.OTHER if loss in ("poisson", "gamma") else Margin.LABEL)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from kernels.method import TOLERANCE
@@ -82,6 +83,17 @@ def _read_sums(parquet: pq.ParquetFile, group: int, columns: list[str], n_column
     return total, size
 
 
+def _read_outputs(uri: str, plan: Plan, parquet: pq.ParquetFile, group: int, n: int) -> np.ndarray:
+    """Which of the model's outputs a row group's margins are of, ``(margins, n) int``."""
+    if not plan.chosen:
+        return np.repeat(np.arange(len(plan.outputs))[:, None], n, axis=1)
+    named = parquet.read_row_group(group, list(plan.chosen)).column(0).combine_chunks()
+    found = pc.index_in(named, pa.array(plan.outputs))
+    if found.null_count:
+        raise InvalidRun(f"{uri}: has an output that the plan does not have, expected {', '.join(plan.outputs)}")
+    return found.to_numpy()[None]
+
+
 def _check_sums(uri: str, plan: Plan, manifest: Manifest, parquet: pq.ParquetFile) -> float:
     """The largest residual of attributions as stored, or InvalidRun where they do not add up."""
     margins, phi, _ = plan.columns
@@ -89,17 +101,19 @@ def _check_sums(uri: str, plan: Plan, manifest: Manifest, parquet: pq.ParquetFil
     for group in range(parquet.num_row_groups):
         n = parquet.metadata.row_group(group).num_rows
         at_a_time = max(1, SLICE_BYTES // (8 * max(1, n)))
+        outputs = _read_outputs(uri, plan, parquet, group, n)
         for k, margin in enumerate(margins):
             total, size = _read_sums(parquet, group, phi[k * n_players : (k + 1) * n_players], at_a_time)
             stored, stored_size = _read_sums(parquet, group, [margin], 1)
-            missed = np.abs(total + manifest.base[k] - stored)
-            allowed = ROUNDING[plan.precision] * (size + stored_size) + TOLERANCE * manifest.bound[k]
+            base, bound = (np.array(numbers)[outputs[k]] for numbers in (manifest.base, manifest.bound))
+            missed = np.abs(total + base - stored)
+            allowed = ROUNDING[plan.precision] * (size + stored_size) + TOLERANCE * bound
             if not (missed <= allowed).all():
                 row = int(np.flatnonzero(~(missed <= allowed))[0])
                 raise InvalidRun(
                     f"{uri}: row {done + row}: attributions miss margin - base value by {missed[row]:.3g}, expected at most {allowed[row]:.3g}"
                 )
-            worst = max(worst, float((missed / max(manifest.bound[k], np.finfo(np.float64).tiny)).max(initial=0.0)))
+            worst = max(worst, float((missed / np.maximum(bound, np.finfo(np.float64).tiny)).max(initial=0.0)))
         done += n
     return worst
 

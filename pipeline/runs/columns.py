@@ -30,6 +30,7 @@ class Columns:
 
     schema: pa.Schema
     ids: tuple[str, ...]
+    outputs: pa.Array | None  # names of the model's, where each row has one of its own
     numbers: tuple[str, ...]  # leaves of Parquet's schema that hold numbers,
     names: tuple[str, ...]  # and those that hold names
     dtype: np.dtype
@@ -39,7 +40,7 @@ class Columns:
 
 
 def list_columns(plan: Plan, prepared: Prepared, batch: pa.Schema) -> Columns:
-    """List the columns of a part: ids, margins, attributions, interactions.
+    """List the columns of a part: ids, the row's output where it has one of its own, margins, attributions, interactions.
 
     Parameters
     ----------
@@ -59,16 +60,18 @@ def list_columns(plan: Plan, prepared: Prepared, batch: pa.Schema) -> Columns:
     n_scores = len(phi_of.scores)
     margins, phi, pairs = plan.columns
     types = [pa.int32() if phi_of.whole else number] * (len(players) - n_scores) + [number] * n_scores
-    fields = [batch.field(name) for name in plan.ids] + [pa.field(name, number, nullable=False) for name in margins]
-    fields += [pa.field(name, kind, nullable=plan.labels is not None) for name, kind in zip(phi, types * len(plan.outputs), strict=True)]
+    fields = [batch.field(name) for name in plan.ids] + [pa.field(name, pa.string(), nullable=False) for name in plan.chosen]
+    fields += [pa.field(name, number, nullable=False) for name in margins]
+    fields += [pa.field(name, kind, nullable=plan.labels is not None) for name, kind in zip(phi, types * len(plan.written_outputs), strict=True)]
     fields += [pa.field(name, column_type(number), nullable=False) for name in pairs]
     named = pair_names(prepared, players)
     first, second = (pa.array([pair[side] for pair in named], pa.string()) for side in (0, 1))
     return Columns(
         schema=pa.schema(fields),
         ids=plan.ids,
+        outputs=pa.array(plan.outputs, pa.string()) if plan.chosen else None,
         numbers=(*margins, *phi, *(leaf for name in pairs for leaf in leaves(name, VALUE))),
-        names=tuple(leaf for name in pairs for leaf in leaves(name, FIRST, SECOND)),
+        names=(*plan.chosen, *(leaf for name in pairs for leaf in leaves(name, FIRST, SECOND))),
         dtype=np.dtype(plan.precision),
         types=tuple(np.dtype(kind.to_pandas_dtype()) for kind in types),
         labelled=plan.labels is not None,
@@ -100,7 +103,7 @@ def open_part(local: Path, columns: Columns) -> pq.ParquetWriter:
     )
 
 
-def make_batch(columns: Columns, prepared: Prepared, batch: pa.RecordBatch, buffers: Buffers) -> pa.RecordBatch:
+def make_batch(columns: Columns, prepared: Prepared, batch: pa.RecordBatch, buffers: Buffers, output: np.ndarray | None = None) -> pa.RecordBatch:
     """Turn what was computed of a slice into the columns of the part.
 
     Parameters
@@ -112,6 +115,8 @@ def make_batch(columns: Columns, prepared: Prepared, batch: pa.RecordBatch, buff
         The n rows of the slice, with the id columns.
     buffers : Buffers
         What was computed, float64 and padded.
+    output : (n,) int64, optional
+        Which of the model's outputs each row has, where it is one of its own.
 
     Returns
     -------
@@ -127,6 +132,7 @@ def make_batch(columns: Columns, prepared: Prepared, batch: pa.RecordBatch, buff
     missing = buffers.labels.missing[:n] if columns.labelled else None
     unused = {kind: pa.array(np.zeros(n, kind), mask=missing) for kind in set(columns.types)}
     arrays = [batch.column(name) for name in columns.ids]
+    arrays += [] if columns.outputs is None or output is None else [columns.outputs.take(pa.array(output[:n]))]
     arrays += [pa.array(round_to(margin[:n], columns.dtype)) for margin in buffers.margin]
     for phi in buffers.phi:
         attributions = [unused[kind] for kind in columns.types]

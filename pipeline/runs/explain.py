@@ -10,10 +10,11 @@ from ..dataset.names import say_positions
 from ..dataset.partition import Partition
 from .job import Job, make_job
 from .latest import Latest
+from .load import load_model
 from .options import Combinations, MissingLabels, Precision, pick
 from .progress import Progress, no_progress
 from .publish import Manifest
-from .stages import aggregate_run, broadcast_run, count_run, load_model, map_run, plan_run, publish_run, update_latest
+from .stages import aggregate_run, broadcast_run, count_run, map_run, plan_run, publish_run, update_latest
 
 
 class Done(NamedTuple):
@@ -158,7 +159,8 @@ def explain(
     outputs : str or sequence of str
         Names of the model's outputs in their order, such as its classes, which most files do not know.
     output : str, optional
-        The only output to explain, by its name or position.
+        The only output to explain, by its name or position; or "predicted", the class of every row's largest margin, or "other", another one, drawn
+        with the seed behind a colon, as in "other:7". Parts then have a column "output".
     predictions : str or sequence of str
         Columns with the margins that the model gave these rows, one per output. They are compared with what is explained.
     progress : callable

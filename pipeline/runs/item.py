@@ -11,6 +11,7 @@ from kernels.buffers import Buffers, Prepared, make_buffers
 from kernels.labels import check_groups
 from kernels.method import TOLERANCE, Check
 from kernels.methods import METHODS
+from kernels.row_outputs import keep_outputs
 from kernels.trees.binning import padded
 
 from ..dataset import schema
@@ -129,7 +130,8 @@ def explain_item(plan: Plan, plan_digest: str, item: WorkItem, prepared: Prepare
     """
     method = METHODS[plan.method]
     buffers = make_buffers(prepared, min(plan.slice_rows, item.n_rows))
-    states = {summary.name: summary.init(buffers) for summary in plan.summaries}
+    empty = buffers if plan.row_output is None else keep_outputs(buffers, np.zeros(buffers.margin.shape[1], np.int64))
+    states = {summary.name: summary.init(empty) for summary in plan.summaries}
     labels = () if plan.labels is None else plan.labels.names
     features = read_features(plan.features, prepared.bins)
     wanted = list(dict.fromkeys((*(feature.name for feature in features), *plan.ids, *labels, *plan.predictions)))
@@ -149,12 +151,14 @@ def explain_item(plan: Plan, plan_digest: str, item: WorkItem, prepared: Prepare
             found = check_rows(plan.check, prepared, buffers, n, f"{item.uri}: ", item.first_row + done)
             check_predictions(plan.predictions, prepared, batch, buffers, item.first_row + done, item.uri)
             residual = found if residual is None or found is None else max(residual, found)
-            states = {summary.name: summary.update(states[summary.name], buffers, n) for summary in plan.summaries}
+            output = None if plan.row_output is None else plan.row_output.choose(buffers.margin, item.first_row + done)
+            kept = buffers if output is None else keep_outputs(buffers, output)
+            states = {summary.name: summary.update(states[summary.name], kept, n) for summary in plan.summaries}
             if writer is None:
                 columns = list_columns(plan, prepared, batch.schema)
                 writer = open_part(local, columns)
             if not plan.global_only:
-                writer.write_batch(make_batch(columns, prepared, batch, buffers))
+                writer.write_batch(make_batch(columns, prepared, batch, kept, output))
             done += n
         if done != item.n_rows or writer is None:
             raise miscounted(item, done)

@@ -16,6 +16,7 @@ from kernels.methods import METHODS
 from ..dataset.labels import LabelColumns
 from ..dataset.listing import Asked
 from ..errors import UsageError
+from ..models.row_output import RowOutput, read_row_output
 from ..stores import storage
 from ..stores.places import is_within, normalise
 from .arguments import read_place, shorten
@@ -41,6 +42,7 @@ class Job:
     parameters: tuple[tuple[str, Any], ...]  # of the method, defaults filled in
     tables: str  # folder where a background's counts are kept for later runs
     labels: LabelColumns | None  # where the method needs them
+    row_output: RowOutput | None  # where it differs from row to row
     workers: int
     worker_memory: int  # bytes
 
@@ -279,6 +281,7 @@ def make_job(model: Any, data: Any, out: Any, options: Options) -> Job:
         parameters=tuple(sorted(values.items())),
         tables=storage.beside(out, TABLES) if options.tables is None else place(options.tables),
         labels=check_labels(method, options),
+        row_output=read_row_output(options.output),
         workers=workers,
         worker_memory=psutil.virtual_memory().total // workers,
     )

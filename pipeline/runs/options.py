@@ -118,7 +118,8 @@ class Options:
     """Names of the model's outputs in their order, such as its classes, which most files do not know. They name columns and summaries."""
 
     output: str | None = None
-    """The only output to explain, by its name or position; by default all."""
+    """The only output to explain, by its name or position; by default all. Or one that differs from row to row, named in a column "output":
+    "predicted", the class with the largest margin, or "other", another one, drawn with the seed behind a colon, as in other:7."""
 
     predictions: tuple[str, ...] = ()
     """Columns with the margins (raw scores) that the model gave these rows, one per output: each is compared with what is explained, and a row that

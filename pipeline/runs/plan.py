@@ -25,6 +25,7 @@ from ..dataset.partition import Groups
 from ..dataset.players import combination_names
 from ..display import as_html, count
 from ..models.model import Feature, Model
+from ..models.row_output import OUTPUT, RowOutput
 from ..stores.arrays import table_bytes
 from .interactions import count_kept
 from .job import Job
@@ -71,6 +72,7 @@ class Plan:
     trees: tuple[int, int] | None  # iterations of the model, the first and that behind the last; None for all
     output: int | None  # position of the model's only output that is explained
     outputs: tuple[str, ...]
+    row_output: RowOutput | None  # which of them a row is explained for, where it differs from row to row
     slice_rows: int
     items: tuple[WorkItem, ...]
     rejected: tuple[Rejected, ...]  # files whose footers cannot be read
@@ -91,8 +93,18 @@ class Plan:
     @property
     def columns(self) -> tuple[list[str], list[str], list[str]]:
         """Names of a part's columns of margins, attributions and interactions."""
-        phi = METHODS[self.method].phi
-        return schema.output_columns(self.players, self.outputs, self.ids, self.interactions is not None, phi.column, len(phi.scores))
+        phi, taken = METHODS[self.method].phi, (*self.ids, *self.chosen)
+        return schema.output_columns(self.players, self.written_outputs, taken, self.interactions is not None, phi.column, len(phi.scores))
+
+    @property
+    def written_outputs(self) -> tuple[str, ...]:
+        """What parts and summaries have in the place of the model's outputs, where each row has one of its own."""
+        return self.outputs if self.row_output is None else (self.row_output.which,)
+
+    @property
+    def chosen(self) -> tuple[str, ...]:
+        """The column of the output that a row is explained for, if there is one."""
+        return () if self.row_output is None else (OUTPUT,)
 
     @property
     def players(self) -> tuple[str, ...]:
@@ -264,17 +276,7 @@ def make_plan(job: Job, model: Model, groups: Groups, found: Listing, background
     SchemaMismatch
         Two columns of the output would have the same name.
     """
-    combinations = combination_names(model, groups) if job.options.combinations == OWN else ()
-    players = player_names(METHODS[job.options.method], groups, model.features, combinations)
-    phi = METHODS[job.options.method].phi
-    columns = schema.output_columns(players, model.outputs, job.options.ids, job.options.interactions is not None, phi.column, len(phi.scores))
-    n_outputs, n_pairs = len(model.outputs), len(tables.pairs)
-    n_kept = count_kept(n_pairs, job.options.interactions)
-    cells = n_outputs * (tables.n_players + n_pairs + n_kept + tables.n_steps)
-    slice_rows, n_columns = max_slice_rows(cells), len(job.options.ids) + sum(map(len, columns))
-    items = make_items(found, min(ITEM_ROWS, slice_rows * max(1, ITEM_CHUNKS // n_columns)))
-    n_slices = max((-(-item.n_rows // slice_rows) for item in items), default=0)
-    plan = Plan(
+    draft = Plan(
         version=version("leafledger"),
         model=job.model,
         model_digest=model.digest,
@@ -291,16 +293,23 @@ def make_plan(job: Job, model: Model, groups: Groups, found: Listing, background
         global_only=job.options.global_only,
         ids=job.options.ids,
         features=model.features,
-        combinations=combinations,
+        combinations=combination_names(model, groups) if job.options.combinations == OWN else (),
         trees=job.options.trees,
         output=model.only_output,
         outputs=model.outputs,
-        slice_rows=slice_rows,
-        items=items,
+        row_output=job.row_output,
+        slice_rows=0,
+        items=(),
         rejected=found.rejected,
     )
+    n_outputs, n_pairs, n_columns = len(model.outputs), len(tables.pairs), len(draft.ids) + len(draft.chosen) + sum(map(len, draft.columns))
+    n_kept = count_kept(n_pairs, job.options.interactions)
+    slice_rows = max_slice_rows(n_outputs * (tables.n_players + n_pairs + n_kept + tables.n_steps))
+    items = make_items(found, min(ITEM_ROWS, slice_rows * max(1, ITEM_CHUNKS // n_columns)))
+    plan = dataclasses.replace(draft, slice_rows=slice_rows, items=items)
+    n_slices = max((-(-item.n_rows // slice_rows) for item in items), default=0)
     # Values, bins, kinds, columns as read; attributions, before and after rounding, and encoded; interactions, and entries as they are written.
-    entry = 2 * 8 + 2 * (4 + _mean_length(tables.pairs, players))
+    entry = 2 * 8 + 2 * (4 + _mean_length(tables.pairs, plan.players))
     row_bytes = tables.n_used * (8 + 4 + 1 + 8) + n_outputs * (8 + tables.n_players * (8 + 8 + 8) + n_pairs * 8 + n_kept * entry + tables.n_steps * 8)
     row_bytes += LABEL_BYTES if job.labels else 0
     read = [found] if background is None else [found, background]

@@ -13,6 +13,7 @@ from ..dataset.partition import read_groups
 from ..errors import InvalidRun, UsageError
 from ..models.cityhash import HashedCategory
 from ..models.model import Feature
+from ..models.row_output import SEEDS
 from ..records import read_record
 from ..stores import storage
 from .arguments import read_choice, read_interactions
@@ -50,6 +51,8 @@ def _check_sense(plan: Plan) -> None:
         read_choice("missing", plan.labels.missing, get_args(MissingLabels))
     if plan.background_digest is not None and plan.background is None:
         raise ValueError("there is a digest of a background, and no background")
+    if plan.row_output is not None and not (len(plan.outputs) > 1 and 0 <= plan.row_output.seed < SEEDS):
+        raise ValueError(f"row_output is {plan.row_output}, with {len(plan.outputs)} outputs")
     if [item.part for item in plan.items] != list(range(len(plan.items))):
         raise ValueError("items are not numbered from 0")
     for item in plan.items:

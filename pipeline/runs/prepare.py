@@ -15,8 +15,10 @@ from ..errors import UnsupportedModel, UsageError
 from ..models.model import Feature, Model
 from ..models.objectives import Margin
 
+_OF_CLASSES = "is not meaningful for a classifier (objective {objective!r}): a link stands between its trees and the probability of a class"
 _MEANINGLESS = {
-    Margin.CLASS: "is not meaningful for a classifier (objective {objective!r}): a link stands between its trees and the probability of a class",
+    Margin.CLASS: _OF_CLASSES,
+    Margin.CLASSES: _OF_CLASSES,
     Margin.OTHER: "is not meaningful where the margin is not a prediction of the label (objective {objective!r})",
 }
 

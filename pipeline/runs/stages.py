@@ -1,4 +1,4 @@
-"""A run, stage by stage: load, plan, count, broadcast, map, aggregate, publish, move.
+"""A run, stage by stage, once its model is loaded: plan, count, broadcast, map, aggregate, publish, move.
 
 Each stage is one function; `explain_job` calls them in turn.
 """
@@ -14,7 +14,7 @@ from kernels.method import BackgroundStatistics
 from ..dataset.listing import Rejected, list_data
 from ..dataset.partition import read_groups
 from ..errors import InvalidRun, RunConflict, UsageError
-from ..models import Model, load_ensemble
+from ..models import Model
 from ..stores import commit, storage
 from ..stores.arrays import FOLDER, broadcast_tables, store_tables
 from . import execute
@@ -70,30 +70,6 @@ class Broadcast:
 
     uri: str
     prepared: Prepared
-
-
-def load_model(job: Job) -> Model:
-    """Stage 1: read the model file once, validated and digested.
-
-    Parameters
-    ----------
-    job : Job
-
-    Returns
-    -------
-    Model
-
-    Raises
-    ------
-    InvalidModel
-        The file is damaged, or no model.
-    UnsupportedModel
-        It has something that cannot be represented.
-    StorageError
-        It cannot be read.
-    """
-    options = job.options
-    return load_ensemble(job.model, options.missing, trees=options.trees, outputs=options.outputs, output=options.output)
 
 
 def plan_run(job: Job, model: Model) -> Run:

@@ -72,7 +72,7 @@ def describe_subject(plan: Plan, used: Sequence[int], players: Sequence[int], pa
     Subject
     """
     return Subject(
-        outputs=plan.outputs,
+        outputs=plan.written_outputs,
         players=plan.players,
         place=np.asarray(players, np.int64),
         pairs=np.asarray(pairs, np.int32).reshape(-1, 2),

@@ -18,7 +18,7 @@ def compared(*methods, seed=-1, sizes=None):
     removal = None if sizes is None else Removal("", LabelColumns("y", None, (), "count"), sizes)
     gaps = Gaps(("",), "normal", seed, Sample(0, 0, ()))
     rankings = tuple(Ranking(f"{method}:x", method, "", None, ()) for method in methods)
-    return Comparison(rankings, "", "", gaps, removal, (1, 3), (Feature("a"), Feature("b")), ("0",), ("id",), 5, 64)
+    return Comparison(rankings, "", "", gaps, removal, (1, 3), (Feature("a"), Feature("b")), ("0",), None, ("id",), 5, 64)
 
 
 @given(n_rows=st.integers(1, 200), taken=st.integers(0, 200), cuts=st.lists(st.integers(0, 200), max_size=5))

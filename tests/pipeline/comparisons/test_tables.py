@@ -25,7 +25,7 @@ def parts(example):
     rankings = tuple(Ranking(method, method, "", None, ()) for method in ("shapley", "gap_greedy", "banzhaf"))
     removal = Removal("", LabelColumns("y", None, (), "count"), (0, 1))
     gaps = Gaps((), "normal", -1, Sample(0, 0, ()))
-    comparison = Comparison(rankings, "", "", gaps, removal, (1,), model.features[1:3], ("0",), (), 5, 64)
+    comparison = Comparison(rankings, "", "", gaps, removal, (1,), model.features[1:3], ("0",), None, (), 5, 64)
     rng, items, everything = np.random.default_rng(0), [], []
     for n in (5, 9):
         arrays = [rng.normal(size=(1, len(values), n)) ** 2 for values in name_values(comparison, ())]

@@ -15,8 +15,9 @@ from pipeline.dataset.listing import list_data
 from pipeline.errors import InvalidData, RunConflict
 from pipeline.models import load_ensemble
 from pipeline.runs.job import make_job
+from pipeline.runs.load import load_model
 from pipeline.runs.options import Options
-from pipeline.runs.stages import load_model, plan_run
+from pipeline.runs.stages import plan_run
 from pipeline.stores import storage
 from tests.pipeline.conftest import make_frame
 

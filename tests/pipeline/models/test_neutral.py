@@ -134,7 +134,10 @@ WRONG = {
     "no text": (MAGIC + (2).to_bytes(SIZE_BYTES, "little") + b"\xff\xff", r"its header is not sound"),
     "another field": (changed(lambda header: header.update(pickle="…")), r"its header is not sound: it has a 'pickle'"),
     "no outputs": (changed(lambda header: header.pop("outputs")), r"its header is not sound: it has no 'outputs'"),
-    "another margin": (changed(lambda header: header.update(margin="odds")), r"margin is \"odds\", expected 'label' or 'class' or 'other'"),
+    "another margin": (
+        changed(lambda header: header.update(margin="odds")),
+        r"margin is \"odds\", expected 'label' or 'class' or",
+    ),
     "arrays in another order": (
         changed(lambda header: header.update(arrays=dict(reversed(header["arrays"].items())))),
         r"its header lists arrays 'iteration, ",

@@ -92,7 +92,16 @@ def test_catboost(name, form, tmp_path):
 
 
 def test_models_of_many_outputs():
-    """A classifier of several classes says so."""
+    """A classifier of several classes says so, and one of several labels says something else."""
     model = xgboost.train({"objective": "multi:softprob", "num_class": 2, "nthread": 1}, xgboost.DMatrix(ROWS, CLASSES), 2)
-    assert load_ensemble(model).objective == Objective("multi:softprob", CLASS)
+    assert load_ensemble(model).objective == Objective("multi:softprob", Margin.CLASSES)
     assert_allclose(model.predict(xgboost.DMatrix(ROWS)).sum(axis=1), 1, rtol=1e-6)
+    labels = np.stack((CLASSES, 1 - CLASSES, LABEL > 0.3), axis=1).astype(int)
+    several = xgboost.train({"objective": "binary:logistic", "nthread": 1}, xgboost.DMatrix(ROWS, labels), 2)
+    assert load_ensemble(several).objective == Objective("binary:logistic", CLASS)
+    for name, margin, label in (("MultiClass", Margin.CLASSES, labels.sum(axis=1)), ("MultiLogloss", CLASS, labels)):
+        model = catboost.CatBoost({"loss_function": name, "iterations": 2, "verbose": False, "allow_writing_files": False}).fit(ROWS, label)
+        assert load_ensemble(model).objective == Objective(name, margin)
+    for name in ("multiclass", "multiclassova"):
+        given = {"objective": name, "num_class": 3, "verbosity": -1, "num_threads": 1}
+        assert load_ensemble(lightgbm.train(given, lightgbm.Dataset(ROWS, labels[:, 0] + labels[:, 2]), 2)).objective.margin is Margin.CLASSES

@@ -15,7 +15,7 @@ from numpy.testing import assert_allclose
 from leafledger import attribute, check_run, explain
 from pipeline.command.cli import main
 from pipeline.errors import ClusterLost, InvalidData, SchemaMismatch, UsageError
-from pipeline.runs import background
+from pipeline.runs import background, load
 from pipeline.runs import job as config
 from pipeline.runs import stages as run
 from pipeline.runs.again import SAMPLE_ROWS
@@ -139,11 +139,11 @@ def test_the_room_of_a_worker_does_not_show(example, background_uri, tmp_path, m
         monkeypatch.setattr("psutil.virtual_memory", lambda memory=memory: SimpleNamespace(total=memory))
         job = config.make_job(example.model, example.data, tmp_path / "run", Options(background=background_uri, workers=1))
         if memory == room:
-            run.plan_run(job, run.load_model(job))
+            run.plan_run(job, load.load_model(job))
             assert budgets == [1 << 30, 2 << 30, 4 << 30]
         else:
             with pytest.raises(UsageError, match="would have 3000 MiB"):
-                run.plan_run(job, run.load_model(job))
+                run.plan_run(job, load.load_model(job))
 
 
 def test_a_background_that_changes_while_it_is_counted_stops_the_run(example, background_rows, background_uri, tmp_path):

@@ -76,6 +76,7 @@ def test_what_kernels_refuse_is_a_mistake_of_the_caller_s(model):
     ("margin", "says"),
     [
         (Margin.CLASS, r"is not meaningful for a classifier \(objective 'binary'\)"),
+        (Margin.CLASSES, r"is not meaningful for a classifier \(objective 'binary'\)"),
         (Margin.OTHER, r"is not meaningful where the margin is not a prediction of the label \(objective 'binary'\)"),
     ],
 )

@@ -11,9 +11,10 @@ from leafledger import check_run, explain
 from pipeline.dataset.identity import is_still
 from pipeline.errors import InvalidData, RunConflict, StorageError
 from pipeline.runs.job import make_job
+from pipeline.runs.load import load_model
 from pipeline.runs.options import Options
 from pipeline.runs.planned import from_json
-from pipeline.runs.stages import load_model, plan_run
+from pipeline.runs.stages import plan_run
 from pipeline.stores import storage
 from tests.pipeline.conftest import write_data
 from tests.pipeline.running import attributions, contents, contributions

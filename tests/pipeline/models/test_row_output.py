@@ -1,0 +1,210 @@
+"""The predicted class of every row, or another one: in memory and in runs, against the libraries' own predictions."""
+
+import json
+
+import catboost
+import lightgbm
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import xgboost
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import load_wine
+from sklearn.ensemble import RandomForestClassifier
+
+from leafledger import attribute, check_run, compare, explain, load_ensemble, save_model
+from pipeline.errors import InvalidRun, UnsupportedModel, UsageError
+from pipeline.models.row_output import RowOutput, check_row_output, read_row_output
+from pipeline.runs.planned import from_json
+
+DATA = load_wine(as_frame=True)
+X, Y = DATA.data, DATA.target
+CULTIVARS = ("barolo", "grignolino", "barbera")
+
+
+@pytest.fixture(scope="module")
+def models():
+    named = np.array(CULTIVARS)[Y]
+    return {
+        "xgboost": xgboost.XGBClassifier(n_estimators=6, max_depth=3).fit(X, Y),
+        "lightgbm": lightgbm.LGBMClassifier(n_estimators=6, num_leaves=6, verbose=-1).fit(X, named),
+        "catboost": catboost.CatBoostClassifier(iterations=6, depth=3, verbose=False, allow_writing_files=False).fit(X, named),
+        "sklearn": RandomForestClassifier(6, max_depth=3, random_state=0).fit(X, named),
+    }
+
+
+@pytest.fixture(scope="module")
+def run(models, tmp_path_factory):
+    """A finished run on two files that says which class it explained, and its folder."""
+    folder = tmp_path_factory.mktemp("predicted")
+    models["lightgbm"].booster_.save_model(folder / "model.txt")
+    (folder / "data").mkdir()
+    for k, rows in enumerate((X[:100], X[100:])):
+        pq.write_table(pa.Table.from_pandas(rows, preserve_index=False), folder / "data" / f"{k}.parquet")
+    explain(
+        folder / "model.txt", folder / "data", folder / "run", output="predicted", outputs=sorted(CULTIVARS), scheduler="serial", precision="float64"
+    )
+    return folder
+
+
+def read_parts(run) -> pd.DataFrame:
+    return pd.concat([pq.read_table(part).to_pandas() for part in sorted((run / "attributions").glob("*"))], ignore_index=True)
+
+
+@pytest.mark.parametrize("library", ["xgboost", "lightgbm", "catboost", "sklearn"])
+def test_rows_are_explained_for_the_class_that_the_library_predicts(models, library):
+    model = models[library]
+    found, every = attribute(model, X, output="predicted"), attribute(model, X)
+    predicted = np.asarray(model.predict(X)).reshape(-1)
+    assert_array_equal(found.output, predicted.astype(str))
+    number = np.array([every.outputs.index(each) for each in found.output])
+    row = np.arange(len(X))
+    assert_array_equal(found.phi[:, 0], every.phi[row, number])
+    assert_array_equal(found.margin[:, 0], every.margin[row, number])
+    assert_array_equal(found.base[:, 0], every.base[number])
+    assert_allclose(found.phi.sum(axis=2) + found.base, found.margin, atol=1e-12)
+    importance = found.summaries["importance"].to_pandas()
+    assert importance["output"].unique().tolist() == ["predicted"]
+    assert_allclose(importance["mean_abs"], np.abs(every.phi[row, number]).mean(axis=0), atol=1e-14)
+
+
+def test_another_class_is_never_the_predicted_one_and_goes_by_seed(models):
+    model = models["catboost"]
+    every = attribute(model, X)
+    drawn = [attribute(model, X, output=asked).output for asked in ("other", "other:0", "other:1")]
+    predicted = np.array(every.outputs)[every.margin.argmax(axis=1)]
+    assert_array_equal(drawn[0], drawn[1])
+    assert (drawn[0] != drawn[2]).any()
+    for each in drawn:
+        assert not (each == predicted).any()
+        assert set(each) == set(every.outputs)
+
+
+@pytest.mark.parametrize("method", ["ranker", "curves", "banzhaf"])
+def test_other_methods_are_those_of_the_predicted_class(models, method):
+    given = {"parameters": {"steps": 3}} if method == "ranker" else {}
+    found, every = (attribute(models["xgboost"], X[:20], method, output=asked, **given) for asked in ("predicted", None))
+    number, row = every.margin.argmax(axis=1), np.arange(20)
+    assert_array_equal(found.phi[:, 0], every.phi[row, number])
+    if every.path is not None:
+        assert_array_equal(found.path[:, 0], every.path[row, number])
+
+
+def test_interactions_are_those_of_the_predicted_class(models):
+    found, every = (attribute(models["xgboost"], X[:20], interactions="all", output=asked) for asked in ("predicted", None))
+    assert_array_equal(found.interactions[:, 0], every.interactions[np.arange(20), every.margin.argmax(axis=1)])
+
+
+def test_a_run_says_which_class_it_explained(run, models):
+    parts = read_parts(run / "run")
+    assert parts.columns[:2].tolist() == ["output", "margin"]
+    assert_array_equal(parts["output"], models["lightgbm"].predict(X))
+    manifest = json.loads((run / "run" / "manifest.json").read_text())
+    base = parts["output"].map(dict(zip(manifest["outputs"], manifest["base"], strict=True)))
+    phi = parts.filter(like="phi_")
+    assert_allclose(phi.sum(axis=1) + base, parts["margin"], atol=1e-12)
+    every = attribute(models["lightgbm"], X)
+    number = [every.outputs.index(each) for each in parts["output"]]
+    assert_allclose(phi, every.phi[np.arange(len(X)), number], atol=1e-14)
+    report = check_run(run / "run", all_rows=True)
+    assert report.sound
+    assert report.n_again == len(X)
+    summary = pq.read_table(run / "run" / "summary" / "importance.parquet").to_pandas()
+    assert summary["output"].unique().tolist() == ["predicted"]
+    assert_allclose(summary["mean"], phi.mean(axis=0), atol=1e-14)
+
+
+def test_another_name_of_an_output_is_found(run, tmp_path):
+    """A part that says that a row was explained for another class does not add up; one with a class that there is not is refused."""
+    from pipeline.runs.check import _check_sums  # what `check` does with digests that were made again
+    from pipeline.runs.publish import read_manifest
+
+    plan = from_json((run / "run" / "plan.json").read_text(), "plan")
+    manifest = read_manifest(str(run / "run"))
+    table = pq.read_table(run / "run" / "attributions" / "part-00000.parquet")
+    for named, message in (("barolo", "row 5.*: attributions miss"), ("merlot", "has an output that the plan does not have, expected barbera")):
+        outputs = [named if at >= 50 else each for at, each in enumerate(table["output"].to_pylist())]
+        changed = table.set_column(0, "output", pa.array(outputs))
+        pq.write_table(changed, tmp_path / "part.parquet")
+        with pytest.raises(InvalidRun, match=message):
+            _check_sums("part", plan, manifest, pq.ParquetFile(tmp_path / "part.parquet"))
+
+
+def test_rankings_are_compared_on_the_predicted_class(run, models):
+    given = {"methods": ["shapley", "banzhaf"], "scales": (0.5,), "gap_rows": 30, "scheduler": "serial"}
+    folder = run / "data"
+    found = compare(run / "model.txt", folder, run / "of_predicted.parquet", output="predicted", **given).to_pandas()
+    assert found["output"].unique().tolist() == ["predicted"]
+    number = attribute(models["lightgbm"], X).margin.argmax(axis=1)
+    # Rows by their predicted class, of which the measures of that output count.
+    totals = dict.fromkeys(found.index, 0.0)
+    for k in range(3):
+        mine = run / f"class{k}"
+        mine.mkdir()
+        pq.write_table(pa.Table.from_pandas(X[number == k], preserve_index=False), mine / "rows.parquet")
+        alone = compare(run / "model.txt", mine, run / f"class{k}.parquet", **(given | {"scales": ()})).to_pandas()
+        means = alone[alone["output"] == str(k)].set_index(["measure", "ranking", "other"])["mean"]
+        for at, row in found.iterrows():
+            key = (row["measure"], row["ranking"], row["other"])
+            totals[at] += means.get(key, np.nan) * (number == k).sum() / len(X) if not row["measure"].startswith("pgi2") else 0.0
+    of_rows = ~found["measure"].str.startswith("pgi2")
+    assert_allclose(found["mean"][of_rows], [totals[at] for at in found.index[of_rows]], rtol=1e-9, atol=1e-12)
+    assert (found["mean"][~of_rows & found["other"].isna()] > 0).all()
+
+
+def test_an_earlier_run_is_compared_where_it_chose_the_same_outputs(run):
+    given = {"scales": (), "scheduler": "serial"}
+    both = [f"run:{run / 'run'}", "shapley"]
+    found = compare(
+        run / "model.txt", run / "data", run / "same.parquet", methods=both, output="predicted", outputs=sorted(CULTIVARS), **given
+    ).to_pandas()
+    agreement = found[found["other"].notna() & found["measure"].str.startswith("overlap")]
+    assert (agreement["mean"] == 1).all()
+    with pytest.raises(UsageError, match="has outputs predicted; expected those of the model's features and outputs"):
+        compare(run / "model.txt", run / "data", run / "x.parquet", methods=both, output="other", outputs=sorted(CULTIVARS), **given)
+
+
+def test_what_has_no_predicted_class_is_refused(models, tmp_path):
+    labels = np.stack([Y == 0, Y == 1], axis=1).astype(int)
+    several = xgboost.XGBClassifier(n_estimators=2).fit(X, labels)
+    binary = lightgbm.LGBMClassifier(n_estimators=2, verbose=-1).fit(X, Y == 0)
+    regression = RandomForestClassifier(2).fit(X, labels)
+    squares = catboost.CatBoostRegressor(iterations=2, loss_function="MultiRMSE", verbose=False, allow_writing_files=False).fit(X, labels)
+    for model in (several, regression, squares):
+        with pytest.raises(UnsupportedModel, match=r"chooses by the largest margin, but those of objective .* are no classes of one label"):
+            attribute(model, X, output="predicted")
+    with pytest.raises(UnsupportedModel, match="chooses among outputs, but the model has one alone, 'True': its sign says which class"):
+        attribute(binary, X, output="other")
+    called = load_ensemble(models["catboost"], outputs=("predicted", "other", "third"))
+    for asked in ("predicted", "other:3"):
+        with pytest.raises(UsageError, match="is a class of the model, and a choice of the class for every row; give outputs other names"):
+            attribute(called, X, output=asked)
+    with pytest.raises(UsageError, match="expected a seed below"):
+        attribute(called, X, output=f"other:{1 << 64}")
+    save_model(models["sklearn"], tmp_path / "forest")
+    check_row_output(RowOutput("predicted"), load_ensemble(tmp_path / "forest"))  # the neutral file knows
+
+
+def test_names_and_positions_are_no_choice():
+    assert read_row_output("predicted") == RowOutput("predicted")
+    assert read_row_output("other:12") == RowOutput("other", 12)
+    for asked in (None, 1, "1", "others", "other:", "other:-1", "predicted:1", "Predicted"):
+        assert read_row_output(asked) is None
+
+
+def test_a_plan_with_a_choice_that_cannot_be_is_none(run):
+    text = (run / "run" / "plan.json").read_text()
+    plan = json.loads(text)
+    for changed in ({"outputs": ["one"]}, {"row_output": {"which": "other", "seed": -1}}, {"row_output": {"which": "first", "seed": 0}}):
+        with pytest.raises(InvalidRun, match="not a plan of this version"):
+            from_json(json.dumps({**plan, **changed}, indent=1, sort_keys=True), "plan.json")
+
+
+def test_the_options_reach_the_model(run):
+    from pipeline.runs.job import make_job
+    from pipeline.runs.options import Options
+
+    job = make_job(run / "model.txt", run / "data", run / "never", Options(output="other:4"))
+    assert job.row_output == RowOutput("other", 4)
