@@ -29,7 +29,7 @@ from ..display import count as count_nouns
 from ..errors import SchemaMismatch, UsageError
 from ..models import load_ensemble
 from ..models.model import Feature, Model
-from ..models.row_output import check_row_output, read_row_output
+from ..models.row_output import choose_among, read_row_output
 from ..runs.arguments import read_choice, read_flag, read_interactions, read_parameters, read_partition, read_text, refuse
 from ..runs.inputs import refuse_unseen
 from ..runs.interactions import count_kept, keep_largest
@@ -330,9 +330,8 @@ def attribute(
         One line: what was got, what was expected, where.
     """
     row_output = read_row_output(output)
-    whole = load_ensemble(model, output=None if row_output is not None else output)
-    check_row_output(row_output, whole)
-    loaded, chosen = spell_features(whole, rows, label, weight), find_method(read_text("method", method))
+    part = choose_among(row_output, load_ensemble(model, output=None if row_output is not None else output))
+    loaded, chosen = spell_features(part, rows, label, weight), find_method(read_text("method", method))
     given = check_parameters(chosen, read_parameters("parameters", parameters))
     keep = None if interactions is None else read_interactions("interactions", interactions)
     groups = read_groups(None if partition is None else read_partition("partition", partition), loaded.features)

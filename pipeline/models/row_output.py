@@ -1,7 +1,7 @@
 """An output that differs from row to row, as it is asked for: the predicted class, or another one."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -70,28 +70,42 @@ def read_row_output(asked: str | int | None) -> RowOutput | None:
     return RowOutput(PREDICTED if found[1] else OTHER, seed)
 
 
-def check_row_output(row_output: RowOutput | None, model: Model) -> None:
-    """Refuse to choose outputs of a model whose largest margin is not that of the predicted class.
+def _with_both_classes(model: Model) -> Model:
+    """The model with an output for the first of its two classes too, whose margin is the negative of the second's."""
+    ensemble = model.ensemble
+    both = ensemble._replace(value=np.hstack((-ensemble.value, ensemble.value)), base=np.array([-ensemble.base[0], ensemble.base[0]]))
+    return replace(model, ensemble=both, outputs=(f"not {model.outputs[0]}", model.outputs[0]))
+
+
+def choose_among(row_output: RowOutput | None, model: Model) -> Model:
+    """Make sure that a model has outputs to choose among, of which the largest is that of the predicted class.
 
     Parameters
     ----------
     row_output : RowOutput or None
+        None leaves the model as it is.
     model : Model
+
+    Returns
+    -------
+    Model
+        Where it has one margin for the second of two classes, with the first one too, called "not" the second; otherwise as it is.
 
     Raises
     ------
     UsageError
         An output of the model is called as the choice.
     UnsupportedModel
-        The model has one output, or its outputs are no classes that exclude each other.
+        The model's outputs are no classes that exclude each other.
     """
     if row_output is None:
-        return
-    which, outputs = row_output.which, model.outputs
-    if which in outputs:
+        return model
+    which, margin = row_output.which, model.objective.margin
+    if which in model.outputs:
         raise UsageError(f"output {which!r} is a class of the model, and a choice of the class for every row; give outputs other names")
-    if len(outputs) == 1:
-        raise UnsupportedModel(f"output {which!r} chooses among outputs, but the model has one alone, {outputs[0]!r}: its sign says which class")
-    if model.objective.margin is not Margin.CLASSES:
+    if len(model.outputs) == 1 and margin in (Margin.CLASS, Margin.CLASSES):
+        return _with_both_classes(model)
+    if margin is not Margin.CLASSES:
         of_classes = f"but those of objective {model.objective.name!r} are no classes of one label"
         raise UnsupportedModel(f"output {which!r} chooses by the largest margin, {of_classes}")
+    return model

@@ -17,6 +17,7 @@ from ..dataset.names import spell
 from ..dataset.rows import window
 from ..errors import InvalidData, InvalidRun, LeafledgerError, NotRepeatable, UsageError
 from ..models import load_ensemble
+from ..models.row_output import choose_among
 from ..models.selection import keep_output
 from ..stores import storage
 from .background import count_again
@@ -77,7 +78,7 @@ def prepare_again(plan: Plan, model: str | None) -> Tables:
         if model is not None:
             raise UsageError(f"{model}: {differs}")
         raise NotRepeatable(f"{plan.model}: {differs}")
-    found = found if plan.output is None else keep_output(found, plan.output)
+    found = choose_among(plan.row_output, found if plan.output is None else keep_output(found, plan.output))
     found = replace(found, outputs=plan.outputs) if len(plan.outputs) == len(found.outputs) else found  # they may have been given names
     found = spell(found, [feature.name for feature in plan.features], plan.model)
     if (found.features, found.outputs) != (plan.features, plan.outputs):

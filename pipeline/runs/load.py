@@ -1,7 +1,7 @@
 """The first stage of a run: the model, or the part of it that is explained."""
 
 from ..models import Model, load_ensemble
-from ..models.row_output import check_row_output
+from ..models.row_output import choose_among
 from .job import Job
 
 
@@ -30,5 +30,4 @@ def load_model(job: Job) -> Model:
     options = job.options
     only = None if job.row_output is not None else options.output
     model = load_ensemble(job.model, options.missing, trees=options.trees, outputs=options.outputs, output=only)
-    check_row_output(job.row_output, model)
-    return model
+    return choose_among(job.row_output, model)

@@ -12,11 +12,11 @@ import pytest
 import xgboost
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_wine
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 
 from leafledger import attribute, check_run, compare, explain, load_ensemble, save_model
 from pipeline.errors import InvalidRun, UnsupportedModel, UsageError
-from pipeline.models.row_output import RowOutput, check_row_output, read_row_output
+from pipeline.models.row_output import RowOutput, choose_among, read_row_output
 from pipeline.runs.planned import from_json
 
 DATA = load_wine(as_frame=True)
@@ -169,14 +169,14 @@ def test_an_earlier_run_is_compared_where_it_chose_the_same_outputs(run):
 def test_what_has_no_predicted_class_is_refused(models, tmp_path):
     labels = np.stack([Y == 0, Y == 1], axis=1).astype(int)
     several = xgboost.XGBClassifier(n_estimators=2).fit(X, labels)
-    binary = lightgbm.LGBMClassifier(n_estimators=2, verbose=-1).fit(X, Y == 0)
     regression = RandomForestClassifier(2).fit(X, labels)
     squares = catboost.CatBoostRegressor(iterations=2, loss_function="MultiRMSE", verbose=False, allow_writing_files=False).fit(X, labels)
     for model in (several, regression, squares):
         with pytest.raises(UnsupportedModel, match=r"chooses by the largest margin, but those of objective .* are no classes of one label"):
             attribute(model, X, output="predicted")
-    with pytest.raises(UnsupportedModel, match="chooses among outputs, but the model has one alone, 'True': its sign says which class"):
-        attribute(binary, X, output="other")
+    one = lightgbm.LGBMRegressor(n_estimators=2, verbose=-1).fit(X, Y)
+    with pytest.raises(UnsupportedModel, match="chooses by the largest margin, but those of objective 'regression' are no classes of one label"):
+        attribute(one, X, output="other")
     called = load_ensemble(models["catboost"], outputs=("predicted", "other", "third"))
     for asked in ("predicted", "other:3"):
         with pytest.raises(UsageError, match="is a class of the model, and a choice of the class for every row; give outputs other names"):
@@ -184,7 +184,7 @@ def test_what_has_no_predicted_class_is_refused(models, tmp_path):
     with pytest.raises(UsageError, match="expected a seed below"):
         attribute(called, X, output=f"other:{1 << 64}")
     save_model(models["sklearn"], tmp_path / "forest")
-    check_row_output(RowOutput("predicted"), load_ensemble(tmp_path / "forest"))  # the neutral file knows
+    choose_among(RowOutput("predicted"), load_ensemble(tmp_path / "forest"))  # the neutral file knows
 
 
 def test_names_and_positions_are_no_choice():
@@ -208,3 +208,33 @@ def test_the_options_reach_the_model(run):
 
     job = make_job(run / "model.txt", run / "data", run / "never", Options(output="other:4"))
     assert job.row_output == RowOutput("other", 4)
+
+
+@pytest.mark.parametrize("library", ["xgboost", "lightgbm", "catboost", "sklearn"])
+def test_of_two_classes_the_first_has_the_negative_of_the_margin(library, tmp_path):
+    """One margin says both: what speaks for a class speaks against the other one."""
+    kinds = {
+        "xgboost": lambda: xgboost.XGBClassifier(n_estimators=4, max_depth=3),
+        "lightgbm": lambda: lightgbm.LGBMClassifier(n_estimators=4, num_leaves=6, verbose=-1),
+        "catboost": lambda: catboost.CatBoostClassifier(iterations=4, depth=3, verbose=False, allow_writing_files=False),
+        "sklearn": lambda: GradientBoostingClassifier(n_estimators=4, max_depth=3),
+    }
+    late = np.where(Y == 1, "late", "punctual") if library != "xgboost" else (Y == 1).astype(int)
+    model = kinds[library]().fit(X, late)
+    every = attribute(model, X)
+    (name,) = every.outputs
+    for asked, sign in (("predicted", 1), ("other", -1)):
+        found = attribute(model, X, output=asked)
+        is_second = (every.margin[:, 0] > 0) == (sign > 0)
+        assert_array_equal(found.output, np.where(is_second, name, f"not {name}"))
+        factor = np.where(is_second, 1.0, -1.0)[:, None]
+        assert_allclose(found.phi[:, 0], factor * every.phi[:, 0], atol=1e-14)
+        assert_allclose(found.margin, factor * every.margin, atol=1e-14)
+        assert_allclose(found.base, factor * every.base, atol=1e-14)
+    predicted = attribute(model, X, output="predicted")
+    assert_array_equal(predicted.output == name, np.asarray(model.predict(X)).reshape(-1) == model.classes_[1])
+    save_model(model, tmp_path / "model")
+    pq.write_table(pa.Table.from_pandas(X, preserve_index=False), tmp_path / "rows.parquet")
+    explain(tmp_path / "model", tmp_path / "rows.parquet", tmp_path / "run", output="predicted", scheduler="serial", precision="float64")
+    assert check_run(tmp_path / "run", all_rows=True).sound
+    assert_array_equal(read_parts(tmp_path / "run")["output"], predicted.output)

@@ -34,5 +34,5 @@ def test_iterations_and_outputs_are_those_that_are_asked_for(folder):
 
 def test_all_outputs_are_kept_where_each_row_has_its_own(folder):
     assert load(folder, "three", output="predicted").outputs == ("0", "1", "2")
-    with pytest.raises(UnsupportedModel, match="chooses among outputs, but the model has one alone"):
+    with pytest.raises(UnsupportedModel, match="those of objective 'regression' are no classes of one label"):
         load(folder, "one", output="predicted")
