@@ -27,6 +27,7 @@ def reread(example, change, **arguments):
         (lambda plan: plan.update(parameters=[["p", 0.5]]), "method 'shapley' has no parameter 'p'"),
         (lambda plan: plan.update(precision="float16"), 'precision is "float16", expected'),
         (lambda plan: plan.update(interactions=0), "interactions is 0, expected"),
+        (lambda plan: plan.update(interactions="1"), "interactions are '1', of another type"),
         (lambda plan: plan.update(background_digest="x"), "no background"),
         (lambda plan: plan.update(slice_rows=1), "slice_rows is 1, expected"),
         (lambda plan: plan["items"].reverse(), "items are not numbered from 0"),
