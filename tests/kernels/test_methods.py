@@ -27,7 +27,9 @@ def test_a_method_says_what_it_is(method):
     assert method.check is None or "{missed" in method.check.miss
 
 
-@pytest.mark.parametrize(("method", "parameter"), [(method, parameter) for method in METHODS.values() for parameter in method.parameters], ids=str)
+@pytest.mark.parametrize(
+    ("method", "parameter"), [(method, parameter) for method in METHODS.values() for parameter in method.parameters], ids=lambda each: each.name
+)
 def test_a_default_is_a_value(method, parameter):
     """What nobody gives is what a person may give, as it is and as a command line has it; an empty list is that nothing was given."""
     if parameter.default != ():

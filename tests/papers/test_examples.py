@@ -11,7 +11,9 @@ from tests.trees import grown
 
 
 @pytest.mark.parametrize(
-    "example", [lambda: examples.theorem_3_2(500), examples.example_3_3, examples.example_3_10, lambda: examples.example_3_11(3)], ids=str
+    "example",
+    [lambda: examples.theorem_3_2(500), examples.example_3_3, examples.example_3_10, lambda: examples.example_3_11(3)],
+    ids=["theorem_3_2", "example_3_3", "example_3_10", "example_3_11"],
 )
 def test_claims_hold(example):
     _, claims = example()
