@@ -16,7 +16,7 @@ from tests.bench.compare import EXACT, PREDICT
 from tests.bench.marginal import named
 from tests.bench.ours import BANZHAF, SHAPLEY, WHOLE
 
-SHARED_BY = {"interactions": "with `--interactions`", "inputs": "all"}
+SHARED_BY = {"interactions": "with `--interactions`", "background_errors": "with `--background-errors`", "inputs": "all"}
 ROOT = Path(__file__).parents[1]
 RESULTS = Path(__file__).parent / "results.json"  # as `make bench` writes it
 PAPERS = Path(__file__).parent / "papers" / "results.json"  # as `make papers` writes it, pictures beside it

@@ -301,6 +301,7 @@ def explain(
     interactions: int | str | None = None,
     combinations: Combinations = "shared",
     background: str | None = None,
+    background_errors: bool = False,
     tables: str | None = None,
     label: str | None = None,
     weight: str | None = None,
@@ -325,7 +326,8 @@ def explain(
     ----------
     model, data, out : str
     latest, latest_requires, ids, precision, global_only, single_writer, date, method, parameters, partition, interactions, combinations : optional
-    background, tables, label, weight, by, missing_labels, scheduler, workers, plain_tcp, max_rejected, missing, allow_unseen : optional
+    background, background_errors, tables, label, weight, by, missing_labels, scheduler, workers, plain_tcp, max_rejected : optional
+    missing, allow_unseen : optional
     trees, outputs, output, predictions : optional
         As ``leafledger explain`` takes them; what its help says of each is written here by `describe_parameters`.
 

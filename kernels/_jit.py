@@ -126,7 +126,7 @@ def frozen(tables: Any) -> Any:
 
     Parameters
     ----------
-    tables : ndarray, or NamedTuple of arrays and of such NamedTuples
+    tables : ndarray, or NamedTuple or tuple of arrays and of such records
         of any shapes and dtypes
 
     Returns
@@ -138,7 +138,8 @@ def frozen(tables: Any) -> Any:
         array = np.ascontiguousarray(tables).view()
         array.flags.writeable = False
         return array
-    return type(tables)(*map(frozen, tables))
+    parts = map(frozen, tables)
+    return type(tables)(*parts) if hasattr(tables, "_fields") else tuple(parts)
 
 
 def count_bytes(tables: Any) -> int:

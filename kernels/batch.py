@@ -1,5 +1,7 @@
 """One slice of rows through a model and a method: from values to attributions."""
 
+from typing import Any
+
 import numpy as np
 
 from ._jit import jit
@@ -21,6 +23,17 @@ def _share(played: np.ndarray, sharing: Sharing, phi: np.ndarray) -> None:
                 phi[output, sharing.row[k]] += played[output, r] / (stop - start)
 
 
+def _play(method: Method, prepared: Prepared, tables: Any, buffers: Buffers) -> None:
+    """Overwrite phi with what the kernel finds by some tables."""
+    buffers.phi[:] = 0.0
+    if prepared.n_played:
+        buffers.played[:] = 0.0
+        method.kernel(buffers._replace(phi=buffers.played), tables)
+        _share(buffers.played, prepared.sharing, buffers.phi)
+    else:
+        method.kernel(buffers, tables)
+
+
 def attribute_batch(method: Method, prepared: Prepared, buffers: Buffers) -> None:
     """Bin ``buffers.values`` and overwrite all else but labels, of which what the kernel writes.
 
@@ -33,18 +46,14 @@ def attribute_batch(method: Method, prepared: Prepared, buffers: Buffers) -> Non
         as ``make_buffers`` makes them for ``prepared``. ``values`` hold the rows, NaN where missing; they are changed where the library compares
         float32 or reads zeros as missing. ``labels`` hold the rows' own where the method needs them. All rows are worked on, those that only pad too
     """
-    buffers.phi[:] = 0.0
     buffers.pairs[:] = 0.0
     buffers.margin[:] = 0.0
     bin_rows(buffers.values, prepared.bins, buffers.bins)
     classify(buffers.bins, prepared.bins, buffers.kinds)
     add_margins(buffers.bins, prepared.margin, buffers.margin)
-    if prepared.n_played:
-        buffers.played[:] = 0.0
-        method.kernel(buffers._replace(phi=buffers.played), prepared.method)
-        _share(buffers.played, prepared.sharing, buffers.phi)
-    else:
-        method.kernel(buffers, prepared.method)
+    _play(method, prepared, prepared.method, buffers)
+    for lot, tables in enumerate(prepared.without.tables):
+        _play(method, prepared, tables, buffers._replace(phi=buffers.without[lot]))
     add_semivalues(buffers.bins, prepared.pairs.tables, buffers.pairs)
 
 

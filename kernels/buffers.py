@@ -27,6 +27,16 @@ class Sharing(NamedTuple):
 NOT_SHARED = Sharing(np.zeros(0, np.int64), np.zeros(0, np.int32))
 
 
+class WithoutLots(NamedTuple):
+    """The method's tables and base values, each without one lot of the background, see ``lots``; none where errors are not asked for."""
+
+    tables: tuple[Any, ...]
+    base: np.ndarray  # (lots, outputs) float64, margin units
+
+
+NO_LOTS = WithoutLots((), np.zeros((0, 0)))
+
+
 class Prepared(NamedTuple):
     """A model and a method, ready for rows: what is broadcast."""
 
@@ -39,6 +49,7 @@ class Prepared(NamedTuple):
     bound: np.ndarray  # (outputs,) float64, margin units: no margin is further from the base value
     n_steps: np.ndarray  # (1,) int64, steps of a row's path; 0 where the method has none
     sharing: Sharing
+    without: WithoutLots
 
     @property
     def n_played(self) -> int:
@@ -58,6 +69,7 @@ class Buffers(NamedTuple):
     path: np.ndarray  # (outputs, steps, n) float64, what a method with steps goes through for every row
     margin: np.ndarray  # (outputs, n) float64
     labels: Labels
+    without: np.ndarray  # (lots, outputs, rows, n) float64, phi without each lot of the background
 
 
 def make_buffers(prepared: Prepared, n_rows: int) -> Buffers:
@@ -86,4 +98,5 @@ def make_buffers(prepared: Prepared, n_rows: int) -> Buffers:
         path=zeros(outputs, int(prepared.n_steps[0]), n),
         margin=zeros(outputs, n),
         labels=no_labels(n),
+        without=zeros(len(prepared.without.tables), outputs, prepared.players.size, n),
     )

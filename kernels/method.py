@@ -50,7 +50,7 @@ class BackgroundQuery(Protocol):
     def n_bytes(self) -> np.ndarray:
         """``(1,) int64``, bytes of what will be prepared, at most."""
 
-    def measure(self, values: np.ndarray, bins: np.ndarray, n_rows: int) -> BackgroundStatistics:
+    def measure(self, values: np.ndarray, bins: np.ndarray, n_rows: int, first_row: int) -> BackgroundStatistics:
         """Look at the rows of a part of a background.
 
         Parameters
@@ -59,6 +59,8 @@ class BackgroundQuery(Protocol):
         bins : (used, n) unsigned integers, n a multiple of BATCH
         n_rows : int
             how many of the rows count, the first; those behind are padding
+        first_row : int
+            number of the first
 
         Returns
         -------
@@ -180,7 +182,7 @@ class Phi:
     column : what parts call phi
     scores : the last rows are no player's, but scores with these names
     whole : all other rows hold whole numbers
-    shared : what a player has who stands for several others may be shared by them
+    linear : values are linear in the game, so that those of a player who stands for several others may be shared by them
     n_steps : ``(parameters, n_players) -> steps`` of the path
     """
 
@@ -189,7 +191,7 @@ class Phi:
     column: str = "phi"
     scores: tuple[str, ...] = ()
     whole: bool = False
-    shared: bool = True
+    linear: bool = True
     n_steps: Callable[[Parameters, int], int] = lambda parameters, n_players: 0
 
 

@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 
 from ._jit import frozen
-from .buffers import NOT_SHARED, Pairs, Prepared, Sharing
+from .buffers import NO_LOTS, NOT_SHARED, Pairs, Prepared, Sharing, WithoutLots
 from .game_values import GameValue
-from .method import BackgroundQuery, BackgroundStatistics, Method, Parameters
+from .lots import LOTS, Lots, LotsQuery
+from .method import BackgroundQuery, BackgroundStatistics, Method, Parameters, refuse_other
 from .parameters import InvalidParameters
 from .path_dependent.interactions import play_pairs
 from .semivalues.tables import no_semivalues, prepare_semivalue
@@ -30,7 +31,14 @@ def _plant(ensemble: TreeEnsemble, method: Method, groups: np.ndarray | None) ->
 
 
 def ask_background(
-    ensemble: TreeEnsemble, method: Method, groups: np.ndarray | None = None, *, n_rows: int | None, budget: int, interactions: bool = False
+    ensemble: TreeEnsemble,
+    method: Method,
+    groups: np.ndarray | None = None,
+    *,
+    n_rows: int | None,
+    budget: int,
+    interactions: bool = False,
+    errors: bool = False,
 ) -> BackgroundQuery:
     """Find what has to be known of a background, and what the tables made of it will need.
 
@@ -46,6 +54,8 @@ def ask_background(
         bytes that tables may have
     interactions : bool
         as ``prepare`` takes it; the marginal game has none
+    errors : bool
+        standard errors of values will be asked for
 
     Returns
     -------
@@ -55,16 +65,25 @@ def ask_background(
     Raises
     ------
     InvalidParameters
-        a method that does nothing with a background, or needs groups and has none, interactions, or tables beyond the budget
+        a method that does nothing with a background, or needs groups and has none, interactions, errors of values that are not linear in the game or
+        of fewer than two rows in each lot, or tables beyond the budget
     """
     use = method.games.background
     if use is None or interactions:
         raise InvalidParameters(f"method {method.name!r} has no {'interactions in the ' if interactions else ''}marginal game")
     bins, forest = _plant(ensemble, method, groups)
-    return use.ask(forest, bins, method.phi, n_rows, budget)
+    if not errors:
+        return use.ask(forest, bins, method.phi, n_rows, budget)
+    if not method.phi.linear:
+        raise InvalidParameters(f"what method {method.name!r} finds has no standard errors")
+    if n_rows is None or n_rows < 2 * LOTS:
+        found = "the model's own leaf weights" if n_rows is None else f"{n_rows} rows"
+        raise InvalidParameters(f"standard errors need a background of at least {2 * LOTS} rows, got {found}")
+    query = use.ask(forest, bins, method.phi, n_rows, budget // (1 + LOTS))
+    return frozen(LotsQuery(query, query.n_bytes * (1 + LOTS)))
 
 
-def measure_background(query: BackgroundQuery, values: np.ndarray) -> BackgroundStatistics:
+def measure_background(query: BackgroundQuery, values: np.ndarray, first_row: int = 0) -> BackgroundStatistics:
     """Look at the rows of a background, or of a part of one.
 
     Parameters
@@ -72,6 +91,8 @@ def measure_background(query: BackgroundQuery, values: np.ndarray) -> Background
     query : BackgroundQuery
     values : (used, n) float64, NaN where missing
         one row per used feature, in the order of ``query.bins.column``; any n, and left as they are
+    first_row : int
+        number of the first row; rows are dealt out by their numbers where errors are asked for
 
     Returns
     -------
@@ -82,7 +103,7 @@ def measure_background(query: BackgroundQuery, values: np.ndarray) -> Background
     values = np.concatenate((values, np.zeros((values.shape[0], padded(n_rows) - n_rows))), axis=1)
     bins = np.zeros(values.shape, bin_dtype(query.bins))
     bin_rows(values, query.bins, bins)
-    return query.measure(values, bins, n_rows)
+    return query.measure(values, bins, n_rows, first_row)
 
 
 def merge_statistics(parts: Sequence[BackgroundStatistics]) -> BackgroundStatistics:
@@ -188,17 +209,24 @@ def prepare(
     value, use = method.games.value, method.games.background
     if interactions and value is None:
         raise InvalidParameters(f"method {method.name!r} has no interactions")
-    if shared and (interactions or not method.phi.shared):
+    if shared and (interactions or not method.phi.linear):
         raise InvalidParameters(f"{'interactions' if interactions else f'method {method.name!r}'} cannot be shared among players")
     bins, forest = _plant(ensemble, method, groups)
     players, sharing = _share_out(np.asarray(method.phi.rows(forest), np.int32), shared)
     pairs = _pair_up(forest, value(parameters) if interactions and value is not None else None)
+    without = NO_LOTS
     if background is None:
         tables, base = method.games.path_dependent(forest, parameters), empty_coalition(forest.ensemble, forest.trace)
     elif use is None or interactions:
         raise InvalidParameters(f"method {method.name!r} has no {'interactions in the ' if interactions else ''}marginal game")
     else:
-        tables, base = use.prepare(forest, method.phi, parameters, *background)
+        query, statistics = background
+        if isinstance(query, LotsQuery):
+            refuse_other(query, statistics, (LotsQuery, Lots))
+            query, lots = query.query, statistics
+            pairs_of = [use.prepare(forest, method.phi, parameters, query, lots.together(without=lot)) for lot in range(LOTS)]
+            without, statistics = WithoutLots(tuple(made for made, _ in pairs_of), np.stack([at for _, at in pairs_of])), lots.together()
+        tables, base = use.prepare(forest, method.phi, parameters, query, statistics)
     return frozen(
         Prepared(
             bins=bins,
@@ -210,5 +238,6 @@ def prepare(
             bound=margin_bound(forest.ensemble, forest.trace),
             n_steps=np.array([method.phi.n_steps(parameters, forest.n_all)], np.int64),
             sharing=sharing,
+            without=without,
         )
     )

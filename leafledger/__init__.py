@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # what type checkers and editors read; everything is imported
     from pipeline.in_memory.rankings import Gradient as Gradient
     from pipeline.in_memory.rankings import curves as curves
     from pipeline.in_memory.rankings import gradient as gradient
+    from pipeline.in_memory.sampling_bound import sampling_bound as sampling_bound
     from pipeline.models import load_ensemble as load_ensemble
     from pipeline.models import save_model as save_model
     from pipeline.models.model import Model as Model
@@ -58,6 +59,7 @@ __all__ = [
     "rank_by_gap",
     "read_latest",
     "read_manifest",
+    "sampling_bound",
     "save_model",
 ]
 
@@ -69,6 +71,7 @@ _HOMES = {
     "pipeline.in_memory.inspection": ("Inspection", "inspect_model"),
     "pipeline.in_memory.prediction_gap": ("prediction_gap", "rank_by_gap"),
     "pipeline.in_memory.rankings": ("Curves", "Gradient", "curves", "gradient"),
+    "pipeline.in_memory.sampling_bound": ("sampling_bound",),
     "pipeline.models": ("load_ensemble", "save_model"),
     "pipeline.models.model": ("Model",),
     "pipeline.runs.check": ("Report", "check_run"),

@@ -175,11 +175,29 @@ def _merge(backgrounds: Sequence[Background]) -> Background:
     )
 
 
-def _leaf_outcomes(forest: Forest, tree: int) -> tuple[np.ndarray, np.ndarray]:
-    """Weights ``(leaves,)`` of a tree's leaves that weigh something, and how their rows compare, ``(leaves, comparisons) bool``, left is true."""
+def list_outcomes(forest: Forest, tree: int) -> tuple[np.ndarray, np.ndarray]:
+    """List the leaves of a symmetric tree that weigh something, and how their rows compare.
+
+    Parameters
+    ----------
+    forest : Forest
+    tree : int
+
+    Returns
+    -------
+    leaves : (leaves,) int64
+        their nodes
+    outcomes : (leaves, comparisons) bool
+        of the tree's comparisons; left is true
+
+    Raises
+    ------
+    InvalidParameters
+        a tree that is not symmetric, or has no weights
+    """
     ensemble, comparisons = forest.ensemble, forest.comparisons
     n_comparisons = int(comparisons.start[tree + 1] - comparisons.start[tree])
-    weights, outcomes = [], []
+    leaves, outcomes = [], []
     pending = [(int(ensemble.root[tree]), np.full(n_comparisons, -1, np.int8))]
     while pending:
         v, known = pending.pop()
@@ -191,16 +209,16 @@ def _leaf_outcomes(forest: Forest, tree: int) -> tuple[np.ndarray, np.ndarray]:
                     f"tree {tree}, node {v}: a leaf does not say how its rows compare at every split of the tree, as leaves of symmetric trees do; "
                     "a background of rows is needed"
                 )
-            weights.append(ensemble.cover[v])
+            leaves.append(v)
             outcomes.append(known > 0)
             continue
         for outcome, child in ((1, ensemble.left[v]), (0, ensemble.right[v])):
             below = known.copy()
             below[comparisons.number[v]] = outcome
             pending.append((int(child), below))
-    if not weights:
+    if not leaves:
         raise InvalidParameters(f"tree {tree}: its leaves have no weights, the model cannot be its own background")
-    return np.array(weights), np.array(outcomes)
+    return np.array(leaves), np.array(outcomes)
 
 
 def _codes(subtrees: Subtrees, u: int, outcomes: np.ndarray, words: int) -> np.ndarray:
@@ -234,14 +252,14 @@ def weigh_leaves(forest: Forest, partitioning: Partitioning) -> Background:
     tree_of = forest.trace.tree
     first, words = first_codes(partitioning.coded), n_words(partitioning.deep)
     counts = np.zeros(first[-1])
-    leaves = [_leaf_outcomes(forest, tree) for tree in range(forest.ensemble.root.size)]
+    leaves = [list_outcomes(forest, tree) for tree in range(forest.ensemble.root.size)]
     for u in range(partitioning.coded.size):
-        weights, outcomes = leaves[tree_of[partitioning.coded.leaves.node[partitioning.coded.leaves.start[u]]]]
-        np.add.at(counts, first[u] + _codes(partitioning.coded, u, outcomes, 1)[:, 0], weights)
+        nodes, outcomes = leaves[tree_of[partitioning.coded.leaves.node[partitioning.coded.leaves.start[u]]]]
+        np.add.at(counts, first[u] + _codes(partitioning.coded, u, outcomes, 1)[:, 0], forest.ensemble.cover[nodes])
     found, times, subtree = [np.zeros((0, words), np.int64)], [np.zeros(0)], [np.zeros(0, np.int64)]
     for u in range(partitioning.deep.size):
-        weights, outcomes = leaves[tree_of[partitioning.deep.leaves.node[u]]]
+        nodes, outcomes = leaves[tree_of[partitioning.deep.leaves.node[u]]]
         found.append(_codes(partitioning.deep, u, outcomes, words))
-        times.append(weights)
-        subtree.append(np.full(weights.size, u))
+        times.append(forest.ensemble.cover[nodes])
+        subtree.append(np.full(nodes.size, u))
     return _collect(partitioning.deep.size, words, np.concatenate(subtree), np.concatenate(found), np.concatenate(times), counts)

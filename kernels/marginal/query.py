@@ -33,7 +33,7 @@ class MarginalQuery(NamedTuple):
     summed_bits: np.ndarray  # (1,) int64, see MarginalGame
     n_bytes: np.ndarray  # (1,) int64, of what is prepared, at most
 
-    def measure(self, values: np.ndarray, bins: np.ndarray, n_rows: int) -> Background:  # noqa: ARG002 - the shape of a query
+    def measure(self, values: np.ndarray, bins: np.ndarray, n_rows: int, first_row: int) -> Background:  # noqa: ARG002 - the shape of a query
         """Count the codes of rows at every subtree.
 
         Parameters
@@ -43,6 +43,8 @@ class MarginalQuery(NamedTuple):
         bins : (used, n) unsigned integers, n a multiple of BATCH
         n_rows : int
             how many of the rows count, the first
+        first_row : int
+            not needed
 
         Returns
         -------

@@ -42,7 +42,7 @@ def _perturbing(
         games=Games(path_dependent=lambda forest, given: prepare(forest, given, None), background=PerturbationUse(prepare)),
         kernel=kernel,
         parameters=(parameter, *PERTURBED),
-        phi=Phi(rows=rows_with_scores(2), column="rank", scores=(PGI2, ERROR), whole=True, shared=False),
+        phi=Phi(rows=rows_with_scores(2), column="rank", scores=(PGI2, ERROR), whole=True, linear=False),
         summaries=(GAPS,),
         perturbs=True,
     )

@@ -30,7 +30,7 @@ class PerturbationQuery(NamedTuple):
     players: np.ndarray  # (rows,) int32, as Prepared.players
     n_bytes: np.ndarray  # (1,) int64, of what is prepared, at most
 
-    def measure(self, values: np.ndarray, bins: np.ndarray, n_rows: int) -> Measured:
+    def measure(self, values: np.ndarray, bins: np.ndarray, n_rows: int, first_row: int) -> Measured:  # noqa: ARG002 - the shape of a query
         """Measure the moments of used features, and count the combinations of every unit's bins.
 
         Parameters
@@ -39,6 +39,8 @@ class PerturbationQuery(NamedTuple):
         bins : (used, n) unsigned integers
         n_rows : int
             how many of the rows count, the first
+        first_row : int
+            not needed
 
         Returns
         -------

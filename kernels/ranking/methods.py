@@ -79,7 +79,7 @@ RANKER = Method(
         number("rate", 0.1, 0.0, math.inf, "length of a step; with ascent of that of a gradient, in units of 1 / margin"),
         choice("optimizer", ADAM, (ADAM, ASCENT), "adam or ascent"),
     ),
-    phi=Phi(n_steps=lambda given, _: given["steps"], shared=False),
+    phi=Phi(n_steps=lambda given, _: given["steps"], linear=False),
     summaries=(IMPORTANCE, OBJECTIVE),
 )
 
@@ -182,7 +182,7 @@ CURVES = Method(
     games=Games(_prepare_curves, MarginalUse(views=(everyone, everyone), tables=_prepare_marginal_curves, of_sets=True)),
     kernel=_attribute_curves,
     parameters=(choose_ranking(RANKERS),),
-    phi=Phi(rows=rows_with_scores(len(SCORES)), column="rank", scores=SCORES, whole=True, n_steps=lambda _, n: len(KINDS) * (n + 1), shared=False),
+    phi=Phi(rows=rows_with_scores(len(SCORES)), column="rank", scores=SCORES, whole=True, n_steps=lambda _, n: len(KINDS) * (n + 1), linear=False),
     summaries=(AREAS, CURVE_MEANS),
 )
 

@@ -46,7 +46,7 @@ DOUBTFUL = Group("Rows that cannot be read, or are not what the model was traine
 GROUPS = {
     INPUT: ("latest", "latest_requires", "ids", "precision", "global_only", "single_writer", "date"),
     METHOD: ("method", "parameters", "partition", "interactions", "combinations"),
-    BACKGROUND: ("background", "tables"),
+    BACKGROUND: ("background", "background_errors", "tables"),
     LABELS: ("label", "weight", "by", "missing_labels"),
     CLUSTER: ("scheduler", "workers", "plain_tcp"),
     MODEL: ("trees", "outputs", "output"),

@@ -13,7 +13,7 @@ from ..models.cityhash import HashedCategory
 from ..models.model import Feature
 from .categories import encode, is_text
 
-MARGIN, INTERACTIONS = "margin", "interactions"
+MARGIN, INTERACTIONS, ERROR = "margin", "interactions", "error"
 
 
 def _value_type(found: pa.DataType) -> pa.DataType:
@@ -284,6 +284,34 @@ def check_labels(numbers: Sequence[str], by: Sequence[str], types: Mapping[str, 
         grouped = (is_text(found), pa.types.is_integer(found), pa.types.is_boolean(found), pa.types.is_date(found), pa.types.is_null(found))
         if not any(grouped):
             raise SchemaMismatch(f"{where}: column {name!r} is {found}, expected texts, integers or dates to group rows by")
+
+
+def error_columns(players: Sequence[str], outputs: Sequence[str], taken: Sequence[str]) -> list[str]:
+    """Name the columns of standard errors of attributions, outputs outermost.
+
+    Parameters
+    ----------
+    players : sequence of str
+    outputs : sequence of str
+        Their names are left out where there is only one.
+    taken : sequence of str
+        Names that other columns have.
+
+    Returns
+    -------
+    list of str
+        One per output and player.
+
+    Raises
+    ------
+    SchemaMismatch
+        Two columns would have the same name.
+    """
+    found = output_columns(players, outputs, (), False, ERROR)[1]
+    twice = sorted({*found} & {*taken})
+    if twice:
+        raise SchemaMismatch(f"output column {twice[0]!r} would stand twice; rename the id column or the feature it comes from")
+    return found
 
 
 def output_columns(

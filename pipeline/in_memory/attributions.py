@@ -12,6 +12,7 @@ import pyarrow as pa
 from kernels.batch import attribute_batch
 from kernels.buffers import Buffers, Prepared, make_buffers
 from kernels.inputs import INPUTS
+from kernels.lots import BACKGROUND_ERRORS, find_errors
 from kernels.method import BackgroundQuery, BackgroundStatistics, Method
 from kernels.methods import METHODS
 from kernels.prepare import measure_background, merge_statistics
@@ -76,6 +77,8 @@ class Attributions:
         What the outputs are called.
     output : (n,) str, or None
         Which of the model's outputs a row was explained for, where each has one of its own.
+    errors : (n, outputs, players) float64, or None
+        Standard errors of the attributions, margin units, where they were asked for: of the background as a sample.
     """
 
     phi: np.ndarray
@@ -90,6 +93,7 @@ class Attributions:
     summaries: dict[str, pa.Table] = field(default_factory=dict)
     outputs: tuple[str, ...] = ()
     output: np.ndarray | None = None
+    errors: np.ndarray | None = None
 
     @property
     def totals(self) -> dict[str, Any]:
@@ -201,6 +205,8 @@ def _fill(out: Attributions, prepared: Prepared, buffers: Buffers, first: int, n
     out.margin[some] = buffers.margin[:, :n].T
     if out.interactions is not None:
         out.interactions[some] = buffers.pairs[:, :, :n].transpose(2, 0, 1)
+    if out.errors is not None:
+        out.errors[some, :, prepared.players] = find_errors(buffers)[:, :, :n].transpose(2, 0, 1)
     if out.path is not None:
         out.path[some] = buffers.path[:, :, :n].transpose(2, 0, 1)
 
@@ -212,14 +218,18 @@ def _count(query: BackgroundQuery, features: Sequence[Feature], batch: pa.Record
         part = batch.slice(first, SLICE_ROWS)
         values = np.zeros((query.bins.column.size, part.num_rows))
         fill_columns(features, query.bins, part, values)
-        return measure_background(query, values)
+        return measure_background(query, values, first)
 
     with ThreadPoolExecutor(count_cores()) as threads:
         return merge_statistics(list(threads.map(work, range(0, batch.num_rows, SLICE_ROWS))))
 
 
-def _prepare(model: Model, method: Method, parameters: Mapping[str, Any], groups: Groups, interactions: bool, own: bool, background: Any) -> Prepared:
+def _prepare(
+    model: Model, method: Method, parameters: Mapping[str, Any], groups: Groups, interactions: bool, own: bool, background: Any, errors: bool
+) -> Prepared:
     """The tables of the game that the background chooses."""
+    if errors and (background is None or isinstance(background, str)):
+        raise UsageError("background_errors are of a background of rows as a sample, but none was given")
     if background is None:
         return prepare_model(model, method, parameters, groups, interactions, own)
     if isinstance(background, str):
@@ -231,7 +241,7 @@ def _prepare(model: Model, method: Method, parameters: Mapping[str, Any], groups
         features, batch = as_batch(spell_features(model, background), background, read_columns(model.ensemble).tolist())
         if not batch.num_rows:
             raise UsageError("the background has no rows, expected at least one")
-        query = ask_model(model, method, groups, batch.num_rows, table_budget(), interactions)
+        query = ask_model(model, method, groups, batch.num_rows, table_budget(), interactions, errors)
         counted = _count(query, features, batch)
     return prepare_model(model, method, parameters, groups, interactions, own, (query, counted))
 
@@ -279,6 +289,7 @@ def attribute(
     interactions: int | str | None = None,
     combinations: str = SHARED,
     background: Any = None,
+    background_errors: bool = False,
     label: Any = None,
     weight: Any = None,
     allow_unseen: bool = False,
@@ -310,6 +321,9 @@ def attribute(
         Rows, like `rows`, whose values absent features take, averaged over all of them (the marginal game), or "model" for those behind the model's
         own leaf weights, where its trees are symmetric. By default features are averaged over the trees' own covers (the path-dependent game).
         Methods "gap" and "gap_greedy" measure perturbations on them.
+    background_errors : bool
+        How sure are values, if the background is a sample of the rows that it stands for? Also estimate standard errors, which takes about twenty
+        times as long.
     label : array or str, optional
         What the model predicts, (n,) numbers, NaN where it is missing, or the name of a column of the rows; for method "r2".
     weight : array or str, optional
@@ -337,9 +351,9 @@ def attribute(
     groups = read_groups(None if partition is None else read_partition("partition", partition), loaded.features)
     own = read_choice("combinations", combinations, COMBINATIONS) == OWN
     players = player_names(chosen, groups, loaded.features, combination_names(loaded, groups) if own else ())
-    prepared = _prepare(loaded, chosen, given, groups, keep is not None, own, background)
+    prepared = _prepare(loaded, chosen, given, groups, keep is not None, own, background, read_flag("background_errors", background_errors))
     features, batch = as_batch(loaded, rows, prepared.bins.read.tolist())
-    n, n_pairs, n_steps = batch.num_rows, len(prepared.pairs.players), int(prepared.n_steps[0])
+    n, n_pairs, n_steps, n_lots = batch.num_rows, len(prepared.pairs.players), int(prepared.n_steps[0]), len(prepared.without.tables)
     named = loaded.outputs if row_output is None else (row_output.which,)
     outputs, classes = len(named), np.array(loaded.outputs)
     out = Attributions(
@@ -354,11 +368,12 @@ def attribute(
         path=np.zeros((n, outputs, n_steps)) if n_steps else None,
         outputs=named,
         output=None if row_output is None else np.zeros(n, classes.dtype),
+        errors=np.zeros((n, outputs, len(players))) if n_lots else None,
     )
-    summaries = (*chosen.summaries, *((INTERACTIONS,) if keep else ()), INPUTS)
+    summaries = (*chosen.summaries, *((INTERACTIONS,) if keep else ()), *((BACKGROUND_ERRORS,) if n_lots else ()), INPUTS)
     used = tuple(feature.name for feature in read_features(loaded.features, prepared.bins))
     targets = _read_targets(chosen, label, weight, rows, n)
-    slice_rows = min(SLICE_ROWS, max_slice_rows(prepared.base.size * (prepared.players.size + n_pairs + n_steps)))
+    slice_rows = min(SLICE_ROWS, max_slice_rows(prepared.base.size * (prepared.players.size * (1 + 2 * n_lots) + n_pairs + n_steps)))
 
     def work(first: int) -> list[Any]:
         buffers, size = _attribute_slice(features, chosen, prepared, batch.slice(first, slice_rows), first, targets), min(slice_rows, n - first)

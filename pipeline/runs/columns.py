@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kernels.buffers import Buffers, Prepared
+from kernels.lots import find_errors
 from kernels.methods import METHODS
 
 from .interactions import FIRST, SECOND, VALUE, column_type, count_kept, leaves, make_column
@@ -40,7 +41,7 @@ class Columns:
 
 
 def list_columns(plan: Plan, prepared: Prepared, batch: pa.Schema) -> Columns:
-    """List the columns of a part: ids, the row's output where it has one of its own, margins, attributions, interactions.
+    """List the columns of a part: ids, the row's output where it has one of its own, margins, attributions, their errors, interactions.
 
     Parameters
     ----------
@@ -63,6 +64,7 @@ def list_columns(plan: Plan, prepared: Prepared, batch: pa.Schema) -> Columns:
     fields = [batch.field(name) for name in plan.ids] + [pa.field(name, pa.string(), nullable=False) for name in plan.chosen]
     fields += [pa.field(name, number, nullable=False) for name in margins]
     fields += [pa.field(name, kind, nullable=plan.labels is not None) for name, kind in zip(phi, types * len(plan.written_outputs), strict=True)]
+    fields += [pa.field(name, number, nullable=False) for name in plan.error_columns]
     fields += [pa.field(name, column_type(number), nullable=False) for name in pairs]
     named = pair_names(prepared, players)
     first, second = (pa.array([pair[side] for pair in named], pa.string()) for side in (0, 1))
@@ -70,7 +72,7 @@ def list_columns(plan: Plan, prepared: Prepared, batch: pa.Schema) -> Columns:
         schema=pa.schema(fields),
         ids=plan.ids,
         outputs=pa.array(plan.outputs, pa.string()) if plan.chosen else None,
-        numbers=(*margins, *phi, *(leaf for name in pairs for leaf in leaves(name, VALUE))),
+        numbers=(*margins, *phi, *plan.error_columns, *(leaf for name in pairs for leaf in leaves(name, VALUE))),
         names=(*plan.chosen, *(leaf for name in pairs for leaf in leaves(name, FIRST, SECOND))),
         dtype=np.dtype(plan.precision),
         types=tuple(np.dtype(kind.to_pandas_dtype()) for kind in types),
@@ -134,7 +136,7 @@ def make_batch(columns: Columns, prepared: Prepared, batch: pa.RecordBatch, buff
     arrays = [batch.column(name) for name in columns.ids]
     arrays += [] if columns.outputs is None or output is None else [columns.outputs.take(pa.array(output[:n]))]
     arrays += [pa.array(round_to(margin[:n], columns.dtype)) for margin in buffers.margin]
-    for phi in buffers.phi:
+    for phi in (*buffers.phi, *(find_errors(buffers) if len(buffers.without) else ())):
         attributions = [unused[kind] for kind in columns.types]
         for row, player in enumerate(prepared.players):
             attributions[player] = pa.array(round_to(phi[row, :n], columns.types[player]), mask=missing)

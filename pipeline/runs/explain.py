@@ -74,6 +74,7 @@ def explain(
     interactions: int | str | None = None,
     combinations: Combinations = "shared",
     background: str | PathLike | None = None,
+    background_errors: bool = False,
     tables: str | PathLike | None = None,
     label: str | None = None,
     weight: str | None = None,
@@ -133,6 +134,9 @@ def explain(
         Data set, as for `data`, over whose rows absent features are averaged (the marginal game), or "model" for the model's own leaf weights
         (symmetric trees). By default they are averaged over the trees' own covers (the path-dependent game). Methods "gap" and "gap_greedy" measure
         deviations on it, and draw categories and groups from it.
+    background_errors : bool
+        How sure are values against a background, as a sample of the rows that it stands for? A standard error beside every attribution, and in the
+        summary "background_errors". Takes about twenty times as long.
     tables : str or path, optional
         Folder where what is counted of a background is kept for later runs, by default ``_leafledger`` beside the run's.
     label, weight : str, optional

@@ -13,6 +13,7 @@ import numpy as np
 
 from kernels.buffers import Prepared
 from kernels.inputs import INPUTS
+from kernels.lots import BACKGROUND_ERRORS, LOTS
 from kernels.method import Check
 from kernels.methods import METHODS
 from kernels.summaries import INTERACTIONS, Summary
@@ -63,6 +64,7 @@ class Plan:
     data: str
     background: str | None  # "model" for its own leaf weights, None for the path-dependent game
     background_digest: str | None  # of its files
+    background_errors: bool  # a standard error beside every attribution
     labels: LabelColumns | None
     predictions: tuple[str, ...]  # columns with the margin of each output; none where they are not compared
     global_only: bool
@@ -95,6 +97,12 @@ class Plan:
         """Names of a part's columns of margins, attributions and interactions."""
         phi, taken = METHODS[self.method].phi, (*self.ids, *self.chosen)
         return schema.output_columns(self.players, self.written_outputs, taken, self.interactions is not None, phi.column, len(phi.scores))
+
+    @property
+    def error_columns(self) -> list[str]:
+        """Names of a part's columns of standard errors, one for each of attributions."""
+        taken = (*self.ids, *self.chosen, *(name for names in self.columns for name in names))
+        return schema.error_columns(self.players, self.written_outputs, taken) if self.background_errors else []
 
     @property
     def written_outputs(self) -> tuple[str, ...]:
@@ -130,7 +138,8 @@ class Plan:
     @property
     def summaries(self) -> tuple[Summary, ...]:
         """What the run keeps of all rows."""
-        return (*METHODS[self.method].summaries, *(() if self.interactions is None else (INTERACTIONS,)), INPUTS)
+        asked = (*((INTERACTIONS,) if self.interactions is not None else ()), *((BACKGROUND_ERRORS,) if self.background_errors else ()))
+        return (*METHODS[self.method].summaries, *asked, INPUTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,6 +297,7 @@ def make_plan(job: Job, model: Model, groups: Groups, found: Listing, background
         data=job.data,
         background=job.options.background,
         background_digest=None if background is None else background.digest,
+        background_errors=job.options.background_errors,
         labels=job.labels,
         predictions=job.options.predictions,
         global_only=job.options.global_only,
@@ -302,15 +312,18 @@ def make_plan(job: Job, model: Model, groups: Groups, found: Listing, background
         items=(),
         rejected=found.rejected,
     )
-    n_outputs, n_pairs, n_columns = len(model.outputs), len(tables.pairs), len(draft.ids) + len(draft.chosen) + sum(map(len, draft.columns))
+    n_outputs, n_pairs = len(model.outputs), len(tables.pairs)
+    n_columns = len(draft.ids) + len(draft.chosen) + sum(map(len, draft.columns)) + len(draft.error_columns)
+    lots = 2 * LOTS + 2 if draft.background_errors else 0  # phi without each lot, and all of these together
     n_kept = count_kept(n_pairs, job.options.interactions)
-    slice_rows = max_slice_rows(n_outputs * (tables.n_players + n_pairs + n_kept + tables.n_steps))
+    slice_rows = max_slice_rows(n_outputs * (tables.n_players * (1 + lots) + n_pairs + n_kept + tables.n_steps))
     items = make_items(found, min(ITEM_ROWS, slice_rows * max(1, ITEM_CHUNKS // n_columns)))
     plan = dataclasses.replace(draft, slice_rows=slice_rows, items=items)
     n_slices = max((-(-item.n_rows // slice_rows) for item in items), default=0)
     # Values, bins, kinds, columns as read; attributions, before and after rounding, and encoded; interactions, and entries as they are written.
     entry = 2 * 8 + 2 * (4 + _mean_length(tables.pairs, plan.players))
-    row_bytes = tables.n_used * (8 + 4 + 1 + 8) + n_outputs * (8 + tables.n_players * (8 + 8 + 8) + n_pairs * 8 + n_kept * entry + tables.n_steps * 8)
+    of_output = 8 + tables.n_players * (8 + 8 + 8) * (1 + lots) + n_pairs * 8 + n_kept * entry + tables.n_steps * 8
+    row_bytes = tables.n_used * (8 + 4 + 1 + 8) + n_outputs * of_output
     row_bytes += LABEL_BYTES if job.labels else 0
     read = [found] if background is None else [found, background]
     # While a background is counted: values as read, together, padded and ranked.

@@ -53,6 +53,8 @@ def _check_sense(plan: Plan) -> None:
         raise ValueError("there is a digest of a background, and no background")
     if plan.row_output is not None and not (len(plan.outputs) > 1 and 0 <= plan.row_output.seed < SEEDS):
         raise ValueError(f"row_output is {plan.row_output}, with {len(plan.outputs)} outputs")
+    if plan.background_errors and plan.background_digest is None:
+        raise ValueError("there are errors of a background, and no rows of one")
     if [item.part for item in plan.items] != list(range(len(plan.items))):
         raise ValueError("items are not numbered from 0")
     for item in plan.items:

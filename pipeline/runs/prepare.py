@@ -90,12 +90,14 @@ def _check_method(model: Model, method: Method) -> None:
 
 def _check_shared(method: Method, interactions: bool) -> None:
     """Refuse what features cannot share."""
-    if interactions or not method.phi.shared:
+    if interactions or not method.phi.linear:
         what = "interactions" if interactions else f"what method {method.name!r} finds"
         raise UsageError(f"{what} cannot be shared among the features of a combination; make combinations players, with combinations own")
 
 
-def ask_model(model: Model, method: Method, groups: Groups, n_rows: int | None, budget: int, interactions: bool) -> BackgroundQuery:
+def ask_model(
+    model: Model, method: Method, groups: Groups, n_rows: int | None, budget: int, interactions: bool = False, errors: bool = False
+) -> BackgroundQuery:
     """Find what has to be known of a background.
 
     Parameters
@@ -110,6 +112,8 @@ def ask_model(model: Model, method: Method, groups: Groups, n_rows: int | None, 
         Bytes that the tables may have.
     interactions : bool
         Interactions are asked for.
+    errors : bool
+        Standard errors are asked for.
 
     Returns
     -------
@@ -123,7 +127,7 @@ def ask_model(model: Model, method: Method, groups: Groups, n_rows: int | None, 
     _check_method(model, method)
     with refused():
         numbers = number_players(model, groups).numbers
-        return ask_background(model.ensemble, method, numbers, n_rows=n_rows, budget=budget, interactions=interactions)
+        return ask_background(model.ensemble, method, numbers, n_rows=n_rows, budget=budget, interactions=interactions, errors=errors)
 
 
 def weigh_model(model: Model, method: Method, groups: Groups, query: BackgroundQuery) -> BackgroundStatistics:

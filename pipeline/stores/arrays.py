@@ -21,6 +21,7 @@ ALIGNMENT = 64  # bytes, a cache line
 SOUND = 64  # places that a process remembers to have verified
 FETCHES = 2  # of what arrives damaged
 RECORDS = "kernels."  # what the names of tables' types start with, module first
+SEVERAL = "tuple"  # in the place of a record's name
 KINDS = "biuf"  # of numbers, which no bytes make into anything else
 _MODULE = re.compile(r"kernels(\.[a-z0-9_]+)+")
 
@@ -30,9 +31,12 @@ def _lay_out(tables: Any, arrays: list[np.ndarray], end: int = 0) -> tuple[Any, 
     if isinstance(tables, np.ndarray):
         arrays.append(tables)
         return {"dtype": tables.dtype.str, "shape": tables.shape, "offset": end}, -(-(end + tables.nbytes) // ALIGNMENT) * ALIGNMENT
+    named = tables._asdict() if hasattr(tables, "_fields") else {str(k): value for k, value in enumerate(tables)}
     fields = {}
-    for name, value in tables._asdict().items():
+    for name, value in named.items():
         fields[name], end = _lay_out(value, arrays, end)
+    if not hasattr(tables, "_fields"):
+        return [SEVERAL, fields], end
     return [f"{type(tables).__module__}.{type(tables).__qualname__}", fields], end
 
 
@@ -57,6 +61,8 @@ def _rebuild(index: Any, mapped: np.ndarray) -> Any:
         size = dtype.itemsize * math.prod(shape)
         return mapped[start : start + size].view(dtype).reshape(shape)
     record, fields = index
+    if record == SEVERAL:
+        return tuple(_rebuild(fields[str(k)], mapped) for k in range(len(fields)))
     return _record_type(record)(**{name: _rebuild(entry, mapped) for name, entry in fields.items()})
 
 

@@ -1,0 +1,55 @@
+"""A bound of how far Shapley values against a sample are from those against all that it was drawn from, before any row is seen."""
+
+import numpy as np
+
+from ..trees.ensemble import TreeEnsemble
+from ..trees.forest import make_forest
+from .background import list_outcomes
+
+
+def bound_sampling(ensemble: TreeEnsemble, n_rows: int, groups: np.ndarray | None = None) -> np.ndarray:
+    """Bound the root mean squared error of marginal Shapley values of any row (Filom et al. 2024, Theorem 3.15).
+
+    With T the trees that ask for a player, m their comparisons, k their players, p the shares of rows in their leaves and c the values of these,
+    less what all leaves of the tree have in common, which changes no attribution, it is
+
+        4 |T| / sqrt(n_rows) * max (sum p²)^(1/4) * max (1.5 / k (1 + m / k)^k)^(1/4) * max sqrt(sum c²)
+
+    Parameters
+    ----------
+    ensemble : TreeEnsemble
+        of symmetric trees, whose leaf weights say how many rows of the population are where
+    n_rows : int
+        of the sample
+    groups : (features,) int
+        which group a feature belongs to; None where each is a player of its own
+
+    Returns
+    -------
+    (outputs, players) float64, margin units
+        0 where no tree asks for a player
+
+    Raises
+    ------
+    InvalidParameters
+        trees that are not symmetric, or have no weights
+    """
+    _, forest = make_forest(ensemble, groups)
+    trees, outputs = forest.ensemble.root.size, forest.ensemble.base.size
+    n_trees, gini, growth, norm = (np.zeros((outputs, forest.n_all)) for _ in range(4))
+    for tree in range(trees):
+        leaves, outcomes = list_outcomes(forest, tree)
+        asked = np.unique(forest.player_of_node[(forest.trace.tree == tree) & (forest.ensemble.feature >= 0)])
+        players = forest.players[asked]
+        share = forest.ensemble.cover[leaves] / forest.ensemble.cover[leaves].sum()
+        m, k = outcomes.shape[1], max(1, players.size)
+        for column in range(forest.ensemble.value.shape[1]):
+            output = forest.ensemble.output[tree] + column
+            n_trees[output, players] += 1
+            for most, mine in (
+                (gini, (share**2).sum()),
+                (growth, 1.5 / k * (1 + m / k) ** k),
+                (norm, np.sqrt((forest.ensemble.value[leaves, column] ** 2).sum())),
+            ):
+                most[output, players] = np.maximum(most[output, players], mine)
+    return 4 * n_trees * gini**0.25 * growth**0.25 * norm / np.sqrt(n_rows)

@@ -1,0 +1,91 @@
+"""The bound of Theorem 3.15, from the formula as it is printed; and whether it holds."""
+
+import math
+
+import catboost
+import lightgbm
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from kernels.marginal.sampling_bound import bound_sampling
+from kernels.parameters import InvalidParameters
+from leafledger import attribute, load_ensemble
+
+RNG = np.random.default_rng(4)
+ROWS = RNG.normal(size=(3000, 4))
+LABEL = ROWS[:, 0] * ROWS[:, 1] + np.sin(3 * ROWS[:, 2])
+
+
+@pytest.fixture(scope="module")
+def model():
+    made = catboost.CatBoostRegressor(iterations=12, depth=3, random_seed=2, thread_count=1, verbose=False, allow_writing_files=False)
+    return load_ensemble(made.fit(ROWS, LABEL))
+
+
+def printed(model, player, group=range(4)):
+    """Formulas 3.27 to 3.29, tree by tree; values of leaves are taken about the middle of their range."""
+    ensemble, counts, ginis, growths, norms = model.ensemble, 0, [], [], []
+    for root in ensemble.root:
+        splits, leaves, nodes = set(), [], [root]
+        while nodes:
+            v = nodes.pop()
+            if ensemble.left[v] < 0:
+                leaves.append(v)
+            else:
+                splits.add((int(ensemble.feature[v]), float(ensemble.threshold[v])))
+                nodes += [ensemble.left[v], ensemble.right[v]]
+        players = {group[asked] for asked, _ in splits}
+        if player not in players:
+            continue
+        leaves = [v for v in leaves if ensemble.cover[v] > 0]
+        p = [ensemble.cover[v] / sum(ensemble.cover[u] for u in leaves) for v in leaves]
+        values = [float(ensemble.value[v, 0]) for v in leaves]
+        counts += 1
+        ginis.append(math.fsum(share**2 for share in p) ** 0.25)
+        growths.append((1.5 / len(players) * (1 + len(splits) / len(players)) ** len(players)) ** 0.25)
+        norms.append(values)
+    return counts, ginis, growths, norms
+
+
+def test_the_bound_is_as_printed(model):
+    found = bound_sampling(model.ensemble, 500)
+    for feature in range(4):
+        counts, ginis, growths, values = printed(model, feature)
+        # What leaves have in common is taken off: any constant gives a bound, and the norm is one about some constant within the values' range.
+        least = max(math.sqrt(sum((value - sum(some) / len(some)) ** 2 for value in some)) for some in values)
+        most = max(math.sqrt(len(some)) * (max(some) - min(some)) for some in values)
+        factor = 4 * counts / math.sqrt(500) * max(ginis) * max(growths)
+        assert factor * least * (1 - 1e-9) <= found[0, feature] <= factor * most
+    assert_allclose(bound_sampling(model.ensemble, 2000), found / 2, rtol=1e-12)
+
+
+def test_the_bound_holds(model):
+    """Root mean squared errors over samples of 100 rows, of rows that stand for all."""
+    truth, errors = attribute(model, ROWS[:50], background=ROWS).phi, []
+    for _ in range(60):
+        sample = ROWS[RNG.integers(0, len(ROWS), 100)]
+        errors.append((attribute(model, ROWS[:50], background=sample).phi - truth) ** 2)
+    measured = np.sqrt(np.mean(errors, axis=0))[:, 0].max(axis=0)
+    bound = bound_sampling(model.ensemble, 100)[0]
+    assert (measured <= bound).all()
+    assert (bound[:3] > 0).all()
+
+
+def test_players_are_groups_where_there_are_some(model):
+    """Their comparisons are those of all their features."""
+    group = np.array([0, 0, 1, 1])
+    found = bound_sampling(model.ensemble, 100, group)
+    assert found.shape == (1, 2)
+    for player in range(2):
+        counts, ginis, growths, values = printed(model, player, group)
+        least = max(math.sqrt(sum((value - sum(some) / len(some)) ** 2 for value in some)) for some in values)
+        most = max(math.sqrt(len(some)) * (max(some) - min(some)) for some in values)
+        factor = 4 * counts / math.sqrt(100) * max(ginis) * max(growths)
+        assert factor * least * (1 - 1e-9) <= found[0, player] <= factor * most
+
+
+def test_trees_that_are_not_symmetric_have_no_bound():
+    made = lightgbm.LGBMRegressor(n_estimators=1, num_leaves=4, verbose=-1).fit(ROWS, LABEL)
+    with pytest.raises(InvalidParameters, match="as leaves of symmetric trees do"):
+        bound_sampling(load_ensemble(made).ensemble, 10)
