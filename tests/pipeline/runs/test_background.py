@@ -128,11 +128,11 @@ def test_the_room_of_a_worker_does_not_show(example, background_uri, tmp_path, m
     """Tables are made for the least of a row of budgets that suffices, the same on every machine; its memory decides only where to give up."""
     ask, budgets = background.ask_model, []
 
-    def ask_within(*given):
+    def ask_within(*given, **options):
         budgets.append(given[4])
         if budgets[-1] < 3 << 30:
             raise UsageError("tables of the marginal game would have 3000 MiB")
-        return ask(*given)
+        return ask(*given, **options)
 
     monkeypatch.setattr(background, "ask_model", ask_within)
     for memory in (room, 7 << 30):
