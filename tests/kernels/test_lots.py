@@ -64,6 +64,7 @@ def test_errors_are_those_of_the_jackknife(name, group):
 def test_rows_are_dealt_out_by_their_numbers_however_they_come():
     query = ask()
     whole = measured(query)
+    assert query.players.tolist() == [0, 1, 2]
     assert whole.n_rows.tolist() == [3 if lot < 53 % LOTS else 2 for lot in range(LOTS)]
     parts = [measured(query, BACKGROUND[start:stop], start) for start, stop in ((0, 7), (7, 8), (8, 8), (8, 53))]
     merged = merge_statistics(parts)

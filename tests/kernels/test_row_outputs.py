@@ -5,7 +5,9 @@ from collections import Counter
 import numpy as np
 from numpy.testing import assert_array_equal
 
-from kernels.row_outputs import draw_other, find_predicted, take_outputs
+from kernels.buffers import Buffers
+from kernels.labels import no_labels
+from kernels.row_outputs import draw_other, find_predicted, keep_outputs, take_outputs
 
 RNG = np.random.default_rng(5)
 
@@ -53,3 +55,19 @@ def test_what_belongs_to_an_output_is_taken_of_every_row():
         assert found.flags.c_contiguous
         for row, k in enumerate(output):
             assert_array_equal(found[0, ..., row], values[k, ..., row])
+
+
+def test_all_that_was_found_of_a_row_is_of_its_output():
+    """Attributions, with and without every lot of a background, interactions, paths and margins; what is said of the row itself stays."""
+    tables = np.zeros((0, 0))
+    shapes = {"phi": (3, 2, 4), "pairs": (3, 1, 4), "path": (3, 0, 4), "margin": (3, 4), "without": (5, 3, 2, 4)}
+    filled = {name: RNG.normal(size=shape) for name, shape in shapes.items()}
+    buffers = Buffers(values=tables, bins=tables, kinds=tables, played=tables, labels=no_labels(4), **filled)
+    output = np.array([1, 0, 2, 2])
+    found = keep_outputs(buffers, output)
+    for row, k in enumerate(output):
+        for name in ("phi", "pairs", "path", "margin"):
+            assert_array_equal(getattr(found, name)[0, ..., row], filled[name][k, ..., row])
+        assert_array_equal(found.without[:, 0, :, row], filled["without"][:, k, :, row])
+    assert found.values is tables
+    assert keep_outputs(buffers._replace(without=np.zeros((0, 3, 2, 4))), output).without.shape == (0, 1, 2, 4)
