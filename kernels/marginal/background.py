@@ -175,8 +175,26 @@ def _merge(backgrounds: Sequence[Background]) -> Background:
     )
 
 
-def _leaf_outcomes(forest: Forest, tree: int) -> tuple[np.ndarray, np.ndarray]:
-    """Weights ``(leaves,)`` of a tree's leaves that weigh something, and how their rows compare, ``(leaves, comparisons) bool``, left is true."""
+def leaf_outcomes(forest: Forest, tree: int) -> tuple[np.ndarray, np.ndarray]:
+    """Find how the rows of a tree's leaves compare at every split of the tree, which leaves of symmetric trees say.
+
+    Parameters
+    ----------
+    forest : Forest
+    tree : int
+
+    Returns
+    -------
+    weight : (leaves,) float64
+        of the leaves that weigh something
+    left : (leaves, comparisons) bool
+        rows go left, at each distinct comparison of the tree
+
+    Raises
+    ------
+    InvalidParameters
+        a leaf does not say it, or none weighs anything
+    """
     ensemble, comparisons = forest.ensemble, forest.comparisons
     n_comparisons = int(comparisons.start[tree + 1] - comparisons.start[tree])
     weights, outcomes = [], []
@@ -201,6 +219,30 @@ def _leaf_outcomes(forest: Forest, tree: int) -> tuple[np.ndarray, np.ndarray]:
     if not weights:
         raise InvalidParameters(f"tree {tree}: its leaves have no weights, the model cannot be its own background")
     return np.array(weights), np.array(outcomes)
+
+
+def check_weights(forest: Forest) -> None:
+    """Refuse a model that cannot be its own background.
+
+    Parameters
+    ----------
+    forest : Forest
+
+    Raises
+    ------
+    InvalidParameters
+        a tree is not symmetric, or its leaves have no weights
+    """
+    ensemble, level, tree, levels = forest.ensemble, forest.trace.level, forest.trace.tree, forest.trace.levels
+    inner = ensemble.feature >= 0
+    place, number = np.cumsum(levels)[tree] - levels[tree] + level, forest.comparisons.number
+    least, most = np.full(int(levels.sum()), number.max(initial=0)), np.zeros(int(levels.sum()), number.dtype)
+    np.minimum.at(least, place[inner], number[inner])
+    np.maximum.at(most, place[inner], number[inner])
+    doubtful = np.bincount(tree[inner], (least < most)[place[inner]], minlength=levels.size) > 0  # other questions on one level
+    doubtful |= np.bincount(tree[~inner], (level < levels[tree])[~inner], minlength=levels.size) > 0  # a leaf above others
+    for each in np.flatnonzero(doubtful | ~(ensemble.cover[ensemble.root] > 0)):
+        leaf_outcomes(forest, int(each))
 
 
 def _codes(subtrees: Subtrees, u: int, outcomes: np.ndarray, words: int) -> np.ndarray:
@@ -234,7 +276,7 @@ def weigh_leaves(forest: Forest, partitioning: Partitioning) -> Background:
     tree_of = forest.trace.tree
     first, words = first_codes(partitioning.coded), n_words(partitioning.deep)
     counts = np.zeros(first[-1])
-    leaves = [_leaf_outcomes(forest, tree) for tree in range(forest.ensemble.root.size)]
+    leaves = [leaf_outcomes(forest, tree) for tree in range(forest.ensemble.root.size)]
     for u in range(partitioning.coded.size):
         weights, outcomes = leaves[tree_of[partitioning.coded.leaves.node[partitioning.coded.leaves.start[u]]]]
         np.add.at(counts, first[u] + _codes(partitioning.coded, u, outcomes, 1)[:, 0], weights)
