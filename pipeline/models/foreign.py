@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 PICKLE = re.compile(rb"\x80[\x02-\x05]")
 COMPRESSED = (b"\x1f\x8b", b"x\x01", b"x^", b"x\x9c", b"x\xda", b"BZh", b"\xfd7zXZ", b"\x04\x22\x4d\x18")  # gzip, zlib at four levels, bzip2, xz, lz4
+XML = re.compile(rb"\s*<(\?xml|PMML)")
 ZIP, SCHEMA = b"PK\x03\x04", b"schema.json"
 DUMP = re.compile(rb'booster\[0\]|\[\s*\{\s*"nodeid"|\{\s*"name"\s*:\s*"tree"')
 # Of ONNX's ModelProto, which is in onnx.proto: the numbers of its fields, and that of the graph.
@@ -70,7 +71,7 @@ FOREIGN = (
         _is_onnx,
         "use the file that the model's own library writes",
     ),
-    Foreign("XML, as PMML is", lambda data: data.lstrip().startswith((b"<?xml", b"<PMML")), "use the file that the model's own library writes"),
+    Foreign("XML, as PMML is", lambda data: XML.match(data) is not None, "use the file that the model's own library writes"),
     Foreign(
         "a dump for people, which lacks what predictions need",
         lambda data: DUMP.match(data) is not None,
