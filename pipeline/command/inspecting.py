@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 TOP = 10  # features, and outputs
 ALL = "all"  # methods
-PATIENCE = 2.0  # seconds between lines of progress
+PATIENCE = 2.0  # seconds without a line of progress
 MARGINS = {
     "label": "a prediction in the label's units",
     "class": "a class's score, which a link turns into a probability, or the probability itself",
@@ -80,6 +80,17 @@ def show_inspection(console: Console, model: str, found: "Inspection") -> None:
         console.print(costs)
 
 
+def _watch_methods() -> "Callable[[str], None]":
+    """A line on standard error for every method, where somebody waits, or as soon as it takes long."""
+    started = time.perf_counter()
+
+    def on_method(name: str) -> None:
+        if sys.stderr.isatty() or time.perf_counter() - started > PATIENCE:
+            complain(f"measuring {name}")
+
+    return on_method
+
+
 def _watch_trees() -> "Callable[[int, int], None]":
     """A line on standard error every now and then, where it takes long."""
     told = time.perf_counter()
@@ -128,9 +139,8 @@ def inspect(
     from ..models import load_ensemble
 
     names = list(METHODS) if methods == ALL else [name for name in methods.split(",") if name]
-    progress = (lambda name: complain(f"measuring {name}")) if sys.stderr.isatty() else None
     loaded, console = load_ensemble(model), open_console()
-    found = inspect_model(loaded, names, progress)
+    found = inspect_model(loaded, names, _watch_methods())
     if json:
         say(console, dumps(found.to_dict()))
     else:

@@ -47,9 +47,11 @@ def test_everything_is_json(example, capsys):
 
 
 def test_no_costs_on_request(example, capsys):
-    """Where compiling would take longer than looking."""
+    """Where compiling would take longer than looking; what is quick says nothing of how far it is."""
     assert cli.main(["inspect", example.model, "--methods", ""]) == 0
-    assert "µs per row" not in capsys.readouterr().out
+    said = capsys.readouterr()
+    assert "µs per row" not in said.out
+    assert said.err == ""
 
 
 def test_statistics_and_what_is_not_there_are_said(counting, capsys):
@@ -64,10 +66,13 @@ def test_statistics_and_what_is_not_there_are_said(counting, capsys):
     assert json.loads(capsys.readouterr().out) == json.loads(json.dumps(found.to_dict()))
 
 
-def test_all_methods_are_measured_or_refused(example, capsys):
-    """By one word."""
+def test_all_methods_are_measured_or_refused(example, capsys, monkeypatch):
+    """By one word; where it takes long, it says at which it is."""
+    monkeypatch.setattr(inspecting, "PATIENCE", 0.0)
     assert cli.main(["inspect", example.model, "--json", "--methods", "all"]) == 0
-    assert [cost["method"] for cost in json.loads(capsys.readouterr().out)["costs"]] == list(METHODS)
+    said = capsys.readouterr()
+    assert [cost["method"] for cost in json.loads(said.out)["costs"]] == list(METHODS)
+    assert said.err.splitlines() == [f"leafledger: measuring {name}" for name in METHODS]
 
 
 def test_tables_of_leaves_are_written(counting, tmp_path, capsys, monkeypatch):
