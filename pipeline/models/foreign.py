@@ -13,7 +13,7 @@ DUMP = re.compile(rb'booster\[0\]|\[\s*\{\s*"nodeid"|\{\s*"name"\s*:\s*"tree"')
 FIELDS, GRAPH = frozenset((1, 2, 3, 4, 5, 6, 7, 8, 14, 20, 25, 26)), 7
 MOST_FIELDS = 1 << 12
 VARINT, DELIMITED = 0, 2  # wire types of protocol buffers
-WIDTHS = {VARINT: 0, 1: 8, DELIMITED: 0, 5: 4}  # bytes of a field's value by its wire type, without what tells its own length
+WIDTHS = {1: 8, 5: 4}  # bytes of a field's value by the other ones
 SAVE = "leafledger.save_model(model, 'model.trees')"
 
 
@@ -43,11 +43,14 @@ def _is_onnx(data: bytes) -> bool:
     try:
         while at < len(data) and len(fields) < MOST_FIELDS:
             tag, at = _varint(data, at)
-            if tag >> 3 not in FIELDS or tag & 7 not in WIDTHS:
+            if tag >> 3 not in FIELDS or tag & 7 not in (VARINT, DELIMITED, *WIDTHS):
                 return False
             fields.append(tag >> 3)
-            size, at = _varint(data, at) if tag & 7 in (VARINT, DELIMITED) else (0, at)
-            at += size if tag & 7 == DELIMITED else WIDTHS[tag & 7]
+            if tag & 7 in WIDTHS:
+                at += WIDTHS[tag & 7]
+                continue
+            number, at = _varint(data, at)
+            at += number if tag & 7 == DELIMITED else 0
     except IndexError:
         return False
     return at == len(data) and GRAPH in fields

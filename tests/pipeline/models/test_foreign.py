@@ -84,6 +84,19 @@ def test_an_onnx_file_that_is_cut_is_none(cut):
     assert (recognise_foreign(by_hand()[:cut]) is not None) == (cut == len(by_hand()) - 4)
 
 
+@pytest.mark.parametrize("field", range(1, 31))
+def test_every_field_of_onnx_is_known(field):
+    """As its onnx.proto numbers those of ModelProto, whatever holds them; a file with another one is something else."""
+    known = field in (1, 2, 3, 4, 5, 6, 7, 8, 14, 20, 25, 26)
+    for wire, value in ((0, b"\x96\x01"), (1, bytes(8)), (2, b"\x02ab"), (5, bytes(4))):
+        tag = field << 3 | wire
+        head = bytes([tag]) if tag < 128 else bytes([tag & 127 | 128, tag >> 7])
+        assert (recognise_foreign(by_hand() + head + value) is not None) == known
+        assert recognise_foreign(by_hand() + head + value[:-1]) is None
+        assert recognise_foreign(head + value) is None or field == 7
+    assert recognise_foreign(by_hand() + bytes([field << 3 & 127 | 3 | 128, field >> 4])) is None
+
+
 @pytest.mark.parametrize("data", [b"", b"\x08", b"\xff" * 40, b"\x08" * (1 << 20), b"\x0b\x00", b"\x80", b"PAR1", b"{}"])
 def test_other_bytes_are_nothing_that_is_known(data, tmp_path):
     """And are not read for long."""
