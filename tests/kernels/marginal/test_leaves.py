@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from kernels.marginal.leaves import number_leaves, probe, reach_leaves
 from kernels.parameters import InvalidParameters
+from kernels.trees.ensemble import bit_set
 from kernels.trees.forest import make_forest
 from tests.naive import goes_left
 from tests.strategies import batches, forests
@@ -59,6 +60,17 @@ def test_zeros_that_are_missing_do_not_hide_numbers():
     leaves, own = reached(ensemble, 0)
     assert leaves == [1, 2]
     assert own[0, 0] < -1e-35
+
+
+@pytest.mark.parametrize("code", [0, 31, 32, 39, 40])
+def test_one_category_is_enough_to_reach_a_leaf(code):
+    """The first, the last, those at the ends of words, and all that are not known."""
+    stump = one_tree([0, -1, -1], [0, 0, 0], [1, -1, -1], [2, -1, -1], [0, 1, 2], [2, 1, 1], 1)
+    words = bit_set([code], 40)
+    sets = {"category_set": np.array([0, -1, -1], np.int32), "n_categories": np.array([40], np.int32), "set_start": np.array([0, words.size])}
+    leaves, own = reached(stump._replace(**sets, set_words=words), 0)
+    assert leaves == [1, 2]
+    assert own[0, 0] == code
 
 
 def test_leaves_are_numbered_from_the_left():
