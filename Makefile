@@ -14,7 +14,7 @@ WORKER_VENV ?= .venv-worker
 PIP_VERSION := $(shell sed -n 's/^pip==//p' $(CONSTRAINTS))
 UV_VERSION := $(shell sed -n 's/^uv==//p' $(CONSTRAINTS))
 
-.PHONY: setup demo test faults bench bench-r2 papers lint coverage bounds fuzz frames mutants wheel worker docs docs-outputs constraints clean
+.PHONY: setup demo test faults bench bench-r2 papers variants lint coverage bounds fuzz frames mutants wheel worker docs docs-outputs constraints clean
 
 setup: $(VENV)/.complete
 
@@ -73,6 +73,10 @@ bench-r2: $(QSHAP_VENV)/.complete
 # where they are others. Some of them in a minute: PAPERS=--quick; one author's: PAPERS="--only gap".
 papers: setup
 	$(BIN)/python -m tests.papers $(PAPERS)
+
+# Every kind of model beside what its own library says of the same rows, into docs/variants.json; half a minute.
+variants: setup
+	$(BIN)/python -m tests.variants
 
 lint: setup
 	$(BIN)/ruff check .

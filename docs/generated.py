@@ -19,6 +19,7 @@ from tests.bench.ours import BANZHAF, SHAPLEY, WHOLE
 SHARED_BY = {"interactions": "with `--interactions`", "background_errors": "with `--background-errors`", "inputs": "all"}
 ROOT = Path(__file__).parents[1]
 RESULTS = Path(__file__).parent / "results.json"  # as `make bench` writes it
+VARIANTS = Path(__file__).parent / "variants.json"  # as `make variants` writes it
 PAPERS = Path(__file__).parent / "papers" / "results.json"  # as `make papers` writes it, pictures beside it
 
 
@@ -230,6 +231,23 @@ def papers(*author: str) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
+def _apart(value: float | None) -> str:
+    return "" if value is None else f"{value:.0e}" if value else "0"
+
+
+def variants() -> str:
+    """Every variant of models, and how far it is from its own library."""
+    found = json.loads(VARIANTS.read_text())
+    versions = ", ".join(f"{library} {version}" for library, version in found["versions"].items())
+    bounds = ", ".join(f"{bound:g} for {library}" for library, bound in found["bounds"].items())
+    rows = (
+        (*(each[name] for name in ("library", "name", "outputs", "features")), _apart(each["margin"]), _apart(each["contributions"]))
+        for each in found["variants"]
+    )
+    table = _table(("library", "model", "outputs", "features", "margins", "attributions"), rows)
+    return f"{len(found['variants'])} variants, made by `make variants` with {versions}. A test holds all of them below {bounds}.\n\n{table}"
+
+
 PARTS: dict[str, Callable[..., str]] = {
-    part.__name__: part for part in (methods, summaries, parameters, packages, errors, api, benchmarks, verdicts, papers)
+    part.__name__: part for part in (methods, summaries, parameters, packages, errors, api, benchmarks, variants, verdicts, papers)
 }

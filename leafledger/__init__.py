@@ -14,6 +14,7 @@ if TYPE_CHECKING:  # what type checkers and editors read; everything is imported
     from pipeline.in_memory.attributions import attribute as attribute
     from pipeline.in_memory.inspection import Inspection as Inspection
     from pipeline.in_memory.inspection import inspect_model as inspect_model
+    from pipeline.in_memory.leaf_tables import leaf_tables as leaf_tables
     from pipeline.in_memory.prediction_gap import prediction_gap as prediction_gap
     from pipeline.in_memory.prediction_gap import rank_by_gap as rank_by_gap
     from pipeline.in_memory.rankings import Curves as Curves
@@ -54,6 +55,7 @@ __all__ = [
     "explain",
     "gradient",
     "inspect_model",
+    "leaf_tables",
     "load_ensemble",
     "prediction_gap",
     "rank_by_gap",
@@ -69,6 +71,7 @@ _HOMES = {
     "pipeline.errors": ("LeafledgerError",),
     "pipeline.in_memory.attributions": ("Attributions", "attribute"),
     "pipeline.in_memory.inspection": ("Inspection", "inspect_model"),
+    "pipeline.in_memory.leaf_tables": ("leaf_tables",),
     "pipeline.in_memory.prediction_gap": ("prediction_gap", "rank_by_gap"),
     "pipeline.in_memory.rankings": ("Curves", "Gradient", "curves", "gradient"),
     "pipeline.in_memory.sampling_bound": ("sampling_bound",),

@@ -221,6 +221,30 @@ def list_outcomes(forest: Forest, tree: int) -> tuple[np.ndarray, np.ndarray]:
     return np.array(leaves), np.array(outcomes)
 
 
+def check_weights(forest: Forest) -> None:
+    """Refuse a model that cannot be its own background.
+
+    Parameters
+    ----------
+    forest : Forest
+
+    Raises
+    ------
+    InvalidParameters
+        a tree is not symmetric, or its leaves have no weights
+    """
+    ensemble, level, tree, levels = forest.ensemble, forest.trace.level, forest.trace.tree, forest.trace.levels
+    inner = ensemble.feature >= 0
+    place, number = np.cumsum(levels)[tree] - levels[tree] + level, forest.comparisons.number
+    least, most = np.full(int(levels.sum()), number.max(initial=0)), np.zeros(int(levels.sum()), number.dtype)
+    np.minimum.at(least, place[inner], number[inner])
+    np.maximum.at(most, place[inner], number[inner])
+    doubtful = np.bincount(tree[inner], (least < most)[place[inner]], minlength=levels.size) > 0  # other questions on one level
+    doubtful |= np.bincount(tree[~inner], (level < levels[tree])[~inner], minlength=levels.size) > 0  # a leaf above others
+    for each in np.flatnonzero(doubtful | ~(ensemble.cover[ensemble.root] > 0)):
+        list_outcomes(forest, int(each))
+
+
 def _codes(subtrees: Subtrees, u: int, outcomes: np.ndarray, words: int) -> np.ndarray:
     """Codes at subtree u of rows with such ``outcomes (rows, comparisons) bool``, ``(rows, words) int64``."""
     codes = np.zeros((len(outcomes), words), np.int64)

@@ -106,6 +106,29 @@ def outcomes(n_comparisons: int, n_rows: int, dtype: type[np.generic]) -> np.nda
     return (np.arange(n_rows) >> np.arange(n_comparisons)[:, None] & 1).astype(dtype)
 
 
+def descend(ensemble: TreeEnsemble, comparisons: Comparisons, tree: int, left: np.ndarray) -> np.ndarray:
+    """Find the leaf of a tree that each of some rows reaches.
+
+    Parameters
+    ----------
+    ensemble : TreeEnsemble
+    comparisons : Comparisons
+    tree : int
+    left : (comparisons, n) bool
+        rows go left, at each distinct comparison of the tree
+
+    Returns
+    -------
+    node : (n,) int64
+    """
+    node = np.full(left.shape[1], ensemble.root[tree], np.int64)
+    while (ensemble.feature[node] >= 0).any():
+        inner = np.flatnonzero(ensemble.feature[node] >= 0)
+        v = node[inner]
+        node[inner] = np.where(left[comparisons.number[v], inner], ensemble.left[v], ensemble.right[v])
+    return node
+
+
 def look_up(splits: BinnedSplits, comparisons: Comparisons, trees: Iterable[int], targets: Sequence, tables: Sequence) -> LookupTables:
     """Lay the tables of trees end to end.
 

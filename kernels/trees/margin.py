@@ -13,7 +13,7 @@ from .._jit import jit
 from ..lanes import WIDE, choose
 from .binning import BATCH, BinnedSplits, is_member
 from .ensemble import TreeEnsemble
-from .lookup import Comparisons, LookupTables, add_lookups, look_up, outcomes, padded_width, worth_looking_up
+from .lookup import Comparisons, LookupTables, add_lookups, descend, look_up, outcomes, padded_width, worth_looking_up
 from .paths import Trace
 
 MOST_LEAVES = 256  # whose numbers fit a byte
@@ -70,12 +70,7 @@ def _look_up(ensemble: TreeEnsemble, splits: BinnedSplits, comparisons: Comparis
     for tree in trees:
         n_comparisons = int(comparisons.start[tree + 1] - comparisons.start[tree])
         left = outcomes(n_comparisons, 2**n_comparisons, np.bool_)
-        node = np.full(2**n_comparisons, ensemble.root[tree])
-        while (ensemble.feature[node] >= 0).any():
-            inner = np.flatnonzero(ensemble.feature[node] >= 0)
-            v = node[inner]
-            node[inner] = np.where(left[comparisons.number[v], inner], ensemble.left[v], ensemble.right[v])
-        tables.append(ensemble.value[node])
+        tables.append(ensemble.value[descend(ensemble, comparisons, tree, left)])
         targets.append(ensemble.output[tree] + np.arange(ensemble.value.shape[1]))
     return look_up(splits, comparisons, trees, targets, tables)
 

@@ -20,6 +20,9 @@ ONE = np.uint64(1)
 BLOCK = 4096  # rows at a time: their keys lie in a directory that was just read
 
 
+NO_FORMULAS = np.zeros(0, np.uint8)
+
+
 class Statistics(NamedTuple):
     """Columns of an ensemble that no data have: what they are looked up by, and what is found.
 
@@ -41,6 +44,7 @@ class Statistics(NamedTuple):
     projection: np.ndarray  # (columns,) int32, ascending
     code_start: np.ndarray  # (columns,) int64, the code of key k of a column's projection is code[code_start + k], and last that of other keys
     code: np.ndarray  # uint8
+    formula: np.ndarray = NO_FORMULAS  # (columns,) uint8, which of its library's formulas a column was computed by, for people; or (0,)
 
 
 NO_STATISTICS = Statistics(
@@ -143,6 +147,7 @@ def find_fault(statistics: Statistics, n_categories: np.ndarray) -> str:
     sizes = {"nan_above": statistics.source.size, "directory_start": n_projections}
     sizes |= dict.fromkeys(("element_start", "key_start"), n_projections + 1)
     sizes |= dict.fromkeys(("kind", "bound"), statistics.element.size) | dict.fromkeys(("projection", "code_start"), n_columns)
+    sizes["formula"] = n_columns if statistics.formula.size else 0
     for name, array in statistics._asdict().items():
         shape = (sizes.get(name, array.size),)
         if array.shape != shape:

@@ -1,6 +1,7 @@
 """The command that says what a model is made of."""
 
 import sys
+import time
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
@@ -8,14 +9,19 @@ from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
-from ..display import printable
+from ..display import count, printable
 from .flags import INPUT, METHOD
 from .terminal import complain, open_console, say
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..in_memory.inspected_statistics import InspectedStatistics
     from ..in_memory.inspection import Inspection
 
 TOP = 10  # features, and outputs
+ALL = "all"  # methods
+PATIENCE = 2.0  # seconds without a line of progress
 MARGINS = {
     "label": "a prediction in the label's units",
     "class": "a class's score, which a link turns into a probability, or the probability itself",
@@ -35,7 +41,12 @@ def _describe(model: str, found: "Inspection") -> dict[str, str]:
         "trees": f"{found.n_trees:,} with {found.n_leaves:,} leaves; values are compared in {precision} precision",
         "each tree": f"{found.leaves.mean:.1f} leaves (at most {found.leaves.most:,}), depth {found.depth.mean:.1f} (at most {found.depth.most}), "
         f"{found.distinct_features.mean:.1f} features (at most {found.distinct_features.most})",
-    }
+    } | ({} if found.statistics is None else {"statistics": _count_statistics(found.statistics)})
+
+
+def _count_statistics(found: "InspectedStatistics") -> str:
+    kinds = ", ".join(f"{each.columns:,} {each.kind} of {count(each.features, 'feature')}" for each in found.kinds)
+    return f"{kinds}; {found.entries:,} entries in tables of {found.table_bytes / 2**20:.2f} MiB"
 
 
 def show_inspection(console: Console, model: str, found: "Inspection") -> None:
@@ -56,6 +67,11 @@ def show_inspection(console: Console, model: str, found: "Inspection") -> None:
     console.print(table)
     if len(found.features) > TOP:
         say(console, f"{len(found.features) - TOP:,} more features: --json has all")
+    if found.refused:
+        console.print(Text("not there, or not without more:", "bold"))
+        width = max(len(refusal.what) for refusal in found.refused)
+        for refusal in found.refused:
+            say(console, f"{refusal.what:<{width}}  {refusal.why}")
     if found.costs:
         costs = Table("method", Column("µs per row", justify="right"), Column("MiB of tables", justify="right"), title="costs on one thread")
         for cost in found.costs:
@@ -64,10 +80,35 @@ def show_inspection(console: Console, model: str, found: "Inspection") -> None:
         console.print(costs)
 
 
+def _watch_methods() -> "Callable[[str], None]":
+    """A line on standard error for every method, where somebody waits, or as soon as it takes long."""
+    started = time.perf_counter()
+
+    def on_method(name: str) -> None:
+        if sys.stderr.isatty() or time.perf_counter() - started > PATIENCE:
+            complain(f"measuring {name}")
+
+    return on_method
+
+
+def _watch_trees() -> "Callable[[int, int], None]":
+    """A line on standard error every now and then, where it takes long."""
+    told = time.perf_counter()
+
+    def on_tree(done: int, n_trees: int) -> None:
+        nonlocal told
+        if time.perf_counter() - told > PATIENCE:
+            told = time.perf_counter()
+            complain(f"tables of {done:,} of {n_trees:,} trees")
+
+    return on_tree
+
+
 def inspect(
     model: Annotated[str, Parameter(group=INPUT)],
     *,
     methods: Annotated[str, Parameter(group=METHOD)] = "shapley",
+    tables: Annotated[str | None, Parameter(group=INPUT)] = None,
     json: Annotated[bool, Parameter(group=INPUT, negative=())] = False,
 ) -> None:
     """Say what a model is made of, and what methods cost on it: trees, leaves, features and how often they are asked for.
@@ -77,7 +118,10 @@ def inspect(
     model
         As for explain.
     methods
-        Methods whose time per row and tables are measured on one thread, with commas between them; "" for none.
+        Methods whose time per row and tables are measured on one thread, with commas between them; all for all that can be, "" for none.
+    tables
+        Parquet object to write, a path or an fsspec URI: for every leaf of a model of symmetric trees what each feature has there, its Shapley value
+        against the model's own leaf weights. A row's attributions are the sum over the leaves that it reaches.
     json
         Write everything as JSON.
 
@@ -88,11 +132,20 @@ def inspect(
     """
     from json import dumps
 
-    from ..in_memory.inspection import inspect_model
+    from kernels.methods import METHODS
 
-    progress = (lambda name: complain(f"measuring {name}")) if sys.stderr.isatty() else None
-    found, console = inspect_model(model, [name for name in methods.split(",") if name], progress), open_console()
+    from ..in_memory.inspection import inspect_model
+    from ..in_memory.leaf_tables import save_leaf_tables
+    from ..models import load_ensemble
+
+    names = list(METHODS) if methods == ALL else [name for name in methods.split(",") if name]
+    loaded, console = load_ensemble(model), open_console()
+    found = inspect_model(loaded, names, _watch_methods())
     if json:
         say(console, dumps(found.to_dict()))
     else:
         show_inspection(console, model, found)
+    if tables is not None:
+        n_rows = save_leaf_tables(loaded, tables, _watch_trees())
+        if not json:
+            say(console, f"tables of leaves: {tables}, {n_rows:,} rows")

@@ -11,11 +11,12 @@ import numpy as np
 from kernels.trees.ensemble import TreeEnsemble
 
 from ..display import is_whole
-from ..errors import InvalidModel, RunConflict, UsageError
+from ..errors import InvalidModel, UnsupportedModel, UsageError
 from ..iterations import read_iterations
 from ..stores import commit, storage
 from ..stores.places import normalise
 from .catboost import LOADER as CATBOOST
+from .foreign import recognise_foreign
 from .lightgbm import LOADER as LIGHTGBM
 from .model import Feature, Loader, Model
 from .neutral import LOADER as NEUTRAL
@@ -133,6 +134,9 @@ def _load(source: str | PathLike | Any, missing: float | None) -> Model:
     for loader in LOADERS:
         if loader.recognise(data):
             return _mark_missing(_parse(loader, data, uri), missing)
+    known = recognise_foreign(data)
+    if known is not None:
+        raise UnsupportedModel(f"{uri}: {known}")
     raise InvalidModel(
         f"{uri}: not a model file, expected XGBoost JSON or UBJ, LightGBM text, CatBoost cbm or JSON, or what leafledger.save_model wrote "
         "(pickled models are not read: save them natively)"
@@ -164,5 +168,4 @@ def save_model(model: Model | Any, uri: str | PathLike) -> None:
     with storage.scratch() as folder:
         local = folder / "model"
         local.write_bytes(data)
-        if not commit.create(normalise(str(uri)), local) and storage.read(str(uri)) != data:
-            raise RunConflict(f"{uri}: holds another file; choose another name")
+        commit.create_once(normalise(str(uri)), local)

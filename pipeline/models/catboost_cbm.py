@@ -35,7 +35,10 @@ def _refuse(model: Table, where: str) -> None:
     """Refuse features that are computed from others."""
     for field, kind in ((12, "text"), (18, "embedding")):
         for feature in model.tables(field):
-            raise UnsupportedModel(f"{where}: feature {_name(feature, 2)!r} is of kind {kind}, expected numbers and categories")
+            raise UnsupportedModel(
+                f"{where}: feature {_name(feature, 2)!r} is of kind {kind}, expected numbers and categories: train it without, or on numbers "
+                "that you compute of it yourself"
+            )
     if model.tables(13):
         raise UnsupportedModel(f"{where}: the model computes features of its own (estimated features)")
 

@@ -323,6 +323,7 @@ def lay_out_statistics(
         projection=of_projection[ranked],
         code_start=_starts(n_codes)[:-1],
         code=np.concatenate(codes),
+        formula=np.array([KINDS.index(statistics[k].counted.kind) for k in ranked], np.uint8),
     ), column
 
 

@@ -93,7 +93,7 @@ def _tree(block: bytes, number: int, n_features: int, where: str) -> _Tree:
     value = _numbers(fields, b"leaf_value", n_leaves, float, where)
     if fields.get(b"is_linear", b"0") != b"0":
         _integer(fields, b"is_linear", 1, 1, where)
-        raise UnsupportedModel(f"{where}: has linear models in its leaves (linear_tree), expected constants")
+        raise UnsupportedModel(f"{where}: has linear models in its leaves, expected constants: train it with linear_tree=False")
     if n_leaves == 1:  # its count is left out by older versions and takes part in nothing
         count = np.zeros(1) if not fields.get(b"leaf_count") else _numbers(fields, b"leaf_count", 1, float, where)
         leaf, zero = np.full(1, -1), np.zeros(1, np.int64)

@@ -13,8 +13,20 @@ from ..iterations import Iterations
 from .model import Model
 
 
-def _keep(ensemble: TreeEnsemble, trees: np.ndarray) -> TreeEnsemble:
-    """Trees of an ensemble, ``trees`` their numbers, and no other nodes."""
+def keep_trees(ensemble: TreeEnsemble, trees: np.ndarray) -> TreeEnsemble:
+    """Keep some trees, and no other nodes.
+
+    Parameters
+    ----------
+    ensemble : TreeEnsemble
+    trees : (kept,) int
+        Their numbers, ascending.
+
+    Returns
+    -------
+    TreeEnsemble
+        With the same columns, outputs and base values.
+    """
     level, found = ensemble.root[trees], [np.zeros(0, np.int64)]
     while level.size:
         found.append(level)
@@ -66,7 +78,7 @@ def keep_iterations(model: Model, iterations: Iterations) -> Model:
     n = int(ensemble.iteration[-1]) + 1
     if not 0 <= start < stop <= n:
         raise UsageError(f"trees is {start}:{stop}, expected some of the model's iterations 0:{n}")
-    kept = _keep(ensemble, np.flatnonzero((ensemble.iteration >= start) & (ensemble.iteration < stop)))
+    kept = keep_trees(ensemble, np.flatnonzero((ensemble.iteration >= start) & (ensemble.iteration < stop)))
     base = np.zeros_like(kept.base) if start and ensemble.base_is_first else kept.base
     return replace(model, ensemble=kept._replace(base=base, iteration=kept.iteration - start))
 
@@ -88,7 +100,7 @@ def keep_output(model: Model, output: int) -> Model:
     if ensemble.value.shape[1] > 1:
         kept = ensemble._replace(value=np.ascontiguousarray(ensemble.value[:, output : output + 1]))
     else:
-        kept = _keep(ensemble, np.flatnonzero(ensemble.output == output))
+        kept = keep_trees(ensemble, np.flatnonzero(ensemble.output == output))
     alone = kept._replace(base=ensemble.base[output : output + 1], output=np.zeros_like(kept.output))
     return replace(model, ensemble=alone, outputs=(model.outputs[output],), only_output=output)
 

@@ -265,7 +265,9 @@ def _parse(data: bytes, where: str) -> tuple[TreeEnsemble, tuple[Feature, ...], 
     booster = member(learner, "gradient_booster", dict, where)
     name = member(booster, "name", str, where)
     if name not in ("gbtree", "dart"):
-        raise UnsupportedModel(f"{where}: booster is {name[:40]!r}, expected 'gbtree' or 'dart'")
+        raise UnsupportedModel(
+            f"{where}: booster is {name[:40]!r}, expected 'gbtree' or 'dart': a linear model has no trees, its coefficients explain it"
+        )
     model = member(member(booster, "gbtree", dict, where) if name == "dart" else booster, "model", dict, where)
     parameters = member(learner, "learner_model_param", dict, where)
     n_features = integer(parameters, "num_feature", 1, MAX_FEATURES, where)

@@ -82,14 +82,41 @@ def refuse_statistics(model: Model, what: str) -> None:
         raise UnsupportedModel(f"{what} is not there for CatBoost models with target statistics (CTR); shapley and most other methods are")
 
 
-def _check_method(model: Model, method: Method) -> None:
-    """Refuse statistics to a method that perturbs values, or plays feature by feature within groups."""
+def check_method(model: Model, method: Method) -> None:
+    """Refuse a method that there is not for a model, whatever else is given.
+
+    Parameters
+    ----------
+    model : Model
+    method : Method
+
+    Raises
+    ------
+    UnsupportedModel
+        The method measures the margin against the label, and the margin is no prediction of it; or it perturbs values, or plays feature by feature
+        within groups, and the model has target statistics.
+    """
+    if method.labelled and model.objective.margin is not Margin.LABEL:
+        why = _MEANINGLESS[model.objective.margin].format(objective=model.objective.name)
+        raise UnsupportedModel(f"method {method.name!r} measures the margin against the label, which {why}")
     if method.perturbs or not method.phi.of_groups:
         refuse_statistics(model, f"method {method.name!r}")
 
 
-def _check_shared(method: Method, interactions: bool) -> None:
-    """Refuse what features cannot share."""
+def check_shared(method: Method, interactions: bool) -> None:
+    """Refuse what features of a combination cannot share.
+
+    Parameters
+    ----------
+    method : Method
+    interactions : bool
+        Interactions are asked for.
+
+    Raises
+    ------
+    UsageError
+        It is interactions, or what the method finds cannot be shared.
+    """
     if interactions or not method.phi.linear:
         what = "interactions" if interactions else f"what method {method.name!r} finds"
         raise UsageError(f"{what} cannot be shared among the features of a combination; make combinations players, with combinations own")
@@ -124,7 +151,7 @@ def ask_model(
     UsageError
         The method has no marginal game, or tables do not fit in the budget.
     """
-    _check_method(model, method)
+    check_method(model, method)
     with refused():
         numbers = number_players(model, groups).numbers
         return ask_background(model.ensemble, method, numbers, n_rows=n_rows, budget=budget, interactions=interactions, errors=errors)
@@ -188,18 +215,15 @@ def prepare_model(
     Raises
     ------
     UnsupportedModel
-        The method measures the margin against the label, and the margin is no prediction of it.
+        The method is not there for it, see `check_method`.
     UsageError
         The parameters, the partition or the background do not fit the model or the method.
     """
-    if method.labelled and model.objective.margin is not Margin.LABEL:
-        why = _MEANINGLESS[model.objective.margin].format(objective=model.objective.name)
-        raise UnsupportedModel(f"method {method.name!r} measures the margin against the label, which {why}")
-    _check_method(model, method)
+    check_method(model, method)
     players = number_players(model, groups)
     shared = {} if own else players.combinations
     if shared:
-        _check_shared(method, interactions)
+        check_shared(method, interactions)
     with refused():
         return prepare(model.ensemble, method, parameters, players.numbers, interactions=interactions, background=background, shared=shared)
 

@@ -16,9 +16,9 @@ from typing import Any
 
 from fsspec.exceptions import FSTimeoutError
 
-from ..errors import StorageError
+from ..errors import RunConflict, StorageError
 from .filesystem import ATTEMPTS, S3, call_store, is_local, of_botocore, open_filesystem, reported
-from .storage import Object, beside, join, scratch, stat, stat_if_exists
+from .storage import Object, beside, join, read, scratch, stat, stat_if_exists
 
 SINGLE_PUT = 128 << 20  # bytes; larger files go up in pieces, whose completion some stores do not make conditional
 # What S3 and its imitations answer where an object is not as the condition says, or is just being written by somebody else.
@@ -145,6 +145,26 @@ def create(uri: str, source: Path) -> bool:
             return _create_locally(source, path)
         filesystem.invalidate_cache()
         return not call_store(filesystem, "exists", path) and _put(filesystem, path, source)
+
+
+def create_once(uri: str, source: Path) -> None:
+    """Publish a local file's bytes under a name that nothing has yet, or find them there.
+
+    Parameters
+    ----------
+    uri : str
+    source : Path
+        The local file.
+
+    Raises
+    ------
+    RunConflict
+        There is another file.
+    StorageError
+        The store refuses or does not answer, or the disk is full.
+    """
+    if not create(uri, source) and read(uri) != source.read_bytes():
+        raise RunConflict(f"{uri}: holds another file; choose another name")
 
 
 def _check_local(folder: str) -> None:

@@ -8,12 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernels.marginal import background as counting
-from kernels.marginal.background import count_background, distinct, first_codes, weigh_leaves
+from kernels.marginal.background import check_weights, count_background, distinct, first_codes, weigh_leaves
 from kernels.parameters import InvalidParameters
+from kernels.trees.forest import make_forest
 from kernels.trees.lookup import WORD_BITS
 from tests.kernels.marginal.cutting import binned, cut, failed, failed_by_code, leaves_of
 from tests.strategies import batches, forests
-from tests.trees import chain, symmetric
+from tests.trees import chain, join, one_tree, symmetric
 
 CODE = st.sampled_from((0, 1, 2, (1 << WORD_BITS) - 1))
 
@@ -105,3 +106,16 @@ def test_leaf_weights_must_say_enough():
         weigh_leaves(*cut(ensemble, 12)[1:])
     with pytest.raises(InvalidParameters, match="tree 0: its leaves have no weights"):
         weigh_leaves(*cut(ensemble._replace(cover=np.zeros(5)), 12)[1:])
+
+
+def test_a_model_is_asked_once_whether_its_weights_say_enough():
+    """Of all its trees: what is said is of the first that does not; a tree may ask twice what is known already, or nothing at all."""
+    rng = np.random.default_rng(0)
+    uneven, even = chain([0, 1], [1.0, 2.0, 3.0], [1.0, 1.0, 1.0], 2), symmetric(rng, (0, 1, 0), 2)
+    twice = one_tree([0, 0, -1, -1, -1], 0.5, [1, 3, -1, -1, -1], [2, 4, -1, -1, -1], range(5), [2, 1, 1, 1, 0], 2)
+    other = one_tree([0, 1, 0, -1, -1, -1, -1], 0.5, [1, 3, 5, -1, -1, -1, -1], [2, 4, 6, -1, -1, -1, -1], range(7), [4, 2, 2, 1, 1, 1, 1], 2)
+    leaf = one_tree([-1], [0], [-1], [-1], [1.0], [1.0], 2)
+    check_weights(make_forest(join([even, twice, leaf, even]))[1])
+    for bad, says in ((uneven, "tree 2, node "), (other, "tree 2, node "), (even._replace(cover=np.zeros(15)), "tree 2: its leaves have no weights")):
+        with pytest.raises(InvalidParameters, match=says):
+            check_weights(make_forest(join([even, twice, bad]))[1])

@@ -128,6 +128,7 @@ def test_well_formed_statistics_pass():
     ("changes", "says"),
     [
         ({"kind": np.zeros(3, np.uint8)}, r"array 'kind' of statistics has shape \(3,\), expected \(4,\)"),
+        ({"formula": np.zeros(1, np.uint8)}, r"array 'formula' of statistics has shape \(1,\), expected \(2,\)"),
         ({"code": np.zeros((2, 2), np.uint8)}, r"array 'code' of statistics has shape \(2, 2\), expected \(4,\)"),
         ({"key_start": np.array([0, 2])}, r"array 'key_start' of statistics has shape \(2,\), expected \(3,\)"),
         ({"nan_above": np.zeros(1, bool)}, r"array 'nan_above' of statistics has shape \(1,\), expected \(2,\)"),

@@ -2,10 +2,26 @@
 
 import json
 
+import catboost
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 
-from leafledger import inspect_model
-from pipeline.command import cli
+from kernels.methods import METHODS
+from leafledger import inspect_model, leaf_tables
+from pipeline.command import cli, inspecting
+
+
+@pytest.fixture(scope="module")
+def counting(tmp_path_factory):
+    """A file of symmetric trees with target statistics."""
+    rng, path = np.random.default_rng(0), tmp_path_factory.mktemp("counting") / "m.cbm"
+    rows = pd.DataFrame({"x": rng.normal(size=300), "city": rng.choice(list("abcdefg"), 300), "job": rng.choice(list("xyz"), 300)})
+    given = {"iterations": 20, "depth": 3, "verbose": 0, "allow_writing_files": False, "thread_count": 1, "random_seed": 0, "model_size_reg": 0}
+    model = catboost.CatBoostRegressor(**given, max_ctr_complexity=2)
+    model.fit(rows, rows["x"] + (rows["city"] > "d") * (rows["job"] == "x"), cat_features=["city", "job"]).save_model(str(path))
+    return str(path)
 
 
 def test_it_says_what_the_model_is_made_of(example, capsys):
@@ -31,9 +47,52 @@ def test_everything_is_json(example, capsys):
 
 
 def test_no_costs_on_request(example, capsys):
-    """Where compiling would take longer than looking."""
+    """Where compiling would take longer than looking; what is quick says nothing of how far it is."""
     assert cli.main(["inspect", example.model, "--methods", ""]) == 0
-    assert "µs per row" not in capsys.readouterr().out
+    said = capsys.readouterr()
+    assert "µs per row" not in said.out
+    assert said.err == ""
+
+
+def test_statistics_and_what_is_not_there_are_said(counting, capsys):
+    """In words and as JSON."""
+    assert cli.main(["inspect", counting, "--methods", ""]) == 0
+    said, found = capsys.readouterr().out, inspect_model(counting)
+    assert " of 1 feature, " in said
+    assert f"; {found.statistics.entries:,} entries in tables of " in said
+    assert "method gap " in said
+    assert "CatBoost models with target statistics" in said
+    assert cli.main(["inspect", counting, "--methods", "", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == json.loads(json.dumps(found.to_dict()))
+
+
+def test_all_methods_are_measured_or_refused(example, capsys, monkeypatch):
+    """By one word; where it takes long, it says at which it is."""
+    monkeypatch.setattr(inspecting, "PATIENCE", 0.0)
+    assert cli.main(["inspect", example.model, "--json", "--methods", "all"]) == 0
+    said = capsys.readouterr()
+    assert [cost["method"] for cost in json.loads(said.out)["costs"]] == list(METHODS)
+    assert said.err.splitlines() == [f"leafledger: measuring {name}" for name in METHODS]
+
+
+def test_tables_of_leaves_are_written(counting, tmp_path, capsys, monkeypatch):
+    """And said; with JSON they are not, and where it takes long it says how far it is."""
+    out = str(tmp_path / "tables.parquet")
+    monkeypatch.setattr(inspecting, "PATIENCE", 0.0)
+    assert cli.main(["inspect", counting, "--methods", "", "--tables", out]) == 0
+    said = capsys.readouterr()
+    assert said.out.endswith(f"tables of leaves: {out}, {pq.read_metadata(out).num_rows:,} rows\n")
+    assert said.err.splitlines()[-1] == "leafledger: tables of 20 of 20 trees"
+    assert pq.read_table(out).equals(leaf_tables(counting))
+    assert cli.main(["inspect", counting, "--methods", "", "--tables", out, "--json"]) == 0
+    json.loads(capsys.readouterr().out)
+
+
+def test_a_model_without_tables_of_leaves_is_refused(example, tmp_path, capsys):
+    """In one line, and nothing is written."""
+    assert cli.main(["inspect", example.model, "--methods", "", "--tables", str(tmp_path / "out.parquet")]) == 1
+    assert capsys.readouterr().err.startswith("leafledger: look-up tables are there for symmetric trees with leaf weights: tree 0, ")
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(

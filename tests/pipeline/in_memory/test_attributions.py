@@ -14,7 +14,7 @@ from numpy.testing import assert_allclose
 
 from kernels.methods import METHODS
 from leafledger import LeafledgerError, attribute, explain, load_ensemble
-from pipeline.errors import AdditivityBreach, InvalidModel, SchemaMismatch, UsageError
+from pipeline.errors import AdditivityBreach, InvalidModel, SchemaMismatch, UnsupportedModel, UsageError
 from pipeline.in_memory import attributions
 from tests.pipeline.conftest import FEATURES, TRAINING, WRONG
 
@@ -229,8 +229,11 @@ def test_rows_that_do_not_fit_are_refused(example, rows, says):
 def test_sources_that_are_no_models_are_refused(tmp_path):
     """Pickles, text and objects of other libraries are named for what they are."""
     (tmp_path / "model.pkl").write_bytes(b"\x80\x04\x95\x00")
-    with pytest.raises(InvalidModel, match=r"model\.pkl: not a model file, .*pickled models are not read"):
+    with pytest.raises(UnsupportedModel, match=r"model\.pkl: is a pickle, .*; load it where you trust it, and save the model"):
         load_ensemble(tmp_path / "model.pkl")
+    (tmp_path / "model.txt").write_bytes(b"trees")
+    with pytest.raises(InvalidModel, match=r"model\.txt: not a model file, expected "):
+        load_ensemble(tmp_path / "model.txt")
     with pytest.raises(UsageError, match="cannot load a dict"):
         load_ensemble({})
 

@@ -53,12 +53,25 @@ def test_costs_are_measured_or_refused_with_the_reason(booster):
     assert refused["semivalue"] == "method 'semivalue' needs parameter 'atoms' or 'density'"
 
 
+def test_a_method_that_the_model_does_not_have_is_refused_for_that():
+    """Labels do not help a classifier."""
+    rows = np.random.default_rng(0).normal(size=(99, 2))
+    classifier = xgboost.XGBClassifier(n_estimators=2, max_depth=2, n_jobs=1).fit(rows, rows[:, 0] > 0)
+    found = inspect_model(classifier, ["r2", "owen"])
+    assert "is not meaningful for a classifier (objective 'binary:logistic')" in found.costs[0].refused
+    assert {refusal.what: refusal.why for refusal in found.refused}["method r2"] == found.costs[0].refused
+    assert found.costs[1].refused == "needs a partition of the features"
+
+
 def test_it_prints_and_is_json(booster):
     """A line, a table of the features that are asked for most, and everything."""
     found = inspect_model(booster)
     assert repr(found) == f"Inspection(xgboost, 7 trees, {found.n_leaves} leaves)"
     assert found._repr_html_().index("<td>x</td>") < found._repr_html_().index("<td>never</td>")
-    assert json.loads(json.dumps(found.to_dict()))["features"][0]["name"] == "x"
+    said = json.loads(json.dumps(found.to_dict()))
+    assert said["features"][0]["name"] == "x"
+    assert said["statistics"] is None
+    assert {"what": "method owen", "why": "needs a partition of the features"} in said["refused"]
 
 
 def test_a_model_without_trees_is_empty(tmp_path):
@@ -66,6 +79,7 @@ def test_a_model_without_trees_is_empty(tmp_path):
     booster = xgboost.train({}, xgboost.DMatrix(np.zeros((9, 2)), np.zeros(9)), 0)
     found = inspect_model(booster, ["shapley"])
     assert (found.n_trees, found.n_leaves, found.leaves.mean, found.depth.most) == (0, 0, 0.0, 0)
+    assert "background model" not in {refusal.what for refusal in found.refused}
 
 
 def test_a_name_of_no_method_is_refused(booster):

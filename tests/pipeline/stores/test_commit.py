@@ -9,7 +9,7 @@ import threading
 import pytest
 import s3fs
 
-from pipeline.errors import StorageError
+from pipeline.errors import RunConflict, StorageError
 from pipeline.stores import commit, storage
 
 
@@ -50,6 +50,19 @@ def test_an_object_is_created_once(bucket, tmp_path, where):
     commit.remove(storage.join(root, "deep"))
     assert not storage.exists(uri)
     assert storage.read_if_exists(uri) is None
+
+
+def test_the_same_again_is_no_conflict(root, tmp_path):
+    """Whoever writes an object another time finds it; other bytes are refused, and nothing changes."""
+    first, second = tmp_path / "first", tmp_path / "second"
+    first.write_bytes(b"first")
+    second.write_bytes(b"second")
+    uri = storage.join(root, "object")
+    for _ in range(2):
+        commit.create_once(uri, first)
+    with pytest.raises(RunConflict, match=r"object: holds another file; choose another name$"):
+        commit.create_once(uri, second)
+    assert storage.read(uri) == b"first"
 
 
 def test_a_conditional_put_wins_once(bucket, tmp_path, monkeypatch):

@@ -1,0 +1,128 @@
+"""Leaves of symmetric trees: a row for every one that rows can reach, so that what rows have there is made once (Filom et al. 2024, Alg. 3.12)."""
+
+from math import prod
+from typing import NamedTuple
+
+import numpy as np
+
+from ..parameters import InvalidParameters
+from ..trees.binning import BinnedSplits, BinTables, bin_dtype, bin_rows
+from ..trees.ensemble import WORD_BITS
+from ..trees.forest import Forest
+from ..trees.lookup import descend
+
+
+class Probes(NamedTuple):
+    """Values that compare in every way that values can compare at a model's splits."""
+
+    values: np.ndarray  # (used, probes) float64, NaN where missing
+    bins: np.ndarray  # (used, probes) unsigned integers
+
+
+class Reached(NamedTuple):
+    """One row for every leaf of a tree that rows can reach."""
+
+    values: np.ndarray  # (used, rows) float64, NaN where missing
+    leaf: np.ndarray  # (rows,) int64, nodes, ascending
+
+
+def _sides(tables: BinTables, j: int) -> np.ndarray:
+    """Values of a used feature: all codes, one that is not known and a missing one; or thresholds, what is between them, and a missing one."""
+    known = int(tables.n_codes[j])
+    if known:
+        return np.append(np.arange(known + 1.0), np.nan)
+    thresholds = tables.threshold[tables.start[j] : tables.start[j + 1]]
+    edges = np.concatenate(([-np.inf], thresholds, [np.inf]))
+    with np.errstate(invalid="ignore"):
+        between = edges[:-1] / 2 + edges[1:] / 2
+    return np.concatenate((thresholds, between, [np.inf, np.nan]))
+
+
+def probe(tables: BinTables) -> Probes:
+    """Choose values of every feature.
+
+    Parameters
+    ----------
+    tables : BinTables
+        without statistics: where a model has them, take their columns for numbers
+
+    Returns
+    -------
+    Probes
+    """
+    sides = [_sides(tables, j) for j in range(tables.column.size)]
+    values = np.full((len(sides), max((side.size for side in sides), default=0)), np.nan)
+    for own, side in zip(values, sides, strict=True):
+        own[: side.size] = side
+    bins = np.zeros(values.shape, bin_dtype(tables))
+    bin_rows(values, tables, bins)
+    return Probes(values, bins)
+
+
+def _go_left(splits: BinnedSplits, node: int, bins: np.ndarray) -> np.ndarray:
+    """Whether values with these ``bins (n,)`` go left at a split, see BinnedSplits."""
+    first, mask, asked = int(splits.members[node]), int(np.iinfo(bins.dtype).max), bins.astype(np.int64)
+    if first >= 0:
+        asked = splits.words[first + asked // WORD_BITS].astype(np.int64) >> asked % WORD_BITS & 1
+    return (asked - splits.lower[node]) & mask <= splits.span[node] & mask
+
+
+def number_leaves(forest: Forest) -> np.ndarray:
+    """Number the leaves of every tree from the left to the right.
+
+    In a symmetric tree the number is the code of the leaf: its bits are the levels, the root's the highest, and 1 where rows go right.
+
+    Parameters
+    ----------
+    forest : Forest
+
+    Returns
+    -------
+    number : (nodes,) int64
+        -1 at splits
+    """
+    order, tree = forest.trace.order, forest.trace.tree
+    leaves = order[forest.ensemble.feature[order] < 0]
+    n_leaves = np.bincount(tree[leaves], minlength=forest.ensemble.root.size)
+    number = np.full(tree.size, -1, np.int64)
+    number[leaves] = np.arange(leaves.size) - (np.cumsum(n_leaves) - n_leaves)[tree[leaves]]
+    return number
+
+
+def reach_leaves(forest: Forest, probes: Probes, tree: int) -> Reached:
+    """Make a row for every leaf of a symmetric tree that rows can reach: for every way in which the values of each feature can compare.
+
+    Parameters
+    ----------
+    forest : Forest
+    probes : Probes
+        of the same forest
+    tree : int
+
+    Returns
+    -------
+    Reached
+
+    Raises
+    ------
+    InvalidParameters
+        rows that compare differently reach one leaf: the tree is not symmetric
+    """
+    comparisons, ensemble = forest.comparisons, forest.ensemble
+    asked = comparisons.node[comparisons.start[tree] : comparisons.start[tree + 1]]
+    feature = forest.splits.feature[asked]
+    left = np.array([_go_left(forest.splits, v, probes.bins[j]) for v, j in zip(asked, feature, strict=True)], bool)
+    left = left.reshape(asked.size, probes.bins.shape[1])
+    ways = {int(j): np.unique(left[feature == j], axis=1, return_index=True)[1] for j in np.unique(feature)}
+    n_rows, n_leaves = prod(way.size for way in ways.values()), int((ensemble.feature[forest.trace.tree == tree] < 0).sum())
+    if n_rows > n_leaves:
+        raise InvalidParameters(f"tree {tree}: rows can compare in {n_rows} ways at its splits, expected a leaf for each of them, got {n_leaves}")
+    values, outcomes, before = np.zeros((len(probes.values), n_rows)), np.zeros((asked.size, n_rows), bool), 1
+    for j, way in ways.items():
+        chosen = way[np.arange(n_rows) // before % way.size]
+        values[j], outcomes[feature == j] = probes.values[j, chosen], left[feature == j][:, chosen]
+        before *= way.size
+    leaf, first = np.unique(descend(ensemble, comparisons, tree, outcomes), return_index=True)
+    if leaf.size < n_rows:
+        raise InvalidParameters(f"tree {tree}: rows that compare in {n_rows} ways at its splits reach {leaf.size} leaves, expected one for each")
+    return Reached(values[:, first], leaf)
