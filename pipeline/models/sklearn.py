@@ -1,7 +1,7 @@
 """scikit-learn's trees and ensembles of trees, from fitted estimators in memory: sums and means of trees become one ensemble.
 
-Estimators are read by their public attributes and scikit-learn is not imported. There is no file format of its own: pickles are never read, and
-``neutral`` files hold what is read here.
+Estimators are read by their public attributes and scikit-learn is not imported. Pickles are never read; ``neutral`` files hold what is read here,
+and ``skops`` files are read as if they were such estimators.
 """
 
 from collections.abc import Callable
@@ -212,7 +212,25 @@ def _names_of_outputs(model: Any, n: int) -> tuple[str, ...]:
     return found if len(found) == n else found[1:] if len(found) == 2 and n == 1 else tuple(map(str, range(n)))
 
 
-def _serialise(model: Any) -> bytes:
+def serialise(model: Any) -> bytes:
+    """Write a fitted estimator as a neutral file.
+
+    Parameters
+    ----------
+    model : Any
+        An estimator, or what has its attributes.
+
+    Returns
+    -------
+    bytes
+
+    Raises
+    ------
+    InvalidModel
+        It is not fitted.
+    UnsupportedModel
+        It is no sum of trees, or starts from one that is none.
+    """
     reader = _reader(model)
     if not any(hasattr(model, name) for name in FITTED):
         raise InvalidModel(f"{_name(model)} object: not fitted")
@@ -253,5 +271,5 @@ LOADER = Loader(
     recognise=lambda data: False,
     parse=read_trees,
     owns=_owns,
-    serialise=_serialise,
+    serialise=serialise,
 )

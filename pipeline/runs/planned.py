@@ -45,8 +45,8 @@ def _check_sense(plan: Plan) -> None:
         raise ValueError(f"parameters are not those of method {plan.method!r}")
     if plan.groups and read_groups(dict(plan.groups), plan.features) != plan.groups:
         raise ValueError("groups are no partition of the features")
-    if plan.interactions is not None:
-        read_interactions("interactions", plan.interactions)
+    if plan.interactions is not None and read_interactions("interactions", plan.interactions) != plan.interactions:
+        raise ValueError(f"interactions is {plan.interactions!r}, a number as text")
     if plan.labels is not None:
         read_choice("missing", plan.labels.missing, get_args(MissingLabels))
     if plan.background_digest is not None and plan.background is None:
