@@ -32,6 +32,7 @@ _HEADER = re.compile(r"\{'descr': (.*), 'fortran_order': (True|False), 'shape': 
 _NUMBER = re.compile(r"'[<>|][biufU]\d+'")
 _FIELD = r"\('(\w*)', '([<>|][biufV]\d+)'\)"
 _RECORD = re.compile(rf"\[{_FIELD}(, {_FIELD})*\]")
+OTHERS = "booster_.save_model (LightGBM) or save_model (XGBoost, CatBoost), in MLflow mlflow.lightgbm.log_model(model.booster_, …)"
 DAMAGE = (
     zipfile.BadZipFile,
     zlib.error,
@@ -214,6 +215,8 @@ def read_estimator(data: bytes, where: str) -> Any:
 def _parse(data: bytes, where: str) -> tuple[TreeEnsemble, tuple[Feature, ...], tuple[str, ...], Objective]:
     try:
         model = unwrap(read_estimator(data, where))
+        if "." in type(model).__name__:
+            raise UnsupportedModel(f"has a {type(model).__name__}, expected one of scikit-learn; save others as their library does, as by {OTHERS}")
         _check_estimator(model)
         neutral = serialise(model)
     except (InvalidModel, UnsupportedModel) as error:
