@@ -164,7 +164,8 @@ def plan(model: Place, data: Place, *, out: Place, options: Flags = DEFAULTS) ->
     parameters = ", ".join(f"{name}={_write_value(value)}" for name, value in run.plan.parameters if value != ())
     n_players = len(run.plan.groups)
     said = {
-        "model": f"{run.model.library}, {len(run.plan.features)} features, outputs {', '.join(run.plan.outputs)}, "
+        "model": ("" if run.model.origin is None else f"{run.model.origin}, ")
+        + f"{run.model.library}, {len(run.plan.features)} features, outputs {', '.join(run.plan.outputs)}, "
         f"SHA-256 {run.plan.model_digest[:12]}" + ("" if run.plan.trees is None else ", iterations {}:{}".format(*run.plan.trees)),
         "method": f"{run.plan.method} {parameters}".strip(),
         "features": say_positions(run.model),

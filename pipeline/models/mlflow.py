@@ -3,6 +3,7 @@
 MLflow is an optional package, imported where such a URI is read and nowhere else.
 """
 
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,9 +21,10 @@ FILES = {"xgboost": "data", "lightgbm": "data", "catboost": "data", "sklearn": "
 PICKLE = b"\x80"  # that all pickles since protocol 2 begin with
 INSTEAD = {  # of a pickle, how to log what the same flavour has
     "lightgbm": "mlflow.lightgbm.log_model(model.booster_, …)",
-    "sklearn": 'mlflow.sklearn.log_model(model, …, serialization_format="skops")',
+    "sklearn": 'mlflow.sklearn.log_model(model, …, serialization_format="skops", skops_trusted_types=["sklearn.tree._tree.Tree"])',
 }
 LOCAL = "sqlite:///"
+BARS = "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR"
 _URI = re.compile(r"(models|runs):/(?!/)")
 
 
@@ -107,6 +109,18 @@ def pin(uri: str) -> str:
         return f"models:/{'/'.join(map(str, get_model_name_and_version(MlflowClient(), uri)))}"
 
 
+@contextmanager
+def _without_bars() -> Iterator[None]:
+    """MLflow draws a bar on standard error for every file."""
+    before = os.environ.get(BARS)
+    os.environ[BARS] = "false"
+    try:
+        yield
+    finally:
+        os.environ.pop(BARS)
+        os.environ |= {} if before is None else {BARS: before}
+
+
 def _download(repository: Any, name: str, folder: Path, most: int, where: str) -> bytes:
     """A file among the artifacts."""
     local = Path(repository.download_artifacts(name, dst_path=str(folder)))
@@ -161,7 +175,7 @@ def read_logged(uri: str, most: int) -> tuple[bytes, str]:
     StorageError
         There is no such artifact, or MLflow does not answer.
     """
-    with storage.scratch() as folder, reported("read", uri):
+    with storage.scratch() as folder, reported("read", uri), _without_bars():
         from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
 
         repository = get_artifact_repository(uri)

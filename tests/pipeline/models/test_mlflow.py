@@ -1,5 +1,6 @@
 """Models of MLflow: what its own functions log is read, by every kind of URI, and what is a pickle or code is refused and never run."""
 
+import os
 import pickle
 import sys
 
@@ -88,6 +89,7 @@ def test_an_alias_is_the_version_that_it_names():
         "models:/moving/1",
     )
     found = load_ensemble("models:/moving@champion")
+    assert "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR" not in os.environ
     assert (found.origin, found.ensemble.root.size) == ("models:/moving/1", 2)
     client.set_registered_model_alias("moving", "champion", 2)
     assert load_ensemble("models:/moving@champion").ensemble.root.size == 4
