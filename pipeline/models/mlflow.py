@@ -65,10 +65,11 @@ def reported(doing: str, uri: str) -> Iterator[None]:
     """
     try:
         from mlflow.exceptions import MlflowException
-        from mlflow.tracking import get_tracking_uri, is_tracking_uri_set
+        from mlflow.tracking import get_registry_uri, get_tracking_uri, is_tracking_uri_set
     except ImportError as error:
         raise UsageError(f"{uri}: needs MLflow: pip install 'leafledger[mlflow]' ({error})") from error
-    if not is_tracking_uri_set() and get_tracking_uri().startswith(LOCAL) and not Path(get_tracking_uri().removeprefix(LOCAL)).exists():
+    default = None if is_tracking_uri_set() or get_registry_uri() != get_tracking_uri() else get_tracking_uri()
+    if default is not None and default.startswith(LOCAL) and not Path(default.removeprefix(LOCAL)).exists():
         raise UsageError(f"{uri}: where is MLflow's server? Set MLFLOW_TRACKING_URI")
     try:
         yield

@@ -3,6 +3,8 @@
 import io
 import json
 import pickle
+import subprocess
+import sys
 import zipfile
 
 import numpy as np
@@ -87,6 +89,14 @@ def test_a_file_may_be_compressed(tmp_path):
     model, rows = fitted("random forest")
     skops.io.dump(model, tmp_path / "model.skops", compression=zipfile.ZIP_DEFLATED, compresslevel=9)
     assert_allclose(attribute(load_ensemble(tmp_path / "model.skops"), rows).margin, model.predict_proba(rows), rtol=0, atol=1e-12)
+
+
+def test_neither_skops_nor_scikit_learn_is_imported(tmp_path):
+    """A worker has none of them."""
+    skops.io.dump(fitted("two classes")[0], tmp_path / "model.skops")
+    program = "import sys; sys.modules.update(skops=None, sklearn=None); import leafledger; print(leafledger.load_ensemble(sys.argv[1]))"
+    said = subprocess.run([sys.executable, "-c", program, tmp_path / "model.skops"], check=True, capture_output=True, text=True).stdout
+    assert said == "Model(scikit-learn, 4 trees, 4 features, 1 output)\n"
 
 
 def load_bytes(data, tmp_path):
