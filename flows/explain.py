@@ -25,6 +25,7 @@ from pipeline.runs.background import BackgroundStatistics
 from pipeline.runs.job import Job, make_job
 from pipeline.runs.latest import Latest, why_latest_stays
 from pipeline.runs.load import load_model
+from pipeline.runs.mlflow_run import log_run
 from pipeline.runs.options import Combinations, MissingLabels, Precision, pick
 from pipeline.runs.publish import Manifest
 from pipeline.runs.stages import (
@@ -317,6 +318,7 @@ def explain(
     outputs: str | Sequence[str] = (),
     output: str | None = None,
     predictions: str | Sequence[str] = (),
+    mlflow_run: str | None = None,
 ) -> State[Manifest]:
     """Explain every row of a Parquet data set and publish attributions and summaries.
 
@@ -328,7 +330,7 @@ def explain(
     latest, latest_requires, ids, precision, global_only, single_writer, date, method, parameters, partition, interactions, combinations : optional
     background, background_errors, tables, label, weight, by, missing_labels, scheduler, workers, plain_tcp, max_rejected : optional
     missing, allow_unseen : optional
-    trees, outputs, output, predictions : optional
+    trees, outputs, output, predictions, mlflow_run : optional
         As ``leafledger explain`` takes them; what its help says of each is written here by `describe_parameters`.
 
     Returns
@@ -359,12 +361,16 @@ def explain(
 
 
 def _move(log: Any, run: Run, manifest: Manifest) -> None:
+    """Let ``latest`` and MLflow name the run, where it was asked for."""
     named = move(run, manifest) if run.job.options.latest else None
     stays = why_latest_stays(run.job.options, manifest)
     if stays is not None:
         log.warning(printable(stays))
     elif named is not None and named.run != run.job.out:
         log.info(printable(f"{run.job.options.latest}: stays at {named.run}, of {named.date}"))
+    unlogged = log_run(run.job.options.mlflow_run, run.job.out, manifest)
+    if unlogged is not None:
+        log.warning(printable(unlogged))
 
 
 def _complete(log: Any, what: str, manifest: Manifest) -> State[Manifest]:

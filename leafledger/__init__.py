@@ -25,6 +25,7 @@ if TYPE_CHECKING:  # what type checkers and editors read; everything is imported
     from pipeline.models import load_ensemble as load_ensemble
     from pipeline.models import save_model as save_model
     from pipeline.models.model import Model as Model
+    from pipeline.models.sklearn_groups import encoder_groups as encoder_groups
     from pipeline.runs.check import Report as Report
     from pipeline.runs.check import check_run as check_run
     from pipeline.runs.explain import explain as explain
@@ -52,6 +53,7 @@ __all__ = [
     "check_run",
     "compare",
     "curves",
+    "encoder_groups",
     "explain",
     "gradient",
     "inspect_model",
@@ -77,6 +79,7 @@ _HOMES = {
     "pipeline.in_memory.sampling_bound": ("sampling_bound",),
     "pipeline.models": ("load_ensemble", "save_model"),
     "pipeline.models.model": ("Model",),
+    "pipeline.models.sklearn_groups": ("encoder_groups",),
     "pipeline.runs.check": ("Report", "check_run"),
     "pipeline.runs.explain": ("explain",),
     "pipeline.runs.latest": ("Latest", "read_latest"),

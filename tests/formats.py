@@ -155,12 +155,37 @@ def _goes_left(trees: Any, header: Any, node: int, value: float) -> bool:
     return bool(trees.set_words[start + code // 32] >> code % 32 & 1)
 
 
+def _skops(model: Any) -> bytes:
+    import skops.io
+
+    return skops.io.dumps(model.fit(*_training()))
+
+
+def _forest() -> bytes:
+    from sklearn.ensemble import RandomForestRegressor
+
+    return _skops(RandomForestRegressor(3, max_depth=3, random_state=0))
+
+
+def _histograms() -> bytes:
+    from sklearn.ensemble import HistGradientBoostingRegressor
+
+    return _skops(HistGradientBoostingRegressor(max_iter=3, max_depth=3, categorical_features=[N_FEATURES - 1]))
+
+
+def _predict_skops(data: bytes, rows: np.ndarray) -> np.ndarray:
+    import skops.io
+
+    return skops.io.loads(data, trusted=skops.io.get_untrusted_types(data=data)).predict(rows)
+
+
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A format of model files: a sound one, and what the library itself predicts of another."""
+    """A format of model files: a sound one, what the library itself predicts of another, and whether it is a zip."""
 
     train: Callable[[], bytes]
     predict: Callable[[bytes, np.ndarray], np.ndarray]
+    zipped: bool = False
 
 
 FORMATS = {
@@ -170,6 +195,8 @@ FORMATS = {
     "catboost cbm": Format(lambda: _catboost("SymmetricTree", "cbm"), _predict_catboost),
     "catboost json": Format(lambda: _catboost("SymmetricTree", "json"), _predict_catboost),
     "neutral": Format(_neutral, _predict_neutral),
+    "skops": Format(_forest, _predict_skops, zipped=True),
+    "skops, bins": Format(_histograms, _predict_skops, zipped=True),
     "catboost cbm, free trees": Format(lambda: _catboost("Lossguide", "cbm"), _predict_catboost),
     "catboost cbm, statistics": Format(lambda: _catboost_statistics("cbm"), _predict_statistics),
     "catboost json, statistics": Format(lambda: _catboost_statistics("json"), _predict_statistics),

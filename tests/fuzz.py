@@ -4,12 +4,14 @@
 """
 
 import argparse
+import io
 import multiprocessing
 import os
 import re
 import signal
 import sys
 import time
+import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -33,6 +35,7 @@ RTOL = 1e-5  # of the margin's bound: XGBoost adds up in single precision
 WORDS = (0, 1, 2, 0x7F, 0xFF, 0x7FFF, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF)
 NUMBERS = (b"0", b"-1", b"1", b"2", b"99999999999999999999", b"1e308", b"-0.0", b"nan", b"inf", b"1e-320", b"2147483647", b"null", b"[]", b'""')
 SEED = 20_261
+SEVERAL = 10  # damaged members of a zip come with one damaged zip
 NUMBER = re.compile(rb"-?\d[\d.eE+-]*")
 
 
@@ -58,6 +61,16 @@ def mutate(data: bytes, draw: np.random.Generator) -> bytes:
             other = int(draw.integers(max(1, len(changed) - length)))
             changed[at : at + length] = changed[other : other + length]
     return bytes(changed)
+
+
+def mutate_member(data: bytes, draw: np.random.Generator) -> bytes:
+    """The same of a member of a zip, whose checksums are made true."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as found, zipfile.ZipFile(out, "w") as damaged:
+        chosen = draw.choice(found.namelist())
+        for name in found.namelist():
+            damaged.writestr(name, mutate(found.read(name), draw) if name == chosen else found.read(name))
+    return out.getvalue()
 
 
 def _arrange(rows: np.ndarray, model: Model) -> Any:
@@ -190,7 +203,7 @@ def fuzz(name: str, mutations: int, ours: Server, seed: int = SEED) -> Outcome:
     theirs = Server(name)
     try:
         for i in range(mutations):
-            data = mutate(sound, draw)
+            data = (mutate_member if FORMATS[name].zipped and i % SEVERAL else mutate)(sound, draw)
             kind, found, peak = ours.ask(data, OUR_SECONDS)
             outcome.peak = max(outcome.peak, peak)
             if kind in ("crashed", "hung", "raised"):

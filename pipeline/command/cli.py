@@ -49,7 +49,7 @@ def explain(model: Place, data: Place, *, out: Place, options: Flags = DEFAULTS,
     Parameters
     ----------
     model
-        XGBoost JSON or UBJ, LightGBM text, CatBoost cbm or JSON.
+        XGBoost JSON or UBJ, LightGBM text, CatBoost cbm or JSON; of MLflow models:/NAME/VERSION, models:/NAME@ALIAS or runs:/RUN/PATH.
     data
         Parquet file, folder, glob or Hive-partitioned data set, a path or an fsspec URI.
     out
@@ -62,7 +62,7 @@ def explain(model: Place, data: Place, *, out: Place, options: Flags = DEFAULTS,
     Returns
     -------
     int
-        Exit code: 0, or PARTLY where rows were left out that cannot be read, or too few are explained for ``latest``.
+        Exit code: 0, or PARTLY where rows were left out that cannot be read, too few are explained for ``latest``, or MLflow took no link.
 
     Raises
     ------
@@ -80,7 +80,7 @@ def explain(model: Place, data: Place, *, out: Place, options: Flags = DEFAULTS,
     bar = Bar(Console(stderr=True)) if sys.stderr.isatty() and not quiet else None
     with bar or nullcontext():
         progress = bar or (silent if quiet else log_lines)
-        manifest, already_finished, latest, matched = explain_job(job, progress)
+        manifest, already_finished, latest, matched, unlogged = explain_job(job, progress)
     if matched:
         say(console, f"features {matched}")
     run = job.out if "{" in out else out.rstrip("/")
@@ -91,7 +91,7 @@ def explain(model: Place, data: Place, *, out: Place, options: Flags = DEFAULTS,
         say(console, f"{'SHA-256:':<14}{manifest.sha256}")
         if latest is not None and short is None:
             say(console, f"{job.options.latest}:{stays or f' names it, of {latest.date}'}")
-        return _tell(manifest, short)
+        return _tell(manifest, short, unlogged)
     say(console, f"{manifest.n_rows:,} rows explained in {len(manifest.parts)} parts")
     if manifest.residual is not None:
         say(console, f"attributions add up to margin - base value within {manifest.residual:.1e} of the margin's bound")
@@ -103,16 +103,17 @@ def explain(model: Place, data: Place, *, out: Place, options: Flags = DEFAULTS,
     if latest is not None and short is None:
         say(console, f"{'latest:':<14}{job.options.latest}{stays}")
     show_summaries(console, job.out, manifest)
-    return _tell(manifest, short)
+    return _tell(manifest, short, unlogged)
 
 
-def _tell(manifest: Any, short: str | None) -> int:
-    """Say what could not be explained, and why the newest run is not this one; the exit code."""
+def _tell(manifest: Any, *short: str | None) -> int:
+    """Say what could not be explained, and why the newest run is not this one, or MLflow has no link to it; the exit code."""
     for entry in manifest.rejected:
         complain(f"rejected: {entry.reason}")
-    if short is not None:
-        complain(short)
-    return PARTLY if manifest.rejected or short is not None else 0
+    said = [reason for reason in short if reason is not None]
+    for reason in said:
+        complain(reason)
+    return PARTLY if manifest.rejected or said else 0
 
 
 def _describe(game: Any) -> str:
@@ -163,7 +164,8 @@ def plan(model: Place, data: Place, *, out: Place, options: Flags = DEFAULTS) ->
     parameters = ", ".join(f"{name}={_write_value(value)}" for name, value in run.plan.parameters if value != ())
     n_players = len(run.plan.groups)
     said = {
-        "model": f"{run.model.library}, {len(run.plan.features)} features, outputs {', '.join(run.plan.outputs)}, "
+        "model": ("" if run.model.origin is None else f"{run.model.origin}, ")
+        + f"{run.model.library}, {len(run.plan.features)} features, outputs {', '.join(run.plan.outputs)}, "
         f"SHA-256 {run.plan.model_digest[:12]}" + ("" if run.plan.trees is None else ", iterations {}:{}".format(*run.plan.trees)),
         "method": f"{run.plan.method} {parameters}".strip(),
         "features": say_positions(run.model),

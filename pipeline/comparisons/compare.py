@@ -87,7 +87,7 @@ def compare_job(job: Job, texts: Sequence[str], measures: Measures, progress: Pr
             on_done(item)
     finally:
         commit.remove(folder)
-    facts = {"model": job.model, "model_digest": model.digest, **part, "data": job.data, "ids": asked.ids, **asdict(measures)}
+    facts = {"model": model.origin or job.model, "model_digest": model.digest, **part, "data": job.data, "ids": asked.ids, **asdict(measures)}
     facts["rankings"] = [asdict(entry) for entry in entries]
     return publish_tables(job.out, tabulate(prepared, model, measures, [done[item.part] for item in items]), facts)
 

@@ -14,7 +14,7 @@ from kernels.trees.forest import make_forest
 from ..dataset.players import number_players
 from ..errors import LeafledgerError, UsageError
 from ..models.model import Model
-from ..models.row_output import check_row_output, read_row_output
+from ..models.row_output import choose_among, read_row_output
 from ..models.selection import keep_iterations
 from ..runs.job import MODEL
 from ..runs.prepare import check_method, check_shared, refuse_statistics
@@ -59,7 +59,7 @@ def _questions(model: Model) -> Iterator[tuple[str, Callable[[], Any]]]:
     yield f"background {MODEL}", lambda: check_weights(make_forest(model.ensemble)[1])
     yield "compare", partial(refuse_statistics, model, "compare")
     yield "trees", partial(keep_iterations, model, (0, 1))
-    yield "output predicted", partial(check_row_output, read_row_output("predicted"), model)
+    yield "output predicted", partial(choose_among, read_row_output("predicted"), model)
 
 
 def find_refusals(model: Model) -> tuple[Refusal, ...]:

@@ -24,10 +24,11 @@ from .neutral import write_trees
 from .selection import select
 from .sklearn import LOADER as SKLEARN
 from .sklearn import unwrap
+from .skops import LOADER as SKOPS
+from .source import read_source
 from .xgboost import LOADER as XGBOOST
 
-LOADERS = (XGBOOST, LIGHTGBM, CATBOOST, NEUTRAL, SKLEARN)  # the last one owns whatever is scikit-learn's, wrappers of others too
-MAX_BYTES = 512 << 20
+LOADERS = (XGBOOST, LIGHTGBM, CATBOOST, NEUTRAL, SKOPS, SKLEARN)  # the last one owns whatever is scikit-learn's, wrappers of others too
 FEW_OUTPUTS = 100  # that a model may have without trees for each
 
 __all__ = ["LOADERS", "Feature", "Loader", "Model", "load_ensemble", "save_model"]
@@ -79,8 +80,9 @@ def load_ensemble(
     Parameters
     ----------
     source : str, path or model object
-        URI or path of a model file (XGBoost JSON or UBJ, LightGBM text, CatBoost cbm or JSON, or what `save_model` wrote), or a model object of one
-        of these libraries or of scikit-learn, such as a Booster or a fitted estimator. Of a search for parameters it is the best estimator.
+        URI or path of a model file (XGBoost JSON or UBJ, LightGBM text, CatBoost cbm or JSON, scikit-learn's in skops, or what `save_model` wrote),
+        also one that MLflow keeps, as ``models:/name/version``, ``models:/name@alias`` or ``runs:/run/path``; or a model object of one of these
+        libraries or of scikit-learn, such as a Booster or a fitted estimator. Of a search for parameters it is the best estimator.
     missing : float, optional
         A number that stands for a missing value in the columns of numbers, besides NaN and null. Of XGBoost's estimators it is by default their own.
     trees : int, "start:stop" or (int, int), optional
@@ -126,20 +128,16 @@ def _load(source: str | PathLike | Any, missing: float | None) -> Model:
                 parsed = _parse(loader, loader.serialise(source), f"{type(source).__name__} object")
                 return _mark_missing(_name_classes(parsed, loader.classes(source)), loader.missing(source) if missing is None else missing)
         raise UsageError(f"cannot load a {type(source).__name__}, expected a URI or a model of xgboost, lightgbm, catboost or scikit-learn")
-    uri = str(source)
-    size = storage.stat(uri).size
-    if size > MAX_BYTES:
-        raise InvalidModel(f"{uri}: {size} bytes, expected at most {MAX_BYTES}")
-    data = storage.read(uri)
+    found = read_source(str(source))
     for loader in LOADERS:
-        if loader.recognise(data):
-            return _mark_missing(_parse(loader, data, uri), missing)
-    known = recognise_foreign(data)
+        if loader.recognise(found.data):
+            return _mark_missing(replace(_parse(loader, found.data, found.where), origin=found.origin), missing)
+    known = recognise_foreign(found.data)
     if known is not None:
-        raise UnsupportedModel(f"{uri}: {known}")
+        raise UnsupportedModel(f"{found.where}: {known}")
     raise InvalidModel(
-        f"{uri}: not a model file, expected XGBoost JSON or UBJ, LightGBM text, CatBoost cbm or JSON, or what leafledger.save_model wrote "
-        "(pickled models are not read: save them natively)"
+        f"{found.where}: not a model file, expected XGBoost JSON or UBJ, LightGBM text, CatBoost cbm or JSON, scikit-learn's in skops, or what "
+        "leafledger.save_model wrote (pickled models are not read: save them natively)"
     )
 
 

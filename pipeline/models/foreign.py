@@ -7,7 +7,7 @@ from dataclasses import dataclass
 PICKLE = re.compile(rb"\x80[\x02-\x05]")
 COMPRESSED = (b"\x1f\x8b", b"x\x01", b"x^", b"x\x9c", b"x\xda", b"BZh", b"\xfd7zXZ", b"\x04\x22\x4d\x18")  # gzip, zlib at four levels, bzip2, xz, lz4
 XML = re.compile(rb"\s*<(\?xml|PMML)")
-ZIP, SCHEMA = b"PK\x03\x04", b"schema.json"
+ZIP = b"PK\x03\x04"
 DUMP = re.compile(rb'booster\[0\]|\[\s*\{\s*"nodeid"|\{\s*"name"\s*:\s*"tree"')
 # Of ONNX's ModelProto, which is in onnx.proto: the numbers of its fields, and that of the graph.
 FIELDS, GRAPH = frozenset((1, 2, 3, 4, 5, 6, 7, 8, 14, 20, 25, 26)), 7
@@ -67,7 +67,6 @@ FOREIGN = (
         lambda data: data.startswith(COMPRESSED),
         f"unpack it; if joblib wrote it, load it where you trust it, and save the model as its library does, or by {SAVE}",
     ),
-    Foreign("a skops file", lambda data: data.startswith(ZIP) and SCHEMA in data, f"load it with skops.io.load, and save the model by {SAVE}"),
     Foreign("a zip archive", lambda data: data.startswith(ZIP), "name the model file inside, unpacked"),
     Foreign(
         "an ONNX file, which has no weights of leaves and so nothing to average absent features by",

@@ -75,6 +75,8 @@ class Model:
         Position of the output that was kept of several; None where all were.
     by_position : bool
         Whether the features are called as the columns of the data at their positions, since the model has no names.
+    origin : str or None
+        What MLflow calls the model it was read from, by its version and never by an alias; None of other files.
     """
 
     ensemble: TreeEnsemble
@@ -85,6 +87,7 @@ class Model:
     objective: Objective = UNKNOWN
     only_output: int | None = None
     by_position: bool = False
+    origin: str | None = None
 
     def __repr__(self) -> str:
         counts = count(self.ensemble.root.size, "tree"), count(len(self.features), "feature"), count(len(self.outputs), "output")

@@ -1,7 +1,7 @@
 """scikit-learn's trees and ensembles of trees, from fitted estimators in memory: sums and means of trees become one ensemble.
 
-Estimators are read by their public attributes and scikit-learn is not imported. There is no file format of its own: pickles are never read, and
-``neutral`` files hold what is read here.
+Estimators are read by their public attributes and scikit-learn is not imported. Pickles are never read; ``neutral`` files hold what is read here,
+and ``skops`` files are read as if they were such estimators.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,8 @@ from .sklearn_trees import Tree, add_iterations, join, read_tree
 
 LIBRARY = "scikit-learn"
 INSTEAD = {  # what cannot be one sum of trees, and what to do
-    "Pipeline": "explain its last step on the rows that this step sees: model[-1], and model[:-1].transform(rows)",
+    "Pipeline": "explain its last step on the rows that this step sees: model[-1], and model[:-1].transform(rows); with one-hot encoders before it, "
+    "leafledger.encoder_groups(model) is the partition by the columns that were encoded",
     "CalibratedClassifierCV": "explain the classifier that it calibrates: model.calibrated_classifiers_[0].estimator",
     "TransformedTargetRegressor": "explain the regressor inside, in units of the transformed target: model.regressor_",
     "_MultiOutputEstimator": "explain each output's estimator by itself: model.estimators_[0]",
@@ -33,7 +34,17 @@ INSTEAD = {  # what cannot be one sum of trees, and what to do
 TREES = {"BaseDecisionTree"}  # classes of which a Bagging's and a boosting's estimators may be
 
 
-def _kinds(model: Any) -> set[str]:
+def find_kinds(model: Any) -> set[str]:
+    """Name an object's class and those that it is made from.
+
+    Parameters
+    ----------
+    model : Any
+
+    Returns
+    -------
+    set of str
+    """
     return {kind.__name__ for kind in type(model).__mro__}
 
 
@@ -68,7 +79,7 @@ def _values(tree: Any) -> np.ndarray:
 
 def _check_trees(model: Any, estimators: Any) -> None:
     for estimator in estimators:
-        if TREES.isdisjoint(_kinds(estimator)):
+        if TREES.isdisjoint(find_kinds(estimator)):
             raise UnsupportedModel(f"{_name(model)} of {_name(estimator)}, expected decision trees")
 
 
@@ -179,7 +190,7 @@ def _check_predictions(model: Any) -> None:
 
 
 def _reader(model: Any) -> Callable[[Any], TreeEnsemble]:
-    kinds = _kinds(model)
+    kinds = find_kinds(model)
     for kind, instead in INSTEAD.items():
         if kind in kinds:
             raise UnsupportedModel(f"{_name(model)} is no sum of trees: {instead}")
@@ -193,12 +204,12 @@ def _reader(model: Any) -> Callable[[Any], TreeEnsemble]:
 def _features(model: Any) -> tuple[Feature, ...]:
     given = getattr(model, "feature_names_in_", None)  # None also where columns of a frame were numbers: scikit-learn goes by position then
     names = list(map(str, range(model.n_features_in_))) if given is None else [str(name) for name in given]
-    categories = {} if "BaseHistGradientBoosting" not in _kinds(model) else list_categories(model)
+    categories = {} if "BaseHistGradientBoosting" not in find_kinds(model) else list_categories(model)
     return tuple(Feature(name, j in categories, categories.get(j), named=given is not None) for j, name in enumerate(names))
 
 
 def _objective(model: Any) -> Objective:
-    if "IsolationForest" in _kinds(model):
+    if "IsolationForest" in find_kinds(model):
         return Objective("isolation", Margin.OTHER)
     if hasattr(model, "classes_"):
         margin = Margin.CLASS if isinstance(model.classes_, list) else Margin.CLASSES  # of several targets, or of one
@@ -212,7 +223,25 @@ def _names_of_outputs(model: Any, n: int) -> tuple[str, ...]:
     return found if len(found) == n else found[1:] if len(found) == 2 and n == 1 else tuple(map(str, range(n)))
 
 
-def _serialise(model: Any) -> bytes:
+def serialise(model: Any) -> bytes:
+    """Write a fitted estimator as a neutral file.
+
+    Parameters
+    ----------
+    model : Any
+        An estimator, or what has its attributes.
+
+    Returns
+    -------
+    bytes
+
+    Raises
+    ------
+    InvalidModel
+        It is not fitted.
+    UnsupportedModel
+        It is no sum of trees, or starts from one that is none.
+    """
     reader = _reader(model)
     if not any(hasattr(model, name) for name in FITTED):
         raise InvalidModel(f"{_name(model)} object: not fitted")
@@ -237,7 +266,7 @@ def unwrap(model: Any) -> Any:
     InvalidModel
         A search without one.
     """
-    while "BaseSearchCV" in _kinds(model):
+    while "BaseSearchCV" in find_kinds(model):
         if not hasattr(model, "best_estimator_"):
             raise InvalidModel(f"{_name(model)} object: has no best estimator, expected one that was fitted with refit=True")
         model = model.best_estimator_
@@ -253,5 +282,5 @@ LOADER = Loader(
     recognise=lambda data: False,
     parse=read_trees,
     owns=_owns,
-    serialise=_serialise,
+    serialise=serialise,
 )

@@ -11,6 +11,7 @@ from ..dataset.partition import Partition
 from .job import Job, make_job
 from .latest import Latest
 from .load import load_model
+from .mlflow_run import log_run
 from .options import Combinations, MissingLabels, Precision, pick
 from .progress import Progress, no_progress
 from .publish import Manifest
@@ -24,6 +25,7 @@ class Done(NamedTuple):
     already_finished: bool  # it was finished before, and there was nothing to do
     latest: Latest | None  # what ``latest`` names, where it was asked for
     matched: str  # how features were matched with columns, where it was not by name
+    unlogged: str | None  # why MLflow has no link to it, where it was asked for
 
 
 def explain_job(job: Job, progress: Progress) -> Done:
@@ -53,7 +55,7 @@ def explain_job(job: Job, progress: Progress) -> Done:
         tables = broadcast_run(run, count_run(run, progress), progress)
         explained = map_run(run, tables, progress)
         manifest = publish_run(run, tables, explained, aggregate_run(run, tables, explained))
-    return Done(manifest, run.finished is not None, update_latest(run, manifest), matched)
+    return Done(manifest, run.finished is not None, update_latest(run, manifest), matched, log_run(job.options.mlflow_run, job.out, manifest))
 
 
 def explain(
@@ -90,6 +92,7 @@ def explain(
     outputs: str | Iterable[str] = (),
     output: str | None = None,
     predictions: str | Iterable[str] = (),
+    mlflow_run: str | None = None,
     progress: Progress = no_progress,
 ) -> Manifest:
     """Explain every row of a Parquet data set and publish attributions and summaries.
@@ -97,7 +100,8 @@ def explain(
     Parameters
     ----------
     model : str or path
-        Model file, a path or URI: XGBoost JSON or UBJ, LightGBM text, CatBoost cbm or JSON.
+        Model file, a path or URI: XGBoost JSON or UBJ, LightGBM text, CatBoost cbm or JSON; or what MLflow keeps, ``models:/name/version``,
+        ``models:/name@alias`` or ``runs:/run/path``. The plan and the manifest have the version that an alias meant.
     data : str or path
         Parquet file, folder, glob or Hive-partitioned data set.
     out : str or path
@@ -167,6 +171,9 @@ def explain(
         with the seed behind a colon, as in "other:7". Parts then have a column "output".
     predictions : str or sequence of str
         Columns with the margins that the model gave these rows, one per output. They are compared with what is explained.
+    mlflow_run : str, optional
+        An MLflow run, by its id, that gets a link to the finished run: tags ``leafledger.run`` and ``leafledger.manifest``, its place and the SHA-256
+        of its manifest; summaries and manifest as artifacts. Where they cannot be logged, a warning of the logger "leafledger" says so.
     progress : callable
         Called with a ``Work`` before the background is counted, before tables are prepared for it, and before rows are explained; what it returns
         is called with every piece as it is done.
@@ -181,4 +188,7 @@ def explain(
     LeafledgerError
         One line: what was got, what was expected, where.
     """
-    return explain_job(make_job(model, data, out, pick(locals())), progress).manifest
+    done = explain_job(make_job(model, data, out, pick(locals())), progress)
+    if done.unlogged is not None:
+        logging.getLogger("leafledger").warning(done.unlogged)
+    return done.manifest

@@ -17,6 +17,7 @@ from ..dataset.labels import LabelColumns
 from ..dataset.listing import Asked
 from ..errors import UsageError
 from ..models.row_output import RowOutput, read_row_output
+from ..models.source import normalise_source
 from ..stores import storage
 from ..stores.places import is_within, normalise
 from .arguments import read_place, shorten
@@ -261,7 +262,8 @@ def make_job(model: Any, data: Any, out: Any, options: Options) -> Job:
     def place(uri: str) -> str:
         return normalise(_fill_date(uri, options.date))
 
-    model, data, out = (place(read_place(name, given)) for name, given in (("model", model), ("data", data), ("out", out)))
+    model = normalise_source(_fill_date(read_place("model", model), options.date))
+    data, out = (place(read_place(name, given)) for name, given in (("data", data), ("out", out)))
     background = options.background if options.background in (None, MODEL) else place(options.background)
     for name, uri in (("data", data), ("background", background)):
         if uri not in (None, MODEL):

@@ -129,6 +129,10 @@ class Options:
     """Columns with the margins (raw scores) that the model gave these rows, one per output: each is compared with what is explained, and a row that
     differs ends the run. So what was scored is what is explained."""
 
+    mlflow_run: str | None = None
+    """An MLflow run, by its id, that gets a link to the finished run: its place and the SHA-256 of its manifest as tags, summaries and manifest as
+    artifacts."""
+
     def __post_init__(self) -> None:
         for name, read in READERS.items():
             object.__setattr__(self, name, read(name, getattr(self, name)))
@@ -184,4 +188,5 @@ READERS: dict[str, Callable[[str, Any], Any]] = {
     "outputs": read_names,
     "output": optional(read_text),
     "predictions": read_names,
+    "mlflow_run": optional(read_text),
 }

@@ -54,8 +54,8 @@ class Plan:
     """A run before it runs: everything that decides its output, and nothing else."""
 
     version: str
-    model: str
-    model_digest: str
+    model: str  # its file, or what MLflow calls it, by its version
+    model_digest: str  # of the file
     method: str
     parameters: tuple[tuple[str, Any], ...]  # numbers, and tuples of them
     groups: Groups
@@ -287,7 +287,7 @@ def make_plan(job: Job, model: Model, groups: Groups, found: Listing, background
     """
     draft = Plan(
         version=version("leafledger"),
-        model=job.model,
+        model=model.origin or job.model,
         model_digest=model.digest,
         method=job.options.method,
         parameters=job.parameters,

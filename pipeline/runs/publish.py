@@ -51,6 +51,7 @@ class Manifest:
 
     version: str
     plan: str  # SHA-256
+    model: str  # as in the plan
     model_digest: str
     library: str
     method: str
@@ -198,6 +199,7 @@ def make_manifest(
     return Manifest(
         version=plan.version,
         plan=digest(plan),
+        model=plan.model,
         model_digest=plan.model_digest,
         library=game.library,
         method=plan.method,

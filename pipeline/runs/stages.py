@@ -22,6 +22,7 @@ from .background import Marginal, plan_marginal
 from .inputs import check_predictions, refuse_unseen
 from .job import Job, asked_columns, find_method
 from .latest import Latest, move_latest, read_latest
+from .mlflow_run import find_run
 from .options import OWN
 from .part import Part
 from .plan import PLAN, Memory, Plan, differences, digest, extent_of, make_plan, to_json
@@ -125,6 +126,8 @@ def plan_run(job: Job, model: Model) -> Run:
     where = storage.join(job.out, PLAN)
     if (held := storage.read_if_exists(where)) is not None:
         _refuse_other(job.out, from_json(held, where), plan)
+    if job.options.mlflow_run is not None:
+        find_run(job.options.mlflow_run)
     if job.options.latest is not None:
         read_latest(job.options.latest)  # or what is there is something else
         commit.check_writable(storage.beside(job.options.latest, ""))

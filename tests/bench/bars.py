@@ -12,7 +12,7 @@ from .ours import BANZHAF, KERNEL, SHAPLEY, WHOLE
 from .peers import OWN, SHAPIQ, WOODELF
 from .rankings import RANKER, Rankings
 from .totals import Total
-from .usual import Usual
+from .usual import SHAP, Usual
 
 # Times a peer's rows per second on one thread: bins, margins and phi of ours.
 TIMES = {
@@ -30,6 +30,7 @@ TABLES = {"xgboost-500x8": (100e6, 5.0)}  # bytes and seconds at most
 FLAT, SHAP_TIMES, WOODELF_TIMES = 0.9, 100, 1
 RANKER_TIMES = 25  # of Banzhaf values, where these are walked too: a tree that is looked up costs nearly nothing
 USUAL_TIMES = {"categories": 10, "forest": 10}  # a data frame in, attributions out
+SHAP_DIFFERENCE = 1e-12  # of the largest attribution of scikit-learn's models
 CORES_TIMES, CORES, BANZHAF_TIMES = 1.9, 2, 2.0
 
 
@@ -95,7 +96,8 @@ def judge_gaps(steps: Sequence[GapStep]) -> list[Bar]:
 
 def judge_usual(found: Sequence[Usual]) -> list[Bar]:
     """Bars of models as people train them."""
-    return [Bar(each.key, f"times {each.peer}, on all cores", each.ratio, USUAL_TIMES[each.key]) for each in found]
+    times = [Bar(each.key, f"times {each.peer}, on all cores", each.ratio, USUAL_TIMES[each.key]) for each in found if each.key in USUAL_TIMES]
+    return times + [Bar(each.key, f"difference from {SHAP}", each.difference, SHAP_DIFFERENCE, most=True) for each in found if each.peer == SHAP]
 
 
 def judge(

@@ -1,6 +1,6 @@
 """Models as people train them, explained as people ask for it: a data frame in, attributions out, on all cores that a library uses."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -16,6 +16,8 @@ from .timing import Contender, Speed, clock, race
 SLOW = 2.0  # seconds: what takes longer is timed once
 CATEGORIES = {"state": 60, "job": 1_000, "place": 100_000}
 TREES, FOREST_TREES, FOREST_DEPTH, FOREST_FEATURES = 300, 100, 10, 20
+BOOSTED_DEPTH = 5
+SHAP = "shap"
 ROWS, TRAINING_ROWS = 500_000, 200_000
 QUICK_ROWS, QUICK_TRAINING_ROWS = 2_000, 2_000
 
@@ -76,28 +78,46 @@ def _categories(cores: int, repeats: int, quick: bool) -> Usual:
     return _race("categories", title, "CatBoost's own", n, calls, (cores, cores), repeats)
 
 
-def _forest(cores: int, repeats: int, quick: bool) -> Usual | None:
+def _estimators(cores: int) -> dict[str, tuple[str, Any]]:
+    """scikit-learn's, each with its title."""
+    from sklearn import ensemble, tree
+
+    forest = {"n_estimators": FOREST_TREES, "max_depth": FOREST_DEPTH, "random_state": 0, "n_jobs": cores}
+    boosted = {"max_depth": BOOSTED_DEPTH, "random_state": 0}
+    many, few = f"{FOREST_TREES} trees, depth {FOREST_DEPTH}", f"{FOREST_TREES} trees, depth {BOOSTED_DEPTH}"
+    return {
+        "forest": (f"RandomForestRegressor, {many}", ensemble.RandomForestRegressor(**forest)),
+        "forest of classes": (f"RandomForestClassifier, 3 classes, {many}", ensemble.RandomForestClassifier(**forest)),
+        "extra trees": (f"ExtraTreesRegressor, {many}", ensemble.ExtraTreesRegressor(**forest)),
+        "gradient boosting": (f"GradientBoostingRegressor, {few}", ensemble.GradientBoostingRegressor(n_estimators=FOREST_TREES, **boosted)),
+        "histograms": (f"HistGradientBoostingRegressor, {few}", ensemble.HistGradientBoostingRegressor(max_iter=FOREST_TREES, **boosted)),
+        "decision tree": (f"DecisionTreeRegressor, depth {FOREST_DEPTH}", tree.DecisionTreeRegressor(max_depth=FOREST_DEPTH, random_state=0)),
+    }
+
+
+def _beside_shap(cores: int, repeats: int, quick: bool) -> Iterator[Usual]:
+    """Every estimator of scikit-learn beside shap, whose values are in the same units: of predictions, or of scores before their link."""
     try:
         import shap
     except ImportError:
-        return None  # a peer, and not there in the environment of development
-    from sklearn.ensemble import RandomForestRegressor
+        return  # a peer, and not there in the environment of development
 
     rng, n = np.random.default_rng(0), 200 if quick else 2_000
     learn = rng.normal(size=(n, FOREST_FEATURES))
     target = learn[:, 0] + learn[:, 1] * learn[:, 2] + rng.normal(size=n)
-    model = RandomForestRegressor(FOREST_TREES, max_depth=FOREST_DEPTH, random_state=0, n_jobs=cores).fit(learn, target)
-    rows, loaded, explainer = rng.normal(size=(n, FOREST_FEATURES)), load_ensemble(model), shap.TreeExplainer(model)
-    calls = (
-        lambda: attribute(loaded, rows).phi[:, 0],
-        lambda: explainer.shap_values(rows, check_additivity=False),
-        partial(model.predict, rows),
-    )
-    with threadpool_limits(cores):
-        title = f"RandomForestRegressor, {FOREST_TREES} trees, depth {FOREST_DEPTH}"
-        return _race("forest", title, "shap", n, calls, (cores, 1), repeats)
+    rows = rng.normal(size=(n, FOREST_FEATURES))
+    for key, (title, model) in _estimators(cores).items():
+        model.fit(learn, np.digitize(target, [-1.0, 1.0]) if hasattr(model, "predict_proba") else target)
+        loaded, explainer = load_ensemble(model), shap.TreeExplainer(model)
+        calls = (
+            lambda loaded=loaded: attribute(loaded, rows).phi.transpose(0, 2, 1).reshape(n, -1),
+            lambda explainer=explainer: explainer.shap_values(rows, check_additivity=False).reshape(n, -1),
+            partial(model.predict, rows),
+        )
+        with threadpool_limits(cores):
+            yield _race(key, title, SHAP, n, calls, (cores, 1), repeats)
 
 
 def measure_usual(cores: int, repeats: int, quick: bool) -> list[Usual]:
     """Every model whose peer is there."""
-    return [found for found in (_categories(cores, repeats, quick), _forest(cores, repeats, quick)) if found is not None]
+    return [_categories(cores, repeats, quick), *_beside_shap(cores, repeats, quick)]

@@ -2,6 +2,7 @@
 
 import inspect
 from datetime import UTC, date, datetime
+from types import SimpleNamespace
 
 import pytest
 from prefect.client.schemas.schedules import CronSchedule
@@ -227,3 +228,11 @@ def test_features_by_position_are_said_once(server, tmp_path, monkeypatch):
     assert not any("by position" in line for line in said[1:])
     refused = explain(*arguments[:2], str(tmp_path / "other"), partition={"sky": [True]}, scheduler="serial", return_state=True)
     assert not refused.is_completed()
+
+
+def test_a_link_that_mlflow_did_not_take_is_a_warning(monkeypatch):
+    """The run is published all the same."""
+    said, job = [], SimpleNamespace(options=Options(mlflow_run="0123"), out="/run")
+    monkeypatch.setattr(flows.explain, "log_run", lambda mlflow_run, out, manifest: f"{out}: no link in {mlflow_run}")
+    flows.explain._move(SimpleNamespace(warning=said.append), SimpleNamespace(job=job), None)
+    assert said == ["/run: no link in 0123"]

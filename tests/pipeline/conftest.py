@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from leafledger import explain
+from tests.pipeline.registering import make_registry
 
 N_ROWS = 3000
 FEATURES = ["distance", "delay", "carrier", "month"]
@@ -123,3 +124,16 @@ def bucket(s3_endpoint, monkeypatch):
     filesystem.mkdir("nightly")
     yield "s3://nightly"
     s3fs.S3FileSystem.clear_instance_cache()
+
+
+@pytest.fixture(scope="session")
+def registry_settings(tmp_path_factory):
+    """A registry of MLflow over SQLite, made once, which takes seconds."""
+    return make_registry(tmp_path_factory.mktemp("mlflow"))
+
+
+@pytest.fixture
+def registry(registry_settings, monkeypatch):
+    """The registry, as the environment names it."""
+    for name, value in registry_settings.items():
+        monkeypatch.setenv(name, value)

@@ -54,10 +54,6 @@ MADE = {
     "joblib": (lambda path: joblib.dump(forest(), path), "is a pickle, as joblib"),
     "joblib, zlib": (lambda path: joblib.dump(forest(), path, compress=3), "is compressed; unpack it; if joblib"),
     "joblib, xz": (lambda path: joblib.dump(forest(), path, compress=("xz", 3)), "is compressed; unpack it; if joblib"),
-    "skops": (
-        lambda path: archive(path, "schema.json", "1.npy"),
-        "is a skops file; load it with skops.io.load, and save",
-    ),
     "zip": (lambda path: archive(path, "model.cbm"), "is a zip archive; name the model file inside"),
     "onnx by hand": (lambda path: path.write_bytes(by_hand()), "is an ONNX file, which has no weights of leaves"),
     "onnx": (lambda path: symmetric().save_model(str(path), format="onnx"), "is an ONNX file, which has no weights of leaves"),

@@ -1,0 +1,194 @@
+"""Models that MLflow keeps, by the URIs of its registry and its runs: the library's own file among the artifacts. Nothing there is unpickled or run.
+
+MLflow is an optional package, imported where such a URI is read and nowhere else.
+"""
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from ..errors import InvalidModel, LeafledgerError, StorageError, UnsupportedModel, UsageError
+from ..stores import storage
+
+DESCRIPTION = "MLmodel"  # the file that says which files a model has, in YAML
+DESCRIPTION_BYTES = 16 << 20  # at most
+FILES = {"xgboost": "data", "lightgbm": "data", "catboost": "data", "sklearn": "pickled_model"}  # flavours, and where each names its own file
+PICKLE = b"\x80"  # that all pickles since protocol 2 begin with
+INSTEAD = {  # of a pickle, how to log what the same flavour has
+    "lightgbm": "mlflow.lightgbm.log_model(model.booster_, …)",
+    "sklearn": 'mlflow.sklearn.log_model(model, …, serialization_format="skops", skops_trusted_types=["sklearn.tree._tree.Tree"])',
+}
+LOCAL = "sqlite:///"
+BARS = "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR"
+_URI = re.compile(r"(models|runs):/(?!/)")
+
+
+def is_logged(uri: str) -> bool:
+    """Tell whether a URI names something that MLflow keeps.
+
+    Parameters
+    ----------
+    uri : str
+
+    Returns
+    -------
+    bool
+    """
+    return _URI.match(uri) is not None
+
+
+@contextmanager
+def reported(doing: str, uri: str) -> Iterator[None]:
+    """Turn what goes wrong with MLflow inside into a StorageError.
+
+    Parameters
+    ----------
+    doing : str
+        What is tried, as in "cannot read": "read", "find", "log to".
+    uri : str
+
+    Yields
+    ------
+    None
+
+    Raises
+    ------
+    UsageError
+        MLflow is not installed, or nobody said where its server is.
+    StorageError
+        There is no such model or run, or MLflow does not answer.
+    """
+    try:
+        from mlflow.exceptions import MlflowException
+        from mlflow.tracking import get_registry_uri, get_tracking_uri, is_tracking_uri_set
+    except ImportError as error:
+        raise UsageError(f"{uri}: needs MLflow: pip install 'leafledger[mlflow]' ({error})") from error
+    default = None if is_tracking_uri_set() or get_registry_uri() != get_tracking_uri() else get_tracking_uri()
+    if default is not None and default.startswith(LOCAL) and not Path(default.removeprefix(LOCAL)).exists():
+        raise UsageError(f"{uri}: where is MLflow's server? Set MLFLOW_TRACKING_URI")
+    try:
+        yield
+    except LeafledgerError:
+        raise
+    except Exception as error:  # MLflow's stores, and plugins for others, have errors of many types
+        missing = isinstance(error, MlflowException) and error.error_code == "RESOURCE_DOES_NOT_EXIST"
+        said = " ".join(str(error).split()) or type(error).__name__
+        raise StorageError(f"{uri}: cannot {doing} it in MLflow: {said}") from (FileNotFoundError(uri) if missing else error)
+
+
+def pin(uri: str) -> str:
+    """Name what a URI means now by what it will mean later too.
+
+    Parameters
+    ----------
+    uri : str
+        Of MLflow.
+
+    Returns
+    -------
+    str
+        With a version instead of an alias, a stage or "latest"; others as they are.
+
+    Raises
+    ------
+    UsageError
+        MLflow is not installed, or nobody said where its server is.
+    StorageError
+        There is no such model, or MLflow does not answer.
+    """
+    with reported("find", uri):
+        from mlflow import MlflowClient
+        from mlflow.store.artifact.utils.models import get_model_name_and_version
+
+        if not uri.startswith("models:"):
+            return uri
+        return f"models:/{'/'.join(map(str, get_model_name_and_version(MlflowClient(), uri)))}"
+
+
+@contextmanager
+def _without_bars() -> Iterator[None]:
+    """MLflow draws a bar on standard error for every file."""
+    before = os.environ.get(BARS)
+    os.environ[BARS] = "false"
+    try:
+        yield
+    finally:
+        os.environ.pop(BARS)
+        os.environ |= {} if before is None else {BARS: before}
+
+
+def _download(repository: Any, name: str, folder: Path, most: int, where: str) -> bytes:
+    """A file among the artifacts."""
+    local = Path(repository.download_artifacts(name, dst_path=str(folder)))
+    if not local.is_file():
+        raise InvalidModel(f"{where}: is a folder, expected a file")
+    if local.stat().st_size > most:
+        raise InvalidModel(f"{where}: {local.stat().st_size} bytes, expected at most {most}")
+    return local.read_bytes()
+
+
+def _find_file(text: bytes, uri: str) -> tuple[str, str]:
+    """The flavour of a model and its file, by what MLmodel says."""
+    where = f"{uri}/{DESCRIPTION}"
+    try:
+        flavours = yaml.safe_load(text)["flavors"]
+        known = next((name for name in FILES if name in flavours), None)
+        if known is None:
+            raise UnsupportedModel(
+                f"{uri}: has flavours {', '.join(map(str, flavours)) or 'none'}, which would have to be run; expected one of {', '.join(FILES)}"
+            )
+        name = flavours[known][FILES[known]]
+        storage.check_below(name)
+    except (yaml.YAMLError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise InvalidModel(f"{where}: does not say which files the model has: {' '.join(str(error).split())[:200]}") from error
+    return known, name
+
+
+def read_logged(uri: str, most: int) -> tuple[bytes, str]:
+    """Read the library's own file of a model that MLflow keeps.
+
+    Parameters
+    ----------
+    uri : str
+        Of a model, as `pin` names it, or of a run's artifact: a model's folder, or the file itself.
+    most : int
+        Bytes that the file may have.
+
+    Returns
+    -------
+    data : bytes
+    where : str
+        Name of the file, for messages.
+
+    Raises
+    ------
+    UsageError
+        MLflow is not installed, or nobody said where its server is.
+    InvalidModel
+        The artifact is no model, or its file is too large.
+    UnsupportedModel
+        The model has no file of a library that is read: it is a pickle, or code.
+    StorageError
+        There is no such artifact, or MLflow does not answer.
+    """
+    with storage.scratch() as folder, reported("read", uri), _without_bars():
+        from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
+
+        repository = get_artifact_repository(uri)
+        listed = {found.path.rpartition("/")[2] for found in repository.list_artifacts(None)}
+        if not listed:  # no folder
+            above, _, name = uri.rpartition("/")
+            return _download(get_artifact_repository(above), name, folder, most, uri), uri
+        if DESCRIPTION not in listed:
+            raise InvalidModel(f"{uri}: has no {DESCRIPTION}, expected the folder of a model or one file")
+        flavour, name = _find_file(_download(repository, DESCRIPTION, folder, DESCRIPTION_BYTES, f"{uri}/{DESCRIPTION}"), uri)
+        where = f"{uri}/{name}"
+        data = _download(repository, name, folder, most, where)
+        if data.startswith(PICKLE):
+            raise UnsupportedModel(f"{where}: is a pickle, which is not read; log the model by {INSTEAD.get(flavour, f'mlflow.{flavour}')}")
+        return data, where

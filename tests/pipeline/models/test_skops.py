@@ -1,0 +1,256 @@
+"""Files of skops: the same model as the estimator in memory, whatever estimator; other classes are names, and damage is refused in one line."""
+
+import io
+import json
+import pickle
+import subprocess
+import sys
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+import skops.io
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn import ensemble, linear_model, model_selection, pipeline, preprocessing, tree
+
+from leafledger import attribute, load_ensemble, save_model
+from pipeline.errors import InvalidModel, LeafledgerError, UnsupportedModel
+from pipeline.models import skops as reader
+from tests import fuzz
+
+ROWS = np.random.default_rng(0).normal(size=(200, 4)).round(2)
+TARGET = ROWS[:, 0] + np.abs(ROWS[:, 1]) * (ROWS[:, 2] > 0)
+CLASSES = np.digitize(TARGET, [-0.3, 0.9])
+BINARY = np.where(TARGET > 0.5, "late", "in time")
+FRAME = pd.DataFrame(ROWS, columns=list("abcd")).assign(kind=np.array(["x", "y", "z"])[CLASSES])
+SEED = {"random_state": 0}
+SHALLOW = tree.DecisionTreeClassifier(max_depth=2)
+
+ESTIMATORS = {
+    "decision tree": (tree.DecisionTreeClassifier(max_depth=4, **SEED), ROWS, CLASSES),
+    "extra tree": (tree.ExtraTreeRegressor(max_depth=4, **SEED), ROWS, TARGET),
+    "several outputs": (tree.DecisionTreeRegressor(max_depth=4, **SEED), ROWS, np.stack((TARGET, ROWS[:, 3]), axis=1)),
+    "several targets": (ensemble.RandomForestClassifier(3, max_depth=3, **SEED), ROWS, np.stack((CLASSES, TARGET > 0), axis=1).astype(int)),
+    "random forest": (ensemble.RandomForestClassifier(4, max_depth=4, **SEED), ROWS, BINARY),
+    "extra trees": (ensemble.ExtraTreesRegressor(4, max_depth=4, **SEED), FRAME[["a", "b"]], TARGET),
+    "bagging": (ensemble.BaggingClassifier(SHALLOW, 4, max_features=0.5, **SEED), ROWS, CLASSES),
+    "isolation forest": (ensemble.IsolationForest(n_estimators=4, max_features=0.5, **SEED), ROWS, None),
+    "adaptive boosting": (ensemble.AdaBoostClassifier(SHALLOW, n_estimators=4, **SEED), ROWS, CLASSES),
+    "gradient boosting": (ensemble.GradientBoostingRegressor(n_estimators=4, **SEED), ROWS, TARGET),
+    "quantiles": (ensemble.GradientBoostingRegressor(n_estimators=4, loss="quantile", **SEED), ROWS, TARGET),
+    "from zero": (ensemble.GradientBoostingClassifier(n_estimators=4, init="zero", **SEED), ROWS, CLASSES),
+    "classes": (ensemble.GradientBoostingClassifier(n_estimators=4, **SEED), ROWS, CLASSES),
+    "two classes": (ensemble.GradientBoostingClassifier(n_estimators=4, **SEED), ROWS, BINARY),
+    "exponential loss": (ensemble.GradientBoostingClassifier(n_estimators=4, loss="exponential", **SEED), ROWS, BINARY),
+    "histograms": (ensemble.HistGradientBoostingClassifier(max_iter=4, **SEED), ROWS, CLASSES),
+    "missing values": (ensemble.HistGradientBoostingRegressor(max_iter=4, **SEED), np.where(ROWS > 1, np.nan, ROWS), TARGET),
+    "categories": (
+        ensemble.HistGradientBoostingRegressor(max_iter=4, categorical_features="from_dtype", **SEED),
+        FRAME.astype({"kind": "category"}),
+        TARGET,
+    ),
+    "codes of categories": (
+        ensemble.HistGradientBoostingRegressor(max_iter=4, categorical_features=[3], **SEED),
+        np.column_stack((ROWS[:, :3], CLASSES)),
+        TARGET,
+    ),
+    "search": (model_selection.GridSearchCV(tree.DecisionTreeRegressor(**SEED), {"max_depth": [2, 3]}, cv=2), ROWS, TARGET),
+}
+
+
+def fitted(kind):
+    model, rows, target = ESTIMATORS[kind]
+    return model.fit(rows, target), rows
+
+
+@pytest.mark.parametrize("kind", ESTIMATORS)
+def test_a_file_is_the_estimator_that_it_was_made_of(kind, tmp_path):
+    """The same trees, names and objective, to the last bit but for a start that is computed anew."""
+    model, rows = fitted(kind)
+    skops.io.dump(model, tmp_path / "model.skops")
+    found, expected = load_ensemble(tmp_path / "model.skops"), load_ensemble(model)
+    assert (found.features, found.outputs, found.objective, found.library) == (
+        expected.features,
+        expected.outputs,
+        expected.objective,
+        expected.library,
+    )
+    for name, array in expected.ensemble._asdict().items():
+        if name == "base":
+            assert_allclose(found.ensemble.base, array, rtol=1e-14, atol=1e-14)
+        elif isinstance(array, np.ndarray):
+            assert_array_equal(getattr(found.ensemble, name), array)
+    assert_allclose(attribute(found, rows).phi, attribute(model, rows).phi, rtol=0, atol=1e-14)
+
+
+def test_a_file_may_be_compressed(tmp_path):
+    """As skops offers it."""
+    model, rows = fitted("random forest")
+    skops.io.dump(model, tmp_path / "model.skops", compression=zipfile.ZIP_DEFLATED, compresslevel=9)
+    assert_allclose(attribute(load_ensemble(tmp_path / "model.skops"), rows).margin, model.predict_proba(rows), rtol=0, atol=1e-12)
+
+
+def test_neither_skops_nor_scikit_learn_is_imported(tmp_path):
+    """A worker has none of them."""
+    skops.io.dump(fitted("two classes")[0], tmp_path / "model.skops")
+    program = "import sys; sys.modules.update(skops=None, sklearn=None); import leafledger; print(leafledger.load_ensemble(sys.argv[1]))"
+    said = subprocess.run([sys.executable, "-c", program, tmp_path / "model.skops"], check=True, capture_output=True, text=True).stdout
+    assert said == "Model(scikit-learn, 4 trees, 4 features, 1 output)\n"
+
+
+def load_bytes(data, tmp_path):
+    path = tmp_path / "model.skops"
+    path.write_bytes(data)
+    return load_ensemble(path)
+
+
+@pytest.mark.parametrize(
+    ("model", "says"),
+    [
+        (linear_model.LinearRegression(), "LinearRegression is no sum of trees, expected a decision tree, a forest"),
+        (pipeline.make_pipeline(preprocessing.StandardScaler(), tree.DecisionTreeRegressor()), "Pipeline is no sum of trees: "),
+        (ensemble.BaggingRegressor(linear_model.LinearRegression(), 2), "BaggingRegressor of LinearRegression, expected decision trees"),
+        (
+            ensemble.GradientBoostingRegressor(n_estimators=2, init=linear_model.LinearRegression()),
+            "starts from a LinearRegression, expected a const",
+        ),
+    ],
+    ids=lambda given: type(given).__name__,
+)
+def test_what_is_no_sum_of_trees_is_refused(model, says, tmp_path):
+    """As it is in memory, with the file's name."""
+    with pytest.raises(UnsupportedModel, match=rf"model\.skops: {says}|{says}") as caught:
+        load_bytes(skops.io.dumps(model.fit(ROWS, TARGET)), tmp_path)
+    assert str(caught.value).startswith(f"{tmp_path}/model.skops: ")
+
+
+def test_other_libraries_estimators_are_refused(tmp_path):
+    """With what to save instead, for MLflow logs LightGBM's so by default."""
+    import lightgbm
+
+    model = lightgbm.LGBMRegressor(n_estimators=2, verbosity=-1).fit(ROWS, TARGET)
+    with pytest.raises(UnsupportedModel, match=r"model\.skops: has a lightgbm\.sklearn\.LGBMRegressor, expected .* by booster_\.save_model"):
+        load_bytes(skops.io.dumps(model), tmp_path)
+
+
+def test_an_estimator_that_is_not_fitted_is_refused(tmp_path):
+    """It has no trees."""
+    with pytest.raises(InvalidModel, match=r"model\.skops: RandomForestRegressor object: not fitted$"):
+        load_bytes(skops.io.dumps(ensemble.RandomForestRegressor()), tmp_path)
+
+
+def rewritten(data, change):
+    """The file with another schema or other arrays, its checksums made true."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    change(members)
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return out.getvalue()
+
+
+def of_schema(change):
+    """A change of the schema alone."""
+
+    def apply(members):
+        schema = json.loads(members["schema.json"])
+        change(schema)
+        members["schema.json"] = json.dumps(schema).encode()
+
+    return apply
+
+
+def _attributes(schema):
+    return schema["content"]["content"]
+
+
+def _of_class(module, name):
+    return of_schema(lambda schema: schema.update(__module__=module, __class__=name))
+
+
+def _first_array(members, change):
+    name = next(name for name in members if name.endswith(".npy") and b"left_child" in members[name])
+    members[name] = change(members[name])
+
+
+def _node_field(field, value, node=0):
+    """A tree with another number in one of its nodes."""
+
+    def change(data):
+        nodes = np.load(io.BytesIO(data))
+        nodes[field][node] = value
+        out = io.BytesIO()
+        np.save(out, nodes)
+        return out.getvalue()
+
+    return lambda members: _first_array(members, change)
+
+
+def _objects(members):
+    out = io.BytesIO()
+    np.save(out, np.array([print], object), allow_pickle=True)
+    _first_array(members, lambda data: out.getvalue())
+
+
+DAMAGES = {
+    "another package's class": (_of_class("evil", "RandomForestRegressor"), r"has a evil\.RandomForestRegressor, expected one of scikit-learn; save"),
+    "a class of a family's name": (_of_class("evil", "IsolationForest"), r"has a evil\.IsolationForest, expected one of scikit-learn"),
+    "code": (_of_class("os", "system"), r"has a os\.system, expected"),
+    "another loader": (of_schema(lambda schema: schema.update(__loader__="MethodNode")), "is nothing that a model is made of"),
+    "features beyond all bounds": (
+        of_schema(lambda schema: _attributes(schema)["n_features_in_"].update(content="1000000000000")),
+        r"has 1000000000000 features, expected 1 to 1048576",
+    ),
+    "fewer features": (of_schema(lambda schema: _attributes(schema)["n_features_in_"].update(content="1")), "no sound skops file|expected|feature"),
+    "no trees": (of_schema(lambda schema: _attributes(schema).pop("estimators_")), "not fitted"),
+    "no schema": (lambda members: members.pop("schema.json"), "no sound skops file: .*no item named 'schema.json'"),
+    "a child that is none": (_node_field("left_child", 10**6), "a node's child is no node behind it"),
+    "a child before": (_node_field("left_child", 0, 1), "a node's child is no node behind it"),
+    "half a leaf": (_node_field("right_child", -1), "a node has one child"),
+    "another leaf's mark": (_node_field("left_child", -2), "a node's child is no node behind it"),
+    "a feature that is none": (_node_field("feature", 4), "asks for a feature that is none of 4"),
+    "a negative feature": (_node_field("feature", -1), "asks for a feature that is none of 4"),
+    "no threshold": (_node_field("threshold", np.nan), "threshold|NaN"),
+    "objects": (_objects, r"an array has type '\|O', expected numbers"),
+    "half an array": (lambda members: _first_array(members, lambda data: data[: len(data) // 2]), r"an array of shape .* has \d+ bytes, expected"),
+    "an empty file": (lambda members: _first_array(members, lambda data: b""), "no sound skops file"),
+    "a pickle": (lambda members: _first_array(members, lambda data: pickle.dumps(1)), "no sound skops file"),
+}
+
+
+@pytest.mark.parametrize("kind", DAMAGES)
+def test_files_that_somebody_changed_are_refused(kind, tmp_path):
+    """Their checksums are true; no class is imported, and no index leads out of an array."""
+    change, says = DAMAGES[kind]
+    sound = skops.io.dumps(ensemble.RandomForestRegressor(2, max_depth=3, **SEED).fit(ROWS, TARGET))
+    with pytest.raises(LeafledgerError, match=says) as caught:
+        load_bytes(rewritten(sound, change), tmp_path)
+    assert len(str(caught.value).splitlines()) == 1
+    assert str(caught.value).startswith(f"{tmp_path}/model.skops: ")
+
+
+def test_a_file_is_not_unpacked_beyond_a_size(tmp_path, monkeypatch):
+    """A few bytes may stand for many."""
+    monkeypatch.setattr(reader, "MAX_BYTES", 10_000)
+    with pytest.raises(InvalidModel, match=r"no sound skops file: more than 10000 bytes when unpacked$"):
+        load_bytes(skops.io.dumps(fitted("random forest")[0]), tmp_path)
+    with pytest.raises(InvalidModel, match=r"no sound skops file"):
+        load_bytes(b"PK\x03\x04" + b"x" * 100, tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["random forest", "classes", "categories", "adaptive boosting", "isolation forest"])
+def test_damaged_members_are_refused_or_read_the_same(kind, tmp_path):
+    """Hundreds of files whose schema or arrays have other bytes under true checksums: each is refused in one line, or makes a sound model."""
+    sound, draw, refused = skops.io.dumps(fitted(kind)[0]), np.random.default_rng(1), []
+    for _ in range(60):
+        try:
+            found = load_bytes(fuzz.mutate_member(sound, draw), tmp_path)
+        except LeafledgerError as error:
+            refused.append(str(error))
+        else:
+            save_model(found, tmp_path / f"{draw.integers(2**60)}.trees")
+    assert len(refused) > 10
+    assert all(len(said.splitlines()) == 1 for said in refused)

@@ -1,0 +1,29 @@
+"""What stands for objects of a file: attributes that are read when they are asked for, and no code."""
+
+import pytest
+
+from pipeline.models.skops_objects import BaseForest, Stored, find_family
+
+
+def test_attributes_are_read_once_and_when_they_are_asked_for():
+    """What nobody asks for may be anything."""
+    read = []
+    found = find_family("sklearn.ensemble._forest", "RandomForestRegressor")(lambda node: read.append(node) or node, {"a": 1, "b": 2})
+    assert (found.a, found.a, read) == (1, 1, [1])
+    assert isinstance(found, BaseForest)
+    assert not hasattr(found, "c")
+
+
+def test_features_are_a_bounded_number():
+    """Whatever is made of it takes memory."""
+    for number in (0, -1, 2**40, 1.0, True, "3"):
+        found = find_family("sklearn.tree._classes", "DecisionTreeRegressor")(lambda node: node, {"n_features_in_": number})
+        with pytest.raises(ValueError, match="features, expected 1 to 1048576"):
+            _ = found.n_features_in_
+
+
+def test_classes_of_others_are_names():
+    """With their module, so that none is taken for one of scikit-learn's."""
+    assert find_family("other", "IsolationForest").__mro__[1:] == (Stored, object)
+    assert find_family("other", "IsolationForest").__name__ == "other.IsolationForest"
+    assert find_family("sklearn.pipeline", "Pipeline").__name__ == "Pipeline"

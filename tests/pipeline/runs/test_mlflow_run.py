@@ -1,0 +1,134 @@
+"""Runs on models that MLflow keeps, and runs that MLflow gets a link to."""
+
+import json
+import logging
+
+import pandas as pd
+import pytest
+
+from leafledger import check_run, explain, inspect_model, load_ensemble, read_manifest
+from pipeline.command.cli import main
+from pipeline.errors import RunConflict, StorageError
+from pipeline.runs import mlflow_run
+from tests.pipeline.registering import ROWS, TARGET, log, quiet
+from tests.pipeline.running import contents
+
+pytestmark = pytest.mark.usefixtures("registry")
+
+
+def boosted(n_trees):
+    import lightgbm
+
+    frame = pd.DataFrame(ROWS, columns=list("abc"))
+    return lightgbm.train({"verbosity": -1, "num_threads": 1}, lightgbm.Dataset(frame, TARGET), n_trees)
+
+
+@pytest.fixture
+def data(tmp_path):
+    """Rows of the models' columns."""
+    pd.DataFrame(ROWS, columns=list("abc")).to_parquet(tmp_path / "rows.parquet")
+    return str(tmp_path / "rows.parquet")
+
+
+@pytest.fixture
+def mlflow_run_id():
+    """A run that stands in MLflow, finished."""
+    import mlflow
+
+    with quiet(), mlflow.start_run() as run:
+        return run.info.run_id
+
+
+def test_a_run_is_of_the_version_that_its_alias_meant(data, tmp_path):
+    """The plan and the manifest have it; when the alias moves, the same run is refused, the version goes on, and a deep check finds it."""
+    from mlflow import MlflowClient
+
+    for n_trees in (2, 3):
+        log("lightgbm", boosted(n_trees), registered_model_name="late")
+    client, out = MlflowClient(), tmp_path / "run"
+    client.set_registered_model_alias("late", "champion", 1)
+    manifest = explain("models:/late@champion", data, out, scheduler="serial")
+    assert json.loads((out / "plan.json").read_text())["model"] == manifest.model == "models:/late/1"
+    assert manifest.model_digest == load_ensemble("models:/late/1").digest
+    client.set_registered_model_alias("late", "champion", 2)
+    with pytest.raises(RunConflict, match=r"different in model .*models:/late/1.*models:/late/2"):
+        explain("models:/late@champion", data, out, scheduler="serial")
+    assert explain("models:/late/1", data, out, scheduler="serial") == manifest
+    assert check_run(out, deep=True).sound
+    assert check_run(out, deep=True, model="models:/late/1").sound
+    assert inspect_model("models:/late/1").digest == manifest.model_digest
+
+
+def test_plan_and_compare_take_it_too(data, tmp_path, capsys):
+    """From the command line, and say what it was."""
+    import pyarrow.parquet as pq
+
+    logged = log("lightgbm", boosted(2))
+    uri = f"runs:/{logged.run_id}/model"
+    assert main(["plan", uri, data, "--out", str(tmp_path / "run")]) == 0
+    assert main(["inspect", uri, "--methods", ""]) == 0
+    said = capsys.readouterr()
+    assert said.out.count(uri) == 2
+    assert "Downloading" not in said.err
+    out = tmp_path / "measures.parquet"
+    assert main(["compare", uri, data, "--methods", "shapley,banzhaf", "--scales", "", "--out", str(out), "--scheduler", "serial", "--quiet"]) == 0
+    assert json.loads(pq.read_schema(out).metadata[b"leafledger"])["model"] == uri
+
+
+def test_mlflow_gets_a_link_and_the_summaries(data, tmp_path, mlflow_run_id):
+    """Of a run of any model; what is published does not depend on it."""
+    from mlflow import MlflowClient
+
+    model, client = tmp_path / "model.txt", MlflowClient()
+    boosted(2).save_model(model)
+    alone = explain(model, data, tmp_path / "alone", scheduler="serial")
+    manifest = explain(model, data, tmp_path / "linked", scheduler="serial", mlflow_run=mlflow_run_id)
+    assert contents(tmp_path / "alone") == contents(tmp_path / "linked")
+    assert manifest == alone
+    tags = client.get_run(mlflow_run_id).data.tags
+    assert (tags["leafledger.run"], tags["leafledger.manifest"]) == (f"{tmp_path}/linked", manifest.sha256)
+    logged = {found.path for found in client.list_artifacts(mlflow_run_id, "leafledger/summary")}
+    assert logged == {f"leafledger/{entry['uri']}" for entry in manifest.summaries}
+    local = client.download_artifacts(mlflow_run_id, "leafledger/manifest.json", str(tmp_path))
+    with open(local) as file:
+        assert file.read() == manifest.text
+
+
+def test_an_unknown_run_of_mlflow_is_refused_before_anything_is_written(data, tmp_path):
+    """Whoever misspells its id learns it at once."""
+    model = tmp_path / "model.txt"
+    boosted(2).save_model(model)
+    with pytest.raises(StorageError, match=r"^runs:/nobody: cannot find it in MLflow: [^\n]*nobody[^\n]*$"):
+        explain(model, data, tmp_path / "run", scheduler="serial", mlflow_run="nobody")
+    assert not (tmp_path / "run").exists()
+
+
+def test_what_cannot_be_logged_is_said(data, tmp_path, mlflow_run_id, monkeypatch, capsys, caplog):
+    """The run is published and sound all the same."""
+    model, out = tmp_path / "model.txt", tmp_path / "run"
+    boosted(2).save_model(model)
+    command = ["explain", str(model), data, "--out", str(out), "--scheduler", "serial", "--quiet", "--mlflow-run", mlflow_run_id]
+
+    def fail(*given):
+        raise StorageError("the server is away")
+
+    monkeypatch.setattr(mlflow_run, "_log", fail)
+    assert main(command) == 3
+    says = f"{out}: is published, but MLflow has no link to it; run the same again to log it: the server is away"
+    assert says in " ".join(capsys.readouterr().err.split())
+    with caplog.at_level(logging.WARNING, "leafledger"):
+        manifest = explain(model, data, out, scheduler="serial", mlflow_run=mlflow_run_id)
+    assert says in caplog.text
+    assert check_run(out).sound
+    assert read_manifest(str(out)) == manifest
+
+
+def test_the_same_command_logs_what_was_not_logged(data, tmp_path, mlflow_run_id):
+    """A finished run is logged again."""
+    from mlflow import MlflowClient
+
+    model, out = tmp_path / "model.txt", tmp_path / "run"
+    boosted(2).save_model(model)
+    manifest = explain(model, data, out, scheduler="serial")
+    assert explain(model, data, out, scheduler="serial", mlflow_run=mlflow_run_id) == manifest
+    assert MlflowClient().get_run(mlflow_run_id).data.tags["leafledger.manifest"] == manifest.sha256
