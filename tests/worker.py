@@ -13,9 +13,11 @@ import catboost
 import lightgbm
 import numpy as np
 import pandas as pd
+import skops.io
 import xgboost
+from sklearn.ensemble import RandomForestRegressor
 
-ABSENT = ("catboost", "lightgbm", "pandas", "prefect", "s3fs", "xgboost")
+ABSENT = ("catboost", "lightgbm", "mlflow-skinny", "pandas", "prefect", "s3fs", "scikit-learn", "skops", "xgboost")
 N_ROWS = 400
 
 
@@ -34,6 +36,8 @@ def write_models(folder: Path) -> Iterator[Path]:
     yield folder / "model.txt"
     symmetric.save_model(folder / "model.cbm")
     yield folder / "model.cbm"
+    skops.io.dump(RandomForestRegressor(5, max_depth=3, random_state=0).fit(rows, target), folder / "model.skops")
+    yield folder / "model.skops"
 
 
 def run(python: Path, *arguments: object, code: int = 0) -> str:
@@ -91,9 +95,11 @@ def check_missing(worker: Path, folder: Path) -> None:
     said = run(worker, "explain", folder / "model.ubj", "s3://bucket/rows", "--out", folder / "never", code=1)
     assert "Install s3fs" in said, said
     assert said.count("\n") == 1, said
+    of_mlflow = run(worker, "explain", "models:/late/1", folder / "rows.parquet", "--out", folder / "never", code=2)
+    assert "models:/late/1: needs MLflow: pip install 'leafledger[mlflow]'" in of_mlflow, of_mlflow
     done = subprocess.run([worker, "-c", "import flows"], capture_output=True, text=True, check=False, cwd=tempfile.gettempdir())
     assert done.stderr.splitlines()[-1].startswith("ImportError: prefect is not installed"), done.stderr
-    print(said.strip(), done.stderr.splitlines()[-1], sep="\n")
+    print(said.strip(), of_mlflow.strip(), done.stderr.splitlines()[-1], sep="\n")
 
 
 def check_packages(worker: Path) -> None:
