@@ -81,23 +81,22 @@ def show_inspection(console: Console, model: str, found: "Inspection") -> None:
 
 
 def _watch_methods() -> "Callable[[str], None]":
-    """A line on standard error for every method, where somebody waits, or as soon as it takes long."""
-    started = time.perf_counter()
+    """A line on standard error for every method, where somebody waits."""
 
     def on_method(name: str) -> None:
-        if sys.stderr.isatty() or time.perf_counter() - started > PATIENCE:
+        if sys.stderr.isatty():
             complain(f"measuring {name}")
 
     return on_method
 
 
 def _watch_trees() -> "Callable[[int, int], None]":
-    """A line on standard error every now and then, where it takes long."""
+    """A line on standard error every now and then, where somebody waits and it takes long."""
     told = time.perf_counter()
 
     def on_tree(done: int, n_trees: int) -> None:
         nonlocal told
-        if time.perf_counter() - told > PATIENCE:
+        if sys.stderr.isatty() and time.perf_counter() - told > PATIENCE:
             told = time.perf_counter()
             complain(f"tables of {done:,} of {n_trees:,} trees")
 

@@ -1,6 +1,7 @@
 """The command that says what a model is made of: for people, and as JSON."""
 
 import json
+import sys
 
 import catboost
 import numpy as np
@@ -67,8 +68,8 @@ def test_statistics_and_what_is_not_there_are_said(counting, capsys):
 
 
 def test_all_methods_are_measured_or_refused(example, capsys, monkeypatch):
-    """By one word; where it takes long, it says at which it is."""
-    monkeypatch.setattr(inspecting, "PATIENCE", 0.0)
+    """By one word; where somebody waits, it says at which it is."""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     assert cli.main(["inspect", example.model, "--json", "--methods", "all"]) == 0
     said = capsys.readouterr()
     assert [cost["method"] for cost in json.loads(said.out)["costs"]] == list(METHODS)
@@ -76,9 +77,10 @@ def test_all_methods_are_measured_or_refused(example, capsys, monkeypatch):
 
 
 def test_tables_of_leaves_are_written(counting, tmp_path, capsys, monkeypatch):
-    """And said; with JSON they are not, and where it takes long it says how far it is."""
+    """And said; with JSON they are not, and where somebody waits long it says how far it is."""
     out = str(tmp_path / "tables.parquet")
     monkeypatch.setattr(inspecting, "PATIENCE", 0.0)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     assert cli.main(["inspect", counting, "--methods", "", "--tables", out]) == 0
     said = capsys.readouterr()
     assert said.out.endswith(f"tables of leaves: {out}, {pq.read_metadata(out).num_rows:,} rows\n")
