@@ -9,6 +9,7 @@ from ..errors import InvalidModel
 
 KINDS = {dict: "an object", list: "a list", str: "a string", int: "an integer", bool: "true or false"}
 NUMERIC = {int, float}
+MOST = 1 << 53  # of an integer that CatBoost takes for a number
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -117,6 +118,9 @@ def numbers(found: Any, where: str) -> np.ndarray:
     """
     if not isinstance(found, list) or not NUMERIC.issuperset(map(type, found)):
         raise InvalidModel(f"{where}: got {repr(found)[:40]}, expected a list of numbers")
+    large = next((number for number in found if type(number) is int and abs(number) > MOST), None)
+    if large is not None:
+        raise InvalidModel(f"{where}: {repr(large)[:40]} is an integer of more than 53 bits, which CatBoost takes for 0; write a point")
     return np.array(list(map(float, found)))
 
 

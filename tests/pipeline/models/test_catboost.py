@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from leafledger import attribute
+from leafledger import attribute, load_ensemble
 from pipeline.errors import InvalidModel, UnsupportedModel
 from pipeline.models.catboost import LOADER
 from pipeline.models.catboost_trees import BELOW_ALL
@@ -290,3 +290,21 @@ def test_refuses_text_and_embeddings():
         model = catboost.CatBoostClassifier(**SHAPE).fit(pool)
         with pytest.raises(UnsupportedModel, match=f"feature 't' is of kind {kind}, .*: train it without, or on numbers that you compute"):
             LOADER.parse(LOADER.serialise(model), "m")
+
+
+def test_integers_that_the_library_takes_for_nothing_are_refused(tmp_path):
+    """CatBoost reads a leaf value of 2^53 as it is, and one more as 0."""
+    rows = np.random.default_rng(0).normal(size=(50, 1))
+    model = catboost.CatBoostRegressor(iterations=1, depth=1, thread_count=1, verbose=False, allow_writing_files=False).fit(rows, rows[:, 0])
+    model.save_model(str(tmp_path / "model.json"), format="json")
+    found = json.loads((tmp_path / "model.json").read_text())
+    found["scale_and_bias"] = [1, [0]]
+    for value, read in ((1 << 53, 1 << 53), ((1 << 53) + 1, 0)):
+        found["oblivious_trees"][0]["leaf_values"] = [value, value]
+        (tmp_path / "model.json").write_text(json.dumps(found))
+        assert catboost.CatBoost().load_model(str(tmp_path / "model.json"), format="json").predict(rows).tolist() == [read] * 50
+        if read:
+            assert (attribute(tmp_path / "model.json", rows).margin == read).all()
+        else:
+            with pytest.raises(InvalidModel, match="leaf_values: 9007199254740993 is an integer of more than 53 bits, which CatBoost takes for 0"):
+                load_ensemble(tmp_path / "model.json")

@@ -30,6 +30,7 @@ def test_sound_members_are_read():
         (lambda: list_of({"a": {}}, "a", "m"), "'a' is {}, expected a list"),
         (lambda: numbers([True], "m"), r"got \[True\], expected a list of numbers"),
         (lambda: numbers(3, "m"), "got 3, expected a list of numbers"),
+        (lambda: numbers([1, -(1 << 53) - 1], "m"), "-9007199254740993 is an integer of more than 53 bits"),
         (lambda: single({}, "a", "m"), r", a: got \[None\], expected a list of numbers"),
     ],
 )
