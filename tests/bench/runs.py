@@ -21,8 +21,9 @@ import pyarrow.parquet as pq
 from leafledger import explain
 from pipeline.runs.cluster import SILENT
 from pipeline.runs.job import SERIAL, make_job
+from pipeline.runs.load import load_model
 from pipeline.runs.options import Options
-from pipeline.runs.stages import load_model, plan_run
+from pipeline.runs.stages import plan_run
 
 from .models import NAMES, make_rows
 from .timing import Contender, Speed, race
