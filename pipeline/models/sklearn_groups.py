@@ -62,7 +62,7 @@ def _own_bins(step: Any, n_columns: int) -> Owners:
     return [j for j in range(n_columns) for _ in range(1 if step.encode == "ordinal" else int(step.n_bins_[j]))]
 
 
-def _own_selected(step: Any, n_columns: int) -> Owners:  # noqa: ARG001
+def _own_selected(step: Any, n_columns: int) -> Owners:  # noqa: ARG001 - the shape of all of them
     return [int(j) for j in step.get_support(indices=True)]
 
 

@@ -24,7 +24,7 @@ def model():
 
 
 def printed(model, player, group=range(4)):
-    """Formulas 3.27 to 3.29, tree by tree; values of leaves are taken about the middle of their range."""
+    """Formulas 3.27 to 3.29, tree by tree. Of leaves of one sign the value nearest to zero is common to all, and changes no attribution."""
     ensemble, counts, ginis, growths, norms = model.ensemble, 0, [], [], []
     for root in ensemble.root:
         splits, leaves, nodes = set(), [], [root]
@@ -38,25 +38,22 @@ def printed(model, player, group=range(4)):
         players = {group[asked] for asked, _ in splits}
         if player not in players:
             continue
+        common = min((float(ensemble.value[v, 0]) for v in leaves), key=abs)
+        common = common if len({ensemble.value[v, 0] > 0 for v in leaves}) == 1 else 0.0
         leaves = [v for v in leaves if ensemble.cover[v] > 0]
         p = [ensemble.cover[v] / sum(ensemble.cover[u] for u in leaves) for v in leaves]
-        values = [float(ensemble.value[v, 0]) for v in leaves]
         counts += 1
         ginis.append(math.fsum(share**2 for share in p) ** 0.25)
         growths.append((1.5 / len(players) * (1 + len(splits) / len(players)) ** len(players)) ** 0.25)
-        norms.append(values)
+        norms.append(math.sqrt(math.fsum((float(ensemble.value[v, 0]) - common) ** 2 for v in leaves)))
     return counts, ginis, growths, norms
 
 
 def test_the_bound_is_as_printed(model):
     found = bound_sampling(model.ensemble, 500)
     for feature in range(4):
-        counts, ginis, growths, values = printed(model, feature)
-        # What leaves have in common is taken off: any constant gives a bound, and the norm is one about some constant within the values' range.
-        least = max(math.sqrt(sum((value - sum(some) / len(some)) ** 2 for value in some)) for some in values)
-        most = max(math.sqrt(len(some)) * (max(some) - min(some)) for some in values)
-        factor = 4 * counts / math.sqrt(500) * max(ginis) * max(growths)
-        assert factor * least * (1 - 1e-9) <= found[0, feature] <= factor * most
+        counts, ginis, growths, norms = printed(model, feature)
+        assert_allclose(found[0, feature], 4 * counts / math.sqrt(500) * max(ginis) * max(growths) * max(norms), rtol=1e-12)
     assert_allclose(bound_sampling(model.ensemble, 2000), found / 2, rtol=1e-12)
 
 
@@ -78,11 +75,8 @@ def test_players_are_groups_where_there_are_some(model):
     found = bound_sampling(model.ensemble, 100, group)
     assert found.shape == (1, 2)
     for player in range(2):
-        counts, ginis, growths, values = printed(model, player, group)
-        least = max(math.sqrt(sum((value - sum(some) / len(some)) ** 2 for value in some)) for some in values)
-        most = max(math.sqrt(len(some)) * (max(some) - min(some)) for some in values)
-        factor = 4 * counts / math.sqrt(100) * max(ginis) * max(growths)
-        assert factor * least * (1 - 1e-9) <= found[0, player] <= factor * most
+        counts, ginis, growths, norms = printed(model, player, group)
+        assert_allclose(found[0, player], 4 * counts / math.sqrt(100) * max(ginis) * max(growths) * max(norms), rtol=1e-12)
 
 
 def test_trees_that_are_not_symmetric_have_no_bound():
