@@ -93,12 +93,9 @@ class LotsQuery(NamedTuple):
         parts, counts = [], []
         for lot in range(LOTS):
             rows = np.arange((lot - first_row) % LOTS, n_rows, LOTS)
-            room = padded(rows.size)
-            some = (np.zeros((len(each), room), each.dtype) for each in (values, bins))
-            mine = []
-            for each, held in zip((values, bins), some, strict=True):
+            mine = [np.zeros((len(each), padded(rows.size)), each.dtype) for each in (values, bins)]
+            for held, each in zip(mine, (values, bins), strict=True):
                 held[:, : rows.size] = each[:, rows]
-                mine.append(held)
             parts.append(self.query.measure(*mine, rows.size, 0))
             counts.append(rows.size)
         return Lots(tuple(parts), np.array(counts))
