@@ -49,7 +49,7 @@ def _edit(record, path, value):
         (("oblivious_trees", 1, "leaf_values"), [1.0], InvalidModel, "tree 1 has 1 leaf values"),
         (("oblivious_trees", 1, "leaf_values", 0), "3", InvalidModel, "tree 1, leaf_values.*expected a list of numbers"),
         (("oblivious_trees", 1, "leaf_values", 0), 1e999, InvalidModel, "not sound JSON"),
-        (("oblivious_trees", 1, "leaf_values", 0), 10**400, InvalidModel, "too large"),
+        (("oblivious_trees", 1, "leaf_values", 0), 10**30, InvalidModel, "more than 53 bits"),
         (("oblivious_trees", 1, "leaf_weights", 0), -1, InvalidModel, "tree 1.*cover is -1"),
         (("oblivious_trees", 1, "splits", 0, "split_index"), 999, InvalidModel, "tree 1 has split 999"),
         (("oblivious_trees", 1, "splits", 0, "split_index"), -1, InvalidModel, "tree 1 has split -1"),
