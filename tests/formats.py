@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pipeline.errors import LeafledgerError
-from pipeline.models import LOADERS, Model
+from pipeline.models import Model, parse_model
 from pipeline.models.neutral import write_trees
 
 N_ROWS, N_FEATURES = 64, 4
@@ -114,11 +113,7 @@ def _predict_catboost(data: bytes, rows: Any) -> np.ndarray:
 
 def load(data: bytes) -> Model:
     """A model as its loader reads it; LeafledgerError where the file is refused."""
-    loader = next((loader for loader in LOADERS if loader.recognise(data)), None)
-    if loader is None:
-        raise LeafledgerError("model: not a model file")
-    ensemble, features, outputs, objective = loader.parse(data, "model")
-    return Model(ensemble, features, outputs, loader.library, "", objective)
+    return parse_model(data, "model")
 
 
 def _neutral() -> bytes:
@@ -173,6 +168,12 @@ def _histograms() -> bytes:
     return _skops(HistGradientBoostingRegressor(max_iter=3, max_depth=3, categorical_features=[N_FEATURES - 1]))
 
 
+def _estimator() -> bytes:
+    from lightgbm import LGBMRegressor
+
+    return _skops(LGBMRegressor(n_estimators=3, max_depth=3, verbosity=-1, n_jobs=1))
+
+
 def _predict_skops(data: bytes, rows: np.ndarray) -> np.ndarray:
     import skops.io
 
@@ -197,6 +198,7 @@ FORMATS = {
     "neutral": Format(_neutral, _predict_neutral),
     "skops": Format(_forest, _predict_skops, zipped=True),
     "skops, bins": Format(_histograms, _predict_skops, zipped=True),
+    "skops, LightGBM": Format(_estimator, _predict_skops, zipped=True),
     "catboost cbm, free trees": Format(lambda: _catboost("Lossguide", "cbm"), _predict_catboost),
     "catboost cbm, statistics": Format(lambda: _catboost_statistics("cbm"), _predict_statistics),
     "catboost json, statistics": Format(lambda: _catboost_statistics("json"), _predict_statistics),

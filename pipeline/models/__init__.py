@@ -24,14 +24,15 @@ from .neutral import write_trees
 from .selection import select
 from .sklearn import LOADER as SKLEARN
 from .sklearn import unwrap
-from .skops import LOADER as SKOPS
+from .skops import is_stored, read_estimator, sound
 from .source import read_source
 from .xgboost import LOADER as XGBOOST
 
-LOADERS = (XGBOOST, LIGHTGBM, CATBOOST, NEUTRAL, SKOPS, SKLEARN)  # the last one owns whatever is scikit-learn's, wrappers of others too
+LOADERS = (XGBOOST, LIGHTGBM, CATBOOST, NEUTRAL, SKLEARN)  # the last one owns whatever is scikit-learn's, wrappers of others too
+OTHERS = "save others as their library does: save_model of XGBoost and CatBoost"
 FEW_OUTPUTS = 100  # that a model may have without trees for each
 
-__all__ = ["LOADERS", "Feature", "Loader", "Model", "load_ensemble", "save_model"]
+__all__ = ["LOADERS", "Feature", "Loader", "Model", "load_ensemble", "parse_model", "save_model"]
 
 
 def _parse(loader: Loader, data: bytes, where: str) -> Model:
@@ -117,26 +118,66 @@ def load_ensemble(
     return select(_load(source, missing), None if trees is None else read_iterations("trees", trees), names, only)
 
 
+def _convert(model: Any, where: str, missing: float | None) -> Model | None:
+    """A fitted model of any library, an object or what has its attributes; None where no library's loader knows it."""
+    for loader in LOADERS:
+        if loader.owns(model):
+            parsed = _parse(loader, loader.serialise(model), where)
+            return _mark_missing(_name_classes(parsed, loader.classes(model)), loader.missing(model) if missing is None else missing)
+    return None
+
+
 def _load(source: str | PathLike | Any, missing: float | None) -> Model:
     """The whole model."""
     if isinstance(source, Model):
         return _mark_missing(source, missing)
-    if not isinstance(source, str | PathLike):
-        source = unwrap(source)
-        for loader in LOADERS:
-            if loader.owns(source):
-                parsed = _parse(loader, loader.serialise(source), f"{type(source).__name__} object")
-                return _mark_missing(_name_classes(parsed, loader.classes(source)), loader.missing(source) if missing is None else missing)
+    if isinstance(source, str | PathLike):
+        found = read_source(str(source))
+        return replace(parse_model(found.data, found.where, missing), origin=found.origin)
+    source = unwrap(source)
+    model = _convert(source, f"{type(source).__name__} object", missing)
+    if model is None:
         raise UsageError(f"cannot load a {type(source).__name__}, expected a URI or a model of xgboost, lightgbm, catboost or scikit-learn")
-    found = read_source(str(source))
+    return model
+
+
+def parse_model(data: bytes, where: str, missing: float | None = None) -> Model:
+    """Read the bytes of a model's file.
+
+    Parameters
+    ----------
+    data : bytes
+    where : str
+        Name of the file, for messages.
+    missing : float, optional
+        As `load_ensemble` takes it.
+
+    Returns
+    -------
+    Model
+
+    Raises
+    ------
+    InvalidModel
+        The file is damaged, or of no format that is read.
+    UnsupportedModel
+        The model has something that cannot be represented; the message names the feature or tree.
+    """
     for loader in LOADERS:
-        if loader.recognise(found.data):
-            return _mark_missing(replace(_parse(loader, found.data, found.where), origin=found.origin), missing)
-    known = recognise_foreign(found.data)
+        if loader.recognise(data):
+            return _mark_missing(_parse(loader, data, where), missing)
+    if is_stored(data):
+        with sound(where):
+            stored = read_estimator(data)
+            model = _convert(stored, where, missing)
+            if model is None:
+                raise UnsupportedModel(f"has a {type(stored).__name__}, expected an estimator of scikit-learn or LightGBM; {OTHERS}")
+        return replace(model, digest=hashlib.sha256(data).hexdigest())
+    known = recognise_foreign(data)
     if known is not None:
-        raise UnsupportedModel(f"{found.where}: {known}")
+        raise UnsupportedModel(f"{where}: {known}")
     raise InvalidModel(
-        f"{found.where}: not a model file, expected XGBoost JSON or UBJ, LightGBM text, CatBoost cbm or JSON, scikit-learn's in skops, or what "
+        f"{where}: not a model file, expected XGBoost JSON or UBJ, LightGBM text, CatBoost cbm or JSON, scikit-learn's in skops, or what "
         "leafledger.save_model wrote (pickled models are not read: save them natively)"
     )
 

@@ -1,4 +1,4 @@
-"""scikit-learn's estimators in skops files, read as data: whatever classes a file names, none is imported, and nothing is constructed or run.
+"""Estimators of scikit-learn and LightGBM in skops files, read as data: whatever classes a file names, none is imported, and nothing is run.
 
 A file is a zip of ``schema.json``, which has the attributes of every object, and of arrays in NumPy's format.
 """
@@ -10,18 +10,15 @@ import re
 import struct
 import zipfile
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from kernels.trees.ensemble import TreeEnsemble
-
 from ..errors import InvalidModel, UnsupportedModel
-from .model import Feature, Loader
-from .neutral import read_trees
-from .objectives import Objective
-from .sklearn import LIBRARY, serialise, unwrap
+from .sklearn import unwrap
 from .skops_objects import find_family
 
 MAGIC = b"PK\x03\x04"
@@ -32,7 +29,6 @@ _HEADER = re.compile(r"\{'descr': (.*), 'fortran_order': (True|False), 'shape': 
 _NUMBER = re.compile(r"'[<>|][biufU]\d+'")
 _FIELD = r"\('(\w*)', '([<>|][biufV]\d+)'\)"
 _RECORD = re.compile(rf"\[{_FIELD}(, {_FIELD})*\]")
-OTHERS = "booster_.save_model (LightGBM) or save_model (XGBoost, CatBoost), in MLflow mlflow.lightgbm.log_model(model.booster_, …)"
 DAMAGE = (
     zipfile.BadZipFile,
     zlib.error,
@@ -187,49 +183,66 @@ def _check_estimator(model: Any) -> None:
             _check_predictor(tree, model.n_features_in_)
 
 
-def read_estimator(data: bytes, where: str) -> Any:
+def is_stored(data: bytes) -> bool:
+    """Tell whether a file is one of skops.
+
+    Parameters
+    ----------
+    data : bytes
+
+    Returns
+    -------
+    bool
+    """
+    return data.startswith(MAGIC) and SCHEMA.encode() in data
+
+
+@contextmanager
+def sound(where: str) -> Iterator[None]:
+    """Name the file in what goes wrong inside, where an estimator's attributes are read.
+
+    Parameters
+    ----------
+    where : str
+        Name of the file, for messages.
+
+    Yields
+    ------
+    None
+
+    Raises
+    ------
+    InvalidModel
+        The file is damaged, or its estimator not fitted.
+    UnsupportedModel
+        The estimator has something that cannot be represented.
+    """
+    try:
+        yield
+    except (InvalidModel, UnsupportedModel) as error:
+        raise type(error)(str(error) if str(error).startswith(where) else f"{where}: {error}") from error
+    except DAMAGE as error:
+        raise InvalidModel(f"{where}: no sound skops file: {' '.join(str(error).split())[:200]}") from error
+
+
+def read_estimator(data: bytes) -> Any:
     """Read the estimator of a file as an object that has its attributes, and none of its code.
 
     Parameters
     ----------
     data : bytes
-    where : str
-        Name of the file, for messages.
 
     Returns
     -------
     Stored
+        Of a search for parameters its best estimator.
 
     Raises
     ------
-    InvalidModel
-        It is no such file, or damaged.
+    Exception
+        It is no such file, or damaged, see `sound`; attributes are read when they are asked for.
     """
-    try:
-        archive = _Archive(data)
-        return _read(archive, json.loads(archive.read(SCHEMA)))
-    except DAMAGE as error:
-        raise InvalidModel(f"{where}: no sound skops file: {' '.join(str(error).split())[:200]}") from error
-
-
-def _parse(data: bytes, where: str) -> tuple[TreeEnsemble, tuple[Feature, ...], tuple[str, ...], Objective]:
-    try:
-        model = unwrap(read_estimator(data, where))
-        if "." in type(model).__name__:
-            raise UnsupportedModel(f"has a {type(model).__name__}, expected one of scikit-learn; save others as their library does, as by {OTHERS}")
-        _check_estimator(model)
-        neutral = serialise(model)
-    except (InvalidModel, UnsupportedModel) as error:
-        raise type(error)(str(error) if str(error).startswith(where) else f"{where}: {error}") from error
-    except DAMAGE as error:
-        raise InvalidModel(f"{where}: no sound skops file: {' '.join(str(error).split())[:200]}") from error
-    return read_trees(neutral, where)
-
-
-LOADER = Loader(
-    library=LIBRARY,
-    recognise=lambda data: data.startswith(MAGIC) and SCHEMA.encode() in data,
-    parse=_parse,
-    owns=lambda model: False,
-    serialise=serialise,
-)
+    archive = _Archive(data)
+    model = unwrap(_read(archive, json.loads(archive.read(SCHEMA))))
+    _check_estimator(model)
+    return model

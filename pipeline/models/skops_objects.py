@@ -1,4 +1,4 @@
-"""What stands for scikit-learn's objects that a file describes: the names of their classes and families, and their attributes, and no code."""
+"""What stands for the objects that a file describes: the names of their classes, families and modules, and their attributes, and no code."""
 
 from collections.abc import Callable
 from typing import Any
@@ -99,6 +99,40 @@ class ColumnTransformer(Stored):
         return {name: transformer for name, transformer, _ in self.transformers_}
 
 
+class Booster(Stored):
+    """Trees of LightGBM."""
+
+    __module__ = "lightgbm.basic"
+
+    def model_to_string(self) -> str:
+        """All trees as text, those behind the best iteration left out, as LightGBM's own method writes it."""
+        header, blank, trees = self._handle.encode().partition(b"\n\n")
+        fields = dict(line.partition(b"=")[::2] for line in header.split(b"\n"))
+        sizes = fields[b"tree_sizes"].split()
+        kept = sizes[: self.best_iteration * int(fields[b"num_tree_per_iteration"])] if self.best_iteration > 0 else sizes
+        ends = [sum(map(int, some)) for some in (kept, sizes)]
+        header = header.replace(b"\ntree_sizes=" + fields[b"tree_sizes"], b"\ntree_sizes=" + b" ".join(kept))
+        return (header + blank + trees[: ends[0]] + trees[ends[1] :]).decode()
+
+
+class LGBMModel(Stored):
+    """An estimator of LightGBM."""
+
+    __module__ = "lightgbm.sklearn"
+
+    @property
+    def booster_(self) -> Booster:
+        """What was trained."""
+        if self._Booster is None:
+            raise AttributeError("not fitted")
+        return self._Booster
+
+    @property
+    def classes_(self) -> Any:
+        """Of a classifier, in the order of its outputs."""
+        return self._classes
+
+
 def _families() -> dict[str, type[Stored]]:
     """What a class is read as, by its full name: those that are sums of trees, and what stands before these. Any other one is a name alone."""
     known: dict[str, tuple[type[Stored], str]] = {
@@ -116,8 +150,10 @@ def _families() -> dict[str, type[Stored]]:
         "sklearn.compose._column_transformer": (ColumnTransformer, "ColumnTransformer"),
         "sklearn.model_selection._search": (BaseSearchCV, "GridSearchCV RandomizedSearchCV"),
         "sklearn.model_selection._search_successive_halving": (BaseSearchCV, "HalvingGridSearchCV HalvingRandomSearchCV"),
+        "lightgbm.basic": (Booster, "Booster"),
+        "lightgbm.sklearn": (LGBMModel, "LGBMClassifier LGBMModel LGBMRanker LGBMRegressor"),
     }
-    return {f"{module}.{name}": type(name, (family,), {}) for module, (family, names) in known.items() for name in names.split()}
+    return {f"{module}.{name}": type(name, (family,), {"__module__": module}) for module, (family, names) in known.items() for name in names.split()}
 
 
 KNOWN = _families()
@@ -137,4 +173,4 @@ def find_family(module: str, name: str) -> type[Stored]:
         Of scikit-learn's classes that are not known, and of others, a name and attributes alone; others' have their module in the name.
     """
     full = f"{module}.{name}"
-    return KNOWN.get(full) or type(name if module.startswith("sklearn.") else full, (Stored,), {})
+    return KNOWN.get(full) or type(name if module.startswith("sklearn.") else full, (Stored,), {"__module__": module})

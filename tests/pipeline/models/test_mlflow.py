@@ -51,6 +51,11 @@ MODELS = {
         lambda model: model.predict(ROWS),
     ),
     "lightgbm": (lambda: lightgbm.train(QUIET, lightgbm.Dataset(ROWS, TARGET), 3), "lightgbm", lambda model: model.predict(ROWS, num_threads=1)),
+    "lightgbm's estimator": (
+        lambda: lightgbm.LGBMRegressor(n_estimators=3, verbosity=-1, n_jobs=1).fit(ROWS, TARGET),
+        "lightgbm",
+        lambda model: model.predict(ROWS),
+    ),
     "catboost": (
         lambda: catboost.CatBoostRegressor(iterations=3, verbose=False, allow_writing_files=False).fit(ROWS, TARGET),
         "catboost",

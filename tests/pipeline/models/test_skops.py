@@ -1,5 +1,6 @@
 """Files of skops: the same model as the estimator in memory, whatever estimator; other classes are names, and damage is refused in one line."""
 
+import hashlib
 import io
 import json
 import pickle
@@ -7,10 +8,12 @@ import subprocess
 import sys
 import zipfile
 
+import lightgbm
 import numpy as np
 import pandas as pd
 import pytest
 import skops.io
+import xgboost
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import ensemble, linear_model, model_selection, pipeline, preprocessing, tree
 
@@ -25,6 +28,7 @@ CLASSES = np.digitize(TARGET, [-0.3, 0.9])
 BINARY = np.where(TARGET > 0.5, "late", "in time")
 FRAME = pd.DataFrame(ROWS, columns=list("abcd")).assign(kind=np.array(["x", "y", "z"])[CLASSES])
 SEED = {"random_state": 0}
+QUIET = {"n_estimators": 4, "verbosity": -1, "n_jobs": 1}
 SHALLOW = tree.DecisionTreeClassifier(max_depth=2)
 
 ESTIMATORS = {
@@ -55,6 +59,10 @@ ESTIMATORS = {
         np.column_stack((ROWS[:, :3], CLASSES)),
         TARGET,
     ),
+    "LightGBM": (lightgbm.LGBMRegressor(**QUIET), FRAME.astype({"kind": "category"}).rename(columns={"a": "a b"}), TARGET),
+    "LightGBM's classes": (lightgbm.LGBMClassifier(**QUIET), ROWS, np.array(["low", "mid", "high"])[CLASSES]),
+    "LightGBM's two classes": (lightgbm.LGBMClassifier(**QUIET), ROWS, BINARY),
+    "search of LightGBM": (model_selection.GridSearchCV(lightgbm.LGBMRegressor(**QUIET), {"max_depth": [2, 3]}, cv=2), ROWS, TARGET),
     "search": (model_selection.GridSearchCV(tree.DecisionTreeRegressor(**SEED), {"max_depth": [2, 3]}, cv=2), ROWS, TARGET),
 }
 
@@ -91,12 +99,13 @@ def test_a_file_may_be_compressed(tmp_path):
     assert_allclose(attribute(load_ensemble(tmp_path / "model.skops"), rows).margin, model.predict_proba(rows), rtol=0, atol=1e-12)
 
 
-def test_neither_skops_nor_scikit_learn_is_imported(tmp_path):
+def test_neither_skops_nor_the_estimator_s_library_is_imported(tmp_path):
     """A worker has none of them."""
-    skops.io.dump(fitted("two classes")[0], tmp_path / "model.skops")
-    program = "import sys; sys.modules.update(skops=None, sklearn=None); import leafledger; print(leafledger.load_ensemble(sys.argv[1]))"
-    said = subprocess.run([sys.executable, "-c", program, tmp_path / "model.skops"], check=True, capture_output=True, text=True).stdout
-    assert said == "Model(scikit-learn, 4 trees, 4 features, 1 output)\n"
+    program = "import sys; sys.modules.update(skops=None, sklearn=None, lightgbm=None); import leafledger as l; print(l.load_ensemble(sys.argv[1]))"
+    for kind, library in (("two classes", "scikit-learn"), ("LightGBM's two classes", "lightgbm")):
+        skops.io.dump(fitted(kind)[0], tmp_path / "model.skops")
+        said = subprocess.run([sys.executable, "-c", program, tmp_path / "model.skops"], check=True, capture_output=True, text=True).stdout
+        assert said == f"Model({library}, 4 trees, 4 features, 1 output)\n"
 
 
 def load_bytes(data, tmp_path):
@@ -125,12 +134,31 @@ def test_what_is_no_sum_of_trees_is_refused(model, says, tmp_path):
     assert str(caught.value).startswith(f"{tmp_path}/model.skops: ")
 
 
-def test_other_libraries_estimators_are_refused(tmp_path):
-    """With what to save instead, for MLflow logs LightGBM's so by default."""
-    import lightgbm
+@pytest.mark.parametrize("extra", [{}, {"boosting": "rf", "bagging_fraction": 0.5, "bagging_freq": 1}], ids=["boosted", "forest"])
+def test_trees_behind_the_best_iteration_are_left_out(extra, tmp_path):
+    """A Booster that is kept for training has them in its file, and leaves them out of its predictions; those of a forest are means."""
+    noise = np.random.default_rng(0).integers(0, 3, 200)
+    parameters = {"objective": "multiclass", "num_class": 3, "metric": "multi_logloss", "verbosity": -1, "num_threads": 1}
+    data = lightgbm.Dataset(ROWS[:100], noise[:100])
+    held_out, stop = lightgbm.Dataset(ROWS[100:], noise[100:], reference=data), lightgbm.early_stopping(5, verbose=False)
+    model = lightgbm.train(parameters | extra, data, 30, valid_sets=[held_out], callbacks=[stop], keep_training_booster=True)
+    assert 0 < model.best_iteration < model.num_trees() // 3
+    found = load_bytes(skops.io.dumps(model), tmp_path)
+    assert found.ensemble.root.size == 3 * model.best_iteration
+    odds = np.exp(attribute(found, ROWS).margin)
+    assert_allclose(odds / odds.sum(axis=1, keepdims=True), model.predict(ROWS), rtol=0, atol=1e-13)
 
-    model = lightgbm.LGBMRegressor(n_estimators=2, verbosity=-1).fit(ROWS, TARGET)
-    with pytest.raises(UnsupportedModel, match=r"model\.skops: has a lightgbm\.sklearn\.LGBMRegressor, expected .* by booster_\.save_model"):
+
+def test_the_digest_is_the_file_s(tmp_path):
+    """Not that of the text inside."""
+    data = skops.io.dumps(fitted("LightGBM")[0])
+    assert load_bytes(data, tmp_path).digest == hashlib.sha256(data).hexdigest()
+
+
+def test_other_libraries_estimators_are_refused(tmp_path):
+    """With what to save instead."""
+    model = xgboost.XGBRegressor(n_estimators=2).fit(ROWS, TARGET)
+    with pytest.raises(UnsupportedModel, match=r"model\.skops: has a xgboost\.sklearn\.XGBRegressor, expected .* save_model of XGBoost"):
         load_bytes(skops.io.dumps(model), tmp_path)
 
 
@@ -138,6 +166,8 @@ def test_an_estimator_that_is_not_fitted_is_refused(tmp_path):
     """It has no trees."""
     with pytest.raises(InvalidModel, match=r"model\.skops: RandomForestRegressor object: not fitted$"):
         load_bytes(skops.io.dumps(ensemble.RandomForestRegressor()), tmp_path)
+    with pytest.raises(InvalidModel, match=r"model\.skops: LGBMRegressor: is not fitted, expected a trained model$"):
+        load_bytes(skops.io.dumps(lightgbm.LGBMRegressor()), tmp_path)
 
 
 def rewritten(data, change):
@@ -196,8 +226,8 @@ def _objects(members):
 
 
 DAMAGES = {
-    "another package's class": (_of_class("evil", "RandomForestRegressor"), r"has a evil\.RandomForestRegressor, expected one of scikit-learn; save"),
-    "a class of a family's name": (_of_class("evil", "IsolationForest"), r"has a evil\.IsolationForest, expected one of scikit-learn"),
+    "another package's class": (_of_class("evil", "RandomForestRegressor"), r"has a evil\.RandomForestRegressor, expected an estimator of scikit-"),
+    "a class of a family's name": (_of_class("evil", "IsolationForest"), r"has a evil\.IsolationForest, expected an estimator of scikit-learn"),
     "code": (_of_class("os", "system"), r"has a os\.system, expected"),
     "another loader": (of_schema(lambda schema: schema.update(__loader__="MethodNode")), "is nothing that a model is made of"),
     "features beyond all bounds": (
@@ -241,7 +271,7 @@ def test_a_file_is_not_unpacked_beyond_a_size(tmp_path, monkeypatch):
         load_bytes(b"PK\x03\x04" + b"x" * 100 + b"schema.json", tmp_path)
 
 
-@pytest.mark.parametrize("kind", ["random forest", "classes", "categories", "adaptive boosting", "isolation forest"])
+@pytest.mark.parametrize("kind", ["random forest", "classes", "categories", "adaptive boosting", "isolation forest", "LightGBM's classes"])
 def test_damaged_members_are_refused_or_read_the_same(kind, tmp_path):
     """Hundreds of files whose schema or arrays have other bytes under true checksums: each is refused in one line, or makes a sound model."""
     sound, draw, refused = skops.io.dumps(fitted(kind)[0]), np.random.default_rng(1), []
