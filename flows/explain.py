@@ -26,7 +26,7 @@ from pipeline.runs.job import Job, make_job
 from pipeline.runs.latest import Latest, why_latest_stays
 from pipeline.runs.load import load_model
 from pipeline.runs.mlflow_run import log_run
-from pipeline.runs.options import Combinations, MissingLabels, Precision, pick
+from pipeline.runs.options import Combinations, MissingLabels, Precision, Space, pick
 from pipeline.runs.publish import Manifest
 from pipeline.runs.stages import (
     Broadcast,
@@ -300,6 +300,7 @@ def explain(
     parameters: dict[str, Any] | None = None,
     partition: dict[str, list[Any]] | str | None = None,
     interactions: int | str | None = None,
+    space: Space = "margin",
     combinations: Combinations = "shared",
     background: str | None = None,
     background_errors: bool = False,
@@ -327,8 +328,8 @@ def explain(
     Parameters
     ----------
     model, data, out : str
-    latest, latest_requires, ids, precision, global_only, single_writer, date, method, parameters, partition, interactions, combinations : optional
-    background, background_errors, tables, label, weight, by, missing_labels, scheduler, workers, plain_tcp, max_rejected : optional
+    latest, latest_requires, ids, precision, global_only, single_writer, date, method, parameters, partition, interactions, space : optional
+    combinations, background, background_errors, tables, label, weight, by, missing_labels, scheduler, workers, plain_tcp, max_rejected : optional
     missing, allow_unseen : optional
     trees, outputs, output, predictions, mlflow_run : optional
         As ``leafledger explain`` takes them; what its help says of each is written here by `describe_parameters`.

@@ -10,8 +10,8 @@ if TYPE_CHECKING:  # what type checkers and editors read; everything is imported
     from kernels.methods import METHODS as METHODS
     from pipeline.comparisons.compare import compare as compare
     from pipeline.errors import LeafledgerError as LeafledgerError
+    from pipeline.in_memory.attribute import attribute as attribute
     from pipeline.in_memory.attributions import Attributions as Attributions
-    from pipeline.in_memory.attributions import attribute as attribute
     from pipeline.in_memory.inspection import Inspection as Inspection
     from pipeline.in_memory.inspection import inspect_model as inspect_model
     from pipeline.in_memory.leaf_tables import leaf_tables as leaf_tables
@@ -71,7 +71,8 @@ _HOMES = {
     "kernels.methods": ("METHODS",),
     "pipeline.comparisons.compare": ("compare",),
     "pipeline.errors": ("LeafledgerError",),
-    "pipeline.in_memory.attributions": ("Attributions", "attribute"),
+    "pipeline.in_memory.attribute": ("attribute",),
+    "pipeline.in_memory.attributions": ("Attributions",),
     "pipeline.in_memory.inspection": ("Inspection", "inspect_model"),
     "pipeline.in_memory.leaf_tables": ("leaf_tables",),
     "pipeline.in_memory.prediction_gap": ("prediction_gap", "rank_by_gap"),

@@ -81,8 +81,8 @@ def _cell(value: Any) -> str:
     return escape(f"{value:.4g}" if isinstance(value, float) else str(value))
 
 
-def as_html(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Write the first ROWS rows of a table below a title.
+def as_html(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], n_rows: int = ROWS) -> str:
+    """Write the first rows of a table below a title.
 
     Parameters
     ----------
@@ -90,6 +90,8 @@ def as_html(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -
     columns : sequence of str
     rows : iterable of sequences
         Values of the columns. No more of it is taken than is shown. Floats are written with four digits.
+    n_rows : int
+        How many are shown, at most.
 
     Returns
     -------
@@ -97,5 +99,5 @@ def as_html(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -
         HTML, in which all texts are escaped.
     """
     head = "".join(f"<th>{escape(name)}</th>" for name in columns)
-    body = "".join(f"<tr>{''.join(f'<td>{_cell(value)}</td>' for value in row)}</tr>" for row in islice(rows, ROWS))
+    body = "".join(f"<tr>{''.join(f'<td>{_cell(value)}</td>' for value in row)}</tr>" for row in islice(rows, n_rows))
     return f"<div><p>{escape(title)}</p><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"

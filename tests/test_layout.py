@@ -19,7 +19,7 @@ VENDORS = {"xgboost", "lightgbm", "catboost", "mlflow"}
 DASK = {"dask", "distributed"}
 ALLOWED = {  # first names that a package may import beyond the standard library
     "kernels": {"numpy", "scipy", "numba", "llvmlite"},
-    "pipeline": {"kernels", "numpy", "pyarrow", "fsspec", "psutil", "cyclopts", "rich", "pandas", "yaml"} | DASK | VENDORS,
+    "pipeline": {"kernels", "numpy", "pyarrow", "fsspec", "psutil", "cyclopts", "rich", "pandas", "shap", "yaml"} | DASK | VENDORS,
     "flows": {"pipeline", "prefect", "pyarrow", "cyclopts", "rich"},
     "leafledger": {"kernels", "pipeline"},
 }

@@ -72,6 +72,7 @@ def explain(model: Place, data: Place, *, out: Place, options: Flags = DEFAULTS,
     from ..runs.explain import explain_job
     from ..runs.job import make_job
     from ..runs.latest import why_latest_stays
+    from ..runs.space import TOTALS
     from .progress import Bar, log_lines, silent
     from .show import show_summaries
 
@@ -93,8 +94,9 @@ def explain(model: Place, data: Place, *, out: Place, options: Flags = DEFAULTS,
             say(console, f"{job.options.latest}:{stays or f' names it, of {latest.date}'}")
         return _tell(manifest, short, unlogged)
     say(console, f"{manifest.n_rows:,} rows explained in {len(manifest.parts)} parts")
+    total = TOTALS[manifest.space]
     if manifest.residual is not None:
-        say(console, f"attributions add up to margin - base value within {manifest.residual:.1e} of the margin's bound")
+        say(console, f"attributions add up to {total} - base value within {manifest.residual:.1e} of the {total}'s bound")
     where = {"attributions": "" if job.options.global_only else "attributions", "summary": "summary", "manifest": "manifest.json"}
     for name, below in where.items():
         if below:
@@ -123,6 +125,12 @@ def _describe(game: Any) -> str:
         return f"the model's own leaf weights, {size}"
     counts = "counts will be in" if game.uncounted else "counted before in"
     return f"{game.listing.n_rows:,} rows in {len(game.listing.files)} files, {size}, {counts} {game.counts}"
+
+
+def _describe_link(link: Any) -> str:
+    """The function that makes predictions of margins."""
+    scale = "" if link.scale == 1 else f"{link.scale:g} times "
+    return f"{link.name} of {scale}the margin"
 
 
 def _describe_labels(labels: Any) -> str:
@@ -169,6 +177,7 @@ def plan(model: Place, data: Place, *, out: Place, options: Flags = DEFAULTS) ->
         f"SHA-256 {run.plan.model_digest[:12]}" + ("" if run.plan.trees is None else ", iterations {}:{}".format(*run.plan.trees)),
         "method": f"{run.plan.method} {parameters}".strip(),
         "features": say_positions(run.model),
+        "space": "" if run.plan.link is None else f"{run.plan.space}, by {_describe_link(run.plan.link)}",
         "groups": f"{n_players} of {len(run.plan.features)} features" if n_players else "",
         "combinations": f"{len(run.plan.combinations)} are players of their own" if run.plan.combinations else "",
         "pairs": f"{run.n_pairs:,} interact, {job.options.interactions} kept of a row" if job.options.interactions is not None else "",
@@ -228,7 +237,7 @@ def check(
 
     report = check_run(run, deep, model, all_rows)
     how = "as stored" if report.as_stored else "as computed"
-    additive = "" if report.residual is None else f", attributions add up within {report.residual:.1e} of the margin's bound {how}"
+    additive = "" if report.residual is None else f", attributions add up within {report.residual:.1e} of the {report.total}'s bound {how}"
     rejected = f", {report.n_rejected} pieces of the data rejected" if report.n_rejected else ""
     again = f", {report.n_again:,} rows explained again" if report.n_again else ""
     verdict = "sound" if report.sound else "not verified in full"

@@ -45,7 +45,7 @@ CLUSTER = Group("Cluster", sort_key=5)
 DOUBTFUL = Group("Rows that cannot be read, or are not what the model was trained on", sort_key=6)
 GROUPS = {
     INPUT: ("latest", "latest_requires", "ids", "precision", "global_only", "single_writer", "date", "mlflow_run"),
-    METHOD: ("method", "parameters", "partition", "interactions", "combinations"),
+    METHOD: ("method", "parameters", "partition", "interactions", "space", "combinations"),
     BACKGROUND: ("background", "background_errors", "tables"),
     LABELS: ("label", "weight", "by", "missing_labels"),
     CLUSTER: ("scheduler", "workers", "plain_tcp"),

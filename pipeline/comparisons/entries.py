@@ -11,6 +11,7 @@ from ..dataset.listing import Asked, Listing, WorkItem, make_items
 from ..errors import UsageError
 from ..models import Model
 from ..models.row_output import RowOutput
+from ..runs.options import MARGIN
 from ..runs.plan import ITEM_ROWS, PLAN, Plan
 from ..runs.planned import from_json
 from ..runs.publish import read_manifest
@@ -89,8 +90,9 @@ def read_run(run: str, model: Model, row_output: RowOutput | None = None) -> Pla
         raise UsageError(f"{run}: lacks rows that it had to reject ({manifest.rejected[0].reason})")
     where = storage.join(run, PLAN)
     plan = from_json(storage.read(where), where)
-    if METHODS[plan.method].labelled or plan.global_only:
-        what = "has summaries and no rows" if plan.global_only else "shares out an error, not a margin"
+    if METHODS[plan.method].labelled or plan.global_only or plan.space != MARGIN:
+        shared = "an error" if plan.space == MARGIN else "predictions"
+        what = "has summaries and no rows" if plan.global_only else f"shares out {shared}, not a margin"
         raise UsageError(f"{run}: {what}; expected attributions of every row")
     missing = sorted({feature.name for feature in model.features} - set(plan.players))
     if missing or (plan.outputs, plan.row_output) != (model.outputs, row_output):

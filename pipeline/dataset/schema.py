@@ -13,7 +13,7 @@ from ..models.cityhash import HashedCategory
 from ..models.model import Feature
 from .categories import encode, is_text
 
-MARGIN, INTERACTIONS, ERROR = "margin", "interactions", "error"
+INTERACTIONS, ERROR = "interactions", "error"
 
 
 def _value_type(found: pa.DataType) -> pa.DataType:
@@ -307,7 +307,7 @@ def error_columns(players: Sequence[str], outputs: Sequence[str], taken: Sequenc
     SchemaMismatch
         Two columns would have the same name.
     """
-    found = output_columns(players, outputs, (), False, ERROR)[1]
+    found = output_columns(players, outputs, (), False, ("", ERROR))[1]
     twice = sorted({*found} & {*taken})
     if twice:
         raise SchemaMismatch(f"output column {twice[0]!r} would stand twice; rename the id column or the feature it comes from")
@@ -315,9 +315,9 @@ def error_columns(players: Sequence[str], outputs: Sequence[str], taken: Sequenc
 
 
 def output_columns(
-    players: Sequence[str], outputs: Sequence[str], ids: Sequence[str], interactions: bool, phi_name: str, n_scores: int = 0
+    players: Sequence[str], outputs: Sequence[str], ids: Sequence[str], interactions: bool, names: tuple[str, str], n_scores: int = 0
 ) -> tuple[list[str], list[str], list[str]]:
-    """Name the columns of margins, attributions and interactions, outputs outermost.
+    """Name the columns of margins or predictions, attributions and interactions, outputs outermost.
 
     Parameters
     ----------
@@ -329,8 +329,8 @@ def output_columns(
         Names that are taken already.
     interactions : bool
         Whether there are interactions.
-    phi_name : str
-        What columns of attributions begin with.
+    names : (str, str)
+        What columns of margins, and of attributions, begin with.
     n_scores : int
         How many of the players are scores. Their columns have their own names.
 
@@ -345,9 +345,9 @@ def output_columns(
         Two columns would have the same name.
     """
     stems = [f"_{output}" for output in outputs] if len(outputs) > 1 else [""]
-    margins = [MARGIN + stem for stem in stems]
+    margins = [names[0] + stem for stem in stems]
     named, scores = players[: len(players) - n_scores], players[len(players) - n_scores :]
-    phi = [name for stem in stems for name in (*(f"{phi_name}{stem}_{player}" for player in named), *(score + stem for score in scores))]
+    phi = [name for stem in stems for name in (*(f"{names[1]}{stem}_{player}" for player in named), *(score + stem for score in scores))]
     pairs = [INTERACTIONS + stem for stem in stems] if interactions else []
     twice = [name for name, count in Counter((*ids, *margins, *phi, *pairs)).items() if count > 1]
     if twice:

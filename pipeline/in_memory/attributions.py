@@ -1,64 +1,45 @@
-"""Attributions of rows in memory, on all cores of this machine."""
+"""What rows in memory were attributed: arrays, and what a person sees of them."""
 
-import sys
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import Any
+from numbers import Integral
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pyarrow as pa
 
-from kernels.batch import attribute_batch
-from kernels.buffers import Buffers, Prepared, make_buffers
-from kernels.inputs import INPUTS
-from kernels.lots import BACKGROUND_ERRORS, find_errors
-from kernels.method import BackgroundQuery, BackgroundStatistics, Method
+from kernels.method import TOLERANCE
 from kernels.methods import METHODS
-from kernels.prepare import measure_background, merge_statistics
-from kernels.row_outputs import keep_outputs
-from kernels.summaries import INTERACTIONS, Subject
-from kernels.trees.binning import read_columns
 
-from ..dataset import schema
-from ..dataset.labels import COUNT, check_values, lay_out
-from ..dataset.partition import Groups, Partition, read_groups
-from ..dataset.players import combination_names
-from ..dataset.values import read_features
+from ..dataset.partition import Groups
 from ..display import COLUMNS, as_html
 from ..display import count as count_nouns
-from ..errors import SchemaMismatch, UsageError
-from ..models import load_ensemble
-from ..models.model import Feature, Model
-from ..models.row_output import choose_among, read_row_output
-from ..runs.arguments import read_choice, read_flag, read_interactions, read_parameters, read_partition, read_text, refuse
-from ..runs.inputs import refuse_unseen
-from ..runs.interactions import count_kept, keep_largest
-from ..runs.item import check_rows
-from ..runs.job import MODEL, check_parameters, count_cores, find_method, labelled_methods, table_budget
-from ..runs.options import COMBINATIONS, OWN, SHARED
-from ..runs.plan import max_slice_rows
-from ..runs.prepare import ask_model, pair_names, player_names, prepare_model, weigh_model
-from ..runs.summaries import read_totals, tabulate
-from .rows import as_rows, code_categories, fill_columns, spell_features
+from ..errors import UsageError
+from ..runs.arguments import read_choice, read_number
+from ..runs.options import MARGIN, Space
+from ..runs.space import TOTALS
+from ..runs.summaries import read_totals
+from .waterfall import Step, Waterfall, plain, shorten_steps
 
-SLICE_ROWS = 1 << 13
-NUMBERS = tuple("biuf")  # kinds of NumPy's types
-Targets = tuple[np.ndarray, np.ndarray]  # labels and weights, (n,) float64 each
+Sign = Literal["both", "raises", "lowers"]
+SIGNS: tuple[str, ...] = get_args(Sign)
+NUMBERS = "biuf"  # kinds of NumPy's types
 
 
 @dataclass(frozen=True, slots=True)
 class Attributions:
-    """What each feature, or group of features, contributed to each row's margin; with labels, took off its squared error.
+    """What each feature, or group of features, contributed to each row's margin or prediction; with labels, took off its squared error.
 
     Attributes
     ----------
     phi : (n, outputs, players) float64
-        Attributions, margin units; NaN where a label is missing. Where the method is additive, ``phi.sum(axis=2) + base`` is ``margin``.
+        Attributions, in the units of the space; NaN where a label is missing. Where the method is additive, ``phi.sum(axis=2) + base`` is
+        ``prediction``.
     base : (outputs,) float64, or (n, 1)
-        Margin with every feature absent; of every row where each has an output of its own.
+        Prediction with every feature absent; of every row where each has an output of its own.
     margin : (n, outputs) float64
         Raw scores.
+    prediction : (n, outputs) float64
+        In the units of the space; in space "margin" it is ``margin``.
     players : tuple of str
         Features or groups, and after them what a ranking method measures.
     method : str
@@ -78,12 +59,23 @@ class Attributions:
     output : (n,) str, or None
         Which of the model's outputs a row was explained for, where each has one of its own.
     errors : (n, outputs, players) float64, or None
-        Standard errors of the attributions, margin units, where they were asked for: of the background as a sample.
+        Standard errors of the attributions, in their units, where they were asked for: of the background as a sample.
+    space : str
+        "margin", "probability" or "response": what attributions are of.
+    features : tuple of str
+        Of the model, in its order.
+    rows : data frame, Arrow table, array, or None
+        Those that were explained, as they were given, and perhaps others.
+    places : (n,) int64, or None
+        Which of ``rows`` each row is; None where it is all of them.
+
+    ``found[100:200]``, ``found[mask]`` and ``found[7]`` are attributions of some of the rows, without summaries, which are of all.
     """
 
     phi: np.ndarray
     base: np.ndarray
     margin: np.ndarray
+    prediction: np.ndarray
     players: tuple[str, ...]
     method: str
     groups: Groups = ()
@@ -94,6 +86,199 @@ class Attributions:
     outputs: tuple[str, ...] = ()
     output: np.ndarray | None = None
     errors: np.ndarray | None = None
+    space: Space = MARGIN
+    features: tuple[str, ...] = ()
+    rows: Any = None
+    places: np.ndarray | None = None
+
+    def __len__(self) -> int:
+        """Rows."""
+        return len(self.phi)
+
+    def __getitem__(self, some: Any) -> "Attributions":
+        picked = np.atleast_1d(np.arange(len(self))[some])
+
+        def take(values: Any) -> Any:
+            return None if values is None else values[picked]
+
+        arrays = ("phi", "margin", "prediction", "interactions", "path", "output", "errors")
+        changes = {name: take(getattr(self, name)) for name in arrays}
+        changes |= {"base": take(self.base)} if self.base.ndim == 2 else {}
+        return replace(self, **changes, summaries={}, places=picked if self.places is None else self.places[picked])
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Features or groups: the players without the scores that a ranking method writes behind them."""
+        return self.players[: len(self.players) - len(METHODS[self.method].phi.scores)]
+
+    @property
+    def index(self) -> Any:
+        """Labels of the rows, a pandas Index: that of a pandas frame, else their numbers in what was given."""
+        import pandas as pd
+
+        if isinstance(self.rows, pd.DataFrame):
+            return self.rows.index if self.places is None else self.rows.index[self.places]
+        return pd.RangeIndex(len(self)) if self.places is None else pd.Index(self.places)
+
+    def values(self, player: str) -> np.ndarray | None:
+        """Take a feature's values in the rows.
+
+        Parameters
+        ----------
+        player : str
+            One of ``names``.
+
+        Returns
+        -------
+        (n,) array or None
+            As they were given, a category by its value; None of a group of several features, and of a combination.
+        """
+        members = dict(self.groups).get(player, (player,)) if METHODS[self.method].phi.of_groups else (player,)
+        feature = members[0] if len(members) == 1 else ""
+        if feature not in self.features or self.rows is None:
+            return None
+        found = self.rows[:, self.features.index(feature)] if isinstance(self.rows, np.ndarray) else np.asarray(self.rows[feature])
+        return found if self.places is None else found[self.places]
+
+    def to_frame(self) -> Any:
+        """Turn attributions into a data frame.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for every row, with its index, and a column for every player; of several outputs, columns have two levels, output and player.
+        """
+        import pandas as pd
+
+        if len(self.outputs) == 1:
+            return pd.DataFrame(self.phi[:, 0], self.index, pd.Index(self.players))
+        return pd.DataFrame(self.phi.reshape(len(self), -1), self.index, pd.MultiIndex.from_product((self.outputs, self.players)))
+
+    def top(self, k: int, sign: Sign = "both") -> Any:
+        """Find the largest attributions of every row.
+
+        Parameters
+        ----------
+        k : int
+            How many of each row and output, at least 1; fewer where fewer are not 0.
+        sign : "both", "raises" or "lowers"
+            Of which to take them: the largest by magnitude, those above 0, or those below.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns output, rank, feature, phi and value, the row's index beside them; the largest first, of equal ones the first feature.
+
+        Raises
+        ------
+        UsageError
+            ``k`` is no number from 1 on, ``sign`` none of these, or the method ranks instead.
+        """
+        import pandas as pd
+
+        k, names = read_number("k", k, 1), np.array(self.names, object)
+        read_choice("sign", sign, SIGNS)
+        self._refuse_ranks("top")
+        weight = {"both": np.abs, "raises": np.positive, "lowers": np.negative}[sign](np.nan_to_num(self.phi[:, :, : names.size]))
+        order = np.argsort(-weight, axis=2, kind="stable")[:, :, :k]
+        row, output, rank = np.nonzero(np.take_along_axis(weight, order, 2) > 0)
+        player = order[row, output, rank]
+        given = [self.values(name) for name in self.names]
+        value = np.empty(row.size, object)
+        for number, (i, j) in enumerate(zip(row.tolist(), player.tolist(), strict=True)):
+            held = given[j]
+            value[number] = None if held is None else plain(held[i])
+        outputs, phi = np.array(self.outputs, object)[output], self.phi[row, output, player]
+        return pd.DataFrame({"output": outputs, "rank": rank + 1, "feature": names[player], "phi": phi, "value": value}, self.index[row])
+
+    def waterfall(self, row: int = 0, output: str | int | None = None, top: int = 10) -> Waterfall:
+        """Show how one row gets from the base value to what the model says.
+
+        Parameters
+        ----------
+        row : int
+            Its position.
+        output : str or int, optional
+            Which one, by its name or position; by default the only one.
+        top : int
+            How many players to show, at least 1; the others are added up.
+
+        Returns
+        -------
+        Waterfall
+            Prints as text, and in a notebook as a table.
+
+        Raises
+        ------
+        UsageError
+            There is no such row or output, or attributions do not add up to a margin or prediction.
+        """
+        self._refuse_ranks("waterfall")
+        top, number = read_number("top", top, 1), self._find_output(output)
+        if not isinstance(row, Integral) or not -len(self) <= row < len(self):
+            raise UsageError(f"row is {row!r:.40}, expected a position of {len(self):,} rows")
+        one = self[row]
+        phi, base, total = one.phi[0, number, : len(self.names)], float(one.base.reshape(-1)[number]), float(one.prediction[0, number])
+        if not abs(phi.sum() + base - total) <= TOLERANCE * (np.abs(phi).sum() + abs(base) + abs(total)):
+            raise UsageError(f"a waterfall adds up to {TOTALS[self.space]} - base value, but what method {self.method!r} finds does not")
+        players = [
+            Step(name, None if held is None else plain(held[0]), float(each))
+            for name, held, each in zip(self.names, map(one.values, self.names), phi, strict=True)
+        ]
+        named = f", output {self.outputs[number]}" if len(self.outputs) > 1 else ""
+        return Waterfall(f"row {one.index[0]}{named}", base, shorten_steps(players, top), total, TOTALS[self.space])
+
+    def to_shap(self, output: str | int | None = None) -> Any:
+        """Turn attributions into what the plots of shap draw.
+
+        Parameters
+        ----------
+        output : str or int, optional
+            Only this one, by its name or position; by default all.
+
+        Returns
+        -------
+        shap.Explanation
+            Of shape (n, players), or (n, players, outputs) where there are several.
+
+        Raises
+        ------
+        UsageError
+            shap is not installed, there is no such output, or the method ranks instead.
+        """
+        self._refuse_ranks("to_shap")
+        try:
+            from shap import Explanation
+        except ImportError as error:
+            raise UsageError(f"to_shap needs shap: pip install 'leafledger[shap]' ({error})") from error
+        several = output is None and len(self.outputs) > 1
+        wanted = slice(None) if several else self._find_output(output)
+        given = [self.values(name) for name in self.names]
+        data = np.full((len(self), len(self.names)), np.nan, object)
+        for j, held in enumerate(given):
+            if held is not None:
+                data[:, j] = held
+        numbers = all(held is None or held.dtype.kind in NUMBERS for held in given)
+        return Explanation(
+            values=self.phi[:, :, : len(self.names)].transpose(0, 2, 1)[:, :, wanted],
+            base_values=np.broadcast_to(self.base, (len(self), len(self.outputs)))[:, wanted],
+            data=data.astype(float) if numbers else data,
+            feature_names=list(self.names),
+            output_names=list(self.outputs) if several else None,
+        )
+
+    def _find_output(self, output: str | int | None) -> int:
+        if output is None and len(self.outputs) == 1:
+            return 0
+        if isinstance(output, str) and output in self.outputs:
+            return self.outputs.index(output)
+        if isinstance(output, Integral) and not isinstance(output, bool) and 0 <= output < len(self.outputs):
+            return int(output)
+        raise UsageError(f"output is {output!r:.80}, expected one of {', '.join(self.outputs)}, or a position")
+
+    def _refuse_ranks(self, what: str) -> None:
+        if METHODS[self.method].phi.whole:
+            raise UsageError(f"{what} is of attributions, but method {self.method!r} ranks features")
 
     @property
     def totals(self) -> dict[str, Any]:
@@ -104,293 +289,12 @@ class Attributions:
         (n, outputs, _), kind = self.phi.shape, METHODS[self.method].phi
         noun = "group" if self.groups and kind.of_groups else "feature"
         counts = count_nouns(n, "row"), count_nouns(outputs, "output"), count_nouns(len(self.players) - len(kind.scores), noun)
-        return f"Attributions({', '.join(counts)}, method {self.method})"
+        space = "" if self.space == MARGIN else f", space {self.space}"
+        return f"Attributions({', '.join(counts)}, method {self.method}{space})"
 
     def _repr_html_(self) -> str:
-        """The first rows of the first output: attributions to the first players, and the margin."""
+        """The first rows of the first output: attributions to the first players, and what they and the base value add up to."""
         more = ("…",) if len(self.players) > COLUMNS else ()
-        rows = ((i, *self.phi[i, 0, :COLUMNS].tolist(), *more, float(self.margin[i, 0])) for i in range(len(self.phi)))
+        rows = ((i, *self.phi[i, 0, :COLUMNS].tolist(), *more, float(self.prediction[i, 0])) for i in range(len(self.phi)))
         title = f"{self}, first output" if self.phi.shape[1] > 1 else str(self)
-        return as_html(title, ("row", *self.players[:COLUMNS], *more, "margin"), rows)
-
-
-def _narrow(features: tuple[Feature, ...], rows: Any, used: Sequence[int]) -> tuple[tuple[Feature, ...], Any]:
-    """A pandas frame without what no split asks for, unless its type has to be looked at, since Arrow converts a frame column by column.
-
-    Other rows, and frames that will be refused, are left as they are.
-    """
-    pandas = sys.modules.get("pandas")  # not imported for rows that are none of its frames
-    if pandas is None or not isinstance(rows, pandas.DataFrame) or not rows.columns.is_unique:
-        return features, rows
-    kinds = {name: dtype.kind for name, dtype in rows.dtypes.items() if isinstance(dtype, np.dtype)}
-    asked = set(used)
-    left = tuple(feature for j, feature in enumerate(features) if j in asked or feature.categorical or kinds.get(feature.name, "") not in NUMBERS)
-    names = [feature.name for feature in left]
-    return (left, rows[names]) if rows.columns.isin(names).sum() == len(names) else (features, rows)
-
-
-def as_batch(model: Model, rows: Any, used: Sequence[int]) -> tuple[tuple[Feature, ...], pa.RecordBatch]:
-    """Take the used columns of rows into Arrow.
-
-    Parameters
-    ----------
-    model : Model
-    rows : data frame, Arrow table, array, or pandas Series
-        Columns by name, categories as values; a Series is one row of such a frame; or an (n, features) matrix in the model's order, categories as
-        codes. NaN or null where missing.
-    used : sequence of int
-        Positions of the features that some split asks for.
-
-    Returns
-    -------
-    features : tuple of Feature
-        How to read the columns, by position: of a data frame as the model has them, of a matrix, and of categories of several types, without
-        categories.
-    batch : pa.RecordBatch
-        The used columns, in the order of ``used``; one column of nulls where none is used, so that rows are counted.
-
-    Raises
-    ------
-    SchemaMismatch
-        Rows are of another shape, hold no numbers, are nothing that Arrow can read, or lack a feature or have it with a type that does not fit.
-    """
-    names = [model.features[column].name for column in used]
-    rows = as_rows(rows)
-    if isinstance(rows, np.ndarray):
-        if rows.ndim != 2 or rows.shape[1] != len(model.features):
-            raise SchemaMismatch(f"rows have shape {rows.shape}, the model was trained on {len(model.features)} features")
-        looked_up = next((model.features[column].name for column in used if model.features[column].hashed), None)
-        if looked_up is not None:
-            raise SchemaMismatch(f"rows are an array of numbers, but feature {looked_up!r} is looked up by its categories; give a data frame")
-        coded = tuple(replace(feature, categories=None) for feature in model.features)
-        columns = [pa.array(rows[:, column].astype(np.float64)) for column in used]
-        return coded, _record_batch(columns, names, len(rows))
-    known, rows = code_categories(model.features, rows)
-    schema.check_categories((known[column] for column in used), "rows")
-    features, rows = _narrow(known, rows, used)
-    try:
-        table = pa.table(rows)
-    except (TypeError, ValueError, pa.ArrowException) as error:
-        raise SchemaMismatch(f"rows are a {type(rows).__name__} that Arrow cannot read: {' '.join(str(error).split())}") from error
-    schema.check_columns(features, (), table.schema, (), "rows")
-    columns = [table.column(name).combine_chunks() for name in names]
-    return known, _record_batch(columns, names, table.num_rows)
-
-
-def _record_batch(columns: list[pa.Array], names: list[str], n_rows: int) -> pa.RecordBatch:
-    """Columns as a batch, which has its rows even where it has no columns."""
-    if not columns:
-        columns, names = [pa.nulls(n_rows)], [""]
-    return pa.record_batch(columns, names=names)
-
-
-def _attribute_slice(
-    features: Sequence[Feature], method: Method, prepared: Prepared, batch: pa.RecordBatch, first: int, targets: Targets | None
-) -> Buffers:
-    """Work on rows, the first of which is number ``first``."""
-    n = batch.num_rows
-    buffers = make_buffers(prepared, n)
-    fill_columns(features, prepared.bins, batch, buffers.values)
-    if targets is not None:
-        buffers = buffers._replace(labels=lay_out(*(values[first : first + n] for values in targets)))
-    attribute_batch(method, prepared, buffers)
-    return buffers
-
-
-def _fill(out: Attributions, prepared: Prepared, buffers: Buffers, first: int, n: int) -> None:
-    """Write what was found of n rows, from number ``first`` on."""
-    some = slice(first, first + n)
-    out.phi[some, :, prepared.players] = buffers.phi[:, :, :n].transpose(2, 0, 1)
-    out.phi[some][buffers.labels.missing[:n]] = np.nan
-    out.margin[some] = buffers.margin[:, :n].T
-    if out.interactions is not None:
-        out.interactions[some] = buffers.pairs[:, :, :n].transpose(2, 0, 1)
-    if out.errors is not None:
-        out.errors[some, :, prepared.players] = find_errors(buffers)[:, :, :n].transpose(2, 0, 1)
-    if out.path is not None:
-        out.path[some] = buffers.path[:, :, :n].transpose(2, 0, 1)
-
-
-def _count(query: BackgroundQuery, features: Sequence[Feature], batch: pa.RecordBatch) -> BackgroundStatistics:
-    """Rows of a background counted, a slice at a time."""
-
-    def work(first: int) -> BackgroundStatistics:
-        part = batch.slice(first, SLICE_ROWS)
-        values = np.zeros((query.bins.column.size, part.num_rows))
-        fill_columns(features, query.bins, part, values)
-        return measure_background(query, values, first)
-
-    with ThreadPoolExecutor(count_cores()) as threads:
-        return merge_statistics(list(threads.map(work, range(0, batch.num_rows, SLICE_ROWS))))
-
-
-def _prepare(
-    model: Model, method: Method, parameters: Mapping[str, Any], groups: Groups, interactions: bool, own: bool, background: Any, errors: bool
-) -> Prepared:
-    """The tables of the game that the background chooses."""
-    if errors and (background is None or isinstance(background, str)):
-        raise UsageError("background_errors are of a background of rows as a sample, but none was given")
-    if background is None:
-        return prepare_model(model, method, parameters, groups, interactions, own)
-    if isinstance(background, str):
-        if background != MODEL:
-            raise UsageError(f"background is {background!r}, expected rows or {MODEL!r}; explain reads them from a data set")
-        query = ask_model(model, method, groups, None, table_budget(), interactions)
-        counted: BackgroundStatistics = weigh_model(model, method, groups, query)
-    else:
-        features, batch = as_batch(spell_features(model, background), background, read_columns(model.ensemble).tolist())
-        if not batch.num_rows:
-            raise UsageError("the background has no rows, expected at least one")
-        query = ask_model(model, method, groups, batch.num_rows, table_budget(), interactions, errors)
-        counted = _count(query, features, batch)
-    return prepare_model(model, method, parameters, groups, interactions, own, (query, counted))
-
-
-def _read_column(name: str, given: Any, rows: Any, n_rows: int) -> np.ndarray:
-    """A number for every row, ``(n,) float64``: as given, or those of the column of the rows that is called so; NaN where missing."""
-    if isinstance(given, str):
-        rows = as_rows(rows)
-        arrow = isinstance(rows, pa.Table | pa.RecordBatch)
-        there = rows.schema.names if arrow else rows if isinstance(rows, Mapping) else getattr(rows, "columns", ())
-        if given not in there:
-            raise UsageError(f"{name} is {given!r}, which is no column of the rows")
-        return schema.column_values(Feature(given), pa.table({given: rows[given]}).column(0).combine_chunks())
-    try:
-        found = np.asarray(given, np.float64)
-    except (TypeError, ValueError):
-        raise refuse(name, given, "numbers, or the name of a column") from None
-    if found.shape != (n_rows,):
-        raise UsageError(f"{name} has shape {found.shape}, expected one number for each of {n_rows} rows")
-    return found
-
-
-def _read_targets(method: Method, label: Any, weight: Any, rows: Any, n_rows: int) -> Targets | None:
-    """Labels and weights of the rows, for a method that takes them."""
-    if not method.labelled:
-        if label is not None or weight is not None:
-            raise UsageError(f"method {method.name!r} takes no labels and weights; method {labelled_methods()} does")
-        return None
-    if label is None:
-        raise UsageError(f"method {method.name!r} needs labels")
-    labels, weights = _read_column("label", label, rows, n_rows), np.ones(n_rows)
-    if weight is not None:
-        weights = _read_column("weight", weight, rows, n_rows)
-    check_values(labels, weights, COUNT, "rows", 0, ("the label", "the weight"))
-    return labels, weights
-
-
-def attribute(
-    model: Model | Any,
-    rows: Any,
-    method: str = "shapley",
-    *,
-    parameters: Mapping[str, Any] | None = None,
-    partition: Partition | None = None,
-    interactions: int | str | None = None,
-    combinations: str = SHARED,
-    background: Any = None,
-    background_errors: bool = False,
-    label: Any = None,
-    weight: Any = None,
-    allow_unseen: bool = False,
-    output: str | int | None = None,
-) -> Attributions:
-    """Attribute every row's margin to the features, or to groups of them.
-
-    Parameters
-    ----------
-    model : Model, str, path or model object
-        A loaded model, or whatever `load_ensemble` takes.
-    rows : data frame, Arrow table or array
-        Features by name, or in their order where the model has no names, categories as values; or an (n, features) matrix, categories as codes. NaN
-        or null where missing.
-    method : str
-        One of `METHODS`.
-    parameters : mapping, optional
-        Parameters of the method by name, such as ``{"p": 0.3}``.
-    partition : mapping, str or path, optional
-        Groups of features, group -> features by name or position, or a JSON file of such an object; others are groups of their own. Values are the
-        groups', with methods "owen" and "two_step" the features' within their groups.
-    interactions : int or "all", optional
-        Also the interactions of every two features or groups: of how many pairs of a row and output, the largest by magnitude, or of all; those of
-        the other pairs are 0.
-    combinations : "shared" or "own"
-        What several features do together through one number, as CatBoost's target statistics of combinations: shared equally among them, or players
-        of their own, called as ``city×job``.
-    background : data frame, Arrow table, array or "model", optional
-        Rows, like `rows`, whose values absent features take, averaged over all of them (the marginal game), or "model" for those behind the model's
-        own leaf weights, where its trees are symmetric. By default features are averaged over the trees' own covers (the path-dependent game).
-        Methods "gap" and "gap_greedy" measure perturbations on them.
-    background_errors : bool
-        How sure are values, if the background is a sample of the rows that it stands for? Also estimate standard errors, which takes about twenty
-        times as long.
-    label : array or str, optional
-        What the model predicts, (n,) numbers, NaN where it is missing, or the name of a column of the rows; for method "r2".
-    weight : array or str, optional
-        How much each row counts, (n,) numbers of at least 0, or the name of a column of the rows; by default 1.
-    allow_unseen : bool
-        Take rows of which the model knows hardly any category of some feature; by default they are refused.
-    output : str or int, optional
-        The only output to explain, by its name or position; by default all. Or "predicted", the class of every row's largest margin, or "other",
-        another one, drawn with the seed behind a colon, as in "other:7".
-
-    Returns
-    -------
-    Attributions
-
-    Raises
-    ------
-    LeafledgerError
-        One line: what was got, what was expected, where.
-    """
-    row_output = read_row_output(output)
-    part = choose_among(row_output, load_ensemble(model, output=None if row_output is not None else output))
-    loaded, chosen = spell_features(part, rows, label, weight), find_method(read_text("method", method))
-    given = check_parameters(chosen, read_parameters("parameters", parameters))
-    keep = None if interactions is None else read_interactions("interactions", interactions)
-    groups = read_groups(None if partition is None else read_partition("partition", partition), loaded.features)
-    own = read_choice("combinations", combinations, COMBINATIONS) == OWN
-    players = player_names(chosen, groups, loaded.features, combination_names(loaded, groups) if own else ())
-    prepared = _prepare(loaded, chosen, given, groups, keep is not None, own, background, read_flag("background_errors", background_errors))
-    features, batch = as_batch(loaded, rows, prepared.bins.read.tolist())
-    n, n_pairs, n_steps, n_lots = batch.num_rows, len(prepared.pairs.players), int(prepared.n_steps[0]), len(prepared.without.tables)
-    named = loaded.outputs if row_output is None else (row_output.which,)
-    outputs, classes = len(named), np.array(loaded.outputs)
-    out = Attributions(
-        phi=np.zeros((n, outputs, len(players))),
-        base=prepared.base if row_output is None else np.zeros((n, 1)),
-        margin=np.zeros((n, outputs)),
-        players=players,
-        method=chosen.name,
-        groups=groups,
-        interactions=None if keep is None else np.zeros((n, outputs, n_pairs)),
-        pairs=None if keep is None else pair_names(prepared, players),
-        path=np.zeros((n, outputs, n_steps)) if n_steps else None,
-        outputs=named,
-        output=None if row_output is None else np.zeros(n, classes.dtype),
-        errors=np.zeros((n, outputs, len(players))) if n_lots else None,
-    )
-    summaries = (*chosen.summaries, *((INTERACTIONS,) if keep else ()), *((BACKGROUND_ERRORS,) if n_lots else ()), INPUTS)
-    used = tuple(feature.name for feature in read_features(loaded.features, prepared.bins))
-    targets = _read_targets(chosen, label, weight, rows, n)
-    slice_rows = min(SLICE_ROWS, max_slice_rows(prepared.base.size * (prepared.players.size * (1 + 2 * n_lots) + n_pairs + n_steps)))
-
-    def work(first: int) -> list[Any]:
-        buffers, size = _attribute_slice(features, chosen, prepared, batch.slice(first, slice_rows), first, targets), min(slice_rows, n - first)
-        check_rows(chosen.check_of(given), prepared, buffers, size, "", first)
-        if row_output is not None and out.output is not None:
-            found = row_output.choose(buffers.margin, first)
-            out.output[first : first + size], out.base[first : first + size, 0] = classes[found[:size]], prepared.base[found[:size]]
-            buffers = keep_outputs(buffers, found)
-        _fill(out, prepared, buffers, first, size)
-        return [summary.update(summary.init(buffers), buffers, size) for summary in summaries]
-
-    with ThreadPoolExecutor(count_cores()) as threads:
-        states = list(threads.map(work, range(0, n, slice_rows)))
-    subject = Subject(named, players, prepared.players.astype(np.int64), prepared.pairs.players, n_steps, inputs=used)
-    for k, summary in enumerate(summaries):
-        out.summaries.update(tabulate(summary, (state[k] for state in states), subject))
-    refuse_unseen(out.summaries, read_flag("allow_unseen", allow_unseen))
-    if out.interactions is not None:
-        keep_largest(out.interactions, count_kept(n_pairs, keep))
-    return out
+        return as_html(title, ("row", *self.players[:COLUMNS], *more, TOTALS[self.space]), rows)

@@ -25,7 +25,7 @@ from ..models.model import Feature, Model
 from ..runs.arguments import optional, read_flag, read_names, read_partition, shorten
 from ..runs.job import check_parameters, count_cores
 from ..runs.prepare import refuse_statistics, refused
-from .attributions import as_batch, attribute
+from .attribute import as_batch, attribute
 from .rows import bin_batch, spell_features
 
 SLICE_ROWS = 128

@@ -21,6 +21,7 @@ MAX_SET_WORDS = 1 << 26  # 256 MiB of category sets; a set has a bit for every c
 CATEGORICAL, DEFAULT_LEFT = 1, 2  # bits of decision_type; the two bits above them are the missing type (LightGBM tree.h)
 NONE, ZERO, NAN = 0, 1, 2
 MAX_CODE = (1 << 31) - 1
+NUMBER = re.compile(r"[0-9.]+(e-?[0-9]+)?")
 LARGEST_ZERO = float(np.float32(1e-35))  # kZeroThreshold
 
 
@@ -271,7 +272,10 @@ def _objective(header: dict[bytes, bytes]) -> Objective:
     """Absent where it was the user's own; ``sqrt`` as a parameter says that the label's root was trained on."""
     text = header.get(b"objective", b"").decode("ascii", "replace")
     name, *parameters = text.split() or [""]
-    return Objective(text, Margin.OTHER) if "sqrt" in parameters else objective_of(name, LIGHTGBM)
+    scale = next((word.partition(":")[2] for word in parameters if word.startswith("sigmoid:")), "1")
+    if "sqrt" in parameters or not NUMBER.fullmatch(scale):
+        return Objective(text, Margin.OTHER, None)
+    return objective_of(name, LIGHTGBM, float(scale))
 
 
 def _parse(data: bytes, where: str) -> tuple[TreeEnsemble, tuple[Feature, ...], tuple[str, ...], Objective]:

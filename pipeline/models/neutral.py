@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from kernels.links import Link, LinkName
 from kernels.trees.ensemble import TreeEnsemble
 
 from ..errors import InvalidModel, UnsupportedModel
@@ -62,6 +63,8 @@ class _Header:
     origin: str  # where the trees are from, for people
     objective: str
     margin: Literal["label", "class", "classes", "other"]
+    link: LinkName | None  # predictions are that of ``scale`` times the margin; None where it is none of these
+    scale: float
     outputs: tuple[str, ...]
     single_precision: bool
     base_is_first: bool  # the base value belongs to the first iteration alone
@@ -105,7 +108,7 @@ def write_trees(model: Model) -> bytes:
     UnsupportedModel
         A category is no text, number or boolean, or the model looks up target statistics.
     """
-    ensemble = model.ensemble
+    ensemble, link = model.ensemble, model.objective.link
     if ensemble.statistics.column.size:
         raise UnsupportedModel("the model has target statistics (CTR), for which this format has no place: use the file that its library writes")
     arrays = {name: np.ascontiguousarray(getattr(ensemble, name), dtype) for name, (dtype, _) in ARRAYS.items()}
@@ -113,6 +116,8 @@ def write_trees(model: Model) -> bytes:
         origin=model.library,
         objective=model.objective.name,
         margin=model.objective.margin.value,
+        link=None if link is None else link.name,
+        scale=1.0 if link is None else link.scale,
         outputs=model.outputs,
         single_precision=ensemble.single_precision,
         base_is_first=ensemble.base_is_first,
@@ -217,7 +222,10 @@ def read_trees(data: bytes, where: str) -> tuple[TreeEnsemble, tuple[Feature, ..
         if column.missing is not None and not math.isfinite(column.missing):
             raise InvalidModel(f"{where}: feature {column.name!r} has missing value {column.missing}, expected a finite number or null")
     features = tuple(_feature(column, n, where) for column, n in zip(header.features, ensemble.n_categories.tolist(), strict=True))
-    return ensemble, features, header.outputs, Objective(header.objective, Margin(header.margin))
+    if not 0 < header.scale < math.inf:
+        raise InvalidModel(f"{where}: scale is {header.scale}, expected a number above 0")
+    link = None if header.link is None else Link(header.link, header.scale)
+    return ensemble, features, header.outputs, Objective(header.objective, Margin(header.margin), link)
 
 
 LOADER = Loader(

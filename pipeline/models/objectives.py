@@ -1,7 +1,9 @@
 """What models were trained for, and so what their margins are: in the label's own units, a class's score, or on another scale."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
+
+from kernels.links import IDENTITY, Link
 
 
 class Margin(Enum):
@@ -15,43 +17,83 @@ class Margin(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Objective:
-    """An objective as its library writes it, "" where the model does not say; that of a user's own function is taken for a regression's."""
+    """What a model was trained for.
+
+    Attributes
+    ----------
+    name : str
+        As its library writes it, "" where the model does not say; that of a user's own function is taken for a regression's.
+    margin : Margin
+    link : Link or None
+        What the library's predictions are of margins: probabilities, or numbers in the label's units. None where they are neither.
+    """
 
     name: str = ""
     margin: Margin = Margin.LABEL
+    link: Link | None = IDENTITY
 
 
-def _named(alone: str, classes: str, others: str) -> dict[str, Margin]:
-    margins = (Margin.CLASS, alone), (Margin.CLASSES, classes), (Margin.OTHER, others)
-    return {name: margin for margin, names in margins for name in names.split()}
+Known = dict[str, tuple[Margin, Link | None]]
+SIGMOID, SOFTMAX, EXP = Link("sigmoid"), Link("softmax"), Link("exp")
+
+
+def _named(alone: str, classes: str, each: str, shares: str, logarithms: str, others: str) -> Known:
+    """By the names of objectives: of a class alone, of classes of which one is the row's by softmax or each by its own sigmoid, of shares,
+    of logarithms of the label, and all others that are not in the label's units.
+    """
+    kinds = (
+        (alone, Margin.CLASS, SIGMOID),
+        (classes, Margin.CLASSES, SOFTMAX),
+        (each, Margin.CLASSES, SIGMOID),
+        (shares, Margin.OTHER, SIGMOID),
+        (logarithms, Margin.OTHER, EXP),
+        (others, Margin.OTHER, None),
+    )
+    return {name: (margin, link) for names, margin, link in kinds for name in names.split()}
 
 
 XGBOOST = _named(
-    "binary:logistic binary:logitraw binary:hinge",
-    "multi:softmax multi:softprob",
-    "reg:logistic reg:gamma reg:tweedie count:poisson survival:cox survival:aft rank:ndcg rank:pairwise rank:map",
+    alone="binary:logistic binary:logitraw",
+    classes="multi:softmax multi:softprob",
+    each="",
+    shares="reg:logistic",
+    logarithms="reg:gamma reg:tweedie count:poisson survival:cox survival:aft",
+    others="rank:ndcg rank:pairwise rank:map",
+) | {"binary:hinge": (Margin.CLASS, None), "reg:expectileerror": (Margin.LABEL, None)}
+LIGHTGBM = _named(
+    alone="binary",
+    classes="multiclass",
+    each="multiclassova",
+    shares="cross_entropy",
+    logarithms="poisson gamma tweedie",
+    others="cross_entropy_lambda lambdarank rank_xendcg",
 )
-LIGHTGBM = _named("binary", "multiclass multiclassova", "poisson gamma tweedie cross_entropy cross_entropy_lambda lambdarank rank_xendcg")
 CATBOOST = _named(
-    "Logloss CrossEntropy Focal MultiLogloss MultiCrossEntropy",
-    "MultiClass MultiClassOneVsAll",
-    "Poisson Tweedie LogLinQuantile Cox SurvivalAft PairLogit PairLogitPairwise YetiRank YetiRankPairwise LambdaMart StochasticFilter StochasticRank "
-    "QueryRMSE QuerySoftMax QueryCrossEntropy GroupQuantile",
+    alone="Logloss CrossEntropy Focal MultiLogloss MultiCrossEntropy",
+    classes="MultiClass",
+    each="MultiClassOneVsAll",
+    shares="",
+    logarithms="Poisson Tweedie LogLinQuantile",
+    others="Cox SurvivalAft PairLogit PairLogitPairwise YetiRank YetiRankPairwise LambdaMart StochasticFilter StochasticRank QueryRMSE QuerySoftMax "
+    "QueryCrossEntropy GroupQuantile",
 )
 
 
-def objective_of(name: str, known: dict[str, Margin]) -> Objective:
+def objective_of(name: str, known: Known, scale: float = 1.0) -> Objective:
     """Look up the objective that a model names.
 
     Parameters
     ----------
     name : str
         As the library writes it; "" where the model does not say.
-    known : dict of str to Margin
-        What a margin stands for, by the name of the objective.
+    known : Known
+        What a margin stands for and what link it goes through, by the name of the objective.
+    scale : float
+        Of margins, before the link.
 
     Returns
     -------
     Objective
     """
-    return Objective(name, known.get(name, Margin.LABEL))
+    margin, link = known.get(name, (Margin.LABEL, IDENTITY))
+    return Objective(name, margin, link if link is None or scale == 1.0 else replace(link, scale=scale))

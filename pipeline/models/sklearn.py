@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from kernels.links import IDENTITY, Link
 from kernels.trees.ensemble import TreeEnsemble
 
 from ..errors import InvalidModel, UnsupportedModel
 from .model import Feature, Loader, Model
 from .neutral import read_trees, write_trees
-from .objectives import Margin, Objective
+from .objectives import EXP, SIGMOID, SOFTMAX, Margin, Objective
 from .sklearn_hist import list_categories, read_histogram_boosting
 from .sklearn_trees import Tree, add_iterations, join, read_tree
 
@@ -177,6 +178,7 @@ READERS: dict[str, Callable[[Any], TreeEnsemble]] = {
     "AdaBoostClassifier": _read_adaptive_boosting,
     "BaseHistGradientBoosting": read_histogram_boosting,
 }
+LOGARITHMS = ("poisson", "gamma")  # losses of the label's logarithm
 PREDICTIONS = ("predict", "predict_proba", "decision_function", "score_samples")
 FITTED = ("tree_", "estimators_", "_predictors")
 
@@ -208,14 +210,26 @@ def _features(model: Any) -> tuple[Feature, ...]:
     return tuple(Feature(name, j in categories, categories.get(j), named=given is not None) for j, name in enumerate(names))
 
 
+def _link(model: Any) -> Link:
+    """What ``predict_proba`` or ``predict`` does with margins."""
+    kinds, n = find_kinds(model), len(getattr(model, "classes_", ()))
+    if "AdaBoostClassifier" in kinds:
+        return SIGMOID if n == 2 else Link("softmax", 1 / (n - 1))
+    if not {"BaseGradientBoosting", "BaseHistGradientBoosting"} & {*kinds}:
+        return IDENTITY  # means of trees are probabilities
+    if n:
+        return Link("sigmoid", 2.0) if model.loss == "exponential" else SIGMOID if n == 2 else SOFTMAX
+    return EXP if model.loss in LOGARITHMS else IDENTITY
+
+
 def _objective(model: Any) -> Objective:
     if "IsolationForest" in find_kinds(model):
-        return Objective("isolation", Margin.OTHER)
+        return Objective("isolation", Margin.OTHER, None)
     if hasattr(model, "classes_"):
         margin = Margin.CLASS if isinstance(model.classes_, list) else Margin.CLASSES  # of several targets, or of one
-        return Objective(str(getattr(model, "loss", "") or "classification"), margin)
+        return Objective(str(getattr(model, "loss", "") or "classification"), margin, _link(model))
     loss = str(getattr(model, "loss", "") or "")
-    return Objective(loss, Margin.OTHER if loss in ("poisson", "gamma") else Margin.LABEL)
+    return Objective(loss, Margin.OTHER if loss in LOGARITHMS else Margin.LABEL, _link(model))
 
 
 def _names_of_outputs(model: Any, n: int) -> tuple[str, ...]:

@@ -27,6 +27,7 @@ from .job import find_method
 from .plan import Plan
 from .prepare import prepare_model
 from .publish import Game, describe_game
+from .space import choose_link
 from .states import same_states
 
 SAMPLE_ROWS = 64  # of every part
@@ -60,7 +61,7 @@ def prepare_again(plan: Plan, model: str | None) -> Tables:
     UsageError
         ``model`` is another model than that of the run.
     InvalidRun
-        The plan has other features or outputs than its model.
+        The plan has other features, outputs or another link than its model.
     LeafledgerError
         The model given cannot be read.
     """
@@ -81,15 +82,18 @@ def prepare_again(plan: Plan, model: str | None) -> Tables:
     found = choose_among(plan.row_output, found if plan.output is None else keep_output(found, plan.output))
     found = replace(found, outputs=plan.outputs) if len(plan.outputs) == len(found.outputs) else found  # they may have been given names
     found = spell(found, [feature.name for feature in plan.features], plan.model)
+    method, asked = find_method(plan.method), plan.interactions is not None
     if (found.features, found.outputs) != (plan.features, plan.outputs):
         raise InvalidRun(f"{plan.model}: has other features or outputs than the run's plan")
+    link = choose_link(plan.space, found, method, dict(plan.parameters), asked)
+    if link != plan.link:
+        raise InvalidRun(f"{plan.model}: has another link than the run's plan")
     try:
         background = None if plan.background is None else count_again(plan, found)
     except LeafledgerError as error:
         raise NotRepeatable(str(error)) from error
-    method = find_method(plan.method)
-    prepared = prepare_model(found, method, dict(plan.parameters), plan.groups, plan.interactions is not None, bool(plan.combinations), background)
-    return Tables(prepared, describe_game(found.library, prepared))
+    prepared = prepare_model(found, method, dict(plan.parameters), plan.groups, asked, bool(plan.combinations), background)
+    return Tables(prepared, describe_game(found.library, prepared, plan.link))
 
 
 def _same(found: pa.ChunkedArray, stored: pa.ChunkedArray) -> bool:

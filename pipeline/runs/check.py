@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from kernels.links import IDENTITY, find_reach
 from kernels.method import TOLERANCE
 
 from ..dataset.listing import Rejected
@@ -27,6 +28,7 @@ from .plan import PLAN, SLICE_BYTES, Plan
 from .planned import from_json
 from .publish import MANIFEST, SUMMARY, Game, Manifest, PartEntry, SummaryEntry, make_manifest, read_manifest, write_rows
 from .rejected import REJECTED, read_rejected
+from .space import TOTALS
 from .summaries import aggregate
 
 # What is stored is rounded; a row's sum may be off by half a unit in the last place of each of its terms, besides what a kernel may miss.
@@ -41,7 +43,8 @@ class Report:
     parts: int
     n_rows: int
     n_rejected: int  # pieces of the data, as the manifest says
-    residual: float | None  # largest of any row, as a fraction of the margin bound; None where the method is not additive
+    residual: float | None  # largest of any row, as a fraction of the bound; None where the method is not additive
+    total: str  # what attributions and base value add up to: margin, or prediction
     as_stored: bool  # the residual is that of the numbers in the parts, which are rounded; otherwise of those computed, as the parts' footers say
     n_again: int  # rows explained again, 0 where not asked for
     unverified: tuple[str, ...]  # what could not be done again though it was asked for, and why
@@ -106,14 +109,15 @@ def _check_sums(uri: str, plan: Plan, manifest: Manifest, parquet: pq.ParquetFil
             total, size = _read_sums(parquet, group, phi[k * n_players : (k + 1) * n_players], at_a_time)
             stored, stored_size = _read_sums(parquet, group, [margin], 1)
             base, bound = (np.array(numbers)[outputs[k]] for numbers in (manifest.base, manifest.bound))
-            missed = np.abs(total + base - stored)
-            allowed = ROUNDING[plan.precision] * (size + stored_size) + TOLERANCE * bound
+            missed, reach = np.abs(total + base - stored), find_reach(plan.link or IDENTITY, base, bound, stored)
+            allowed = ROUNDING[plan.precision] * (size + stored_size) + TOLERANCE * reach
             if not (missed <= allowed).all():
                 row = int(np.flatnonzero(~(missed <= allowed))[0])
                 raise InvalidRun(
-                    f"{uri}: row {done + row}: attributions miss margin - base value by {missed[row]:.3g}, expected at most {allowed[row]:.3g}"
+                    f"{uri}: row {done + row}: attributions miss {TOTALS[plan.space]} - base value by {missed[row]:.3g}, "
+                    f"expected at most {allowed[row]:.3g}"
                 )
-            worst = max(worst, float((missed / np.maximum(bound, np.finfo(np.float64).tiny)).max(initial=0.0)))
+            worst = max(worst, float((missed / np.maximum(reach, np.finfo(np.float64).tiny)).max(initial=0.0)))
         done += n
     return worst
 
@@ -289,4 +293,5 @@ def check_run(uri: str | PathLike, deep: bool = False, model: str | PathLike | N
     _check_manifest(run, manifest, expected)
     worst = max(stored, default=None) if stored else expected.residual
     unverified += _say_parts(skipped, len(manifest.parts))
-    return Report(manifest.sha256, len(parts), manifest.n_rows, len(manifest.rejected), worst, bool(stored), n_again, tuple(unverified))
+    counts = len(parts), manifest.n_rows, len(manifest.rejected)
+    return Report(manifest.sha256, *counts, worst, TOTALS[plan.space], bool(stored), n_again, tuple(unverified))

@@ -12,7 +12,7 @@ from .job import Job, make_job
 from .latest import Latest
 from .load import load_model
 from .mlflow_run import log_run
-from .options import Combinations, MissingLabels, Precision, pick
+from .options import Combinations, MissingLabels, Precision, Space, pick
 from .progress import Progress, no_progress
 from .publish import Manifest
 from .stages import aggregate_run, broadcast_run, count_run, map_run, plan_run, publish_run, update_latest
@@ -74,6 +74,7 @@ def explain(
     parameters: Mapping[str, Any] | None = None,
     partition: Partition | None = None,
     interactions: int | str | None = None,
+    space: Space = "margin",
     combinations: Combinations = "shared",
     background: str | PathLike | None = None,
     background_errors: bool = False,
@@ -131,6 +132,9 @@ def explain(
     interactions : int or "all", optional
         Also the interactions of every two features or groups: how many of a row and output to keep, the largest by magnitude, or all that are
         not zero.
+    space : {"margin", "probability", "response"}
+        What to attribute: margins, classes' probabilities, or predictions in the label's units, along the straight line of margins from base value to
+        row.
     combinations : {"shared", "own"}
         What several features do together through one number, as CatBoost's target statistics of combinations: shared equally among them, as CatBoost
         does, or players of their own, called as ``city×job``.

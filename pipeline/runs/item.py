@@ -1,6 +1,5 @@
 """The rows of one work item, from Parquet to a part in a local file."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +8,7 @@ import pyarrow as pa
 from kernels.batch import attribute_batch, find_breach, find_residuals
 from kernels.buffers import Buffers, Prepared, make_buffers
 from kernels.labels import check_groups
+from kernels.links import IDENTITY, Link, carry_outputs, find_misses, find_reach
 from kernels.method import TOLERANCE, Check
 from kernels.methods import METHODS
 from kernels.row_outputs import keep_outputs
@@ -25,6 +25,7 @@ from .columns import list_columns, make_batch, open_part
 from .footer import Footer, write_footer
 from .plan import Plan
 from .prepare import refused
+from .space import TOTALS, find_base
 from .states import pack_state
 
 PREDICTED = 1e-5  # of margins that libraries add up in single precision, over thousands of trees
@@ -65,18 +66,58 @@ def check_rows(check: Check | None, prepared: Prepared, buffers: Buffers, n_rows
     return float(found.max(initial=0.0)) if check is not None and check.of_margins else None
 
 
-def check_predictions(names: Sequence[str], prepared: Prepared, batch: pa.RecordBatch, buffers: Buffers, first_row: int, uri: str) -> None:
-    """Refuse rows whose margins are not what the data say that the model predicted.
+def enter_space(link: Link | None, prepared: Prepared, buffers: Buffers, n_rows: int, where: str, first_row: int) -> tuple[Buffers, float]:
+    """Carry a slice's rows from margins to predictions, and refuse what does not add up to these.
 
     Parameters
     ----------
-    names : sequence of str
-        Columns of the margin of each output, or none.
+    link : Link or None
+        None leaves rows as they are.
+    prepared : Prepared
+    buffers : Buffers
+        After the kernel; attributions are overwritten.
+    n_rows : int
+        Of the slice.
+    where : str
+        What the message starts with: the file and ": ", or nothing.
+    first_row : int
+        Number of the slice's first row in the file, for the message.
+
+    Returns
+    -------
+    buffers : Buffers
+        With predictions in the place of margins.
+    residual : float
+        The largest of a row, as a fraction of the prediction's bound; 0 where rows are left as they are.
+
+    Raises
+    ------
+    AdditivityBreach
+        A row misses by more than TOLERANCE.
+    """
+    if link is None:
+        return buffers, 0.0
+    carried = carry_outputs(link, prepared, buffers)
+    found = find_misses(link, prepared, carried, n_rows)
+    row = find_breach(found)
+    if row is not None:
+        miss = f"attributions miss prediction - base value by {found[:, row].max():.3g} of the prediction's bound"
+        raise AdditivityBreach(f"{where}row {first_row + row}: {miss}, expected at most {TOLERANCE:g}")
+    return carried, float(found.max(initial=0.0))
+
+
+def check_predictions(plan: Plan, prepared: Prepared, batch: pa.RecordBatch, buffers: Buffers, first_row: int, uri: str) -> None:
+    """Refuse rows whose margins, or predictions, are not what the data say that the model gave them.
+
+    Parameters
+    ----------
+    plan : Plan
+        Names the columns of each output's, if any.
     prepared : Prepared
     batch : pa.RecordBatch
         The slice, with these columns.
     buffers : Buffers
-        After the kernel.
+        After the kernel, in the run's space.
     first_row : int
         Number of the slice's first row in the file, for the message.
     uri : str
@@ -85,16 +126,18 @@ def check_predictions(names: Sequence[str], prepared: Prepared, batch: pa.Record
     Raises
     ------
     PredictionMismatch
-        A row's is missing, or off by more than PREDICTED of the margin and of its bound.
+        A row's is missing, or off by more than PREDICTED of it and of its reach.
     """
-    for k, name in enumerate(names):
-        margin, predicted = buffers.margin[k, : batch.num_rows], schema.column_values(Feature(name), batch.column(name))
-        wrong = np.flatnonzero(~(np.abs(margin - predicted) <= PREDICTED * (np.abs(margin) + prepared.bound[k])))
+    total, base = TOTALS[plan.space], find_base(plan.link, prepared)[:, None]
+    reach = find_reach(plan.link or IDENTITY, base, prepared.bound[:, None], buffers.margin)
+    for k, name in enumerate(plan.predictions):
+        found, predicted = buffers.margin[k, : batch.num_rows], schema.column_values(Feature(name), batch.column(name))
+        wrong = np.flatnonzero(~(np.abs(found - predicted) <= PREDICTED * (np.abs(found) + reach[k, : batch.num_rows])))
         if wrong.size:
             row = int(wrong[0])
             raise PredictionMismatch(
-                f"{uri}: row {first_row + row}: {name!r} is {predicted[row]:.7g}, expected the model's margin, {margin[row]:.7g}; "
-                f"{wrong.size:,} of {batch.num_rows:,} rows there differ: another model, other inputs, or no margin"
+                f"{uri}: row {first_row + row}: {name!r} is {predicted[row]:.7g}, expected the model's {total}, {found[row]:.7g}; "
+                f"{wrong.size:,} of {batch.num_rows:,} rows there differ: another model, other inputs, or no {total}"
             )
 
 
@@ -149,10 +192,11 @@ def explain_item(plan: Plan, plan_digest: str, item: WorkItem, prepared: Prepare
                         check_groups(plan.labels.by, buffers.labels.names.size, len(plan.players))
             attribute_batch(method, prepared, buffers)
             found = check_rows(plan.check, prepared, buffers, n, f"{item.uri}: ", item.first_row + done)
-            check_predictions(plan.predictions, prepared, batch, buffers, item.first_row + done, item.uri)
-            residual = found if residual is None or found is None else max(residual, found)
             output = None if plan.row_output is None else plan.row_output.choose(buffers.margin, item.first_row + done)
-            kept = buffers if output is None else keep_outputs(buffers, output)
+            carried, missed = enter_space(plan.link, prepared, buffers, n, f"{item.uri}: ", item.first_row + done)
+            check_predictions(plan, prepared, batch, carried, item.first_row + done, item.uri)
+            residual = found if residual is None or found is None else max(residual, found, missed)
+            kept = carried if output is None else keep_outputs(carried, output)
             states = {summary.name: summary.update(states[summary.name], kept, n) for summary in plan.summaries}
             if writer is None:
                 columns = list_columns(plan, prepared, batch.schema)

@@ -24,7 +24,10 @@ from .arguments import (
 Precision = Literal["float32", "float64"]
 MissingLabels = Literal["count", "refuse"]
 Combinations = Literal["shared", "own"]
+Space = Literal["margin", "probability", "response"]
 COMBINATIONS: tuple[str, ...] = get_args(Combinations)
+SPACES: tuple[Space, ...] = get_args(Space)
+MARGIN, PROBABILITY, _ = SPACES
 SHARED, OWN = COMBINATIONS
 
 
@@ -65,6 +68,10 @@ class Options:
 
     interactions: int | str | None = None
     """Also the interactions of every two features or groups: how many of a row to keep, the largest, or "all"."""
+
+    space: Space = "margin"
+    """What is attributed: "margin", raw scores; "probability", of every class; or "response", predictions in the label's units. The latter two carry
+    the margin's attributions through the model's link, along the straight line from base value to margin, and add up to the prediction."""
 
     combinations: Combinations = "shared"
     """What several features do together through one number, as CatBoost's target statistics of combinations: shared equally among them, as CatBoost
@@ -170,6 +177,7 @@ READERS: dict[str, Callable[[str, Any], Any]] = {
     "parameters": read_parameters,
     "partition": optional(read_partition),
     "interactions": optional(read_interactions),
+    "space": lambda name, given: read_choice(name, given, SPACES),
     "combinations": lambda name, given: read_choice(name, given, COMBINATIONS),
     "background": optional(read_place),
     "background_errors": read_flag,

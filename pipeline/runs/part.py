@@ -35,7 +35,7 @@ class Part:
     n_rows: int
     size: int
     sha256: str
-    residual: float | None  # largest of any row, as a fraction of the margin bound; None where the method is not additive
+    residual: float | None  # largest of any row, as a fraction of the bound; None where the method is not additive
     seconds: float  # 0 where an earlier run made it
     states: dict[str, str]  # reduction -> its state, as text
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from kernels.buffers import Prepared
 from kernels.inputs import INPUTS
+from kernels.links import Link
 from kernels.lots import BACKGROUND_ERRORS, LOTS
 from kernels.method import Check
 from kernels.methods import METHODS
@@ -30,8 +31,9 @@ from ..models.row_output import OUTPUT, RowOutput
 from ..stores.arrays import table_bytes
 from .interactions import count_kept
 from .job import Job
-from .options import OWN, Precision
+from .options import OWN, Precision, Space
 from .prepare import player_names
+from .space import TOTALS, choose_link
 
 PLAN = "plan.json"
 ITEM_ROWS = 1 << 18  # rows a work item aims at: seconds of work, an object of tens of megabytes,
@@ -61,6 +63,8 @@ class Plan:
     groups: Groups
     interactions: int | str | None  # kept of every row: a number, "all", or None
     precision: Precision
+    space: Space
+    link: Link | None  # that attributions are carried through; None for margins
     data: str
     background: str | None  # "model" for its own leaf weights, None for the path-dependent game
     background_digest: str | None  # of its files
@@ -94,9 +98,10 @@ class Plan:
 
     @property
     def columns(self) -> tuple[list[str], list[str], list[str]]:
-        """Names of a part's columns of margins, attributions and interactions."""
+        """Names of a part's columns of margins or predictions, attributions and interactions."""
         phi, taken = METHODS[self.method].phi, (*self.ids, *self.chosen)
-        return schema.output_columns(self.players, self.written_outputs, taken, self.interactions is not None, phi.column, len(phi.scores))
+        names = TOTALS[self.space], phi.column
+        return schema.output_columns(self.players, self.written_outputs, taken, self.interactions is not None, names, len(phi.scores))
 
     @property
     def error_columns(self) -> list[str]:
@@ -132,7 +137,7 @@ class Plan:
 
     @property
     def additive(self) -> bool:
-        """Phi sums to margin minus base value on every row."""
+        """Phi sums to margin, or prediction, minus base value on every row."""
         return self.check is not None and self.check.of_margins
 
     @property
@@ -284,7 +289,13 @@ def make_plan(job: Job, model: Model, groups: Groups, found: Listing, background
     ------
     SchemaMismatch
         Two columns of the output would have the same name.
+    UsageError
+        The method or the output has no attributions in the space.
+    UnsupportedModel
+        The model's predictions are not those of the space.
     """
+    method, asked = METHODS[job.options.method], job.options.interactions is not None
+    link = choose_link(job.options.space, model, method, dict(job.parameters), asked)
     draft = Plan(
         version=version("leafledger"),
         model=model.origin or job.model,
@@ -294,6 +305,8 @@ def make_plan(job: Job, model: Model, groups: Groups, found: Listing, background
         groups=groups,
         interactions=job.options.interactions,
         precision=job.options.precision,
+        space=job.options.space,
+        link=link,
         data=job.data,
         background=job.options.background,
         background_digest=None if background is None else background.digest,

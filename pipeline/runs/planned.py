@@ -3,6 +3,7 @@
 import dataclasses
 import hashlib
 import json
+import math
 from functools import lru_cache
 from typing import get_args
 
@@ -18,7 +19,7 @@ from ..records import read_record
 from ..stores import storage
 from .arguments import read_choice, read_interactions
 from .job import check_parameters, find_method
-from .options import MissingLabels
+from .options import MARGIN, MissingLabels
 from .plan import PLAN, SLICE_ROWS, Plan, to_json
 
 MOST = 2**31  # row groups, and rows, that a file may have
@@ -53,6 +54,10 @@ def _check_sense(plan: Plan) -> None:
         raise ValueError("there is a digest of a background, and no background")
     if plan.row_output is not None and not (len(plan.outputs) > 1 and 0 <= plan.row_output.seed < SEEDS):
         raise ValueError(f"row_output is {plan.row_output}, with {len(plan.outputs)} outputs")
+    if (plan.link is None) != (plan.space == MARGIN) or (plan.link is not None and not 0 < plan.link.scale < math.inf):
+        raise ValueError(f"link is {plan.link}, in space {plan.space!r}")
+    if plan.link is not None and not plan.additive:
+        raise ValueError(f"space is {plan.space!r}, of method {plan.method!r}")
     if plan.background_errors and plan.background_digest is None:
         raise ValueError("there are errors of a background, and no rows of one")
     if [item.part for item in plan.items] != list(range(len(plan.items))):

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kernels.buffers import Prepared
+from kernels.links import Link
 
 from ..dataset.listing import Rejected
 from ..display import as_html, count
@@ -18,9 +19,10 @@ from ..errors import InvalidRun
 from ..records import as_tuples, read_record
 from ..stores import commit, storage
 from ..stores.arrays import FOLDER
-from .options import Precision
+from .options import Precision, Space
 from .part import PARTS, Part
 from .plan import Plan, digest
+from .space import find_base
 from .summaries import read_totals
 
 MANIFEST = "manifest.json"
@@ -59,8 +61,9 @@ class Manifest:
     background: str | None  # as in the plan
     precision: Precision
     outputs: tuple[str, ...]
-    base: tuple[float, ...]  # value of the empty coalition per output, margin units
-    bound: tuple[float, ...]  # no margin is further from the base value
+    space: Space  # units of attributions and base values
+    base: tuple[float, ...]  # of every output, with every feature absent
+    bound: tuple[float, ...]  # no margin is further from that of the base value
     used: tuple[int, ...]  # features that some split asks for, by position
     players: tuple[int, ...]  # features or groups that some split asks for, by position; phi of the others is 0
     pairs: tuple[tuple[int, int], ...]  # of these that interact, where interactions were asked for
@@ -149,7 +152,7 @@ class Game:
     pairs: tuple[tuple[int, int], ...]
 
 
-def describe_game(library: str, prepared: Prepared) -> Game:
+def describe_game(library: str, prepared: Prepared, link: Link | None) -> Game:
     """Take from a method's tables what the manifest says of them.
 
     Parameters
@@ -157,12 +160,14 @@ def describe_game(library: str, prepared: Prepared) -> Game:
     library : str
         Of the model.
     prepared : Prepared
+    link : Link or None
+        That attributions are carried through; None for margins.
 
     Returns
     -------
     Game
     """
-    arrays = (prepared.base, prepared.bound, prepared.bins.read, prepared.players, prepared.pairs.players)
+    arrays = (find_base(link, prepared), prepared.bound, prepared.bins.read, prepared.players, prepared.pairs.players)
     return Game(library, *(as_tuples(array.tolist()) for array in arrays))
 
 
@@ -207,6 +212,7 @@ def make_manifest(
         background=plan.background,
         precision=plan.precision,
         outputs=plan.outputs,
+        space=plan.space,
         base=game.base,
         bound=game.bound,
         used=game.used,
@@ -301,7 +307,7 @@ def publish(
     with storage.scratch() as folder:
         manifest = make_manifest(
             plan,
-            describe_game(library, prepared),
+            describe_game(library, prepared, plan.link),
             [
                 PartEntry(part=part.part, uri=part.uri[len(run) + 1 :], n_rows=part.n_rows, size=part.size, sha256=part.sha256)
                 for part in sorted(parts, key=lambda part: part.part)

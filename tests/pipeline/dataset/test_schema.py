@@ -107,12 +107,12 @@ def test_columns_are_found_by_name_and_once():
 
 def test_output_columns_are_distinct():
     """Several outputs are told apart by name; an id that is called like an output is refused."""
-    assert schema.output_columns(["x"], ["0"], ["id"], False, "phi") == (["margin"], ["phi_x"], [])
-    several = schema.output_columns(["x"], ["a", "b"], [], True, "phi")
-    assert several == (["margin_a", "margin_b"], ["phi_a_x", "phi_b_x"], ["interactions_a", "interactions_b"])
+    assert schema.output_columns(["x"], ["0"], ["id"], False, ("margin", "phi")) == (["margin"], ["phi_x"], [])
+    several = schema.output_columns(["x"], ["a", "b"], [], True, ("prediction", "phi"))
+    assert several == (["prediction_a", "prediction_b"], ["phi_a_x", "phi_b_x"], ["interactions_a", "interactions_b"])
     for taken in ("margin", "phi_x", "interactions"):
         with pytest.raises(SchemaMismatch, match=f"output column '{taken}' would stand twice"):
-            schema.output_columns(["x"], ["0"], [taken], True, "phi")
+            schema.output_columns(["x"], ["0"], [taken], True, ("margin", "phi"))
 
 
 def test_integers_are_rounded_once():

@@ -106,6 +106,8 @@ def test_a_file_written_by_hand_is_read():
         "origin": "by hand",
         "objective": "",
         "margin": "label",
+        "link": "identity",
+        "scale": 1.0,
         "outputs": ["0"],
         "single_precision": False,
         "base_is_first": False,
@@ -134,6 +136,8 @@ WRONG = {
     "no text": (MAGIC + (2).to_bytes(SIZE_BYTES, "little") + b"\xff\xff", r"its header is not sound"),
     "another field": (changed(lambda header: header.update(pickle="…")), r"its header is not sound: it has a 'pickle'"),
     "no outputs": (changed(lambda header: header.pop("outputs")), r"its header is not sound: it has no 'outputs'"),
+    "another link": (changed(lambda header: header.update(link="probit")), r"link is \"probit\", expected 'identity' or"),
+    "a link of nothing": (changed(lambda header: header.update(scale=0.0)), r"scale is 0\.0, expected a number above 0"),
     "another margin": (
         changed(lambda header: header.update(margin="odds")),
         r"margin is \"odds\", expected 'label' or 'class' or",

@@ -7,8 +7,9 @@ import pytest
 import xgboost
 from numpy.testing import assert_allclose
 
+from kernels.links import Link, predict
 from leafledger import load_ensemble
-from pipeline.models.objectives import Margin, Objective
+from pipeline.models.objectives import SIGMOID, SOFTMAX, Margin, Objective
 
 DRAW = np.random.default_rng(5)
 ROWS = DRAW.random((200, 3))
@@ -50,9 +51,11 @@ CATBOOST = {
 
 
 def assert_margin_of(model, name, margin, predicted, raw):
-    """The loader's word, and the library's: a margin is a prediction of the label where no link stands between both."""
-    assert load_ensemble(model).objective == Objective(name, margin)
+    """The loader's word, and the library's: a margin is a prediction of the label where no link stands between both, and the link makes the other."""
+    found = load_ensemble(model).objective
+    assert (found.name, found.margin) == (name, margin)
     assert np.allclose(predicted, raw) == (margin is LABELS)
+    assert_allclose(predict(found.link, raw[None])[0], predicted, rtol=1e-6)
 
 
 @pytest.mark.parametrize("name", XGBOOST)
@@ -74,7 +77,7 @@ def test_lightgbm(name):
 def test_lightgbm_with_roots_and_with_a_function():
     """``reg_sqrt`` trains on the label's root; a user's own objective is not in the file, and is taken for a regression's."""
     model = lightgbm.train({"reg_sqrt": True, "verbosity": -1, "num_threads": 1}, lightgbm.Dataset(ROWS, LABEL), 3)
-    assert_margin_of(model, "regression sqrt", OTHER, model.predict(ROWS), model.predict(ROWS, raw_score=True))
+    assert load_ensemble(model).objective == Objective("regression sqrt", OTHER, None)
     own = {"objective": lambda found, data: (found - data.get_label(), np.ones(200)), "verbosity": -1, "num_threads": 1}
     assert load_ensemble(lightgbm.train(own, lightgbm.Dataset(ROWS, LABEL), 3)).objective == Objective()
 
@@ -94,14 +97,28 @@ def test_catboost(name, form, tmp_path):
 def test_models_of_many_outputs():
     """A classifier of several classes says so, and one of several labels says something else."""
     model = xgboost.train({"objective": "multi:softprob", "num_class": 2, "nthread": 1}, xgboost.DMatrix(ROWS, CLASSES), 2)
-    assert load_ensemble(model).objective == Objective("multi:softprob", Margin.CLASSES)
+    assert load_ensemble(model).objective == Objective("multi:softprob", Margin.CLASSES, SOFTMAX)
     assert_allclose(model.predict(xgboost.DMatrix(ROWS)).sum(axis=1), 1, rtol=1e-6)
     labels = np.stack((CLASSES, 1 - CLASSES, LABEL > 0.3), axis=1).astype(int)
     several = xgboost.train({"objective": "binary:logistic", "nthread": 1}, xgboost.DMatrix(ROWS, labels), 2)
-    assert load_ensemble(several).objective == Objective("binary:logistic", CLASS)
-    for name, margin, label in (("MultiClass", Margin.CLASSES, labels.sum(axis=1)), ("MultiLogloss", CLASS, labels)):
+    assert load_ensemble(several).objective == Objective("binary:logistic", CLASS, SIGMOID)
+    for name, margin, label in (
+        ("MultiClass", (Margin.CLASSES, SOFTMAX), labels.sum(axis=1)),
+        ("MultiLogloss", (CLASS, SIGMOID), labels),
+    ):
         model = catboost.CatBoost({"loss_function": name, "iterations": 2, "verbose": False, "allow_writing_files": False}).fit(ROWS, label)
-        assert load_ensemble(model).objective == Objective(name, margin)
+        assert load_ensemble(model).objective == Objective(name, *margin)
     for name in ("multiclass", "multiclassova"):
         given = {"objective": name, "num_class": 3, "verbosity": -1, "num_threads": 1}
         assert load_ensemble(lightgbm.train(given, lightgbm.Dataset(ROWS, labels[:, 0] + labels[:, 2]), 2)).objective.margin is Margin.CLASSES
+
+
+def test_links_that_are_scaled_or_none():
+    """LightGBM's sigmoid takes a factor; what no link says is none: hinges, rankings, hazards in other units."""
+    data = lightgbm.Dataset(ROWS, CLASSES)
+    model = lightgbm.train({"objective": "binary", "sigmoid": 0.5, "verbosity": -1, "num_threads": 1}, data, 3)
+    found = load_ensemble(model).objective.link
+    assert found == Link("sigmoid", 0.5)
+    assert_allclose(predict(found, model.predict(ROWS, raw_score=True)), model.predict(ROWS), rtol=1e-14)
+    for name in ("binary:hinge", "rank:pairwise"):
+        assert load_ensemble(xgboost.train({"objective": name, "nthread": 1}, xgboost.DMatrix(ROWS, CLASSES), 2)).objective.link is None

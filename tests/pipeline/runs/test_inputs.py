@@ -10,7 +10,7 @@ import xgboost
 
 from pipeline.command import cli
 from pipeline.errors import SchemaMismatch
-from pipeline.in_memory.attributions import attribute
+from pipeline.in_memory.attribute import attribute
 from pipeline.runs.check import check_run
 from pipeline.runs.explain import explain
 from pipeline.runs.inputs import ENOUGH, refuse_unseen

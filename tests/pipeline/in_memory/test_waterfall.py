@@ -1,0 +1,47 @@
+"""What a waterfall prints."""
+
+import numpy as np
+
+from pipeline.in_memory.waterfall import Step, Waterfall, plain, shorten_steps
+
+
+def test_the_largest_come_first_and_the_others_are_added_up():
+    steps = [Step("a", 1.0, 0.5), Step("b", None, -2.0), Step("c", "x", 0.5), Step("d", 3, 0.0)]
+    assert [step.player for step in shorten_steps(steps, 4)] == ["b", "a", "c", "d"]
+    assert [step.player for step in shorten_steps(steps, 3)] == ["b", "a", "c", "d"]  # one other has its own name
+    assert shorten_steps(steps, 2) == (steps[1], steps[0], Step("2 others", None, 0.5))
+    assert shorten_steps([], 3) == ()
+
+
+def test_it_prints_every_step_with_its_value_and_a_bar():
+    found = Waterfall("row 7", 1.5, (Step("pay", 1234.5, -2.0), Step("city", "Bern", 0.5), Step("2 others", None, 0.01)), 0.01, "margin")
+    assert repr(found).splitlines() == [
+        "row 7",
+        "base value            1.5",
+        "pay = 1234.5           -2  ████████████████████████",
+        "city = Bern          +0.5  ██████",
+        "2 others            +0.01",
+        "margin               0.01",
+    ]
+    html = found._repr_html_()
+    assert html.count("<tr>") == 1 + 5
+    assert "<td>city = Bern</td><td>0.5</td>" in html
+
+
+def test_nothing_in_the_data_is_markup_or_a_control_character():
+    step = Step("<b>\x1b[31m", "\n", 1.0)
+    found = Waterfall("row <i>", 0.0, (step,), 1.0, "margin")
+    assert len(repr(found).splitlines()) == 4
+    assert "\x1b" not in repr(found)
+    assert "<b>" not in found._repr_html_()
+    assert "<i>" not in found._repr_html_()
+
+
+def test_a_row_to_which_nothing_is_added_has_no_bars():
+    assert "█" not in repr(Waterfall("row 0", 1.0, (Step("a", None, 0.0),), 1.0, "margin"))
+
+
+def test_values_are_python_s():
+    assert plain(np.float32(0.5)) == 0.5
+    assert type(plain(np.int64(3))) is int
+    assert plain("x") == "x"
