@@ -26,7 +26,7 @@ from pipeline.runs.job import Job, make_job
 from pipeline.runs.latest import Latest, why_latest_stays
 from pipeline.runs.load import load_model
 from pipeline.runs.mlflow_run import log_run
-from pipeline.runs.options import Combinations, MissingLabels, Precision, Space, pick
+from pipeline.runs.options import Columns, Combinations, MissingLabels, Precision, Sign, Space, pick
 from pipeline.runs.publish import Manifest
 from pipeline.runs.stages import (
     Broadcast,
@@ -293,6 +293,9 @@ def explain(
     latest_requires: float = 0.0,
     ids: str | Sequence[str] = (),
     precision: Precision = "float32",
+    top: int | None = None,
+    sign: Sign = "both",
+    columns: Columns | None = None,
     global_only: bool = False,
     single_writer: bool = False,
     date: Date | None = None,
@@ -328,8 +331,9 @@ def explain(
     Parameters
     ----------
     model, data, out : str
-    latest, latest_requires, ids, precision, global_only, single_writer, date, method, parameters, partition, interactions, space : optional
-    combinations, background, background_errors, tables, label, weight, by, missing_labels, scheduler, workers, plain_tcp, max_rejected : optional
+    latest, latest_requires, ids, precision, top, sign, columns, global_only, single_writer, date, method, parameters : optional
+    partition, interactions, space, combinations, background, background_errors, tables, label, weight, by, missing_labels : optional
+    scheduler, workers, plain_tcp, max_rejected : optional
     missing, allow_unseen : optional
     trees, outputs, output, predictions, mlflow_run : optional
         As ``leafledger explain`` takes them; what its help says of each is written here by `describe_parameters`.

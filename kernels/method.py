@@ -237,6 +237,11 @@ class Method:
     labelled: bool = False
     perturbs: bool = False
 
+    @property
+    def attributes(self) -> bool:
+        """Phi shares out margins: it is no ranks, and no share of an error."""
+        return not self.phi.whole and not self.labelled
+
     def check_of(self, parameters: Parameters) -> Check | None:
         """Find what attributions with these parameters add up to.
 

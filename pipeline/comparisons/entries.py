@@ -94,6 +94,8 @@ def read_run(run: str, model: Model, row_output: RowOutput | None = None) -> Pla
         shared = "an error" if plan.space == MARGIN else "predictions"
         what = "has summaries and no rows" if plan.global_only else f"shares out {shared}, not a margin"
         raise UsageError(f"{run}: {what}; expected attributions of every row")
+    if not plan.wide:
+        raise UsageError(f"{run}: has the largest attributions of a row alone; expected a column for every feature")
     missing = sorted({feature.name for feature in model.features} - set(plan.players))
     if missing or (plan.outputs, plan.row_output) != (model.outputs, row_output):
         what = f"has no values of feature {missing[0]!r}" if missing else f"has outputs {', '.join(plan.written_outputs)}"

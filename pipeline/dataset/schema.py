@@ -314,6 +314,34 @@ def error_columns(players: Sequence[str], outputs: Sequence[str], taken: Sequenc
     return found
 
 
+def name_columns(name: str, outputs: Sequence[str], taken: Sequence[str]) -> list[str]:
+    """Name columns of which there is one for every output.
+
+    Parameters
+    ----------
+    name : str
+        What they begin with.
+    outputs : sequence of str
+        Their names are left out where there is only one.
+    taken : sequence of str
+        Names that other columns have.
+
+    Returns
+    -------
+    list of str
+
+    Raises
+    ------
+    SchemaMismatch
+        A name is taken.
+    """
+    found = [f"{name}_{output}" for output in outputs] if len(outputs) > 1 else [name]
+    twice = [each for each in found if each in taken]
+    if twice:
+        raise SchemaMismatch(f"output column {twice[0]!r} would stand twice; rename the id column or the feature it comes from")
+    return found
+
+
 def output_columns(
     players: Sequence[str], outputs: Sequence[str], ids: Sequence[str], interactions: bool, names: tuple[str, str], n_scores: int = 0
 ) -> tuple[list[str], list[str], list[str]]:

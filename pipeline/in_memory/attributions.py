@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 from numbers import Integral
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -15,12 +15,11 @@ from ..display import COLUMNS, as_html
 from ..display import count as count_nouns
 from ..errors import UsageError
 from ..runs.arguments import read_choice, read_number
-from ..runs.options import MARGIN, Space
+from ..runs.options import MARGIN, Sign, Space
 from ..runs.space import TOTALS
 from ..runs.summaries import read_totals
 from .waterfall import Step, Waterfall, plain, shorten_steps
 
-Sign = Literal["both", "raises", "lowers"]
 SIGNS: tuple[str, ...] = get_args(Sign)
 NUMBERS = "biuf"  # kinds of NumPy's types
 

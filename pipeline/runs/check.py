@@ -138,9 +138,9 @@ def _check_footer(run: str, plan: Plan, manifest: Manifest, entry: PartEntry) ->
 
 
 def _check_bytes(run: str, plan: Plan, manifest: Manifest, entry: PartEntry, local: Path) -> float | None:
-    """A part's digest, and its residual as stored; None where it has no rows, or they need not add up."""
+    """A part's digest, and its residual as stored; None where it has no rows, not all attributions of a row, or they need not add up."""
     uri = _download(run, entry, local)
-    if not plan.additive or plan.global_only:
+    if not plan.additive or plan.global_only or not plan.wide:
         return None
     with pq.ParquetFile(local, page_checksum_verification=True) as parquet:
         return _check_sums(uri, plan, manifest, parquet)

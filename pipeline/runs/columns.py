@@ -11,10 +11,13 @@ from kernels.buffers import Buffers, Prepared
 from kernels.lots import find_errors
 from kernels.methods import METHODS
 
-from .interactions import FIRST, SECOND, VALUE, column_type, count_kept, leaves, make_column
+from . import top
+from .interactions import FIRST, SECOND, VALUE, column_type, count_kept, make_column
+from .largest import leaves
 from .plan import Plan
 from .precision import round_to
 from .prepare import pair_names
+from .top import Top
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,10 @@ class Columns:
     types: tuple[np.dtype, ...]  # of a row's attributions
     labelled: bool  # a row without a label has no attributions
     pairs: PairColumns | None  # of interactions, where there are any
+    wide: bool  # every player has a column
+    top: Top | None
+    players: tuple[str, ...]
+    features: dict[str, str]  # from players to the features whose values are theirs
 
 
 def list_columns(plan: Plan, prepared: Prepared, batch: pa.Schema) -> Columns:
@@ -63,21 +70,40 @@ def list_columns(plan: Plan, prepared: Prepared, batch: pa.Schema) -> Columns:
     types = [pa.int32() if phi_of.whole else number] * (len(players) - n_scores) + [number] * n_scores
     fields = [batch.field(name) for name in plan.ids] + [pa.field(name, pa.string(), nullable=False) for name in plan.chosen]
     fields += [pa.field(name, number, nullable=False) for name in margins]
-    fields += [pa.field(name, kind, nullable=plan.labels is not None) for name, kind in zip(phi, types * len(plan.written_outputs), strict=True)]
+    kinds = types * len(plan.written_outputs) if plan.wide else []
+    fields += [pa.field(name, kind, nullable=plan.labels is not None) for name, kind in zip(phi, kinds, strict=True)]
     fields += [pa.field(name, number, nullable=False) for name in plan.error_columns]
     fields += [pa.field(name, column_type(number), nullable=False) for name in pairs]
+    fields += [pa.field(name, top.column_type(number), nullable=False) for name in plan.top_columns]
+    groups = plan.groups if phi_of.of_groups else ()
+    there = {*batch.names}
+    of_players = {player: top.feature_of(player, groups) for player in players}
     named = pair_names(prepared, players)
     first, second = (pa.array([pair[side] for pair in named], pa.string()) for side in (0, 1))
     return Columns(
         schema=pa.schema(fields),
         ids=plan.ids,
         outputs=pa.array(plan.outputs, pa.string()) if plan.chosen else None,
-        numbers=(*margins, *phi, *plan.error_columns, *(leaf for name in pairs for leaf in leaves(name, VALUE))),
-        names=(*plan.chosen, *(leaf for name in pairs for leaf in leaves(name, FIRST, SECOND))),
+        numbers=(
+            *margins,
+            *phi,
+            *plan.error_columns,
+            *(leaf for name in pairs for leaf in leaves(name, VALUE)),
+            *(leaf for name in plan.top_columns for leaf in leaves(name, top.PHI)),
+        ),
+        names=(
+            *plan.chosen,
+            *(leaf for name in pairs for leaf in leaves(name, FIRST, SECOND)),
+            *(leaf for name in plan.top_columns for leaf in leaves(name, top.FEATURE, top.VALUE)),
+        ),
         dtype=np.dtype(plan.precision),
         types=tuple(np.dtype(kind.to_pandas_dtype()) for kind in types),
         labelled=plan.labels is not None,
         pairs=None if plan.interactions is None else PairColumns(count_kept(n_pairs, plan.interactions), (first, second)),
+        wide=plan.wide,
+        top=plan.top,
+        players=players,
+        features={player: feature for player, feature in of_players.items() if feature in there},
     )
 
 
@@ -136,11 +162,14 @@ def make_batch(columns: Columns, prepared: Prepared, batch: pa.RecordBatch, buff
     arrays = [batch.column(name) for name in columns.ids]
     arrays += [] if columns.outputs is None or output is None else [columns.outputs.take(pa.array(output[:n]))]
     arrays += [pa.array(round_to(margin[:n], columns.dtype)) for margin in buffers.margin]
-    for phi in (*buffers.phi, *(find_errors(buffers) if len(buffers.without) else ())):
+    for phi in (*buffers.phi, *(find_errors(buffers) if len(buffers.without) else ())) if columns.wide else ():
         attributions = [unused[kind] for kind in columns.types]
         for row, player in enumerate(prepared.players):
             attributions[player] = pa.array(round_to(phi[row, :n], columns.types[player]), mask=missing)
         arrays += attributions
     if columns.pairs is not None:
         arrays += [make_column(pairs[:, :n], columns.pairs.n_kept, columns.dtype, columns.pairs.names) for pairs in buffers.pairs]
+    if columns.top is not None:
+        values = {player: batch.column(feature) for player, feature in columns.features.items()}
+        arrays += [top.make_column(phi[:, :n], columns.top, prepared, columns.players, values, columns.dtype) for phi in buffers.phi]
     return pa.record_batch(arrays, schema=columns.schema)

@@ -12,7 +12,7 @@ from .job import Job, make_job
 from .latest import Latest
 from .load import load_model
 from .mlflow_run import log_run
-from .options import Combinations, MissingLabels, Precision, Space, pick
+from .options import Columns, Combinations, MissingLabels, Precision, Sign, Space, pick
 from .progress import Progress, no_progress
 from .publish import Manifest
 from .stages import aggregate_run, broadcast_run, count_run, map_run, plan_run, publish_run, update_latest
@@ -67,6 +67,9 @@ def explain(
     latest_requires: float = 0.0,
     ids: str | Iterable[str] = (),
     precision: Precision = "float32",
+    top: int | None = None,
+    sign: Sign = "both",
+    columns: Columns | None = None,
     global_only: bool = False,
     single_writer: bool = False,
     date: Date | str | None = None,
@@ -116,6 +119,12 @@ def explain(
         Columns of the data that are passed through to the attributions.
     precision : {"float32", "float64"}
         Of the attributions as they are stored; they are computed in float64.
+    top : int, optional
+        Also write the largest attributions of every row and output, so many at the most, with the features' values: a list in a column "top".
+    sign : {"both", "raises", "lowers"}
+        Of which attributions `top` is: all, by magnitude, those above 0, or those below.
+    columns : {"wide", "top", "both"}, optional
+        A column for every feature, the list alone, or both, which is the default with `top`.
     global_only : bool
         Publish summaries alone, no rows.
     single_writer : bool

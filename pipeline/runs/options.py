@@ -25,6 +25,8 @@ Precision = Literal["float32", "float64"]
 MissingLabels = Literal["count", "refuse"]
 Combinations = Literal["shared", "own"]
 Space = Literal["margin", "probability", "response"]
+Sign = Literal["both", "raises", "lowers"]
+Columns = Literal["wide", "top", "both"]
 COMBINATIONS: tuple[str, ...] = get_args(Combinations)
 SPACES: tuple[Space, ...] = get_args(Space)
 MARGIN, PROBABILITY, _ = SPACES
@@ -46,6 +48,15 @@ class Options:
 
     precision: Precision = "float32"
     """Of the attributions as they are stored; they are computed in float64."""
+
+    top: int | None = None
+    """Also write the largest attributions of every row, so many at the most, with the features' values: a list in a column "top"."""
+
+    sign: Sign = "both"
+    """Of which attributions TOP is: all, by magnitude, those that "raises" the prediction, or those that "lowers" it."""
+
+    columns: Columns | None = None
+    """"wide", a column for every feature; "top", the list of TOP alone, where features are many; or "both", the default with TOP."""
 
     global_only: bool = False
     """Publish summaries alone, no rows."""
@@ -170,6 +181,9 @@ READERS: dict[str, Callable[[str, Any], Any]] = {
     "latest_requires": lambda name, given: read_float(name, given, "a number from 0 to 1", 0.0, 1.0),
     "ids": read_names,
     "precision": lambda name, given: read_choice(name, given, get_args(Precision)),
+    "top": optional(lambda name, given: read_number(name, given, 1)),
+    "sign": lambda name, given: read_choice(name, given, get_args(Sign)),
+    "columns": optional(lambda name, given: read_choice(name, given, get_args(Columns))),
     "global_only": read_flag,
     "single_writer": read_flag,
     "date": optional(read_date),

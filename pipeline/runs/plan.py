@@ -34,6 +34,7 @@ from .job import Job
 from .options import OWN, Precision, Space
 from .prepare import player_names
 from .space import TOTALS, choose_link
+from .top import TOP, Top, read_top
 
 PLAN = "plan.json"
 ITEM_ROWS = 1 << 18  # rows a work item aims at: seconds of work, an object of tens of megabytes,
@@ -71,6 +72,7 @@ class Plan:
     background_errors: bool  # a standard error beside every attribution
     labels: LabelColumns | None
     predictions: tuple[str, ...]  # columns with the margin of each output; none where they are not compared
+    top: Top | None  # what list of the largest attributions a row has
     global_only: bool
     ids: tuple[str, ...]
     features: tuple[Feature, ...]
@@ -101,13 +103,25 @@ class Plan:
         """Names of a part's columns of margins or predictions, attributions and interactions."""
         phi, taken = METHODS[self.method].phi, (*self.ids, *self.chosen)
         names = TOTALS[self.space], phi.column
-        return schema.output_columns(self.players, self.written_outputs, taken, self.interactions is not None, names, len(phi.scores))
+        players = self.players if self.wide else ()
+        return schema.output_columns(players, self.written_outputs, taken, self.interactions is not None, names, len(phi.scores) * self.wide)
+
+    @property
+    def wide(self) -> bool:
+        """There is a column for every player."""
+        return self.top is None or self.top.wide
+
+    @property
+    def top_columns(self) -> list[str]:
+        """Names of a part's columns of the largest attributions, one for each output."""
+        taken = (*self.ids, *self.chosen, *(name for names in self.columns for name in names), *self.error_columns)
+        return [] if self.top is None else schema.name_columns(TOP, self.written_outputs, taken)
 
     @property
     def error_columns(self) -> list[str]:
         """Names of a part's columns of standard errors, one for each of attributions."""
         taken = (*self.ids, *self.chosen, *(name for names in self.columns for name in names))
-        return schema.error_columns(self.players, self.written_outputs, taken) if self.background_errors else []
+        return schema.error_columns(self.players, self.written_outputs, taken) if self.background_errors and self.wide else []
 
     @property
     def written_outputs(self) -> tuple[str, ...]:
@@ -313,6 +327,7 @@ def make_plan(job: Job, model: Model, groups: Groups, found: Listing, background
         background_errors=job.options.background_errors,
         labels=job.labels,
         predictions=job.options.predictions,
+        top=read_top(job.options, METHODS[job.options.method].attributes),
         global_only=job.options.global_only,
         ids=job.options.ids,
         features=model.features,
@@ -326,7 +341,7 @@ def make_plan(job: Job, model: Model, groups: Groups, found: Listing, background
         rejected=found.rejected,
     )
     n_outputs, n_pairs = len(model.outputs), len(tables.pairs)
-    n_columns = len(draft.ids) + len(draft.chosen) + sum(map(len, draft.columns)) + len(draft.error_columns)
+    n_columns = len(draft.ids) + len(draft.chosen) + sum(map(len, draft.columns)) + len(draft.error_columns) + 3 * len(draft.top_columns)
     lots = 2 * LOTS + 2 if draft.background_errors else 0  # phi without each lot, and all of these together
     n_kept = count_kept(n_pairs, job.options.interactions)
     slice_rows = max_slice_rows(n_outputs * (tables.n_players * (1 + lots) + n_pairs + n_kept + tables.n_steps))

@@ -7,6 +7,7 @@ import math
 from functools import lru_cache
 from typing import get_args
 
+from kernels.methods import METHODS
 from kernels.trees.binning import BATCH
 
 from ..dataset.listing import WorkItem
@@ -58,6 +59,8 @@ def _check_sense(plan: Plan) -> None:
         raise ValueError(f"link is {plan.link}, in space {plan.space!r}")
     if plan.link is not None and not plan.additive:
         raise ValueError(f"space is {plan.space!r}, of method {plan.method!r}")
+    if plan.top is not None and (plan.top.most < 1 or plan.global_only or not METHODS[plan.method].attributes):
+        raise ValueError(f"top is {plan.top}, of method {plan.method!r}")
     if plan.background_errors and plan.background_digest is None:
         raise ValueError("there are errors of a background, and no rows of one")
     if [item.part for item in plan.items] != list(range(len(plan.items))):

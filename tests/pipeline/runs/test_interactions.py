@@ -14,7 +14,6 @@ from numpy.testing import assert_allclose
 
 from leafledger import attribute, check_run, explain, load_ensemble
 from pipeline.errors import InvalidRun, SchemaMismatch, UsageError
-from pipeline.runs.interactions import choose, count_kept
 from pipeline.stores.storage import sha256
 from tests import naive
 from tests.pipeline.conftest import FEATURES, TRAINING, train
@@ -30,30 +29,6 @@ def deep(example, tmp_path_factory):
     target = frame["delay"].fillna(0) * frame["month"] + frame["distance"] / 10 * (frame["carrier"] == "UA")
     lightgbm.train(TRAINING, lightgbm.Dataset(frame, target), 8).save_model(folder / "model.txt")
     return str(folder / "model.txt")
-
-
-@given(data=st.data(), dtype=st.sampled_from([np.float32, np.float64]))
-def test_entries_are_chosen_as_a_loop_would(data, dtype):
-    """The largest by magnitude as stored, equal ones in the order of pairs, no zeros."""
-    n_pairs, n = data.draw(st.integers(0, 7)), data.draw(st.integers(0, 5))
-    value = st.sampled_from([0.0, -0.0, 1.0, -1.0, 2.0, 1 + 1e-12, 0.1, -3.0, 1e-300])
-    values = np.array(data.draw(st.lists(st.lists(value, min_size=n, max_size=n), min_size=n_pairs, max_size=n_pairs))).reshape(n_pairs, n)
-    n_kept = count_kept(n_pairs, data.draw(st.sampled_from(["all", 1, 2, 5, 100])))
-    offset, pair, found = choose(values, n_kept, dtype)
-    assert (offset.size, offset[0], offset[-1], found.dtype) == (n + 1, 0, pair.size, dtype)
-    for i in range(n):
-        stored = values[:, i].astype(dtype)
-        expected = sorted((p for p in range(n_pairs) if stored[p]), key=lambda p: (-abs(stored[p]), p))[:n_kept]
-        assert pair[offset[i] : offset[i + 1]].tolist() == expected
-        assert found[offset[i] : offset[i + 1]].tolist() == stored[expected].tolist()
-
-
-def test_blocks_do_not_show(monkeypatch):
-    """Rows are sorted a block at a time."""
-    values = np.random.default_rng(0).normal(size=(10, 100))
-    whole = choose(values, 3, np.float64)
-    monkeypatch.setattr("pipeline.runs.interactions.BLOCK", 70)
-    assert all((a == b).all() for a, b in zip(whole, choose(values, 3, np.float64), strict=True))
 
 
 @settings(max_examples=25)

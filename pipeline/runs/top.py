@@ -1,0 +1,145 @@
+"""The largest attributions of a row, as they are stored: a list in one column, instead of a column for every feature or beside them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kernels.buffers import Prepared
+
+from ..dataset.partition import Groups
+from ..errors import UsageError
+from .largest import choose_largest
+from .options import Options, Sign
+
+TOP = "top"
+FEATURE, PHI, VALUE = "feature", "phi", "value"  # fields of an entry
+
+
+@dataclass(frozen=True, slots=True)
+class Top:
+    """How many attributions of a row and output are written as a list, of which sign, and whether there is a column for every feature too."""
+
+    most: int
+    sign: Sign
+    wide: bool
+
+
+def read_top(options: Options, attributes: bool) -> Top | None:
+    """Read what list of attributions is asked for.
+
+    Parameters
+    ----------
+    options : Options
+    attributes : bool
+        The method finds attributions of the margin, not ranks or shares of an error.
+
+    Returns
+    -------
+    Top or None
+        None where there is a column for every feature alone.
+
+    Raises
+    ------
+    UsageError
+        What is asked for does not fit together.
+    """
+    if options.top is None:
+        if options.columns not in (None, "wide") or options.sign != "both":
+            raise UsageError("columns and sign are of a list of the largest attributions; say how many with top")
+        return None
+    if options.columns == "wide":
+        raise UsageError(f"top is {options.top}, but columns are 'wide' alone; expected 'top' or 'both'")
+    if options.global_only:
+        raise UsageError(f"top is {options.top}, of rows that are not published with global_only; leave out one or the other")
+    if not attributes:
+        raise UsageError(f"top is of attributions of the margin, of which method {options.method!r} has none")
+    return Top(options.top, options.sign, options.columns != "top")
+
+
+def column_type(number: pa.DataType) -> pa.DataType:
+    """Make the type of a column of the largest attributions.
+
+    Parameters
+    ----------
+    number : pa.DataType
+        Of attributions.
+
+    Returns
+    -------
+    pa.DataType
+        A list of features, attributions, and values as texts, per row.
+    """
+    return pa.list_(pa.struct([(FEATURE, pa.string()), (PHI, number), (VALUE, pa.string())]))
+
+
+def feature_of(player: str, groups: Groups) -> str:
+    """Find the feature whose values are a player's.
+
+    Parameters
+    ----------
+    player : str
+    groups : tuple of (str, tuple of str)
+        The partition, if players are its groups.
+
+    Returns
+    -------
+    str
+        "" of a group of several features.
+    """
+    members = dict(groups).get(player, (player,))
+    return members[0] if len(members) == 1 else ""
+
+
+def _as_texts(column: pa.Array) -> pa.Array:
+    """Values as people write them; null where missing."""
+    decoded = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+    missing = pc.is_null(decoded, nan_is_null=True)
+    return pc.if_else(missing, pa.scalar(None, pa.string()), decoded.cast(pa.string()))
+
+
+def _gather(chosen: np.ndarray, row: np.ndarray, columns: Sequence[pa.Array | None]) -> pa.Array:
+    """Of every entry the text of its player's column in its row."""
+    order = np.argsort(chosen, kind="stable")
+    starts = np.flatnonzero(np.diff(chosen[order], prepend=-1))
+    pieces = [pa.nulls(0, pa.string())]
+    for some in np.split(order, starts[1:]) if chosen.size else ():
+        column = columns[chosen[some[0]]]
+        pieces.append(pa.nulls(some.size, pa.string()) if column is None else _as_texts(column.take(pa.array(row[some]))))
+    back = np.empty(order.size, np.int64)
+    back[order] = np.arange(order.size)
+    return pa.concat_arrays(pieces).take(pa.array(back))
+
+
+def make_column(phi: np.ndarray, top: Top, prepared: Prepared, names: Sequence[str], values: Mapping[str, pa.Array], dtype: np.dtype) -> pa.Array:
+    """Make the column of one output.
+
+    Parameters
+    ----------
+    phi : (rows of phi, n) float64
+    top : Top
+    prepared : Prepared
+        Says whose each row of ``phi`` is.
+    names : sequence of str
+        Of all players.
+    values : mapping of str to pa.Array
+        From players to the n values of their features, of those that have some.
+    dtype : float32 or float64
+        In which attributions are stored.
+
+    Returns
+    -------
+    pa.ListArray
+        n lists, the largest by magnitude first, of equal ones the first player; zeros are left out.
+    """
+    order = np.argsort(prepared.players, kind="stable")
+    signed = {"both": phi, "raises": np.maximum(phi, 0.0), "lowers": np.minimum(phi, 0.0)}[top.sign][order]
+    offset, chosen, found = choose_largest(signed, min(top.most, len(phi)), dtype)
+    mine = [names[player] for player in prepared.players[order].tolist()]
+    row = np.repeat(np.arange(phi.shape[1]), np.diff(offset))
+    feature = pa.array(mine, pa.string()).take(pa.array(chosen))
+    texts = _gather(chosen, row, [values.get(name) for name in mine])
+    entries = pa.StructArray.from_arrays([feature, pa.array(found), texts], [FEATURE, PHI, VALUE])
+    return pa.ListArray.from_arrays(pa.array(offset), entries)
