@@ -221,3 +221,8 @@ def test_categories_of_several_types_are_refused_where_splits_ask_for_them(examp
             continue
         with pytest.raises(SchemaMismatch, match=f"feature '{FEATURES[column]}' has categories of several types"):
             list_data(example.data, mixed)
+
+
+def test_how_folders_are_nested_does_not_matter():
+    """The same columns are the same partition, so that a plan does not depend on which folder is in which."""
+    assert listing._partition("d/a=1/b=2/f") == listing._partition("d/b=2/a=1/f") == (("a", "1"), ("b", "2"))
