@@ -76,6 +76,7 @@ def test_well_formed_forests_pass(ensemble):
         (changed("cover", 1, np.nan), r"tree 0, node 1: cover is nan"),
         (changed("cover", 1, 9.0), r"tree 0, node 0: cover is 10\.0, its children's add up to 15\.0"),
         (two_trees()._replace(base=np.array([np.nan])), r"base values must be finite"),
+        (two_trees()._replace(base=np.array([0.0, np.inf])), r"base values must be finite, got \[0\.0, inf\]"),
         (two_trees()._replace(base=np.zeros(0)), r"needs at least one output"),
         (two_trees()._replace(cover=np.zeros(5)), r"array 'cover' has shape \(5,\), expected \(6,\)"),
         (two_trees()._replace(value=np.zeros((6, 2))), r"array 'value' has shape \(6, 2\)"),
@@ -115,3 +116,10 @@ def test_iterations_count_up(iteration):
     check(two_trees()._replace(iteration=np.array([0, 0], np.int32)))
     with pytest.raises(InvalidEnsemble, match=r"iterations of trees are \[.*\], expected 2 that count up from 0"):
         check(two_trees()._replace(iteration=np.array(iteration, np.int32)))
+
+
+def test_iterations_have_no_gap_anywhere():
+    """Also where others count up."""
+    three = two_trees()._replace(root=np.array([0, 5, 6], np.int32), output=np.zeros(3, np.int32), iteration=np.array([0, 1, 3], np.int32))
+    with pytest.raises(InvalidEnsemble, match=r"iterations of trees are \[0, 1, 3\], expected 3 that count up from 0"):
+        check(three)

@@ -174,11 +174,16 @@ N_CATEGORIES = np.array([0, 40, 0, 0], np.int32)  # of a number, a category, and
         ({"column": np.array([1, 2, 3, 4, 5], np.int32)}, "has shape"),
         ({"source": np.array([1, 0], np.int32)}, r"sources are columns \[1, 0\], expected ascending ones of 0\.\.1"),
         ({"source": np.array([0, 2], np.int32)}, r"sources are columns \[0, 2\]"),
+        ({"source": np.array([1, 1], np.int32)}, r"sources are columns \[1, 1\]"),
         ({"source": np.array([-1, 1], np.int32)}, r"sources are columns \[-1, 1\]"),
         ({"element": np.array([1, 1, 0, 2], np.int32)}, "element 3 is source 2 of kind 2, expected one of 2 sources and 3 kinds"),
         ({"element": np.array([1, 1, -1, 1], np.int32)}, "element 2 is source -1"),
         ({"kind": np.array([0, 0, 3, 2], np.uint8)}, "element 2 is source 0 of kind 3"),
         ({"kind": np.array([0, 2, 1, 0], np.uint8)}, "element 3 is a category behind a bit, expected categories first"),
+        (
+            {"element_start": np.array([0, 2, 4]), "element": np.array([0, 1, 1, 1]), "kind": np.array([1, 0, 0, 0])},
+            "element 1 is a category behind a bit",
+        ),
         ({"kind": np.array([0, 0, 2, 2], np.uint8)}, "element 2 of kind 2 is of column 0, which has other values"),
         ({"kind": np.array([0, 0, 1, 1], np.uint8)}, "element 3 of kind 1 is of column 1, which has other values"),
         ({"bound": np.array([0, 0, np.nan, 7])}, "element 2 has bound nan, expected a border"),
@@ -194,6 +199,7 @@ N_CATEGORIES = np.array([0, 40, 0, 0], np.int32)  # of a number, a category, and
         ({"key": np.array([2**63, 5], np.uint64)}, "projection 0 has keys that do not ascend"),
         ({"key": np.array([5, 5], np.uint64)}, "projection 0 has keys that do not ascend"),
         ({"projection": np.array([1, 0], np.int32)}, r"statistics are of projections \[1, 0\], expected ascending ones of 0\.\.1"),
+        ({"projection": np.array([-1, 0], np.int32)}, r"statistics are of projections \[-1, 0\]"),
         ({"projection": np.array([0, 2], np.int32)}, r"statistics are of projections \[0, 2\]"),
         ({"code_start": np.array([0, 4])}, r"codes of statistic 1 are 4\.\.4, expected some of 4"),
         ({"code_start": np.array([-1, 3])}, r"codes of statistic 0 are -1\.\.1, expected some of 4"),
@@ -212,6 +218,10 @@ def test_statistics_that_can_be_looked_up_have_none():
     for border in (-np.inf, np.inf, 2.0**40):
         assert find_fault(STATISTICS._replace(bound=np.array([0, 2.0**32 - 1, border, 0])), N_CATEGORIES) == ""
     assert find_fault(STATISTICS._replace(formula=np.zeros(2, np.uint8)), N_CATEGORIES) == ""
+    assert find_fault(STATISTICS, np.array([0, 1, 0, 0], np.int32)) == ""
+    assert find_fault(STATISTICS._replace(projection=np.array([1, 1], np.int32)), N_CATEGORIES) == ""
+    each = STATISTICS._replace(key_start=np.array([0, 1, 2]), directory=np.array([0, 1, 1, 0, 0, 1]), code_start=np.array([0, 2]))
+    assert find_fault(each, N_CATEGORIES) == ""
     assert find_fault(NO_STATISTICS, np.zeros(0, np.int32)) == ""
     assert find_fault(NO_STATISTICS, np.zeros(3, np.int32)) == ""
 
