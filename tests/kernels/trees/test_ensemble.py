@@ -68,10 +68,16 @@ def test_well_formed_forests_pass(ensemble):
         (changed("n_categories", 1, 80), r"tree 0, node 2: category set does not have one bit per category"),
         (changed("set_start", 0, -1), r"category set does not have one bit per category"),
         (changed("set_start", -1, 3), r"category set does not have one bit per category"),
+        (two_trees()._replace(set_start=np.array([1, 3]), set_words=np.zeros(3, np.uint32)), r"tree 0, node 0: category set does not"),
+        (two_trees()._replace(set_words=np.zeros(3, np.uint32)), r"tree 0, node 0: category set does not"),
         (changed("threshold", 0, np.nan), r"tree 0, node 0: threshold is nan"),
         (changed("threshold", 0, -np.inf), r"tree 0, node 0: threshold is -inf"),
         (changed("value", (3, 0), np.inf), r"tree 0, node 3: leaf value is \[inf\]"),
         (changed("value", (5, 0), np.nan), r"tree 1, node 5: leaf value is \[nan\]"),
+        (
+            two_trees()._replace(base=np.zeros(2), value=np.array([[0.0, 0], [1, np.inf], [0, 0], [2, 2], [3, 3], [4, 4]])),
+            r"node 1: leaf value is \[1",
+        ),
         (changed("cover", 4, -1.0), r"tree 0, node 4: cover is -1\.0, expected a finite number >= 0"),
         (changed("cover", 1, np.nan), r"tree 0, node 1: cover is nan"),
         (changed("cover", 1, 9.0), r"tree 0, node 0: cover is 10\.0, its children's add up to 15\.0"),
@@ -123,3 +129,11 @@ def test_iterations_have_no_gap_anywhere():
     three = two_trees()._replace(root=np.array([0, 5, 6], np.int32), output=np.zeros(3, np.int32), iteration=np.array([0, 1, 3], np.int32))
     with pytest.raises(InvalidEnsemble, match=r"iterations of trees are \[0, 1, 3\], expected 3 that count up from 0"):
         check(three)
+
+
+def test_what_is_passed_over_is_nothing_that_counts():
+    """Values of splits; how few categories there are; and covers that are off by a hundredth of the larger, as sums in single precision may be."""
+    check(changed("value", (0, 0), np.nan))
+    check(two_trees()._replace(n_categories=np.array([0, 1], np.int32), set_start=np.array([0, 1]), set_words=bit_set([0], 1)))
+    check(two_trees()._replace(cover=np.array([100, 95.005, 6, 5, 1, 10])))
+    check(two_trees()._replace(cover=np.array([10.0, 4, 6, 6, 0, 10])))
