@@ -4,6 +4,25 @@ import numpy as np
 from numpy.testing import assert_array_equal
 
 from kernels.trees.ensemble import TreeEnsemble, check
+from kernels.trees.statistics import Statistics
+
+STATISTICS = Statistics(  # of a number and a category with 40 values: by the category, and by it and the number
+    source=np.array([0, 1], np.int32),
+    nan_above=np.zeros(2, bool),
+    element_start=np.array([0, 1, 4]),
+    element=np.array([1, 1, 0, 1], np.int32),
+    kind=np.array([0, 0, 1, 2], np.uint8),
+    bound=np.array([0.0, 0, 0.5, 7]),
+    key_start=np.array([0, 2, 2]),
+    key=np.array([5, 2**63], np.uint64),
+    directory_bits=np.array([1, 1]),
+    directory_start=np.array([0, 3]),
+    directory=np.array([0, 1, 2, 0, 0, 0]),
+    column=np.array([2, 3], np.int32),
+    projection=np.array([0, 1], np.int32),
+    code_start=np.array([0, 3]),
+    code=np.array([0, 1, 2, 0], np.uint8),
+)
 
 
 def one_tree(feature, threshold, left, right, value, cover, n_features: int) -> TreeEnsemble:

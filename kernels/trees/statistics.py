@@ -87,7 +87,7 @@ def make_directory(key: np.ndarray) -> tuple[int, np.ndarray]:
 
 def _is_partition(start: np.ndarray, size: int) -> bool:
     """Whether numbers that go from 0 to a size never fall."""
-    return start.ndim == 1 and start.size > 0 and start[0] == 0 and start[-1] == size and bool((np.diff(start) >= 0).all())
+    return start[0] == 0 and start[-1] == size and bool((np.diff(start) >= 0).all())
 
 
 def _find_elements_fault(statistics: Statistics, n_categories: np.ndarray) -> str:

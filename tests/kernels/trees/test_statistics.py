@@ -1,11 +1,14 @@
 """Statistics are found by the hash of what a row holds, as the definition says in Python's integers."""
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernels.trees.statistics import ABOVE, CATEGORY, EQUAL, NO_STATISTICS, Statistics, look_up, make_directory
+from kernels.trees.statistics import ABOVE, CATEGORY, EQUAL, NO_STATISTICS, Statistics, find_fault, look_up, make_directory
+from tests.trees import STATISTICS
 
 WORD, FACTOR = 2**64, 0x4906BA494954CB65
 HASHES = (0, 1, 2**31 - 1, 2**31, 2**32 - 1)
@@ -148,3 +151,81 @@ def test_a_missing_number_is_not_above_an_infinite_border():
     out = np.zeros((N_COLUMNS, 2))
     look_up(np.array([[5.0, 5.0], [5.0, 5.0], [np.nan, np.inf]]), statistics, out, np.zeros((3, 2), bool))
     assert out[6].tolist() == [0, 0]
+
+
+N_CATEGORIES = np.array([0, 40, 0, 0], np.int32)  # of a number, a category, and two columns of statistics
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"kind": np.zeros(3, np.uint8)}, r"array 'kind' of statistics has shape \(3,\), expected \(4,\)"),
+        ({"formula": np.zeros(1, np.uint8)}, r"array 'formula' of statistics has shape \(1,\), expected \(2,\)"),
+        ({"code": np.zeros((2, 2), np.uint8)}, r"array 'code' of statistics has shape \(2, 2\), expected \(4,\)"),
+        ({"key_start": np.array([0, 2])}, r"array 'key_start' of statistics has shape \(2,\), expected \(3,\)"),
+        ({"nan_above": np.zeros(1, bool)}, r"array 'nan_above' of statistics has shape \(1,\), expected \(2,\)"),
+        ({"code_start": np.zeros(1, int)}, r"array 'code_start' of statistics has shape \(1,\), expected \(2,\)"),
+        ({"key": np.array([5, 6])}, "keys of statistics are int64, expected uint64"),
+        ({"element_start": np.array([0, 5, 4])}, "elements of projections begin at .*, expected ascending numbers from 0 to 4"),
+        ({"element_start": np.array([1, 1, 4])}, "elements of projections begin at"),
+        ({"key_start": np.array([0, 2, 3])}, "keys of projections begin at .*, expected ascending numbers from 0 to 2"),
+        ({"n_categories": np.array([0, 40, 3, 0], np.int32)}, r"statistics are columns \[2, 3\], expected the last of 4, which are numbers"),
+        ({"column": np.array([1, 3], np.int32)}, r"statistics are columns \[1, 3\], expected the last of 4"),
+        ({"column": np.array([1, 2, 3, 4, 5], np.int32)}, "has shape"),
+        ({"source": np.array([1, 0], np.int32)}, r"sources are columns \[1, 0\], expected ascending ones of 0\.\.1"),
+        ({"source": np.array([0, 2], np.int32)}, r"sources are columns \[0, 2\]"),
+        ({"source": np.array([1, 1], np.int32)}, r"sources are columns \[1, 1\]"),
+        ({"source": np.array([-1, 1], np.int32)}, r"sources are columns \[-1, 1\]"),
+        ({"element": np.array([1, 1, 0, 2], np.int32)}, "element 3 is source 2 of kind 2, expected one of 2 sources and 3 kinds"),
+        ({"element": np.array([1, 1, -1, 1], np.int32)}, "element 2 is source -1"),
+        ({"kind": np.array([0, 0, 3, 2], np.uint8)}, "element 2 is source 0 of kind 3"),
+        ({"kind": np.array([0, 2, 1, 0], np.uint8)}, "element 3 is a category behind a bit, expected categories first"),
+        (
+            {"element_start": np.array([0, 2, 4]), "element": np.array([0, 1, 1, 1]), "kind": np.array([1, 0, 0, 0])},
+            "element 1 is a category behind a bit",
+        ),
+        ({"kind": np.array([0, 0, 2, 2], np.uint8)}, "element 2 of kind 2 is of column 0, which has other values"),
+        ({"kind": np.array([0, 0, 1, 1], np.uint8)}, "element 3 of kind 1 is of column 1, which has other values"),
+        ({"bound": np.array([0, 0, np.nan, 7])}, "element 2 has bound nan, expected a border"),
+        ({"bound": np.array([0, 0, 0.5, 2.0**32])}, "element 3 has bound 4294967296.0, expected a hash"),
+        ({"bound": np.array([0, 0, 0.5, -1.0])}, "element 3 has bound -1.0, expected a hash"),
+        ({"bound": np.array([0, 0, 0.5, 1.5])}, "element 3 has bound 1.5, expected a hash"),
+        ({"directory_bits": np.array([0, 1])}, r"projection 0 has a directory of 0 bits at 0, expected 1\.\.62 and at least 0"),
+        ({"directory_bits": np.array([1, 63])}, "projection 1 has a directory of 63 bits"),
+        ({"directory_start": np.array([0, -1])}, "projection 1 has a directory of 1 bits at -1"),
+        ({"directory_start": np.array([0, 4])}, "projection 1 has a directory that is not of its keys"),
+        ({"directory": np.array([0, 0, 2, 0, 0, 0])}, "projection 0 has a directory that is not of its keys"),
+        ({"directory": np.array([1, 1, 2, 0, 0, 0])}, "projection 0 has a directory that is not of its keys"),
+        ({"key": np.array([2**63, 5], np.uint64)}, "projection 0 has keys that do not ascend"),
+        ({"key": np.array([5, 5], np.uint64)}, "projection 0 has keys that do not ascend"),
+        ({"projection": np.array([1, 0], np.int32)}, r"statistics are of projections \[1, 0\], expected ascending ones of 0\.\.1"),
+        ({"projection": np.array([-1, 0], np.int32)}, r"statistics are of projections \[-1, 0\]"),
+        ({"projection": np.array([0, 2], np.int32)}, r"statistics are of projections \[0, 2\]"),
+        ({"code_start": np.array([0, 4])}, r"codes of statistic 1 are 4\.\.4, expected some of 4"),
+        ({"code_start": np.array([-1, 3])}, r"codes of statistic 0 are -1\.\.1, expected some of 4"),
+    ],
+)
+def test_statistics_that_cannot_be_looked_up_have_a_fault(changes, says):
+    """Kernels check nothing: shapes, order, ranges."""
+    n_categories = changes.get("n_categories", N_CATEGORIES)
+    statistics = STATISTICS._replace(**{name: array for name, array in changes.items() if name != "n_categories"})
+    assert re.search(says, find_fault(statistics, n_categories))
+
+
+def test_statistics_that_can_be_looked_up_have_none():
+    """Two projections, of which one has no keys; bounds of numbers may be any; formulas are named or not; and no statistics at all."""
+    assert find_fault(STATISTICS, N_CATEGORIES) == ""
+    for border in (-np.inf, np.inf, 2.0**40):
+        assert find_fault(STATISTICS._replace(bound=np.array([0, 2.0**32 - 1, border, 0])), N_CATEGORIES) == ""
+    assert find_fault(STATISTICS._replace(formula=np.zeros(2, np.uint8)), N_CATEGORIES) == ""
+    assert find_fault(STATISTICS, np.array([0, 1, 0, 0], np.int32)) == ""
+    assert find_fault(STATISTICS._replace(projection=np.array([1, 1], np.int32)), N_CATEGORIES) == ""
+    each = STATISTICS._replace(key_start=np.array([0, 1, 2]), directory=np.array([0, 1, 1, 0, 0, 1]), code_start=np.array([0, 2]))
+    assert find_fault(each, N_CATEGORIES) == ""
+    assert find_fault(NO_STATISTICS, np.zeros(0, np.int32)) == ""
+    assert find_fault(NO_STATISTICS, np.zeros(3, np.int32)) == ""
+
+
+def test_more_statistics_than_columns_are_a_fault():
+    """There is no room for features."""
+    assert find_fault(STATISTICS, np.zeros(1, np.int32)) == "statistics are columns [2, 3], expected the last of 1, which are numbers"

@@ -168,3 +168,14 @@ def test_rows_of_another_file_are_not_explained(example, tmp_path):
             (item,) = make_items(list_data(str(path), load_ensemble(example.model)), 1000)
     with pytest.raises(InvalidData, match=r"f\.parquet: changed since the run was planned"):
         list(read_slices(item, ["distance"], 64))
+
+
+@pytest.mark.parametrize("row", [1, -2], ids=["first", "last"])
+def test_the_ends_of_a_large_file_are_looked_at(tmp_path, row):
+    """Whatever lies between the blocks that are read: one value there that is no extreme makes another file."""
+    path, values = tmp_path / "f.parquet", np.linspace(-1, 1, 4 * N_ROWS)
+    write(path, values)
+    was = identity_of(path)
+    values[row] /= 2
+    write(path, values)
+    assert identity_of(path) != was

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from pipeline.dataset.labels import COUNT, LARGEST_LABEL, LARGEST_WEIGHT, REFUSE, LabelColumns, read_labels
-from pipeline.errors import InvalidLabel
+from pipeline.errors import InvalidColumn, InvalidLabel
 
 NUMBERS = st.none() | st.floats(-1e6, 1e6)
 WEIGHTS = st.floats(0, 1e6)
@@ -76,3 +76,13 @@ def test_the_columns_that_are_read_are_named():
     """Label, weight if there is one, groups."""
     assert LabelColumns("y", "w", ("a", "b"), COUNT).names == ("y", "w", "a", "b")
     assert LabelColumns("y", None, (), COUNT).names == ("y",)
+
+
+@pytest.mark.parametrize("encoded", [False, True], ids=["plain", "dictionary"])
+def test_groups_that_are_no_text_are_refused(encoded):
+    """Bytes that are not UTF-8 have no name; the column has."""
+    broken = pa.Array.from_buffers(pa.string(), 1, [None, pa.py_buffer(np.array([0, 1], np.int32)), pa.py_buffer(b"\xff")])
+    if encoded:
+        broken = pa.DictionaryArray.from_arrays(pa.array([0]), broken)
+    with pytest.raises(InvalidColumn, match=r"^column 'word' has text that is not UTF-8$"):
+        read_labels(LabelColumns("y", None, ("word",), COUNT), pa.record_batch({"y": np.ones(1), "word": broken}), "f", 0)

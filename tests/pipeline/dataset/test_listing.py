@@ -1,7 +1,7 @@
 """Data sets as their footers have them: columns that paths carry, files that do not fit, and work items that take every row once."""
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from urllib.parse import quote
 
 import pyarrow as pa
@@ -206,3 +206,23 @@ def test_columns_of_labels_must_be_there_and_fit(example, tmp_path):
     pq.write_table(table.set_column(0, "flight", table["flight"].cast(pa.int32())), tmp_path / "month=1" / "b.parquet")
     with pytest.raises(SchemaMismatch, match=r"b\.parquet: column 'flight' is int32, it is int64 in .*a\.parquet$"):
         list_data(str(tmp_path), model, Asked(numbers=("delay",), by=("flight",)))
+
+
+def test_categories_of_several_types_are_refused_where_splits_ask_for_them(example):
+    """No column of a file holds texts beside numbers; a feature without splits is not read."""
+    model = load_ensemble(example.model)
+    read = {column for column in set(model.ensemble.feature.tolist()) if column >= 0}
+    for column in range(len(FEATURES)):
+        features = list(model.features)
+        features[column] = replace(features[column], categorical=True, categories=(3, "3"))
+        mixed = replace(model, features=tuple(features))
+        if column not in read:
+            assert list_data(example.data, mixed).n_rows == len(example.frame)
+            continue
+        with pytest.raises(SchemaMismatch, match=f"feature '{FEATURES[column]}' has categories of several types"):
+            list_data(example.data, mixed)
+
+
+def test_how_folders_are_nested_does_not_matter():
+    """The same columns are the same partition, so that a plan does not depend on which folder is in which."""
+    assert listing._partition("d/a=1/b=2/f") == listing._partition("d/b=2/a=1/f") == (("a", "1"), ("b", "2"))

@@ -116,3 +116,30 @@ def test_a_position_is_the_name_that_stands_there():
     for given, says in ((3, "position 3, expected 0 to 2"), (-1, "position -1"), (0, "0, which may be 'b' at this position or the one called '0'")):
         with pytest.raises(UsageError, match=f"^features names {says}"):
             name_at(given, places, "features")
+
+
+def unnamed(model, n):
+    """A model that was trained on a plain matrix."""
+    return replace(load_ensemble(model), features=tuple(Feature(f"f{j}", named=False) for j in range(n)))
+
+
+@pytest.mark.parametrize(
+    ("columns", "says"),
+    [
+        (["f0", "f2", "f1"], "column 'f2' stands where the model, which has no names, takes 'f1': position and name differ"),
+        (["a", "f1", "f2"], "has column 'f1' but not 'f0': the model has no names, expected 3 columns in its order, either all or none of them"),
+        (["a", "b", "id"], r"have 2 columns \(a, b\), expected 3 in the model's order, or columns called f0, f1, f2$"),
+        (["a", "b", "c", "d"], r"have 4 columns \(a, b, c, d\), expected 3 in the model's order"),
+    ],
+)
+def test_columns_that_may_be_others_are_refused_without_names(model, columns, says):
+    """By what is doubtful: the order, some of the names, or how many there are."""
+    with pytest.raises(SchemaMismatch, match=f"^rows: .*{says}"):
+        spell(unnamed(model, 3), columns, "rows", ["id"])
+
+
+def test_ten_names_are_enough_for_a_message(model):
+    """Of more it says how many."""
+    names = list("abcdefghijkl")
+    assert say_positions(spell(unnamed(model, 10), names[:10], "rows")).endswith(": a, b, c, d, e, f, g, h, i, j")
+    assert say_positions(spell(unnamed(model, 12), names, "rows")).endswith(": a, b, c, d, e, f, g, h, i, j and 2 more")

@@ -77,6 +77,8 @@ def test_a_partition_is_read_from_a_bucket(bucket, tmp_path):
         ('{"weather": ["wind", "wind"]}', "feature 'wind' stands in group 'weather' twice, expected once"),
         ('{"a": ["wind"], "b": ["rain", "wind"]}', "feature 'wind' stands in group 'b' and in group 'a', expected once"),
         ('{"a": ["wind"], "a": ["rain"]}', "group 'a' stands twice"),
+        ('{"b": ["hour"], "a": ["wind"], "a": ["rain"]}', "group 'a' stands twice"),
+        ('{"weather": ["wind", []]}', "group 'weather' is not a list of feature names or positions"),
         ('{"wind": ["rain"]}', "group 'wind' is named as a feature outside of it; choose another name"),
         ('{"wind": ["rain"], "b": ["wind"]}', "group 'wind' is named as a feature outside of it; choose another name"),
     ],

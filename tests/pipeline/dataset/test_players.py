@@ -62,3 +62,35 @@ def test_two_players_of_one_name_are_refused(model):
     features = (*model.features[:3], Feature("city×job"))
     with pytest.raises(SchemaMismatch, match=r"'city×job' would be the name of two players"):
         combination_names(replace(model, features=features), ())
+
+
+def test_the_order_of_a_combination_does_not_matter(model):
+    """The same features are one player, called in the model's order, however many features there are."""
+    statistics = model.ensemble.statistics._replace(
+        source=np.array([0, 8], np.int32),
+        element_start=np.array([0, 2, 4]),
+        element=np.array([1, 0, 0, 1], np.int32),
+        kind=np.full(4, CATEGORY, np.uint8),
+        column=np.array([9, 10], np.int32),
+        projection=np.array([0, 1], np.int32),
+    )
+    features = tuple(Feature(name, True) for name in "abcdefghi")
+    wide = replace(model, ensemble=chain([9, 10], range(3), [1.0] * 3, 11)._replace(statistics=statistics), features=features)
+    assert number_players(wide, ()).combinations == {9: (0, 8)}
+    assert number_players(wide, ()).numbers.tolist() == [*range(9), 9, 9]
+    assert combination_names(wide, ()) == ("a×i",)
+
+
+def test_two_combinations_of_one_name_are_refused(model):
+    """Names may themselves look like combinations."""
+    features = tuple(Feature(name, True) for name in ("x", "y×z", "x×y", "z"))
+    statistics = model.ensemble.statistics._replace(
+        element_start=np.array([0, 2, 4]),
+        element=np.array([0, 1, 2, 3], np.int32),
+        kind=np.full(4, CATEGORY, np.uint8),
+        column=np.array([4, 5], np.int32),
+        projection=np.array([0, 1], np.int32),
+    )
+    doubled = replace(model, ensemble=chain([4, 5], range(3), [1.0] * 3, 6)._replace(statistics=statistics), features=features)
+    with pytest.raises(SchemaMismatch, match=r"'x×y×z' would be the name of two players"):
+        combination_names(doubled, ())

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pipeline.dataset.identity import identify
 from pipeline.dataset.listing import WorkItem
 from pipeline.dataset.rows import located, miscounted, read_slices, window
-from pipeline.errors import InvalidColumn, InvalidData
+from pipeline.errors import InvalidColumn, InvalidData, StorageError
 from pipeline.stores import storage
 
 N_ROWS, GROUP = 1000, 100
@@ -156,3 +156,32 @@ def test_old_timestamps_keep_their_century(tmp_path):
     pq.write_table(pa.table({"t": pa.array(times, pa.timestamp("us"))}), tmp_path / "f.parquet", use_deprecated_int96_timestamps=True)
     found = pa.Table.from_batches(read_slices(item_of(str(tmp_path / "f.parquet"), (0,), n_rows=4), ["t"], 64))
     assert found["t"].to_pylist() == times
+
+
+def test_each_of_mark_and_footer_tells_another_file(uri, table):
+    """A copy may keep the time, or the footer."""
+    item, was = item_of(uri), os.stat(uri)
+    os.utime(uri, ns=(1, 1))
+    with pytest.raises(InvalidData, match=r"f\.parquet: changed since the run was planned$"):
+        consume(item)
+    other = table.set_column(0, "i", pa.array(np.arange(N_ROWS) + 1))
+    pq.write_table(other, uri, row_group_size=GROUP, write_page_checksum=True, compression="none", use_dictionary=False)
+    os.utime(uri, ns=(was.st_atime_ns, was.st_mtime_ns))
+    assert os.stat(uri).st_size == was.st_size
+    with pytest.raises(InvalidData, match=r"f\.parquet: changed since the run was planned$"):
+        consume(item)
+
+
+@pytest.mark.parametrize("changed", [True, False])
+def test_a_store_that_answers_no_more_is_told_from_a_file_that_changed(uri, monkeypatch, changed):
+    """A store refuses to go on with other bytes, which is nothing to try again."""
+    item = item_of(uri)
+
+    def lose(uri):
+        if changed:
+            os.utime(uri, ns=(1, 1))
+        raise StorageError(f"{uri}: cannot read: no answer")
+
+    monkeypatch.setattr(storage, "opened", lose)
+    with pytest.raises(InvalidData if changed else StorageError, match="changed since the run was planned$" if changed else "no answer$"):
+        consume(item)

@@ -198,3 +198,11 @@ def test_an_index_of_pandas_is_found(metadata, expected):
     """By what pandas writes beside the columns, which may be anything."""
     assert schema.index_columns(pa.schema([("flight", pa.int64())], {b"pandas": metadata})) == expected
     assert schema.index_columns(pa.schema([])) == ()
+
+
+def test_types_of_columns_are_looked_at_in_the_file_alone():
+    """A path has texts only, which are looked at one by one elsewhere."""
+    columns = pa.schema([("x", pa.string())])
+    with pytest.raises(SchemaMismatch, match="f: column 'x' is string, the model was trained on numbers"):
+        schema.check_columns([NUMBER], (), columns, (), "f")
+    schema.check_columns([NUMBER], (), pa.schema([]), ("x",), "f")

@@ -70,3 +70,12 @@ def test_a_row_is_never_cut(tmp_path, monkeypatch):
     monkeypatch.setattr(texts, "TEXT_BYTES", 10)
     pq.write_table(pa.table({"s": [LONG, "a", LONG]}), tmp_path / "t.parquet")
     assert [batch.column("s").to_pylist() for batch in read(tmp_path / "t.parquet", 9)] == [[LONG], ["a"], [LONG]]
+
+
+def test_as_many_bytes_are_decoded_together_as_may_be(tmp_path, monkeypatch):
+    """No byte more and none less, whether row groups are larger or smaller; missing texts take none."""
+    monkeypatch.setattr(texts, "TEXT_BYTES", 4)
+    table = pa.table({"s": ["a", None, "b", "c", "d"] * 2})
+    for group in (1, 5, 6, 10):
+        pq.write_table(table, tmp_path / "t.parquet", row_group_size=group)
+        assert [batch.num_rows for batch in read(tmp_path / "t.parquet", 99)] == [5, 5]

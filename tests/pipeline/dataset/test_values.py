@@ -72,3 +72,13 @@ def test_texts_that_are_none_are_refused(bins):
     broken = pa.Array.from_buffers(pa.string(), 1, [None, pa.py_buffer(np.array([0, 1], np.int32)), pa.py_buffer(b"\xff")])
     with pytest.raises(InvalidColumn, match="column 'city'"):
         fill_values(read_features(FEATURES, bins), bins, [broken, pa.array([1.0])], np.zeros((3, 1)))
+
+
+def test_a_hashed_feature_has_the_codes_of_its_own_categories(bins):
+    """What is none of them has one code more; where there are none, all have it."""
+    one = bin_ensemble(chain([0], [1.0, 2.0], [1.0, 1.0], 1))[0]
+    city = pa.array(["Oslo", "Bern", None, "Rome"])
+    for categories, codes in (((HashedCategory.of("Rome"), HashedCategory.of("Oslo")), [1, 2, np.nan, 0]), (None, [1, 1, np.nan, 1])):
+        out = np.full((1, 6), -1.0)
+        fill_values([Feature("city", True, categories, hashed=True)], one, [city], out)
+        assert_array_equal(out[0], [*codes, 0, 0])

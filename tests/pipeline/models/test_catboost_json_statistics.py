@@ -234,3 +234,15 @@ def test_kinds_that_only_gpus_train_are_read_as_they_are_written(document):
     moved = [after[each].counts - before[each].counts for each in key]
     assert sum(bool(each.any()) for each in moved) == 1
     assert_allclose(max(moved, key=np.max), np.tile([0.25, 0], (len(table["hash_map"]) // 3 - 1, 1)), atol=1e-6)
+
+
+@pytest.mark.parametrize("tables", [None, {}, {"odd": 3}, [3]])
+def test_a_model_without_statistics_may_have_anything_for_tables(document, tables):
+    """Nothing of it is read. Where statistics ask for tables, none at all and null are the same: they are missing."""
+    changed = copied(document) | {"ctr_data": tables}
+    statistics = read_statistics(changed, "m")
+    assert read_tables(changed, (), "m") == {}
+    if not tables:
+        assert read_tables(changed, statistics, "m") == {}
+        with pytest.raises(UnsupportedModel, match=r"^m: target statistic 0 has no table of counts"):
+            parsed(changed)

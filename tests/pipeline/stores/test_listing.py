@@ -74,9 +74,10 @@ def test_files_are_parquet_by_their_name_or_by_how_they_begin(root, tmp_path):
     for name in ("000000_0", "a.PARQUET", "b.parq", "c.snappy", "_d"):
         put(f"{root}/data/{name}", whole)
     put(f"{root}/data/cut", whole[:40])
+    put(f"{root}/data/cut_sooner", whole[:4])
     for name, data in (("e.csv", b"a,b\n1,2\n"), ("f.txt", b"PAR"), ("empty", b"")):
         put(f"{root}/data/{name}", data)
-    assert names(root, f"{root}/data") == [f"data/{name}" for name in ("000000_0", "a.PARQUET", "b.parq", "c.snappy", "cut")]
+    assert names(root, f"{root}/data") == [f"data/{name}" for name in ("000000_0", "a.PARQUET", "b.parq", "c.snappy", "cut", "cut_sooner")]
 
 
 def test_what_has_just_that_name_is_meant_before_what_it_may_match(root):

@@ -6,9 +6,11 @@ import socket
 from pathlib import Path
 
 import pytest
+import s3fs
 
 from pipeline.errors import StorageError
 from pipeline.stores import storage
+from pipeline.stores.filesystem import call_store
 from tests.pipeline.stores.placing import put
 
 
@@ -29,6 +31,7 @@ def test_what_is_there_is_read(root):
     assert (was.uri, was.size, storage.read(uri), storage.read_if_exists(uri), storage.exists(uri)) == (uri, 5, b"first", b"first", True)
     assert storage.exists(f"{root}/deep")
     assert storage.stat(uri) == storage.stat_if_exists(uri) == was
+    assert was.proven == root.startswith("s3://")
     put(uri, b"other")
     if not root.startswith("s3://"):  # files are told apart by the time of their change
         os.utime(uri, ns=(1, 1))
@@ -152,3 +155,47 @@ def test_what_has_no_end_is_not_read(tmp_path, kind):
         for ask in (storage.stat, storage.read, storage.read_if_exists, begin_to_read, lambda uri: storage.download(uri, tmp_path / "copy")):
             with pytest.raises(StorageError, match=rf"^{path}: cannot read: .*is a pipe, a socket or a device, expected a file"):
                 ask(str(path))
+
+
+class Web:
+    """Servers that make marks as they like."""
+
+    protocol = ("http", "https")
+
+    def info(self, path):
+        return {"name": path, "size": 3, "ETag": '"a mark"', "mtime": 5}
+
+    def unstrip_protocol(self, path):
+        return path
+
+
+def test_a_mark_of_a_web_server_proves_nothing():
+    """Some make it of a time, which a copy may keep; it counts all the same, before any time."""
+    assert storage.describe(Web(), "http://h/a") == storage.Object("http://h/a", 3, "a mark", proven=False)
+
+
+def test_what_others_did_since_a_listing_is_seen(bucket):
+    """A client keeps listings; what is asked now is asked of the store."""
+    uri = f"{bucket}/data/object"
+    put(uri, b"first")
+    others = storage.open_filesystem(uri)[0]
+    assert len(others.ls(f"{bucket}/data", detail=True)) == 1
+    put(uri, b"second")
+    assert storage.stat(uri).size == 6
+    assert len(others.ls(f"{bucket}/data", detail=True)) == 1
+    s3fs.S3FileSystem().rm(uri)
+    assert not storage.exists(uri)
+
+
+def test_a_large_download_has_more_time(root, tmp_path, monkeypatch):
+    """Its deadline grows with the bytes that there are."""
+    put(f"{root}/object", b"bytes")
+    given = {}
+
+    def call(filesystem, operation, *arguments, n_bytes=0, **named):
+        given[operation] = n_bytes
+        return call_store(filesystem, operation, *arguments, n_bytes=n_bytes, **named)
+
+    monkeypatch.setattr(storage, "call_store", call)
+    storage.download(f"{root}/object", tmp_path / "copy")
+    assert given == {"size": 0, "get_file": 5}
