@@ -275,3 +275,20 @@ def test_every_stored_value_counts(several, tmp_path, monkeypatch, size, most):
         with pytest.raises(InvalidRun, match=r"part-00000\.parquet: row 300: attributions miss margin - base value by 0\.01, expected at most"):
             check_run(run, deep=True)
     assert max(reads) == most
+
+
+def test_rows_of_different_outputs_add_up_to_their_own(several, example, tmp_path):
+    """Each to the base value of the output that it is of; an output that the model does not have is told."""
+    run, name = tmp_path / "run", "attributions/part-00000.parquet"
+    model, data = several.parent / "model.txt", Path(example.data) / "month=4"
+    explain(model, data, run, output="predicted", scheduler="serial")
+    report = check_run(run, deep=True)
+    assert report.sound
+    assert report.as_stored
+    assert report.residual < 1e-6
+    table = pq.read_table(run / name)
+    assert len(set(table["output"].to_pylist())) > 1
+    write_again(run / name, {"output": ["another", *table["output"].to_pylist()[1:]]}, row_group_size=200)
+    reseal(run, name)
+    with pytest.raises(InvalidRun, match=r"part-00000\.parquet: has an output that the plan does not have, expected 0, 1, 2"):
+        check_run(run, deep=True)
