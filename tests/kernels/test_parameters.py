@@ -68,7 +68,7 @@ def test_a_function_is_taken_as_it_is():
 
 
 @pytest.mark.parametrize(
-    "given", ["1", "1:x", "0.5:1,0.2:1", "0:0,1:0", "-1:1", "0:nan", 3, [1, 2], "0:1e301", "0:-1e301", "0:1,1.5:1", "0:1,1:1e301"]
+    "given", ["1", "1:x", "0.5:1,0.2:1", "0:0,1:0", "-1:1", "0:nan", 3, [1, 2], "0:1e301", "0:-1e301", "0:1,1.5:1", "0:1,1:1e301", "0:1,0.5:1,0.2:1"]
 )
 def test_what_are_no_points_is_refused(given):
     """Points outside [0, 1], out of order, too large or all zero."""

@@ -1,5 +1,7 @@
 """Reductions: equal to NumPy on all rows, whatever the slices; merged in the order of parts to the same bits."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -60,6 +62,12 @@ def test_no_state_is_left_out(n):
     """However many there are, and however high the tree is."""
     state = MEANS.update(MEANS.init(1, 1), np.ones((1, 1, 1)), 1)
     assert merge_all(MEANS, [state] * n, 1, 1).rows[0] == n
+
+
+def test_the_tree_of_merges_stays():
+    """Bits of published summaries hang on it: eight at a time, from the left."""
+    told = replace(MEANS, merge=lambda a, b: f"({a}{b})")
+    assert merge_all(told, "abcdefghij", 1, 1) == "((((((((ab)c)d)e)f)g)h)(ij))"
 
 
 def test_ties_rank_in_feature_order():

@@ -19,6 +19,7 @@ from pipeline.models.objectives import Margin, Objective
         ({"top": (1, 1)}, "top is 1, 1, expected different numbers"),
         ({"top": (0,)}, "top is 0"),
         ({"top": (3, 0)}, "top is 3, 0"),
+        ({"scales": (0.5, -1.0)}, "scales are 0.5, -1.0, expected different numbers above 0"),
         ({"scales": (-1.0,)}, "scales are -1.0, expected different numbers above 0"),
         ({"scales": (float("inf"),)}, "scales are inf"),
         ({"scales": (0.5, 0.5000000001)}, "scales are 0.5"),

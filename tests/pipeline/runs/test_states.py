@@ -70,7 +70,9 @@ def test_a_flipped_bit_never_changes_a_number(bit):
     assert all(said.startswith("a part's state of 'moments' is damaged: ") and "\n" not in said for said in refusals)
 
 
-@pytest.mark.parametrize("text", ["", "AAAA", "é", pack_state(MOMENTS.init(1, 1))[:-8], pack_state(MOMENTS.init(1, 1))[:40]])
+@pytest.mark.parametrize(
+    "text", ["", "AAAA", "é", "!" + pack_state(MOMENTS.init(1, 1)), pack_state(MOMENTS.init(1, 1))[:-8], pack_state(MOMENTS.init(1, 1))[:40]]
+)
 def test_what_is_no_state_is_refused(text):
     """In one line that names the reduction."""
     with pytest.raises(InvalidRun, match=r"^a part's state of 'means' is damaged: [^\n]*$"):
@@ -80,9 +82,9 @@ def test_what_is_no_state_is_refused(text):
 def test_a_state_of_other_arrays_is_refused():
     """Not one more, and not one less."""
     state = MOMENTS.init(1, 2)
-    for arrays, n in (((*state, np.zeros(1)), 7), (state[:-1], 5)):
+    for some, n in (((*state, np.zeros(1)), 7), (state[:-1], 5)):
         with pytest.raises(InvalidRun, match=rf"^a part's state of 'moments' is damaged: {n} arrays, expected 6$"):
-            unpack_state(MOMENTS, pack_state(arrays))
+            unpack_state(MOMENTS, pack_state(some))
 
 
 def test_states_are_the_same_where_every_bit_is():
