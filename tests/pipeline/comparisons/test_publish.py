@@ -65,7 +65,7 @@ def test_a_flipped_bit_of_a_page_is_noticed(tmp_path):
     publish_tables(str(tmp_path / "x.parquet"), Tables(numbers, numbers, numbers), {})
     column = pq.read_metadata(tmp_path / "x.parquet").row_group(0).column(0)
     data = bytearray((tmp_path / "x.parquet").read_bytes())
-    data[column.data_page_offset + column.total_compressed_size // 2] ^= 1
+    data[column.dictionary_page_offset + column.total_compressed_size - 1] ^= 1
     (tmp_path / "x.parquet").write_bytes(data)
     with pytest.raises(OSError, match="could not verify page integrity"):
         pq.read_table(tmp_path / "x.parquet", page_checksum_verification=True)
