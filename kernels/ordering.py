@@ -21,7 +21,7 @@ def ranks_from_order(order: np.ndarray, n_players: int, axis: int) -> np.ndarray
     ranks : int64, shaped as ``order`` but for ``axis``
     """
     shape, ordinals = list(order.shape), [1] * order.ndim
-    shape[axis], ordinals[axis] = n_players, -1
+    shape[axis], ordinals[axis] = n_players, order.shape[axis]
     ranks = np.zeros(shape, np.int64)
     np.put_along_axis(ranks, order, np.arange(1, order.shape[axis] + 1).reshape(ordinals), axis=axis)
     return ranks

@@ -46,7 +46,7 @@ def place_ranks(ranks: np.ndarray, players: np.ndarray) -> Places:
     Places
         by score and by size alike
     """
-    last_first = -np.where(ranks > 0, ranks, ranks.shape[1] + 1)
+    last_first = -np.where(ranks > 0, ranks, np.inf)
     places = np.ascontiguousarray(ranks_by_score(last_first, axis=1)[:, players])
     return Places(places, places)
 

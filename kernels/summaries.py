@@ -161,7 +161,7 @@ def tabulate_moments(name: str, moments: Mapping[str, np.ndarray], labels: Label
     named = {"output": [output for output in subject.outputs for _ in range(n_rows)]}
     named |= {label: list(some) * len(subject.outputs) for label, some in labels.items()}
     texts = {label: some or np.zeros(0, str) for label, some in named.items()}
-    return {name: Table({**texts, **{column: values.reshape(-1) for column, values in moments.items()}})}
+    return {name: Table({**texts, **{column: values.ravel() for column, values in moments.items()}})}
 
 
 def _tabulate_importance(state: Any, subject: Subject) -> dict[str, Table]:

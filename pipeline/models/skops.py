@@ -169,6 +169,22 @@ def _read(archive: _Archive, node: dict[str, Any]) -> Any:
     raise ValueError(f"a {name[:40]} ({loader[:40]}) is nothing that a model is made of")
 
 
+def _share(node: Any, known: dict[Any, Any]) -> Any:
+    """The same, where the first node of an identity stands for all, as skops takes it; plain values that differ from it are refused."""
+    if isinstance(node, list):
+        return [_share(each, known) for each in node]
+    if not isinstance(node, dict):
+        return node
+    first = known.setdefault(node["__id__"], node) if "__id__" in node else node
+    if first is not node:
+        if "JsonNode" in (first["__loader__"], node["__loader__"]) and first["content"] != node["content"]:
+            raise ValueError(f"two nodes have the identity {str(node['__id__'])[:40]}, but are not the same")
+        return first
+    for name, value in node.items():
+        node[name] = _share(value, known)
+    return node
+
+
 def _check_predictor(tree: Any, n_features: int) -> None:
     """Refuse a tree on bins whose nodes lead to none."""
     nodes = tree.nodes
@@ -243,6 +259,6 @@ def read_estimator(data: bytes) -> Any:
         It is no such file, or damaged, see `sound`; attributes are read when they are asked for.
     """
     archive = _Archive(data)
-    model = unwrap(_read(archive, json.loads(archive.read(SCHEMA))))
+    model = unwrap(_read(archive, _share(json.loads(archive.read(SCHEMA)), {})))
     _check_estimator(model)
     return model

@@ -13,6 +13,7 @@ from kernels.methods import METHODS
 from kernels.parameters import InvalidParameters
 from kernels.prepare import prepare
 from tests.kernels.attributing import ATOL, defaults, leaves, run
+from tests.naive import margins
 from tests.strategies import batches, forests
 from tests.trees import chain
 
@@ -27,6 +28,7 @@ def test_the_residual_is_rounding_until_a_table_is_wrong(data, ensemble):
     buffers = make_buffers(prepared, len(rows))
     buffers.values[:, : len(rows)] = rows.T[prepared.bins.column]
     attribute_batch(SHAPLEY, prepared, buffers)
+    assert_allclose(buffers.margin[:, : len(rows)].T, margins(ensemble, rows), rtol=0, atol=ATOL)
     found = find_residuals(SHAPLEY.check, prepared, buffers, len(rows))
     assert found.shape == (ensemble.base.size, len(rows))
     assert (found < TOLERANCE / 1e3).all()
@@ -36,6 +38,17 @@ def test_the_residual_is_rounding_until_a_table_is_wrong(data, ensemble):
     assert (found > TOLERANCE).all()
     assert find_breach(found) == 0
     assert find_residuals(METHODS["banzhaf"].check, wrong, buffers, len(rows)).shape == (0, len(rows))
+
+
+def test_a_breach_is_the_first_row_above_the_tolerance():
+    """Of any output; the tolerance itself is allowed, and no number at all is a breach."""
+    fine = np.array([[TOLERANCE, 0.0, 0.0, 0.0], [0.0, TOLERANCE, 0.0, 0.0]])
+    assert find_breach(fine) is None
+    for wrong in (np.nextafter(TOLERANCE, 1), np.inf, np.nan):
+        for k in range(2):
+            found = fine.copy()
+            found[k, 2:] = wrong
+            assert find_breach(found) == 2
 
 
 @given(data=st.data(), ensemble=forests())

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernels.inputs import INPUTS, KINDS, classify
+from kernels.inputs import INPUTS, KINDS, Counts, classify
 from kernels.reductions import merge_all
 from kernels.summaries import Subject
 from kernels.trees.binning import bin_dtype, bin_ensemble, bin_rows, padded
@@ -75,6 +75,16 @@ def test_the_table_counts_them_whatever_the_slices(data, ensemble):
     line = INPUTS.headline(table.totals)
     assert all(f"{count} of {len(rows)} in {name!r}" in line for name, count in unseen.items())
     assert bool(line) == bool(unseen)
+
+
+def test_features_come_by_what_is_unseen_and_then_by_what_is_missing():
+    """Where both are equal the model's order stays; a state has the shapes that its record says."""
+    values = np.zeros((1, 4, len(KINDS)), np.int64)
+    values[0, :, :2] = [[1, 0], [0, 5], [7, 0], [3, 5]]
+    subject = Subject(("y",), (), np.zeros(0, np.int64), np.zeros((0, 2), np.int32), 0, inputs=("a", "b", "c", "d"))
+    state = INPUTS.reduction.merge(INPUTS.reduction.init(1, 4), Counts(np.array([9]), values))
+    assert (state.rows.shape, state.values.shape) == ((1,), values.shape)
+    assert INPUTS.tabulate(state, subject)["inputs"].columns["feature"] == ["d", "b", "c", "a"]
 
 
 def test_of_no_rows_there_is_nothing_to_say():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kernels.parameters import choice, number, numbers, points, whole
+from kernels.parameters import LARGEST, choice, number, numbers, points, whole
 
 
 @pytest.mark.parametrize(("given", "value"), [("0.25", 0.25), (0, 0.0), (1, 1.0), ("1e-3", 1e-3)])
@@ -55,13 +55,21 @@ def test_points_are_read(given):
     assert points("density", "").read(given) == ((0.0, 0.0), (0.5, 2.0), (1.0, 0.0))
 
 
+def test_the_largest_numbers_are_read():
+    """A bound itself is allowed, of either sign."""
+    assert numbers("sizes", "").read([LARGEST, -LARGEST]) == (LARGEST, -LARGEST)
+    assert points("atoms", "").read([(0, LARGEST), (1, -LARGEST)]) == ((0.0, LARGEST), (1.0, -LARGEST))
+
+
 def test_a_function_is_taken_as_it_is():
     """In Python a density can be one."""
     density = lambda t, rest: t * rest  # noqa: E731 - a definition in a line
     assert points("density", "").read(density) is density
 
 
-@pytest.mark.parametrize("given", ["1", "1:x", "0.5:1,0.2:1", "0:0,1:0", "-1:1", "0:nan", 3, [1, 2], "0:1e301", "0:-1e301"])
+@pytest.mark.parametrize(
+    "given", ["1", "1:x", "0.5:1,0.2:1", "0:0,1:0", "-1:1", "0:nan", 3, [1, 2], "0:1e301", "0:-1e301", "0:1,1.5:1", "0:1,1:1e301", "0:1,0.5:1,0.2:1"]
+)
 def test_what_are_no_points_is_refused(given):
     """Points outside [0, 1], out of order, too large or all zero."""
     with pytest.raises(ValueError, match="expected points t:height with t ascending"):

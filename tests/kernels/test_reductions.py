@@ -1,11 +1,15 @@
 """Reductions: equal to NumPy on all rows, whatever the slices; merged in the order of parts to the same bits."""
 
+from dataclasses import replace
+
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
+from scipy import stats
 
-from kernels.reductions import MOMENTS, merge_all
+from kernels.reductions import MEANS, MOMENTS, merge_all
 
 
 def states_of(phi, cuts):
@@ -35,12 +39,35 @@ def test_any_slicing_gives_the_moments_of_all_rows(seed, cuts):
         assert (np.diff(mean_abs[k][np.argsort(found["rank"][k])]) <= 0).all()
 
 
+def test_means_have_the_standard_errors_of_samples():
+    """SciPy's, which divides by one less than the rows; of a single row there is none."""
+    values = np.random.default_rng(5).normal(size=(2, 3, 7))
+    found = MEANS.finalize(merge_all(MEANS, states_of(values, [2, 3]), 2, 3), np.arange(3), 3)
+    assert_allclose(found["mean"], values.mean(axis=2), rtol=1e-12)
+    assert_allclose(found["standard_error"], stats.sem(values, axis=2), rtol=1e-12)
+    (alone,) = states_of(values[:, :, :1], [])
+    assert np.isnan(MEANS.finalize(alone, np.arange(3), 3)["standard_error"]).all()
+
+
 def test_states_are_merged_as_they_come():
     """A generator is as good as a list, and no more than one level of the tree is held."""
     values = np.random.default_rng(4).normal(size=(1, 2, 300))
     states = states_of(values, list(range(10, 300, 10)))
     whole, lazy = merge_all(MOMENTS, states, 1, 2), merge_all(MOMENTS, iter(states), 1, 2)
     assert all((a == b).all() for a, b in zip(whole, lazy, strict=True))
+
+
+@pytest.mark.parametrize("n", [1, 2, 8, 9, 16, 17, 64, 65, 130])
+def test_no_state_is_left_out(n):
+    """However many there are, and however high the tree is."""
+    state = MEANS.update(MEANS.init(1, 1), np.ones((1, 1, 1)), 1)
+    assert merge_all(MEANS, [state] * n, 1, 1).rows[0] == n
+
+
+def test_the_tree_of_merges_stays():
+    """Bits of published summaries hang on it: eight at a time, from the left."""
+    told = replace(MEANS, merge=lambda a, b: f"({a}{b})")
+    assert merge_all(told, "abcdefghij", 1, 1) == "((((((((ab)c)d)e)f)g)h)(ij))"
 
 
 def test_ties_rank_in_feature_order():

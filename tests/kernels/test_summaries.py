@@ -1,5 +1,7 @@
 """Tables of summaries: whose values they hold, and how large a part of all each is."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -53,6 +55,20 @@ def test_a_path_is_summarised_step_by_step():
     assert found["step"] == [1, 2, 3, 4] * 2
     for name in ("mean", "std", "min", "max"):
         assert_allclose(found[name].reshape(2, 4), getattr(np, name)(path, axis=2), rtol=1e-12)
+
+
+def test_shares_do_not_depend_on_the_unit():
+    """Whether the margin is in minutes or in millions of years."""
+    phi = RNG.normal(size=(2, 2, 50))
+    assert_allclose(summarised(IMPORTANCE, phi * 1e-12)["share"], summarised(IMPORTANCE, phi)["share"], rtol=1e-12)
+
+
+def test_a_model_without_pairs_has_a_table_without_rows():
+    """All of its columns are there and empty."""
+    subject = replace(SUBJECT, pairs=np.zeros((0, 2), np.int32))
+    (found,) = INTERACTIONS.tabulate(INTERACTIONS.reduction.init(2, 0), subject).values()
+    assert tuple(found.columns) == INTERACTIONS.columns
+    assert {len(column) for column in found.columns.values()} == {0}
 
 
 def test_a_share_of_nothing_is_nothing():

@@ -76,6 +76,14 @@ def test_rows_say_what_both_rankings_say():
             assert row[f"{name}_values"] == (None if r == 2 else seen[r].values[k, order, i].tolist())
 
 
+def test_rows_that_differ_in_one_respect_alone_are_listed():
+    """By a swap, by their correlation, or by a little in their values; one that differs in nothing is not."""
+    batch, seen, _ = make_rows(4)
+    apart = Apart(np.zeros((2, 3, N)), np.ones((2, 3, N)), np.zeros((2, 3, N)))
+    apart.difference[0, 0, 3], apart.correlation[0, 0, 5], apart.swaps[0, 0, 9] = 0.01, 0.99, 1
+    assert [(row["place"], row["row"]) for row in list_rows((batch, seen, apart), [], []).to_pylist()] == [(1, 9), (2, 5), (3, 3)]
+
+
 def test_rankings_that_agree_list_no_rows():
     """Nor do items without rows, or a comparison without items: the columns are there all the same."""
     batch, seen, _ = make_rows(2)
@@ -86,6 +94,7 @@ def test_rankings_that_agree_list_no_rows():
         assert table.num_rows == 0
         assert table.column_names == [*COLUMNS[:6], "id", *COLUMNS[6:]]
     assert [field.type for field in found.schema if field.name != "id"] == [field.type for field in nothing.schema if field.name != "id"]
+    assert found.schema.field("id").type == pa.string()
     lone = DifferingRows(NAMED, "file")
     lone.see(batch, 0, seen[:1], [], Apart(*np.zeros((3, 2, 0, N))))
     assert merge_rows([lone.pack()], NAMED, []).num_rows == 0

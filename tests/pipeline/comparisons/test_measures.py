@@ -1,10 +1,12 @@
 """What rankings are compared by: which labels a model's margin is a prediction of, and which measures mean nothing."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
+from inspect import signature
 
 import pytest
 
 import leafledger
+from pipeline.command import comparing
 from pipeline.comparisons.measures import Measures, check_label, check_measures
 from pipeline.errors import UnsupportedModel, UsageError
 from pipeline.models.objectives import Margin, Objective
@@ -16,6 +18,8 @@ from pipeline.models.objectives import Margin, Objective
         ({"top": ()}, "top is empty"),
         ({"top": (1, 1)}, "top is 1, 1, expected different numbers"),
         ({"top": (0,)}, "top is 0"),
+        ({"top": (3, 0)}, "top is 3, 0"),
+        ({"scales": (0.5, -1.0)}, "scales are 0.5, -1.0, expected different numbers above 0"),
         ({"scales": (-1.0,)}, "scales are -1.0, expected different numbers above 0"),
         ({"scales": (float("inf"),)}, "scales are inf"),
         ({"scales": (0.5, 0.5000000001)}, "scales are 0.5"),
@@ -27,6 +31,16 @@ def test_measures_that_mean_nothing_are_refused(given, says):
     check_measures(Measures())
     with pytest.raises(UsageError, match=says):
         check_measures(Measures(**given))
+
+
+def test_the_command_and_python_measure_the_same_by_default():
+    """Whoever asks for nothing in particular gets the same numbers from both."""
+    told = {name: given.default for name, given in signature(comparing.compare).parameters.items()}
+    told |= {"top": tuple(map(int, told["top"].split(","))), "scales": tuple(map(float, told["scales"].split(",")))}
+    python = {name: given.default for name, given in signature(leafledger.compare).parameters.items()}
+    for name, value in asdict(Measures()).items():
+        assert value == python[name]
+        assert value == told.get(name, 0)  # the command has no seed
 
 
 def test_the_model_itself_comes_before_sizes():

@@ -57,3 +57,15 @@ def test_an_interrupted_comparison_has_no_measures_and_goes_on(tmp_path, monkeyp
     for _ in range(2):
         publish_tables(out, tables(), {})
     assert pq.read_table(out).to_pydict() == {"measures": [1]}
+
+
+def test_a_flipped_bit_of_a_page_is_noticed(tmp_path):
+    """Pages have checksums, as those of parts have."""
+    numbers = pa.table({"x": list(range(1000))})
+    publish_tables(str(tmp_path / "x.parquet"), Tables(numbers, numbers, numbers), {})
+    column = pq.read_metadata(tmp_path / "x.parquet").row_group(0).column(0)
+    data = bytearray((tmp_path / "x.parquet").read_bytes())
+    data[column.dictionary_page_offset + column.total_compressed_size - 1] ^= 1
+    (tmp_path / "x.parquet").write_bytes(data)
+    with pytest.raises(OSError, match="could not verify page integrity"):
+        pq.read_table(tmp_path / "x.parquet", page_checksum_verification=True)

@@ -1,5 +1,7 @@
 """Tables of a comparison: moments of items become impacts and errors of features, whatever the features that no split asks for."""
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -69,6 +71,20 @@ def test_no_label_at_all_is_refused(parts):
     items = [Compared((*item.states[:2], nobody, item.states[3]), item.rows) for item in items]
     with pytest.raises(InvalidLabel, match="label 'y' is missing on every row, expected numbers"):
         tabulate(comparison, model, Measures(top=(1,), scales=(), label="y"), items)
+
+
+def test_data_without_rows_have_tables_of_no_rows(parts):
+    """As many lines as of any other data, and each is of 0 rows."""
+    comparison, model, items, _ = parts
+    asked = replace(comparison, removal=None), model, Measures(top=(1,), scales=())
+    without = [Compared((*item.states[:2], pack_state(MEANS.init(1, 0)), item.states[3]), "") for item in items]
+    found, some = tabulate(*asked, []), tabulate(*asked, without)
+    for name in ("measures", "features"):
+        empty, full = (getattr(tables, name).to_pandas() for tables in (found, some))
+        assert (empty["rows"] == 0).all()
+        assert (full["rows"] == 14).all()
+        texts = list(full.select_dtypes(exclude="number"))
+        assert empty[texts].equals(full[texts])
 
 
 def test_one_ranking_has_nobody_to_differ_from(example, tmp_path):

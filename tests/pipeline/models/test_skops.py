@@ -149,6 +149,16 @@ def test_trees_behind_the_best_iteration_are_left_out(extra, tmp_path):
     assert_allclose(odds / odds.sum(axis=1, keepdims=True), model.predict(ROWS), rtol=0, atol=1e-13)
 
 
+def test_nodes_of_one_identity_are_the_same(tmp_path):
+    """skops takes the first for all: a parameter that somebody changed is the best iteration too, where both were the same number."""
+    data = skops.io.dumps(lightgbm.LGBMRegressor(**QUIET).fit(ROWS, TARGET))
+    changed = rewritten(data, of_schema(lambda schema: _attributes(schema)["subsample_freq"].update(content="1")))
+    trusted = skops.io.get_untrusted_types(data=changed)
+    assert not np.allclose(skops.io.loads(changed, trusted=trusted).predict(ROWS), skops.io.loads(data, trusted=trusted).predict(ROWS))
+    with pytest.raises(InvalidModel, match=r"no sound skops file: two nodes have the identity \d+, but are not the same$"):
+        load_bytes(changed, tmp_path)
+
+
 def test_the_digest_is_the_file_s(tmp_path):
     """Not that of the text inside."""
     data = skops.io.dumps(fitted("LightGBM")[0])
@@ -231,10 +241,10 @@ DAMAGES = {
     "code": (_of_class("os", "system"), r"has a os\.system, expected"),
     "another loader": (of_schema(lambda schema: schema.update(__loader__="MethodNode")), "is nothing that a model is made of"),
     "features beyond all bounds": (
-        of_schema(lambda schema: _attributes(schema)["n_features_in_"].update(content="1000000000000")),
+        of_schema(lambda schema: _attributes(schema)["n_features_in_"].update(content="1000000000000", __id__=1)),
         r"has 1000000000000 features, expected 1 to 1048576",
     ),
-    "fewer features": (of_schema(lambda schema: _attributes(schema)["n_features_in_"].update(content="1")), "no sound skops file|expected|feature"),
+    "fewer features": (of_schema(lambda schema: _attributes(schema)["n_features_in_"].update(content="1", __id__=1)), "no sound skops file|expected|feature"),
     "no trees": (of_schema(lambda schema: _attributes(schema).pop("estimators_")), "not fitted"),
     "no schema": (lambda members: members.pop("schema.json"), "is a zip archive; name the model file inside"),
     "a child that is none": (_node_field("left_child", 10**6), "a node's child is no node behind it"),

@@ -15,7 +15,7 @@ import pytest
 from kernels.methods import METHODS
 from leafledger import check_run, explain
 from pipeline.errors import InvalidRun, LeafledgerError, UsageError
-from pipeline.runs import again
+from pipeline.runs import again, check
 from tests.pipeline.conftest import train
 
 
@@ -210,3 +210,85 @@ def test_json_without_end_is_one_line(example, tmp_path, name):
     (tmp_path / "run" / name).write_text("[" * 100_000)
     with pytest.raises(InvalidRun, match=rf"{name}: not a (manifest|plan of this version): it is nested too deeply"):
         check_run(str(tmp_path / "run"))
+
+
+def write_again(path, changed, row_group_size):
+    """Write a part with other values in some columns, in groups of so many rows."""
+    table, footer = pq.read_table(path), pq.read_metadata(path).metadata[b"leafledger"].decode()
+    for name, values in changed.items():
+        at = table.schema.get_field_index(name)
+        table = table.set_column(at, table.schema.field(at), pa.array(values, table.schema.field(at).type))
+    with pq.ParquetWriter(path, table.schema) as writer:
+        writer.write_table(table, row_group_size)
+        writer.add_key_value_metadata({"leafledger": footer})
+
+
+@pytest.fixture(scope="module")
+def several(example, tmp_path_factory):
+    """A run of a model with three outputs, on the last month's rows."""
+    folder = tmp_path_factory.mktemp("several")
+    train(example.frame, objective="multiclass", num_class=3).save_model(folder / "model.txt")
+    explain(folder / "model.txt", Path(example.data) / "month=4", folder / "run", ids="flight", scheduler="serial")
+    return folder / "run"
+
+
+def margins_of(table, run):
+    """Of every output as stored: margins less the base value, attributions, and how large margins can be."""
+    manifest = json.loads((run / "manifest.json").read_text())
+    margins = [name for name in table.column_names if name.startswith("margin")]
+    phi = [name for name in table.column_names if name.startswith("phi")]
+    values = table.select(phi).to_pandas().to_numpy(float).reshape(table.num_rows, len(margins), -1)
+    return table.select(margins).to_pandas().to_numpy(float) - manifest["base"], values, np.array(manifest["bound"])
+
+
+def test_what_is_stored_adds_up_as_well_as_is_reported(serial, several):
+    """The largest residual of any row of any part and output, as a fraction of how large that output's margins can be."""
+    for run in (serial[0], several):
+        worst = 0.0
+        for path in (run / "attributions").iterdir():
+            margins, phi, bound = margins_of(pq.read_table(path), run)
+            worst = max(worst, (np.abs(phi.sum(axis=2) - margins) / bound).max())
+        report = check_run(run, deep=True)
+        assert report.as_stored
+        assert report.residual == pytest.approx(worst, rel=1e-6)
+
+
+@pytest.mark.parametrize(("size", "most"), [(1, 1), (8 * 200 * 2, 2), (8 * 200 * 100, 4)])
+def test_every_stored_value_counts(several, tmp_path, monkeypatch, size, most):
+    """One value of one row that is off, in any column, of any output: the row is named, whatever the row groups, and however many columns are read
+    together, which memory decides. Digests are made again, so nothing but the sum says so."""
+    monkeypatch.setattr(check, "SLICE_BYTES", size)
+    monkeypatch.setattr(check, "explain_again", lambda *_: 0)
+    reads, read = [], pq.ParquetFile.read_row_group
+    monkeypatch.setattr(pq.ParquetFile, "read_row_group", lambda self, group, columns: reads.append(len(columns)) or read(self, group, columns))
+    name = "attributions/part-00000.parquet"
+    table = pq.read_table(several / name)
+    columns = [column for column in table.column_names if column.startswith(("margin", "phi"))]
+    assert len(columns) == 3 * (1 + 4)
+    for column in columns[:: 1 if most == 2 else 7]:
+        run = tmp_path / column
+        shutil.copytree(several, run)
+        values = table[column].to_numpy().copy()
+        values[300] += 0.01
+        write_again(run / name, {column: values}, row_group_size=200)
+        reseal(run, name)
+        with pytest.raises(InvalidRun, match=r"part-00000\.parquet: row 300: attributions miss margin - base value by 0\.01, expected at most"):
+            check_run(run, deep=True)
+    assert max(reads) == most
+
+
+def test_rows_of_different_outputs_add_up_to_their_own(several, example, tmp_path):
+    """Each to the base value of the output that it is of; an output that the model does not have is told."""
+    run, name = tmp_path / "run", "attributions/part-00000.parquet"
+    model, data = several.parent / "model.txt", Path(example.data) / "month=4"
+    explain(model, data, run, output="predicted", scheduler="serial")
+    report = check_run(run, deep=True)
+    assert report.sound
+    assert report.as_stored
+    assert report.residual < 1e-6
+    table = pq.read_table(run / name)
+    assert len(set(table["output"].to_pylist())) > 1
+    write_again(run / name, {"output": ["another", *table["output"].to_pylist()[1:]]}, row_group_size=200)
+    reseal(run, name)
+    with pytest.raises(InvalidRun, match=r"part-00000\.parquet: has an output that the plan does not have, expected 0, 1, 2"):
+        check_run(run, deep=True)

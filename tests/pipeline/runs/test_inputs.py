@@ -9,11 +9,11 @@ import pytest
 import xgboost
 
 from pipeline.command import cli
-from pipeline.errors import SchemaMismatch
+from pipeline.errors import SchemaMismatch, UsageError
 from pipeline.in_memory.attribute import attribute
 from pipeline.runs.check import check_run
 from pipeline.runs.explain import explain
-from pipeline.runs.inputs import ENOUGH, refuse_unseen
+from pipeline.runs.inputs import ENOUGH, check_predictions, refuse_unseen
 from tests.pipeline.running import attributions
 
 
@@ -103,3 +103,12 @@ def test_values_where_a_model_has_codes_are_refused(tmp_path):
     codes = frame.assign(year=frame["year"].cat.codes)
     margins = booster.predict(xgboost.DMatrix(frame, enable_categorical=True), output_margin=True)
     np.testing.assert_allclose(attribute(str(tmp_path / "old.json"), codes).margin[:, 0], margins, rtol=1e-5, atol=1e-5)
+
+
+def test_predictions_are_one_for_every_output():
+    """Or none at all; one more or one less is told."""
+    for names in ((), ("a", "b")):
+        check_predictions(names, ("no", "yes"))
+    for names in (("a",), ("a", "b", "c")):
+        with pytest.raises(UsageError, match=rf"^predictions are {', '.join(names)}, expected a column for each of the model's 2 outputs$"):
+            check_predictions(names, ("no", "yes"))

@@ -43,6 +43,28 @@ def test_margins_that_fit_pass(example, by, precision):
     check_precision(scaled(example, by), precision)
 
 
+@pytest.mark.parametrize(("precision", "most", "least"), [("float32", 2.0**128 - 2.0**104, 2.0**-103), ("float64", 2.0**512, 2.0**-511)])
+def test_bounds_are_those_of_the_sum_of_all_trees(example, precision, most, least):
+    """As large as a margin may be, and as small as leaves may be, passes; a bit more, or less, does not. Signs and splits do not matter."""
+    model = load_ensemble(example.model)
+
+    def check(leaf, base):
+        values = np.where(model.ensemble.feature < 0, leaf, np.inf)
+        tried = model.ensemble._replace(value=values, feature=np.minimum(model.ensemble.feature, 0), base=np.full_like(model.ensemble.base, base))
+        check_precision(replace(model, ensemble=tried), precision)
+
+    most, n_trees = np.nextafter(most, 0), model.ensemble.root.size
+    assert n_trees == 8  # so that a share of the bound is exact
+    for leaf, base in ((most / 8, 0.0), (-most / 16, -most / 2), (0.0, most), (least, 0.0), (-least, 0.0)):
+        check(leaf, base)
+    for leaf, base in ((most / 7, 0.0), (-most / 7, 0.0), (most / 16, -most * 0.51), (0.0, -most * 1.1)):
+        with pytest.raises(UsageError, match="margins may be as large as"):
+            check(leaf, base)
+    for leaf in (least * 0.99, -least * 0.99):
+        with pytest.raises(UsageError, match="keeps all digits from"):
+            check(leaf, 1.0)
+
+
 def test_rounding_keeps_what_is_finite():
     """What is smaller than the rest may become zero; nothing becomes infinite."""
     assert round_to(np.array([1.0, 1e-50]), np.dtype("float32")).tolist() == [1.0, 0.0]

@@ -1,6 +1,7 @@
 """States of reductions as text come back bit by bit, and a damaged one is noticed."""
 
 import base64
+import io
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from hypothesis.extra.numpy import arrays
 from kernels.methods import METHODS
 from kernels.reductions import MEANS, MOMENTS, Moments, merge_all
 from pipeline.errors import InvalidRun
-from pipeline.runs.states import pack_state, unpack_state
+from pipeline.runs.states import pack_state, same_states, unpack_state
 from tests.kernels.attributing import leaves
 
 ANY = st.floats(allow_nan=True, allow_infinity=True)
@@ -69,11 +70,35 @@ def test_a_flipped_bit_never_changes_a_number(bit):
     assert all(said.startswith("a part's state of 'moments' is damaged: ") and "\n" not in said for said in refusals)
 
 
-@pytest.mark.parametrize("text", ["", "AAAA", "é", pack_state(MOMENTS.init(1, 1))[:-8], pack_state(MOMENTS.init(1, 1))[:40]])
+@pytest.mark.parametrize(
+    "text", ["", "AAAA", "é", "!" + pack_state(MOMENTS.init(1, 1)), pack_state(MOMENTS.init(1, 1))[:-8], pack_state(MOMENTS.init(1, 1))[:40]]
+)
 def test_what_is_no_state_is_refused(text):
     """In one line that names the reduction."""
     with pytest.raises(InvalidRun, match=r"^a part's state of 'means' is damaged: [^\n]*$"):
         unpack_state(MEANS, text)
+
+
+def test_a_state_of_other_arrays_is_refused():
+    """Not one more, and not one less."""
+    state = MOMENTS.init(1, 2)
+    for some, n in (((*state, np.zeros(1)), 7), (state[:-1], 5)):
+        with pytest.raises(InvalidRun, match=rf"^a part's state of 'moments' is damaged: {n} arrays, expected 6$"):
+            unpack_state(MOMENTS, pack_state(some))
+
+
+def test_states_are_the_same_where_every_bit_is():
+    """However they are packed. One array that is other by a bit, by its type or by its shape makes another state."""
+    state = MOMENTS.update(MOMENTS.init(1, 2), np.arange(6.0).reshape(1, 2, 3), 3)
+    packed, buffer = pack_state(state), io.BytesIO()
+    np.savez_compressed(buffer, *state)
+    otherwise = base64.b64encode(buffer.getvalue()).decode()
+    assert otherwise != packed
+    assert same_states(MOMENTS, packed, packed)
+    assert same_states(MOMENTS, packed, otherwise)
+    for other in (np.nextafter(state.mean, 9), state.mean.view(np.int64), state.mean.reshape(2, 1), -state.low, state.mean[:, :1]):
+        assert not same_states(MOMENTS, packed, pack_state(state._replace(mean=other)))
+        assert not same_states(MOMENTS, packed, pack_state(state._replace(high=other)))
 
 
 @given(sizes=st.lists(st.integers(0, 5), min_size=1, max_size=70), seed=st.integers(0, 9))
