@@ -244,7 +244,10 @@ DAMAGES = {
         of_schema(lambda schema: _attributes(schema)["n_features_in_"].update(content="1000000000000", __id__=1)),
         r"has 1000000000000 features, expected 1 to 1048576",
     ),
-    "fewer features": (of_schema(lambda schema: _attributes(schema)["n_features_in_"].update(content="1", __id__=1)), "no sound skops file|expected|feature"),
+    "fewer features": (
+        of_schema(lambda schema: _attributes(schema)["n_features_in_"].update(content="1", __id__=1)),
+        "no sound skops file|expected|feature",
+    ),
     "no trees": (of_schema(lambda schema: _attributes(schema).pop("estimators_")), "not fitted"),
     "no schema": (lambda members: members.pop("schema.json"), "is a zip archive; name the model file inside"),
     "a child that is none": (_node_field("left_child", 10**6), "a node's child is no node behind it"),
