@@ -35,3 +35,8 @@ def test_a_default_is_a_value(method, parameter):
     if parameter.default != ():
         assert parameter.read(parameter.default) == parameter.default
         assert parameter.read(str(parameter.default)) == parameter.default
+
+
+def test_some_methods_share_out_margins_and_others_do_not():
+    """Rankings have ranks, and R² shares out an error."""
+    assert [name for name, method in METHODS.items() if not method.attributes] == ["r2", "curves", "gap", "gap_greedy"]
