@@ -72,7 +72,12 @@ class Mutant:
     new: ast.AST
 
     def __str__(self) -> str:
-        return f"{self.path.relative_to(ROOT)}: {_first_line(self.node)} -> {_first_line(self.new)}"
+        """The module and the change, of a number with its place: others like it stand elsewhere."""
+        change = f"{self.path.relative_to(ROOT)}: {_first_line(self.node)} -> {_first_line(self.new)}"
+        if not isinstance(self.node, ast.Constant):
+            return change
+        line = self.path.read_text().splitlines()[self.node.lineno - 1]
+        return f"{change} at {self.node.col_offset - len(line) + len(line.lstrip())} of {line.strip()}"
 
     @property
     def source(self) -> str:
@@ -163,7 +168,7 @@ def survives(mutant: Mutant, copied: Path, seconds: float = SECONDS) -> bool:
     place = copied / mutant.path.relative_to(ROOT)
     was = place.read_text()
     place.write_text(mutant.source)
-    environment = os.environ | {"NUMBA_CACHE_DIR": str(copied / "numba"), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(copied / "numba"), "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(copied)}
     if mutant.path.is_relative_to(ROOT / "kernels"):
         environment["NUMBA_DISABLE_JIT"] = "1"  # nothing is compiled anew for it
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", tests_of(mutant.path)]

@@ -41,7 +41,7 @@ def test_every_change_is_of_one_node_of_code_that_runs_uncompiled(small):
     assert [str(mutant).partition(": ")[2] for mutant in found] == [
         "if x < 0: -> if not x < 0:",
         "x < 0 -> x <= 0",
-        "0 -> 1",
+        "0 -> 1 at 7 of if x < 0:",
         "print(x) -> pass",
         "return not x <= y and max(x, y) > 7 -> return None",
         "not x <= y and max(x, y) > 7 -> not x <= y or max(x, y) > 7",
@@ -49,7 +49,7 @@ def test_every_change_is_of_one_node_of_code_that_runs_uncompiled(small):
         "x <= y -> x < y",
         "max(x, y) > 7 -> max(x, y) >= 7",
         "max(x, y) -> min(x, y)",
-        "7 -> 8",
+        "7 -> 8 at 34 of return not x <= y and max(x, y) > 7",
     ]
     plain = ast.unparse(ast.parse(SMALL))
     for mutant in found:
@@ -66,11 +66,11 @@ def test_a_change_survives_where_no_test_fails(small, tmp_path):
         change = str(mutant).partition(": ")[2]
         survived[change] = mutants.survives(mutant, tmp_path, seconds=5 if "while not" in change else 120)  # the one that hangs, and slow machines
     assert survived == {
-        "1 -> 2": False,
-        "2 -> 3": True,
+        "1 -> 2 at 7 of x, y = 1, 2": False,
+        "2 -> 3 at 10 of x, y = 1, 2": True,
         "while y < 0: -> while not y < 0:": False,
         "y < 0 -> y <= 0": True,
-        "0 -> 1": True,
+        "0 -> 1 at 10 of while y < 0:": True,
     }
     assert small.read_text().startswith("x, y = 1, 2")
 
