@@ -163,26 +163,31 @@ def draw(n: int, seed: int, only: str) -> list[Mutant]:
     return random.Random(seed).sample(found, min(n, len(found)))
 
 
+def passes(path: Path, copied: Path, seconds: float = SECONDS) -> bool:
+    """Whether the tests of a module pass in a copy, in time."""
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(copied / "numba"), "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(copied)}
+    if path.is_relative_to(ROOT / "kernels"):
+        environment["NUMBA_DISABLE_JIT"] = "1"  # nothing is compiled anew for it
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", tests_of(path)]
+    try:
+        return subprocess.run(command, cwd=copied, env=environment, capture_output=True, timeout=seconds, check=False).returncode == 0
+    except subprocess.TimeoutExpired:
+        return False
+
+
 def survives(mutant: Mutant, copied: Path, seconds: float = SECONDS) -> bool:
     """Whether the tests of its module pass."""
     place = copied / mutant.path.relative_to(ROOT)
     was = place.read_text()
     place.write_text(mutant.source)
-    environment = os.environ | {"NUMBA_CACHE_DIR": str(copied / "numba"), "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(copied)}
-    if mutant.path.is_relative_to(ROOT / "kernels"):
-        environment["NUMBA_DISABLE_JIT"] = "1"  # nothing is compiled anew for it
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", tests_of(mutant.path)]
     try:
-        done = subprocess.run(command, cwd=copied, env=environment, capture_output=True, timeout=seconds, check=False)
-        return done.returncode == 0
-    except subprocess.TimeoutExpired:
-        return False
+        return passes(mutant.path, copied, seconds)
     finally:
         place.write_text(was)
 
 
 def main() -> int:
-    """Try some, and exit with 1 if any survives."""
+    """Try some, and exit with 1 if any survives, with 2 where a module's tests fail as the code is."""
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description="Changes of the code that the tests should notice.")
     parser.add_argument("--mutants", type=int, default=500)
     parser.add_argument("--seed", type=int, default=0)
@@ -207,6 +212,10 @@ def main() -> int:
             finally:
                 places.put(place)
 
+        failing = [path for path in dict.fromkeys(mutant.path for mutant in chosen) if not passes(path, Path(folder) / "0")]
+        if failing:  # every change of theirs would seem to be noticed
+            print(f"{tests_of(failing[0])} fails, or takes more than {SECONDS} s, as the code is", flush=True)
+            return 2
         for mutant, survived in threads.map(attempt, chosen):
             if survived:
                 survivors.append(mutant)

@@ -75,6 +75,19 @@ def test_a_change_survives_where_no_test_fails(small, tmp_path):
     assert small.read_text().startswith("x, y = 1, 2")
 
 
+def test_tests_that_fail_anyway_notice_nothing(small, monkeypatch, capsys):
+    """They would seem to notice every change."""
+    monkeypatch.setattr(mutants, "COPIED", ("pipeline", "tests"))
+    (small.parents[1] / "none.json").write_text("{}")
+    monkeypatch.setattr(mutants, "EQUIVALENT", small.parents[1] / "none.json")
+    test = small.parents[1] / "tests/pipeline/test_small.py"
+    for body, code in (("assert True", 1), ("assert False", 2)):
+        test.write_text(f"def test_it():\n    {body}\n")
+        monkeypatch.setattr(mutants.sys, "argv", ["mutants", "--mutants", "1", "--jobs", "1"])
+        assert mutants.main() == code
+    assert "tests/pipeline/test_small.py fails, or takes more than 240 s, as the code is" in capsys.readouterr().out
+
+
 def test_what_is_known_to_be_equivalent_is_there_and_not_drawn(monkeypatch, tmp_path):
     """Every reason is of a change that can be made; without it the change is drawn; and the draw is the same each time."""
     known = mutants.json.loads(mutants.EQUIVALENT.read_text())
