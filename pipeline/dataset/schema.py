@@ -286,6 +286,14 @@ def check_labels(numbers: Sequence[str], by: Sequence[str], types: Mapping[str, 
             raise SchemaMismatch(f"{where}: column {name!r} is {found}, expected texts, integers or dates to group rows by")
 
 
+def _untaken(names: list[str], taken: Iterable[str]) -> list[str]:
+    """The names, none of which another column has."""
+    twice = sorted({*names} & {*taken})
+    if twice:
+        raise SchemaMismatch(f"output column {twice[0]!r} would stand twice; rename the id column or the feature it comes from")
+    return names
+
+
 def error_columns(players: Sequence[str], outputs: Sequence[str], taken: Sequence[str]) -> list[str]:
     """Name the columns of standard errors of attributions, outputs outermost.
 
@@ -307,11 +315,7 @@ def error_columns(players: Sequence[str], outputs: Sequence[str], taken: Sequenc
     SchemaMismatch
         Two columns would have the same name.
     """
-    found = output_columns(players, outputs, (), False, ("", ERROR))[1]
-    twice = sorted({*found} & {*taken})
-    if twice:
-        raise SchemaMismatch(f"output column {twice[0]!r} would stand twice; rename the id column or the feature it comes from")
-    return found
+    return _untaken(output_columns(players, outputs, (), False, ("", ERROR))[1], taken)
 
 
 def name_columns(name: str, outputs: Sequence[str], taken: Sequence[str]) -> list[str]:
@@ -335,11 +339,7 @@ def name_columns(name: str, outputs: Sequence[str], taken: Sequence[str]) -> lis
     SchemaMismatch
         A name is taken.
     """
-    found = [f"{name}_{output}" for output in outputs] if len(outputs) > 1 else [name]
-    twice = [each for each in found if each in taken]
-    if twice:
-        raise SchemaMismatch(f"output column {twice[0]!r} would stand twice; rename the id column or the feature it comes from")
-    return found
+    return _untaken([f"{name}_{output}" for output in outputs] if len(outputs) > 1 else [name], taken)
 
 
 def output_columns(
