@@ -12,6 +12,8 @@ if TYPE_CHECKING:  # what type checkers and editors read; everything is imported
     from pipeline.errors import LeafledgerError as LeafledgerError
     from pipeline.in_memory.attribute import attribute as attribute
     from pipeline.in_memory.attributions import Attributions as Attributions
+    from pipeline.in_memory.finished import FinishedRun as FinishedRun
+    from pipeline.in_memory.finished import read_run as read_run
     from pipeline.in_memory.inspection import Inspection as Inspection
     from pipeline.in_memory.inspection import inspect_model as inspect_model
     from pipeline.in_memory.leaf_tables import leaf_tables as leaf_tables
@@ -41,6 +43,7 @@ __all__ = [
     "METHODS",
     "Attributions",
     "Curves",
+    "FinishedRun",
     "Gradient",
     "Inspection",
     "Latest",
@@ -63,6 +66,7 @@ __all__ = [
     "rank_by_gap",
     "read_latest",
     "read_manifest",
+    "read_run",
     "sampling_bound",
     "save_model",
 ]
@@ -73,6 +77,7 @@ _HOMES = {
     "pipeline.errors": ("LeafledgerError",),
     "pipeline.in_memory.attribute": ("attribute",),
     "pipeline.in_memory.attributions": ("Attributions",),
+    "pipeline.in_memory.finished": ("FinishedRun", "read_run"),
     "pipeline.in_memory.inspection": ("Inspection", "inspect_model"),
     "pipeline.in_memory.leaf_tables": ("leaf_tables",),
     "pipeline.in_memory.prediction_gap": ("prediction_gap", "rank_by_gap"),

@@ -7,7 +7,6 @@ from typing import Any, get_args
 import numpy as np
 import pyarrow as pa
 
-from kernels.method import TOLERANCE
 from kernels.methods import METHODS
 
 from ..dataset.partition import Groups
@@ -22,6 +21,7 @@ from .waterfall import Step, Waterfall, plain, shorten_steps
 
 SIGNS: tuple[str, ...] = get_args(Sign)
 NUMBERS = "biuf"  # kinds of NumPy's types
+ROUNDED = 1e-6  # of the sizes of what is added up, which runs store in single precision
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,11 +130,13 @@ class Attributions:
         Returns
         -------
         (n,) array or None
-            As they were given, a category by its value; None of a group of several features, and of a combination.
+            As they were given, a category by its value; None of a group of several features, of a combination, and where there are none, as in a run.
         """
+        import pandas as pd
+
         members = dict(self.groups).get(player, (player,)) if METHODS[self.method].phi.of_groups else (player,)
         feature = members[0] if len(members) == 1 else ""
-        if feature not in self.features or self.rows is None:
+        if feature not in self.features or self.rows is None or (isinstance(self.rows, pd.DataFrame) and feature not in self.rows):
             return None
         found = self.rows[:, self.features.index(feature)] if isinstance(self.rows, np.ndarray) else np.asarray(self.rows[feature])
         return found if self.places is None else found[self.places]
@@ -218,14 +220,16 @@ class Attributions:
             raise UsageError(f"row is {row!r:.40}, expected a position of {len(self):,} rows")
         one = self[row]
         phi, base, total = one.phi[0, number, : len(self.names)], float(one.base.reshape(-1)[number]), float(one.prediction[0, number])
-        if not abs(phi.sum() + base - total) <= TOLERANCE * (np.abs(phi).sum() + abs(base) + abs(total)):
+        if not abs(phi.sum() + base - total) <= ROUNDED * (np.abs(phi).sum() + abs(base) + abs(total)):
             raise UsageError(f"a waterfall adds up to {TOTALS[self.space]} - base value, but what method {self.method!r} finds does not")
         players = [
             Step(name, None if held is None else plain(held[0]), float(each))
             for name, held, each in zip(self.names, map(one.values, self.names), phi, strict=True)
         ]
         named = f", output {self.outputs[number]}" if len(self.outputs) > 1 else ""
-        return Waterfall(f"row {one.index[0]}{named}", base, shorten_steps(players, top), total, TOTALS[self.space])
+        label = one.index[0]
+        shown = ", ".join(str(plain(part)) for part in (label if isinstance(label, tuple) else (label,)))
+        return Waterfall(f"row {shown}{named}", base, shorten_steps(players, top), total, TOTALS[self.space])
 
     def to_shap(self, output: str | int | None = None) -> Any:
         """Turn attributions into what the plots of shap draw.

@@ -1,0 +1,99 @@
+"""Finished runs as Python reads them: what was published, row by row, labelled and refused where there is no such thing."""
+
+import lightgbm
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from leafledger import attribute, explain, read_manifest, read_run
+from pipeline.errors import InvalidRun, UsageError
+from tests.pipeline.conftest import FEATURES
+from tests.pipeline.running import attributions
+
+
+@pytest.fixture(scope="module")
+def run(example, tmp_path_factory):
+    """Rows of several parts, known by a number and a text."""
+    out = tmp_path_factory.mktemp("finished") / "run"
+    explain(example.model, example.data, out, ids=["flight", "carrier"], precision="float64", scheduler="serial")
+    return out
+
+
+def test_everything_that_was_published_is_read(run):
+    found = read_run(run)
+    assert found.manifest == read_manifest(str(run))
+    assert repr(found) == f"FinishedRun({run}, 3,000 rows, 4 parts, 1 output, method shapley)"
+    assert found.attributions().equals(attributions(run))
+    assert found.dataset().count_rows() == 3000
+    assert found.attributions(["margin", "flight"]).column_names == ["margin", "flight"]
+    assert found.summary("importance").equals(pq.read_table(run / "summary/importance.parquet"))
+
+
+def test_a_row_is_what_it_was_in_memory(run, example):
+    """With the labels that the run was given; a waterfall adds up."""
+    flights = example.frame.reset_index(drop=True)
+    some = flights.iloc[1234]
+    found = read_run(run).row(flight=int(some["flight"]), carrier=some["carrier"])
+    twins = flights[(flights["flight"] == some["flight"]) & (flights["carrier"] == some["carrier"])]
+    expected = attribute(example.model, twins[FEATURES])
+    assert_array_equal(found.phi, expected.phi)
+    assert_array_equal(found.margin, expected.margin)
+    assert_array_equal(found.base, expected.base)
+    assert found.index.tolist() == [(some["flight"], some["carrier"])] * len(twins)
+    assert found.players == expected.players
+    assert found.values("distance") is None
+    way = found.waterfall(0, top=2)
+    assert way.title == f"row {some['flight']}, {some['carrier']}"
+    assert way.base + sum(step.phi for step in way.steps) == pytest.approx(way.total)
+    assert_allclose(found.to_frame().to_numpy(), expected.phi[:, 0])
+
+
+def test_one_id_column_is_a_plain_index(run, example, tmp_path):
+    explain(example.model, example.data, tmp_path / "run", ids="flight", scheduler="serial")
+    flight = int(example.frame["flight"].iloc[7])
+    found = read_run(tmp_path / "run").row(flight=flight)
+    assert set(found.index) == {flight}
+    assert found.waterfall().total == pytest.approx(float(found.margin[0, 0]))  # as rounded, it adds up
+
+
+def test_what_is_not_there_is_said_in_one_line(run, example, tmp_path):
+    found = read_run(run)
+    with pytest.raises(UsageError, match=r"run: no such row: flight=-1$"):
+        found.row(flight=-1)
+    with pytest.raises(UsageError, match=r"run: has no column 'customer'; its id columns are flight, carrier$"):
+        found.row(customer=1)
+    with pytest.raises(UsageError, match=r"run: column 'flight' is int64, got 'x'$"):
+        found.row(flight="x")
+    with pytest.raises(UsageError, match=r"run: has no summary 'r2', expected one of importance, inputs$"):
+        found.summary("r2")
+    with pytest.raises(InvalidRun, match=r"nothing: no manifest\.json there: not a finished run$"):
+        read_run(tmp_path / "nothing")
+    explain(example.model, example.data, tmp_path / "global", global_only=True, scheduler="serial")
+    with pytest.raises(UsageError, match=r"global: has no rows$"):
+        read_run(tmp_path / "global").row(flight=1)
+    explain(example.model, example.data, tmp_path / "top", ids="flight", top=1, columns="top", scheduler="serial")
+    with pytest.raises(UsageError, match=r"top: has the largest attributions of a row alone$"):
+        read_run(tmp_path / "top").row(flight=1)
+
+
+def test_classes_errors_and_probabilities_are_there(tmp_path):
+    """Several outputs; a row's own class; margins are not made up of predictions."""
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame(rng.normal(size=(100, 3)).round(2), columns=list("abc"))
+    model = lightgbm.LGBMClassifier(n_estimators=3, verbose=-1, n_jobs=1).fit(rows, np.digitize(rows["a"], [-0.5, 0.5]))
+    model.booster_.save_model(tmp_path / "model.txt")
+    rows.assign(n=range(100)).to_parquet(tmp_path / "rows.parquet")
+    given = {"ids": "n", "space": "probability", "background": tmp_path / "rows.parquet", "precision": "float64", "scheduler": "serial"}
+    explain(tmp_path / "model.txt", tmp_path / "rows.parquet", tmp_path / "all", background_errors=True, **given)
+    found = read_run(tmp_path / "all").row(n=42)
+    expected = attribute(model, rows, background=rows, background_errors=True, space="probability")[42]
+    assert_allclose(found.phi, expected.phi, rtol=1e-9, atol=1e-15)
+    assert_allclose(found.errors, expected.errors, rtol=1e-6, atol=1e-13)
+    assert_allclose(found.phi.sum(axis=2) + found.base, found.prediction, rtol=1e-12)
+    assert np.isnan(found.margin).all()
+    explain(tmp_path / "model.txt", tmp_path / "rows.parquet", tmp_path / "own", output="predicted", **given)
+    own = read_run(tmp_path / "own").row(n=42)
+    assert own.output.tolist() == [str(model.predict(rows.iloc[[42]])[0])]
+    assert_allclose(own.phi.sum(axis=2) + own.base, own.prediction, rtol=1e-12)
