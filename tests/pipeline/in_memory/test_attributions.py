@@ -1,7 +1,6 @@
 """What a person holds of attributions: a frame, the largest ones, one row's way, shap's plots, some of the rows; and how they print."""
 
 import sys
-import warnings
 
 import lightgbm
 import matplotlib
@@ -9,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+import shap
 from numpy.testing import assert_allclose, assert_array_equal
 from pandas.testing import assert_frame_equal
 from sklearn.ensemble import RandomForestClassifier
@@ -16,10 +16,6 @@ from sklearn.ensemble import RandomForestClassifier
 from leafledger import attribute, load_ensemble
 from pipeline.errors import UsageError
 from tests.pipeline.conftest import FEATURES
-
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # of what Matplotlib will take away from shap
-    import shap
 
 matplotlib.use("Agg")
 DISTANCE = np.linspace(0, 3000, 100)[:, None]
