@@ -94,6 +94,10 @@ class Attributions:
         """Rows."""
         return len(self.phi)
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        """To NumPy they are ``phi``, and no sequence of single rows."""
+        return np.array(self.phi, dtype, copy=copy)
+
     def __getitem__(self, some: Any) -> "Attributions":
         picked = np.atleast_1d(np.arange(len(self))[some])
 

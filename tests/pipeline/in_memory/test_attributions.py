@@ -64,6 +64,13 @@ def test_some_rows_are_those_of_all(some, given):
     assert few[::-1].index.tolist() == few.index.tolist()[::-1]
 
 
+def test_to_numpy_they_are_phi():
+    found = attribute(FOREST, ROWS)
+    assert_array_equal(np.asarray(found), found.phi)
+    assert np.array(found, np.float32).dtype == np.float32
+    assert np.array(found, copy=True) is not found.phi
+
+
 def test_rows_with_an_output_of_their_own_keep_its_base_value():
     found = attribute(FOREST, ROWS, output="predicted")
     few = found[10:20]
