@@ -12,6 +12,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from ..errors import InvalidRun, UsageError
+from ..runs.arguments import read_number
 from ..runs.options import MARGIN
 from ..runs.plan import Plan
 from ..runs.planned import read_plan
@@ -143,12 +144,43 @@ class FinishedRun:
         StorageError
             The store does not answer.
         """
-        if not self.plan.wide or self.plan.global_only:
-            raise UsageError(f"{self.uri}: has {'no rows' if self.plan.global_only else 'the largest attributions of a row alone'}")
+        self._refuse_partial()
         found = self.attributions(where=where)
         if not found.num_rows:
             raise UsageError(f"{self.uri}: no such row: {', '.join(f'{name}={value!r:.80}' for name, value in where.items())}")
         return self._hold(found)
+
+    def sample(self, n: int, seed: int = 0) -> Attributions:
+        """Read the attributions of rows drawn by chance, as for a picture.
+
+        Parameters
+        ----------
+        n : int
+            How many, at least 1; all where there are no more.
+        seed : int
+            The same rows for the same number.
+
+        Returns
+        -------
+        Attributions
+            In the order of the data, labelled by the run's id columns.
+
+        Raises
+        ------
+        UsageError
+            ``n`` is no such number, or the run has not all attributions of a row.
+        StorageError
+            The store does not answer.
+        """
+        self._refuse_partial()
+        n, n_rows = read_number("n", n, 1), self.manifest.n_rows
+        drawn = np.sort(np.random.default_rng(read_number("seed", seed, 0)).choice(n_rows, min(n, n_rows), replace=False))
+        with reported("read", self.uri):
+            return self._hold(self.dataset().take(pa.array(drawn, pa.int64())))
+
+    def _refuse_partial(self) -> None:
+        if not self.plan.wide or self.plan.global_only:
+            raise UsageError(f"{self.uri}: has {'no rows' if self.plan.global_only else 'the largest attributions of a row alone'}")
 
     def _hold(self, table: pa.Table) -> Attributions:
         """Rows of the parts as they were in memory, but for their rounding."""

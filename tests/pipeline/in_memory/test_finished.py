@@ -50,6 +50,22 @@ def test_a_row_is_what_it_was_in_memory(run, example):
     assert_allclose(found.to_frame().to_numpy(), expected.phi[:, 0])
 
 
+def test_a_sample_is_of_different_rows_in_their_order(run):
+    """The same for the same seed; of more rows than there are it is all of them."""
+    found, everything = read_run(run), attributions(run)
+    some = found.sample(500, seed=3)
+    assert len(some) == 500
+    assert_array_equal(some.phi, found.sample(500, seed=3).phi)
+    assert (some.phi != found.sample(500, seed=4).phi).any()
+    rows = zip(everything["flight"].to_pylist(), everything["margin"].to_pylist(), strict=True)
+    flights = some.index.get_level_values("flight")
+    assert all(row in rows for row in zip(flights, some.margin[:, 0].tolist(), strict=True))  # each behind the one before
+    assert_array_equal(found.sample(10_000).margin[:, 0], everything["margin"].to_numpy())
+    for n in (0, 1.5, "all"):
+        with pytest.raises(UsageError, match=r"^n is .*, expected a number of at least 1$"):
+            found.sample(n)
+
+
 def test_one_id_column_is_a_plain_index(run, example, tmp_path):
     explain(example.model, example.data, tmp_path / "run", ids="flight", scheduler="serial")
     flight = int(example.frame["flight"].iloc[7])
@@ -75,7 +91,7 @@ def test_what_is_not_there_is_said_in_one_line(run, example, tmp_path):
         read_run(tmp_path / "global").row(flight=1)
     explain(example.model, example.data, tmp_path / "top", ids="flight", top=1, columns="top", scheduler="serial")
     with pytest.raises(UsageError, match=r"top: has the largest attributions of a row alone$"):
-        read_run(tmp_path / "top").row(flight=1)
+        read_run(tmp_path / "top").sample(1)
 
 
 def test_classes_errors_and_probabilities_are_there(tmp_path):
