@@ -93,7 +93,7 @@ coverage: setup
 # Kernels with every index checked, in a cache of their own.
 bounds: setup
 	cache=$$(mktemp -d) && trap 'rm -rf "$$cache"' EXIT && \
-	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$$cache $(BIN)/python -m pytest tests/kernels tests/pipeline/in_memory/test_attributions.py
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$$cache $(BIN)/python -m pytest tests/kernels tests/pipeline/in_memory/test_attribute.py
 
 # Damaged model files, ten thousand of every format: FUZZ="--mutations 500"; and every change of manifests and plans, where FUZZ is not given.
 fuzz: setup
