@@ -140,11 +140,13 @@ class FinishedRun:
         Raises
         ------
         UsageError
-            There is no such row or column, or the run has not all attributions of a row.
+            There is no such row or column, nothing is asked for, or the run has not all attributions of a row.
         StorageError
             The store does not answer.
         """
         self._refuse_partial()
+        if not where:
+            raise UsageError(f"{self.uri}: which row? Give columns and their values, such as {(*self.plan.ids, 'id')[0]}=…")
         found = self.attributions(where=where)
         if not found.num_rows:
             raise UsageError(f"{self.uri}: no such row: {', '.join(f'{name}={value!r:.80}' for name, value in where.items())}")

@@ -40,7 +40,7 @@ DAMAGE = (
     ArithmeticError,
     EOFError,
     OSError,
-    NotImplementedError,
+    NotImplementedError,  # of zipfile, for a compression that it does not know
     RecursionError,
     RuntimeError,
     SyntaxError,

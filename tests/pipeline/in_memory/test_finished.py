@@ -78,6 +78,8 @@ def test_what_is_not_there_is_said_in_one_line(run, example, tmp_path):
     found = read_run(run)
     with pytest.raises(UsageError, match=r"run: no such row: flight=-1$"):
         found.row(flight=-1)
+    with pytest.raises(UsageError, match=r"run: which row\? Give columns and their values, such as flight=…$"):
+        found.row()
     with pytest.raises(UsageError, match=r"run: has no column 'customer'; its id columns are flight, carrier$"):
         found.row(customer=1)
     with pytest.raises(UsageError, match=r"run: column 'flight' is int64, got 'x'$"):
