@@ -73,9 +73,9 @@ CATBOOST = _named(
     classes="MultiClass",
     each="MultiClassOneVsAll",
     shares="",
-    logarithms="Poisson Tweedie LogLinQuantile",
-    others="Cox SurvivalAft PairLogit PairLogitPairwise YetiRank YetiRankPairwise LambdaMart StochasticFilter StochasticRank QueryRMSE QuerySoftMax "
-    "QueryCrossEntropy GroupQuantile",
+    logarithms="Poisson Tweedie",
+    others="LogLinQuantile Cox SurvivalAft PairLogit PairLogitPairwise YetiRank YetiRankPairwise LambdaMart StochasticFilter StochasticRank "
+    "QueryRMSE QuerySoftMax QueryCrossEntropy GroupQuantile",
 )
 
 

@@ -13,7 +13,7 @@ from sklearn import ensemble
 
 from leafledger import attribute, check_run, compare, explain, read_manifest, save_model
 from pipeline.command.cli import main
-from pipeline.errors import InvalidRun, PredictionMismatch, UsageError
+from pipeline.errors import InvalidRun, PredictionMismatch, UnsupportedModel, UsageError
 from tests.pipeline.running import attributions
 
 RNG = np.random.default_rng(8)
@@ -36,6 +36,7 @@ CLASSIFIERS = {
     "CatBoost, two": (catboost.CatBoostClassifier(**CAT), TWO),
     "CatBoost, three": (catboost.CatBoostClassifier(**CAT), THREE),
     "CatBoost, each": (catboost.CatBoostClassifier(loss_function="MultiClassOneVsAll", **CAT), THREE),
+    "CatBoost, labels": (catboost.CatBoostClassifier(loss_function="MultiLogloss", **CAT), np.stack((TWO, THREE > 0), axis=1)),
     "CatBoost, focal": (catboost.CatBoostClassifier(loss_function="Focal:focal_alpha=0.5;focal_gamma=2", **CAT), TWO),
     "gradient boosting, two": (ensemble.GradientBoostingClassifier(**FEW), TWO),
     "gradient boosting, exponential": (ensemble.GradientBoostingClassifier(loss="exponential", **FEW), TWO),
@@ -52,6 +53,7 @@ REGRESSORS = {
     "XGBoost, gamma": (xgboost.XGBRegressor(objective="reg:gamma", **XGB), AMOUNT),
     "XGBoost, Tweedie": (xgboost.XGBRegressor(objective="reg:tweedie", **XGB), COUNT),
     "XGBoost, shares": (xgboost.XGBRegressor(objective="reg:logistic", **XGB), TWO),
+    "XGBoost, hazards": (xgboost.XGBRegressor(objective="survival:cox", **XGB), AMOUNT),
     "LightGBM, counts": (lightgbm.LGBMRegressor(objective="poisson", **LIGHT), COUNT),
     "LightGBM, gamma": (lightgbm.LGBMRegressor(objective="gamma", **LIGHT), AMOUNT),
     "LightGBM, Tweedie": (lightgbm.LGBMRegressor(objective="tweedie", **LIGHT), COUNT),
@@ -85,6 +87,18 @@ def test_responses_are_the_library_s(kind):
     """Counts, amounts, shares and plain numbers."""
     model, label = REGRESSORS[kind]
     assert_adds_up_to(attribute(model.fit(ROWS, label), ROWS, space="response"), model.predict(ROWS), 2e-5 if "XGBoost" in kind else 1e-12)
+
+
+def test_survival_times_are_the_library_s():
+    """And what CatBoost predicts otherwise than in the label's units is refused."""
+    data = xgboost.DMatrix(ROWS)
+    data.set_float_info("label_lower_bound", AMOUNT)
+    data.set_float_info("label_upper_bound", AMOUNT)
+    model = xgboost.train({"objective": "survival:aft", "nthread": 1}, data, 10)
+    assert_adds_up_to(attribute(model, ROWS, space="response"), model.predict(data), 2e-5)
+    doubtful = catboost.CatBoostRegressor(loss_function="LogLinQuantile", **CAT).fit(ROWS, AMOUNT)
+    with pytest.raises(UnsupportedModel, match="predictions of objective 'LogLinQuantile' are no known function of its margins"):
+        attribute(doubtful, ROWS, space="response")
 
 
 def test_a_single_probability_scales_a_row_s_attributions():
