@@ -37,6 +37,7 @@ def _show_methods(console: Console, options: ConsoleOptions, panel: HelpPanel) -
 
 
 INPUT = Group("Input and output", sort_key=1)
+ROWS = Group("What is said of a row, besides a number for every feature", sort_key=2)
 MODEL = Group("Part of the model", sort_key=2)
 METHOD = Group("Method", sort_key=2, help_formatter=_show_methods)
 BACKGROUND = Group("Background", sort_key=3)
@@ -44,7 +45,20 @@ LABELS = Group("Decomposing R², for method r2", sort_key=4)
 CLUSTER = Group("Cluster", sort_key=5)
 DOUBTFUL = Group("Rows that cannot be read, or are not what the model was trained on", sort_key=6)
 GROUPS = {
-    INPUT: ("latest", "latest_requires", "ids", "precision", "top", "sign", "columns", "global_only", "single_writer", "date", "mlflow_run"),
+    INPUT: (
+        "latest",
+        "latest_requires",
+        "ids",
+        "precision",
+        "top",
+        "sign",
+        "columns",
+        "reasons",
+        "global_only",
+        "single_writer",
+        "date",
+        "mlflow_run",
+    ),
     METHOD: ("method", "parameters", "partition", "interactions", "space", "combinations"),
     BACKGROUND: ("background", "background_errors", "tables"),
     LABELS: ("label", "weight", "by", "missing_labels"),
@@ -63,6 +77,7 @@ SPELT: dict[str, tuple[Any, Parameter]] = {
     "parameters": (tuple[str, ...] | None, Parameter(name="--parameter")),
     "date": (str | None, Parameter()),
     "partition": (str | None, Parameter()),
+    "reasons": (str | None, Parameter()),
     "interactions": (str | None, Parameter()),
     "trees": (str | None, Parameter()),
 }

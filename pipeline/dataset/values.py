@@ -56,7 +56,7 @@ def fill_values(features: Sequence[Feature], bins: BinTables, columns: Sequence[
     hashes = {}
     for j, (feature, column) in enumerate(zip(features, columns, strict=True)):
         if feature.hashed:
-            hashes[j] = _hash(feature, column)
+            hashes[j] = hash_column(feature, column)
             out[j, :n] = encode_hashes(hashes[j], feature.categories or (NO_CATEGORY,))
         else:
             out[j, :n] = schema.column_values(feature, column, single)
@@ -64,7 +64,25 @@ def fill_values(features: Sequence[Feature], bins: BinTables, columns: Sequence[
         _fill_statistics(features, bins, hashes, out, n)
 
 
-def _hash(feature: Feature, column: pa.Array) -> np.ndarray:
+def hash_column(feature: Feature, column: pa.Array) -> np.ndarray:
+    """Hash the values of a feature whose statistics are looked up by them.
+
+    Parameters
+    ----------
+    feature : Feature
+    column : pa.Array
+        n values.
+
+    Returns
+    -------
+    (n,) float64
+        0..2**32 - 1; NaN where missing.
+
+    Raises
+    ------
+    InvalidColumn
+        Values are not what the type says.
+    """
     try:
         return hash_values(column)
     except (pa.ArrowException, ValueError) as error:

@@ -11,12 +11,14 @@ from kernels.buffers import Buffers, Prepared
 from kernels.lots import find_errors
 from kernels.methods import METHODS
 
-from . import top
+from ..models.model import Feature
+from . import told, top
 from .interactions import FIRST, SECOND, VALUE, column_type, count_kept, make_column
 from .largest import leaves
 from .plan import Plan
 from .precision import round_to
 from .prepare import pair_names
+from .reasons import Reasons
 from .top import Top
 
 
@@ -43,8 +45,9 @@ class Columns:
     pairs: PairColumns | None  # of interactions, where there are any
     wide: bool  # every player has a column
     top: Top | None
+    reasons: Reasons | None
     players: tuple[str, ...]
-    features: dict[str, str]  # from players to the features whose values are theirs
+    features: dict[str, Feature]  # from players to the features whose values are theirs
 
 
 def list_columns(plan: Plan, prepared: Prepared, batch: pa.Schema) -> Columns:
@@ -75,9 +78,12 @@ def list_columns(plan: Plan, prepared: Prepared, batch: pa.Schema) -> Columns:
     fields += [pa.field(name, number, nullable=False) for name in plan.error_columns]
     fields += [pa.field(name, column_type(number), nullable=False) for name in pairs]
     fields += [pa.field(name, top.column_type(number), nullable=False) for name in plan.top_columns]
+    kinds_of_reasons = [*told.column_types(number, plan.background_errors).values()] * len(plan.written_outputs) if plan.reasons is not None else []
+    fields += [pa.field(name, kind, nullable=empty) for name, (kind, empty) in zip(plan.reason_columns, kinds_of_reasons, strict=True)]
     groups = plan.groups if phi_of.of_groups else ()
-    there = {*batch.names}
-    of_players = {player: top.feature_of(player, groups) for player in players}
+    read = {feature.name: feature for feature in plan.features if feature.name in batch.names}
+    of_players = {player: read.get(top.feature_of(player, groups)) for player in players}
+    lists = [name for name, (kind, _) in zip(plan.reason_columns, kinds_of_reasons, strict=True) if pa.types.is_list(kind)]
     named = pair_names(prepared, players)
     first, second = (pa.array([pair[side] for pair in named], pa.string()) for side in (0, 1))
     return Columns(
@@ -90,11 +96,13 @@ def list_columns(plan: Plan, prepared: Prepared, batch: pa.Schema) -> Columns:
             *plan.error_columns,
             *(leaf for name in pairs for leaf in leaves(name, VALUE)),
             *(leaf for name in plan.top_columns for leaf in leaves(name, top.PHI)),
+            *(leaf for name in lists for leaf in leaves(name, told.PHI, told.SHARE)),
         ),
         names=(
             *plan.chosen,
             *(leaf for name in pairs for leaf in leaves(name, FIRST, SECOND)),
             *(leaf for name in plan.top_columns for leaf in leaves(name, top.FEATURE, top.VALUE)),
+            *(leaf for name in lists for leaf in leaves(name, told.CODE, told.TEXT, told.FEATURE, told.VALUE)),
         ),
         dtype=np.dtype(plan.precision),
         types=tuple(np.dtype(kind.to_pandas_dtype()) for kind in types),
@@ -102,8 +110,9 @@ def list_columns(plan: Plan, prepared: Prepared, batch: pa.Schema) -> Columns:
         pairs=None if plan.interactions is None else PairColumns(count_kept(n_pairs, plan.interactions), (first, second)),
         wide=plan.wide,
         top=plan.top,
+        reasons=plan.reasons,
         players=players,
-        features={player: feature for player, feature in of_players.items() if feature in there},
+        features={player: feature for player, feature in of_players.items() if feature is not None},
     )
 
 
@@ -169,7 +178,11 @@ def make_batch(columns: Columns, prepared: Prepared, batch: pa.RecordBatch, buff
         arrays += attributions
     if columns.pairs is not None:
         arrays += [make_column(pairs[:, :n], columns.pairs.n_kept, columns.dtype, columns.pairs.names) for pairs in buffers.pairs]
+    values = {player: batch.column(feature.name) for player, feature in columns.features.items()} if columns.top or columns.reasons else {}
     if columns.top is not None:
-        values = {player: batch.column(feature) for player, feature in columns.features.items()}
         arrays += [top.make_column(phi[:, :n], columns.top, prepared, columns.players, values, columns.dtype) for phi in buffers.phi]
+    if columns.reasons is not None:
+        for k, phi in enumerate(buffers.phi):
+            about = phi[:, :n], buffers.without[:, k, :, :n], columns.reasons, prepared, columns.players, columns.features, values, columns.dtype
+            arrays += told.make_columns(*about)
     return pa.record_batch(arrays, schema=columns.schema)

@@ -12,7 +12,7 @@ from .job import Job, make_job
 from .latest import Latest
 from .load import load_model
 from .mlflow_run import log_run
-from .options import Columns, Combinations, MissingLabels, Precision, Sign, Space, pick
+from .options import Columns, Combinations, MissingLabels, Precision, ReasonsFile, Sign, Space, pick
 from .progress import Progress, no_progress
 from .publish import Manifest
 from .stages import aggregate_run, broadcast_run, count_run, map_run, plan_run, publish_run, update_latest
@@ -70,6 +70,7 @@ def explain(
     top: int | None = None,
     sign: Sign = "both",
     columns: Columns | None = None,
+    reasons: ReasonsFile | None = None,
     global_only: bool = False,
     single_writer: bool = False,
     date: Date | str | None = None,
@@ -125,6 +126,9 @@ def explain(
         Of which attributions `top` is: all, by magnitude, those above 0, or those below.
     columns : {"wide", "top", "both"}, optional
         A column for every feature, the list alone, or both, which is the default with `top`.
+    reasons : mapping, str or path, optional
+        Which attributions are told as reasons, how many, and in which words: a TOML or JSON file, or such an object. A list of them in a column
+        "reasons", and how sure their choice is.
     global_only : bool
         Publish summaries alone, no rows.
     single_writer : bool

@@ -281,6 +281,7 @@ def make_job(model: Any, data: Any, out: Any, options: Options) -> Job:
             latest=None if options.latest is None else _find_latest(options.latest, out, options.date),
             background=background,
             partition=place(options.partition) if isinstance(options.partition, str) else options.partition,
+            reasons=place(options.reasons) if isinstance(options.reasons, str) else options.reasons,
         ),
         parameters=tuple(sorted(values.items())),
         tables=storage.beside(out, TABLES) if options.tables is None else place(options.tables),

@@ -1,8 +1,9 @@
 """The largest of many values, row by row, and lists of them in Parquet."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
+import pyarrow as pa
 
 from .precision import round_to
 
@@ -84,3 +85,28 @@ def choose_largest(values: np.ndarray, n_kept: int, dtype: np.dtype) -> tuple[np
     counts, things, found = zip(*blocks, strict=True) if blocks else ((np.zeros(values.shape[1], np.int64),), (), ())
     offset = np.concatenate(([0], np.cumsum(np.concatenate(counts)))).astype(np.int32)
     return offset, np.concatenate([np.zeros(0, np.int32), *things]).astype(np.int32), np.concatenate([np.zeros(0, dtype), *found])
+
+
+def gather(thing: np.ndarray, row: np.ndarray, write: Callable[[int, np.ndarray], pa.Array], kind: pa.DataType) -> pa.Array:
+    """Say something of every entry, one thing at a time.
+
+    Parameters
+    ----------
+    thing : (entries,) int
+    row : (entries,) int
+        Where each entry stands.
+    write : callable
+        From a thing and its (m,) rows to m values of ``kind``.
+    kind : pa.DataType
+
+    Returns
+    -------
+    pa.Array
+        Of all entries, in their order.
+    """
+    order = np.argsort(thing, kind="stable")
+    starts = np.flatnonzero(np.diff(thing[order], prepend=-1))
+    pieces = [pa.nulls(0, kind), *(write(int(thing[some[0]]), row[some]) for some in (np.split(order, starts[1:]) if thing.size else ()))]
+    back = np.empty(order.size, np.int64)
+    back[order] = np.arange(order.size)
+    return pa.concat_arrays(pieces).take(pa.array(back))

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from datetime import date as Date
+from os import PathLike
 from typing import Any, Literal, get_args
 
 from ..iterations import read_iterations
@@ -19,6 +20,7 @@ from .arguments import (
     read_partition,
     read_place,
     read_text,
+    refuse,
 )
 
 Precision = Literal["float32", "float64"]
@@ -27,6 +29,7 @@ Combinations = Literal["shared", "own"]
 Space = Literal["margin", "probability", "response"]
 Sign = Literal["both", "raises", "lowers"]
 Columns = Literal["wide", "top", "both"]
+ReasonsFile = Mapping[str, Any] | str | PathLike  # or where such an object is, in TOML or JSON
 COMBINATIONS: tuple[str, ...] = get_args(Combinations)
 SPACES: tuple[Space, ...] = get_args(Space)
 MARGIN, PROBABILITY, _ = SPACES
@@ -57,6 +60,9 @@ class Options:
 
     columns: Columns | None = None
     """"wide", a column for every feature; "top", the list of TOP alone, where features are many; or "both", the default with TOP."""
+
+    reasons: ReasonsFile | None = None
+    """A TOML or JSON file that says which attributions are told as reasons, how many, and in which words: a list of them in a column "reasons"."""
 
     global_only: bool = False
     """Publish summaries alone, no rows."""
@@ -176,6 +182,15 @@ def pick(given: Mapping[str, Any]) -> Options:
     return Options(**{field.name: given[field.name] for field in fields(Options)})
 
 
+def _read_reasons(name: str, given: Any) -> Mapping[str, Any] | str:
+    """As they are given, or where they are; what they say is read with the model, see `read_reasons`."""
+    if isinstance(given, Mapping):
+        return given
+    if not isinstance(given, str | PathLike):
+        raise refuse(name, given, "a path or URI of a TOML or JSON file, or such an object")
+    return read_place(name, given)
+
+
 READERS: dict[str, Callable[[str, Any], Any]] = {
     "latest": optional(read_place),
     "latest_requires": lambda name, given: read_float(name, given, "a number from 0 to 1", 0.0, 1.0),
@@ -184,6 +199,7 @@ READERS: dict[str, Callable[[str, Any], Any]] = {
     "top": optional(lambda name, given: read_number(name, given, 1)),
     "sign": lambda name, given: read_choice(name, given, get_args(Sign)),
     "columns": optional(lambda name, given: read_choice(name, given, get_args(Columns))),
+    "reasons": optional(_read_reasons),
     "global_only": read_flag,
     "single_writer": read_flag,
     "date": optional(read_date),

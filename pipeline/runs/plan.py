@@ -10,6 +10,7 @@ from importlib.metadata import version
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from kernels.buffers import Prepared
 from kernels.inputs import INPUTS
@@ -29,10 +30,13 @@ from ..display import as_html, count
 from ..models.model import Feature, Model
 from ..models.row_output import OUTPUT, RowOutput
 from ..stores.arrays import table_bytes
+from . import told
 from .interactions import count_kept
 from .job import Job
 from .options import OWN, Precision, Space
 from .prepare import player_names
+from .reasons import Reasons
+from .reasons_file import plan_reasons
 from .space import TOTALS, choose_link
 from .top import TOP, Top, read_top
 
@@ -44,10 +48,12 @@ SLICE_ROWS = 1 << 15  # rows a worker holds at a time,
 SLICE_BYTES = 1 << 26  # and at most so many bytes of attributions
 LABEL_BYTES = 128  # of a row's label, weight and group, as read and as laid out, and what comes of them
 WORKER_OVERHEAD = 400 << 20  # a worker process with its imports, before any table or row
+REASON_LEAVES = 7  # columns that a list of reasons is made of
 CHANGED = {
     "features": "features",
     "groups": "groups",
     "background_digest": "the background's files",
+    "reasons": "reasons",
     "rejected": "the files that cannot be read",
 }  # of what differs but is not shown
 
@@ -73,6 +79,7 @@ class Plan:
     labels: LabelColumns | None
     predictions: tuple[str, ...]  # columns with the margin of each output; none where they are not compared
     top: Top | None  # what list of the largest attributions a row has
+    reasons: Reasons | None  # what is told of a row
     global_only: bool
     ids: tuple[str, ...]
     features: tuple[Feature, ...]
@@ -122,6 +129,14 @@ class Plan:
         """Names of a part's columns of standard errors, one for each of attributions."""
         taken = (*self.ids, *self.chosen, *(name for names in self.columns for name in names))
         return schema.error_columns(self.players, self.written_outputs, taken) if self.background_errors and self.wide else []
+
+    @property
+    def reason_columns(self) -> list[str]:
+        """Names of a part's columns of reasons, those of an output together."""
+        taken = (*self.ids, *self.chosen, *(name for names in self.columns for name in names), *self.error_columns, *self.top_columns)
+        stems = () if self.reasons is None else told.column_types(pa.float64(), self.background_errors)
+        named = [schema.name_columns(stem, self.written_outputs, taken) for stem in stems]
+        return [name for of_output in zip(*named, strict=True) for name in of_output]
 
     @property
     def written_outputs(self) -> tuple[str, ...]:
@@ -327,7 +342,8 @@ def make_plan(job: Job, model: Model, groups: Groups, found: Listing, background
         background_errors=job.options.background_errors,
         labels=job.labels,
         predictions=job.options.predictions,
-        top=read_top(job.options, METHODS[job.options.method].attributes),
+        top=read_top(job.options, method.attributes),
+        reasons=plan_reasons(job, model, groups),
         global_only=job.options.global_only,
         ids=job.options.ids,
         features=model.features,
@@ -342,6 +358,7 @@ def make_plan(job: Job, model: Model, groups: Groups, found: Listing, background
     )
     n_outputs, n_pairs = len(model.outputs), len(tables.pairs)
     n_columns = len(draft.ids) + len(draft.chosen) + sum(map(len, draft.columns)) + len(draft.error_columns) + 3 * len(draft.top_columns)
+    n_columns += REASON_LEAVES * len(draft.reason_columns)
     lots = 2 * LOTS + 2 if draft.background_errors else 0  # phi without each lot, and all of these together
     n_kept = count_kept(n_pairs, job.options.interactions)
     slice_rows = max_slice_rows(n_outputs * (tables.n_players * (1 + lots) + n_pairs + n_kept + tables.n_steps))

@@ -22,6 +22,8 @@ from .arguments import read_choice, read_interactions
 from .job import check_parameters, find_method
 from .options import MARGIN, MissingLabels
 from .plan import PLAN, SLICE_ROWS, Plan, to_json
+from .reasons import Reasons
+from .reasons_file import check_reasons
 
 MOST = 2**31  # row groups, and rows, that a file may have
 
@@ -38,6 +40,13 @@ def _check_item(item: WorkItem) -> None:
     groups, numbers = item.row_groups, (*item.row_groups, item.skip, item.n_rows, item.first_row)
     if not all(0 <= number < MOST for number in numbers) or list(groups) != sorted(set(groups)):
         raise ValueError(f"item {item.part} has rows that no file has")
+
+
+def _check_reasons(plan: Plan, reasons: Reasons) -> None:
+    method = METHODS[plan.method]
+    if plan.global_only or not method.attributes or reasons.most < 1 or not 0 <= reasons.least <= 1:
+        raise ValueError(f"reasons are at most {reasons.most} of at least {reasons.least}, of method {plan.method!r}")
+    check_reasons(reasons, plan.players, plan.features, plan.groups if method.phi.of_groups else (), (), "reasons")
 
 
 def _check_sense(plan: Plan) -> None:
@@ -61,6 +70,8 @@ def _check_sense(plan: Plan) -> None:
         raise ValueError(f"space is {plan.space!r}, of method {plan.method!r}")
     if plan.top is not None and (plan.top.most < 1 or plan.global_only or not METHODS[plan.method].attributes):
         raise ValueError(f"top is {plan.top}, of method {plan.method!r}")
+    if plan.reasons is not None:
+        _check_reasons(plan, plan.reasons)
     if plan.background_errors and plan.background_digest is None:
         raise ValueError("there are errors of a background, and no rows of one")
     if [item.part for item in plan.items] != list(range(len(plan.items))):

@@ -59,6 +59,7 @@ class Manifest:
     method: str
     parameters: dict[str, Any]
     background: str | None  # as in the plan
+    reasons: str | None  # SHA-256 of the file that says what is told of a row
     precision: Precision
     outputs: tuple[str, ...]
     space: Space  # units of attributions and base values
@@ -210,6 +211,7 @@ def make_manifest(
         method=plan.method,
         parameters=dict(plan.parameters),
         background=plan.background,
+        reasons=None if plan.reasons is None else plan.reasons.digest,
         precision=plan.precision,
         outputs=plan.outputs,
         space=plan.space,

@@ -11,7 +11,7 @@ from kernels.buffers import Prepared
 
 from ..dataset.partition import Groups
 from ..errors import UsageError
-from .largest import choose_largest
+from .largest import choose_largest, gather
 from .options import Options, Sign
 
 TOP = "top"
@@ -93,24 +93,22 @@ def feature_of(player: str, groups: Groups) -> str:
     return members[0] if len(members) == 1 else ""
 
 
-def _as_texts(column: pa.Array) -> pa.Array:
-    """Values as people write them; null where missing."""
+def as_texts(column: pa.Array) -> pa.Array:
+    """Write values as people write them.
+
+    Parameters
+    ----------
+    column : pa.Array
+        n values, possibly dictionary-encoded.
+
+    Returns
+    -------
+    pa.StringArray
+        n texts; null where missing.
+    """
     decoded = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
     missing = pc.is_null(decoded, nan_is_null=True)
     return pc.if_else(missing, pa.scalar(None, pa.string()), decoded.cast(pa.string()))
-
-
-def _gather(chosen: np.ndarray, row: np.ndarray, columns: Sequence[pa.Array | None]) -> pa.Array:
-    """Of every entry the text of its player's column in its row."""
-    order = np.argsort(chosen, kind="stable")
-    starts = np.flatnonzero(np.diff(chosen[order], prepend=-1))
-    pieces = [pa.nulls(0, pa.string())]
-    for some in np.split(order, starts[1:]) if chosen.size else ():
-        column = columns[chosen[some[0]]]
-        pieces.append(pa.nulls(some.size, pa.string()) if column is None else _as_texts(column.take(pa.array(row[some]))))
-    back = np.empty(order.size, np.int64)
-    back[order] = np.arange(order.size)
-    return pa.concat_arrays(pieces).take(pa.array(back))
 
 
 def make_column(phi: np.ndarray, top: Top, prepared: Prepared, names: Sequence[str], values: Mapping[str, pa.Array], dtype: np.dtype) -> pa.Array:
@@ -140,6 +138,11 @@ def make_column(phi: np.ndarray, top: Top, prepared: Prepared, names: Sequence[s
     mine = [names[player] for player in prepared.players[order].tolist()]
     row = np.repeat(np.arange(phi.shape[1]), np.diff(offset))
     feature = pa.array(mine, pa.string()).take(pa.array(chosen))
-    texts = _gather(chosen, row, [values.get(name) for name in mine])
+
+    def write(thing: int, rows: np.ndarray) -> pa.Array:
+        column = values.get(mine[thing])
+        return pa.nulls(rows.size, pa.string()) if column is None else as_texts(column.take(pa.array(rows)))
+
+    texts = gather(chosen, row, write, pa.string())
     entries = pa.StructArray.from_arrays([feature, pa.array(found), texts], [FEATURE, PHI, VALUE])
     return pa.ListArray.from_arrays(pa.array(offset), entries)

@@ -71,8 +71,8 @@ def test_what_is_given_is_read(given, read):
 @pytest.mark.parametrize("wrong", WRONG, ids=lambda wrong: type(wrong).__name__)
 def test_a_wrong_type_is_told_in_one_line(name, wrong):
     """Whatever is given in the place of an option: its name, what it is, in a short line, and what was expected."""
-    if name == "partition" and isinstance(wrong, dict):
-        return  # a mapping may be one of groups, which are read when the model's features are known
+    if name in ("partition", "reasons") and isinstance(wrong, dict):
+        return  # a mapping may be one of groups or reasons, which are read when the model's features are known
     if name == "missing" and isinstance(wrong, float):
         wrong = np.inf  # which is no value that stands for a missing one
     with pytest.raises(UsageError, match=f"^{name} is .*, expected ") as error:
