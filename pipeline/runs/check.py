@@ -129,6 +129,8 @@ def _check_footer(run: str, plan: Plan, manifest: Manifest, entry: PartEntry) ->
         footer = read_footer(uri, item.part, file, manifest.plan, item)
     if not footer.n_rows == entry["n_rows"] == item.n_rows:
         raise InvalidRun(f"{uri}: has {footer.n_rows} rows, the manifest says {entry['n_rows']}, the plan {item.n_rows}")
+    if footer.space != plan.space or json.dumps(footer.base) != json.dumps(dict(zip(plan.outputs, manifest.base, strict=True))):
+        raise InvalidRun(f"{uri}: its base values are {shorten(footer.base)} in space {footer.space!r}, the manifest's {shorten(manifest.base)}")
     adds_up = plan.additive
     if (footer.residual is not None) != adds_up:
         raise InvalidRun(f"{uri}: its residual is {footer.residual}, of method {plan.method!r}")
@@ -159,7 +161,7 @@ def _check_summaries(run: str, plan: Plan, manifest: Manifest, states: list[dict
     for entry in manifest.summaries:
         _stat(run, entry)
         uri, table = _download(run, entry, local), tables[Path(entry["uri"]).stem]
-        same = local.read_text() == write_rows(table) if uri.endswith(".json") else pq.read_table(local).equals(table, check_metadata=True)
+        same = local.read_text() == "".join(write_rows(table)) if uri.endswith(".json") else pq.read_table(local).equals(table, check_metadata=True)
         if not same:
             raise InvalidRun(f"{uri}: differs from the summary computed again from the parts")
     return tables

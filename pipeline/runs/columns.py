@@ -1,5 +1,6 @@
 """The columns of a part: ids, margins, attributions and interactions, as Parquet holds them."""
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -140,6 +141,12 @@ def open_part(local: Path, columns: Columns) -> pq.ParquetWriter:
     )
 
 
+def _read_columns(batch: pa.RecordBatch, features: Iterable[Feature]) -> Iterator[pa.Array]:
+    """Columns by name; a batch looks through all of its names for one."""
+    place = {name: k for k, name in enumerate(batch.schema.names)}
+    return (batch.column(place[feature.name]) for feature in features)
+
+
 def make_batch(columns: Columns, prepared: Prepared, batch: pa.RecordBatch, buffers: Buffers, output: np.ndarray | None = None) -> pa.RecordBatch:
     """Turn what was computed of a slice into the columns of the part.
 
@@ -178,7 +185,7 @@ def make_batch(columns: Columns, prepared: Prepared, batch: pa.RecordBatch, buff
         arrays += attributions
     if columns.pairs is not None:
         arrays += [make_column(pairs[:, :n], columns.pairs.n_kept, columns.dtype, columns.pairs.names) for pairs in buffers.pairs]
-    values = {player: batch.column(feature.name) for player, feature in columns.features.items()} if columns.top or columns.reasons else {}
+    values = dict(zip(columns.features, _read_columns(batch, columns.features.values()), strict=True)) if columns.top or columns.reasons else {}
     if columns.top is not None:
         arrays += [top.make_column(phi[:, :n], columns.top, prepared, columns.players, values, columns.dtype) for phi in buffers.phi]
     if columns.reasons is not None:

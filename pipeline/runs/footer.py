@@ -1,4 +1,4 @@
-"""The footer of a part: the plan and the work item that it is of, its rows, and its states of reductions."""
+"""The footer of a part: the plan and the work item that it is of, its rows, units and base values, and its states of reductions."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -11,6 +11,7 @@ from ..dataset.listing import WorkItem
 from ..display import printable
 from ..errors import InvalidRun
 from ..records import read_record
+from .options import Space
 
 KEY = b"leafledger"
 
@@ -22,6 +23,8 @@ class Footer:
     n_rows: int
     residual: float | None
     states: dict[str, str]
+    space: Space  # units of attributions and base values
+    base: dict[str, float]  # of every output of the model
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +37,8 @@ class _Written:
     stored: int  # rows that the part holds
     residual: float | None
     states: dict[str, str]
+    space: Space
+    base: dict[str, float]
 
 
 def write_footer(writer: pq.ParquetWriter, plan_digest: str, item: WorkItem, footer: Footer, n_stored: int) -> None:
@@ -51,7 +56,7 @@ def write_footer(writer: pq.ParquetWriter, plan_digest: str, item: WorkItem, foo
     n_stored : int
         Rows that the part holds: all of the item, or none where summaries alone are asked for.
     """
-    found = _Written(plan_digest, item, footer.n_rows, n_stored, footer.residual, footer.states)
+    found = _Written(plan_digest, item, footer.n_rows, n_stored, footer.residual, footer.states, footer.space, footer.base)
     writer.add_key_value_metadata({KEY.decode(): json.dumps(asdict(found))})
 
 
@@ -91,4 +96,4 @@ def read_footer(uri: str, part: int, file: Any, plan_digest: str, item: WorkItem
         raise InvalidRun(f"{uri}: says that it is of other rows than the plan's part {part}")
     if footer.stored != metadata.num_rows:
         raise InvalidRun(f"{uri}: holds {metadata.num_rows} rows, its footer says {footer.stored}")
-    return Footer(footer.n_rows, footer.residual, footer.states)
+    return Footer(footer.n_rows, footer.residual, footer.states, footer.space, footer.base)

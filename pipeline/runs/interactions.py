@@ -5,8 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
+from kernels.largest import find_largest
+
 from .arguments import ALL
-from .largest import choose_largest, find_largest
+from .largest import choose_largest
 
 FIRST, SECOND, VALUE = "first", "second", "value"  # fields of an entry
 
@@ -56,9 +58,10 @@ def keep_largest(values: np.ndarray, n_kept: int) -> None:
     if n_kept == values.shape[2]:
         return
     for k in range(values.shape[1]):
-        kept = np.zeros((len(values), values.shape[2]), bool)
-        np.put_along_axis(kept, find_largest(values[:, k], n_kept), True, axis=1)
-        values[:, k][~kept] = 0
+        pairs = np.ascontiguousarray(values[:, k].T)
+        kept = np.zeros(pairs.shape, bool)
+        np.put_along_axis(kept, find_largest(pairs, n_kept), True, axis=0)
+        values[:, k][~kept.T] = 0
 
 
 def make_column(values: np.ndarray, n_kept: int, dtype: np.dtype, names: Sequence[pa.Array]) -> pa.Array:

@@ -207,7 +207,8 @@ def explain_item(plan: Plan, plan_digest: str, item: WorkItem, prepared: Prepare
         if done != item.n_rows or writer is None:
             raise miscounted(item, done)
         packed = {name: pack_state(state) for name, state in states.items()}
-        write_footer(writer, plan_digest, item, Footer(done, residual, packed), 0 if plan.global_only else done)
+        base = dict(zip(plan.outputs, find_base(plan.link, prepared).tolist(), strict=True))
+        write_footer(writer, plan_digest, item, Footer(done, residual, packed, plan.space, base), 0 if plan.global_only else done)
     finally:
         if writer is not None:
             writer.close()

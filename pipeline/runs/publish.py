@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypedDict
@@ -26,6 +26,7 @@ from .space import find_base
 from .summaries import read_totals
 
 MANIFEST = "manifest.json"
+JSON_ROWS = 1 << 12  # of a summary that are written at a time
 SUMMARY = "summary"
 
 
@@ -235,18 +236,24 @@ def _publish_file(uri: str, local: Path) -> None:
         raise InvalidRun(f"{uri}: exists already and differs from what this run computed")
 
 
-def write_rows(table: pa.Table) -> str:
-    """Write the text of a summary in JSON.
+def write_rows(table: pa.Table) -> Iterator[str]:
+    """Write a summary in JSON, a row to a line.
 
     Parameters
     ----------
     table : pa.Table
 
-    Returns
-    -------
+    Yields
+    ------
     str
+        A piece of the text, of so few rows that a summary of any size can be written.
     """
-    return json.dumps(table.to_pylist(), indent=1)
+    yield "["
+    between = "\n"
+    for batch in table.to_batches(JSON_ROWS):
+        yield between + ",\n".join(map(json.dumps, batch.to_pylist()))
+        between = ",\n"
+    yield "\n]\n"
 
 
 def _publish_summaries(run: str, summaries: dict[str, pa.Table], folder: Path) -> list[SummaryEntry]:
@@ -254,7 +261,8 @@ def _publish_summaries(run: str, summaries: dict[str, pa.Table], folder: Path) -
     for name, table in summaries.items():
         locals_ = {f"{name}.parquet": folder / "summary.parquet", f"{name}.json": folder / "summary.json"}
         pq.write_table(table, locals_[f"{name}.parquet"], compression="zstd", write_page_checksum=True)
-        locals_[f"{name}.json"].write_text(write_rows(table))
+        with locals_[f"{name}.json"].open("w") as text:
+            text.writelines(write_rows(table))
         for file, local in locals_.items():
             _publish_file(storage.join(run, SUMMARY, file), local)
             written.append({"uri": f"{SUMMARY}/{file}", "size": local.stat().st_size, "sha256": storage.sha256(local)})

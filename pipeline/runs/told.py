@@ -9,10 +9,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kernels.buffers import Prepared
+from kernels.largest import find_largest
 from kernels.lots import standard_errors
 
 from ..models.model import Feature
-from .largest import find_largest, gather
+from .largest import gather
 from .precision import round_to
 from .reasons import FEATURE, VALUE, Band, Reasons, find_codes, has_texts
 from .top import as_texts
@@ -21,7 +22,6 @@ REASONS, DISTANCE, WITHHELD, ERROR, CLEAR = "reasons", "reasons_distance", "reas
 RANK, CODE, TEXT, PHI, SHARE = "rank", "code", "text", "phi", "share"  # fields of a reason, besides FEATURE and VALUE
 ERRORS = 2.0  # standard errors that a distance has to exceed to be clear
 MISSING = "missing"  # in a text, in the place of a value that is
-BLOCK = 1 << 20  # attributions that are ordered at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +34,6 @@ class Chosen:
     distance: np.ndarray  # (n,) float64, from the last that is told to the first that is not; NaN where nothing is told
     error: np.ndarray  # (n,) float64, its standard error; NaN where nothing is told
     withheld: np.ndarray  # (n,) bool, something that is never named would have been told
-
-
-def _order(sizes: np.ndarray, most: int) -> np.ndarray:
-    """Positions of every column's largest numbers, equal ones in their own order, ``(n, most) int64``."""
-    n = sizes.shape[1]
-    rows = max(1, BLOCK // max(1, len(sizes)))
-    blocks = [find_largest(np.ascontiguousarray(sizes[:, start : start + rows].T), most) for start in range(0, n, rows)]
-    return np.concatenate([np.zeros((0, most), np.int64), *blocks])
 
 
 def choose(phi: np.ndarray, without: np.ndarray, named: np.ndarray, reasons: Reasons, dtype: np.dtype) -> Chosen:
@@ -75,7 +67,7 @@ def choose(phi: np.ndarray, without: np.ndarray, named: np.ndarray, reasons: Rea
     enough = (sizes > 0) & (shares >= reasons.least)
     names = np.flatnonzero(named)
     most = min(reasons.most, names.size)
-    ordered, rows = names[_order(sizes[names], min(most + 1, names.size))], np.arange(n)
+    ordered, rows = names[find_largest(sizes[names], min(most + 1, names.size)).T], np.arange(n)
     n_told = enough[ordered[:, :most].T, rows].sum(axis=0)
     last, first_left = _at(ordered, n_told - 1), _at(ordered, n_told)
 
@@ -86,14 +78,14 @@ def choose(phi: np.ndarray, without: np.ndarray, named: np.ndarray, reasons: Rea
         return np.where(n_told > 0, behind[last, rows] - left, np.nan)
 
     sizes_behind = np.vstack([sizes, np.zeros(n)])
-    everyone = _order(sizes, min(reasons.most, len(sizes)))
+    everyone = find_largest(sizes, min(reasons.most, len(sizes)))
     return Chosen(
         position=ordered[:, :most],
         n_told=n_told,
         share=shares[ordered[:, :most], rows[:, None]],
         distance=apart(sizes),
         error=standard_errors(np.stack([apart(each) for each in without]), apart(phi)) if len(without) else np.zeros(n),
-        withheld=(enough[everyone.T, rows] & ~named[everyone.T]).any(axis=0),
+        withheld=(enough[everyone, rows] & ~named[everyone]).any(axis=0),
     )
 
 

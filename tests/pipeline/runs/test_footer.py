@@ -16,7 +16,7 @@ from pipeline.runs.footer import KEY, Footer, read_footer, write_footer
 
 DIGEST = "a" * 64
 ITEM = WorkItem(3, "s3://data/é.parquet", "tag", (0, 2), 5, 7, 25, (("month", "4"), ("night", None)))
-FOOTER = Footer(7, 1e-16, {"importance": "AAAA"})
+FOOTER = Footer(7, 1e-16, {"importance": "AAAA"}, "margin", {"yes": 0.1})
 
 
 def written(footer=FOOTER, n_rows=7, n_stored=7, digest=DIGEST):
@@ -36,11 +36,13 @@ def read(data, part=3, digest=DIGEST):
 @given(
     residual=st.none() | st.floats(0, 1),
     n_rows=st.integers(0, 2**40),
+    base=st.dictionaries(st.text(max_size=9), st.floats(allow_nan=False, allow_infinity=False), max_size=3),
     states=st.dictionaries(st.text(max_size=9), st.text(st.characters(codec="ascii"), max_size=99), max_size=3),
 )
-def test_a_footer_comes_back_as_it_was_written(residual, n_rows, states):
-    """To the last bit of the residual."""
-    assert read(written(Footer(n_rows, residual, states))) == Footer(n_rows, residual, states)
+def test_a_footer_comes_back_as_it_was_written(residual, n_rows, base, states):
+    """To the last bit of the residual and of the base values."""
+    footer = Footer(n_rows, residual, states, "probability", base)
+    assert read(written(footer)) == footer
 
 
 def test_a_footer_says_which_item_it_is_of():
@@ -57,6 +59,7 @@ def test_a_footer_says_which_item_it_is_of():
         "partition": [["month", "4"], ["night", None]],
     }
     assert (found["plan"], found["stored"]) == (DIGEST, 7)
+    assert (found["space"], found["base"]) == ("margin", {"yes": 0.1})
 
 
 def test_another_part_is_refused():

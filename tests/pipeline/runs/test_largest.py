@@ -1,11 +1,12 @@
 """The largest of many values: chosen as a loop would choose them."""
 
 import numpy as np
+import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.runs.interactions import count_kept
-from pipeline.runs.largest import choose_largest
+from pipeline.runs.largest import choose_largest, gather
 
 
 @given(data=st.data(), dtype=st.sampled_from([np.float32, np.float64]))
@@ -24,9 +25,9 @@ def test_entries_are_chosen_as_a_loop_would(data, dtype):
         assert found[offset[i] : offset[i + 1]].tolist() == stored[expected].tolist()
 
 
-def test_blocks_do_not_show(monkeypatch):
-    """Rows are sorted a block at a time."""
-    values = np.random.default_rng(0).normal(size=(10, 100))
-    whole = choose_largest(values, 3, np.float64)
-    monkeypatch.setattr("pipeline.runs.largest.BLOCK", 70)
-    assert all((a == b).all() for a, b in zip(whole, choose_largest(values, 3, np.float64), strict=True))
+def test_what_is_said_of_entries_stays_with_them():
+    """Entries are handed over thing by thing, and come back in their own order."""
+    thing, row = np.array([2, 0, 2, 1, 0]), np.array([0, 0, 1, 2, 3])
+    found = gather(thing, row, lambda thing, rows: pa.array([f"{thing} in {row}" for row in rows]), pa.string())
+    assert found.to_pylist() == [f"{a} in {b}" for a, b in zip(thing, row, strict=True)]
+    assert gather(thing[:0], row[:0], lambda thing, rows: None, pa.string()).to_pylist() == []
