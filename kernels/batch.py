@@ -8,7 +8,7 @@ from ._jit import jit
 from .buffers import Buffers, Prepared, Sharing
 from .inputs import classify
 from .method import TOLERANCE, Check, Method
-from .semivalues.tables import add_semivalues
+from .semivalues.tables import add_interactions
 from .trees.binning import bin_rows
 from .trees.margin import add_margins
 
@@ -54,7 +54,7 @@ def attribute_batch(method: Method, prepared: Prepared, buffers: Buffers) -> Non
     _play(method, prepared, prepared.method, buffers)
     for lot, tables in enumerate(prepared.without.tables):
         _play(method, prepared, tables, buffers._replace(phi=buffers.without[lot]))
-    add_semivalues(buffers.bins, prepared.pairs.tables, buffers.pairs)
+    add_interactions(buffers.bins, prepared.pairs.tables, buffers.pairs)
 
 
 def find_residuals(check: Check | None, prepared: Prepared, buffers: Buffers, n_rows: int) -> np.ndarray:

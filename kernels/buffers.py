@@ -17,6 +17,9 @@ class Pairs(NamedTuple):
     tables: Any  # SemivalueTables of the game of pairs
 
 
+NO_PAIRS = np.zeros((0, 2), np.int32)
+
+
 class Sharing(NamedTuple):
     """Who gets what a kernel writes where some players stand for several others: each of these gets an equal share. Nobody does where it is empty."""
 

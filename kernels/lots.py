@@ -74,6 +74,11 @@ class LotsQuery(NamedTuple):
         """As ``Prepared.players``."""
         return self.query.players
 
+    @property
+    def pairs(self) -> np.ndarray:
+        """As ``Pairs.players``; none where interactions were not asked for."""
+        return self.query.pairs
+
     def measure(self, values: np.ndarray, bins: np.ndarray, n_rows: int, first_row: int) -> Lots:
         """Look at the rows of every lot.
 

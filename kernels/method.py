@@ -50,6 +50,10 @@ class BackgroundQuery(Protocol):
     def n_bytes(self) -> np.ndarray:
         """``(1,) int64``, bytes of what will be prepared, at most."""
 
+    @property
+    def pairs(self) -> np.ndarray:
+        """As ``Pairs.players``; none where interactions were not asked for."""
+
     def measure(self, values: np.ndarray, bins: np.ndarray, n_rows: int, first_row: int) -> BackgroundStatistics:
         """Look at the rows of a part of a background.
 
@@ -105,7 +109,7 @@ class BackgroundQuery(Protocol):
 class BackgroundUse(Protocol):
     """How a method uses a background."""
 
-    def ask(self, forest: Forest, bins: BinTables, phi: "Phi", n_rows: int | None, budget: int) -> BackgroundQuery:
+    def ask(self, forest: Forest, bins: BinTables, phi: "Phi", n_rows: int | None, budget: int, interactions: bool) -> BackgroundQuery:
         """Find what has to be known of a background so that tables fit.
 
         Parameters
@@ -119,6 +123,8 @@ class BackgroundUse(Protocol):
             rows of the background; None for the model's own leaf weights
         budget : int
             bytes that tables may have
+        interactions : bool
+            there are tables of pairs too, where the method has interactions
 
         Returns
         -------

@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 
 from ._jit import frozen
-from .buffers import NO_LOTS, NOT_SHARED, Pairs, Prepared, Sharing, WithoutLots
+from .buffers import NO_LOTS, NO_PAIRS, NOT_SHARED, Pairs, Prepared, Sharing, WithoutLots
 from .game_values import GameValue
 from .lots import LOTS, Lots, LotsQuery
+from .marginal.query import MarginalUse
 from .method import BackgroundQuery, BackgroundStatistics, Method, Parameters, refuse_other
 from .parameters import InvalidParameters
 from .path_dependent.interactions import play_pairs
@@ -53,7 +54,7 @@ def ask_background(
     budget : int
         bytes that tables may have
     interactions : bool
-        as ``prepare`` takes it; the marginal game has none
+        as ``prepare`` takes it
     errors : bool
         standard errors of values will be asked for
 
@@ -69,18 +70,24 @@ def ask_background(
         of fewer than two rows in each lot, or tables beyond the budget
     """
     use = method.games.background
-    if use is None or interactions:
-        raise InvalidParameters(f"method {method.name!r} has no {'interactions in the ' if interactions else ''}marginal game")
+    if use is None:
+        raise InvalidParameters(f"method {method.name!r} has no marginal game")
+    _check_interactions(method, interactions)
     bins, forest = _plant(ensemble, method, groups)
     if not errors:
-        return use.ask(forest, bins, method.phi, n_rows, budget)
+        return use.ask(forest, bins, method.phi, n_rows, budget, interactions)
     if not method.phi.linear:
         raise InvalidParameters(f"what method {method.name!r} finds has no standard errors")
     if n_rows is None or n_rows < 2 * LOTS:
         found = "the model's own leaf weights" if n_rows is None else f"{n_rows} rows"
         raise InvalidParameters(f"standard errors need a background of at least {2 * LOTS} rows, got {found}")
-    query = use.ask(forest, bins, method.phi, n_rows, budget // (1 + LOTS))
+    query = use.ask(forest, bins, method.phi, n_rows, budget // (1 + LOTS), interactions)
     return frozen(LotsQuery(query, query.n_bytes * (1 + LOTS)))
+
+
+def _check_interactions(method: Method, interactions: bool) -> None:
+    if interactions and method.games.value is None:
+        raise InvalidParameters(f"method {method.name!r} has no interactions")
 
 
 def measure_background(query: BackgroundQuery, values: np.ndarray, first_row: int = 0) -> BackgroundStatistics:
@@ -151,7 +158,7 @@ def weigh_leaves(ensemble: TreeEnsemble, method: Method, groups: np.ndarray | No
 def _pair_up(forest: Forest, value: GameValue | None) -> Pairs:
     """Make tables of the interactions of a game value, or of none."""
     if value is None:
-        return Pairs(np.zeros((0, 2), np.int32), no_semivalues(forest))
+        return Pairs(NO_PAIRS, no_semivalues(forest))
     game, pairs = play_pairs(forest, value)
     return Pairs(forest.players[pairs], prepare_semivalue(game, forest))
 
@@ -206,19 +213,17 @@ def prepare(
         parameters that do not fit the model or each other, a method that needs groups and has none, a background or interactions that it does
         not know, or values that cannot be shared
     """
-    value, use = method.games.value, method.games.background
-    if interactions and value is None:
-        raise InvalidParameters(f"method {method.name!r} has no interactions")
+    _check_interactions(method, interactions)
+    value, use = method.games.value(parameters) if interactions and method.games.value else None, method.games.background
     if shared and (interactions or not method.phi.linear):
         raise InvalidParameters(f"{'interactions' if interactions else f'method {method.name!r}'} cannot be shared among players")
     bins, forest = _plant(ensemble, method, groups)
     players, sharing = _share_out(np.asarray(method.phi.rows(forest), np.int32), shared)
-    pairs = _pair_up(forest, value(parameters) if interactions and value is not None else None)
-    without = NO_LOTS
+    pairs, without = _pair_up(forest, value if background is None else None), NO_LOTS
     if background is None:
         tables, base = method.games.path_dependent(forest, parameters), empty_coalition(forest.ensemble, forest.trace)
-    elif use is None or interactions:
-        raise InvalidParameters(f"method {method.name!r} has no {'interactions in the ' if interactions else ''}marginal game")
+    elif use is None:
+        raise InvalidParameters(f"method {method.name!r} has no marginal game")
     else:
         query, statistics = background
         if isinstance(query, LotsQuery):
@@ -227,6 +232,9 @@ def prepare(
             pairs_of = [use.prepare(forest, method.phi, parameters, query, lots.together(without=lot)) for lot in range(LOTS)]
             without, statistics = WithoutLots(tuple(made for made, _ in pairs_of), np.stack([at for _, at in pairs_of])), lots.together()
         tables, base = use.prepare(forest, method.phi, parameters, query, statistics)
+        if value is not None and isinstance(use, MarginalUse):
+            looked_up, subsets, patterns = use.prepare_pairs(forest, method.phi, value, query, statistics)
+            pairs = Pairs(query.pairs, pairs.tables._replace(looked_up=looked_up, subsets=subsets, patterns=patterns))
     return frozen(
         Prepared(
             bins=bins,

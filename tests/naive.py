@@ -182,7 +182,7 @@ def two_step(ensemble, row, group, background=None):
     return phi
 
 
-def interactions(ensemble, row, weight):
+def interactions(ensemble, row, weight, background=None):
     """Interaction index of every two features (Grabisch and Roubens 1999), ``(outputs, features, features)``, 0 on the diagonal.
 
     ``weight(size, n - 1)`` is that of a set of ``size`` others in the game in which the two are one player.
@@ -190,7 +190,7 @@ def interactions(ensemble, row, weight):
     n = ensemble.n_features
     found = np.zeros((ensemble.base.size, n, n))
     for k in range(ensemble.base.size):
-        v = _game(ensemble, row, k)
+        v = _game(ensemble, row, k, background)
         for i, j in itertools.combinations(range(n), 2):
             others = _subsets([m for m in range(n) if m not in (i, j)])
             total = sum(weight(len(s), n - 1) * (v([*s, i, j]) - v([*s, i]) - v([*s, j]) + v(s)) for s in others)

@@ -40,6 +40,58 @@ class Levels(NamedTuple):
 
 
 @jit
+def find_failures(
+    subtrees: Subtrees, u: int, leaf: int, who: np.ndarray, shares: np.ndarray, local: np.ndarray, masks: np.ndarray
+) -> tuple[int, np.ndarray]:
+    """Find which of a leaf's players rows with each code fail.
+
+    Parameters
+    ----------
+    subtrees, u, leaf : Subtrees
+        and the numbers of a subtree and of one of its leaves
+    who : (players of u,) int64
+        which player of a view each is part of
+    shares : (codes,) float64
+        of the background's rows with each code
+    local : (players,) int64
+        overwritten: the bit of each of the view's players at this leaf, -1 where it is none of the leaf's
+    masks : (codes,) int64
+        overwritten: the leaf's players that rows with each code fail
+
+    Returns
+    -------
+    d : int
+        how many players the leaf has
+    F : (2**d,) float64
+        share of the background's rows that fail just the players of each set
+    """
+    n_above, leaves = subtrees.n_above[u], subtrees.leaves
+    edges = leaves.edges[leaves.edge_start[leaf] : leaves.edge_start[leaf + 1]]
+    local[:] = -1
+    d = 0
+    for e in range(-n_above, edges.shape[0]):  # the players above, then those of the leaf's edges
+        player = who[edges[e, EDGE_PLAYER] if e >= 0 else e + n_above]
+        if local[player] < 0:
+            local[player] = d
+            d += 1
+    F = np.zeros(1 << d)
+    for code in range(shares.size):
+        mask = 0
+        for e in range(-n_above, edges.shape[0]):
+            if e < 0:
+                fails = (code >> (e + n_above)) & 1 == 1
+                player = who[e + n_above]
+            else:
+                fails = (code >> edges[e, EDGE_BIT]) & 1 != edges[e, EDGE_OUTCOME]
+                player = who[edges[e, EDGE_PLAYER]]
+            if fails:
+                mask |= 1 << local[player]
+        masks[code] = mask
+        F[mask] += shares[code]
+    return d, F
+
+
+@jit
 def _fill(subtrees: Subtrees, u: int, shares: np.ndarray, who: np.ndarray, weights: Weights, value: np.ndarray, table: np.ndarray) -> None:
     """Add every leaf of subtree u, as a view sees it, to a table.
 
@@ -53,34 +105,15 @@ def _fill(subtrees: Subtrees, u: int, shares: np.ndarray, who: np.ndarray, weigh
     table : (codes, width, own) float64
     """
     n_codes, _, n_own = table.shape
-    n_above, leaves = subtrees.n_above[u], subtrees.leaves
+    leaves = subtrees.leaves
     local, masks = np.empty(who.size, np.int64), np.empty(n_codes, np.int64)
     for leaf in range(leaves.start[u], leaves.start[u + 1]):
-        edges = leaves.edges[leaves.edge_start[leaf] : leaves.edge_start[leaf + 1]]
-        local[:] = -1
-        d, own = 0, 0
-        for e in range(-n_above, edges.shape[0]):  # the players above, then those of the leaf's edges
-            player = who[edges[e, EDGE_PLAYER] if e >= 0 else e + n_above]
-            if local[player] < 0:
-                local[player] = d
-                if player < n_own:
-                    own |= 1 << d
-                d += 1
+        d, F = find_failures(subtrees, u, leaf, who, shares, local, masks)
+        own = 0
+        for player in range(n_own):
+            if local[player] >= 0:
+                own |= 1 << local[player]
         everybody = (1 << d) - 1
-        F = np.zeros(1 << d)
-        for code in range(n_codes):
-            mask = 0
-            for e in range(-n_above, edges.shape[0]):
-                if e < 0:
-                    fails = (code >> (e + n_above)) & 1 == 1
-                    player = who[e + n_above]
-                else:
-                    fails = (code >> edges[e, EDGE_BIT]) & 1 != edges[e, EDGE_OUTCOME]
-                    player = who[edges[e, EDGE_PLAYER]]
-                if fails:
-                    mask |= 1 << local[player]
-            masks[code] = mask
-            F[mask] += shares[code]
         without, joined = sum_coalitions(F, own, d, weights)
         for code in range(n_codes):
             passed = everybody & ~masks[code]
@@ -107,7 +140,19 @@ class MarginalGame(NamedTuple):
         players = subtrees.player[subtrees.player_start[u] : subtrees.player_start[u + 1]]
         return views(players, self.player_group[players])
 
-    def _shares(self, u: int, first: np.ndarray) -> np.ndarray:
+    def shares(self, u: int, first: np.ndarray) -> np.ndarray:
+        """Find the share of the background's rows with each code of a coded subtree.
+
+        Parameters
+        ----------
+        u : int
+        first : (subtrees + 1,) int64
+            as ``first_codes`` returns it
+
+        Returns
+        -------
+        (codes,) float64
+        """
         counts = self.background.counts[first[u] : first[u + 1]]
         return counts / counts.sum()
 
@@ -135,7 +180,7 @@ class MarginalGame(NamedTuple):
         width, first = ensemble.value.shape[1], first_codes(coded)
         targets, tables = [], []
         for u in range(coded.size):
-            shares, rows, columns = self._shares(u, first), [], []
+            shares, rows, columns = self.shares(u, first), [], []
             for view in self._views(coded, u, views):
                 table = np.zeros((shares.size, width, view.rows.size))
                 _fill(coded, u, shares, view.who, weights, ensemble.value, table)
@@ -167,7 +212,7 @@ class MarginalGame(NamedTuple):
         ensemble, first = self.forest.ensemble, first_codes(coded)
         total, output = ensemble.base.astype(np.float64), ensemble.output[self.forest.trace.tree]
         for u in range(coded.size):
-            _add_mean(coded, u, self._shares(u, first), ensemble.value, output, total)
+            _add_mean(coded, u, self.shares(u, first), ensemble.value, output, total)
         for u in range(deep.size):
             some = slice(self.background.start[u], self.background.start[u + 1])
             nobody = ~self.background.patterns[some].any(axis=1)

@@ -88,7 +88,17 @@ def no_patterns(words: np.ndarray) -> PatternTables:
 
 
 @jit
-def _count_bits(word: int) -> int:
+def count_bits(word: int) -> int:
+    """Count the bits of a word that are set.
+
+    Parameters
+    ----------
+    word : int, not negative
+
+    Returns
+    -------
+    int
+    """
     n = 0
     while word:
         word &= word - 1
@@ -124,28 +134,49 @@ def _skip(patterns: np.ndarray, j: int, stop: int, w: int, met: int) -> int:
 
 
 @jit
+def skip_met(patterns: np.ndarray, j: int, stop: int, failed: np.ndarray) -> int:
+    """Find the next pattern that may have nobody in common with those that a row fails.
+
+    Parameters
+    ----------
+    patterns : (patterns, words) int64
+        of PatternTables
+    j, stop : int
+        the pattern that is asked about, and the end of its leaf's
+    failed : (words,) int64
+
+    Returns
+    -------
+    int
+        ``j`` where it has nobody in common, else a later one, or ``stop``
+    """
+    for w in range(failed.size - 1, -1, -1):
+        met = patterns[j, w] & failed[w]
+        if met:
+            return _skip(patterns, j, stop, w, met)
+    return j
+
+
+@jit
 def _gains(tables: PatternTables, leaf: int, failed: np.ndarray, gained: np.ndarray) -> None:
     """Write to ``gained (own,)`` what own players gain at a leaf, as fractions of its value, for a row that fails ``failed (words,) int64``."""
     n_words = failed.size
     a_own, a_other = 0, 0
     for w in range(n_words):
-        a_own += _count_bits(failed[w] & tables.own[leaf, w])
-        a_other += _count_bits(failed[w] & ~tables.own[leaf, w])
+        a_own += count_bits(failed[w] & tables.own[leaf, w])
+        a_other += count_bits(failed[w] & ~tables.own[leaf, w])
     gained[:] = 0.0
     lost = 0.0
     j, stop = tables.first[leaf], tables.first[leaf + 1]
     while j < stop:
-        b_own, b_other, met = 0, 0, -1
-        for w in range(n_words - 1, -1, -1):
-            pattern = tables.patterns[j, w]
-            if pattern & failed[w]:
-                met = w
-                break
-            b_own += _count_bits(pattern & tables.own[leaf, w])
-            b_other += _count_bits(pattern & ~tables.own[leaf, w])
-        if met >= 0:
-            j = _skip(tables.patterns, j, stop, met, tables.patterns[j, met] & failed[met])
+        behind = skip_met(tables.patterns, j, stop, failed)
+        if behind > j:
+            j = behind
             continue
+        b_own, b_other = 0, 0
+        for w in range(n_words):
+            b_own += count_bits(tables.patterns[j, w] & tables.own[leaf, w])
+            b_other += count_bits(tables.patterns[j, w] & ~tables.own[leaf, w])
         weight = tables.share[j] * tables.weights.across[b_other, a_other]
         if a_own > 0:
             lost += weight * tables.weights.within[b_own, a_own - 1]

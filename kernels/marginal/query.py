@@ -7,15 +7,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._jit import frozen
+from ..game_values import GameValue
 from ..method import Parameters, Phi, refuse_other
 from ..parameters import InvalidParameters
 from ..trees.binning import BinTables
 from ..trees.forest import Forest
+from ..trees.lookup import LookupTables
 from ..trees.margin import margin_bytes
 from .background import Background, count_background, weigh_leaves
 from .coalitions import Views
 from .counts import check_counts
 from .game import MarginalGame, table_bytes
+from .interactions import list_pairs, pair_bytes, play_pairs_against
+from .patterns import PatternTables
+from .subsets import SubsetTables
 from .subtrees import MOST_BITS, Partitioner, Partitioning
 
 SUMMED_BITS = 20  # of a leaf whose subsets are summed, at most
@@ -32,6 +37,7 @@ class MarginalQuery(NamedTuple):
     players: np.ndarray  # (rows,) int32, as Prepared.players
     summed_bits: np.ndarray  # (1,) int64, see MarginalGame
     n_bytes: np.ndarray  # (1,) int64, of what is prepared, at most
+    pairs: np.ndarray  # (pairs, 2) int32, as Pairs.players; none where interactions are not asked for
 
     def measure(self, values: np.ndarray, bins: np.ndarray, n_rows: int, first_row: int) -> Background:  # noqa: ARG002 - the shape of a query
         """Count the codes of rows at every subtree.
@@ -97,6 +103,11 @@ def _players(forest: Forest, phi: Phi) -> tuple[np.ndarray, np.ndarray]:
     return forest.splits.feature, forest.player
 
 
+def _play(forest: Forest, phi: Phi, query: Any, statistics: Any) -> MarginalGame:
+    refuse_other(query, statistics, (MarginalQuery, Background))
+    return MarginalGame(forest, query.partitioning, statistics, _players(forest, phi)[1], int(query.summed_bits[0]))
+
+
 @dataclass(frozen=True, slots=True)
 class MarginalUse:
     """The marginal game as a method plays it.
@@ -110,7 +121,7 @@ class MarginalUse:
     tables: Callable[[MarginalGame, Parameters], NamedTuple]
     of_sets: bool = False
 
-    def ask(self, forest: Forest, bins: BinTables, phi: Phi, n_rows: int | None, budget: int) -> MarginalQuery:
+    def ask(self, forest: Forest, bins: BinTables, phi: Phi, n_rows: int | None, budget: int, interactions: bool) -> MarginalQuery:
         """Cut the model as coarsely as fits: where there is less room, fewer leaves get tables, and more a list of patterns.
 
         Parameters
@@ -124,6 +135,8 @@ class MarginalUse:
             rows of the background; None for the model's own leaf weights, of which a tree has as many as leaves
         budget : int
             bytes that tables may have
+        interactions : bool
+            there are tables of pairs too
 
         Returns
         -------
@@ -150,9 +163,12 @@ class MarginalUse:
                     "since tables have a number for every set of them"
                 )
             sizes.append(rest + sum(table_bytes(partitioning, occurring, views, group, width, summed_bits) for views in self.views))
+            sizes[-1] += pair_bytes(partitioning, occurring, width, summed_bits) if interactions else 0
             if sizes[-1] <= budget:
-                players = np.asarray(phi.rows(forest), np.int32)
-                return frozen(MarginalQuery(bins, partitioning, players, np.array([summed_bits]), np.array(sizes[-1:])))
+                players, pairs = np.asarray(phi.rows(forest), np.int32), np.zeros((0, 2), np.int32)
+                if interactions:
+                    pairs = forest.players[list_pairs(partitioning)]
+                return frozen(MarginalQuery(bins, partitioning, players, np.array([summed_bits]), np.array(sizes[-1:]), pairs))
         raise InvalidParameters(
             f"tables of the marginal game would have {min(sizes) / 2**20:.1f} MiB, {budget / 2**20:.1f} MiB are allowed; "
             "a smaller background, or a partition of the features into fewer groups, needs less"
@@ -185,6 +201,32 @@ class MarginalUse:
         InvalidParameters
             the query or the statistics are those of another use, or the parameters do not fit
         """
-        refuse_other(query, statistics, (MarginalQuery, Background))
-        game = MarginalGame(forest, query.partitioning, statistics, _players(forest, phi)[1], int(query.summed_bits[0]))
+        game = _play(forest, phi, query, statistics)
         return self.tables(game, parameters), game.mean_margin()
+
+    def prepare_pairs(
+        self, forest: Forest, phi: Phi, value: GameValue, query: Any, statistics: Any
+    ) -> tuple[LookupTables, SubsetTables, PatternTables]:
+        """Make the tables of interactions from counts.
+
+        Parameters
+        ----------
+        forest, phi, query, statistics
+            as ``prepare`` takes them, of a query that asked for interactions
+        value : GameValue
+            of the game in which two players are one
+
+        Returns
+        -------
+        looked_up, subsets, patterns : LookupTables, SubsetTables, PatternTables
+            of ``query.pairs``
+
+        Raises
+        ------
+        InvalidParameters
+            the query or the statistics are those of another use, or the query asked for no interactions
+        """
+        game, pairs = _play(forest, phi, query, statistics), list_pairs(query.partitioning)
+        if len(pairs) != len(query.pairs):
+            raise InvalidParameters("the background was asked for without interactions")
+        return play_pairs_against(game, pairs, value)

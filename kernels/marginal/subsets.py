@@ -9,8 +9,13 @@ row fails p),
 
     phi_p = value * (joined(R) - (joined + without)(R - p))
 
-Subtrees have tables with a column for each player, made from these sums. At a deep leaf with many players the two sums of every set do: such a leaf
-needs no columns, and a row looks up one number more than there are players.
+Two players' interaction (Grabisch and Roubens 1999) is a sum over the sets without both. With w the weights of the game in which the two are one
+player, and joined and twice the sums with the weights of sets less one player and less two, the same steps give
+
+    I_pq = value * (twice(R) - (twice + joined)(R - p) - (twice + joined)(R - q) + (twice + 2 joined + without)(R - p - q))
+
+Subtrees have tables with a column for each player, or pair, made from these sums. At a deep leaf with many players the sums of every set do: such a
+leaf needs no columns, and a row looks up one number more than there are players, or four for each pair.
 """
 
 from typing import NamedTuple
@@ -30,7 +35,7 @@ class SubsetTables(NamedTuple):
     leaves: Leaves
     players: np.ndarray  # (leaves,) int64, how many the view has
     first: np.ndarray  # (leaves,) int64, leaf l's sums are sums[first[l] + R], R a set as a bit mask
-    sums: np.ndarray  # (entries, 2) float64: joined, joined + without
+    sums: np.ndarray  # (entries, 2) float64: joined, joined + without; of pairs (entries, 3), see sum_pairs
 
 
 @jit
@@ -86,6 +91,41 @@ def sum_coalitions(F: np.ndarray, own: int, n_players: int, weights: Weights) ->
     sum_over_subsets(without)
     sum_over_subsets(joined)
     return without, joined
+
+
+@jit
+def sum_pairs(F: np.ndarray, n_players: int, within: np.ndarray) -> np.ndarray:
+    """Sum over the subsets of every set of players, for interactions of two of them.
+
+    Parameters
+    ----------
+    F : (2**n_players,) float64
+        as ``sum_coalitions`` takes it; overwritten likewise
+    n_players : int
+        at least 2
+    within : (n, n) float64
+        of Weights, for at least one player less
+
+    Returns
+    -------
+    sums : (2**n_players, 3) float64
+        twice, twice + joined, and twice + 2 joined + without, see the module
+    """
+    sum_over_subsets(F)
+    sums = np.zeros((3, F.size))
+    for s in range(F.size):
+        size = 0
+        for p in range(n_players):
+            size += s >> p & 1
+        for taken in range(3):  # players that the weight does not count
+            if 0 <= size - taken <= n_players - 2:
+                sums[taken, s] = within[size - taken, n_players - 2 - (size - taken)] * F[s]
+    for each in sums:
+        sum_over_subsets(each)
+    without, joined, twice = sums
+    found = np.empty((F.size, 3))
+    found[:, 0], found[:, 1], found[:, 2] = twice, twice + joined, twice + 2.0 * joined + without
+    return found
 
 
 def lay_out_subsets(deep: Subtrees, background: Background, seen: Seen, value: np.ndarray, output: np.ndarray, weights: Weights) -> SubsetTables:

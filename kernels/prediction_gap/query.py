@@ -8,6 +8,7 @@ import numpy as np
 
 from .. import game_values
 from .._jit import count_bytes, frozen
+from ..buffers import NO_PAIRS
 from ..method import Parameters, Phi, refuse_other
 from ..parameters import InvalidParameters
 from ..path_dependent.games import play
@@ -29,6 +30,11 @@ class PerturbationQuery(NamedTuple):
     player: np.ndarray  # (used,) int64, which player a feature belongs to
     players: np.ndarray  # (rows,) int32, as Prepared.players
     n_bytes: np.ndarray  # (1,) int64, of what is prepared, at most
+
+    @property
+    def pairs(self) -> np.ndarray:
+        """None: rankings have no interactions."""
+        return NO_PAIRS
 
     def measure(self, values: np.ndarray, bins: np.ndarray, n_rows: int, first_row: int) -> Measured:  # noqa: ARG002 - the shape of a query
         """Measure the moments of used features, and count the combinations of every unit's bins.
@@ -94,7 +100,15 @@ class PerturbationUse:
 
     tables: Callable[[Forest, Parameters, Measured], NamedTuple]
 
-    def ask(self, forest: Forest, bins: BinTables, phi: Phi, n_rows: int | None, budget: int) -> PerturbationQuery:  # noqa: ARG002 - as MarginalUse
+    def ask(
+        self,
+        forest: Forest,
+        bins: BinTables,
+        phi: Phi,
+        n_rows: int | None,
+        budget: int,  # noqa: ARG002 - as MarginalUse
+        interactions: bool,  # noqa: ARG002
+    ) -> PerturbationQuery:
         """Project what the tables of a background with so many rows need.
 
         Parameters
@@ -108,6 +122,8 @@ class PerturbationUse:
             rows of the background; None for the model's own leaf weights, which are refused later
         budget : int
             decides nothing, for tables cannot be made smaller
+        interactions : bool
+            decides nothing, for there are none
 
         Returns
         -------

@@ -6,6 +6,7 @@ import numpy as np
 
 from .._jit import frozen
 from ..game_values import shapley
+from ..marginal.interactions import add_pair_patterns, add_pair_subsets
 from ..marginal.patterns import PatternTables, add_patterns, no_patterns
 from ..marginal.subsets import SubsetTables, add_subsets, no_subsets
 from ..ordering import group_starts, pack_pairs, unpack_pairs
@@ -130,3 +131,22 @@ def add_semivalues(bins: np.ndarray, tables: SemivalueTables, phi: np.ndarray) -
         add_subsets(bins, tables.subsets, phi)
     if tables.patterns.leaves.output.size:
         add_patterns(bins, tables.patterns, phi)
+
+
+def add_interactions(bins: np.ndarray, tables: SemivalueTables, pairs: np.ndarray) -> None:
+    """Add every row's interactions to ``pairs``.
+
+    Parameters
+    ----------
+    bins : (used, n) unsigned integers, n a multiple of BATCH
+    tables : SemivalueTables
+        of a game of pairs
+    pairs : (outputs, pairs, n) float64, margin units
+    """
+    if tables.looked_up.first.size:
+        add_lookups(bins, tables.looked_up, pairs.reshape(-1, pairs.shape[2]))
+    add_walks(bins, tables.walked, pairs)
+    if tables.subsets.first.size:
+        add_pair_subsets(bins, tables.subsets, pairs)
+    if tables.patterns.leaves.output.size:
+        add_pair_patterns(bins, tables.patterns, pairs)

@@ -54,16 +54,17 @@ class Marginal:
 def _name_counts(job: Job, model: Model, groups: Groups, listing: Listing) -> str:
     """The folder of the counts, named by all that decides what is in them."""
     part = model.digest, job.options.trees, model.only_output
-    decides = (version("leafledger"), part, job.options.method, groups, listing.digest, job.options.background_errors, "counts")
+    asked = job.options.interactions is not None, job.options.background_errors  # by which trees may be cut otherwise
+    decides = (version("leafledger"), part, job.options.method, groups, listing.digest, *asked, "counts")
     return storage.join(job.tables, hashlib.sha256(json.dumps(decides).encode()).hexdigest())
 
 
-def _ask(method: Method, most: int, model: Model, groups: Groups, n_rows: int | None, errors: bool) -> BackgroundQuery:
+def _ask(method: Method, most: int, model: Model, groups: Groups, n_rows: int | None, interactions: bool, errors: bool) -> BackgroundQuery:
     """With TABLE_BYTES, or as many times more as it takes and a worker has room for, so that its room decides nothing but whether there is enough."""
     budget = TABLE_BYTES
     while True:
         try:
-            return ask_model(model, method, groups, n_rows, budget, errors=errors)
+            return ask_model(model, method, groups, n_rows, budget, interactions, errors)
         except UsageError:
             budget *= 2
             if budget > most:
@@ -122,8 +123,9 @@ def plan_marginal(job: Job, model: Model, groups: Groups) -> Marginal | None:
         return None
     method = find_method(job.options.method)
     listing = None if job.options.background == MODEL else _list_background(job.options.background, model)
-    query = _ask(method, job.worker_memory // 2, model, groups, None if listing is None else listing.n_rows, job.options.background_errors)
-    extent = Extent(query.bins.column.size, query.players.size, np.zeros((0, 2), np.int32), int(query.n_bytes[0]))
+    asked = job.options.interactions is not None, job.options.background_errors
+    query = _ask(method, job.worker_memory // 2, model, groups, None if listing is None else listing.n_rows, *asked)
+    extent = Extent(query.bins.column.size, query.players.size, query.pairs, int(query.n_bytes[0]))
     if listing is None:
         return Marginal(None, query, (), "", weigh_model(model, method, groups, query), extent)
     counts = _name_counts(job, model, groups, listing)
@@ -156,7 +158,8 @@ def count_again(plan: Plan, model: Model) -> tuple[BackgroundQuery, BackgroundSt
     listing = None if background == MODEL else _list_background(background, model)
     if listing is not None and listing.digest != plan.background_digest:
         raise NotRepeatable(f"{background}: the background's files changed since the run was planned")
-    query = _ask(method, table_budget(), model, plan.groups, None if listing is None else listing.n_rows, plan.background_errors)
+    asked = plan.interactions is not None, plan.background_errors
+    query = _ask(method, table_budget(), model, plan.groups, None if listing is None else listing.n_rows, *asked)
     if listing is None:
         return query, weigh_model(model, method, plan.groups, query)
     features = read_features(plan.features, query.bins)

@@ -256,8 +256,6 @@ def make_job(model: Any, data: Any, out: Any, options: Options) -> Job:
         raise UsageError(f"{options.tables}: tables are kept for backgrounds, but none was given")
     if options.background_errors and options.background in (None, MODEL):
         raise UsageError("background_errors are of a background of rows as a sample, but none was given")
-    if options.background is not None and options.interactions is not None:
-        raise UsageError("the marginal game of a background has no interactions; leave out one or the other")
 
     def place(uri: str) -> str:
         return normalise(_fill_date(uri, options.date))

@@ -54,7 +54,7 @@ class Run:
     @property
     def n_pairs(self) -> int:
         """Pairs of players that interact."""
-        return 0 if isinstance(self.game, Marginal) else len(self.game.pairs.players)
+        return len(self.game.query.pairs if isinstance(self.game, Marginal) else self.game.pairs.players)
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,8 +241,8 @@ def _prepare(run: Run, game: Marginal, counted: BackgroundStatistics | None) -> 
     plan, statistics = run.plan, game.counted if counted is None else counted
     if statistics is None:
         raise InvalidRun(f"{run.job.out}: the background was not counted")
-    background, own = (game.query, statistics), bool(plan.combinations)
-    return prepare_model(run.model, find_method(plan.method), dict(plan.parameters), plan.groups, own=own, background=background)
+    asked = plan.interactions is not None, bool(plan.combinations)
+    return prepare_model(run.model, find_method(plan.method), dict(plan.parameters), plan.groups, *asked, (game.query, statistics))
 
 
 def map_run(run: Run, tables: Broadcast, progress: Progress = no_progress) -> Explained:

@@ -47,11 +47,9 @@ def test_a_method_without_a_marginal_game_takes_no_background(name):
         prepare(TREE, METHODS[name], defaults(name) | {"sizes": (0.5, 0.5)}, background=known("shapley"))
 
 
-def test_there_are_no_interactions_against_a_background():
-    """Neither asked for nor made."""
-    with pytest.raises(InvalidParameters, match="method 'shapley' has no interactions in the marginal game"):
-        ask_background(TREE, METHODS["shapley"], n_rows=3, budget=PLENTY, interactions=True)
-    with pytest.raises(InvalidParameters, match="method 'shapley' has no interactions in the marginal game"):
+def test_a_background_that_was_asked_for_without_interactions_has_none():
+    """Tables of pairs were not part of its budget."""
+    with pytest.raises(InvalidParameters, match="the background was asked for without interactions"):
         prepare(TREE, METHODS["shapley"], {}, interactions=True, background=known("shapley"))
 
 

@@ -22,11 +22,11 @@ PLENTY = 1 << 40  # bytes
 KEPT = {"tables": (12, 20), "tables and sums": (2, 20), "sums": (0, 20), "sums and patterns": (0, 1), "patterns": (0, 0)}
 
 
-def query_for(name, ensemble, group=None, kept=KEPT["tables"]):
+def query_for(name, ensemble, group=None, kept=KEPT["tables"], interactions=False):
     """A query whose subtrees are cut as finely as is asked."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(query, "COARSE_TO_FINE", [kept])
-        return ask_background(ensemble, METHODS[name], group, n_rows=100, budget=PLENTY)
+        return ask_background(ensemble, METHODS[name], group, n_rows=100, budget=PLENTY, interactions=interactions)
 
 
 def counted(asked, background):

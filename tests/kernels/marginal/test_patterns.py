@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from kernels.marginal.coalitions import everyone
-from kernels.marginal.patterns import _count_bits, _skip
+from kernels.marginal.patterns import _skip, count_bits
 from tests import naive
 from tests.kernels.attributing import ATOL
 from tests.kernels.marginal.cutting import SHAPLEY, cut, failed, play
@@ -56,4 +56,4 @@ def test_what_is_skipped_meets_the_row(data, listed, failed):
 @given(st.integers(0, (1 << 62) - 1))
 def test_bits_are_counted(word):
     """Of a word of 62 bits."""
-    assert _count_bits(word) == word.bit_count()
+    assert count_bits(word) == word.bit_count()

@@ -34,10 +34,10 @@ def test_a_smaller_budget_keeps_patterns_instead_of_tables():
 
 
 def test_what_the_game_does_not_have_is_refused():
-    """Values that are not made of the game's own weights, and interactions."""
+    """Values that are not made of the game's own weights."""
     with pytest.raises(InvalidParameters, match="'r2' has no marginal game"):
         ask_background(TREE, METHODS["r2"], n_rows=1, budget=PLENTY)
-    with pytest.raises(InvalidParameters, match="'shapley' has no interactions in the marginal game"):
-        ask_background(TREE, METHODS["shapley"], n_rows=1, budget=PLENTY, interactions=True)
+    with pytest.raises(InvalidParameters, match="'probabilistic' has no interactions"):
+        ask_background(TREE, METHODS["probabilistic"], n_rows=1, budget=PLENTY, interactions=True)
     with pytest.raises(InvalidParameters, match="'owen' needs a partition"):
         ask_background(TREE, METHODS["owen"], n_rows=1, budget=PLENTY)

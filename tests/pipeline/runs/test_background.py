@@ -171,7 +171,6 @@ def test_a_background_that_changes_while_it_is_counted_stops_the_run(example, ba
         ({"background": "{uri}/text.parquet"}, SchemaMismatch, "text.parquet: column 'delay' is string, the model was trained on numbers"),
         ({"background": "{uri}", "out": "{uri}/run"}, UsageError, "lies within the background, whose next run would read it"),
         ({"background": "model"}, UsageError, "a background of rows is needed"),
-        ({"interactions": 3}, UsageError, "the marginal game of a background has no interactions; leave out one or the other"),
         ({"method": "r2", "label": "delay"}, UsageError, "method 'r2' has no marginal game"),
         ({"method": "owen"}, UsageError, "method 'owen' needs a partition of the features"),
     ],

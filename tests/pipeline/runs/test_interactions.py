@@ -2,12 +2,18 @@
 
 import json
 import shutil
+from functools import cache
+from itertools import combinations
+from math import factorial
 
+import catboost
 import lightgbm
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import xgboost
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
@@ -202,3 +208,52 @@ def test_both_refuse_other_interactions(deep, example, wrong):
             ask()
         says.append(str(error.value))
     assert says[0] == says[1]
+
+
+def test_against_a_background_they_are_differences_of_the_library_s_predictions(tmp_path):
+    """XGBoost's predictions of rows mixed with those of the background, over all sets of the other features; in memory and in a run, verified."""
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame(rng.standard_normal((400, 5)), columns=list("abcde"))
+    label = frame["a"] * frame["b"] + np.sin(frame["c"]) * frame["d"] + frame["e"]
+    model = xgboost.train({"max_depth": 4, "seed": 1, "nthread": 1}, xgboost.DMatrix(frame, label), 8)
+    background, rows = frame[:20], frame[50:53]
+
+    @cache
+    def value(row, present):
+        mixed = background.copy()
+        mixed[list(present)] = rows.iloc[row][list(present)].to_numpy()
+        return float(model.predict(xgboost.DMatrix(mixed), output_margin=True).mean(dtype=np.float64))
+
+    def index(row, i, j):
+        others, total = [name for name in frame.columns if name not in (i, j)], 0.0
+        for size in range(len(others) + 1):
+            weight = factorial(size) * factorial(3 - size) / factorial(4)
+            for some in combinations(others, size):
+                total += weight * (value(row, (*some, i, j)) - value(row, (*some, i)) - value(row, (*some, j)) + value(row, some))
+        return total
+
+    found = attribute(model, rows, background=background, interactions="all")
+    expected = np.array([[index(row, *pair) for pair in found.pairs] for row in range(3)])
+    assert_allclose(found.interactions[:, 0], expected, rtol=0, atol=2e-6)  # XGBoost predicts in float32
+    assert_allclose(found.phi.sum(axis=2) + found.base, found.margin, rtol=0, atol=1e-12)
+    model.save_model(tmp_path / "model.json")
+    for name, some in (("background", background), ("rows", rows)):
+        some.to_parquet(tmp_path / f"{name}.parquet")
+    places = tmp_path / "model.json", tmp_path / "rows.parquet", tmp_path / "run"
+    explain(*places, background=tmp_path / "background.parquet", interactions="all", precision="float64", scheduler="serial")
+    for row, entries in enumerate(attributions(tmp_path / "run")["interactions"].to_pylist()):
+        stored = {(entry["first"], entry["second"]): entry["value"] for entry in entries}
+        assert stored == {pair: value for pair, value in zip(found.pairs, found.interactions[row, 0].tolist(), strict=True) if value}
+    assert check_run(tmp_path / "run", all_rows=True).sound
+    assert pq.read_table(tmp_path / "run" / "summary" / "interactions.parquet").num_rows == len(found.pairs)
+
+
+def test_the_model_s_own_leaf_weights_have_interactions_too():
+    """Against them, those of rows that reach every leaf as often as they say."""
+    rng = np.random.default_rng(5)
+    rows = rng.integers(0, 3, size=(300, 3)).astype(float)
+    model = catboost.CatBoostRegressor(iterations=5, depth=3, thread_count=1, verbose=False, allow_writing_files=False)
+    model.fit(rows, rows[:, 0] * rows[:, 1] + rows[:, 2])
+    found, counted = (attribute(model, rows[:9], background=background, interactions="all") for background in ("model", rows))
+    assert found.pairs == counted.pairs
+    assert_allclose(found.interactions, counted.interactions, rtol=0, atol=1e-9)
