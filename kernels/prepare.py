@@ -86,7 +86,7 @@ def ask_background(
 
 
 def _check_interactions(method: Method, interactions: bool) -> None:
-    if interactions and method.games.value is None:
+    if interactions and not method.games.value:
         raise InvalidParameters(f"method {method.name!r} has no interactions")
 
 
@@ -233,7 +233,7 @@ def prepare(
             without, statistics = WithoutLots(tuple(made for made, _ in pairs_of), np.stack([at for _, at in pairs_of])), lots.together()
         tables, base = use.prepare(forest, method.phi, parameters, query, statistics)
         if value is not None and isinstance(use, MarginalUse):
-            looked_up, subsets, patterns = use.prepare_pairs(forest, method.phi, value, query, statistics)
+            looked_up, subsets, patterns = use.prepare_pairs(forest, method.phi, query, statistics, value)
             pairs = Pairs(query.pairs, pairs.tables._replace(looked_up=looked_up, subsets=subsets, patterns=patterns))
     return frozen(
         Prepared(

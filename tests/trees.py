@@ -122,3 +122,11 @@ def symmetric(rng, features, n_features):
         cover,
         n_features,
     )
+
+
+def players_of_paths(ensemble, player, node, above):
+    """The players of every path from a node down, and of those above it."""
+    if ensemble.feature[node] < 0:
+        return [above]
+    below = above | {int(player[node])}
+    return [path for child in (ensemble.left, ensemble.right) for path in players_of_paths(ensemble, player, child[node], below)]

@@ -205,7 +205,7 @@ class MarginalUse:
         return self.tables(game, parameters), game.mean_margin()
 
     def prepare_pairs(
-        self, forest: Forest, phi: Phi, value: GameValue, query: Any, statistics: Any
+        self, forest: Forest, phi: Phi, query: Any, statistics: Any, value: GameValue
     ) -> tuple[LookupTables, SubsetTables, PatternTables]:
         """Make the tables of interactions from counts.
 

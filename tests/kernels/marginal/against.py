@@ -1,11 +1,14 @@
 """Attributions of a few rows against a background of few rows, by name of the method, with all that may be kept of a background."""
 
+from fractions import Fraction
+
 import pytest
 
 from kernels._jit import count_bytes
 from kernels.marginal import query
 from kernels.methods import METHODS
 from kernels.prepare import ask_background, measure_background, prepare
+from tests import naive
 from tests.kernels.attributing import run
 
 PARAMETERS = {
@@ -20,6 +23,22 @@ PARAMETERS = {
 PLENTY = 1 << 40  # bytes
 # Of a background: most bits of a code with a table, and most players of a deep leaf with sums; beyond them patterns.
 KEPT = {"tables": (12, 20), "tables and sums": (2, 20), "sums": (0, 20), "sums and patterns": (0, 1), "patterns": (0, 0)}
+
+
+WEIGHTS = {
+    "shapley": naive.shapley_weight,
+    "banzhaf": naive.banzhaf_weight,
+    "beta": lambda size, n: naive.beta_weight(size, n, 2, 3),
+    "semivalue": lambda size, n: (naive.banzhaf_weight(size, n, Fraction(1, 4)) + 3 * naive.banzhaf_weight(size, n)) / 4,
+}
+
+
+def each_and_mixed(first, *others):
+    """The first method with all that can be kept of a background, others with a mixture."""
+    return [
+        *((first, kept) for kept in KEPT),
+        *((name, kept) for name in others if name != first for kept in ("tables and sums", "sums and patterns")),
+    ]
 
 
 def query_for(name, ensemble, group=None, kept=KEPT["tables"], interactions=False):

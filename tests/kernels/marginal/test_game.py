@@ -12,24 +12,9 @@ from kernels.methods import METHODS
 from kernels.prepare import prepare
 from tests import naive
 from tests.kernels.attributing import ATOL, NAMED, run
-from tests.kernels.marginal.against import KEPT, explain, query_for
+from tests.kernels.marginal.against import KEPT, WEIGHTS, each_and_mixed, explain, query_for
 from tests.strategies import batches, forests, partitions
 from tests.trees import one_tree
-
-WEIGHTS = {
-    "shapley": naive.shapley_weight,
-    "banzhaf": naive.banzhaf_weight,
-    "beta": lambda size, n: naive.beta_weight(size, n, 2, 3),
-    "semivalue": lambda size, n: (naive.banzhaf_weight(size, n, Fraction(1, 4)) + 3 * naive.banzhaf_weight(size, n)) / 4,
-}
-
-
-def each_and_mixed(first, *others):
-    """The first method with all that can be kept of a background, others with a mixture."""
-    return [
-        *((first, kept) for kept in KEPT),
-        *((name, kept) for name in others if name != first for kept in ("tables and sums", "sums and patterns")),
-    ]
 
 
 @pytest.mark.parametrize(("name", "kept"), each_and_mixed("shapley", *WEIGHTS))

@@ -15,11 +15,9 @@ from kernels.prepare import ask_background, prepare
 from kernels.trees.forest import make_forest
 from tests import naive
 from tests.kernels.attributing import ATOL, attributed
-from tests.kernels.marginal.against import KEPT, PARAMETERS, PLENTY, counted, query_for
-from tests.kernels.marginal.test_game import WEIGHTS, each_and_mixed
-from tests.kernels.path_dependent.test_interactions import players_of_paths
+from tests.kernels.marginal.against import KEPT, PARAMETERS, PLENTY, WEIGHTS, counted, each_and_mixed, query_for
 from tests.strategies import batches, forests, partitions
-from tests.trees import chain
+from tests.trees import chain, players_of_paths
 
 
 def interact(name, ensemble, rows, background, group=None, kept=KEPT["tables"], **parameters):

@@ -16,6 +16,7 @@ from kernels.trees.forest import make_forest
 from tests import naive
 from tests.kernels.attributing import ATOL, WEIGHTS, attributed, defaults
 from tests.strategies import batches, forests, partitions
+from tests.trees import players_of_paths
 
 FEW_ROWS = 2
 
@@ -56,11 +57,3 @@ def test_pairs_are_those_that_share_a_path(data, ensemble):
     game, pairs = play_pairs(forest, shapley)
     assert list(map(tuple, pairs.tolist())) == sorted(expected)
     assert game.n_rows == len(expected)
-
-
-def players_of_paths(ensemble, player, node, above):
-    """The players of every path from a node down, and of those above it."""
-    if ensemble.feature[node] < 0:
-        return [above]
-    below = above | {int(player[node])}
-    return [path for child in (ensemble.left, ensemble.right) for path in players_of_paths(ensemble, player, child[node], below)]
