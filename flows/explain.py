@@ -296,6 +296,7 @@ def explain(
     top: int | None = None,
     sign: Sign = "both",
     columns: Columns | None = None,
+    values: bool = False,
     global_only: bool = False,
     single_writer: bool = False,
     date: Date | None = None,
@@ -331,7 +332,7 @@ def explain(
     Parameters
     ----------
     model, data, out : str
-    latest, latest_requires, ids, precision, top, sign, columns, global_only, single_writer, date, method, parameters : optional
+    latest, latest_requires, ids, precision, top, sign, columns, values, global_only, single_writer, date, method, parameters : optional
     partition, interactions, space, combinations, background, background_errors, tables, label, weight, by, missing_labels : optional
     scheduler, workers, plain_tcp, max_rejected : optional
     missing, allow_unseen : optional

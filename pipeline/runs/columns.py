@@ -34,6 +34,8 @@ class Columns:
 
     schema: pa.Schema
     ids: tuple[str, ...]
+    values: tuple[str, ...]  # of the features that are kept beside their attributions: columns of the data, of which
+    kept: tuple[str, ...]  # those of the part are called so
     outputs: pa.Array | None  # names of the model's, where each row has one of its own
     numbers: tuple[str, ...]  # leaves of Parquet's schema that hold numbers,
     names: tuple[str, ...]  # and those that hold names
@@ -48,7 +50,7 @@ class Columns:
 
 
 def list_columns(plan: Plan, prepared: Prepared, batch: pa.Schema) -> Columns:
-    """List the columns of a part: ids, the row's output where it has one of its own, margins, attributions, their errors, interactions.
+    """List the columns of a part: ids, the row's output where it has one of its own, margins, attributions, their errors, interactions, values.
 
     Parameters
     ----------
@@ -75,6 +77,8 @@ def list_columns(plan: Plan, prepared: Prepared, batch: pa.Schema) -> Columns:
     fields += [pa.field(name, number, nullable=False) for name in plan.error_columns]
     fields += [pa.field(name, column_type(number), nullable=False) for name in pairs]
     fields += [pa.field(name, top.column_type(number), nullable=False) for name in plan.top_columns]
+    passed = tuple(feature.name for feature in plan.features) if plan.values else ()
+    fields += [batch.field(feature).with_name(name) for feature, name in zip(passed, plan.value_columns, strict=True)]
     groups = plan.groups if phi_of.of_groups else ()
     there = {*batch.names}
     of_players = {player: top.feature_of(player, groups) for player in players}
@@ -83,6 +87,8 @@ def list_columns(plan: Plan, prepared: Prepared, batch: pa.Schema) -> Columns:
     return Columns(
         schema=pa.schema(fields),
         ids=plan.ids,
+        values=passed,
+        kept=tuple(plan.value_columns),
         outputs=pa.array(plan.outputs, pa.string()) if plan.chosen else None,
         numbers=(
             *margins,
@@ -124,7 +130,7 @@ def open_part(local: Path, columns: Columns) -> pq.ParquetWriter:
         local,
         columns.schema,
         compression="zstd",
-        use_dictionary=[*columns.ids, *columns.names],
+        use_dictionary=[*columns.ids, *columns.names, *columns.kept],
         use_byte_stream_split=list(columns.numbers),
         write_page_checksum=True,
         store_schema=True,
@@ -172,4 +178,5 @@ def make_batch(columns: Columns, prepared: Prepared, batch: pa.RecordBatch, buff
     if columns.top is not None:
         values = {player: batch.column(feature) for player, feature in columns.features.items()}
         arrays += [top.make_column(phi[:, :n], columns.top, prepared, columns.players, values, columns.dtype) for phi in buffers.phi]
+    arrays += [batch.column(feature) for feature in columns.values]
     return pa.record_batch(arrays, schema=columns.schema)

@@ -70,6 +70,7 @@ def explain(
     top: int | None = None,
     sign: Sign = "both",
     columns: Columns | None = None,
+    values: bool = False,
     global_only: bool = False,
     single_writer: bool = False,
     date: Date | str | None = None,
@@ -125,6 +126,8 @@ def explain(
         Of which attributions `top` is: all, by magnitude, those above 0, or those below.
     columns : {"wide", "top", "both"}, optional
         A column for every feature, the list alone, or both, which is the default with `top`.
+    values : bool
+        Also write the features' values, as the data have them, in columns ``value_<feature>``.
     global_only : bool
         Publish summaries alone, no rows.
     single_writer : bool

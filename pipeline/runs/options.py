@@ -58,6 +58,9 @@ class Options:
     columns: Columns | None = None
     """"wide", a column for every feature; "top", the list of TOP alone, where features are many; or "both", the default with TOP."""
 
+    values: bool = False
+    """Also write the features' values beside the attributions, in columns value_<feature>, so that a row can be shown with them."""
+
     global_only: bool = False
     """Publish summaries alone, no rows."""
 
@@ -184,6 +187,7 @@ READERS: dict[str, Callable[[str, Any], Any]] = {
     "top": optional(lambda name, given: read_number(name, given, 1)),
     "sign": lambda name, given: read_choice(name, given, get_args(Sign)),
     "columns": optional(lambda name, given: read_choice(name, given, get_args(Columns))),
+    "values": read_flag,
     "global_only": read_flag,
     "single_writer": read_flag,
     "date": optional(read_date),

@@ -73,6 +73,7 @@ class Plan:
     labels: LabelColumns | None
     predictions: tuple[str, ...]  # columns with the margin of each output; none where they are not compared
     top: Top | None  # what list of the largest attributions a row has
+    values: bool  # of the features, beside their attributions
     global_only: bool
     ids: tuple[str, ...]
     features: tuple[Feature, ...]
@@ -121,7 +122,13 @@ class Plan:
     def error_columns(self) -> list[str]:
         """Names of a part's columns of standard errors, one for each of attributions."""
         taken = (*self.ids, *self.chosen, *(name for names in self.columns for name in names))
-        return schema.error_columns(self.players, self.written_outputs, taken) if self.background_errors and self.wide else []
+        return schema.player_columns(schema.ERROR, self.players, self.written_outputs, taken) if self.background_errors and self.wide else []
+
+    @property
+    def value_columns(self) -> list[str]:
+        """Names of a part's columns of values, one for each feature."""
+        taken = (*self.ids, *self.chosen, *(name for names in self.columns for name in names), *self.error_columns, *self.top_columns)
+        return schema.player_columns(schema.VALUE, [feature.name for feature in self.features], ("",), taken) if self.values else []
 
     @property
     def written_outputs(self) -> tuple[str, ...]:
@@ -328,6 +335,7 @@ def make_plan(job: Job, model: Model, groups: Groups, found: Listing, background
         labels=job.labels,
         predictions=job.options.predictions,
         top=read_top(job.options, METHODS[job.options.method].attributes),
+        values=job.options.values,
         global_only=job.options.global_only,
         ids=job.options.ids,
         features=model.features,
@@ -342,6 +350,7 @@ def make_plan(job: Job, model: Model, groups: Groups, found: Listing, background
     )
     n_outputs, n_pairs = len(model.outputs), len(tables.pairs)
     n_columns = len(draft.ids) + len(draft.chosen) + sum(map(len, draft.columns)) + len(draft.error_columns) + 3 * len(draft.top_columns)
+    n_columns += len(draft.value_columns)
     lots = 2 * LOTS + 2 if draft.background_errors else 0  # phi without each lot, and all of these together
     n_kept = count_kept(n_pairs, job.options.interactions)
     slice_rows = max_slice_rows(n_outputs * (tables.n_players * (1 + lots) + n_pairs + n_kept + tables.n_steps))
@@ -353,6 +362,7 @@ def make_plan(job: Job, model: Model, groups: Groups, found: Listing, background
     of_output = 8 + tables.n_players * (8 + 8 + 8) * (1 + lots) + n_pairs * 8 + n_kept * entry + tables.n_steps * 8
     row_bytes = tables.n_used * (8 + 4 + 1 + 8) + n_outputs * of_output
     row_bytes += LABEL_BYTES if job.labels else 0
+    row_bytes += len(draft.value_columns) * 3 * 8  # as read, as kept, and encoded
     read = [found] if background is None else [found, background]
     # While a background is counted: values as read, together, padded and ranked.
     counted = 0 if background is None else max_slice_rows(tables.n_used) * tables.n_used * (3 * 8 + 4)

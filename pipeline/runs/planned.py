@@ -61,6 +61,8 @@ def _check_sense(plan: Plan) -> None:
         raise ValueError(f"space is {plan.space!r}, of method {plan.method!r}")
     if plan.top is not None and (plan.top.most < 1 or plan.global_only or not METHODS[plan.method].attributes):
         raise ValueError(f"top is {plan.top}, of method {plan.method!r}")
+    if plan.values and plan.global_only:
+        raise ValueError("there are values of rows, and no rows")
     if plan.background_errors and plan.background_digest is None:
         raise ValueError("there are errors of a background, and no rows of one")
     if [item.part for item in plan.items] != list(range(len(plan.items))):
