@@ -19,6 +19,10 @@ from .precision import round_to
 from .prepare import pair_names
 from .top import Top
 
+FALSE_HITS = 0.05  # of row groups that a Bloom filter lets pass though they lack the id: a byte for each row
+# Booleans have no filters in Parquet, and nobody asks for one of a few categories, or for a float.
+UNFILTERED = (pa.types.is_boolean, pa.types.is_floating, pa.types.is_dictionary, pa.types.is_nested, pa.types.is_null)
+
 
 @dataclass(frozen=True, slots=True)
 class PairColumns:
@@ -113,19 +117,22 @@ def list_columns(plan: Plan, prepared: Prepared, batch: pa.Schema) -> Columns:
     )
 
 
-def open_part(local: Path, columns: Columns) -> pq.ParquetWriter:
+def open_part(local: Path, columns: Columns, n_rows: int) -> pq.ParquetWriter:
     """Open a local file to write a part into. The caller closes it.
 
     Parameters
     ----------
     local : Path
     columns : Columns
+    n_rows : int
+        Of a row group, at most.
 
     Returns
     -------
     pq.ParquetWriter
-        It compresses with zstd and adds a checksum to every page.
+        It compresses with zstd and adds a checksum to every page. Ids have Bloom filters, by which readers pass over row groups without an id.
     """
+    filtered = [name for name in columns.ids if not any(is_one(columns.schema.field(name).type) for is_one in UNFILTERED)]
     return pq.ParquetWriter(
         local,
         columns.schema,
@@ -133,6 +140,7 @@ def open_part(local: Path, columns: Columns) -> pq.ParquetWriter:
         use_dictionary=[*columns.ids, *columns.names, *columns.kept],
         use_byte_stream_split=list(columns.numbers),
         write_page_checksum=True,
+        bloom_filter_options={name: {"ndv": max(1, n_rows), "fpp": FALSE_HITS} for name in filtered},
         store_schema=True,
     )
 

@@ -201,7 +201,7 @@ def explain_item(plan: Plan, plan_digest: str, item: WorkItem, prepared: Prepare
             states = {summary.name: summary.update(states[summary.name], kept, n) for summary in plan.summaries}
             if writer is None:
                 columns = list_columns(plan, prepared, batch.schema)
-                writer = open_part(local, columns)
+                writer = open_part(local, columns, min(plan.slice_rows, item.n_rows))
             if not plan.global_only:
                 writer.write_batch(make_batch(columns, prepared, batch, kept, output))
             done += n

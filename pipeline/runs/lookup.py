@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from ..errors import InvalidRun, NoSuchRow, UsageError
 from ..stores import storage
 from ..stores.filesystem import reported
+from .bloom import as_stored, may_contain
 
 READERS = 16  # parts that are looked through at a time
 ORDERED = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_string, pa.types.is_large_string)  # as Python orders them
@@ -110,25 +111,39 @@ def read_condition(where: str, schema: pa.Schema, name: str, given: Any) -> Cond
 
 
 @contextmanager
-def _opened(uri: str) -> Iterator[pq.ParquetFile]:
-    """A part, whose pages are verified as they are read; what is wrong with its bytes is InvalidRun."""
+def _opened(uri: str) -> Iterator[tuple[pq.ParquetFile, Any]]:
+    """A part, whose pages are verified as they are read, and its file; what is wrong with its bytes is InvalidRun."""
     try:
         if (local := storage.local_path(uri)) is not None:
             with reported("read", uri):
                 file = pa.OSFile(str(local))
             with file, pq.ParquetFile(file, page_checksum_verification=True) as parquet:
-                yield parquet
+                yield parquet, file
         else:
             with storage.opened(uri, ahead=False) as remote, pq.ParquetFile(remote, page_checksum_verification=True, pre_buffer=True) as parquet:
-                yield parquet
+                yield parquet, remote
     except (pa.ArrowException, OSError) as error:
         raise InvalidRun(f"{uri}: damaged, or no part of a run: {' '.join(str(error).split())}") from error
 
 
-def _may_have(metadata: pq.FileMetaData, group: int, condition: Condition) -> bool:
-    """Whether a row group can have such a row, by its column's smallest and largest value."""
+def _may_have(metadata: pq.FileMetaData, file: Any, group: int, condition: Condition) -> bool:
+    """Whether a row group can have such a row, by its column's smallest and largest value, and by its Bloom filter."""
     leaves = [c for c in range(metadata.num_columns) if metadata.schema.column(c).path == condition.name]
-    found = metadata.row_group(group).column(leaves[0]).statistics if len(leaves) == 1 else None
+    if len(leaves) != 1:
+        return True
+    chunk = metadata.row_group(group).column(leaves[0])
+    return _in_range(chunk.statistics, condition) and _passes(chunk, file, condition)
+
+
+def _passes(chunk: pq.ColumnChunkMetaData, file: Any, condition: Condition) -> bool:
+    value = None if condition.missing or not chunk.bloom_filter_length else as_stored(condition.value, chunk.physical_type)
+    if value is None:
+        return True
+    file.seek(chunk.bloom_filter_offset)
+    return may_contain(file.read(chunk.bloom_filter_length), value)
+
+
+def _in_range(found: Any, condition: Condition) -> bool:
     kind = condition.value.type
     if found is None:
         return True
@@ -147,11 +162,11 @@ def _matches(column: pa.ChunkedArray, condition: Condition) -> pa.ChunkedArray:
 
 
 def _find_in_part(uri: str, part: int, conditions: Sequence[Condition]) -> list[_Group]:
-    with _opened(uri) as parquet:
+    with _opened(uri) as (parquet, file):
         names, metadata, found, first_row = [each.name for each in conditions], parquet.metadata, list[_Group](), 0
         _check_columns(uri, parquet, names)
         for group in range(metadata.num_row_groups):
-            if all(_may_have(metadata, group, each) for each in conditions):
+            if all(_may_have(metadata, file, group, each) for each in conditions):
                 table = parquet.read_row_group(group, columns=names, use_threads=False)
                 rows = pc.indices_nonzero(reduce(pc.and_, [_matches(table[each.name], each) for each in conditions]))
                 found += [_Group(uri, part, group, first_row, rows)] if len(rows) else []
@@ -176,7 +191,7 @@ def _first(groups: Iterable[_Group], most: int | None) -> Iterator[_Group]:
 
 
 def _read_group(found: _Group) -> pa.Table:
-    with _opened(found.uri) as parquet:
+    with _opened(found.uri) as (parquet, _):
         return parquet.read_row_group(found.group, use_threads=False).take(found.rows)
 
 
@@ -198,7 +213,7 @@ def read_part_schema(uri: str) -> pa.Schema:
     StorageError
         It is missing, or the store does not answer.
     """
-    with _opened(uri) as parquet:
+    with _opened(uri) as (parquet, _):
         return parquet.schema_arrow
 
 
@@ -206,7 +221,7 @@ def find_rows(run: str, parts: Sequence[tuple[int, str]], ids: Sequence[str], wh
     """Find rows by what some of their columns are, and read them.
 
     Parts are looked through side by side. Of a part that is the footer, and the columns that are asked for of those row groups that can have such a
-    row by their smallest and largest values; all columns are read of the row groups that have one.
+    row by their smallest and largest values and their Bloom filters; all columns are read of the row groups that have one.
 
     Parameters
     ----------

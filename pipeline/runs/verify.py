@@ -1,4 +1,4 @@
-"""Rows of a finished run explained again, from the inputs that its plan names, and compared bit by bit with what is stored."""
+"""Rows of a finished run explained again, from the inputs that its plan names, and compared with what is stored."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -42,7 +42,7 @@ def _check_footers(manifest: Manifest, plan: Plan, places: Sequence[Place]) -> N
 
 
 def verify_rows(run: str, manifest: Manifest, plan: Plan, found: Found, model: str | None = None) -> None:
-    """Explain rows again and compare them with what is stored: every column, to the last bit.
+    """Explain rows again and compare them with what is stored: every column, without tolerance.
 
     Parameters
     ----------
