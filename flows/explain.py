@@ -297,6 +297,7 @@ def explain(
     sign: Sign = "both",
     columns: Columns | None = None,
     reasons: dict[str, Any] | str | None = None,
+    values: bool = False,
     global_only: bool = False,
     single_writer: bool = False,
     date: Date | None = None,
@@ -332,7 +333,7 @@ def explain(
     Parameters
     ----------
     model, data, out : str
-    latest, latest_requires, ids, precision, top, sign, columns, reasons, global_only, single_writer, date, method, parameters : optional
+    latest, latest_requires, ids, precision, top, sign, columns, reasons, values, global_only, single_writer, date, method, parameters : optional
     partition, interactions, space, combinations, background, background_errors, tables, label, weight, by, missing_labels : optional
     scheduler, workers, plain_tcp, max_rejected : optional
     missing, allow_unseen : optional

@@ -43,6 +43,12 @@ class UsageError(LeafledgerError):
     exit_code = 2
 
 
+class NoSuchRow(UsageError):
+    """A finished run has no row with the values asked for."""
+
+    exit_code = 4
+
+
 class InvalidModel(LeafledgerError):
     """The model file is damaged or is not a model."""
 

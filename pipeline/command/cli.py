@@ -1,4 +1,4 @@
-"""The command ``leafledger``: explain, plan, compare, check, inspect. A mistake gets one line on standard error; exit code 0 is that all is done."""
+"""The command ``leafledger``: explain, plan, compare, check, show, inspect. A mistake is one line on standard error; exit code 0: all is done."""
 
 import os
 import sys
@@ -15,6 +15,7 @@ from ..errors import LeafledgerError
 from .comparing import compare
 from .flags import DEFAULTS, Flags, Place, Quiet
 from .inspecting import inspect
+from .showing import show
 from .terminal import complain, guarded_streams, open_console, say
 
 PARTLY = 3  # exit code of a run that had to leave rows out
@@ -250,6 +251,7 @@ def check(
 
 
 app.command(compare, help_epilogue="Example: leafledger compare model.json flights/ --methods shapley,banzhaf,beta:4:1 --out comparison.parquet")
+app.command(show, help_epilogue="Example: leafledger show explained/ --where customer=4711 --verify")
 app.command(inspect, help_epilogue="Example: leafledger inspect model.txt --methods shapley,banzhaf,ranker")
 
 
@@ -271,7 +273,8 @@ def main(arguments: list[str] | None = None, command: App = app) -> int:
     Returns
     -------
     int
-        Exit code: 0 done, 1 failed, 2 a wrong argument, 3 done but for rows that cannot be read or what cannot be verified, 130 interrupted.
+        Exit code: 0 done, 1 failed, 2 a wrong argument, 3 done but for rows that cannot be read or what cannot be verified, 4 no such row,
+        130 interrupted.
     """
     with guarded_streams():
         try:

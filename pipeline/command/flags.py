@@ -45,20 +45,8 @@ LABELS = Group("Decomposing R², for method r2", sort_key=4)
 CLUSTER = Group("Cluster", sort_key=5)
 DOUBTFUL = Group("Rows that cannot be read, or are not what the model was trained on", sort_key=6)
 GROUPS = {
-    INPUT: (
-        "latest",
-        "latest_requires",
-        "ids",
-        "precision",
-        "top",
-        "sign",
-        "columns",
-        "reasons",
-        "global_only",
-        "single_writer",
-        "date",
-        "mlflow_run",
-    ),
+    INPUT: ("latest", "latest_requires", "ids", "precision", "global_only", "single_writer", "date", "mlflow_run"),
+    ROWS: ("top", "sign", "columns", "reasons", "values"),
     METHOD: ("method", "parameters", "partition", "interactions", "space", "combinations"),
     BACKGROUND: ("background", "background_errors", "tables"),
     LABELS: ("label", "weight", "by", "missing_labels"),

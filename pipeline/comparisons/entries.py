@@ -119,7 +119,7 @@ def asked_by(plan: Plan) -> Asked:
     Asked
     """
     numbers, by = ((), ()) if plan.labels is None else (plan.labels.numbers, plan.labels.by)
-    return Asked(plan.ids, (*numbers, *plan.predictions), by)
+    return Asked(plan.ids, (*numbers, *plan.predictions), by, plan.values)
 
 
 def choose_items(list_files: Callable[[Asked], Listing], asked: Asked, plans: dict[str, Plan]) -> tuple[WorkItem, ...]:

@@ -106,6 +106,7 @@ class Asked:
     ids: tuple[str, ...] = ()  # passed through
     numbers: tuple[str, ...] = ()  # labels, weights, predictions
     by: tuple[str, ...] = ()  # whose values make groups of rows
+    values: bool = False  # those of all features are passed through
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -146,7 +147,8 @@ def _read_footer(file: storage.Object, partition: Hive, model: Model, asked: Ask
             found = metadata.schema.to_arrow_schema()
             carried = [name for name, _ in partition]
             model = spell(model, [*found.names, *carried], file.uri, [*carried, *asked.names, *schema.index_columns(found)])
-            read = {feature.name for feature in _used(model)} | {*asked.names}
+            passed = [feature.name for feature in model.features] if asked.values else []
+            read = {feature.name for feature in _used(model)} | {*asked.names, *passed}
             identity = identify(file, opened, metadata, read)
         except (pa.ArrowException, OSError) as error:
             raise InvalidData(f"{file.uri}: not a Parquet file: {' '.join(str(error).split())}") from error
@@ -159,7 +161,7 @@ def _read_footer(file: storage.Object, partition: Hive, model: Model, asked: Ask
         rows=tuple(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)),
         row_group=_row_group_bytes(metadata, read),
         n_chunks=metadata.num_row_groups * metadata.num_columns,
-        types={name: found.field(name).type for name in (*asked.ids, *asked.by) if name in found.names},
+        types={name: found.field(name).type for name in (*asked.ids, *asked.by, *passed) if name in found.names},
         identity=identity,
         model=model,
     )

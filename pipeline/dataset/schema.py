@@ -13,7 +13,7 @@ from ..models.cityhash import HashedCategory
 from ..models.model import Feature
 from .categories import encode, is_text
 
-INTERACTIONS, ERROR = "interactions", "error"
+INTERACTIONS, ERROR, VALUE = "interactions", "error", "value"
 
 
 def _value_type(found: pa.DataType) -> pa.DataType:
@@ -294,11 +294,13 @@ def _untaken(names: list[str], taken: Iterable[str]) -> list[str]:
     return names
 
 
-def error_columns(players: Sequence[str], outputs: Sequence[str], taken: Sequence[str]) -> list[str]:
-    """Name the columns of standard errors of attributions, outputs outermost.
+def player_columns(name: str, players: Sequence[str], outputs: Sequence[str], taken: Sequence[str]) -> list[str]:
+    """Name further columns of players, such as those of standard errors, outputs outermost.
 
     Parameters
     ----------
+    name : str
+        What they begin with.
     players : sequence of str
     outputs : sequence of str
         Their names are left out where there is only one.
@@ -315,7 +317,7 @@ def error_columns(players: Sequence[str], outputs: Sequence[str], taken: Sequenc
     SchemaMismatch
         Two columns would have the same name.
     """
-    return _untaken(output_columns(players, outputs, (), False, ("", ERROR))[1], taken)
+    return _untaken(output_columns(players, outputs, (), False, ("", name))[1], taken)
 
 
 def name_columns(name: str, outputs: Sequence[str], taken: Sequence[str]) -> list[str]:

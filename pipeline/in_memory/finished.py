@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from ..errors import InvalidRun, UsageError
 from ..runs.arguments import read_number
+from ..runs.lookup import Found, find_rows, read_condition
 from ..runs.options import MARGIN
 from ..runs.plan import Plan
 from ..runs.planned import read_plan
@@ -21,6 +21,31 @@ from ..stores import storage
 from ..stores.filesystem import open_filesystem, reported
 from ..stores.places import normalise
 from .attributions import Attributions
+from .shown import Shown
+from .stored_rows import show_rows
+
+MOST = 10  # rows that are shown
+
+
+def read_values(plan: Plan, table: pa.Table) -> dict[str, Any]:
+    """Take the features' values from rows of the parts.
+
+    Parameters
+    ----------
+    plan : Plan
+    table : pa.Table
+
+    Returns
+    -------
+    dict of str to (n,) array
+        By feature, empty where the run has none; categories by their values. What a path carried is a number where the model has numbers.
+    """
+    values = {}
+    for feature, name in zip(plan.features if plan.values else (), plan.value_columns, strict=True):
+        column = table[name].cast(table[name].type.value_type) if pa.types.is_dictionary(table[name].type) else table[name]
+        number = pa.types.is_string(column.type) and not (feature.categorical or feature.hashed)
+        values[feature.name] = (column.cast(pa.float64()) if number else column).to_numpy()
+    return values
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +80,8 @@ class FinishedRun:
         StorageError
             The store does not answer.
         """
+        from pyarrow import dataset as ds  # and with it pandas, which takes longer than finding a row
+
         filesystem, _ = open_filesystem(self.uri)
         paths = [open_filesystem(storage.join(self.uri, entry["uri"]))[1] for entry in self.manifest.parts]
         with reported("read", self.uri):
@@ -68,7 +95,7 @@ class FinishedRun:
         columns : sequence of str, optional
             By default all.
         where : mapping of str to Any, optional
-            From columns to the value that rows have there.
+            From columns to the value that rows have there, or its text; None where it is missing.
 
         Returns
         -------
@@ -88,11 +115,8 @@ class FinishedRun:
                 raise UsageError(f"{self.uri}: has no column {name!r:.80}; its id columns are {', '.join(self.plan.ids) or 'none'}")
         chosen = None
         for name, value in (where or {}).items():
-            kind = found.schema.field(name).type
-            try:
-                wanted = pc.field(name) == pa.scalar(value, kind.value_type if pa.types.is_dictionary(kind) else kind)
-            except (pa.ArrowException, TypeError, OverflowError) as error:
-                raise UsageError(f"{self.uri}: column {name!r} is {kind}, got {value!r:.80}") from error
+            asked, column = read_condition(self.uri, found.schema, name, value), pc.field(name)
+            wanted = column.is_null(nan_is_null=True) if asked.missing else column == asked.value
             chosen = wanted if chosen is None else chosen & wanted
         with reported("read", self.uri):
             return found.to_table(columns=None if columns is None else list(columns), filter=chosen)
@@ -130,27 +154,106 @@ class FinishedRun:
         Parameters
         ----------
         **where : Any
-            From columns to the values that the row has there, such as ``customer=4711``.
+            From columns to the values that the row has there, or their texts, such as ``customer=4711``; None where it is missing.
 
         Returns
         -------
         Attributions
-            Of all rows with these values, mostly one; labelled by the run's id columns. Margins are NaN where the run has predictions in their place.
+            Of all rows with these values, mostly one; labelled by the run's id columns, with the features' values where the run has them. Margins are
+            NaN where the run has predictions in their place.
+
+        Raises
+        ------
+        NoSuchRow
+            There is none.
+        UsageError
+            There is no such column, nothing is asked for, or the run has not all attributions of a row.
+        InvalidRun
+            A part is damaged.
+        StorageError
+            A part is missing, or the store does not answer.
+        """
+        self._refuse_partial()
+        return self._hold(self.find(where).table)
+
+    def show(self, where: Mapping[str, Any], most: int = MOST, output: str | None = None) -> Shown:
+        """Show rows as a person reads them, with all that the run has of them.
+
+        Parameters
+        ----------
+        where : mapping of str to Any
+            As of `row`.
+        most : int
+            Rows that are read, at least 1; all are counted.
+        output : str, optional
+            The only output to show; by default all, the one of the largest margin or prediction first.
+
+        Returns
+        -------
+        Shown
+            Prints as text, and in a notebook as tables.
+
+        Raises
+        ------
+        NoSuchRow
+            There is none.
+        UsageError
+            There is no such column or output, nothing is asked for, or the run has summaries alone.
+        InvalidRun
+            A part is damaged.
+        StorageError
+            A part is missing, or the store does not answer.
+        """
+        return self.describe(self.find(where, most), output)
+
+    def find(self, where: Mapping[str, Any], most: int | None = None) -> Found:
+        """Find rows, and read all columns that the run has of them.
+
+        Parameters
+        ----------
+        where : mapping of str to Any
+            As of `row`.
+        most : int, optional
+            Rows that are read; all are counted.
+
+        Returns
+        -------
+        Found
+            With the rows as a table.
+
+        Raises
+        ------
+        LeafledgerError
+            As of `show`.
+        """
+        if self.plan.global_only:
+            raise UsageError(f"{self.uri}: has no rows")
+        if not where:
+            raise UsageError(f"{self.uri}: which row? Give columns and their values, such as {(*self.plan.ids, 'id')[0]}=…")
+        parts = [(entry["part"], entry["uri"]) for entry in self.manifest.parts]
+        return find_rows(self.uri, parts, self.plan.ids, where, most if most is None else read_number("most", most, 1))
+
+    def describe(self, found: Found, output: str | None = None) -> Shown:
+        """Show rows that were found.
+
+        Parameters
+        ----------
+        found : Found
+        output : str, optional
+            As of `show`.
+
+        Returns
+        -------
+        Shown
 
         Raises
         ------
         UsageError
-            There is no such row or column, nothing is asked for, or the run has not all attributions of a row.
-        StorageError
-            The store does not answer.
+            There is no such output.
+        InvalidRun
+            A part is damaged.
         """
-        self._refuse_partial()
-        if not where:
-            raise UsageError(f"{self.uri}: which row? Give columns and their values, such as {(*self.plan.ids, 'id')[0]}=…")
-        found = self.attributions(where=where)
-        if not found.num_rows:
-            raise UsageError(f"{self.uri}: no such row: {', '.join(f'{name}={value!r:.80}' for name, value in where.items())}")
-        return self._hold(found)
+        return show_rows(self.uri, self.manifest, self.plan, found, output)
 
     def sample(self, n: int, seed: int = 0) -> Attributions:
         """Read the attributions of rows drawn by chance, as for a picture.
@@ -213,7 +316,7 @@ class FinishedRun:
             errors=read(plan.error_columns, len(outputs), len(players)) if plan.error_columns else None,
             space=plan.space,
             features=tuple(feature.name for feature in plan.features),
-            rows=pd.DataFrame(index=labels),
+            rows=pd.DataFrame(read_values(plan, table), index=labels),
         )
 
 

@@ -71,6 +71,33 @@ def shorten_steps(steps: Sequence[Step], top: int) -> tuple[Step, ...]:
     return (*ordered[:kept], *([Step(f"{len(others)} others", None, sum(step.phi for step in others))] if others else []))
 
 
+def draw_steps(title: str, base: float | None, steps: Sequence[Step], total: float | None, total_name: str) -> str:
+    """Write steps as text, each with a bar.
+
+    Parameters
+    ----------
+    title : str
+    base : float or None
+        What stands before them; None for nothing.
+    steps : sequence of Step
+    total : float or None
+        What stands behind them.
+    total_name : str
+
+    Returns
+    -------
+    str
+        Lines, in which names and values do nothing but stand there.
+    """
+    labels = ["base value", *(step.label for step in steps), total_name]
+    wide, largest = max(map(len, labels)), max((abs(step.phi) for step in steps if step.phi == step.phi), default=0.0)
+    lines = [printable(title)] + ([] if base is None else [f"{labels[0]:<{wide}}  {base:>11.5g}"])
+    for label, step in zip(labels[1:-1], steps, strict=True):
+        halves = round(2 * BAR * abs(step.phi) / largest) if largest and step.phi == step.phi else 0
+        lines.append(f"{label:<{wide}}  {step.phi:>+11.5g}  {FULL * (halves // 2)}{HALF * (halves % 2)}".rstrip())
+    return "\n".join((*lines, *([] if total is None else [f"{labels[-1]:<{wide}}  {total:>11.5g}"])))
+
+
 @dataclass(frozen=True, slots=True)
 class Waterfall:
     """The way of one row from base value to prediction, for one output; prints as text, and in a notebook as a table.
@@ -95,13 +122,7 @@ class Waterfall:
     total_name: str
 
     def __repr__(self) -> str:
-        labels = ["base value", *(step.label for step in self.steps), self.total_name]
-        wide, largest = max(map(len, labels)), max((abs(step.phi) for step in self.steps), default=0.0)
-        lines = [printable(self.title), f"{labels[0]:<{wide}}  {self.base:>11.5g}"]
-        for label, step in zip(labels[1:-1], self.steps, strict=True):
-            halves = round(2 * BAR * abs(step.phi) / largest) if largest else 0
-            lines.append(f"{label:<{wide}}  {step.phi:>+11.5g}  {FULL * (halves // 2)}{HALF * (halves % 2)}".rstrip())
-        return "\n".join((*lines, f"{labels[-1]:<{wide}}  {self.total:>11.5g}"))
+        return draw_steps(self.title, self.base, self.steps, self.total, self.total_name)
 
     def _repr_html_(self) -> str:
         """The same as a table."""

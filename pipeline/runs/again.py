@@ -96,8 +96,17 @@ def prepare_again(plan: Plan, model: str | None) -> Tables:
     return Tables(prepared, describe_game(found.library, prepared, plan.link))
 
 
-def _same(found: pa.ChunkedArray, stored: pa.ChunkedArray) -> bool:
-    """The same values, of which NaN is one: id columns may have it."""
+def same_values(found: pa.ChunkedArray, stored: pa.ChunkedArray) -> bool:
+    """Tell whether columns hold the same values, of which NaN is one: id columns may have it.
+
+    Parameters
+    ----------
+    found, stored : pa.ChunkedArray
+
+    Returns
+    -------
+    bool
+    """
     if found.equals(stored):
         return True
     if found.type != stored.type or not pa.types.is_floating(found.type) or not found.is_null().equals(stored.is_null()):
@@ -126,7 +135,7 @@ def _compare(uri: str, found: Path, stored: Path, n_rows: int, at_a_time: int) -
             raise InvalidRun(f"{uri}: its columns differ from those of its rows explained again")
         for mine, other in zip(_pieces(ours, n_rows, at_a_time), _pieces(theirs, n_rows, at_a_time), strict=True):
             for name in mine.column_names:
-                if not _same(mine[name], other[name]):
+                if not same_values(mine[name], other[name]):
                     raise InvalidRun(f"{uri}: rows {done} to {done + mine.num_rows - 1} explained again differ in column {name!r}")
             done += mine.num_rows
 

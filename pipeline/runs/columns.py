@@ -22,6 +22,10 @@ from .prepare import pair_names
 from .reasons import Reasons
 from .top import Top
 
+FALSE_HITS = 0.05  # of row groups that a Bloom filter lets pass though they lack the id: a byte for each row
+# Booleans have no filters in Parquet, and nobody asks for one of a few categories, or for a float.
+UNFILTERED = (pa.types.is_boolean, pa.types.is_floating, pa.types.is_dictionary, pa.types.is_nested, pa.types.is_null)
+
 
 @dataclass(frozen=True, slots=True)
 class PairColumns:
@@ -37,6 +41,8 @@ class Columns:
 
     schema: pa.Schema
     ids: tuple[str, ...]
+    values: tuple[str, ...]  # of the features that are kept beside their attributions: columns of the data, of which
+    kept: tuple[str, ...]  # those of the part are called so
     outputs: pa.Array | None  # names of the model's, where each row has one of its own
     numbers: tuple[str, ...]  # leaves of Parquet's schema that hold numbers,
     names: tuple[str, ...]  # and those that hold names
@@ -52,7 +58,7 @@ class Columns:
 
 
 def list_columns(plan: Plan, prepared: Prepared, batch: pa.Schema) -> Columns:
-    """List the columns of a part: ids, the row's output where it has one of its own, margins, attributions, their errors, interactions.
+    """List the columns of a part: ids, the row's output where it has one of its own, margins, attributions, their errors, interactions, values.
 
     Parameters
     ----------
@@ -81,6 +87,8 @@ def list_columns(plan: Plan, prepared: Prepared, batch: pa.Schema) -> Columns:
     fields += [pa.field(name, top.column_type(number), nullable=False) for name in plan.top_columns]
     kinds_of_reasons = [*told.column_types(number, plan.background_errors).values()] * len(plan.written_outputs) if plan.reasons is not None else []
     fields += [pa.field(name, kind, nullable=empty) for name, (kind, empty) in zip(plan.reason_columns, kinds_of_reasons, strict=True)]
+    passed = tuple(feature.name for feature in plan.features) if plan.values else ()
+    fields += [batch.field(feature).with_name(name) for feature, name in zip(passed, plan.value_columns, strict=True)]
     groups = plan.groups if phi_of.of_groups else ()
     read = {feature.name: feature for feature in plan.features if feature.name in batch.names}
     of_players = {player: read.get(top.feature_of(player, groups)) for player in players}
@@ -90,6 +98,8 @@ def list_columns(plan: Plan, prepared: Prepared, batch: pa.Schema) -> Columns:
     return Columns(
         schema=pa.schema(fields),
         ids=plan.ids,
+        values=passed,
+        kept=tuple(plan.value_columns),
         outputs=pa.array(plan.outputs, pa.string()) if plan.chosen else None,
         numbers=(
             *margins,
@@ -117,26 +127,30 @@ def list_columns(plan: Plan, prepared: Prepared, batch: pa.Schema) -> Columns:
     )
 
 
-def open_part(local: Path, columns: Columns) -> pq.ParquetWriter:
+def open_part(local: Path, columns: Columns, n_rows: int) -> pq.ParquetWriter:
     """Open a local file to write a part into. The caller closes it.
 
     Parameters
     ----------
     local : Path
     columns : Columns
+    n_rows : int
+        Of a row group, at most.
 
     Returns
     -------
     pq.ParquetWriter
-        It compresses with zstd and adds a checksum to every page.
+        It compresses with zstd and adds a checksum to every page. Ids have Bloom filters, by which readers pass over row groups without an id.
     """
+    filtered = [name for name in columns.ids if not any(is_one(columns.schema.field(name).type) for is_one in UNFILTERED)]
     return pq.ParquetWriter(
         local,
         columns.schema,
         compression="zstd",
-        use_dictionary=[*columns.ids, *columns.names],
+        use_dictionary=[*columns.ids, *columns.names, *columns.kept],
         use_byte_stream_split=list(columns.numbers),
         write_page_checksum=True,
+        bloom_filter_options={name: {"ndv": max(1, n_rows), "fpp": FALSE_HITS} for name in filtered},
         store_schema=True,
     )
 
@@ -192,4 +206,5 @@ def make_batch(columns: Columns, prepared: Prepared, batch: pa.RecordBatch, buff
         for k, phi in enumerate(buffers.phi):
             about = phi[:, :n], buffers.without[:, k, :, :n], columns.reasons, prepared, columns.players, columns.features, values, columns.dtype
             arrays += told.make_columns(*about)
+    arrays += [batch.column(feature) for feature in columns.values]
     return pa.record_batch(arrays, schema=columns.schema)

@@ -71,6 +71,7 @@ def explain(
     sign: Sign = "both",
     columns: Columns | None = None,
     reasons: ReasonsFile | None = None,
+    values: bool = False,
     global_only: bool = False,
     single_writer: bool = False,
     date: Date | str | None = None,
@@ -129,6 +130,8 @@ def explain(
     reasons : mapping, str or path, optional
         Which attributions are told as reasons, how many, and in which words: a TOML or JSON file, or such an object. A list of them in a column
         "reasons", and how sure their choice is.
+    values : bool
+        Also write the features' values, as the data have them, in columns ``value_<feature>``.
     global_only : bool
         Publish summaries alone, no rows.
     single_writer : bool

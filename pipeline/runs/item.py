@@ -177,7 +177,8 @@ def explain_item(plan: Plan, plan_digest: str, item: WorkItem, prepared: Prepare
     states = {summary.name: summary.init(empty) for summary in plan.summaries}
     labels = () if plan.labels is None else plan.labels.names
     features = read_features(plan.features, prepared.bins)
-    wanted = list(dict.fromkeys((*(feature.name for feature in features), *plan.ids, *labels, *plan.predictions)))
+    passed = [feature.name for feature in plan.features] if plan.values else []
+    wanted = list(dict.fromkeys((*(feature.name for feature in features), *plan.ids, *labels, *plan.predictions, *passed)))
     residual, done, writer = (0.0 if plan.additive else None), 0, None
     try:
         for batch in read_slices(item, wanted, plan.slice_rows):
@@ -200,7 +201,7 @@ def explain_item(plan: Plan, plan_digest: str, item: WorkItem, prepared: Prepare
             states = {summary.name: summary.update(states[summary.name], kept, n) for summary in plan.summaries}
             if writer is None:
                 columns = list_columns(plan, prepared, batch.schema)
-                writer = open_part(local, columns)
+                writer = open_part(local, columns, min(plan.slice_rows, item.n_rows))
             if not plan.global_only:
                 writer.write_batch(make_batch(columns, prepared, batch, kept, output))
             done += n

@@ -151,7 +151,7 @@ def asked_columns(job: Job) -> Asked:
     Asked
     """
     numbers, by = ((), ()) if job.labels is None else (job.labels.numbers, job.labels.by)
-    return Asked(job.options.ids, (*numbers, *job.options.predictions), by)
+    return Asked(job.options.ids, (*numbers, *job.options.predictions), by, job.options.values)
 
 
 def labelled_methods() -> str:
@@ -252,6 +252,8 @@ def make_job(model: Any, data: Any, out: Any, options: Options) -> Job:
     _check_scheduler(options.scheduler, options.plain_tcp)
     if options.ids and options.global_only:
         raise UsageError(f"ids are {', '.join(options.ids)}, but with global_only no rows are written; leave out one or the other")
+    if options.values and options.global_only:
+        raise UsageError("values are of rows, but with global_only no rows are written; leave out one or the other")
     if options.background is None and options.tables is not None:
         raise UsageError(f"{options.tables}: tables are kept for backgrounds, but none was given")
     if options.background_errors and options.background in (None, MODEL):

@@ -63,6 +63,8 @@ class Options:
 
     reasons: ReasonsFile | None = None
     """A TOML or JSON file that says which attributions are told as reasons, how many, and in which words: a list of them in a column "reasons"."""
+    values: bool = False
+    """Also write the features' values beside the attributions, in columns value_<feature>, so that a row can be shown with them."""
 
     global_only: bool = False
     """Publish summaries alone, no rows."""
@@ -200,6 +202,7 @@ READERS: dict[str, Callable[[str, Any], Any]] = {
     "sign": lambda name, given: read_choice(name, given, get_args(Sign)),
     "columns": optional(lambda name, given: read_choice(name, given, get_args(Columns))),
     "reasons": optional(_read_reasons),
+    "values": read_flag,
     "global_only": read_flag,
     "single_writer": read_flag,
     "date": optional(read_date),

@@ -80,6 +80,7 @@ class Plan:
     predictions: tuple[str, ...]  # columns with the margin of each output; none where they are not compared
     top: Top | None  # what list of the largest attributions a row has
     reasons: Reasons | None  # what is told of a row
+    values: bool  # of the features, beside their attributions
     global_only: bool
     ids: tuple[str, ...]
     features: tuple[Feature, ...]
@@ -128,12 +129,19 @@ class Plan:
     def error_columns(self) -> list[str]:
         """Names of a part's columns of standard errors, one for each of attributions."""
         taken = (*self.ids, *self.chosen, *(name for names in self.columns for name in names))
-        return schema.error_columns(self.players, self.written_outputs, taken) if self.background_errors and self.wide else []
+        return schema.player_columns(schema.ERROR, self.players, self.written_outputs, taken) if self.background_errors and self.wide else []
+
+    @property
+    def value_columns(self) -> list[str]:
+        """Names of a part's columns of values, one for each feature."""
+        taken = (*self.ids, *self.chosen, *(name for names in self.columns for name in names), *self.error_columns, *self.top_columns)
+        return schema.player_columns(schema.VALUE, [feature.name for feature in self.features], ("",), taken) if self.values else []
 
     @property
     def reason_columns(self) -> list[str]:
         """Names of a part's columns of reasons, those of an output together."""
         taken = (*self.ids, *self.chosen, *(name for names in self.columns for name in names), *self.error_columns, *self.top_columns)
+        taken = (*taken, *self.value_columns)
         stems = () if self.reasons is None else told.column_types(pa.float64(), self.background_errors)
         named = [schema.name_columns(stem, self.written_outputs, taken) for stem in stems]
         return [name for of_output in zip(*named, strict=True) for name in of_output]
@@ -344,6 +352,7 @@ def make_plan(job: Job, model: Model, groups: Groups, found: Listing, background
         predictions=job.options.predictions,
         top=read_top(job.options, method.attributes),
         reasons=plan_reasons(job, model, groups),
+        values=job.options.values,
         global_only=job.options.global_only,
         ids=job.options.ids,
         features=model.features,
@@ -359,6 +368,7 @@ def make_plan(job: Job, model: Model, groups: Groups, found: Listing, background
     n_outputs, n_pairs = len(model.outputs), len(tables.pairs)
     n_columns = len(draft.ids) + len(draft.chosen) + sum(map(len, draft.columns)) + len(draft.error_columns) + 3 * len(draft.top_columns)
     n_columns += REASON_LEAVES * len(draft.reason_columns)
+    n_columns += len(draft.value_columns)
     lots = 2 * LOTS + 2 if draft.background_errors else 0  # phi without each lot, and all of these together
     n_kept = count_kept(n_pairs, job.options.interactions)
     slice_rows = max_slice_rows(n_outputs * (tables.n_players * (1 + lots) + n_pairs + n_kept + tables.n_steps))
@@ -370,6 +380,7 @@ def make_plan(job: Job, model: Model, groups: Groups, found: Listing, background
     of_output = 8 + tables.n_players * (8 + 8 + 8) * (1 + lots) + n_pairs * 8 + n_kept * entry + tables.n_steps * 8
     row_bytes = tables.n_used * (8 + 4 + 1 + 8) + n_outputs * of_output
     row_bytes += LABEL_BYTES if job.labels else 0
+    row_bytes += len(draft.value_columns) * 3 * 8  # as read, as kept, and encoded
     read = [found] if background is None else [found, background]
     # While a background is counted: values as read, together, padded and ranked.
     counted = 0 if background is None else max_slice_rows(tables.n_used) * tables.n_used * (3 * 8 + 4)

@@ -74,6 +74,8 @@ def _check_sense(plan: Plan) -> None:
         raise ValueError(f"top is {plan.top}, of method {plan.method!r}")
     if plan.reasons is not None:
         _check_reasons(plan, plan.reasons)
+    if plan.values and plan.global_only:
+        raise ValueError("there are values of rows, and no rows")
     if plan.background_errors and plan.background_digest is None:
         raise ValueError("there are errors of a background, and no rows of one")
     if [item.part for item in plan.items] != list(range(len(plan.items))):

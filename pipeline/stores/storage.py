@@ -253,12 +253,14 @@ class _Reported:
 
 
 @contextmanager
-def opened(uri: str) -> Iterator[Any]:
+def opened(uri: str, ahead: bool = True) -> Iterator[Any]:
     """Open a file or object for reading.
 
     Parameters
     ----------
     uri : str
+    ahead : bool
+        Fetch more of an object than is asked for, since most readers go on from there.
 
     Yields
     ------
@@ -273,7 +275,7 @@ def opened(uri: str) -> Iterator[Any]:
     filesystem, path = open_filesystem(uri)
     with reported("read", uri):
         _refuse_endless(filesystem, path)
-        file = filesystem.open(path, "rb", **({} if is_local(filesystem) else {"cache_type": "readahead"}))
+        file = filesystem.open(path, "rb", **({} if is_local(filesystem) else {"cache_type": "readahead" if ahead else "none"}))
     with file:
         yield _Reported(file, uri)
 

@@ -23,12 +23,12 @@ def test_an_error_crosses_processes_as_it_is(error):
 
 @pytest.mark.parametrize("error", ERRORS)
 def test_the_command_ends_in_the_error_s_line_and_code(error, capsys):
-    """2 for what the caller can put right by other arguments, 1 for everything else."""
+    """2 for what the caller can put right by other arguments, 4 for a row that is not there, 1 for everything else."""
 
     def fail(*_, **__):
         raise error("what was got, what was expected")
 
-    assert cli.main([], command=fail) == (2 if error is errors.UsageError else 1)
+    assert cli.main([], command=fail) == {errors.UsageError: 2, errors.NoSuchRow: 4}.get(error, 1)
     assert capsys.readouterr() == ("", "leafledger: what was got, what was expected\n")
 
 

@@ -103,7 +103,7 @@ def test_numbers_are_split_into_bytes_and_ids_have_dictionaries(example, tmp_pat
     """Zstandard throughout, with a checksum on every page: a flipped byte is noticed by whoever reads it."""
     columns, _, prepared = listed(example, tmp_path, ids=["flight"])
     n = 100
-    with open_part(tmp_path / "part", columns) as writer:
+    with open_part(tmp_path / "part", columns, n) as writer:
         writer.write_batch(make_batch(columns, prepared, pa.record_batch({"flight": range(n)}), make_buffers(prepared, n)))
     group = pq.read_metadata(tmp_path / "part").row_group(0)
     for c in range(group.num_columns):
@@ -120,3 +120,18 @@ def test_numbers_are_split_into_bytes_and_ids_have_dictionaries(example, tmp_pat
         pytest.raises(OSError, match="could not verify page integrity"),
     ):
         damaged.read_row_group(0, ["margin"])
+
+
+def test_ids_have_bloom_filters(example, tmp_path):
+    """Of kinds that somebody asks for; a byte for each row, and the same bytes every time."""
+    n = 4096
+    batch = pa.record_batch({"flight": range(n), "carrier": ["UA"] * n, "delay": [0.5] * n})
+    columns, _, prepared = listed(example, tmp_path, batch.schema, ids=["flight", "carrier", "delay"])
+    for name in ("part", "again"):
+        with open_part(tmp_path / name, columns, n) as writer:
+            writer.write_batch(make_batch(columns, prepared, batch, make_buffers(prepared, n)))
+    group = pq.read_metadata(tmp_path / "part").row_group(0)
+    filters = {group.column(c).path_in_schema: group.column(c).bloom_filter_length for c in range(group.num_columns)}
+    assert {name for name, length in filters.items() if length} == {"flight", "carrier"}
+    assert n <= filters["flight"] <= 1.1 * n
+    assert (tmp_path / "part").read_bytes() == (tmp_path / "again").read_bytes()

@@ -1,0 +1,124 @@
+"""Rows of the parts read into what is shown of them."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from kernels.methods import METHODS
+
+from ..dataset import schema
+from ..errors import InvalidRun, UsageError
+from ..runs import interactions
+from ..runs.lookup import Found
+from ..runs.plan import Plan
+from ..runs.publish import Manifest
+from ..runs.space import TOTALS
+from ..runs.top import FEATURE, PHI, VALUE, feature_of
+from .attributions import ROUNDED
+from .shown import REASONS, Shown, ShownOutput, ShownRow
+from .waterfall import Step
+
+
+def _read_number(value: float | None) -> float:
+    return math.nan if value is None else value
+
+
+def _read_values(plan: Plan, stored: Mapping[str, Any]) -> dict[str, Any]:
+    return {feature.name: stored[name] for feature, name in zip(plan.features, plan.value_columns, strict=True)} if plan.values else {}
+
+
+def _read_wide(plan: Plan, stored: Mapping[str, Any], k: int) -> tuple[list[Step], dict[str, float], dict[str, float]]:
+    """Attributions of all players, their errors, and scores, of output k."""
+    (_, phi, _), kind, n = plan.columns, METHODS[plan.method].phi, len(plan.players)
+    n_named = n - len(kind.scores)
+    groups = plan.groups if kind.of_groups else ()
+    values = _read_values(plan, stored)
+    found = [_read_number(stored[name]) for name in phi[k * n : (k + 1) * n]]
+    errors = [stored[name] for name in plan.error_columns[k * n : (k + 1) * n]]
+    steps = []
+    for player, number in zip(plan.players[:n_named], found, strict=False):
+        feature = feature_of(player, groups)
+        value = values.get(feature)
+        steps.append(Step(player, math.nan if value is None and feature in values else value, number))
+    order = sorted((step for step in steps if step.phi), key=lambda step: step.phi) if kind.whole else sorted(steps, key=lambda step: -abs(step.phi))
+    return order, dict(zip(plan.players, errors, strict=False)), dict(zip(plan.players[n_named:], found[n_named:], strict=True))
+
+
+def _read_list(plan: Plan, stored: Mapping[str, Any], k: int) -> list[Step]:
+    return [Step(entry[FEATURE], entry[VALUE], entry[PHI]) for entry in stored[plan.top_columns[k]]]
+
+
+def _read_reasons(plan: Plan, stored: Mapping[str, Any], k: int) -> tuple[Mapping[str, Any], ...] | None:
+    """Of a column of lists; one that the data have is an id."""
+    name = schema.name_columns(REASONS, plan.written_outputs, ())[k]
+    listed = None if name in plan.ids else stored.get(name)
+    return tuple(listed) if isinstance(listed, list) and all(isinstance(reason, dict) for reason in listed) else None
+
+
+def _read_output(manifest: Manifest, plan: Plan, stored: Mapping[str, Any], k: int, where: str) -> ShownOutput:
+    totals, _, pairs = plan.columns
+    steps, errors, scores = _read_wide(plan, stored, k) if plan.wide else (_read_list(plan, stored, k), {}, {})
+    name = stored[plan.chosen[0]] if plan.chosen else plan.outputs[k]
+    base, total = manifest.base[plan.outputs.index(name)], _read_number(stored[totals[k]])
+    n_named = len(plan.players) - len(METHODS[plan.method].phi.scores)
+    if plan.additive and plan.wide:
+        phi = [step.phi for step in steps]
+        if not abs(math.fsum(phi) + base - total) <= ROUNDED * (math.fsum(map(abs, phi)) + abs(base) + abs(total)):
+            raise InvalidRun(f"{where}: attributions do not add up to {TOTALS[plan.space]} - base value; check the run")
+    kept = tuple((entry[interactions.FIRST], entry[interactions.SECOND], entry[interactions.VALUE]) for entry in stored[pairs[k]]) if pairs else None
+    single = len(plan.outputs) == 1
+    return ShownOutput(
+        output="" if single else name,
+        base=base,
+        total=total,
+        steps=tuple(steps),
+        errors=errors,
+        scores=scores,
+        n_others=0 if plan.wide else n_named - len(steps),
+        interactions=kept,
+        reasons=_read_reasons(plan, stored, k),
+    )
+
+
+def show_rows(uri: str, manifest: Manifest, plan: Plan, found: Found, output: str | None = None) -> Shown:
+    """Make of stored rows what a person reads.
+
+    Parameters
+    ----------
+    uri : str
+        Of the run's folder.
+    manifest : Manifest
+    plan : Plan
+    found : Found
+        The rows, with all columns.
+    output : str, optional
+        The only one to show; by default all.
+
+    Returns
+    -------
+    Shown
+
+    Raises
+    ------
+    UsageError
+        There is no such output, or each row has one of its own.
+    InvalidRun
+        A part lacks a column, or attributions do not add up.
+    """
+    if output is not None and (plan.chosen or output not in plan.outputs):
+        own = "each row has one of its own" if plan.chosen else f"expected one of {', '.join(plan.outputs)}"
+        raise UsageError(f"output is {output!r:.80}, {own}")
+    numbers = range(len(plan.written_outputs)) if output is None else [plan.outputs.index(output)]
+    rows = []
+    for place, stored in zip(found.places, found.table.to_pylist(), strict=True):
+        where = f"{place.uri}: row {place.row}"
+        try:
+            outputs = [_read_output(manifest, plan, stored, k, where) for k in numbers]
+            ids, values = {name: stored[name] for name in plan.ids}, _read_values(plan, stored)
+        except (KeyError, TypeError, ValueError) as error:
+            raise InvalidRun(f"{where}: not a row of this run: {' '.join(str(error).split())}") from error
+        item = plan.items[place.part]
+        outputs.sort(key=lambda each: -each.total)
+        rows.append(ShownRow(place, item.uri, item.first_row + place.row, ids, values, tuple(outputs)))
+    phi, total = METHODS[plan.method].phi, TOTALS[plan.space]
+    return Shown(uri, manifest.sha256, plan.method, phi.column, phi.whole, total, plan.additive, found.n_found, tuple(rows))

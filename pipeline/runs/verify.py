@@ -1,0 +1,82 @@
+"""Rows of a finished run explained again, from the inputs that its plan names, and compared with what is stored."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ..errors import InvalidData, InvalidRun, NotRepeatable
+from ..stores import storage
+from .again import prepare_again, same_values
+from .footer import read_footer
+from .item import explain_item
+from .lookup import Found, Place
+from .plan import Plan
+from .publish import MANIFEST, Game, Manifest
+
+
+def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Categories by their values: rows that are read by themselves may have other dictionaries."""
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+
+
+def _compare(place: Place, again: pa.Table, stored: pa.Table) -> None:
+    if again.schema.names != stored.schema.names or again.schema.types != stored.schema.types:
+        raise InvalidRun(f"{place.uri}: its columns differ from those of its rows explained again")
+    for name in again.column_names:
+        if not same_values(_plain(again[name]), _plain(stored[name])):
+            raise InvalidRun(f"{place.uri}: row {place.row} explained again differs in column {name!r}")
+
+
+def _read_again(local: Path) -> pa.Table:
+    with pq.ParquetFile(local) as parquet:
+        return parquet.read()
+
+
+def _check_footers(manifest: Manifest, plan: Plan, places: Sequence[Place]) -> None:
+    for part, uri in dict.fromkeys((place.part, place.uri) for place in places):
+        with storage.opened(uri) as file:
+            read_footer(uri, part, file, manifest.plan, plan.items[part])
+
+
+def verify_rows(run: str, manifest: Manifest, plan: Plan, found: Found, model: str | None = None) -> None:
+    """Explain rows again and compare them with what is stored: every column, without tolerance.
+
+    Parameters
+    ----------
+    run : str
+        URI of the run's folder.
+    manifest : Manifest
+    plan : Plan
+    found : Found
+        The rows, with all columns.
+    model : str, optional
+        URI of the model's file; by default where it was.
+
+    Raises
+    ------
+    InvalidRun
+        They differ, or the base values; or a part is of another plan.
+    NotRepeatable
+        The model, the data, the background or the version of leafledger is not that of the plan any more.
+    UsageError
+        ``model`` is another model than that of the run.
+    StorageError
+        The store does not answer.
+    """
+    tables = prepare_again(plan, model)
+    said = Game(manifest.library, manifest.base, manifest.bound, manifest.used, manifest.players, manifest.pairs)
+    if tables.game != said:
+        raise InvalidRun(f"{storage.join(run, MANIFEST)}: what it says of the model, such as base values, differs from the model")
+    _check_footers(manifest, plan, found.places)
+    with storage.scratch() as folder:
+        for number, place in enumerate(found.places):
+            item, local = plan.items[place.part], folder / f"row-{number}.parquet"
+            one = replace(item, skip=item.skip + place.row, first_row=item.first_row + place.row, n_rows=1)
+            try:
+                explain_item(plan, manifest.plan, one, tables.prepared, local)
+            except InvalidData as error:
+                raise NotRepeatable(str(error)) from error
+            _compare(place, _read_again(local), found.table.slice(number, 1))
