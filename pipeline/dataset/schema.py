@@ -249,7 +249,25 @@ def _column_values(feature: Feature, column: pa.Array, single_precision: bool = 
         column = column.cast(pa.uint8())
     if single_precision and pa.types.is_integer(column.type):
         column = column.cast(pa.float32(), safe=False)
-    values = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    return mark_missing(feature, column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False), single_precision)
+
+
+def mark_missing(feature: Feature, values: np.ndarray, single_precision: bool) -> np.ndarray:
+    """Put NaN where a number stands for a missing value.
+
+    Parameters
+    ----------
+    feature : Feature
+        Says which number, if any.
+    values : (n,) float64
+        In their own units; left as they are.
+    single_precision : bool
+        Numbers are the same where they are as float32.
+
+    Returns
+    -------
+    (n,) float64
+    """
     if feature.missing is None:
         return values
     compared, missing = (values.astype(np.float32), np.float32(feature.missing)) if single_precision else (values, feature.missing)
