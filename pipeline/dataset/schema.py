@@ -249,7 +249,9 @@ def _column_values(feature: Feature, column: pa.Array, single_precision: bool = 
         column = column.cast(pa.uint8())
     if single_precision and pa.types.is_integer(column.type):
         column = column.cast(pa.float32(), safe=False)
-    return mark_missing(feature, column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False), single_precision)
+    if not pa.types.is_float64(column.type):
+        column = column.cast(pa.float64(), safe=False)
+    return mark_missing(feature, column.to_numpy(zero_copy_only=False), single_precision)
 
 
 def mark_missing(feature: Feature, values: np.ndarray, single_precision: bool) -> np.ndarray:

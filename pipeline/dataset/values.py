@@ -70,7 +70,7 @@ def fill_numbers(features: Sequence[Feature], bins: BinTables, numbers: np.ndarr
     Parameters
     ----------
     features : sequence of Feature
-        Those that are read, as `read_features` returns them, without categories; none is looked up by hashes.
+        Those that are read, as `read_features` returns them; none is looked up by hashes.
     bins : BinTables
     numbers : (n, read) float64
         NaN where missing.

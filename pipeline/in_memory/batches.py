@@ -106,13 +106,18 @@ def _take_numbers(model: Model, rows: Any, used: Sequence[int], single_precision
         _check_shape(model, rows, used)
         return rows[:, used].astype(np.float64)
     pandas = sys.modules.get("pandas")
-    if pandas is None or not isinstance(rows, pandas.DataFrame) or len(rows) > FEW or any(feature.categories or feature.hashed for feature in model.features):
+    if (
+        pandas is None
+        or not isinstance(rows, pandas.DataFrame)
+        or len(rows) > FEW
+        or any(feature.categories or feature.hashed for feature in model.features)
+    ):
         return None
     kinds = {dtype.kind if isinstance(dtype, np.dtype) else "" for dtype in rows.dtypes}
-    places = rows.columns.get_indexer([feature.name for feature in model.features]) if rows.columns.is_unique else np.array([-1])
-    if not kinds <= {"f", "i"} or (places < 0).any():
+    places = {name: place for place, name in enumerate(rows.columns)}
+    if not kinds <= {"f", "i"} or len(places) < rows.shape[1] or any(feature.name not in places for feature in model.features):
         return None
-    found = rows.to_numpy()[:, places[used]].astype(np.float64)
+    found = rows.to_numpy()[:, [places[model.features[column].name] for column in used]].astype(np.float64)
     return None if single_precision and "i" in kinds and (np.abs(found) >= EXACT).any() else found
 
 
@@ -142,7 +147,7 @@ def read_rows(model: Model, rows: Any, bins: BinTables) -> tuple[int, Fill]:
     rows = as_rows(rows)
     numbers = _take_numbers(model, rows, used, single)
     if numbers is not None:
-        read = [replace(feature, categories=None) for feature in read_features(model.features, bins)]
+        read = read_features(model.features, bins)
         return len(numbers), lambda first, n, out: fill_numbers(read, bins, numbers[first : first + n], out)
     features, batch = as_batch(model, rows, used)
     return batch.num_rows, lambda first, n, out: fill_columns(features, bins, batch.slice(first, n), out)

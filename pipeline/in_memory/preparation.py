@@ -36,6 +36,7 @@ class Names:
     """What features, players and groups are called, as the columns of some rows are."""
 
     model: Model  # without its trees
+    features: tuple[str, ...]
     players: tuple[str, ...]
     groups: Groups
 
@@ -90,7 +91,7 @@ class Question:
             doubled = next(group for group in called if called.count(group) > 1)
             raise UsageError(f"partition: group {doubled!r} is named as a feature outside of it; choose another name")
         combined = join_names(called or names, self.combinations)
-        return Names(model, player_names(find_method(self.method), groups, model.features, combined), groups)
+        return Names(model, names, player_names(find_method(self.method), groups, model.features, combined), groups)
 
 
 def _without_trees(model: Model) -> Model:
@@ -120,7 +121,15 @@ def _count(query: BackgroundQuery, features: Sequence[Feature], batch: pa.Record
 
 
 def _prepare(
-    model: Model, known: Model, method: Method, parameters: Mapping[str, Any], groups: Groups, interactions: bool, own: bool, background: Any, errors: bool
+    model: Model,
+    known: Model,
+    method: Method,
+    parameters: Mapping[str, Any],
+    groups: Groups,
+    interactions: bool,
+    own: bool,
+    background: Any,
+    errors: bool,
 ) -> Prepared:
     """The tables of the game that the background chooses, whose columns ``known`` has the names of."""
     if errors and (background is None or isinstance(background, str)):

@@ -164,9 +164,9 @@ def code_categories(features: Sequence[Feature], rows: Any) -> tuple[tuple[Featu
     pandas = sys.modules.get("pandas")
     if pandas is None or not isinstance(rows, pandas.DataFrame) or not rows.columns.is_unique:
         return tuple(features), rows
-    codes = {}
+    codes, types = {}, dict(zip(rows.columns, rows.dtypes, strict=True))
     for feature in features:
-        if feature.name in rows.columns and isinstance(rows[feature.name].dtype, pandas.CategoricalDtype) and has_several_types(feature):
+        if isinstance(types.get(feature.name), pandas.CategoricalDtype) and has_several_types(feature):
             column = rows[feature.name].cat
             known = column.set_categories(list(feature.categories or ())).cat.codes.to_numpy(float)
             unseen = np.where(column.codes < 0, np.nan, len(feature.categories or ()))

@@ -161,7 +161,7 @@ def attribute_rows(
         output=None if row_output is None else np.zeros(n, classes.dtype),
         errors=np.zeros((n, outputs, len(names.players))) if n_lots else None,
         space=question.space,
-        features=tuple(feature.name for feature in model.features),
+        features=names.features,
         rows=rows,
     )
     summaries = (*method.summaries, *((INTERACTIONS,) if question.keep else ()), *((BACKGROUND_ERRORS,) if n_lots else ()), INPUTS)
@@ -192,7 +192,7 @@ def attribute_rows(
         states = [work(first) for first in starts]
     used = tuple(feature.name for feature in read_features(model.features, prepared.bins))
     subject = Subject(named, names.players, prepared.players.astype(np.int64), prepared.pairs.players, n_steps, inputs=used)
-    if n >= ENOUGH:  # fewer are no reason to refuse any
+    if n >= ENOUGH and prepared.bins.n_codes.any():  # others are no reason to refuse any
         refuse_unseen(tabulate(INPUTS, (state[-1] for state in states), subject), question.allow_unseen)
     if out.interactions is not None:
         keep_largest(out.interactions, count_kept(n_pairs, question.keep))
