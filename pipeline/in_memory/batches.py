@@ -104,7 +104,7 @@ def _take_numbers(model: Model, rows: Any, used: Sequence[int], single_precision
     """
     if isinstance(rows, np.ndarray):
         _check_shape(model, rows, used)
-        return rows[:, used].astype(np.float64)
+        return rows[:, used].astype(np.float64, copy=False)
     pandas = sys.modules.get("pandas")
     if (
         pandas is None
@@ -117,7 +117,7 @@ def _take_numbers(model: Model, rows: Any, used: Sequence[int], single_precision
     places = {name: place for place, name in enumerate(rows.columns)}
     if not kinds <= {"f", "i"} or len(places) < rows.shape[1] or any(feature.name not in places for feature in model.features):
         return None
-    found = rows.to_numpy()[:, [places[model.features[column].name] for column in used]].astype(np.float64)
+    found = rows.to_numpy()[:, [places[model.features[column].name] for column in used]].astype(np.float64, copy=False)
     return None if single_precision and "i" in kinds and (np.abs(found) >= EXACT).any() else found
 
 

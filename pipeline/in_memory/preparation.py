@@ -97,7 +97,7 @@ class Question:
 def _without_trees(model: Model) -> Model:
     """The names of a model, for who has its tables."""
     ensemble = model.ensemble
-    nothing = {name: values[:0] for name, values in ensemble._asdict().items() if isinstance(values, np.ndarray)}
+    nothing: dict[str, Any] = {name: values[:0] for name, values in ensemble._asdict().items() if isinstance(values, np.ndarray)}
     return replace(model, ensemble=type(ensemble)(**nothing, single_precision=ensemble.single_precision))
 
 
@@ -130,32 +130,24 @@ def _prepare(
     own: bool,
     background: Any,
     errors: bool,
-) -> Prepared:
-    """The tables of the game that the background chooses, whose columns ``known`` has the names of."""
+) -> tuple[Prepared, str]:
+    """The tables of the game that the background chooses, whose columns ``known`` has the names of, and the game in words."""
     if errors and (background is None or isinstance(background, str)):
         raise UsageError("background_errors are of a background of rows as a sample, but none was given")
     if background is None:
-        return prepare_model(model, method, parameters, groups, interactions, own)
+        return prepare_model(model, method, parameters, groups, interactions, own), "path-dependent game"
     if isinstance(background, str):
         if background != MODEL:
             raise UsageError(f"background is {background!r}, expected rows or {MODEL!r}; explain reads them from a data set")
-        query = ask_model(model, method, groups, None, table_budget(), interactions)
+        query, game = ask_model(model, method, groups, None, table_budget(), interactions), "background of the model's leaf weights"
         counted: BackgroundStatistics = weigh_model(model, method, groups, query)
     else:
         features, batch = as_batch(known, background, read_columns(model.ensemble).tolist())
         if not batch.num_rows:
             raise UsageError("the background has no rows, expected at least one")
         query = ask_model(model, method, groups, batch.num_rows, table_budget(), interactions, errors)
-        counted = _count(query, features, batch)
-    return prepare_model(model, method, parameters, groups, interactions, own, (query, counted))
-
-
-def _name_game(background: Any) -> str:
-    if background is None:
-        return "path-dependent game"
-    if isinstance(background, str):
-        return "background of the model's leaf weights"
-    return f"background of {count(len(background) if hasattr(background, '__len__') else background.num_rows, 'row')}"
+        counted, game = _count(query, features, batch), f"background of {count(batch.num_rows, 'row')}"
+    return prepare_model(model, method, parameters, groups, interactions, own, (query, counted)), game
 
 
 def ask(
@@ -200,6 +192,9 @@ def ask(
     groups = read_groups(None if partition is None else read_partition("partition", partition), named.features)
     own = read_choice("combinations", combinations, COMBINATIONS) == OWN
     read_choice("space", space, SPACES)
+    link, taken = choose_link(space, model, chosen, given, keep is not None), read_flag("allow_unseen", allow_unseen)
+    errors = read_flag("background_errors", background_errors)
+    prepared, game = _prepare(named, known, chosen, given, groups, keep is not None, own, background, errors)
     question = Question(
         model=_without_trees(model),
         n_trees=model.ensemble.root.size,
@@ -210,10 +205,9 @@ def ask(
         keep=keep,
         row_output=row_output,
         space=space,
-        link=choose_link(space, model, chosen, given, keep is not None),
-        allow_unseen=read_flag("allow_unseen", allow_unseen),
-        game=_name_game(background),
+        link=link,
+        allow_unseen=taken,
+        game=game,
         in_order=tuple(feature.name for feature in known.features) if placed else None,
     )
-    errors = read_flag("background_errors", background_errors)
-    return question, _prepare(named, known, chosen, given, groups, keep is not None, own, background, errors)
+    return question, prepared

@@ -100,7 +100,7 @@ def test_frames_of_every_kind(example):
     assert explainer(frame.iloc[5]).phi.tobytes() == expected.phi[5:6].tobytes()
     with pytest.raises(SchemaMismatch, match="column 'delay' missing"):
         explainer(frame.drop(columns="delay"))
-    with pytest.raises(SchemaMismatch, match="column 'delay' is .*string"):
+    with pytest.raises(SchemaMismatch, match=r"column 'delay' is .*string"):
         explainer(frame.assign(delay="late"))
     with pytest.raises(SchemaMismatch, match="300 of 300 values are no category"):
         explainer(frame.assign(carrier="??"))
@@ -177,7 +177,7 @@ def test_a_model_without_names_and_a_background_agree_on_the_order(boosters):
     explainer = prepare(boosters["xgboost"], background=frame[:40], partition={"two": ["d", "c"]})
     expected = attribute(boosters["xgboost"], frame, background=frame[:40], partition={"two": ["d", "c"]})
     assert_same_bits(explainer(frame), expected)
-    assert explainer(MATRIX).players == ("two", "b", "a")
+    assert explainer(MATRIX).players == ("two", "f1", "f3")
     with pytest.raises(SchemaMismatch, match="rows: columns are a, b, c, d, those of the background d, b, c, a: the model has no names"):
         explainer(frame[list("abcd")])
 
@@ -233,7 +233,7 @@ def test_duckdb_reads_and_hands_over_batches(example):
     explainer, connection = prepare(example.model), duckdb.connect()
     reader = connection.sql("SELECT * FROM frame ORDER BY flight").to_arrow_reader(100)
     found = pa.Table.from_batches([explainer.to_batch(batch, "flight") for batch in reader])
-    (total,) = connection.sql("SELECT sum(phi_delay) FROM found").fetchone()
+    ((total,),) = connection.sql("SELECT sum(phi_delay) FROM found").fetchall()
     assert total == pytest.approx(attribute(example.model, frame).to_frame()["delay"].sum(), rel=1e-12)
     assert found["flight"].to_pylist() == sorted(frame["flight"])
 
