@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from ..errors import InvalidColumn, SchemaMismatch
 from ..models.cityhash import HashedCategory
 from ..models.model import Feature
-from .categories import encode, is_text
+from .categories import encode, is_text, mark_missing
 
 INTERACTIONS, ERROR = "interactions", "error"
 
@@ -252,28 +252,6 @@ def _column_values(feature: Feature, column: pa.Array, single_precision: bool = 
     if not pa.types.is_float64(column.type):
         column = column.cast(pa.float64(), safe=False)
     return mark_missing(feature, column.to_numpy(zero_copy_only=False), single_precision)
-
-
-def mark_missing(feature: Feature, values: np.ndarray, single_precision: bool) -> np.ndarray:
-    """Put NaN where a number stands for a missing value.
-
-    Parameters
-    ----------
-    feature : Feature
-        Says which number, if any.
-    values : (n,) float64
-        In their own units; left as they are.
-    single_precision : bool
-        Numbers are the same where they are as float32.
-
-    Returns
-    -------
-    (n,) float64
-    """
-    if feature.missing is None:
-        return values
-    compared, missing = (values.astype(np.float32), np.float32(feature.missing)) if single_precision else (values, feature.missing)
-    return np.where(compared == missing, np.nan, values)
 
 
 def check_labels(numbers: Sequence[str], by: Sequence[str], types: Mapping[str, pa.DataType], where: str) -> None:

@@ -12,7 +12,7 @@ from ..errors import InvalidColumn
 from ..models.cityhash import NO_CATEGORY
 from ..models.model import Feature
 from . import schema
-from .categories import encode_hashes, hash_values
+from .categories import encode_hashes, hash_values, mark_missing
 
 Features = Sequence[Feature] | Mapping[int, Feature]  # by their position in the model
 
@@ -82,7 +82,7 @@ def fill_numbers(features: Sequence[Feature], bins: BinTables, numbers: np.ndarr
     out[:, n:] = 0.0
     for j, feature in enumerate(features):
         if feature.missing is not None:
-            out[j, :n] = schema.mark_missing(feature, out[j, :n], bool(bins.single_precision[0]))
+            out[j, :n] = mark_missing(feature, out[j, :n], bool(bins.single_precision[0]))
     if bins.statistics.column.size:
         _fill_statistics(features, bins, {}, out, n)
 

@@ -159,7 +159,9 @@ class Attributions:
 
         if len(self.outputs) == 1:
             return pd.DataFrame(self.phi[:, 0], self.index, pd.Index(self.players))
-        return pd.DataFrame(self.phi.reshape(len(self), -1), self.index, pd.MultiIndex.from_product((self.outputs, self.players)))
+        return pd.DataFrame(
+            self.phi.reshape(len(self), len(self.outputs) * len(self.players)), self.index, pd.MultiIndex.from_product((self.outputs, self.players))
+        )
 
     def to_arrow(self, ids: str | Sequence[str] = ()) -> pa.Table:
         """Turn attributions into a table of Arrow, whose columns are called as those of a run's parts: ``margin``, ``phi_<feature>``, …

@@ -38,7 +38,28 @@ def _read_column(name: str, given: Any, rows: Any, n_rows: int) -> np.ndarray:
 
 
 def read_targets(method: Method, label: Any, weight: Any, rows: Any, n_rows: int) -> Targets | None:
-    """Labels and weights of the rows, for a method that takes them."""
+    """Read labels and weights of rows, for a method that takes them.
+
+    Parameters
+    ----------
+    method : Method
+    label, weight : Any
+        Numbers, the name of a column of the rows, or None.
+    rows : Any
+    n_rows : int
+
+    Returns
+    -------
+    two (n_rows,) float64, or None
+        Labels, NaN where missing, and weights; None for a method that takes none.
+
+    Raises
+    ------
+    UsageError
+        They are missing, not taken, no such column, or not one for each row.
+    InvalidLabel
+        A number cannot be used.
+    """
     if not method.labelled:
         if label is not None or weight is not None:
             raise UsageError(f"method {method.name!r} takes no labels and weights; method {labelled_methods()} does")

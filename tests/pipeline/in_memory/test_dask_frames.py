@@ -61,8 +61,8 @@ def test_the_graph_has_one_explainer(example, frame):
     assert rows.npartitions == 1000
     tasks = explainer(rows).__dask_graph__()
     sizes = [len(cloudpickle.dumps(task)) for task in dict(tasks).values()]
-    assert sum(each >= size for each in sizes) == 1
-    assert sorted(sizes)[-2] < 10_000
+    assert sum(each > size / 2 for each in sizes) == 1
+    assert sorted(sizes)[-2] < size / 10
 
 
 def test_labels_and_classes(example, frame):
