@@ -35,6 +35,28 @@ def _digest_sources() -> str:
 SOURCES = _digest_sources()
 
 
+_TO_TELL: dict[Callable[[], None], bool] = {}  # who wants to know that a kernel is compiled, and has not been told yet
+
+
+def when_compiling(tell: Callable[[], None]) -> None:
+    """Let somebody know before the next kernel is compiled, which takes a while; not where all are found on disk.
+
+    Parameters
+    ----------
+    tell : callable
+        takes nothing; called once in a process, however often it is given
+    """
+    _TO_TELL.setdefault(tell, True)
+
+
+def _announce() -> None:
+    """Tell those who have not been told."""
+    for tell, untold in list(_TO_TELL.items()):
+        if untold:
+            _TO_TELL[tell] = False
+            tell()
+
+
 class _CompiledFiles(IndexDataCacheFile):
     """Files of a kernel's compiled code, each named by what it was compiled from and for.
 
@@ -47,6 +69,13 @@ class _CompiledFiles(IndexDataCacheFile):
     def __init__(self, cache_path: str, filename_base: str, source_stamp: str):
         super().__init__(cache_path, f"{filename_base}-{source_stamp[:16]}", source_stamp)
         self._stale = f"{filename_base.rpartition('-')[0]}-*.nb?"  # the same kernel, on whatever line
+
+    def load(self, key: Any) -> Any:
+        """Find the code; where there is none it will be compiled."""
+        found = super().load(key)
+        if found is None:
+            _announce()
+        return found
 
     def save(self, key: Any, data: Any) -> None:
         """Write the code, then list it: what the index names is always there. What was compiled from other sources goes.

@@ -54,8 +54,8 @@ def classify(bins: np.ndarray, tables: BinTables, out: np.ndarray) -> None:
 
 
 def _update(state: Counts, kinds: np.ndarray, n: int, labels: Any = None) -> Counts:  # noqa: ARG001 - the shape of an update
-    found = [[[np.count_nonzero(row[:n] == kind) for kind in range(1, len(KINDS) + 1)] for row in kinds[0]]]
-    return Counts(state.rows + n, state.values + np.array(found, np.int64).reshape(state.values.shape))
+    found = [np.count_nonzero(kinds[0, :, :n] == kind, axis=1) for kind in range(1, len(KINDS) + 1)]
+    return Counts(state.rows + n, state.values + np.stack(found, axis=1)[None])
 
 
 def _tabulate(state: Counts, subject: Subject) -> dict[str, Table]:

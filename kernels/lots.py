@@ -191,12 +191,12 @@ def _read(buffers: Buffers) -> np.ndarray:
 def _tabulate(state: Moments, subject: Subject) -> dict[str, Table]:
     labels, place = label_players(subject)
     outputs, n_places = len(subject.outputs), len(subject.players)
-    found = {}
-    for name, means in (("mean_abs", state.mean_abs), ("mean", state.mean)):
-        lots = means.reshape(outputs, LOTS + 2, place.size)
+    found, size = {}, (outputs, LOTS + 2, place.size)
+    means_of_lots, absolute = (means.reshape(size) if state.rows[0] else np.zeros(size) for means in (state.mean, state.mean_abs))
+    for name, lots in (("mean_abs", absolute), ("mean", means_of_lots)):
         of_all = lots[:, LOTS]
         found[name], found[f"{name}_error"] = of_all, standard_errors(lots[:, :LOTS].swapaxes(0, 1), of_all)
-    found["error"] = state.mean.reshape(outputs, LOTS + 2, place.size)[:, LOTS + 1]
+    found["error"] = means_of_lots[:, LOTS + 1]
     everywhere = {name: np.zeros((outputs, n_places)) for name in found}
     for name, values in found.items():
         everywhere[name][:, place] = values

@@ -12,6 +12,8 @@ if TYPE_CHECKING:  # what type checkers and editors read; everything is imported
     from pipeline.errors import LeafledgerError as LeafledgerError
     from pipeline.in_memory.attribute import attribute as attribute
     from pipeline.in_memory.attributions import Attributions as Attributions
+    from pipeline.in_memory.explainer import Explainer as Explainer
+    from pipeline.in_memory.explainer import prepare as prepare
     from pipeline.in_memory.finished import FinishedRun as FinishedRun
     from pipeline.in_memory.finished import read_run as read_run
     from pipeline.in_memory.inspection import Inspection as Inspection
@@ -43,6 +45,7 @@ __all__ = [
     "METHODS",
     "Attributions",
     "Curves",
+    "Explainer",
     "FinishedRun",
     "Gradient",
     "Inspection",
@@ -63,6 +66,7 @@ __all__ = [
     "leaf_tables",
     "load_ensemble",
     "prediction_gap",
+    "prepare",
     "rank_by_gap",
     "read_latest",
     "read_manifest",
@@ -77,6 +81,7 @@ _HOMES = {
     "pipeline.errors": ("LeafledgerError",),
     "pipeline.in_memory.attribute": ("attribute",),
     "pipeline.in_memory.attributions": ("Attributions",),
+    "pipeline.in_memory.explainer": ("Explainer", "prepare"),
     "pipeline.in_memory.finished": ("FinishedRun", "read_run"),
     "pipeline.in_memory.inspection": ("Inspection", "inspect_model"),
     "pipeline.in_memory.leaf_tables": ("leaf_tables",),

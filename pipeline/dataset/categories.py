@@ -1,4 +1,4 @@
-"""Categories as their codes: positions in the model's list, by their values or, for CatBoost, by hashes of them."""
+"""Categories as their codes: positions in the model's list, by their values or, for CatBoost, by hashes of them; and numbers that stand for none."""
 
 import math
 from decimal import Decimal
@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..models.cityhash import HashedCategory, hash_texts
+from ..models.model import Feature
 
 LARGEST_EXACT = 1 << 53  # from here on float64 does not have every integer
 DIGITS = 38  # of decimals that hold every integer
@@ -136,3 +137,25 @@ def encode_hashes(hashes: np.ndarray, categories: tuple[HashedCategory, ...]) ->
     place = np.searchsorted(known[order], hashes).clip(max=known.size - 1)
     codes = np.where(known[order][place] == hashes, order[place], known.size).astype(np.float64)
     return np.where(np.isnan(hashes), np.nan, codes)
+
+
+def mark_missing(feature: Feature, values: np.ndarray, single_precision: bool) -> np.ndarray:
+    """Put NaN where a number stands for a missing value.
+
+    Parameters
+    ----------
+    feature : Feature
+        Says which number, if any.
+    values : (n,) float64
+        In their own units; left as they are.
+    single_precision : bool
+        Numbers are the same where they are as float32.
+
+    Returns
+    -------
+    (n,) float64
+    """
+    if feature.missing is None:
+        return values
+    compared, missing = (values.astype(np.float32), np.float32(feature.missing)) if single_precision else (values, feature.missing)
+    return np.where(compared == missing, np.nan, values)

@@ -81,10 +81,12 @@ def read_groups(partition: Partition | None, features: Sequence[Feature]) -> Gro
     if not isinstance(given, Mapping):
         raise UsageError(f"{where}: is a {type(given).__name__}, expected an object: group -> list of feature names or positions")
     places = {feature.name: j for j, feature in enumerate(features)}
+    spaced = {feature.name: feature.name for feature in features if feature.underscored}  # where the columns of the data are not known
     group_of: dict[str, str] = {}
     for group, listed in given.items():
         for member in _members(group, listed, where):
             name = name_at(member, places, f"{where}: group {group!r}")
+            name = spaced.get(name.replace(" ", "_"), name) if name not in places else name
             if name not in places:
                 raise UsageError(f"{where}: group {group!r} names {name!r}, which is no feature of the model")
             if name in group_of:

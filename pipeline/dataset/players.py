@@ -1,6 +1,6 @@
 """Who the players are, where columns of a model are looked up by several features at once: CatBoost's target statistics of combinations."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -84,7 +84,30 @@ def combination_names(model: Model, groups: Groups) -> tuple[str, ...]:
         A feature or group is called as a combination is.
     """
     names = [group for group, _ in groups] or [feature.name for feature in model.features]
-    found = tuple(TIMES.join(names[each] for each in source) for source in number_players(model, groups).combinations.values())
+    return join_names(names, [*number_players(model, groups).combinations.values()])
+
+
+def join_names(names: Sequence[str], combinations: Iterable[Sequence[int]]) -> tuple[str, ...]:
+    """Name combinations by their members.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Of all features, or groups.
+    combinations : iterable of sequences of int
+        Numbers of their members.
+
+    Returns
+    -------
+    tuple of str
+        In their order.
+
+    Raises
+    ------
+    SchemaMismatch
+        A feature or group is called as a combination is.
+    """
+    found = tuple(TIMES.join(names[each] for each in source) for source in combinations)
     taken = set(names) & set(found)
     if taken or len(set(found)) < len(found):
         raise SchemaMismatch(f"{min(taken or found)!r} would be the name of two players; rename the feature, or share combinations")

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from ..errors import InvalidColumn, SchemaMismatch
 from ..models.cityhash import HashedCategory
 from ..models.model import Feature
-from .categories import encode, is_text
+from .categories import encode, is_text, mark_missing
 
 INTERACTIONS, ERROR, VALUE = "interactions", "error", "value"
 
@@ -249,11 +249,9 @@ def _column_values(feature: Feature, column: pa.Array, single_precision: bool = 
         column = column.cast(pa.uint8())
     if single_precision and pa.types.is_integer(column.type):
         column = column.cast(pa.float32(), safe=False)
-    values = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-    if feature.missing is None:
-        return values
-    compared, missing = (values.astype(np.float32), np.float32(feature.missing)) if single_precision else (values, feature.missing)
-    return np.where(compared == missing, np.nan, values)
+    if not pa.types.is_float64(column.type):
+        column = column.cast(pa.float64(), safe=False)
+    return mark_missing(feature, column.to_numpy(zero_copy_only=False), single_precision)
 
 
 def check_labels(numbers: Sequence[str], by: Sequence[str], types: Mapping[str, pa.DataType], where: str) -> None:

@@ -12,7 +12,7 @@ from ..errors import InvalidColumn
 from ..models.cityhash import NO_CATEGORY
 from ..models.model import Feature
 from . import schema
-from .categories import encode_hashes, hash_values
+from .categories import encode_hashes, hash_values, mark_missing
 
 Features = Sequence[Feature] | Mapping[int, Feature]  # by their position in the model
 
@@ -62,6 +62,29 @@ def fill_values(features: Sequence[Feature], bins: BinTables, columns: Sequence[
             out[j, :n] = schema.column_values(feature, column, single)
     if bins.statistics.column.size:
         _fill_statistics(features, bins, hashes, out, n)
+
+
+def fill_numbers(features: Sequence[Feature], bins: BinTables, numbers: np.ndarray, out: np.ndarray) -> None:
+    """Take numbers as they are, codes of categories among them.
+
+    Parameters
+    ----------
+    features : sequence of Feature
+        Those that are read, as `read_features` returns them; none is looked up by hashes.
+    bins : BinTables
+    numbers : (n, read) float64
+        NaN where missing.
+    out : (used, at least n) float64
+        Overwritten as by `fill_values`.
+    """
+    n = len(numbers)
+    out[: bins.read.size, :n] = numbers.T
+    out[:, n:] = 0.0
+    for j, feature in enumerate(features):
+        if feature.missing is not None:
+            out[j, :n] = mark_missing(feature, out[j, :n], bool(bins.single_precision[0]))
+    if bins.statistics.column.size:
+        _fill_statistics(features, bins, {}, out, n)
 
 
 def hash_column(feature: Feature, column: pa.Array) -> np.ndarray:

@@ -1,5 +1,6 @@
 """What rows in memory were attributed: arrays, and what a person sees of them."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Integral
 from typing import Any, get_args
@@ -13,10 +14,11 @@ from ..dataset.partition import Groups
 from ..display import COLUMNS, as_html
 from ..display import count as count_nouns
 from ..errors import UsageError
-from ..runs.arguments import read_choice, read_number
+from ..runs.arguments import read_choice, read_names, read_number
 from ..runs.options import MARGIN, Sign, Space
 from ..runs.space import TOTALS
 from ..runs.summaries import read_totals
+from .columns import as_table
 from .waterfall import Step, Waterfall, plain, shorten_steps
 
 SIGNS: tuple[str, ...] = get_args(Sign)
@@ -51,8 +53,8 @@ class Attributions:
         Names of the two players of every pair.
     path : (n, outputs, steps) float64, or None
         What method "ranker" made larger, at each of its steps; of method "curves" the points of both curves.
-    summaries : dict of str to pyarrow.Table
-        Those that a run publishes, over these rows.
+    summaries : mapping of str to pyarrow.Table
+        Those that a run publishes, over these rows; laid out when they are first looked at.
     outputs : tuple of str
         What the outputs are called.
     output : (n,) str, or None
@@ -81,7 +83,7 @@ class Attributions:
     interactions: np.ndarray | None = None
     pairs: tuple[tuple[str, str], ...] | None = None
     path: np.ndarray | None = None
-    summaries: dict[str, pa.Table] = field(default_factory=dict)
+    summaries: Mapping[str, pa.Table] = field(default_factory=dict)
     outputs: tuple[str, ...] = ()
     output: np.ndarray | None = None
     errors: np.ndarray | None = None
@@ -157,7 +159,31 @@ class Attributions:
 
         if len(self.outputs) == 1:
             return pd.DataFrame(self.phi[:, 0], self.index, pd.Index(self.players))
-        return pd.DataFrame(self.phi.reshape(len(self), -1), self.index, pd.MultiIndex.from_product((self.outputs, self.players)))
+        return pd.DataFrame(
+            self.phi.reshape(len(self), len(self.outputs) * len(self.players)), self.index, pd.MultiIndex.from_product((self.outputs, self.players))
+        )
+
+    def to_arrow(self, ids: str | Sequence[str] = ()) -> pa.Table:
+        """Turn attributions into a table of Arrow, whose columns are called as those of a run's parts: ``margin``, ``phi_<feature>``, …
+
+        Parameters
+        ----------
+        ids : str or sequence of str
+            Columns of the rows that come first.
+
+        Returns
+        -------
+        pyarrow.Table
+            A row for every row. Numbers are float64, ranks int32; attributions are null where a label is missing.
+
+        Raises
+        ------
+        UsageError
+            The rows have no such column.
+        SchemaMismatch
+            Two columns would have the same name.
+        """
+        return as_table(self, read_names("ids", ids))
 
     def top(self, k: int, sign: Sign = "both") -> Any:
         """Find the largest attributions of every row.

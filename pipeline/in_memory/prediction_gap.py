@@ -25,7 +25,8 @@ from ..models.model import Feature, Model
 from ..runs.arguments import optional, read_flag, read_names, read_partition, shorten
 from ..runs.job import check_parameters, count_cores
 from ..runs.prepare import refuse_statistics, refused
-from .attribute import as_batch, attribute
+from .attribute import attribute
+from .batches import as_batch
 from .rows import bin_batch, spell_features
 
 SLICE_ROWS = 128

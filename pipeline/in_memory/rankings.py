@@ -24,7 +24,7 @@ from ..models.model import Feature
 from ..runs.arguments import optional, read_partition, shorten
 from ..runs.job import count_cores
 from ..runs.plan import max_slice_rows
-from .attribute import as_batch
+from .batches import as_batch
 from .rows import bin_batch, spell_features
 
 

@@ -20,6 +20,7 @@ from ..errors import SchemaMismatch
 from ..models.model import Feature, Model
 
 REAL = "biuf"  # kinds of NumPy's types
+Header = tuple[tuple[str, ...], tuple[str, ...]]  # names of all columns, and of those that are no features
 
 
 def _is_number(value: Any) -> bool:
@@ -88,6 +89,24 @@ def spell_features(model: Model, rows: Any, *others: Any) -> Model:
     SchemaMismatch
         Two columns may be a feature's; or a model without names has other features than rows have columns.
     """
+    header = read_header(rows, *others)
+    return model if header is None else spell_header(model, header)
+
+
+def read_header(rows: Any, *others: Any) -> Header | None:
+    """Read what the columns of rows are called.
+
+    Parameters
+    ----------
+    rows : Any
+    *others : Any
+        As `spell_features` takes them.
+
+    Returns
+    -------
+    (tuple of str, tuple of str), or None
+        Names of all columns, and of those that are no features; None where rows have no names.
+    """
     pandas, no_features = sys.modules.get("pandas"), [name for name in others if isinstance(name, str)]
     if isinstance(rows, pa.Table | pa.RecordBatch):
         names, no_features = rows.schema.names, [*no_features, *index_columns(rows.schema)]
@@ -96,8 +115,30 @@ def spell_features(model: Model, rows: Any, *others: Any) -> Model:
     else:
         names = getattr(rows, "columns", None)
     if not isinstance(names, Iterable):  # a matrix, or what will be refused
-        return model
-    found = spell(model, map(str, names), "rows", no_features)
+        return None
+    return tuple(map(str, names)), tuple(no_features)
+
+
+def spell_header(model: Model, header: Header) -> Model:
+    """Name a model's features as columns are named, and log where they are matched by position.
+
+    Parameters
+    ----------
+    model : Model
+    header : (tuple of str, tuple of str)
+        As `read_header` returns it.
+
+    Returns
+    -------
+    Model
+
+    Raises
+    ------
+    SchemaMismatch
+        As by `spell_features`.
+    """
+    names, no_features = header
+    found = spell(model, names, "rows", no_features)
     if found.by_position and not model.by_position:
         logging.getLogger("leafledger").info("rows: features %s", say_positions(found))
     return found
@@ -123,9 +164,9 @@ def code_categories(features: Sequence[Feature], rows: Any) -> tuple[tuple[Featu
     pandas = sys.modules.get("pandas")
     if pandas is None or not isinstance(rows, pandas.DataFrame) or not rows.columns.is_unique:
         return tuple(features), rows
-    codes = {}
+    codes, types = {}, dict(zip(rows.columns, rows.dtypes, strict=True))
     for feature in features:
-        if feature.name in rows.columns and isinstance(rows[feature.name].dtype, pandas.CategoricalDtype) and has_several_types(feature):
+        if isinstance(types.get(feature.name), pandas.CategoricalDtype) and has_several_types(feature):
             column = rows[feature.name].cat
             known = column.set_categories(list(feature.categories or ())).cat.codes.to_numpy(float)
             unseen = np.where(column.codes < 0, np.nan, len(feature.categories or ()))

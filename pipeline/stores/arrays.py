@@ -4,6 +4,7 @@ import hashlib
 import json
 import math
 import re
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import cache, lru_cache
 from importlib import import_module
@@ -88,12 +89,53 @@ def _write(record: NamedTuple, folder: Path) -> str:
     content = _begin_digest(layout)
     with (folder / BYTES).open("wb") as file:
         np.lib.format.write_array_header_1_0(file, {"descr": "|u1", "fortran_order": False, "shape": (n_bytes,)})
-        for array in arrays:
-            for piece in (array.reshape(-1).view(np.uint8).data, bytes(-array.nbytes % ALIGNMENT)):
-                file.write(piece)
-                content.update(piece)
+        for piece in _pieces(arrays):
+            file.write(piece)
+            content.update(piece)
     (folder / INDEX).write_text(json.dumps({"sha256": content.hexdigest(), "layout": layout}))
     return content.hexdigest()
+
+
+def pack_tables(record: Any) -> tuple[Any, bytes]:
+    """Lay tables out as one run of bytes, for a process that maps no file.
+
+    Parameters
+    ----------
+    record : NamedTuple
+        Arrays, and records of arrays.
+
+    Returns
+    -------
+    layout : list
+        Which records they are, and where each array lies.
+    data : bytes
+    """
+    arrays: list[np.ndarray] = []
+    layout, _ = _lay_out(record, arrays)
+    return layout, b"".join(_pieces(arrays))
+
+
+def unpack_tables(layout: Any, data: bytes) -> Any:
+    """Make tables again, their arrays views of the bytes: read-only, as they are when mapped from files.
+
+    Parameters
+    ----------
+    layout : list
+    data : bytes
+        Both as `pack_tables` returns them.
+
+    Returns
+    -------
+    NamedTuple
+    """
+    return _rebuild(layout, np.frombuffer(data, np.uint8))
+
+
+def _pieces(arrays: Iterable[np.ndarray]) -> Iterator[Any]:
+    """Bytes of arrays, each up to where the next one starts."""
+    for array in arrays:
+        yield array.reshape(-1).view(np.uint8).data
+        yield bytes(-array.nbytes % ALIGNMENT)
 
 
 def _begin_digest(layout: Any) -> Any:

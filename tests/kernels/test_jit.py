@@ -206,3 +206,21 @@ def test_an_image_that_cannot_be_written_runs(tmp_path):
 
 def _same(number):
     return number
+
+
+def test_who_waits_is_told_once_before_a_kernel_is_compiled(files, monkeypatch):
+    """Not where its code is found."""
+    monkeypatch.setattr(_jit, "_TO_TELL", {})
+    told = []
+
+    def tell():
+        told.append("compiling")
+
+    mine, later = files
+    mine.save("for float32", "code")
+    _jit.when_compiling(tell)
+    assert (later.load("for float32"), told) == ("code", [])
+    assert later.load("for float64") is None
+    _jit.when_compiling(tell)
+    assert later.load("for int64") is None
+    assert told == ["compiling"]

@@ -145,3 +145,13 @@ def test_a_name_that_cannot_be_written_is_refused():
     """JSON may hold half a character, which no file of results can."""
     with pytest.raises(UsageError, match=r"^partition: group '\\ud800' has half a character in its name, which cannot be written$"):
         read_groups({"\ud800": ["wind"]}, FEATURES)
+
+
+def test_spaces_stand_for_underscores_where_a_library_writes_these():
+    """Before the columns of the data are known; a feature of another library has its one name."""
+    features = (Feature("long_name", underscored=True), Feature("b"), Feature("other_name"))
+    assert read_groups({"both": ["long name", "b"]}, features) == (("both", ("long_name", "b")), ("other_name", ("other_name",)))
+    with pytest.raises(UsageError, match="group 'both' names 'other name', which is no feature of the model"):
+        read_groups({"both": ["other name"]}, features)
+    with pytest.raises(UsageError, match="feature 'long_name' stands in group 'both' twice"):
+        read_groups({"both": ["long name", "long_name"]}, features)

@@ -15,7 +15,7 @@ from numpy.testing import assert_allclose
 from kernels.methods import METHODS
 from leafledger import LeafledgerError, attribute, explain, load_ensemble
 from pipeline.errors import AdditivityBreach, InvalidModel, SchemaMismatch, UnsupportedModel, UsageError
-from pipeline.in_memory import attribute as attribute_module
+from pipeline.in_memory import preparation
 from tests.pipeline.conftest import FEATURES, TRAINING, WRONG
 
 N = 400
@@ -302,7 +302,7 @@ def test_tables_that_do_not_fit_are_refused_before_they_are_made(monkeypatch):
     """With both sizes."""
     rows = np.random.default_rng(9).standard_normal((300, 4))
     model = xgboost.train({"max_depth": 6}, xgboost.DMatrix(rows, rows[:, 0] * rows[:, 1]), 20)
-    monkeypatch.setattr(attribute_module, "table_budget", lambda: 1 << 10)
+    monkeypatch.setattr(preparation, "table_budget", lambda: 1 << 10)
     with pytest.raises(UsageError, match=r"tables of the marginal game would have [0-9.]+ MiB, 0\.0 MiB are allowed"):
         attribute(model, rows, background=rows)
 

@@ -14,7 +14,7 @@ from kernels.prepare import prepare
 from pipeline.errors import InvalidRun
 from pipeline.stores import arrays as tables
 from pipeline.stores import storage
-from pipeline.stores.arrays import ALIGNMENT, broadcast_tables, open_tables, table_bytes
+from pipeline.stores.arrays import ALIGNMENT, broadcast_tables, open_tables, pack_tables, table_bytes, unpack_tables
 from tests.kernels.attributing import leaves
 from tests.strategies import forests
 
@@ -137,3 +137,16 @@ def _forget():
     _forget_all()
     yield
     _forget_all()
+
+
+@settings(max_examples=20)
+@given(ensemble=forests())
+def test_tables_come_back_from_bytes(ensemble):
+    """As they were, read-only and in step with their types, wherever the bytes lie."""
+    prepared = prepare(ensemble, METHODS["shapley"], {})
+    layout, data = pack_tables(prepared)
+    assert len(data) == table_bytes(prepared)
+    for was, found in zip(leaves(prepared), leaves(unpack_tables(layout, data)), strict=True):
+        assert (found.dtype, found.shape, found.tobytes()) == (was.dtype, was.shape, was.tobytes())
+        assert found.flags.aligned
+        assert not found.flags.writeable

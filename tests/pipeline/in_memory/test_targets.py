@@ -1,0 +1,36 @@
+"""Labels and weights: numbers for every row, or a column; nothing else."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from kernels.methods import METHODS
+from pipeline.errors import InvalidLabel, UsageError
+from pipeline.in_memory.targets import read_targets
+
+ROWS = pd.DataFrame({"a": [1.0, np.nan], "b": [2, 3]})
+
+
+def test_they_are_numbers_or_columns():
+    """A label may be missing; a row weighs 1 if nothing else is said."""
+    for label in ("a", ROWS["a"], [1.0, np.nan]):
+        labels, weights = read_targets(METHODS["r2"], label, None, ROWS, 2)
+        np.testing.assert_array_equal(labels, [1.0, np.nan])
+        np.testing.assert_array_equal(weights, [1.0, 1.0])
+    np.testing.assert_array_equal(read_targets(METHODS["r2"], "a", "b", ROWS, 2)[1], [2.0, 3.0])
+    assert read_targets(METHODS["shapley"], None, None, ROWS, 2) is None
+
+
+@pytest.mark.parametrize(
+    ("label", "weight", "error", "says"),
+    [
+        (None, None, UsageError, "method 'r2' needs labels"),
+        ("c", None, UsageError, "label is 'c', which is no column of the rows"),
+        ([1.0], None, UsageError, r"label has shape \(1,\), expected one number for each of 2 rows"),
+        ("a", [1.0, -1.0], InvalidLabel, "the weight is -1.0"),
+    ],
+)
+def test_others_are_refused(label, weight, error, says):
+    """In one line."""
+    with pytest.raises(error, match=says):
+        read_targets(METHODS["r2"], label, weight, ROWS, 2)
