@@ -38,6 +38,7 @@ from ..runs.plan import max_slice_rows
 from ..runs.prepare import ask_model, pair_names, player_names, prepare_model, weigh_model
 from ..runs.space import choose_link, find_base
 from ..runs.summaries import tabulate
+from ..runs.tuning import tune
 from .attributions import Attributions
 from .rows import as_rows, code_categories, fill_columns, spell_features
 
@@ -289,6 +290,15 @@ def attribute(
     read_choice("space", space, SPACES)
     link = choose_link(space, loaded, chosen, given, keep is not None)
     players = player_names(chosen, groups, loaded.features, combination_names(loaded, groups) if own else ())
+
+    def read(tables: Prepared, n_rows: int) -> tuple[Buffers, int]:
+        features, batch = as_batch(loaded, rows, tables.bins.read.tolist())
+        first = batch.slice(0, n_rows)
+        buffers = make_buffers(tables, n_rows)
+        fill_columns(features, tables.bins, first, buffers.values)
+        return buffers, first.num_rows
+
+    given = tune(chosen, given, lambda tried, some: _prepare(loaded, tried, some, groups, False, own, background, False), read)
     prepared = _prepare(loaded, chosen, given, groups, keep is not None, own, background, read_flag("background_errors", background_errors))
     features, batch = as_batch(loaded, rows, prepared.bins.read.tolist())
     n, n_pairs, n_steps, n_lots = batch.num_rows, len(prepared.pairs.players), int(prepared.n_steps[0]), len(prepared.without.tables)
@@ -312,6 +322,7 @@ def attribute(
         space=space,
         features=tuple(feature.name for feature in loaded.features),
         rows=as_rows(rows),
+        parameters=given,
     )
     summaries = (*chosen.summaries, *((INTERACTIONS,) if keep else ()), *((BACKGROUND_ERRORS,) if n_lots else ()), INPUTS)
     used = tuple(feature.name for feature in read_features(loaded.features, prepared.bins))

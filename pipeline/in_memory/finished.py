@@ -214,6 +214,7 @@ class FinishedRun:
             space=plan.space,
             features=tuple(feature.name for feature in plan.features),
             rows=pd.DataFrame(index=labels),
+            parameters=dict(plan.parameters),
         )
 
 
