@@ -52,4 +52,5 @@ def find_open(method: Tuned, parameters: Parameters) -> Tried | None:
     tuple of Method and its parameters, or None
         None where nothing is left open
     """
-    return None if method.tuning is None else method.tuning.tried(parameters)
+    tuning = method.tuning
+    return None if tuning is None else tuning.tried(parameters)
