@@ -12,6 +12,7 @@ from .parameters import InvalidParameters, Parameter
 from .summaries import IMPORTANCE, Summary
 from .trees.binning import BinTables
 from .trees.forest import Forest
+from .tuning import Tuning
 
 Parameters = Mapping[str, Any]
 TOLERANCE = 1e-9  # of a bound; rounding stays near 1e-13, a wrong table is off by far more
@@ -230,6 +231,7 @@ class Method:
     summaries : what a run keeps of all rows
     labelled : rows need labels, which are what the margin predicts
     perturbs : margins of rows are taken whose values are others than theirs
+    tuning : what rows may choose; None where nothing can be left open
     """
 
     name: str
@@ -242,6 +244,7 @@ class Method:
     summaries: tuple[Summary, ...] = (IMPORTANCE,)
     labelled: bool = False
     perturbs: bool = False
+    tuning: Tuning | None = None
 
     @property
     def attributes(self) -> bool:

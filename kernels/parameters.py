@@ -33,14 +33,14 @@ class Parameter:
     meaning: str
 
 
-def _float(given: Any) -> float:
+def _float(given: Any, instead: str = "") -> float:
     try:
         return float(given)
     except (TypeError, ValueError):
-        raise ValueError("expected a number") from None
+        raise ValueError(f"expected a number{instead}") from None
 
 
-def number(name: str, default: float, lower: float, upper: float, meaning: str, closed: bool = False) -> Parameter:
+def number(name: str, default: float, lower: float, upper: float, meaning: str, closed: bool = False, word: str | None = None) -> Parameter:
     """Describe a number between two bounds.
 
     Parameters
@@ -50,17 +50,22 @@ def number(name: str, default: float, lower: float, upper: float, meaning: str, 
     meaning : str, of the Parameter
     closed : bool
         the bounds themselves are allowed
+    word : str, optional
+        stands for a number that is found later
 
     Returns
     -------
     Parameter
-        of float
+        of float, or of the word
     """
+    instead = "" if word is None else f", or {word!r}"
 
-    def read(given: Any) -> float:
-        value = _float(given)
+    def read(given: Any) -> float | str:
+        if word is not None and isinstance(given, str) and given == word:
+            return word
+        value = _float(given, instead)
         if not (lower < value < upper or (closed and value in (lower, upper))):
-            raise ValueError(f"expected a number between {lower:g} and {upper:g}")
+            raise ValueError(f"expected a number between {lower:g} and {upper:g}{instead}")
         return value
 
     return Parameter(name, default, read, meaning)

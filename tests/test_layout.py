@@ -25,7 +25,7 @@ ALLOWED = {  # first names that a package may import beyond the standard library
 }
 # What a part of a package may import of it; single files of the package by their own names.
 GROUND = ("_jit", "lanes", "ordering")
-DECLARED = (*GROUND, "buffers", "game_values", "method", "parameters", "reductions", "summaries", "trees")
+DECLARED = (*GROUND, "buffers", "game_values", "method", "parameters", "reductions", "summaries", "trees", "tuning")
 ARROWS = {
     "kernels": {
         **dict.fromkeys(("_jit", "parameters", "game_values", "ordering"), ()),
@@ -35,7 +35,8 @@ ARROWS = {
         "trees": GROUND,
         "buffers": (*GROUND, "labels", "trees"),
         "summaries": ("buffers", "reductions"),
-        "method": ("buffers", "game_values", "parameters", "summaries", "trees"),
+        "tuning": ("buffers",),
+        "method": ("buffers", "game_values", "parameters", "summaries", "trees", "tuning"),
         "path_dependent": (*GROUND, "game_values", "trees"),
         "marginal": (*GROUND, "game_values", "method", "parameters", "trees"),
         "semivalues": (*DECLARED, "path_dependent", "marginal"),

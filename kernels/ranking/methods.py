@@ -13,16 +13,18 @@ from ..marginal.game import MarginalGame
 from ..marginal.presence import PresenceTables, lay_out_presence
 from ..marginal.query import MarginalUse
 from ..method import Games, Method, Parameters, Phi, choose_method, read_method
-from ..parameters import Parameter, choice, number, whole
+from ..parameters import InvalidParameters, Parameter, choice, number, whole
 from ..path_dependent.games import play
 from ..reductions import MOMENTS
 from ..semivalues.methods import BY_PROBABILITY, absent_others
 from ..summaries import ABOUT_STEPS, IMPORTANCE, Labels, Subject, Summary, Table, tabulate_moments
 from ..trees.forest import Forest
+from ..tuning import Tuning, find_open
 from .curves import KINDS, prepare_curves
 from .ranked_curves import SCORES, PresentPlayers, RankedCurves, add_ranked_curves
 from .ranker import MOST_STEPS, RankerTables, Trees, add_scores, lay_out_trees, prepare_ranker
 from .ranks import rows_with_scores, summarize_ranks
+from .rates import AUTO, RATE_ROWS, choose_rate
 
 ADAM, ASCENT = "adam", "ascent"
 
@@ -63,7 +65,13 @@ def _attribute_ranker(buffers: Buffers, tables: RankerTables) -> None:
 
 
 def _ascend(game: Trees | PresenceTables, given: Parameters) -> RankerTables:
+    if given["rate"] == AUTO:
+        raise InvalidParameters(f"rate is {AUTO!r}, but there are no rows to choose it by; expected a number")
     return prepare_ranker(game, given["steps"], given["rate"], given["optimizer"] == ADAM)
+
+
+def _try_rate(given: Parameters) -> tuple[Method, Parameters] | None:
+    return (RANKER, {**given, "rate": 1.0}) if given["rate"] == AUTO else None
 
 
 RANKER = Method(
@@ -76,11 +84,14 @@ RANKER = Method(
     kernel=_attribute_ranker,
     parameters=(
         whole("steps", 10, 1, MOST_STEPS, "gradients that are averaged"),
-        number("rate", 0.1, 0.0, math.inf, "length of a step; with ascent of that of a gradient, in units of 1 / margin"),
+        number(
+            "rate", 0.1, 0.0, math.inf, f"length of a step; with ascent of that of a gradient, in units of 1 / margin; {AUTO}: by rows", word=AUTO
+        ),
         choice("optimizer", ADAM, (ADAM, ASCENT), "adam or ascent"),
     ),
     phi=Phi(n_steps=lambda given, _: given["steps"], linear=False),
     summaries=(IMPORTANCE, OBJECTIVE),
+    tuning=Tuning("rate", RATE_ROWS, _try_rate, choose_rate, lambda given, rate: {**given, "rate": rate}),
 )
 
 BY_SIZE = BY_PROBABILITY  # methods whose values have a size
@@ -176,6 +187,16 @@ def _attribute_curves(buffers: Buffers, tables: RankedCurves) -> None:
     add_ranked_curves(buffers.bins, tables, scores, buffers.phi, buffers.path)
 
 
+def _try_ranking(given: Parameters) -> tuple[Method, Parameters] | None:
+    method, asked = read_method(given["ranking"], RANKERS)
+    return find_open(method, asked)
+
+
+def _fill_ranking(given: Parameters, rate: float) -> dict[str, Any]:
+    _, asked = read_method(given["ranking"], RANKERS)
+    return {**given, "ranking": ":".join((RANKER.name, *map(str, {**asked, "rate": rate}.values())))}
+
+
 CURVES = Method(
     name="curves",
     meaning="a ranking by a method's values, the highest first, and the margin while features are added from its top, and from its bottom",
@@ -184,6 +205,7 @@ CURVES = Method(
     parameters=(choose_ranking(RANKERS),),
     phi=Phi(rows=rows_with_scores(len(SCORES)), column="rank", scores=SCORES, whole=True, n_steps=lambda _, n: len(KINDS) * (n + 1), linear=False),
     summaries=(AREAS, CURVE_MEANS),
+    tuning=Tuning("rate", RATE_ROWS, _try_ranking, choose_rate, _fill_ranking),
 )
 
 METHODS = (RANKER, CURVES)

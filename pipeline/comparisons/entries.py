@@ -6,6 +6,7 @@ from typing import Any
 
 from kernels.method import read_method
 from kernels.methods import METHODS
+from kernels.tuning import find_open
 
 from ..dataset.listing import Asked, Listing, WorkItem, make_items
 from ..errors import UsageError
@@ -54,6 +55,8 @@ def parse_entry(text: str) -> Entry:
         method, parameters = read_method(text, METHODS)
     except ValueError as error:
         raise UsageError(f"{text!r}: {error}") from None
+    if find_open(method, parameters):
+        raise UsageError(f"{text!r}: leaves a parameter open, which explain and attribute choose; give the number that they chose")
     if method.labelled:
         raise UsageError(f"{text!r} shares out an error, not a margin; expected a method that needs no labels")
     return Entry(text, method.name, parameters, None)

@@ -86,4 +86,4 @@ def attribute(
     loaded = choose_among(row_output, load_ensemble(model, output=None if row_output is not None else output))
     spelled = spell_features(loaded, rows, label, weight)
     asked = (method, parameters, partition, interactions, combinations, background, background_errors, allow_unseen, space)
-    return Explainer(*ask(spelled, row_output, *asked))(rows, label=label, weight=weight)
+    return Explainer(*ask(spelled, row_output, *asked, rows=rows))(rows, label=label, weight=weight)

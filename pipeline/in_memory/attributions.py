@@ -69,6 +69,8 @@ class Attributions:
         Those that were explained, as they were given, and perhaps others.
     places : (n,) int64, or None
         Which of ``rows`` each row is; None where it is all of them.
+    parameters : dict of str to Any
+        Of the method, all of them; those that were left open as they were chosen.
 
     ``found[100:200]``, ``found[mask]`` and ``found[7]`` are attributions of some of the rows, without summaries, which are of all.
     """
@@ -91,6 +93,7 @@ class Attributions:
     features: tuple[str, ...] = ()
     rows: Any = None
     places: np.ndarray | None = None
+    parameters: dict[str, Any] = field(default_factory=dict)
 
     def __len__(self) -> int:
         """Rows."""

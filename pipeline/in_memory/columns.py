@@ -55,7 +55,7 @@ def as_table(found: "Attributions", ids: Sequence[str]) -> pa.Table:
     chosen = () if found.output is None else (OUTPUT,)
     names, taken = (TOTALS[found.space], method.phi.column), (*ids, *chosen)
     margins, phi, pairs = schema.output_columns(found.players, outputs, taken, found.interactions is not None, names, len(method.phi.scores))
-    errors = [] if found.errors is None else schema.error_columns(found.players, outputs, (*taken, *margins, *phi, *pairs))
+    errors = [] if found.errors is None else schema.player_columns(schema.ERROR, found.players, outputs, (*taken, *margins, *phi, *pairs))
     columns: dict[str, Any] = {name: _take_column(found, name) for name in ids}
     if found.output is not None:
         columns[OUTPUT] = pa.array(found.output.tolist(), pa.string())

@@ -317,6 +317,7 @@ class FinishedRun:
             space=plan.space,
             features=tuple(feature.name for feature in plan.features),
             rows=pd.DataFrame(read_values(plan, table), index=labels),
+            parameters=dict(plan.parameters),
         )
 
 

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from kernels.buffers import Prepared
+from kernels.buffers import Buffers, Prepared, make_buffers
 from kernels.links import Link
 from kernels.method import BackgroundQuery, BackgroundStatistics, Method
 from kernels.prepare import measure_background, merge_statistics
 from kernels.trees.binning import read_columns
+from kernels.tuning import find_open
 
 from ..dataset.partition import Groups, Partition, read_groups
 from ..dataset.players import join_names, number_players
@@ -25,6 +26,7 @@ from ..runs.job import MODEL, check_parameters, count_cores, find_method, table_
 from ..runs.options import COMBINATIONS, OWN, SPACES, Space
 from ..runs.prepare import ask_model, player_names, prepare_model, weigh_model
 from ..runs.space import choose_link
+from ..runs.tuning import tune
 from .batches import as_batch
 from .rows import Header, fill_columns, spell_features, spell_header
 
@@ -150,6 +152,26 @@ def _prepare(
     return prepare_model(model, method, parameters, groups, interactions, own, (query, counted)), game
 
 
+def _close(
+    model: Model, known: Model, method: Method, parameters: Mapping[str, Any], groups: Groups, own: bool, background: Any, rows: Any
+) -> Mapping[str, Any]:
+    """Parameters with nothing left open: the first rows choose."""
+    if rows is None and method.tuning is not None and find_open(method, parameters) is not None:
+        raise UsageError(f"{method.tuning.name} is left open, which rows choose, and there are none yet; give a number")
+
+    def prepare(tried: Method, some: Mapping[str, Any]) -> Prepared:
+        return _prepare(model, known, tried, some, groups, False, own, background, False)[0]
+
+    def read(tables: Prepared, n_rows: int) -> tuple[Buffers, int]:
+        features, batch = as_batch(model, rows, tables.bins.read.tolist())
+        first = batch.slice(0, n_rows)
+        buffers = make_buffers(tables, n_rows)
+        fill_columns(features, tables.bins, first, buffers.values)
+        return buffers, first.num_rows
+
+    return tune(method, parameters, prepare, read)
+
+
 def ask(
     model: Model,
     row_output: RowOutput | None,
@@ -162,6 +184,7 @@ def ask(
     background_errors: bool,
     allow_unseen: bool,
     space: Space,
+    rows: Any = None,
 ) -> tuple[Question, Prepared]:
     """Check what is asked, and make its tables.
 
@@ -172,6 +195,8 @@ def ask(
         Which output each row is explained for; None for all that the model has.
     method, parameters, partition, interactions, combinations, background, background_errors, allow_unseen, space : Any
         As `prepare` takes them.
+    rows : Any
+        That choose what parameters leave open, as `attribute` takes them; None where there are none yet.
 
     Returns
     -------
@@ -194,6 +219,7 @@ def ask(
     read_choice("space", space, SPACES)
     link, taken = choose_link(space, model, chosen, given, keep is not None), read_flag("allow_unseen", allow_unseen)
     errors = read_flag("background_errors", background_errors)
+    given = _close(named, known, chosen, given, groups, own, background, rows)
     prepared, game = _prepare(named, known, chosen, given, groups, keep is not None, own, background, errors)
     question = Question(
         model=_without_trees(model),

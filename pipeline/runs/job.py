@@ -12,6 +12,7 @@ import psutil
 
 from kernels.method import Method
 from kernels.methods import METHODS
+from kernels.tuning import find_open
 
 from ..dataset.labels import LabelColumns
 from ..dataset.listing import Asked
@@ -271,6 +272,8 @@ def make_job(model: Any, data: Any, out: Any, options: Options) -> Job:
     method = find_method(options.method)
     values = check_parameters(method, options.parameters or {})
     _check_written(values)
+    if options.background is not None and find_open(method, values):
+        raise UsageError(f"{method.name} leaves a parameter open, which is chosen while planning, before a background is counted; give a number")
     workers = options.workers or count_cores()
     return Job(
         model=model,

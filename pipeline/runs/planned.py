@@ -9,6 +9,7 @@ from typing import get_args
 
 from kernels.methods import METHODS
 from kernels.trees.binning import BATCH
+from kernels.tuning import find_open
 
 from ..dataset.listing import WorkItem
 from ..dataset.partition import read_groups
@@ -54,6 +55,8 @@ def _check_sense(plan: Plan) -> None:
     values = check_parameters(find_method(plan.method), dict(plan.parameters))
     if json.dumps(sorted(values.items())) != json.dumps(plan.parameters):
         raise ValueError(f"parameters are not those of method {plan.method!r}")
+    if find_open(find_method(plan.method), values):
+        raise ValueError(f"parameters of method {plan.method!r} are left open")
     if plan.groups and read_groups(dict(plan.groups), plan.features) != plan.groups:
         raise ValueError("groups are no partition of the features")
     if plan.interactions is not None and json.dumps(read_interactions("interactions", plan.interactions)) != json.dumps(plan.interactions):

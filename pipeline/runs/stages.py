@@ -33,6 +33,7 @@ from .progress import Progress, Work, no_progress
 from .publish import Manifest, publish, read_manifest
 from .rejected import Limit, read_rejected, write_rejected
 from .summaries import aggregate
+from .tuning import tune_job
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,8 @@ class Broadcast:
 def plan_run(job: Job, model: Model) -> Run:
     """Stage 2: list the input and the background, match them against the model, prepare the tables if no row has to be read for them, project memory.
 
-    Refusals happen here. Nothing is written that stays: stores are tried with an object that is deleted again.
+    Parameters that are left open are chosen on the first rows. Refusals happen here. Nothing is written that stays: stores are tried with an object
+    that is deleted again.
 
     Parameters
     ----------
@@ -111,6 +113,7 @@ def plan_run(job: Job, model: Model) -> Run:
     model = found.model
     groups = read_groups(job.options.partition, model.features)
     Limit(job.options.max_rejected, len(found.files) + len(found.rejected)).check(found.rejected)
+    job = tune_job(job, model, groups, found)
     game: Prepared | Marginal | None = plan_marginal(job, model, groups)
     if isinstance(game, Marginal):
         plan, memory = make_plan(job, model, groups, found, game.listing, game.extent)

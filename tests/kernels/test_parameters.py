@@ -21,6 +21,18 @@ def test_no_number_is_refused(given, expected):
         number("p", 0.5, 0.0, 1.0, "").read(given)
 
 
+def test_a_word_may_stand_for_a_number():
+    """Where it does, it is said to be expected; in the place of other numbers it is none."""
+    rate = number("rate", 0.1, 0.0, 1.0, "", word="auto")
+    assert (rate.read("auto"), rate.read("0.5")) == ("auto", 0.5)
+    with pytest.raises(ValueError, match=r"^expected a number, or 'auto'$"):
+        rate.read("automatic")
+    with pytest.raises(ValueError, match=r"^expected a number between 0 and 1, or 'auto'$"):
+        rate.read(2)
+    with pytest.raises(ValueError, match=r"^expected a number$"):
+        number("p", 0.5, 0.0, 1.0, "").read("auto")
+
+
 @pytest.mark.parametrize(("given", "value"), [("3", 3), (1, 1), (5.0, 5), ("2e0", 2)])
 def test_a_whole_number_is_read(given, value):
     """From text and from numbers, bounds included, as an int."""

@@ -14,12 +14,14 @@ from tests.bench.machine import describe_machine
 
 from .accuracy import draw_accuracy
 from .banzhaf import draw_banzhaf
+from .boosted import draw_boosted
 from .examples import draw_examples
 from .explained import draw_explained
 from .figures import Figure, draw_figures
 from .gap import draw_gap
 from .leaf_pairs import draw_leaf_pairs
 from .marginal import draw_marginal
+from .one_hot import draw_one_hot
 from .rankings import draw_rankings
 from .record import Drawn, columns_of, save, verdict
 from .removal import draw_removal
@@ -32,6 +34,7 @@ DRAWN = (
     draw_leaf_pairs,
     draw_figures,
     draw_rankings,
+    draw_boosted,
     draw_examples,
     draw_marginal,
     draw_shapes,
@@ -39,6 +42,7 @@ DRAWN = (
     draw_sampling,
     draw_removal,
     draw_banzhaf,
+    draw_one_hot,
 )
 PACKAGES = ("scikit-learn", "matplotlib", "mlxtend", "sage-importance")
 FOLDER = Path("build/papers")

@@ -84,14 +84,19 @@ def values(ensemble: TreeEnsemble, name: str, rows: np.ndarray) -> np.ndarray:
     return attributions(prepared, name, rows.astype(float), rows.shape[1])[0]
 
 
+def order(ensemble: TreeEnsemble, name: str, rows: np.ndarray) -> np.ndarray:
+    """Features of every row, the largest value by its size first."""
+    return np.argsort(-np.abs(values(ensemble, name, rows)), axis=1, kind="stable")
+
+
 def table_1() -> tuple[Figure, list[Claim]]:
     """Mean swaps between the first features by size of Shapley and of Banzhaf values, over all rows."""
     lines = []
     for name, ensemble, rows, data in models():
-        orders = [np.argsort(-np.abs(values(ensemble, value, rows)), axis=1, kind="stable") for value in (SHAPLEY, BANZHAF)]
+        orders = [order(ensemble, value, rows) for value in (SHAPLEY, BANZHAF)]
         numbers = {f"printed, n = {k}": printed for k, printed in zip(FIRST, PRINTED.get(name, ()), strict=False)}
         for k in FIRST:
-            numbers[f"ours: n = {k}"] = float(np.mean([swaps(a, b) for a, b in zip(*(order[:, :k].tolist() for order in orders), strict=True)]))
+            numbers[f"ours: n = {k}"] = float(np.mean([swaps(a, b) for a, b in zip(*(each[:, :k].tolist() for each in orders), strict=True)]))
         lines.append(Line((name, data, len(rows)), numbers))
     forest, tree, deep = (line.numbers for line in (lines[0], lines[1], lines[-1]))
     near = [line.numbers["ours: n = 10"] / line.numbers["printed, n = 10"] for line in lines[: len(PRINTED)]]
@@ -111,7 +116,7 @@ def table_1() -> tuple[Figure, list[Claim]]:
     return Figure(title, ("model", "data", "rows"), tuple(lines), ".2f"), claims
 
 
-def _seconds(call: Callable[[], object], repeats: int) -> float:
+def seconds(call: Callable[[], object], repeats: int) -> float:
     """Of the fastest of some calls."""
     found = []
     for _ in range(repeats):
@@ -121,7 +126,7 @@ def _seconds(call: Callable[[], object], repeats: int) -> float:
     return min(found)
 
 
-def _kernel(tree: TreeEnsemble, name: str, rows: np.ndarray) -> Callable[[], None]:
+def kernel_call(tree: TreeEnsemble, name: str, rows: np.ndarray) -> Callable[[], None]:
     """Everything that rows need, once a model is prepared."""
     method = METHODS[name]
     prepared = prepare(tree, method, {parameter.name: parameter.default for parameter in method.parameters})
@@ -138,15 +143,15 @@ def running_times(title: str, make_tree: Callable[[int], TreeEnsemble], depths: 
         row = np.ones((1, tree.n_features))
 
         def clock(reference: Reference, tree: TreeEnsemble = tree, row: np.ndarray = row, depth: int = depth) -> float:
-            return 1e3 * _seconds(lambda: reference.explain(tree, row, depth), 2)
+            return 1e3 * seconds(lambda: reference.explain(tree, row, depth), 2)
 
         with np.errstate(all="ignore"):
             numbers = {f"{reference.name}, ms": clock(reference) for reference in REFERENCES}
         many = np.repeat(row, 64, axis=0)
         for name in (SHAPLEY, BANZHAF):
-            call = _kernel(tree, name, many)
+            call = kernel_call(tree, name, many)
             call()  # compiles
-            numbers[f"ours: {name}, µs"] = 1e6 * _seconds(call, 3) / len(many)
+            numbers[f"ours: {name}, µs"] = 1e6 * seconds(call, 3) / len(many)
         lines.append(Line((depth, int((tree.feature < 0).sum())), numbers))
     return Figure(title, ("D", "leaves"), tuple(lines), ".3g", other_data=other_data, plot="log-log: ms in plain Python, µs compiled")
 

@@ -164,6 +164,7 @@ TREESHAP_K = Reference("TreeShap-K", lambda tree, rows, size: traverse(tree, row
 TREEPROB = Reference("TreeProb", lambda tree, rows, size: traverse(tree, rows, padded_polynomial(unit_roots(size))))
 TREEPROB_MODIFIED = Reference("TreeProb (modified)", lambda tree, rows, size: traverse(tree, rows, tracked_polynomial(unit_roots(size))))
 TREEGRAD_SHAP = Reference("TreeGrad-Shap", lambda tree, rows, size: traverse(tree, rows, _gauss_legendre(size)))
+TREEGRAD = Reference("TreeGrad", lambda tree, rows, size: traverse(tree, rows, gradients(np.array([0.5]), np.ones(1))))
 ALGORITHM_2 = Reference("Algorithm 2", lambda tree, rows, size: traverse_leaves(tree, rows, coalition_sums(0)))
 ALGORITHM_2_BANZHAF = Reference("Algorithm 2, Banzhaf", lambda tree, rows, size: traverse_leaves(tree, rows, banzhaf_sum()))
 ALGORITHM_3 = Reference("Algorithm 3", lambda tree, rows, size: traverse_fast(tree, rows, coalition_sums(size)))

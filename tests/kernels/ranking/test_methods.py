@@ -11,6 +11,7 @@ from kernels.methods import METHODS
 from kernels.parameters import InvalidParameters
 from kernels.prepare import ask_background, prepare
 from kernels.summaries import Subject
+from kernels.tuning import find_open
 from tests import naive
 from tests.hypercubes import full_tree
 from tests.kernels.attributing import ATOL, attributed, defaults, run, scores_by
@@ -123,3 +124,28 @@ def test_paths_have_as_many_steps_as_are_declared(ensemble, steps):
     assert make_buffers(ranker, 1).path.shape[1] == steps
     curves = prepare(ensemble, METHODS["curves"], defaults("curves"))
     assert make_buffers(curves, 1).path.shape[1] == 2 * (ensemble.n_features + 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "filled"),
+    [
+        ("ranker", {"steps": 3, "rate": "auto", "optimizer": "ascent"}, {"steps": 3, "rate": 0.05, "optimizer": "ascent"}),
+        ("curves", {"ranking": "ranker:3:auto:ascent"}, {"ranking": "ranker:3:0.05:ascent"}),
+    ],
+)
+def test_a_rate_may_be_left_open(name, given, filled):
+    """The ranker is tried in its place, and the number that is found is read as if it had been given; before that there are no tables."""
+    method = METHODS[name]
+    read = {parameter.name: parameter.read(given[parameter.name]) for parameter in method.parameters}
+    tried, parameters = find_open(method, read)
+    assert (tried.name, parameters["steps"], parameters["optimizer"]) == ("ranker", 3, "ascent")
+    prepare(full_tree([0.0, 1.0], [0]), tried, parameters)
+    assert method.tuning.fill(read, 0.05) == filled
+    assert find_open(method, method.tuning.fill(read, 0.05)) is None
+    with pytest.raises(InvalidParameters, match="rate is 'auto', but there are no rows to choose it by; expected a number"):
+        prepare(full_tree([0.0, 1.0], [0]), method, read)
+
+
+def test_values_without_a_rate_leave_nothing_open():
+    """Of curves."""
+    assert find_open(METHODS["curves"], {"ranking": "beta:4:1"}) is None

@@ -20,6 +20,8 @@ def test_methods_take_parameters_after_colons():
     assert parse_entry("run:s3://bucket/x") == Entry("run:s3://bucket/x", "", {}, "s3://bucket/x")
     with pytest.raises(UsageError, match="'r2' shares out an error, not a margin"):
         parse_entry("r2")
+    with pytest.raises(UsageError, match="'ranker:10:auto': leaves a parameter open, which explain and attribute choose; give the number"):
+        parse_entry("ranker:10:auto")
 
 
 @pytest.mark.parametrize(

@@ -49,6 +49,8 @@ def test_labels_and_parameters_make_sense(example):
     assert "missing is 'x', expected 'count' or 'refuse'" in reread(example, lambda plan: plan["labels"].update(missing="x"), **arguments)
     arguments = {"method": "banzhaf", "parameters": {"p": 0.25}}
     assert "parameters are not those of method 'banzhaf'" in reread(example, lambda plan: plan.update(parameters=[["p", "0.25"]]), **arguments)
+    still_open = [["optimizer", "adam"], ["rate", "auto"], ["steps", 10]]
+    assert "parameters of method 'ranker' are left open" in reread(example, lambda plan: plan.update(parameters=still_open), method="ranker")
 
 
 def test_a_plan_is_written_in_one_way(example):
