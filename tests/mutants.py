@@ -189,7 +189,7 @@ def passes(path: Path, copied: Path, seconds: float = SECONDS) -> bool:
 
 def _run(tests: str, copied: Path, environment: dict[str, str]) -> None:
     """Run tests in a copy, in this process, where nothing of ours stays imported."""
-    os.setsid()
+    os.setpgrp()
     os.chdir(copied)
     with open(os.devnull, "r+b") as nothing:
         for stream in range(3):
