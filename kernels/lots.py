@@ -156,7 +156,7 @@ def standard_errors(without: np.ndarray, with_all: np.ndarray) -> np.ndarray:
     (…) float64, in the same units
         of the background as a sample
     """
-    n_lots = len(without)
+    n_lots = max(1, len(without))  # without any there is nothing to differ
     total = np.zeros(with_all.shape)
     for each in without:
         total += (each - with_all) ** 2
