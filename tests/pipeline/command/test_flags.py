@@ -71,7 +71,11 @@ def test_every_flag_is_in_the_help_with_its_sentence(capsys):
     app.help_print([])
     said = capsys.readouterr().out
     titles = [line.split(" ─")[0].removeprefix("╭─ ") for line in said.splitlines() if line.startswith("╭─")]
-    assert titles[1:] == [*(group.name for group in (INPUT, METHOD)), "Methods", *(group.name for group in (MODEL, BACKGROUND, LABELS, CLUSTER, DOUBTFUL))]
+    assert titles[1:] == [
+        *(group.name for group in (INPUT, METHOD)),
+        "Methods",
+        *(group.name for group in (MODEL, BACKGROUND, LABELS, CLUSTER, DOUBTFUL)),
+    ]
     assert sum(map(len, GROUPS.values())) == len(fields(Options))
     for text in ("Columns of the data that are passed through to the attributions", "Which values rows get", "fills {date} in every path and URI"):
         assert text in said

@@ -20,7 +20,6 @@ from pipeline.dataset.labels import lay_out
 from pipeline.dataset.listing import WorkItem
 from pipeline.dataset.rows import read_slices
 from pipeline.errors import InvalidRun
-from pipeline.models.row_output import RowOutput
 from tests.pipeline.conftest import FEATURES, train, write_data
 
 

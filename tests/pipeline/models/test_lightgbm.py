@@ -285,7 +285,11 @@ def test_early_stopping_keeps_the_best_iteration():
 
 @pytest.mark.parametrize(
     ("parameters", "name", "margin"),
-    [({}, "regression", Margin.LABEL), ({"objective": "binary", "sigmoid": 2.0}, "binary", Margin.CLASS), ({"reg_sqrt": True}, "regression sqrt", Margin.OTHER)],
+    [
+        ({}, "regression", Margin.LABEL),
+        ({"objective": "binary", "sigmoid": 2.0}, "binary", Margin.CLASS),
+        ({"reg_sqrt": True}, "regression sqrt", Margin.OTHER),
+    ],
 )
 def test_objectives_are_those_that_the_file_names(parameters, name, margin):
     """What was trained for; of a label's root nothing is said of the label. Probabilities are LightGBM's own, whatever the sigmoid's slope."""
