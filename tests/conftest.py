@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from numba import config
 
 from kernels.trees import binning
@@ -16,7 +16,10 @@ if config.DISABLE_JIT:
 settings.register_profile("compiled", deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 # Kernels as plain Python are slow, and their coverage must not depend on what is drawn.
 settings.register_profile("interpreted", parent=settings.get_profile("compiled"), max_examples=20, derandomize=True)
-settings.load_profile("interpreted" if config.DISABLE_JIT else "compiled")
+PROFILE = "interpreted" if config.DISABLE_JIT else "compiled"
+# One example that fails is enough for tests.mutants, and it need not be small; nor may it be tried again with the next change.
+settings.register_profile("mutants", parent=settings.get_profile(PROFILE), phases=(Phase.explicit, Phase.generate), database=None)
+settings.load_profile(PROFILE)
 
 
 @pytest.fixture(autouse=True)

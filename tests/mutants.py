@@ -6,12 +6,15 @@ for the reason that stands there.
 
 import argparse
 import ast
+import contextlib
 import copy
+import importlib
 import json
+import multiprocessing
 import os
 import random
 import shutil
-import subprocess
+import signal
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -25,6 +28,9 @@ PACKAGES = ("kernels", "pipeline")
 COPIED = ("kernels", "pipeline", "flows", "leafledger", "tests", "docs", "infra", "pyproject.toml", "README.md", "CONTRIBUTING.md", "CHANGELOG.md")
 COMPILED = ("jit", "intrinsic", "overload", "register_jitable", "register_model", "lower_cast")
 SECONDS = 240  # that the tests of a module may take; who hangs is noticed
+# Other people's packages are imported once, since that takes longer than the tests of many a module.
+IMPORTED = ("numba", "scipy.stats", "pandas", "pyarrow.dataset", "lightgbm", "xgboost", "catboost", "sklearn.ensemble", "skops.io")
+IMPORTED += ("distributed", "s3fs", "rich.console", "cyclopts", "hypothesis.extra.numpy", "pytest")
 EQUIVALENT = Path(__file__).with_name("mutants.json")  # from a mutant's name to the reason
 COMPARISONS = {
     ast.Lt: ast.LtE,
@@ -165,14 +171,37 @@ def draw(n: int, seed: int, only: str) -> list[Mutant]:
 
 def passes(path: Path, copied: Path, seconds: float = SECONDS) -> bool:
     """Whether the tests of a module pass in a copy, in time."""
-    environment = os.environ | {"NUMBA_CACHE_DIR": str(copied / "numba"), "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(copied)}
+    environment = {"NUMBA_CACHE_DIR": str(copied / "numba"), "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(copied)}
     if path.is_relative_to(ROOT / "kernels"):
         environment["NUMBA_DISABLE_JIT"] = "1"  # nothing is compiled anew for it
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", tests_of(path)]
-    try:
-        return subprocess.run(command, cwd=copied, env=environment, capture_output=True, timeout=seconds, check=False).returncode == 0
-    except subprocess.TimeoutExpired:
-        return False
+    processes = multiprocessing.get_context("forkserver")
+    processes.set_forkserver_preload([*IMPORTED])
+    run = processes.Process(target=_run, args=(tests_of(path), copied, environment))
+    run.start()
+    run.join(seconds)
+    if run.exitcode is None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(run.pid or 0, signal.SIGKILL)  # and whatever the tests have started
+        run.kill()
+        run.join()
+    return run.exitcode == 0
+
+
+def _run(tests: str, copied: Path, environment: dict[str, str]) -> None:
+    """Run tests in a copy, in this process, where nothing of ours stays imported."""
+    os.setpgrp()
+    os.chdir(copied)
+    with open(os.devnull, "r+b") as nothing:
+        for stream in range(3):
+            os.dup2(nothing.fileno(), stream)
+    os.environ |= environment
+    sys.dont_write_bytecode = True
+    importlib.import_module("numba").config.reload_config()
+    for name in [name for name in sys.modules if name.partition(".")[0] in COPIED]:
+        del sys.modules[name]
+    sys.path[:] = [str(copied), *(place for place in sys.path if Path(place).resolve() != Path(__file__).parents[1])]
+    options = ("-x", "-q", "-p", "no:cacheprovider", "--hypothesis-profile=mutants", "-W", "ignore:Module already imported")
+    os._exit(importlib.import_module("pytest").main([*options, tests]))  # without waiting for threads that a test has left
 
 
 def survives(mutant: Mutant, copied: Path, seconds: float = SECONDS) -> bool:

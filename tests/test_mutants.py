@@ -30,6 +30,7 @@ def small(tmp_path, monkeypatch):
     for name in ("pipeline", "tests/pipeline"):
         (tmp_path / name).mkdir(parents=True)
     (tmp_path / "pipeline" / "__init__.py").touch()
+    (tmp_path / "tests" / "conftest.py").write_text('import hypothesis\nhypothesis.settings.register_profile("mutants")\n')
     path = tmp_path / "pipeline" / "small.py"
     path.write_text(SMALL)
     return path

@@ -100,7 +100,7 @@ def compare_item(comparison: Comparison, item: WorkItem) -> Compared:
         The store does not answer.
     """
     columns = {r: Columns(ranking, item.part) for r, ranking in enumerate(comparison.rankings) if ranking.run is not None}
-    tables = SliceTables(comparison, min(comparison.slice_rows, item.n_rows))
+    tables = None
     sizes = [len(values) for values in name_values(comparison, comparison.gaps.tables)]
     sizes.append((len(comparison.valued) + len(comparison.valued_pairs)) * len(comparison.features))
     states, done = [MEANS.init(len(comparison.outputs), size) for size in sizes], 0
@@ -109,7 +109,7 @@ def compare_item(comparison: Comparison, item: WorkItem) -> Compared:
     differing = DifferingRows(comparison.named, item.uri)
     for batch in read_slices(item, wanted, comparison.slice_rows):
         n = batch.num_rows
-        if padded(n) != padded(tables.n_rows):  # as in parts of a run
+        if tables is None or padded(n) != padded(tables.n_rows):  # as in parts of a run
             tables = SliceTables(comparison, n)
         with located(item):
             tables.fill(batch)

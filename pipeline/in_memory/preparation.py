@@ -154,7 +154,7 @@ def _prepare(
 
 def _close(
     model: Model, known: Model, method: Method, parameters: Mapping[str, Any], groups: Groups, own: bool, background: Any, rows: Any
-) -> Mapping[str, Any]:
+) -> dict[str, Any]:
     """Parameters with nothing left open: the first rows choose."""
     if rows is None and method.tuning is not None and find_open(method, parameters) is not None:
         raise UsageError(f"{method.tuning.name} is left open, which rows choose, and there are none yet; give a number")

@@ -163,7 +163,7 @@ def attribute_rows(
         space=question.space,
         features=names.features,
         rows=rows,
-        parameters=question.parameters,
+        parameters=dict(question.parameters),
     )
     summaries = (*method.summaries, *((INTERACTIONS,) if question.keep else ()), *((BACKGROUND_ERRORS,) if n_lots else ()), INPUTS)
     slice_rows = min(SLICE_ROWS, max_slice_rows(prepared.base.size * (prepared.players.size * (1 + 2 * n_lots) + n_pairs + n_steps)))

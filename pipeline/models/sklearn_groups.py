@@ -31,7 +31,7 @@ def _own_columns(step: Any, n_columns: int) -> Owners:  # noqa: ARG001 - the sha
     for name, transformer, _ in step.transformers_:
         given = step._transformer_to_input_indices[name]
         place = range(*step.output_indices_[name].indices(MOST))
-        if len(place) and not (isinstance(transformer, str) and transformer == "drop"):
+        if len(place):  # what is dropped has none
             found = _find_owners(transformer, len(given))
             if len(found) != len(place):
                 raise InvalidModel(f"{type(step).__name__}: {name!r} makes {len(place)} columns, expected {len(found)}")

@@ -76,7 +76,7 @@ def _codes(tree: dict[str, Any], n_nodes: int, categorical: np.ndarray, where: s
     _refuse_outside(nodes, 0, n_nodes - 1, "category node", where)
     _refuse_outside(codes, 0, MAX_CODE, "category code", where)
     _refuse_outside(starts, 0, codes.size, "category segment", where)
-    _refuse_outside(sizes, 0, codes.size, "category segment size", where)
+    _refuse_outside(sizes, 1, codes.size, "category segment size", where)
     _refuse_outside(starts + sizes, 0, codes.size, "end of a category segment", where)
     segments = {node: codes[start : start + size] for node, start, size in zip(nodes.tolist(), starts, sizes, strict=True)}
     wanted = np.flatnonzero(categorical).tolist()  # a split that was pruned to a leaf leaves its segment behind

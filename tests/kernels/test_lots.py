@@ -105,6 +105,11 @@ def test_equal_lots_have_the_usual_error_of_a_mean():
     assert_allclose(standard_errors(without, lots.mean(axis=0)), lots.std(axis=0, ddof=1) / np.sqrt(LOTS), rtol=1e-12)
 
 
+def test_without_lots_nothing_differs():
+    """As where kernels are compiled before a run."""
+    assert_array_equal(standard_errors(np.zeros((0, 5)), np.ones(5)), np.zeros(5))
+
+
 def test_what_has_no_errors_is_refused():
     for name in ("ranker", "gap"):
         with pytest.raises(InvalidParameters, match=f"what method '{name}' finds has no standard errors"):

@@ -51,6 +51,7 @@ FORGED = {
     "never": lambda it: it._replace(times=put(it.times, 0, 0)),
     "more often than there are rows": lambda it: it._replace(times=put(it.times, 0, it.times[0] + 1)),
     "a pattern of more players": lambda it: it._replace(patterns=put(it.patterns, (0, 0), 1 << 40)),
+    "a player in a word beyond": lambda it: it._replace(patterns=put(it.patterns, (it.start[1] - 1, 1), 1)),
     "a negative pattern": lambda it: it._replace(patterns=put(it.patterns, (0, 0), -1)),
     "another order": lambda it: it._replace(patterns=it.patterns[::-1].copy()),
     "a pattern twice": lambda it: it._replace(patterns=put(it.patterns, -1, it.patterns[-2])),

@@ -6,16 +6,22 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from kernels.prediction_gap.leaf_regions import count_visits, make_regions, numeric_alone
+from kernels.trees.ensemble import bit_set
 from kernels.trees.forest import make_forest
 from tests.kernels.prediction_gap.gaps import binned, drawn, noisy
 from tests.kernels.prediction_gap.regions import holds, leaf_of, leaves_below
 from tests.strategies import batches, forests, partitions
+from tests.trees import one_tree
 
 
 @given(data=st.data(), ensemble=forests(max_features=4))
 def test_a_row_is_in_the_region_of_the_leaf_that_it_reaches(data, ensemble):
     """And in that of no other leaf of its tree: numbers, categories, missing values, groups of features together."""
-    rows, groups = data.draw(batches(ensemble)), data.draw(partitions(ensemble))
+    check_regions(ensemble, data.draw(batches(ensemble)), data.draw(partitions(ensemble)))
+
+
+def check_regions(ensemble, rows, groups):
+    """Every row is on all sides of its leaf in each tree, and of no other leaf there."""
     _, bins, forest = binned(ensemble, rows, groups)
     regions, top = make_regions(forest, {}), np.iinfo(bins.dtype).max
     leaves, sides = regions.leaves, regions.sides
@@ -27,6 +33,16 @@ def test_a_row_is_in_the_region_of_the_leaf_that_it_reaches(data, ensemble):
             asked = leaves.side[leaves.start[leaf] : leaves.start[leaf + 1]]
             for i, row in enumerate(rows):
                 assert all(holds(sides, s, bins[:, i], top) for s in asked) == (leaf_of(ensemble, root, row) == node)
+
+
+def test_what_the_root_asks_can_be_asked_again():
+    """Of a number, from 0 to 1 between two leaves; of a category, in both sets, in one, in none."""
+    numeric = one_tree([0, 0, -1, -1, -1], [1.0, 0.0, 0, 0, 0], [1, 2, -1, -1, -1], [4, 3, -1, -1, -1], [0, 0, 1, 2, 3], [3, 2, 1, 1, 1], 1)
+    check_regions(numeric, np.array([[-1.0], [0.5], [2.0], [np.nan]]), np.zeros(1, int))
+    sets = {"category_set": np.array([0, 1, -1, -1, -1], np.int32), "n_categories": np.array([3], np.int32)}
+    words = np.concatenate((bit_set([0, 1], 3), bit_set([0, 2], 3)))
+    categorical = numeric._replace(threshold=np.zeros(5), set_start=np.array([0, 1, 2]), set_words=words, **sets)
+    check_regions(categorical, np.array([[0.0], [1.0], [2.0], [np.nan]]), np.zeros(1, int))
 
 
 def asked_on_paths(ensemble, node, of, above=frozenset()):
@@ -83,7 +99,7 @@ def test_drawn_values_fall_on_sides_as_the_data_do(data, ensemble):
             assert (sides.resampled[mine] == 0).all()
             continue
         assert_allclose(sides.resampled[mine], on.mean(axis=1), rtol=1e-14)
-        table = units.given[units.given_start[u] :][: on.shape[0] ** 2].reshape(on.shape[0], -1)
+        table = units.given[units.given_start[u] :][: on.shape[0] ** 2].reshape(on.shape[0], on.shape[0])
         for one, other in np.ndindex(table.shape):
             assert_allclose(table[one, other], on[other][on[one]].mean() if on[one].any() else 0.0, rtol=1e-14)
 

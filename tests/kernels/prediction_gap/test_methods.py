@@ -8,11 +8,14 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from kernels._jit import count_bytes
 from kernels.methods import METHODS
+from kernels.parameters import InvalidParameters
 from kernels.prediction_gap.greedy import TIE
+from kernels.prediction_gap.leaf_regions import count_visits
 from kernels.prediction_gap.noise import NOISES
+from kernels.prepare import prepare
 from tests import naive, perturbed
-from tests.kernels.attributing import scores_by
-from tests.kernels.prediction_gap.gaps import outcomes_of
+from tests.kernels.attributing import defaults, scores_by
+from tests.kernels.prediction_gap.gaps import forest_and_rows, noisy, outcomes_of
 from tests.kernels.prediction_gap.ranked import ATOL, RTOL, SCALE, against, defined, written
 from tests.kernels.ranking.ranked import expected_ranks
 from tests.strategies import batches, forests, partitions
@@ -46,6 +49,17 @@ def test_greedy_rankings_are_those_of_the_definition(data, ensemble, noise):
             order = order[: top or None]
             assert_array_equal(ranks[i, k], expected_ranks(ensemble, order))
             assert_allclose(gaps[i, k], float(perturbed.mean_gap(gap, outcomes, order)[k]), rtol=RTOL, atol=ATOL)
+
+
+@pytest.mark.parametrize(("top", "passes"), [(0, 4), (3, 3), (1, 1), (9, 4)])
+def test_a_greedy_ranking_takes_a_pass_for_every_feature_ranked(top, passes):
+    """The budget is that of all passes together, exactly."""
+    ensemble, rows = forest_and_rows()
+    visits = count_visits(noisy(ensemble, rows, 1.0)[0].regions)
+    asked = defaults("gap_greedy") | {"top": top}
+    prepare(ensemble, METHODS["gap_greedy"], asked | {"budget": float(passes * visits)})
+    with pytest.raises(InvalidParameters, match="pairs of leaves per row"):
+        prepare(ensemble, METHODS["gap_greedy"], asked | {"budget": float(passes * visits - 1)})
 
 
 @pytest.mark.parametrize("name", ["gap", "gap_greedy"])

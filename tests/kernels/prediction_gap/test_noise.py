@@ -115,6 +115,13 @@ def test_atoms_are_the_combinations_in_the_data(data, ensemble):
         assert dict(zip(map(tuple, atoms.bins.tolist()), atoms.weight, strict=True)) == {row: rows.count(row) / len(rows) for row in rows}
 
 
+def test_every_row_has_its_own_distributions():
+    """Of every noised unit the numbers of its cells, and whether the value is there."""
+    tables, values, _ = noisy(*forest_and_rows(), 1.0)
+    found, units = perturb_rows(values, tables.noise, NORMAL), tables.regions.units
+    assert [array.shape for array in found] == [(3, units.cell[-1]), (3, units.noised.size), (3, units.noised.size)]
+
+
 def test_rounding_of_a_distribution_function_does_no_harm():
     """One that falls by a rounding between two thresholds, above the middle and below: nothing is between them."""
 

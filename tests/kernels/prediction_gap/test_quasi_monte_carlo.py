@@ -64,6 +64,15 @@ def test_an_average_has_the_standard_error_of_the_mean(estimates):
         assert_allclose(error[j], statistics.stdev(some) / math.sqrt(len(some)), rtol=1e-12, atol=1e-12)
 
 
+def test_a_missing_value_stays_missing_at_every_point():
+    """At 0 too, below which nothing lies."""
+    ensemble, _ = forest_and_rows()
+    ensemble = ensemble._replace(missing_left=ensemble.feature >= 0)  # far from the largest values
+    tables, values, bins = noisy(ensemble, np.full((1, 4), np.nan), 1.0)
+    nothing = [lambda n_units: np.zeros((BATCH, n_units))] * 2
+    assert_array_equal(sample_rows(tables, NORMAL, values, bins, together(tables, 1, 1, range(4)), nothing)[0], [[0.0]])
+
+
 def grid(n_units):
     """Points that give each of four equal shares of the first two units' intervals, and of the last one two, equally often, in every combination."""
     cells = np.stack(np.unravel_index(np.arange(BATCH), (4, 4, 2, BATCH // 32)), axis=1)[:, :3]

@@ -42,6 +42,14 @@ def test_losses_are_those_of_the_definition(way, data, ensemble):
         assert_allclose([found[1][i], found[2][i], found[3]], [residual, remainder, start], rtol=0, atol=ATOL)
 
 
+@pytest.mark.parametrize(("fewer", "by_pairs"), [({}, False), ({"MOST_TERMS": 0}, True), ({"PAIR_COST": 0}, True)])
+def test_trees_are_expanded_where_that_takes_few_terms(fewer, by_pairs):
+    """Fewer than there may be at all, and than pairs of leaves cost."""
+    with patch.multiple(qshap, ENTRIES_PER_NODE=0, **fewer):
+        computed = prepare(figure_1(0.5), METHODS["r2"], {}).method.computed
+    assert (computed.point_start[-1] > 0) == by_pairs
+
+
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 @given(data=st.data(), ensemble=regressions())
 def test_groups_of_features_play_together(way, data, ensemble):

@@ -132,8 +132,10 @@ def test_iterations_have_no_gap_anywhere():
 
 
 def test_what_is_passed_over_is_nothing_that_counts():
-    """Values of splits; how few categories there are; and covers that are off by a hundredth of the larger, as sums in single precision may be."""
+    """Values of splits; how few categories there are; covers that are off by a hundredth of the larger, as sums in single precision may be;
+    and branches that no row took."""
     check(changed("value", (0, 0), np.nan))
     check(two_trees()._replace(n_categories=np.array([0, 1], np.int32), set_start=np.array([0, 1]), set_words=bit_set([0], 1)))
     check(two_trees()._replace(cover=np.array([100, 95.005, 6, 5, 1, 10])))
     check(two_trees()._replace(cover=np.array([10.0, 4, 6, 6, 0, 10])))
+    check(two_trees()._replace(cover=np.array([4.0, 4, 0, 0, 0, 10])))

@@ -192,6 +192,7 @@ N_CATEGORIES = np.array([0, 40, 0, 0], np.int32)  # of a number, a category, and
         ({"bound": np.array([0, 0, 0.5, 1.5])}, "element 3 has bound 1.5, expected a hash"),
         ({"directory_bits": np.array([0, 1])}, r"projection 0 has a directory of 0 bits at 0, expected 1\.\.62 and at least 0"),
         ({"directory_bits": np.array([1, 63])}, "projection 1 has a directory of 63 bits"),
+        ({"directory_bits": np.array([1, 62])}, "projection 1 has a directory that is not of its keys"),
         ({"directory_start": np.array([0, -1])}, "projection 1 has a directory of 1 bits at -1"),
         ({"directory_start": np.array([0, 4])}, "projection 1 has a directory that is not of its keys"),
         ({"directory": np.array([0, 0, 2, 0, 0, 0])}, "projection 0 has a directory that is not of its keys"),

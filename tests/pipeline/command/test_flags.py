@@ -8,7 +8,7 @@ from cyclopts import App
 from rich.console import Console
 
 from kernels.methods import METHODS
-from pipeline.command.flags import DEFAULTS, GROUPS, Flags, list_methods
+from pipeline.command.flags import BACKGROUND, CLUSTER, DEFAULTS, DOUBTFUL, GROUPS, INPUT, LABELS, METHOD, MODEL, Flags, list_methods
 from pipeline.errors import UsageError
 from pipeline.runs.options import Options
 
@@ -61,7 +61,7 @@ def test_a_wrong_value_is_refused_as_in_python():
 
 
 def test_every_flag_is_in_the_help_with_its_sentence(capsys):
-    """In the group that it stands in; no flag has a negative twin."""
+    """In the group that it stands in, what is given most often first; no flag has a negative twin."""
     app = App(console=Console(width=1000))
 
     @app.default
@@ -70,7 +70,12 @@ def test_every_flag_is_in_the_help_with_its_sentence(capsys):
 
     app.help_print([])
     said = capsys.readouterr().out
-    assert all(f"─ {group.name} ─" in said for group in GROUPS)
+    titles = [line.split(" ─")[0].removeprefix("╭─ ") for line in said.splitlines() if line.startswith("╭─")]
+    assert titles[1:] == [
+        *(group.name for group in (INPUT, METHOD)),
+        "Methods",
+        *(group.name for group in (MODEL, BACKGROUND, LABELS, CLUSTER, DOUBTFUL)),
+    ]
     assert sum(map(len, GROUPS.values())) == len(fields(Options))
     for text in ("Columns of the data that are passed through to the attributions", "Which values rows get", "fills {date} in every path and URI"):
         assert text in said

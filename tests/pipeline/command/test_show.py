@@ -55,6 +55,21 @@ def test_the_first_by_rank_are_shown(console, tmp_path):
     assert found[2][2] == f"{13 / 7:.4g}"
 
 
+def test_numbers_end_and_names_begin_in_one_column(console, tmp_path):
+    """So that digits of the same weight stand above each other."""
+    said = show(console, tmp_path, importance("0", TOP + 5, feature="a"))
+    assert f"│    1 │ a       │ {14 / 7:>10.4g} │" in said
+    assert f"│   10 │ a       │ {5 / 7:>10.4g} │" in said
+
+
+def test_a_headline_is_one_line(console, tmp_path):
+    """Of what a run has in all; none where there is nothing to tell."""
+    told = show(console, tmp_path / "told", importance("0", 1), totals={"inputs": {"rows": 9, "unseen": {"x": 7}}})
+    assert told.splitlines()[-1] == "values that are no category of the model: 7 of 9 in 'x'"
+    nothing = show(console, tmp_path / "nothing", importance("0", 1), totals={"inputs": {"rows": 9, "unseen": {}}})
+    assert nothing.splitlines()[-1].startswith("└")
+
+
 def test_every_output_has_a_table(console, tmp_path):
     """In the order of the file."""
     found = tables(show(console, tmp_path, importance("yes", 2) + importance("no", 3)))

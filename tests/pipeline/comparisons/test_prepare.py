@@ -1,12 +1,21 @@
 """What a comparison needs before its rows are read: the data are read once before where something is drawn from them, and slices fit into memory."""
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 from kernels.prediction_gap.rankings import EXACT
+from kernels.prediction_gap.tables import count_visits, prepare_gap
+from kernels.trees.forest import make_forest
 from pipeline.comparisons import compare as comparing
 from pipeline.comparisons.compare import compare
-from pipeline.comparisons.prepare import _slice_rows
+from pipeline.comparisons.measures import Measures
+from pipeline.comparisons.prepare import _affordable, _slice_rows
 from pipeline.errors import UsageError
+from pipeline.models import load_ensemble
+from pipeline.runs.plan import max_slice_rows
+from tests.pipeline.conftest import FEATURES
 
 
 def prepared_by(example, tmp_path, monkeypatch, **given):
@@ -55,8 +64,22 @@ def test_more_than_the_budget_is_refused_before_the_data_are_read(example, tmp_p
     assert comparison.gaps.seed == 7
 
 
+def test_exactly_the_budget_is_affordable(example):
+    """As many pairs of leaves as it has, of every ranking and scale; for one less PGI² is refused, or estimated."""
+    _, forest = make_forest(load_ensemble(example.model).ensemble)
+    tables = prepare_gap(forest, np.zeros(len(FEATURES)), None)
+    measures = Measures(budget=2 * 3 * count_visits(tables.regions), scales=(0.1, 0.5, 1.0))
+    assert _affordable(tables, 2, measures)
+    less = replace(measures, budget=measures.budget - 1)
+    assert not _affordable(tables, 2, replace(less, approximate=True))
+    with pytest.raises(UsageError, match="PGI² of 2 rankings at 3 scales"):
+        _affordable(tables, 2, less)
+
+
 def test_slices_shrink_with_what_a_row_has():
     """Features, outputs, rankings, and players of rankings that place all."""
     few = _slice_rows(10, 1, 2, 0)
     assert few > _slice_rows(10, 1, 4, 0) > _slice_rows(30, 1, 4, 0) > _slice_rows(30, 3, 4, 0)
     assert few > _slice_rows(10, 1, 2, 1000)
+    own, each, pairs = 3 * 10, 4 * 9 * 11, 6 * 11  # values of features; four rankings', a sum among them; of six pairs
+    assert _slice_rows(10, 1, 4, 0) == max_slice_rows(own + each + pairs)

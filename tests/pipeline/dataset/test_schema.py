@@ -110,6 +110,8 @@ def test_output_columns_are_distinct():
     assert schema.output_columns(["x"], ["0"], ["id"], False, ("margin", "phi")) == (["margin"], ["phi_x"], [])
     several = schema.output_columns(["x"], ["a", "b"], [], True, ("prediction", "phi"))
     assert several == (["prediction_a", "prediction_b"], ["phi_a_x", "phi_b_x"], ["interactions_a", "interactions_b"])
+    scored = schema.output_columns(["x", "gap"], ["a", "b"], [], False, ("margin", "phi"), n_scores=1)[1]
+    assert scored == ["phi_a_x", "gap_a", "phi_b_x", "gap_b"]
     for taken in ("margin", "phi_x", "interactions"):
         with pytest.raises(SchemaMismatch, match=f"output column '{taken}' would stand twice"):
             schema.output_columns(["x"], ["0"], [taken], True, ("margin", "phi"))

@@ -324,6 +324,21 @@ def test_values_of_a_partition_add_up_in_the_marginal_game(method):
     assert (found.phi[:, :, 5] != 0).any() == (method == "two_step")
 
 
+@pytest.mark.parametrize("background", [None, "model"])
+def test_errors_of_a_background_that_is_no_sample_are_refused(example, background):
+    """There would be none."""
+    with pytest.raises(UsageError, match="background_errors are of a background of rows as a sample, but none was given"):
+        attribute(example.model, inputs(example.frame)[:5], background=background, background_errors=True)
+
+
+def test_what_was_not_asked_for_is_not_there(example):
+    """Pairs and their interactions come together."""
+    rows = inputs(example.frame)[:5].assign(month=1)
+    plain, pairs = attribute(example.model, rows), attribute(example.model, rows, interactions="all")
+    assert (plain.pairs, plain.interactions, plain.path, plain.errors, plain.output) == (None,) * 5
+    assert len(pairs.pairs) == pairs.interactions.shape[2] == 1
+
+
 @pytest.mark.parametrize("name", ["model", "rows", "method", "parameters", "partition", "interactions", "background", "label", "weight"])
 @pytest.mark.parametrize("wrong", WRONG, ids=lambda wrong: type(wrong).__name__)
 def test_a_wrong_type_is_told_in_one_line(example, name, wrong):

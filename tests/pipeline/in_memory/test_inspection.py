@@ -10,7 +10,9 @@ import xgboost
 from kernels.methods import METHODS
 from leafledger import inspect_model
 from pipeline.errors import UsageError
+from pipeline.in_memory import inspection
 from pipeline.in_memory.inspection import Cost
+from tests.trees import STATISTICS, one_tree
 
 
 @pytest.fixture(scope="module")
@@ -51,6 +53,23 @@ def test_costs_are_measured_or_refused_with_the_reason(booster):
     assert refused.keys() == {"semivalue", "probabilistic", "owen", "two_step", "r2"}
     assert Cost("r2", None, None, "needs a label of every row") in found.costs
     assert refused["semivalue"] == "method 'semivalue' needs parameter 'atoms' or 'density'"
+
+
+@pytest.mark.parametrize(("slow", "times"), [(0.0, 2), (1e9, inspection.REPEATS + 1)])
+def test_a_slow_method_is_measured_once(booster, monkeypatch, slow, times):
+    """Besides the first time, which compiles."""
+    done = []
+    monkeypatch.setattr(inspection, "SLOW", slow)
+    monkeypatch.setattr(inspection, "attribute_batch", lambda method, *_: done.append(method.name))
+    inspect_model(booster, ["shapley"])
+    assert done == ["shapley"] * times
+
+
+def test_rows_are_drawn_for_columns_that_are_asked_once():
+    """Also of those that are computed from statistics, which have a bin below every border and one beyond all."""
+    columns = {"n_categories": np.array([0, 40, 0, 0], np.int32), "zero_missing": np.zeros(4, bool), "statistics": STATISTICS}
+    stump = one_tree([2, -1, -1], [0.5, 0, 0], [1, -1, -1], [2, -1, -1], [0, 1, 2], [2, 1, 1], 4)._replace(**columns)
+    assert set(inspection._draw_rows(stump)[2]) == {0.0, 1.0}
 
 
 def test_a_method_that_the_model_does_not_have_is_refused_for_that():

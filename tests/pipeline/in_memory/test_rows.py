@@ -8,10 +8,14 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from numpy.testing import assert_array_equal
 
+from kernels.trees.forest import make_forest
 from leafledger import attribute, explain
 from pipeline.errors import SchemaMismatch
-from pipeline.in_memory.rows import as_rows
+from pipeline.in_memory.attribute import as_batch
+from pipeline.in_memory.rows import as_rows, bin_batch, spell_features
+from pipeline.models import load_ensemble
 from tests.pipeline.conftest import FEATURES, TRAINING
 
 NUMBERS = np.array([[1.0, 2.0, 0.0, 3.0], [4.0, 5.0, 1.0, 2.0]])  # in the model's order, the third a code
@@ -68,6 +72,38 @@ def test_one_row_is_a_series(example, i):
     one = example.frame.iloc[[i]][FEATURES]
     one = one.assign(carrier=pd.Categorical(one["carrier"], ["AA", "B6", "DL", "UA"]))
     np.testing.assert_allclose(found.margin[:, 0], example.booster.predict(one), rtol=1e-12)
+
+
+def test_values_are_binned_by_the_thresholds_below_them(example):
+    """Of a numeric feature; every row, and no value beyond them counts."""
+    model = load_ensemble(example.model)
+    bins, forest = make_forest(model.ensemble)
+    rows = example.frame[FEATURES].assign(month=example.frame["month"].astype(int)).dropna()[:50]
+    features, batch = as_batch(model, rows, bins.column.tolist())
+    values, binned = bin_batch(features, bins, batch)
+    assert binned.shape == values.shape
+    numeric = [f for f, column in enumerate(forest.column) if model.ensemble.n_categories[column] == 0]
+    assert numeric
+    for f in numeric:
+        asked = np.unique(model.ensemble.threshold[model.ensemble.feature == forest.column[f]])
+        x = rows[FEATURES[forest.column[f]]].to_numpy()
+        assert_array_equal(values[f, :50], x)
+        assert_array_equal(binned[f, :50], np.searchsorted(asked, x))
+
+
+def test_what_columns_are_taken_for_is_logged_where_that_is_a_guess(example, caplog):
+    """Of columns by position, for a model without names; nothing is said of columns that have those of the model."""
+    caplog.set_level("INFO", "leafledger")
+    rows = np.arange(200.0).reshape(100, 2)
+    nameless = load_ensemble(lightgbm.train(TRAINING, lightgbm.Dataset(rows, rows[:, 0]), 2))
+    assert not spell_features(load_ensemble(example.model), example.frame).by_position
+    assert caplog.messages == []
+    found = spell_features(nameless, pd.DataFrame(rows, columns=["a", "b"]))
+    assert [feature.name for feature in found.features] == ["a", "b"]
+    (said,) = caplog.messages
+    assert said.startswith("rows: features ")
+    assert spell_features(found, pd.DataFrame(rows, columns=["a", "b"])).by_position
+    assert caplog.messages == [said]
 
 
 def test_other_rows_are_left_as_they_are(example):

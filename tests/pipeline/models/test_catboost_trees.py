@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from pipeline.errors import InvalidModel, UnsupportedModel
+from pipeline.models import catboost_trees
 from pipeline.models.catboost_columns import Column
 from pipeline.models.catboost_trees import MAX_DEPTH, Contents, build, free_tree, loss_name, symmetric_tree
 from pipeline.models.cityhash import HashedCategory
@@ -121,6 +123,25 @@ def test_several_outputs_are_called_like_the_classes():
         found = build(contents((number(0, []),), (tree,), bias=np.array([0.5, 0.25]), class_names=names), "m")
         assert found[2] == outputs
         assert_allclose(naive.margin(found[0], np.zeros(1)), [1.5, 2.25], rtol=0)
+
+
+@pytest.mark.parametrize(("flats", "named"), [((0, 1, 2), False), ((0, 1, 3), True), ((1, 2, 3), True)])
+def test_a_name_says_more_than_a_position_where_columns_are_left_out(flats, named):
+    """Before the first, or between two."""
+    columns = tuple(replace(number(flat, [0.5]), named=False) for flat in flats)
+    tree = symmetric_tree([0], np.zeros((2, 1)), np.ones(2))
+    assert [feature.named for feature in build(contents(columns, (tree,)), "m")[1]] == [named] * 3
+
+
+def test_sets_of_categories_take_a_bounded_number_of_words(monkeypatch):
+    """Of 40 categories and the unseen two for every split on one."""
+    tree = symmetric_tree([0, 1, 2], np.zeros((8, 1)), np.ones(8))
+    found = contents((category(0, tuple(range(40))),), (tree,))
+    monkeypatch.setattr(catboost_trees, "MAX_SET_WORDS", 6)
+    assert build(found, "m")[0].set_words.size == 6
+    monkeypatch.setattr(catboost_trees, "MAX_SET_WORDS", 5)
+    with pytest.raises(UnsupportedModel, match="3 splits on features of up to 40 categories need too much memory"):
+        build(found, "m")
 
 
 def test_a_split_that_no_feature_has_is_refused():

@@ -15,8 +15,10 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 
+from kernels.links import predict
 from pipeline.errors import InvalidModel, UnsupportedModel
 from pipeline.models.lightgbm import LOADER
+from pipeline.models.objectives import Margin
 from tests import naive
 from tests.trees import assert_same_bits
 
@@ -279,6 +281,24 @@ def test_early_stopping_keeps_the_best_iteration():
     ensemble, _, _ = load(booster)
     assert ensemble.root.size == booster.best_iteration
     assert_allclose(naive.margins(ensemble, rows), raw(booster, rows), rtol=RTOL, atol=ATOL)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "name", "margin"),
+    [
+        ({}, "regression", Margin.LABEL),
+        ({"objective": "binary", "sigmoid": 2.0}, "binary", Margin.CLASS),
+        ({"reg_sqrt": True}, "regression sqrt", Margin.OTHER),
+    ],
+)
+def test_objectives_are_those_that_the_file_names(parameters, name, margin):
+    """What was trained for; of a label's root nothing is said of the label. Probabilities are LightGBM's own, whatever the sigmoid's slope."""
+    rows, target = numeric_data()
+    booster = train(rows, target > 0 if parameters.get("objective") == "binary" else target, **parameters)
+    ensemble, _, _, objective = LOADER.parse(LOADER.serialise(booster), "m")
+    assert (objective.name, objective.margin) == (name, margin)
+    if margin is Margin.CLASS:
+        assert_allclose(predict(objective.link, naive.margins(ensemble, rows)[:, 0]), booster.predict(rows), rtol=RTOL)
 
 
 def test_estimators_and_boosters_are_owned_and_serialised():

@@ -1,5 +1,7 @@
 """What stands for objects of a file: attributes that are read when they are asked for, and no code."""
 
+import lightgbm
+import numpy as np
 import pytest
 
 from pipeline.models.skops_objects import BaseForest, Stored, find_family
@@ -27,3 +29,17 @@ def test_classes_of_others_are_names():
     assert find_family("other", "IsolationForest").__mro__[1:] == (Stored, object)
     assert find_family("other", "IsolationForest").__name__ == "other.IsolationForest"
     assert find_family("sklearn.pipeline", "Pipeline").__name__ == "Pipeline"
+
+
+@pytest.mark.parametrize("best", [0, 3, 9])
+def test_trees_behind_the_best_iteration_are_left_out_as_lightgbm_does(best):
+    """Of two trees an iteration; without a best one all are kept."""
+    rows = np.random.default_rng(0).normal(size=(90, 2))
+    parameters = {"objective": "multiclass", "num_class": 2, "num_leaves": 3, "min_data_in_leaf": 3, "verbosity": -1, "num_threads": 1}
+    booster = lightgbm.train(parameters, lightgbm.Dataset(rows, rows[:, 0] > 0), 9)
+    values = {"_handle": booster.model_to_string(), "best_iteration": best}
+    booster.best_iteration = best
+    found = find_family("lightgbm.basic", "Booster")(lambda node: node, values).model_to_string()
+    ours, theirs = (text.partition("\nfeature_importances:")[0] for text in (found, booster.model_to_string()))
+    assert ours == theirs
+    assert lightgbm.Booster(model_str=found).num_trees() == 2 * (best or 9)

@@ -147,6 +147,28 @@ def test_raw_category_codes_go_where_the_library_sends_them(onehot, multi):
     assert ensemble.n_categories[1:].tolist() == [0, 0]
 
 
+def test_an_empty_set_is_refused():
+    """As XGBoost itself does; a set of one code is none."""
+    rows, target = np.stack([RAW_CODES, ROWS[:, 0]], axis=1), SIGNAL + 3 * (RAW_CODES == 3)
+    model = document(train(rows, target, types=["c", "q"], max_cat_to_onehot=100, n_rounds=1))
+    (tree,) = trees_of(model)
+    assert 1 in tree["categories_sizes"]
+    parse_document(model)
+    tree["categories_sizes"][0] = 0
+    with pytest.raises(xgb.core.XGBoostError):
+        xgb.Booster(model_file=bytearray(json.dumps(model).encode()))
+    with pytest.raises(InvalidModel, match=r"m: tree 0: position 0: category segment size is 0, expected 1\.\.\d+$"):
+        parse_document(model)
+
+
+def test_no_targets_are_one_output():
+    """Of a file that counts none."""
+    booster = train()
+    model = document(booster)
+    model["learner"]["learner_model_param"]["num_target"] = "0"
+    assert_allclose(naive.margins(parse_document(model)[0], ROWS), margins(booster, ROWS), rtol=RTOL, atol=ATOL)
+
+
 @pytest.mark.parametrize("file_format", ["ubj", "json"])
 def test_category_lists_are_read_from_the_model(file_format):
     """Text and integer categories come in the data frame's own order; a code is a position in them."""

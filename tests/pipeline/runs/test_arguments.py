@@ -1,5 +1,6 @@
 """Readers of arguments: what is meant is taken, everything else is one short line with the argument's name, what it is and what was expected."""
 
+from datetime import date, datetime
 from functools import partial
 from pathlib import Path
 
@@ -31,6 +32,7 @@ def test_a_value_is_written_in_one_line(given, written):
 def test_a_long_value_is_cut():
     """At 80 characters, with an ellipsis for what is left out."""
     assert arguments.shorten("x" * 200) == "'" + "x" * 78 + "…"
+    assert arguments.shorten("x" * 78) == repr("x" * 78)
 
 
 @pytest.mark.parametrize(
@@ -49,6 +51,9 @@ def test_a_long_value_is_cut():
         (partial(arguments.read_choice, choices=("a", "b")), "b", "b"),
         (arguments.read_parameters, ["p=0.3", "q=a=b"], {"p": "0.3", "q": "a=b"}),
         (arguments.read_parameters, None, {}),
+        (arguments.read_parameters, {}, {}),
+        (arguments.read_date, datetime(2026, 11, 22, 23, 59), date(2026, 11, 22)),
+        (arguments.read_date, date(2026, 11, 22), date(2026, 11, 22)),
         (arguments.read_partition, Path("groups.json"), "groups.json"),
         (arguments.read_interactions, "12", 12),
         (arguments.read_interactions, "all", "all"),
@@ -83,8 +88,9 @@ def test_what_is_meant_is_taken(read, given, expected):
         (partial(arguments.read_choice, choices=("a", "b")), "c", "'a' or 'b'"),
         (arguments.read_date, "22.11.2026", "YYYY-MM-DD"),
         (arguments.read_date, 20261122, "YYYY-MM-DD"),
+        *((partial(arguments.read_float, least=0.0, most=1.0), wrong, "a number") for wrong in ("0.5", True, float("nan"), -0.1, 1.5)),
         (arguments.read_parameters, ["p"], "NAME=VALUE, or in Python {'NAME': VALUE}"),
-        (arguments.read_parameters, {1: 2}, "NAME=VALUE, or in Python {'NAME': VALUE}"),
+        (arguments.read_parameters, {"p": 1, 1: 2}, "NAME=VALUE, or in Python {'NAME': VALUE}"),
         (arguments.read_partition, 3, "groups of features, as {'group': ['feature', …]}, or a path or URI"),
         (arguments.read_interactions, 0, "a number of at least 1, or 'all'"),
         (arguments.read_interactions, "some", "a number of at least 1, or 'all'"),
