@@ -156,8 +156,9 @@ def _close(
     model: Model, known: Model, method: Method, parameters: Mapping[str, Any], groups: Groups, own: bool, background: Any, rows: Any
 ) -> dict[str, Any]:
     """Parameters with nothing left open: the first rows choose."""
-    if rows is None and method.tuning is not None and find_open(method, parameters) is not None:
-        raise UsageError(f"{method.tuning.name} is left open, which rows choose, and there are none yet; give a number")
+    tuning = method.tuning
+    if rows is None and tuning and find_open(method, parameters):
+        raise UsageError(f"{tuning.name} is left open, which rows choose, and there are none yet; give a number")
 
     def prepare(tried: Method, some: Mapping[str, Any]) -> Prepared:
         return _prepare(model, known, tried, some, groups, False, own, background, False)[0]

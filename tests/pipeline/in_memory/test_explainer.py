@@ -286,3 +286,15 @@ def test_several_classes_in_several_slices(example):
     found = explainer.to_batch(rows)
     assert found == attribute(model, rows).to_arrow()
     assert found.schema.names[:4] == ["margin_0", "margin_1", "margin_2", "phi_0_distance"]
+
+
+def test_what_rows_choose_is_refused_before_there_are_any():
+    """`attribute` has rows, and chooses the rate by them."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(60, 3))
+    model = lightgbm.LGBMRegressor(n_estimators=3, verbose=-1, min_child_samples=5).fit(rows, rows[:, 0] * rows[:, 1])
+    with pytest.raises(UsageError, match="rate is left open, which rows choose, and there are none yet; give a number"):
+        prepare(model, "ranker", parameters={"rate": "auto"})
+    chosen = attribute(model, rows, "ranker", parameters={"rate": "auto"})
+    again = prepare(model, "ranker", parameters=chosen.parameters)(rows)
+    assert np.array_equal(chosen.phi, again.phi)
