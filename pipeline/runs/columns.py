@@ -90,7 +90,8 @@ def list_columns(plan: Plan, prepared: Prepared, batch: pa.Schema) -> Columns:
     passed = tuple(feature.name for feature in plan.features) if plan.values else ()
     fields += [batch.field(feature).with_name(name) for feature, name in zip(passed, plan.value_columns, strict=True)]
     groups = plan.groups if phi_of.of_groups else ()
-    read = {feature.name: feature for feature in plan.features if feature.name in batch.names}
+    there = {*batch.names}
+    read = {feature.name: feature for feature in plan.features if feature.name in there}
     of_players = {player: read.get(top.feature_of(player, groups)) for player in players}
     lists = [name for name, (kind, _) in zip(plan.reason_columns, kinds_of_reasons, strict=True) if pa.types.is_list(kind)]
     named = pair_names(prepared, players)

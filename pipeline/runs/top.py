@@ -133,16 +133,17 @@ def make_column(phi: np.ndarray, top: Top, prepared: Prepared, names: Sequence[s
         n lists, the largest by magnitude first, of equal ones the first player; zeros are left out.
     """
     order = np.argsort(prepared.players, kind="stable")
-    signed = {"both": phi, "raises": np.maximum(phi, 0.0), "lowers": np.minimum(phi, 0.0)}[top.sign][order]
+    if (np.diff(order) != 1).any():  # copies take long where players are many
+        phi = phi[order]
+    signed = phi if top.sign == "both" else np.maximum(phi, 0.0) if top.sign == "raises" else np.minimum(phi, 0.0)
     offset, chosen, found = choose_largest(signed, min(top.most, len(phi)), dtype)
-    mine = [names[player] for player in prepared.players[order].tolist()]
-    row = np.repeat(np.arange(phi.shape[1]), np.diff(offset))
-    feature = pa.array(mine, pa.string()).take(pa.array(chosen))
+    row, player = np.repeat(np.arange(phi.shape[1]), np.diff(offset)), prepared.players[order][chosen]
+    feature = gather(player, row, lambda number, rows: pa.array([names[number]] * rows.size, pa.string()), pa.string())
 
-    def write(thing: int, rows: np.ndarray) -> pa.Array:
-        column = values.get(mine[thing])
+    def write(number: int, rows: np.ndarray) -> pa.Array:
+        column = values.get(names[number])
         return pa.nulls(rows.size, pa.string()) if column is None else as_texts(column.take(pa.array(rows)))
 
-    texts = gather(chosen, row, write, pa.string())
+    texts = gather(player, row, write, pa.string())
     entries = pa.StructArray.from_arrays([feature, pa.array(found), texts], [FEATURE, PHI, VALUE])
     return pa.ListArray.from_arrays(pa.array(offset), entries)
