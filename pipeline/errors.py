@@ -46,7 +46,7 @@ class UsageError(LeafledgerError):
 class NoSuchRow(UsageError):
     """A finished run has no row with the values asked for."""
 
-    exit_code = 4
+    exit_code = 5
 
 
 class InvalidModel(LeafledgerError):

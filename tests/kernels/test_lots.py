@@ -140,3 +140,18 @@ def test_lots_that_cannot_be_are_refused():
         for each in several:
             with pytest.raises(InvalidParameters, match=f"those of no rows, expected .*{what}"):
                 query.check(each, 53)
+
+
+def test_interactions_are_those_without_errors():
+    """Of all rows of the background; errors beside are of attributions."""
+    shapley = METHODS["shapley"]
+    asked = ask_background(TREE, shapley, n_rows=53, budget=PLENTY, errors=True, interactions=True)
+    alone = ask_background(TREE, shapley, n_rows=53, budget=PLENTY, interactions=True)
+    assert_array_equal(asked.pairs, alone.pairs)
+    assert len(asked.pairs) == 3
+    found, expected = (
+        attributed(prepare(TREE, shapley, {}, interactions=True, background=(query, measured(query))), "shapley") for query in (asked, alone)
+    )
+    assert_allclose(found.pairs, expected.pairs, rtol=0, atol=1e-15)
+    assert np.abs(found.pairs).max() > 0.1
+    assert len(found.without) == LOTS

@@ -28,7 +28,7 @@ def test_the_command_ends_in_the_error_s_line_and_code(error, capsys):
     def fail(*_, **__):
         raise error("what was got, what was expected")
 
-    assert cli.main([], command=fail) == {errors.UsageError: 2, errors.NoSuchRow: 4}.get(error, 1)
+    assert cli.main([], command=fail) == {errors.UsageError: 2, errors.NoSuchRow: 5}.get(error, 1)
     assert capsys.readouterr() == ("", "leafledger: what was got, what was expected\n")
 
 
