@@ -28,7 +28,8 @@ from .explain import explain
 app = App(
     name="python -m flows.serve",
     help="Explain every night's data at its time, from this process.",
-    help_epilogue='Example: python -m flows.serve model.json "flights/{date}" --out "explained/{date}" --cron "0 3 * * *" --time-zone Europe/Berlin',
+    help_epilogue='Example: python -m flows.serve model.json "flights/{date-1d}" --out "explained/{date-1d}" '
+    '--cron "0 3 * * *" --time-zone Europe/Berlin',
     result_action="return_value",
 )
 
@@ -118,7 +119,7 @@ def serve(
     make_job(model, data, out, replace(options, date=options.date or Date.today()))  # a mistake is refused now, not tonight
     check_server()
     arguments = {"model": model, "data": data, "out": out} | {field.name: getattr(options, field.name) for field in fields(options)}
-    for place in ("model", "data", "out", "latest", "partition", "background", "tables"):
+    for place in ("model", "data", "out", "latest", "partition", "reasons", "background", "tables"):
         if arguments[place] is not None and (place, arguments[place]) != ("background", MODEL):
             arguments[place] = normalise(arguments[place])
     explain.serve(

@@ -1,10 +1,13 @@
 """What a run is asked to do: one frozen record, built and checked in one place. The only code that looks at the machine."""
 
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date as Date
+from datetime import timedelta
 from ipaddress import ip_address
+from string import Formatter
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -25,6 +28,7 @@ from .arguments import read_place, shorten
 from .options import Options
 
 SERIAL = "serial"
+DAY = re.compile(r"date(?:([+-][0-9]{1,6})d)?")  # and a day around it
 ENCRYPTED = ("tls", "wss")  # ways to a scheduler
 MODEL = "model"  # as a background
 FOLDERS = ("attributions", "summary")  # of a run
@@ -186,15 +190,30 @@ def find_method(name: str) -> Method:
     return METHODS[name]
 
 
+class _Dates(Formatter):
+    """Fills in ``{date}`` and days around it, ``{date-1d}``."""
+
+    def __init__(self, date: Date) -> None:
+        self.date = date
+
+    def get_field(self, field_name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, str]:  # noqa: ARG002 - a formatter's
+        found = DAY.fullmatch(field_name)
+        if found is None:
+            raise KeyError(field_name)
+        return self.date + timedelta(days=int(found[1] or 0)), field_name
+
+
 def _fill_date(uri: str, date: Date | None) -> str:
     if "{" not in uri:
         return uri
     if date is None:
         raise UsageError(f"{uri}: has a {{date}} to fill in, but no date was given")
     try:
-        return uri.format(date=date)
-    except (KeyError, IndexError, ValueError, AttributeError) as error:
-        raise UsageError(f"{uri}: only {{date}} or a form of it such as {{date:%Y/%m}} can be filled in ({error!r})") from None
+        return _Dates(date).vformat(uri, (), {})
+    except (KeyError, IndexError, ValueError, AttributeError, OverflowError) as error:
+        raise UsageError(
+            f"{uri}: only {{date}}, a day around it such as {{date-1d}}, or a form of these such as {{date-1d:%Y/%m}} can be filled in ({error!r})"
+        ) from None
 
 
 def _find_latest(latest: str, out: str, date: Date | None) -> str:

@@ -100,8 +100,8 @@ def test_the_deployment_file_deploys(server, client):
     assert load_flow_from_entrypoint(deployment.entrypoint) is explain
     assert set(deployment.parameters) <= set(inspect.signature(explain.fn).parameters)
     explain.validate_parameters(deployment.parameters)
-    assert "{date}" in deployment.parameters["data"]
-    assert "{date}" in deployment.parameters["out"]
+    assert "{date-1d}" in deployment.parameters["data"]
+    assert "{date-1d}" in deployment.parameters["out"]
     (schedule,) = deployment.schedules
     assert (schedule.schedule.cron, schedule.schedule.timezone, schedule.active) == ("0 3 * * *", "Europe/Berlin", True)
     assert deployment.global_concurrency_limit.limit == 1

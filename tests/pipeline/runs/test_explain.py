@@ -145,7 +145,7 @@ def test_a_night_is_filled_in(example, tmp_path):
     assert set(attributions(tmp_path / "run-2013-02-01")["night"].to_pylist()) == {"2013-02-01"}
     with pytest.raises(UsageError, match=r"has a \{date\} to fill in"):
         explain(example.model, data, out, scheduler="serial")
-    with pytest.raises(UsageError, match=r"only \{date\} or a form of it"):
+    with pytest.raises(UsageError, match=r"only \{date\}, a day around it"):
         explain(example.model, "{data}", out, scheduler="serial", date="2013-02-01")
 
 

@@ -44,6 +44,23 @@ def test_dates_are_filled_into_every_place(here):
     assert (found.options.background, found.tables, found.options.latest) == (f"{here}/b-02", f"{here}/t-2026-11-02", f"{here}/l-2026")
 
 
+@pytest.mark.parametrize(
+    ("uri", "filled"),
+    [
+        ("{date-1d}", "2026-02-28"),
+        ("{date-1d:%Y/%m/%d}", "2026/02/28"),
+        ("{date-1d:%Y%m%d}-{date:%Y%m%d}", "20260228-20260301"),
+        ("{date+31d}", "2026-04-01"),
+        ("{date-0d}", "2026-03-01"),
+        ("{date-366d:%-d.%-m.%y}", "28.2.25"),
+        ("{{kept}}-{date:%d}", "{kept}-01"),
+    ],
+)
+def test_days_around_the_date_are_filled_in(here, uri, filled):
+    """The night before, over the ends of months and years, in any form."""
+    assert made(data=uri, date="2026-03-01").data == f"{here}/{filled}"
+
+
 def test_workers_share_the_machine(monkeypatch):
     """One per core that this process may use, each with its part of the memory; or as many as are asked for."""
     monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(total=1 << 40))
@@ -93,14 +110,18 @@ def test_labels_are_for_methods_that_need_them():
     [
         ({"ids": ["a"], "global_only": True}, "^ids are a, but with global_only no rows are written"),
         ({"tables": "kept"}, "^kept: tables are kept for backgrounds, but none was given$"),
-        ({"background": "rows", "interactions": "all"}, "^the marginal game of a background has no interactions"),
         ({"method": "lime"}, "^method 'lime' is unknown, expected one of shapley, banzhaf"),
         ({"method": "semivalue", "parameters": {"density": lambda t: t}}, "^parameter 'density' is a function, which cannot be written into a plan"),
         ({"data": "d-{date}"}, r"^d-\{date\}: has a \{date\} to fill in, but no date was given$"),
-        ({"data": "{night}", "date": "2026-11-02"}, r"only \{date\} or a form of it such as \{date:%Y/%m\} can be filled in"),
-        ({"data": "{0}", "date": "2026-11-02"}, r"only \{date\} or a form of it"),
-        ({"data": "{date", "date": "2026-11-02"}, r"only \{date\} or a form of it"),
-        ({"data": "{date.nothing}", "date": "2026-11-02"}, r"only \{date\} or a form of it"),
+        ({"data": "{night}", "date": "2026-11-02"}, r"only \{date\}, a day around it such as \{date-1d\}, or a form of these"),
+        ({"data": "{0}", "date": "2026-11-02"}, r"only \{date\}, a day around it"),
+        ({"data": "{date-1}", "date": "2026-11-02"}, r"only \{date\}, a day around it"),
+        ({"data": "{date-1m}", "date": "2026-11-02"}, r"only \{date\}, a day around it"),
+        ({"data": "{date--1d}", "date": "2026-11-02"}, r"only \{date\}, a day around it"),
+        ({"data": "{date-999999d}", "date": "2026-11-02"}, r"only \{date\}, a day around it"),
+        ({"data": "{date!r}{}", "date": "2026-11-02"}, r"only \{date\}, a day around it"),
+        ({"data": "{date", "date": "2026-11-02"}, r"only \{date\}, a day around it"),
+        ({"data": "{date.nothing}", "date": "2026-11-02"}, r"only \{date\}, a day around it"),
         ({"latest": "latest.json"}, "^latest.json: names the run of the latest date, but no date was given$"),
         ({"latest": "out/run/latest.json", "date": "2026-11-02"}, "lies within the run, but runs of other dates are to move it"),
         ({"data": "out"}, "out/run: lies within the data, whose next run would read it"),
