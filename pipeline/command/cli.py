@@ -3,6 +3,7 @@
 import os
 import sys
 from contextlib import nullcontext
+from dataclasses import replace
 from importlib.metadata import version
 from typing import Annotated, Any
 
@@ -13,7 +14,7 @@ from rich.text import Text
 from ..display import printable
 from ..errors import LeafledgerError
 from .comparing import compare
-from .flags import DEFAULTS, Flags, Place, Quiet
+from .flags import DEFAULTS, INPUT, Flags, Place, Quiet
 from .inspecting import inspect
 from .showing import show
 from .terminal import complain, guarded_streams, open_console, say
@@ -44,7 +45,15 @@ def _write_value(value: Any) -> str:
 
 
 @app.command(help_epilogue="Example: leafledger explain model.json flights/ --out explained/ --id flight --method banzhaf --parameter p=0.3")
-def explain(model: Place, data: Place, *, out: Place, options: Flags = DEFAULTS, quiet: Quiet = False) -> int:
+def explain(
+    model: Place,
+    data: Place,
+    *,
+    out: Place,
+    options: Flags = DEFAULTS,
+    dates: Annotated[str | None, Parameter(group=INPUT)] = None,
+    quiet: Quiet = False,
+) -> int:
     """Explain every row and publish attributions and summaries. A rerun of an unfinished run does what is missing.
 
     Parameters
@@ -57,19 +66,33 @@ def explain(model: Place, data: Place, *, out: Place, options: Flags = DEFAULTS,
         Folder of the run: a path or an fsspec URI such as s3://bucket/prefix; {date} is filled in, here as in all paths and URIs.
     options
         What else a run can be told; every one is a flag of its own.
+    dates
+        FIRST..LAST, two days as YYYY-MM-DD: a run for each day from the first to the last. Those that are finished are passed over, and the first
+        that fails ends the command.
     quiet
         Show nothing but errors.
 
     Returns
     -------
     int
-        Exit code: 0, or PARTLY where rows were left out that cannot be read, too few are explained for ``latest``, or MLflow took no link.
+        Exit code: 0, or PARTLY where rows were left out that cannot be read, too few are explained for ``latest``, or MLflow took no link; of several
+        dates PARTLY if any run's is.
 
     Raises
     ------
     LeafledgerError
         One line: what was got, what was expected, where.
     """
+    if dates is None:
+        return _explain(model, data, out, options, quiet)
+    from ..runs.job import list_days
+
+    days = list_days(dates, out, options.date)
+    return max(_explain(model, data, out, replace(options, date=day), quiet) for day in days)
+
+
+def _explain(model: str, data: str, out: str, options: Flags, quiet: bool) -> int:
+    """One run; its exit code."""
     from ..runs.explain import explain_job
     from ..runs.job import make_job
     from ..runs.latest import why_latest_stays

@@ -24,7 +24,7 @@ from ..models.row_output import RowOutput, read_row_output
 from ..models.source import normalise_source
 from ..stores import storage
 from ..stores.places import is_within, normalise
-from .arguments import read_place, shorten
+from .arguments import read_date, read_place, refuse, shorten
 from .options import Options
 
 SERIAL = "serial"
@@ -214,6 +214,42 @@ def _fill_date(uri: str, date: Date | None) -> str:
         raise UsageError(
             f"{uri}: only {{date}}, a day around it such as {{date-1d}}, or a form of these such as {{date-1d:%Y/%m}} can be filled in ({error!r})"
         ) from None
+
+
+def list_days(dates: str, out: str, date: Date | None) -> list[Date]:
+    """List the days of a range.
+
+    Parameters
+    ----------
+    dates : str
+        FIRST..LAST, each as YYYY-MM-DD.
+    out : str
+        Of the runs, one for each day.
+    date : date or None
+        Of a single run, which a range takes the place of.
+
+    Returns
+    -------
+    list of date
+        From the first to the last, both among them.
+
+    Raises
+    ------
+    UsageError
+        It is no such range, a date is given too, or all runs would have the same place.
+    """
+    first, dots, last = dates.partition("..")
+    if not dots:
+        raise refuse("dates", dates, "two days, as 2026-01-01..2026-01-31")
+    start, end = read_date("the first of dates", first), read_date("the last of dates", last)
+    if end < start:
+        raise UsageError(f"dates are {dates}: the last day is before the first")
+    if date is not None:
+        raise UsageError(f"dates are {dates}, and date is {date}; leave out one or the other")
+    days = [start + timedelta(days=day) for day in range((end - start).days + 1)]
+    if len({_fill_date(out, day) for day in days}) < len(days):
+        raise UsageError(f"{out}: is the same place for several dates, whose runs would be one; fill in {{date}}")
+    return days
 
 
 def _find_latest(latest: str, out: str, date: Date | None) -> str:

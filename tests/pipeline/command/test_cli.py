@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from kernels.methods import METHODS
+from leafledger import check_run
 from pipeline.command import cli
 
 ROOT = Path(__file__).parents[3]
@@ -70,6 +71,22 @@ def test_quiet_is_quiet(example, tmp_path, capsys):
     """With ``--quiet`` only errors are shown."""
     code, said, log = run(capsys, "explain", example.model, example.data, "--out", tmp_path / "run", "--scheduler", "serial", "--quiet")
     assert (code, said, log) == (0, "", "")
+
+
+def test_a_range_of_dates_is_a_run_for_each(example, tmp_path, capsys):
+    """Those that are done are passed over; a day without data ends it, and what was done stays."""
+    for month in (1, 2):
+        shutil.copytree(Path(example.data) / f"month={month}", tmp_path / "nights" / f"2026-03-0{month}" / f"month={month}")
+    arguments = ["explain", example.model, str(tmp_path / "nights/{date-1d}"), "--out", str(tmp_path / "runs/{date}"), "--scheduler", "serial"]
+    assert cli.main([*arguments, "--dates", "2026-03-02..2026-03-02", "--quiet"]) == 0
+    assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == ["2026-03-02"]
+    capsys.readouterr()
+    assert cli.main([*arguments, "--dates", "2026-03-02..2026-03-04"]) == 1
+    said = capsys.readouterr()
+    assert f"{tmp_path}/runs/2026-03-02: finished before, nothing to do" in said.out.replace("\n", "")
+    assert said.err.splitlines()[-1] == f"leafledger: {tmp_path}/nights/2026-03-03: cannot list: no such file or object"
+    assert check_run(tmp_path / "runs" / "2026-03-03").sound
+    assert not (tmp_path / "runs" / "2026-03-04").exists()
 
 
 def test_plan_writes_nothing(example, tmp_path, capsys):

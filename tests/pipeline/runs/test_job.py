@@ -10,7 +10,7 @@ from kernels.methods import METHODS
 from pipeline.dataset.labels import LabelColumns
 from pipeline.errors import UsageError
 from pipeline.runs import job
-from pipeline.runs.job import check_parameters, find_method, make_job
+from pipeline.runs.job import check_parameters, find_method, list_days, make_job
 from pipeline.runs.options import Options
 
 
@@ -171,3 +171,27 @@ def test_parameters_that_cannot_be_read_are_shown_short():
         check_parameters(METHODS["banzhaf"], {"p": "x" * 10_000})
     assert str(raised.value).startswith("parameter 'p' is 'xxx")
     assert len(str(raised.value)) < 200
+
+
+def test_days_of_a_range():
+    """Both ends among them, over the end of February."""
+    assert list_days("2026-02-27..2026-03-01", "o/{date}", None) == [date(2026, 2, 27), date(2026, 2, 28), date(2026, 3, 1)]
+    assert list_days("2026-02-27..2026-02-27", "o", None) == [date(2026, 2, 27)]
+
+
+@pytest.mark.parametrize(
+    ("dates", "out", "day", "says"),
+    [
+        ("2026-02-27", "o/{date}", None, r"dates is '2026-02-27', expected two days, as 2026-01-01\.\.2026-01-31"),
+        ("2026-02-27..", "o/{date}", None, "the last of dates is '', expected YYYY-MM-DD"),
+        ("..2026-02-27", "o/{date}", None, "the first of dates is ''"),
+        ("2026-02-30..2026-03-01", "o/{date}", None, "the first of dates is '2026-02-30', expected YYYY-MM-DD"),
+        ("2026-03-01..2026-02-27", "o/{date}", None, "the last day is before the first"),
+        ("2026-02-27..2026-03-01", "o/{date}", date(2026, 2, 27), "and date is 2026-02-27; leave out one or the other"),
+        ("2026-02-27..2026-03-01", "o", None, "o: is the same place for several dates, whose runs would be one"),
+        ("2026-02-27..2026-03-01", "o/{date:%m}", None, "is the same place for several dates"),
+    ],
+)
+def test_what_is_no_range_of_days_is_refused(dates, out, day, says):
+    with pytest.raises(UsageError, match=says):
+        list_days(dates, out, day)
