@@ -50,6 +50,14 @@ def test_tables_take_no_more_room_than_was_projected(data, ensemble, noise):
     assert_allclose(prepared.base, nobody, rtol=0, atol=1e-13)
 
 
+def test_rankings_have_no_interactions():
+    """Neither asked for, nor among what is asked of a background."""
+    ensemble = stumps(((0, 0.0, 0.0, 1.0),), 1)
+    assert ask_background(ensemble, GAP, n_rows=1, budget=PLENTY).pairs.shape == (0, 2)
+    with pytest.raises(InvalidParameters, match="method 'gap' has no interactions"):
+        ask_background(ensemble, GAP, n_rows=1, budget=PLENTY, interactions=True)
+
+
 def test_the_model_is_no_background():
     """There is nothing to be measured of it."""
     ensemble = stumps(((0, 0.0, 0.0, 1.0),), 1)
