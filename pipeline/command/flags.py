@@ -37,13 +37,13 @@ def _show_methods(console: Console, options: ConsoleOptions, panel: HelpPanel) -
 
 
 INPUT = Group("Input and output", sort_key=1)
-ROWS = Group("What is said of a row, besides a number for every feature", sort_key=2)
+ROWS = Group("What is said of a row, besides a number for every feature", sort_key=3)
 MODEL = Group("Part of the model", sort_key=2)
 METHOD = Group("Method", sort_key=2, help_formatter=_show_methods)
-BACKGROUND = Group("Background", sort_key=3)
-LABELS = Group("Decomposing R², for method r2", sort_key=4)
-CLUSTER = Group("Cluster", sort_key=5)
-DOUBTFUL = Group("Rows that cannot be read, or are not what the model was trained on", sort_key=6)
+BACKGROUND = Group("Background", sort_key=4)
+LABELS = Group("Decomposing R², for method r2", sort_key=5)
+CLUSTER = Group("Cluster", sort_key=6)
+DOUBTFUL = Group("Rows that cannot be read, or are not what the model was trained on", sort_key=7)
 GROUPS = {
     INPUT: ("latest", "latest_requires", "ids", "precision", "global_only", "single_writer", "date", "mlflow_run"),
     ROWS: ("top", "sign", "columns", "reasons", "values"),

@@ -86,7 +86,8 @@ def read_groups(partition: Partition | None, features: Sequence[Feature]) -> Gro
     for group, listed in given.items():
         for member in _members(group, listed, where):
             name = name_at(member, places, f"{where}: group {group!r}")
-            name = spaced.get(name.replace(" ", "_"), name) if name not in places else name
+            if isinstance(name, str) and name not in places:
+                name = spaced.get(name.replace(" ", "_"), name)
             if name not in places:
                 raise UsageError(f"{where}: group {group!r} names {name!r}, which is no feature of the model")
             if name in group_of:

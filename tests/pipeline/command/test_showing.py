@@ -102,9 +102,9 @@ def test_a_page_is_written(run, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [
-        (("{run}", "--where", "flight=99999"), 4, "run: no such row: flight=99999"),
-        (("{run}", "--where", "flight=7", "name=row 8"), 4, "run: no such row: flight=7, name='row 8'"),
-        (("{run}", "--null", "name"), 4, "run: no such row: name=None"),
+        (("{run}", "--where", "flight=99999"), 5, "run: no such row: flight=99999"),
+        (("{run}", "--where", "flight=7", "name=row 8"), 5, "run: no such row: flight=7, name='row 8'"),
+        (("{run}", "--null", "name"), 5, "run: no such row: name=None"),
         (("{run}", "--where", "customer=1"), 2, "run: has no column 'customer'; its id columns are flight, name"),
         (("{run}", "--where", "flight=late"), 2, "run: column 'flight' is int64, got 'late'"),
         (("{run}", "--where", "flight"), 2, "where is 'flight', expected NAME=VALUE; --null NAME asks for a missing value"),
@@ -134,7 +134,7 @@ def test_runs_without_rows_or_parts_are_one_line(example, tmp_path, capsys):
     example.frame.iloc[:0].astype({"carrier": str}).to_parquet(empty)
     out = tmp_path / "nothing"
     explain(example.model, empty, out, ids="flight", scheduler="serial")
-    assert typed(capsys, "show", out, "--where", "flight=1") == (4, "", f"leafledger: {out}: no such row: the run has none\n")
+    assert typed(capsys, "show", out, "--where", "flight=1") == (5, "", f"leafledger: {out}: no such row: the run has none\n")
     out = tmp_path / "run"
     explain(example.model, example.data, out, ids="flight", scheduler="serial")
     (out / "attributions/part-00002.parquet").unlink()

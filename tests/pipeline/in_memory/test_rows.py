@@ -13,7 +13,7 @@ from numpy.testing import assert_array_equal
 from kernels.trees.forest import make_forest
 from leafledger import attribute, explain
 from pipeline.errors import SchemaMismatch
-from pipeline.in_memory.attribute import as_batch
+from pipeline.in_memory.batches import as_batch
 from pipeline.in_memory.rows import as_rows, bin_batch, spell_features
 from pipeline.models import load_ensemble
 from tests.pipeline.conftest import FEATURES, TRAINING
