@@ -78,7 +78,7 @@ def as_markdown(text: str) -> str:
 
 
 def _cell(value: Any) -> str:
-    return escape(f"{value:.4g}" if isinstance(value, float) else str(value))
+    return escape(f"{value:.4g}" if isinstance(value, float) else printable(str(value)))
 
 
 def as_html(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], n_rows: int = ROWS) -> str:
@@ -98,6 +98,6 @@ def as_html(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], n
     str
         HTML, in which all texts are escaped.
     """
-    head = "".join(f"<th>{escape(name)}</th>" for name in columns)
+    head = "".join(f"<th>{escape(printable(name))}</th>" for name in columns)
     body = "".join(f"<tr>{''.join(f'<td>{_cell(value)}</td>' for value in row)}</tr>" for row in islice(rows, n_rows))
-    return f"<div><p>{escape(title)}</p><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+    return f"<div><p>{escape(printable(title))}</p><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"

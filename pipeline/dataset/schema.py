@@ -247,6 +247,8 @@ def _column_values(feature: Feature, column: pa.Array, single_precision: bool = 
         return encode(column, feature.categories)
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.uint8())
+    if pa.types.is_decimal(column.type):
+        column = column.cast(pa.string())  # Arrow's own cast to double does not give the nearest
     if single_precision and pa.types.is_integer(column.type):
         column = column.cast(pa.float32(), safe=False)
     if not pa.types.is_float64(column.type):

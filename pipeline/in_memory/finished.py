@@ -302,6 +302,7 @@ class FinishedRun:
         total, base = read(totals, len(outputs)), np.array(self.manifest.base)
         output = np.array(table[plan.chosen[0]].to_pylist(), object) if plan.chosen else None
         ids = table.select(list(plan.ids)).to_pandas()
+        ids = ids.astype({name: np.float32 for name in ids if ids[name].dtype == np.float16})  # of which pandas has no index
         labels = pd.RangeIndex(n) if ids.empty else pd.MultiIndex.from_frame(ids) if len(plan.ids) > 1 else pd.Index(ids[plan.ids[0]])
         return Attributions(
             phi=read(phi, len(outputs), len(players)),

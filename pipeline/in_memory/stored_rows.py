@@ -110,7 +110,12 @@ def show_rows(uri: str, manifest: Manifest, plan: Plan, found: Found, output: st
         raise UsageError(f"output is {output!r:.80}, {own}")
     numbers = range(len(plan.written_outputs)) if output is None else [plan.outputs.index(output)]
     rows = []
-    for place, stored in zip(found.places, found.table.to_pylist(), strict=True):
+    try:
+        listed = found.table.to_pylist()
+    except (OverflowError, ValueError, LookupError) as error:
+        reason = " ".join(str(error).split())
+        raise UsageError(f"{uri}: a row has an id or a value that cannot be shown, as a date beyond the year 9999: {reason}") from error
+    for place, stored in zip(found.places, listed, strict=True):
         where = f"{place.uri}: row {place.row}"
         try:
             outputs = [_read_output(manifest, plan, stored, k, where) for k in numbers]

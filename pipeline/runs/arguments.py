@@ -208,9 +208,12 @@ def read_float(name: str, given: Any, expected: str = "a number", least: float =
     UsageError
         It is something else, or not finite.
     """
-    if not isinstance(given, Real) or isinstance(given, bool) or not math.isfinite(given) or not least <= float(given) <= most:
-        raise refuse(name, given, expected)
-    return float(given)
+    try:
+        if isinstance(given, Real) and not isinstance(given, bool) and math.isfinite(given) and least <= float(given) <= most:
+            return float(given)
+    except OverflowError:  # of an integer
+        pass
+    raise refuse(name, given, expected)
 
 
 def read_numbers(name: str, given: Any, whole: bool = False) -> tuple[Any, ...]:

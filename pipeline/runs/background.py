@@ -27,9 +27,10 @@ from ..models.model import Feature
 from ..stores import storage
 from ..stores.arrays import open_stored_tables, open_tables
 from .job import MODEL, TABLE_BYTES, Job, find_method, table_budget
+from .options import OWN
 from .plan import ITEM_ROWS, Extent, Plan, max_slice_rows
 from .planned import read_plan
-from .prepare import ask_model, weigh_model
+from .prepare import ask_model, find_shared, weigh_model
 
 FAN_IN = 8  # counts that are added up at a time
 
@@ -124,6 +125,7 @@ def plan_marginal(job: Job, model: Model, groups: Groups) -> Marginal | None:
     method = find_method(job.options.method)
     listing = None if job.options.background == MODEL else _list_background(job.options.background, model)
     asked = job.options.interactions is not None, job.options.background_errors
+    find_shared(model, method, groups, asked[0], job.options.combinations == OWN)
     query = _ask(method, job.worker_memory // 2, model, groups, None if listing is None else listing.n_rows, *asked)
     extent = Extent(query.bins.column.size, query.players.size, query.pairs, int(query.n_bytes[0]))
     if listing is None:

@@ -23,6 +23,9 @@ READERS = 16  # parts that are looked through at a time
 ORDERED = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_string, pa.types.is_large_string)  # as Python orders them
 
 
+PLAIN = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary(), pa.float16(): pa.float32()}  # of types that Arrow cannot compare
+
+
 @dataclass(frozen=True, slots=True)
 class Condition:
     """What a column has to be."""
@@ -67,7 +70,8 @@ class Found:
 
 
 def _value_type(kind: pa.DataType) -> pa.DataType:
-    return kind.value_type if pa.types.is_dictionary(kind) else kind
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return PLAIN.get(kind, kind)
 
 
 def _text(given: str) -> pa.Scalar:
@@ -149,7 +153,7 @@ def _in_range(found: Any, condition: Condition) -> bool:
         return True
     if condition.missing:
         return pa.types.is_floating(kind) or not found.has_null_count or found.null_count > 0  # NaN is not counted
-    if not found.has_min_max or not any(is_one(kind) for is_one in ORDERED):
+    if not found.has_min_max or isinstance(found.min, bytes) or not any(is_one(kind) for is_one in ORDERED):  # half floats are bytes there
         return True
     return bool(found.min <= condition.value.as_py() <= found.max)
 
@@ -167,7 +171,7 @@ def _find_in_part(uri: str, part: int, conditions: Sequence[Condition]) -> list[
         _check_columns(uri, parquet, names)
         for group in range(metadata.num_row_groups):
             if all(_may_have(metadata, file, group, each) for each in conditions):
-                table = parquet.read_row_group(group, columns=names, use_threads=False)
+                table = _as_plain(parquet.read_row_group(group, columns=names, use_threads=False))
                 rows = pc.indices_nonzero(reduce(pc.and_, [_matches(table[each.name], each) for each in conditions]))
                 found += [_Group(uri, part, group, first_row, rows)] if len(rows) else []
             first_row += metadata.row_group(group).num_rows
@@ -192,7 +196,12 @@ def _first(groups: Iterable[_Group], most: int | None) -> Iterator[_Group]:
 
 def _read_group(found: _Group) -> pa.Table:
     with _opened(found.uri) as (parquet, _):
-        return parquet.read_row_group(found.group, use_threads=False).take(found.rows)
+        return _as_plain(parquet.read_row_group(found.group, use_threads=False)).take(found.rows)
+
+
+def _as_plain(table: pa.Table) -> pa.Table:
+    """Texts in the place of views of them, and floats of halves: Arrow can neither take nor compare those."""
+    return table.cast(pa.schema([field.with_type(PLAIN.get(field.type, field.type)) for field in table.schema]))
 
 
 def read_part_schema(uri: str) -> pa.Schema:

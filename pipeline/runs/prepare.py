@@ -122,6 +122,36 @@ def check_shared(method: Method, interactions: bool) -> None:
         raise UsageError(f"{what} cannot be shared among the features of a combination; make combinations players, with combinations own")
 
 
+def find_shared(model: Model, method: Method, groups: Groups, interactions: bool, own: bool) -> dict[int, tuple[int, ...]]:
+    """Find the players that stand for several others, which share what these have; or refuse what cannot be shared.
+
+    Parameters
+    ----------
+    model : Model
+    method : Method
+    groups : tuple of (str, tuple of str)
+        The partition, empty where there is none.
+    interactions : bool
+        Interactions are asked for.
+    own : bool
+        Combinations of features are players of their own.
+
+    Returns
+    -------
+    dict of int to tuple of int
+        Empty where nothing is shared.
+
+    Raises
+    ------
+    UsageError
+        It is interactions, or what the method finds cannot be shared.
+    """
+    shared = {} if own else number_players(model, groups).combinations
+    if shared:
+        check_shared(method, interactions)
+    return dict(shared)
+
+
 def ask_model(
     model: Model, method: Method, groups: Groups, n_rows: int | None, budget: int, interactions: bool = False, errors: bool = False
 ) -> BackgroundQuery:
@@ -220,12 +250,10 @@ def prepare_model(
         The parameters, the partition or the background do not fit the model or the method.
     """
     check_method(model, method)
-    players = number_players(model, groups)
-    shared = {} if own else players.combinations
-    if shared:
-        check_shared(method, interactions)
+    shared = find_shared(model, method, groups, interactions, own)
+    numbers = number_players(model, groups).numbers
     with refused():
-        return prepare(model.ensemble, method, parameters, players.numbers, interactions=interactions, background=background, shared=shared)
+        return prepare(model.ensemble, method, parameters, numbers, interactions=interactions, background=background, shared=shared)
 
 
 def pair_names(prepared: Prepared, players: Sequence[str]) -> tuple[tuple[str, str], ...]:

@@ -136,4 +136,10 @@ def find_codes(feature: Feature, column: pa.Array) -> np.ndarray:
     InvalidColumn
         Values are not what the type says.
     """
-    return hash_column(feature, column) if feature.hashed else column_values(feature, column)
+    if feature.hashed:
+        return hash_column(feature, column)
+    found = column_values(feature, column)
+    if feature.categorical and feature.categories is None:  # codes are cut to integers, and those below 0 are missing
+        with np.errstate(invalid="ignore"):
+            return np.where(found < 0, np.nan, np.floor(found))
+    return found

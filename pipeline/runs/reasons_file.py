@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from string import Formatter
 from typing import Any, cast, get_args
 
+import numpy as np
 import pyarrow as pa
 
 from kernels.methods import METHODS
@@ -31,6 +32,7 @@ CONDITIONS = (*BOUNDS, "in", "missing")
 WORDING = ("code", "text")
 MOST = 4  # by default: more than four are not likely to be helpful (Regulation B, official comments to 12 CFR 1002.9(b)(2))
 SAMPLE = 1.5  # a number to try a text with
+LONGEST = 1000  # characters that a value is written with
 
 
 def _refuse_doubled(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -77,10 +79,9 @@ def _read_words(given: Mapping[str, Any], where: str) -> tuple[str | None, str]:
 
 def _read_values(given: Any, where: str) -> tuple[str | float, ...]:
     listed = given if isinstance(given, list) else [given]
-    whole = all(isinstance(each, str | int | float) and not isinstance(each, bool) for each in listed)
-    if not listed or not whole or any(isinstance(each, float) and not math.isfinite(each) for each in listed):
+    if not listed:
         raise UsageError(f"{where}: in is {shorten(given)}, expected a list of values")
-    return tuple(each if isinstance(each, str) else float(each) for each in listed)
+    return tuple(each if isinstance(each, str) else read_float(f"{where}: in", each, "texts or numbers") for each in listed)
 
 
 def _read_band(given: Mapping[str, Any], where: str) -> Band:
@@ -112,6 +113,15 @@ def _overlap(one: Band, other: Band) -> bool:
     return (one.missing and other.missing) or (one.for_others and other.for_others)
 
 
+def _same_values(one: Band, other: Band, feature: Feature) -> bool:
+    """Two lists have texts that the model takes for the same, as 1 and 01."""
+    listed = (*(one.one_of or ()), *(other.one_of or ()))
+    if one.one_of is None or other.one_of is None or not has_texts(feature) or not all(isinstance(value, str) for value in listed):
+        return False
+    mine, others = find_codes(feature, pa.array(one.one_of)), find_codes(feature, pa.array(other.one_of))
+    return bool(np.isin(mine, others).any())
+
+
 def _check_template(text: str, values: Sequence[Any], where: str) -> None:
     """Refuse a text that cannot be filled in, with a number or a text for a value; or with nothing, where there is none."""
     try:
@@ -123,7 +133,8 @@ def _check_template(text: str, values: Sequence[Any], where: str) -> None:
             if name == VALUE and not values:
                 raise ValueError("there is no value to fill in")
             for value in values if name == VALUE else [""]:
-                format(value, form or "")
+                if len(format(value, form or "")) > LONGEST:
+                    raise ValueError(f"more than {LONGEST} characters for a value")
     except (ValueError, KeyError, IndexError) as error:
         raise UsageError(f"{where}: text {shorten(text)} cannot be filled in: {' '.join(str(error).split())}") from error
 
@@ -143,7 +154,7 @@ def _check_bands(worded: Worded, feature: Feature | None, default: Band | None, 
     bands = worded.bands
     for i, one in enumerate(bands):
         for other in bands[:i]:
-            if _overlap(one, other):
+            if _overlap(one, other) or (feature is not None and _same_values(one, other, feature)):
                 raise UsageError(f"{where}: two of its bands are of the same values")
         if feature is None and not one.for_others:
             raise UsageError(f"{where}: is a group of several features, which has no value to make bands of")

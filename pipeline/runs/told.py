@@ -16,11 +16,12 @@ from ..models.model import Feature
 from .largest import gather
 from .precision import round_to
 from .reasons import FEATURE, VALUE, Band, Reasons, find_codes, has_texts
-from .top import as_texts
+from .top import as_texts, take
 
 REASONS, DISTANCE, WITHHELD, ERROR, CLEAR = "reasons", "reasons_distance", "reasons_withheld", "reasons_error", "reasons_clear"
 RANK, CODE, TEXT, PHI, SHARE = "rank", "code", "text", "phi", "share"  # fields of a reason, besides FEATURE and VALUE
 ERRORS = 2.0  # standard errors that a distance has to exceed to be clear
+TRUTHS = {"true": True, "True": True, "1": True, "false": False, "False": False, "0": False}
 MISSING = "missing"  # in a text, in the place of a value that is
 
 
@@ -95,22 +96,36 @@ def _at(ordered: np.ndarray, rank: np.ndarray) -> np.ndarray:
     return padded[np.arange(rank.size), np.where(rank < 0, -1, rank)]
 
 
-def _find_band(bands: Sequence[Band], feature: Feature | None, codes: np.ndarray) -> np.ndarray:
-    """The band of each of n values, ``(n,) int64``: the first that is of it. Every value is in some, see `read_reasons`."""
+def _find_band(bands: Sequence[Band], feature: Feature | None, codes: np.ndarray, kind: pa.DataType) -> np.ndarray:
+    """The band of each of n values of a column of this type, ``(n,) int64``: the first that is of it. Every value is in some, see `read_reasons`."""
     conditions = []
     for band in bands:
         if band.one_of is not None and feature is not None:
-            conditions.append(np.isin(codes, find_codes(feature, pa.array(band.one_of))))
+            conditions.append(np.isin(codes, _round_to(find_codes(feature, _listed(band.one_of, feature, kind)), kind)))
         elif band.missing:
             conditions.append(np.isnan(codes))
         else:
-            conditions.append(np.full(codes.size, True) if band.for_others else _within(band, codes))
+            conditions.append(np.full(codes.size, True) if band.for_others else _within(band, codes, kind))
     return np.argmax(conditions, axis=0)
 
 
-def _within(band: Band, codes: np.ndarray) -> np.ndarray:
+def _listed(values: tuple[str | float, ...], feature: Feature, kind: pa.DataType) -> pa.Array:
+    """Values of a list as the column would hold them: booleans whose hashes are looked up are called as people write them."""
+    if feature.hashed and pa.types.is_boolean(kind):
+        return pa.array([TRUTHS.get(str(value)) for value in values], pa.bool_())
+    return pa.array(values)
+
+
+def _round_to(values: np.ndarray, kind: pa.DataType) -> np.ndarray:
+    """Numbers as a column of this type would hold them: 0.1 is another number in float32."""
+    narrow = pa.types.is_floating(kind) and kind != pa.float64()
+    return values.astype(kind.to_pandas_dtype()).astype(np.float64) if narrow else values
+
+
+def _within(band: Band, codes: np.ndarray, kind: pa.DataType) -> np.ndarray:
     (low, above), (high, up_to) = band.low, band.high
-    return (codes > low if above else codes >= low) & (codes <= high if up_to else codes < high)
+    least, most = _round_to(np.array([low, high]), kind)
+    return (codes > least if above else codes >= least) & (codes <= most if up_to else codes < most)
 
 
 class _Value:
@@ -149,7 +164,8 @@ def _write(name: str, bands: Sequence[Band], feature: Feature | None, column: pa
     if feature is not None and column is not None:
         codes = find_codes(feature, column)
         values = pc.if_else(pa.array(np.isnan(codes)), pa.scalar(None, pa.string()), as_texts(column))
-    of_band = _find_band(bands, feature, codes)
+    kind = pa.null() if column is None else column.type
+    of_band = _find_band(bands, feature, codes, kind.value_type if pa.types.is_dictionary(kind) else kind)
 
     def write(band: int, rows: np.ndarray) -> pa.Array:
         words = bands[band]
@@ -237,7 +253,7 @@ def make_columns(
 
     def write(number: int, rows: np.ndarray) -> pa.Array:
         name = mine[number]
-        column = values[name].take(pa.array(rows)) if name in values else None
+        column = take(values[name], rows) if name in values else None
         return _write(name, reasons.bands_of(name), features.get(name), column, rows.size)
 
     words = gather(thing, row, write, WORDS)

@@ -93,6 +93,22 @@ def feature_of(player: str, groups: Groups) -> str:
     return members[0] if len(members) == 1 else ""
 
 
+def take(column: pa.Array, rows: np.ndarray) -> pa.Array:
+    """Take some values of a column.
+
+    Parameters
+    ----------
+    column : pa.Array
+    rows : (n,) int64
+
+    Returns
+    -------
+    pa.Array
+        n values; views of texts as texts, since Arrow takes none of views.
+    """
+    return (column.cast(pa.string()) if pa.types.is_string_view(column.type) else column).take(pa.array(rows))
+
+
 def as_texts(column: pa.Array) -> pa.Array:
     """Write values as people write them.
 
@@ -142,7 +158,7 @@ def make_column(phi: np.ndarray, top: Top, prepared: Prepared, names: Sequence[s
 
     def write(number: int, rows: np.ndarray) -> pa.Array:
         column = values.get(names[number])
-        return pa.nulls(rows.size, pa.string()) if column is None else as_texts(column.take(pa.array(rows)))
+        return pa.nulls(rows.size, pa.string()) if column is None else as_texts(take(column, rows))
 
     texts = gather(player, row, write, pa.string())
     entries = pa.StructArray.from_arrays([feature, pa.array(found), texts], [FEATURE, PHI, VALUE])

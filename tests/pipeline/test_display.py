@@ -51,7 +51,8 @@ def test_a_table_holds_the_first_rows_whatever_they_say(title, columns, n_rows, 
     found = _Reader(as_html(title, columns, iter(rows)))
     assert found.open == []
     assert found.tags <= {"div", "p", "table", "thead", "tbody", "tr", "th", "td"}
-    expected = [("p", title), *(("th", name) for name in columns), *(("td", cell) for row in rows[:ROWS] for cell in row)]
+    said = [("p", title), *(("th", name) for name in columns), *(("td", cell) for row in rows[:ROWS] for cell in row)]
+    expected = [(tag, printable(text)) for tag, text in said]  # marks that turn the direction of writing are shown, not obeyed
     assert found.texts == expected
 
 

@@ -210,6 +210,9 @@ def test_what_is_not_there_is_refused(regressor, tmp_path):
         attribute(regressor, PROBE, combinations="each")
     regressor.save_model(str(tmp_path / "m.cbm"))
     PROBE.to_parquet(tmp_path / "rows.parquet")
+    for background in (tmp_path / "rows.parquet", None):
+        with pytest.raises(UsageError, match="cannot be shared among the features of a combination; make combinations players"):
+            explain(tmp_path / "m.cbm", tmp_path / "rows.parquet", tmp_path / "run", interactions=3, background=background, scheduler="serial")
     with pytest.raises(UnsupportedModel, match="compare is not there"):
         compare(tmp_path / "m.cbm", tmp_path / "rows.parquet", tmp_path / "c.parquet", methods=["shapley", "banzhaf"], scheduler="serial")
 

@@ -8,9 +8,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from leafledger import explain, read_run
 from pipeline.errors import InvalidRun, NoSuchRow, StorageError, UsageError
 from pipeline.runs import lookup
 from pipeline.runs.lookup import find_rows, read_condition
+from tests.pipeline.conftest import FEATURES
 
 N, PARTS, GROUP = 120, 3, 17
 RNG = np.random.default_rng(5)
@@ -203,3 +205,21 @@ def test_damaged_parts_are_said(run, tmp_path):
 def test_a_missing_value_is_none_or_nan():
     schema = pa.schema([("x", pa.float64())])
     assert [read_condition("run", schema, "x", given).missing for given in (None, float("nan"), "nan", 0.0)] == [True, True, True, False]
+
+
+def test_ids_of_odd_types_are_found_or_refused(example, tmp_path):
+    """Views of texts, half floats; a row with a date beyond what Python has is one line."""
+    frame = example.frame[FEATURES][:60]
+    table = pa.Table.from_pandas(frame, preserve_index=False).append_column("k", pa.array(np.arange(60)))
+    table = table.append_column("viewed", pa.array([f"row {i}" for i in range(60)], pa.string_view()))
+    table = table.append_column("half", pa.array((np.arange(60) / 4).astype(np.float16)))
+    table = table.append_column("far", pa.array([2**58 + i for i in range(60)]).cast(pa.timestamp("us")))
+    pq.write_table(table, tmp_path / "rows.parquet")
+    explain(example.model, tmp_path / "rows.parquet", tmp_path / "run", ids=["k", "viewed", "half"], scheduler="serial")
+    run = read_run(tmp_path / "run")
+    for where in ({"viewed": "row 7"}, {"half": 1.75}, {"half": "1.75"}):
+        assert run.row(**where).index[0][0] == 7
+        assert run.show(where).rows[0].ids["k"] == 7
+    explain(example.model, tmp_path / "rows.parquet", tmp_path / "far", ids=["k", "far"], scheduler="serial")
+    with pytest.raises(UsageError, match="a row has an id or a value that cannot be shown, as a date beyond the year 9999"):
+        read_run(tmp_path / "far").show({"k": 3})

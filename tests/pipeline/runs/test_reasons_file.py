@@ -119,6 +119,9 @@ LATE = {"feature": "late", "text": "t"}
         ({"direction": "raises", "reason": [LATE | {"missing": 1}]}, "missing is 1, expected true or false"),
         ({"direction": "raises", "reason": [LATE | {"in": []}]}, r"in is \[\], expected a list of values"),
         ({"direction": "raises", "reason": [LATE | {"in": [True]}]}, "in is"),
+        ({"direction": "raises", "reason": [LATE | {"above": 10**400}]}, "above is 1000"),
+        ({"direction": "raises", "reason": [LATE | {"in": [10**400]}]}, "in is 1000"),
+        ({"direction": "raises", "reason": [LATE | {"text": "{value:5000000}"}]}, "more than 1000 characters for a value"),
         ({"direction": "raises", "reason": [LATE | {"text": " "}]}, "text is ' ', expected words"),
         ({"direction": "raises", "reason": [LATE | {"code": 7}]}, "code is 7, expected a text"),
         ({"direction": "raises", "reason": [LATE | {"text": "\ud800"}]}, "text is"),
@@ -151,6 +154,14 @@ def test_what_would_not_do_is_refused_in_one_line(file, says):
     with pytest.raises(UsageError, match=says) as caught:
         read(file)
     assert "\n" not in str(caught.value)
+
+
+def test_two_texts_of_one_category_overlap():
+    """Where categories are numbers, 1 and 01 are the same."""
+    features = (Feature("grade", True, (1, 2)),)
+    file = {"direction": "raises", "default": DEFAULT, "reason": [{"feature": "grade", "in": [text], "text": "t"} for text in ("1", "01")]}
+    with pytest.raises(UsageError, match="two of its bands are of the same values"):
+        read_reasons(file, ["grade"], features, (), ["grade"])
 
 
 def test_groups_of_several_features_have_no_value():

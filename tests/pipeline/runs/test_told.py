@@ -1,5 +1,7 @@
 """Reasons of rows: those of a list sorted by hand, in the words of the first band that fits, with the distance to what was left out."""
 
+from decimal import Decimal
+
 import lightgbm
 import numpy as np
 import pandas as pd
@@ -137,6 +139,34 @@ def test_a_number_that_stands_for_missing_is_missing():
         ("m", "none", None),
         ("b", "3", "3"),
     ]
+
+
+def test_bounds_are_as_narrow_as_the_column():
+    """0.1 of a float32 column is the 0.1 that people write: at most 0.1, in a list of 0.1, and not above it."""
+    column = pa.array([0.1, 0.2, 0.7], pa.float32())
+    bands = Band("low", "{value} <= 0.1", at_most=0.1), Band("high", "{value} > 0.1", above=0.1)
+    assert [text for _, text, _ in words(NUMBER, column, *bands)] == ["0.1 <= 0.1", "0.2 > 0.1", "0.7 > 0.1"]
+    assert [code for code, *_ in words(NUMBER, column, Band("a", "t", one_of=(0.1, 0.7)), Band("b", "t"))] == list("aba")
+    assert [code for code, *_ in words(NUMBER, column, Band("a", "t", below=0.7), Band("b", "t", at_least=0.7))] == list("aab")
+    exact = pa.array([Decimal("0.35"), Decimal("0.57"), None], pa.decimal128(10, 2))
+    assert [code for code, *_ in words(NUMBER, exact, Band("a", "t", at_most=0.35), Band("b", "t", one_of=(0.57,)), Band("c", "t"))] == list("abc")
+
+
+def test_codes_and_booleans_are_compared_as_the_model_does():
+    """Codes of categories are cut to integers, those below 0 are missing; booleans that are looked up are written as people write them."""
+    codes = pa.array([1.9, 1.0, -1.0, 2.0])
+    assert [
+        code for code, *_ in words(Feature("x", True), codes, Band("a", "t", one_of=(1.0,)), Band("m", "t", missing=True), Band("b", "t"))
+    ] == list("aamb")
+    looked_up = Feature("x", True, None, hashed=True)
+    for yes in ("true", "True", "1"):
+        found = words(looked_up, pa.array([True, False, None]), Band("a", "{value}", one_of=(yes,)), Band("b", "{value}"))
+        assert [(code, text) for code, text, _ in found] == [("a", "true"), ("b", "false"), ("b", "missing")]
+
+
+def test_views_of_texts_are_texts():
+    viewed = pa.array(["rome", "ny", None], pa.string_view())
+    assert [text for _, text, _ in words(CITY, viewed, Band(None, "{value}"))] == ["rome", "ny", "missing"]
 
 
 def test_no_rows_and_no_attributions_make_empty_lists():
