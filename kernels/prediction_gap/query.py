@@ -107,7 +107,7 @@ class PerturbationUse:
         phi: Phi,
         n_rows: int | None,
         budget: int,  # noqa: ARG002 - as MarginalUse
-        interactions: bool,  # noqa: ARG002
+        interactions: bool,  # noqa: ARG002 - as MarginalUse
     ) -> PerturbationQuery:
         """Project what the tables of a background with so many rows need.
 

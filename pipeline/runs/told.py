@@ -119,7 +119,8 @@ def _listed(values: tuple[str | float, ...], feature: Feature, kind: pa.DataType
 def _round_to(values: np.ndarray, kind: pa.DataType) -> np.ndarray:
     """Numbers as a column of this type would hold them: 0.1 is another number in float32."""
     narrow = pa.types.is_floating(kind) and kind != pa.float64()
-    return values.astype(kind.to_pandas_dtype()).astype(np.float64) if narrow else values
+    with np.errstate(over="ignore"):  # what is beyond it is infinite there
+        return values.astype(kind.to_pandas_dtype()).astype(np.float64) if narrow else values
 
 
 def _within(band: Band, codes: np.ndarray, kind: pa.DataType) -> np.ndarray:

@@ -148,6 +148,8 @@ def test_bounds_are_as_narrow_as_the_column():
     assert [text for _, text, _ in words(NUMBER, column, *bands)] == ["0.1 <= 0.1", "0.2 > 0.1", "0.7 > 0.1"]
     assert [code for code, *_ in words(NUMBER, column, Band("a", "t", one_of=(0.1, 0.7)), Band("b", "t"))] == list("aba")
     assert [code for code, *_ in words(NUMBER, column, Band("a", "t", below=0.7), Band("b", "t", at_least=0.7))] == list("aab")
+    beyond = Band("a", "t", above=1e300), Band("b", "t", at_most=1e300)
+    assert [code for code, *_ in words(NUMBER, column, *beyond)] == list("bbb")
     exact = pa.array([Decimal("0.35"), Decimal("0.57"), None], pa.decimal128(10, 2))
     assert [code for code, *_ in words(NUMBER, exact, Band("a", "t", at_most=0.35), Band("b", "t", one_of=(0.57,)), Band("c", "t"))] == list("abc")
 
