@@ -125,9 +125,9 @@ worker: setup
 	$(call install,$(WORKER_VENV),--no-deps $(WORKER_VENV)/leafledger-*.whl)
 	$(BIN)/python -m tests.worker $(WORKER_VENV)
 
-# The documentation in build/docs/html; a warning is an error.
+# The documentation in build/docs/html, every page read anew, since options are read from code; a warning is an error.
 docs: setup
-	$(BIN)/sphinx-build -b html -W --keep-going docs build/docs/html
+	$(BIN)/sphinx-build -b html -E -W --keep-going docs build/docs/html
 
 # Let pages say what their commands and blocks of Python print now: PAGES="docs/tutorial.md".
 docs-outputs: setup

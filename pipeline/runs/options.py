@@ -64,7 +64,7 @@ class Options:
     reasons: ReasonsFile | None = None
     """A TOML or JSON file that says which attributions are told as reasons, how many, and in which words: a list of them in a column "reasons"."""
     values: bool = False
-    """Also write the features' values beside the attributions, in columns value_ and the feature's name, so that a row can be shown with them."""
+    """Also write the features' values beside the attributions, in columns such as value_age, so that a row can be shown with them."""
 
     global_only: bool = False
     """Publish summaries alone, no rows."""
