@@ -22,8 +22,8 @@ from ..runs.arguments import read_date, read_flag, read_names, read_number, read
 from ..runs.job import Job, check_parameters, make_job
 from ..runs.load import load_model
 from ..runs.options import Options
-from ..runs.plan import WORKER_OVERHEAD
 from ..runs.progress import Progress, Work, no_progress
+from ..runs.sizes import WORKER_OVERHEAD
 from ..stores import commit, storage
 from . import item as work
 from .differing import COLUMNS

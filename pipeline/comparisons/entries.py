@@ -13,9 +13,10 @@ from ..errors import UsageError
 from ..models import Model
 from ..models.row_output import RowOutput
 from ..runs.options import MARGIN
-from ..runs.plan import ITEM_ROWS, PLAN, Plan
+from ..runs.plan import PLAN, Plan
 from ..runs.planned import from_json
 from ..runs.publish import read_manifest
+from ..runs.sizes import ITEM_ROWS
 from ..stores import storage
 from ..stores.places import normalise
 

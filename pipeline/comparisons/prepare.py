@@ -21,9 +21,10 @@ from ..models import Model
 from ..models.model import Feature
 from ..runs import execute
 from ..runs.job import Job, check_parameters
-from ..runs.plan import WORKER_OVERHEAD, Plan, max_slice_rows
+from ..runs.plan import Plan
 from ..runs.prepare import ask_model, prepare_model, refuse_statistics
 from ..runs.progress import Progress, Work
+from ..runs.sizes import WORKER_OVERHEAD, max_slice_rows
 from ..stores.arrays import broadcast_tables
 from .comparison import Comparison, Gaps, Ranking, Removal, Sample
 from .entries import Entry

@@ -23,7 +23,7 @@ from ..models import load_ensemble
 from ..models.model import Feature
 from ..runs.arguments import optional, read_partition, shorten
 from ..runs.job import count_cores
-from ..runs.plan import max_slice_rows
+from ..runs.sizes import max_slice_rows
 from .batches import as_batch
 from .rows import bin_batch, spell_features
 

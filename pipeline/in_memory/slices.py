@@ -23,8 +23,8 @@ from ..runs.inputs import ENOUGH, refuse_unseen
 from ..runs.interactions import count_kept, keep_largest
 from ..runs.item import check_rows, enter_space
 from ..runs.job import find_method
-from ..runs.plan import max_slice_rows
 from ..runs.prepare import pair_names
+from ..runs.sizes import max_slice_rows
 from ..runs.space import find_base
 from ..runs.summaries import tabulate
 from .attributions import Attributions

@@ -28,9 +28,10 @@ from ..stores import storage
 from ..stores.arrays import open_stored_tables, open_tables
 from .job import MODEL, TABLE_BYTES, Job, find_method, table_budget
 from .options import OWN
-from .plan import ITEM_ROWS, Extent, Plan, max_slice_rows
+from .plan import Plan
 from .planned import read_plan
 from .prepare import ask_model, find_shared, weigh_model
+from .sizes import ITEM_ROWS, Extent, max_slice_rows
 
 FAN_IN = 8  # counts that are added up at a time
 

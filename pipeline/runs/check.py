@@ -24,10 +24,11 @@ from .again import Tables, explain_again, prepare_again
 from .arguments import shorten
 from .footer import Footer, read_footer
 from .part import part_uri
-from .plan import PLAN, SLICE_BYTES, Plan
+from .plan import PLAN, Plan
 from .planned import from_json
 from .publish import MANIFEST, SUMMARY, Game, Manifest, PartEntry, SummaryEntry, make_manifest, read_manifest, write_rows
 from .rejected import REJECTED, read_rejected
+from .sizes import SLICE_BYTES
 from .space import TOTALS
 from .summaries import aggregate
 

@@ -156,6 +156,29 @@ def open_part(local: Path, columns: Columns, n_rows: int) -> pq.ParquetWriter:
     )
 
 
+def write_full(writer: pq.ParquetWriter, held: list[pa.RecordBatch], n_rows: int) -> list[pa.RecordBatch]:
+    """Write what is held as a row group, once it has enough rows.
+
+    Parameters
+    ----------
+    writer : pq.ParquetWriter
+    held : list of pa.RecordBatch
+        Slices of the part that are not written yet.
+    n_rows : int
+        Rows that are enough.
+
+    Returns
+    -------
+    list of pa.RecordBatch
+        What is still held.
+    """
+    found = sum(batch.num_rows for batch in held)
+    if found < n_rows:
+        return held
+    writer.write_table(pa.Table.from_batches(held).unify_dictionaries(), row_group_size=found)
+    return []
+
+
 def _read_columns(batch: pa.RecordBatch, features: Iterable[Feature]) -> Iterator[pa.Array]:
     """Columns by name; a batch looks through all of its names for one."""
     place = {name: k for k, name in enumerate(batch.schema.names)}

@@ -21,7 +21,7 @@ from ..dataset.rows import located, miscounted, read_slices
 from ..dataset.values import fill_values, read_features
 from ..errors import AdditivityBreach, PredictionMismatch
 from ..models.model import Feature
-from .columns import list_columns, make_batch, open_part
+from .columns import list_columns, make_batch, open_part, write_full
 from .footer import Footer, write_footer
 from .plan import Plan
 from .prepare import refused
@@ -179,7 +179,7 @@ def explain_item(plan: Plan, plan_digest: str, item: WorkItem, prepared: Prepare
     features = read_features(plan.features, prepared.bins)
     passed = [feature.name for feature in plan.features] if plan.values else []
     wanted = list(dict.fromkeys((*(feature.name for feature in features), *plan.ids, *labels, *plan.predictions, *passed)))
-    residual, done, writer = (0.0 if plan.additive else None), 0, None
+    residual, done, writer, held = (0.0 if plan.additive else None), 0, None, list[pa.RecordBatch]()
     try:
         for batch in read_slices(item, wanted, plan.slice_rows):
             n = batch.num_rows
@@ -201,12 +201,13 @@ def explain_item(plan: Plan, plan_digest: str, item: WorkItem, prepared: Prepare
             states = {summary.name: summary.update(states[summary.name], kept, n) for summary in plan.summaries}
             if writer is None:
                 columns = list_columns(plan, prepared, batch.schema)
-                writer = open_part(local, columns, min(plan.slice_rows, item.n_rows))
-            if not plan.global_only:
-                writer.write_batch(make_batch(columns, prepared, batch, kept, output))
+                writer = open_part(local, columns, min(plan.group_rows, item.n_rows))
             done += n
+            if not plan.global_only:
+                held = write_full(writer, [*held, make_batch(columns, prepared, batch, kept, output)], plan.group_rows)
         if done != item.n_rows or writer is None:
             raise miscounted(item, done)
+        write_full(writer, held, 1)
         packed = {name: pack_state(state) for name, state in states.items()}
         base = dict(zip(plan.outputs, find_base(plan.link, prepared).tolist(), strict=True))
         write_footer(writer, plan_digest, item, Footer(done, residual, packed, plan.space, base), 0 if plan.global_only else done)

@@ -12,14 +12,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from kernels.buffers import Prepared
 from kernels.inputs import INPUTS
 from kernels.links import Link
 from kernels.lots import BACKGROUND_ERRORS, LOTS
 from kernels.method import Check
 from kernels.methods import METHODS
 from kernels.summaries import INTERACTIONS, Summary
-from kernels.trees.binning import BATCH, padded
+from kernels.trees.binning import padded
 
 from ..dataset import schema
 from ..dataset.labels import LabelColumns
@@ -29,7 +28,6 @@ from ..dataset.players import combination_names
 from ..display import as_html, count
 from ..models.model import Feature, Model
 from ..models.row_output import OUTPUT, RowOutput
-from ..stores.arrays import table_bytes
 from . import told
 from .interactions import count_kept
 from .job import Job
@@ -37,17 +35,12 @@ from .options import OWN, Precision, Space
 from .prepare import player_names
 from .reasons import Reasons
 from .reasons_file import plan_reasons
+from .sizes import CHUNK_BYTES, ENTRY_BYTES, Extent, Memory, max_group_rows, max_item_rows, max_slice_rows
 from .space import TOTALS, choose_link
 from .top import TOP, Top, read_top
 
 PLAN = "plan.json"
-ITEM_ROWS = 1 << 18  # rows a work item aims at: seconds of work, an object of tens of megabytes,
-ITEM_CHUNKS = 1 << 18  # and at most so many column chunks in it, which a writer holds until it closes the object
-CHUNK_BYTES = 2048  # what it, or a reader, holds of each
-SLICE_ROWS = 1 << 15  # rows a worker holds at a time,
-SLICE_BYTES = 1 << 26  # and at most so many bytes of attributions
 LABEL_BYTES = 128  # of a row's label, weight and group, as read and as laid out, and what comes of them
-WORKER_OVERHEAD = 400 << 20  # a worker process with its imports, before any table or row
 REASON_LEAVES = 7  # columns that a list of reasons is made of
 CHANGED = {
     "features": "features",
@@ -89,7 +82,8 @@ class Plan:
     output: int | None  # position of the model's only output that is explained
     outputs: tuple[str, ...]
     row_output: RowOutput | None  # which of them a row is explained for, where it differs from row to row
-    slice_rows: int
+    slice_rows: int  # that are explained at a time
+    group_rows: int  # of a part's row groups
     items: tuple[WorkItem, ...]
     rejected: tuple[Rejected, ...]  # files whose footers cannot be read
 
@@ -184,32 +178,6 @@ class Plan:
         return (*METHODS[self.method].summaries, *asked, INPUTS)
 
 
-@dataclass(frozen=True, slots=True)
-class Extent:
-    """What is known of tables, prepared or not yet."""
-
-    n_used: int  # columns that splits ask for
-    n_players: int  # whose they are
-    pairs: np.ndarray  # (pairs, 2) int32, see kernels.batch.Pairs
-    n_bytes: int  # that workers map, at most
-    n_steps: int = 0  # of the way that the method goes for every row
-
-
-@dataclass(frozen=True, slots=True)
-class Memory:
-    """What a worker is projected to hold at its peak, in bytes."""
-
-    tables: int
-    slice: int
-    row_group: int  # of the input, or of the background
-    footer: int  # of the input's file and the output's, or of the background's
-
-    @property
-    def total(self) -> int:
-        """Bytes in all, with the worker process itself."""
-        return WORKER_OVERHEAD + self.tables + self.slice + self.row_group + self.footer
-
-
 def to_json(plan: Plan) -> str:
     """Write the text of plan.json, the same for the same plan.
 
@@ -266,38 +234,6 @@ def differences(old: Plan, new: Plan) -> str:
         else:
             changes.append(f"{field.name} (was {was!r}, is {now!r})")
     return ", ".join(changes)
-
-
-def max_slice_rows(cells: int) -> int:
-    """Choose how many rows a worker holds at a time.
-
-    Parameters
-    ----------
-    cells : int
-        Numbers of 8 bytes that a row has.
-
-    Returns
-    -------
-    int
-        At least BATCH and at most SLICE_ROWS; a slice's numbers take at most SLICE_BYTES, unless BATCH rows take more.
-    """
-    return max(BATCH, min(SLICE_ROWS, SLICE_BYTES // (8 * max(1, cells)) // BATCH * BATCH))
-
-
-def extent_of(prepared: Prepared) -> Extent:
-    """Measure prepared tables, for `make_plan`.
-
-    Parameters
-    ----------
-    prepared : Prepared
-
-    Returns
-    -------
-    Extent
-    """
-    return Extent(
-        prepared.bins.column.size, prepared.players.size + prepared.n_played, prepared.pairs.players, table_bytes(prepared), int(prepared.n_steps[0])
-    )
 
 
 def make_plan(job: Job, model: Model, groups: Groups, found: Listing, background: Listing | None, tables: Extent) -> tuple[Plan, Memory]:
@@ -362,6 +298,7 @@ def make_plan(job: Job, model: Model, groups: Groups, found: Listing, background
         outputs=model.outputs,
         row_output=job.row_output,
         slice_rows=0,
+        group_rows=0,
         items=(),
         rejected=found.rejected,
     )
@@ -372,9 +309,12 @@ def make_plan(job: Job, model: Model, groups: Groups, found: Listing, background
     lots = 2 * LOTS + 2 if draft.background_errors else 0  # phi without each lot, and all of these together
     n_kept = count_kept(n_pairs, job.options.interactions)
     slice_rows = max_slice_rows(n_outputs * (tables.n_players * (1 + lots) + n_pairs + n_kept + tables.n_steps))
-    items = make_items(found, min(ITEM_ROWS, slice_rows * max(1, ITEM_CHUNKS // n_columns)))
-    plan = dataclasses.replace(draft, slice_rows=slice_rows, items=items)
-    n_slices = max((-(-item.n_rows // slice_rows) for item in items), default=0)
+    n_entries = n_kept + sum(kept.most for kept in (draft.top, draft.reasons) if kept is not None)
+    written = 8 * n_columns + ENTRY_BYTES * n_entries * len(draft.written_outputs)
+    group_rows = max_group_rows(slice_rows, written)
+    items = make_items(found, max_item_rows(group_rows, n_columns))
+    plan = dataclasses.replace(draft, slice_rows=slice_rows, group_rows=group_rows, items=items)
+    n_groups = max((-(-item.n_rows // group_rows) for item in items), default=0)
     # Values, bins, kinds, columns as read; attributions, before and after rounding, and encoded; interactions, and entries as they are written.
     entry = 2 * 8 + 2 * (4 + _mean_length(tables.pairs, plan.players))
     of_output = 8 + tables.n_players * (8 + 8 + 8) * (1 + lots) + n_pairs * 8 + n_kept * entry + tables.n_steps * 8
@@ -386,9 +326,9 @@ def make_plan(job: Job, model: Model, groups: Groups, found: Listing, background
     counted = 0 if background is None else max_slice_rows(tables.n_used) * tables.n_used * (3 * 8 + 4)
     return plan, Memory(
         tables=tables.n_bytes,
-        slice=max(padded(slice_rows) * row_bytes, counted),
+        slice=max(padded(slice_rows) * row_bytes + 2 * (group_rows - slice_rows) * written, counted),  # gathered rows, and encoded
         row_group=max(listing.row_group for listing in read),
-        footer=(n_slices * n_columns + max(listing.n_chunks for listing in read)) * CHUNK_BYTES,
+        footer=(n_groups * n_columns + max(listing.n_chunks for listing in read)) * CHUNK_BYTES,
     )
 
 

@@ -22,9 +22,10 @@ from ..stores import storage
 from .arguments import read_choice, read_interactions
 from .job import check_parameters, find_method
 from .options import MARGIN, MissingLabels
-from .plan import PLAN, SLICE_ROWS, Plan, to_json
+from .plan import PLAN, Plan, to_json
 from .reasons import Reasons
 from .reasons_file import check_reasons
+from .sizes import SLICE_ROWS, max_group_rows
 
 MOST = 2**31  # row groups, and rows, that a file may have
 
@@ -87,6 +88,8 @@ def _check_sense(plan: Plan) -> None:
         _check_item(item)
     if not BATCH <= plan.slice_rows <= SLICE_ROWS:
         raise ValueError(f"slice_rows is {plan.slice_rows}, expected {BATCH} to {SLICE_ROWS}")
+    if plan.group_rows % plan.slice_rows or not plan.slice_rows <= plan.group_rows <= max_group_rows(plan.slice_rows, 1):
+        raise ValueError(f"group_rows is {plan.group_rows}, expected a multiple of slice_rows up to {SLICE_ROWS}")
 
 
 def from_json(text: str | bytes, where: str) -> Plan:

@@ -25,13 +25,14 @@ from .latest import Latest, move_latest, read_latest
 from .mlflow_run import find_run
 from .options import OWN
 from .part import Part
-from .plan import PLAN, Memory, Plan, differences, digest, extent_of, make_plan, to_json
+from .plan import PLAN, Plan, differences, digest, make_plan, to_json
 from .planned import from_json
 from .precision import check_precision
 from .prepare import prepare_model
 from .progress import Progress, Work, no_progress
 from .publish import Manifest, publish, read_manifest
 from .rejected import Limit, read_rejected, write_rejected
+from .sizes import Memory, extent_of
 from .summaries import aggregate
 from .tuning import tune_job
 

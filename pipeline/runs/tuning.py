@@ -22,8 +22,8 @@ from ..errors import InvalidData, UsageError
 from ..models.model import Feature, Model
 from .job import Job, find_method
 from .options import OWN
-from .plan import ITEM_ROWS
 from .prepare import prepare_model
+from .sizes import ITEM_ROWS
 
 
 def tune(

@@ -14,7 +14,7 @@ from pipeline.comparisons.measures import Measures
 from pipeline.comparisons.prepare import _affordable, _slice_rows
 from pipeline.errors import UsageError
 from pipeline.models import load_ensemble
-from pipeline.runs.plan import max_slice_rows
+from pipeline.runs.sizes import max_slice_rows
 from tests.pipeline.conftest import FEATURES
 
 

@@ -4,10 +4,11 @@ import json
 
 import pytest
 
+from kernels.trees.binning import BATCH
 from pipeline.errors import InvalidRun
 from pipeline.models.cityhash import HashedCategory
 from pipeline.models.model import Feature
-from pipeline.runs import plan
+from pipeline.runs import plan, sizes
 from pipeline.runs.planned import from_json
 from tests.pipeline.running import planned
 
@@ -67,27 +68,27 @@ def test_the_content_of_a_partition_is_planned(example, tmp_path):
 def test_memory_is_projected(example):
     """A slice shrinks with the number of values of a row, so that a worker's memory does not grow with it; interactions count."""
     made, memory = planned(example, example.data)
-    assert made.slice_rows == plan.SLICE_ROWS
-    wide = plan.max_slice_rows(1_000_000)
-    assert wide == plan.BATCH
-    assert plan.max_slice_rows(2000) * 2000 * 8 <= plan.SLICE_BYTES
+    assert made.slice_rows == sizes.SLICE_ROWS
+    wide = sizes.max_slice_rows(1_000_000)
+    assert wide == BATCH
+    assert sizes.max_slice_rows(2000) * 2000 * 8 <= sizes.SLICE_BYTES
     assert memory.row_group > 0
     _, more = planned(example, example.data, interactions="all")
     assert more.slice > memory.slice
     assert more.tables > memory.tables
-    assert more.total == plan.WORKER_OVERHEAD + more.tables + more.slice + more.row_group + more.footer
+    assert more.total == sizes.WORKER_OVERHEAD + more.tables + more.slice + more.row_group + more.footer
 
 
 def test_wide_outputs_are_cut_into_smaller_items(example, monkeypatch):
     """A part has so many column chunks at most, unless one row group of the input has more; its footer is projected."""
-    monkeypatch.setattr(plan, "SLICE_ROWS", plan.BATCH)
+    monkeypatch.setattr(sizes, "SLICE_ROWS", BATCH)
     one, _ = planned(example, f"{example.data}/month=1")
-    monkeypatch.setattr(plan, "ITEM_CHUNKS", 5 * 400 // plan.BATCH)  # of 5 columns, so many rows that one row group of 300 fits
+    monkeypatch.setattr(sizes, "ITEM_CHUNKS", 5 * 400 // BATCH)  # of 5 columns, so many rows that one row group of 300 fits
     made, memory = planned(example, f"{example.data}/month=1")
     assert len(one.items) == 1
     assert [item.n_rows for item in made.items][:-1] == [300] * (len(made.items) - 1)
     assert sum(item.n_rows for item in made.items) == one.n_rows
-    assert memory.footer >= -(-300 // plan.BATCH) * 5 * plan.CHUNK_BYTES
+    assert memory.footer >= -(-300 // BATCH) * 5 * sizes.CHUNK_BYTES
 
 
 def test_a_plan_of_another_version_is_refused(example):

@@ -5,6 +5,7 @@ import pytest
 
 from leafledger import explain
 from pipeline.errors import SchemaMismatch, StorageError, UsageError
+from pipeline.runs import sizes
 
 
 @pytest.mark.parametrize(
@@ -68,8 +69,6 @@ def test_an_output_within_the_data_is_refused(example):
 
 def test_tables_that_do_not_fit_are_refused(example, tmp_path, monkeypatch):
     """The projected memory of a worker is compared with what it has, while planning."""
-    from pipeline.runs import plan
-
-    monkeypatch.setattr(plan, "WORKER_OVERHEAD", 1 << 50)
+    monkeypatch.setattr(sizes, "WORKER_OVERHEAD", 1 << 50)
     with pytest.raises(UsageError, match=r"a worker needs \d+ MiB .* it has \d+; use fewer workers"):
         explain(example.model, example.data, tmp_path / "run")

@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose
 from leafledger import check_run, explain
 from pipeline.dataset.identity import is_still
 from pipeline.errors import InvalidData, RunConflict, StorageError
+from pipeline.runs import sizes
 from pipeline.runs.job import make_job
 from pipeline.runs.load import load_model
 from pipeline.runs.options import Options
@@ -22,13 +23,11 @@ from tests.pipeline.running import attributions, contents, contributions
 
 def test_giant_row_groups_become_several_items(example, tmp_path, monkeypatch):
     """A row group of more rows than two work items is cut; values and ids are those of the whole."""
-    from pipeline.runs import plan
-
     path = tmp_path / "data.parquet"
     pq.write_table(pa.Table.from_pandas(example.frame, preserve_index=False), path)
     for rows, out in ((1 << 18, "whole"), (700, "cut")):
-        monkeypatch.setattr(plan, "ITEM_ROWS", rows)
-        monkeypatch.setattr(plan, "SLICE_ROWS", 256)
+        monkeypatch.setattr(sizes, "ITEM_ROWS", rows)
+        monkeypatch.setattr(sizes, "SLICE_ROWS", 256)
         explain(example.model, path, tmp_path / out, ids=["flight"], scheduler="serial")
     parts = sorted((tmp_path / "cut" / "attributions").glob("*.parquet"))
     assert [pq.read_metadata(part).num_rows for part in parts] == [700, 700, 700, 700, 200]
@@ -104,10 +103,8 @@ def test_input_that_changes_while_the_run_works_stops_it(example, tmp_path):
 
 def test_large_files_become_several_items(example, tmp_path, monkeypatch):
     """Row groups are grouped into work items; slices and items do not show in the values."""
-    from pipeline.runs import plan
-
-    monkeypatch.setattr(plan, "ITEM_ROWS", 600)
-    monkeypatch.setattr(plan, "SLICE_ROWS", 128)
+    monkeypatch.setattr(sizes, "ITEM_ROWS", 600)
+    monkeypatch.setattr(sizes, "SLICE_ROWS", 128)
     manifest = explain(example.model, example.data, tmp_path / "run", scheduler="serial")
     assert len(manifest.parts) > 4
     found = attributions(tmp_path / "run")["phi_delay"].to_numpy()

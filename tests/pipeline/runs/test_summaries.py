@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose
 from kernels.reductions import MOMENTS
 from kernels.summaries import IMPORTANCE, INTERACTIONS, Subject, Summary, Table
 from pipeline.models.model import Feature
-from pipeline.runs import execute
+from pipeline.runs import execute, plan, sizes
 from pipeline.runs.stages import aggregate_run, map_run
 from pipeline.runs.states import pack_state
 from pipeline.runs.summaries import aggregate, read_totals, tabulate
@@ -89,9 +89,7 @@ def test_states_are_taken_by_the_names_of_summaries():
 @pytest.mark.parametrize("seed", range(3))
 def test_the_order_in_which_parts_are_done_does_not_show(example, tmp_path, monkeypatch, seed):
     """Twenty parts that arrive in any order give the tables of those that arrive in turn, bit by bit."""
-    from pipeline.runs import plan
-
-    monkeypatch.setattr(plan, "ITEM_ROWS", 150)
+    monkeypatch.setattr(sizes, "ITEM_ROWS", 150)
     run, tables = ready(example, tmp_path / "run", data=f"{tmp_path}/data")
     in_turn = aggregate_run(run, tables, map_run(run, tables))
     parts = list(execute.run_serial(run.job.out, plan.digest(run.plan), tables.uri, run.plan.items))
