@@ -19,6 +19,7 @@ from .examples import draw_examples
 from .explained import draw_explained
 from .figures import Figure, draw_figures
 from .gap import draw_gap
+from .impacts import draw_impacts
 from .leaf_pairs import draw_leaf_pairs
 from .marginal import draw_marginal
 from .one_hot import draw_one_hot
@@ -42,6 +43,7 @@ DRAWN = (
     draw_sampling,
     draw_removal,
     draw_banzhaf,
+    draw_impacts,
     draw_one_hot,
 )
 PACKAGES = ("scikit-learn", "matplotlib", "mlxtend", "sage-importance")

