@@ -13,6 +13,7 @@ import pipeline.errors
 from kernels.methods import METHODS, SHARED
 from pipeline.errors import LeafledgerError
 from tests.bench.compare import EXACT, PREDICT
+from tests.bench.interactions import OURS
 from tests.bench.marginal import named
 from tests.bench.ours import BANZHAF, SHAPLEY, WHOLE
 
@@ -150,6 +151,16 @@ def _marginal(found: Sequence[dict[str, Any]]) -> str:
     return _table(heads, rows, right=True)
 
 
+def _interactions(found: Sequence[dict[str, Any]]) -> str:
+    """Interactions of every two features, in both games."""
+    peers = list(dict.fromkeys(check["peer"] for each in found for check in each["checks"]))
+    rows = []
+    for each in found:
+        rates = _alone(each["speeds"])
+        rows.append((f"{each['model']}, {each['game']}", f"{rates[OURS]:,.0f}", *(_times(rates[OURS], rates.get(peer)) for peer in peers)))
+    return _table(("interactions of every two features, with values, rows per second", "Leafledger", *peers), rows, right=True)
+
+
 def _gaps(found: Sequence[dict[str, Any]]) -> str:
     names = list(found[0]["seconds"])
     rows = ((f"{step['n_trees']} trees of depth {step['depth']}", f"{step['n_leaves']:,}", *_milliseconds(step, names)) for step in found)
@@ -175,7 +186,7 @@ def benchmarks() -> str:
     if not RESULTS.exists():
         return "This copy of the documentation has no figures: `make bench` writes `build/bench/results.json`, which belongs in `docs/results.json`."
     results = json.loads(RESULTS.read_text())
-    shown = {"comparisons": _compared, "marginal": _marginal, "gaps": _gaps, "usual": _usual, "runs": _runs}
+    shown = {"comparisons": _compared, "marginal": _marginal, "interactions": _interactions, "gaps": _gaps, "usual": _usual, "runs": _runs}
     machine = ", ".join(f"{name} {value}" for name, value in results["machine"].items())
     quick = " with `--quick`: fewer rows, repeats and models" if results["quick"] else ""
     return "\n\n".join((f"Measured by `make bench`{quick}, on: {machine}.", *(show(results[key]) for key, show in shown.items() if results.get(key))))

@@ -31,9 +31,11 @@ from kernels.row_outputs import take_outputs
 from kernels.trees.binning import bin_rows
 from kernels.trees.margin import add_margins
 
+from ..dataset.row_groups import read_batches
 from ..dataset.values import fill_values
 from ..errors import InvalidRun
 from ..runs.part import part_uri
+from ..runs.sizes import SLICE_ROWS
 from ..stores import storage
 from ..stores.arrays import open_tables
 from .comparison import Comparison, Ranking
@@ -59,7 +61,8 @@ class Columns:
 
     def _read(self, names: list[str]) -> Iterator[pa.RecordBatch]:
         with storage.opened(self._uri) as file:
-            yield from pq.ParquetFile(file, page_checksum_verification=True).iter_batches(columns=names, use_threads=False)
+            parquet = pq.ParquetFile(file, page_checksum_verification=True)
+            yield from read_batches(parquet, range(parquet.num_row_groups), names, SLICE_ROWS)
 
     def take(self, n: int) -> np.ndarray:
         """Read the next rows.

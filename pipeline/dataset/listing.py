@@ -19,6 +19,7 @@ from ..stores.listing import list_parquet
 from . import schema
 from .identity import identify
 from .names import spell
+from .row_groups import columns_of
 
 FOOTER_READERS = 16
 _NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
@@ -94,7 +95,7 @@ def _check_partition_values(features: Sequence[Feature], partition: Hive, found:
 
 def _row_group_bytes(metadata: pq.FileMetaData, columns: set[str]) -> int:
     """Bytes of the largest row group in the columns named."""
-    read = [c for c in range(metadata.num_columns) if metadata.schema.column(c).path.split(".")[0] in columns]
+    read = columns_of(metadata, columns)
     groups = map(metadata.row_group, range(metadata.num_row_groups))
     return max((sum(group.column(c).total_uncompressed_size for c in read) for group in groups), default=0)
 

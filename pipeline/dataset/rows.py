@@ -12,6 +12,7 @@ from ..errors import InvalidColumn, InvalidData, StorageError
 from ..stores import storage
 from .identity import has_footer, is_still
 from .listing import WorkItem
+from .row_groups import read_batches
 from .texts import decode, find_texts
 
 
@@ -86,7 +87,7 @@ def _read_slices(item: WorkItem, wanted: Sequence[str], slice_rows: int) -> Iter
             present = set(parquet.schema_arrow.names)
             columns = [name for name in wanted if name in present]
             encoded = _open_parquet(file, metadata=parquet.metadata, read_dictionary=find_texts(parquet.schema_arrow, columns))
-            read = encoded.iter_batches(slice_rows, row_groups=list(item.row_groups), columns=columns, use_threads=False)
+            read = read_batches(encoded, item.row_groups, columns, slice_rows)
             for batch in decode(window(read, item.skip, item.n_rows), parquet.schema_arrow, slice_rows):
                 for name in wanted:
                     if name not in present and name not in carried:

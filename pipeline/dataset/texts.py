@@ -79,13 +79,13 @@ def decode(batches: Iterable[pa.RecordBatch], schema: pa.Schema, slice_rows: int
     Yields
     ------
     pa.RecordBatch
-        The same rows. Batches that are cut where dictionaries end are put together again, up to ``slice_rows`` and TEXT_BYTES.
+        The same rows. Batches that are cut where dictionaries or row groups end are put together again, up to ``slice_rows`` and TEXT_BYTES.
     """
     held: list[pa.RecordBatch] = []
     n_rows = n_bytes = 0
     for batch in batches:
         names = _to_decode(batch, schema)
-        apart = not names or any(pa.types.is_dictionary(schema.field(name).type) for name in batch.schema.names)
+        apart = any(pa.types.is_dictionary(schema.field(name).type) for name in batch.schema.names)
         for piece, size in _cut(batch, names):
             while piece.num_rows:
                 if held and (apart or n_rows == slice_rows or n_bytes + size > TEXT_BYTES):

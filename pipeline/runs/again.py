@@ -130,7 +130,7 @@ def _pieces(parquet: pq.ParquetFile, n_rows: int, at_a_time: int) -> Iterator[pa
 def _compare(uri: str, found: Path, stored: Path, n_rows: int, at_a_time: int) -> None:
     """Refuse the first rows of a part where they differ from those explained again."""
     done = 0
-    with pq.ParquetFile(found) as ours, pq.ParquetFile(stored) as theirs:
+    with pq.ParquetFile(found, pre_buffer=False) as ours, pq.ParquetFile(stored, pre_buffer=False) as theirs:
         if not ours.schema_arrow.equals(theirs.schema_arrow):
             raise InvalidRun(f"{uri}: its columns differ from those of its rows explained again")
         for mine, other in zip(_pieces(ours, n_rows, at_a_time), _pieces(theirs, n_rows, at_a_time), strict=True):

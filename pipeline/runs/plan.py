@@ -25,6 +25,7 @@ from ..dataset.labels import LabelColumns
 from ..dataset.listing import Listing, Rejected, WorkItem, make_items
 from ..dataset.partition import Groups
 from ..dataset.players import combination_names
+from ..dataset.row_groups import READ_BYTES
 from ..display import as_html, count
 from ..models.model import Feature, Model
 from ..models.row_output import OUTPUT, RowOutput
@@ -327,7 +328,7 @@ def make_plan(job: Job, model: Model, groups: Groups, found: Listing, background
     return plan, Memory(
         tables=tables.n_bytes,
         slice=max(padded(slice_rows) * row_bytes + 2 * (group_rows - slice_rows) * written, counted),  # gathered rows, and encoded
-        row_group=max(listing.row_group for listing in read),
+        row_group=max(listing.row_group for listing in read) + READ_BYTES,
         footer=(n_groups * n_columns + max(listing.n_chunks for listing in read)) * CHUNK_BYTES,
     )
 

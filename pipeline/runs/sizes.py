@@ -35,7 +35,7 @@ class Memory:
 
     tables: int
     slice: int  # with the row group that is gathered
-    row_group: int  # of the input, or of the background
+    row_group: int  # of the input, or of the background, and those that are fetched with it
     footer: int  # of the input's file and the output's, or of the background's
 
     @property

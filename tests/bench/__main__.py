@@ -1,5 +1,5 @@
-"""``python -m tests.bench [--quick] [--cases KEY...] [--marginal [KEY...]] [--rankings [KEY...]] [--gap] [--folder FOLDER]``: measure everything,
-print, write ``results.json``."""
+"""``python -m tests.bench [--quick] [--cases KEY...] [--marginal [KEY...]] [--rankings [KEY...]] [--interactions] [--gap]
+[--folder FOLDER]``: measure everything, print, write ``results.json``."""
 
 import argparse
 import json
@@ -15,9 +15,10 @@ from rich.console import Console
 
 from pipeline.runs.job import count_cores
 
-from .bars import TOTALS, judge, judge_gaps, judge_usual
+from .bars import TOTALS, judge, judge_gaps, judge_interactions, judge_usual
 from .compare import compare
 from .gap import SIZES, measure_gaps
+from .interactions import FEW_ROWS, MOST_ROWS, PAIRED, measure_interactions
 from .machine import describe_machine
 from .marginal import BACKGROUNDS, QUICK_BACKGROUNDS, measure_marginal
 from .models import CASES, CATBOOST, MARGINAL, Case, trained
@@ -28,6 +29,7 @@ from .report import (
     show_comparison,
     show_first,
     show_gaps,
+    show_interactions,
     show_marginal,
     show_memory,
     show_preparations,
@@ -57,6 +59,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--cases", nargs="+", choices=keys, metavar="KEY", help=f"these models and nothing else; of {', '.join(keys)}")
     parser.add_argument("--marginal", nargs="*", choices=marginal, metavar="KEY", help=f"the marginal game alone, of these; of {', '.join(marginal)}")
     parser.add_argument("--rankings", nargs="*", choices=keys, metavar="KEY", help="the ranker and curves alone, on these models or all")
+    parser.add_argument("--interactions", action="store_true", help="interactions of every two features alone")
     parser.add_argument("--gap", action="store_true", help="the prediction gap alone")
     parser.add_argument("--folder", type=Path, default=Path("build/bench"), help="where models are kept and results.json is written")
     return parser.parse_args()
@@ -76,7 +79,8 @@ def main() -> None:
     folder.mkdir(parents=True, exist_ok=True)
     warnings.simplefilter("ignore")  # the peers' own
     console, cores, started = Console(width=max(WIDTH, Console().width)), count_cores(), time.perf_counter()
-    whole = not options.cases and options.marginal is None and options.rankings is None and not options.gap
+    parts = (options.cases, options.interactions, options.gap)
+    whole = not any(parts) and options.marginal is None and options.rankings is None
     chosen = _choose(CASES, options.cases, quick and whole, whole)
     marginal_cases = _choose(MARGINAL, options.marginal, quick, whole or options.marginal == [])
     ranked_cases = _choose(CASES, options.rankings, quick, whole or options.rankings == [])
@@ -115,6 +119,12 @@ def main() -> None:
         rankings.append(measure_rankings(case, folder, repeats))
         keep("rankings", [asdict(found) for found in rankings])
         console.print(show_rankings(rankings[-1]))
+    interactions = []
+    for case in (CASES[:1] if quick else PAIRED) if whole or options.interactions else ():
+        for found in measure_interactions(case, folder, FEW_ROWS if quick else MOST_ROWS, repeats, seconds):
+            interactions.append(found)
+            keep("interactions", [asdict(each) for each in interactions])
+            console.print(show_interactions(found))
     gaps = list(measure_gaps(folder, repeats, SIZES[:4] if quick else SIZES)) if whole or options.gap else []
     if gaps:
         keep("gaps", [asdict(step) for step in gaps])
@@ -123,7 +133,7 @@ def main() -> None:
     if usual:
         keep("usual", [asdict(found) for found in usual])
         console.print(show_usual(usual))
-    bars = judge(comparisons, totals, marginal, rankings, cores) + judge_gaps(gaps) + judge_usual(usual)
+    bars = judge(comparisons, totals, marginal, rankings, cores) + judge_interactions(interactions) + judge_gaps(gaps) + judge_usual(usual)
     keep("bars", [asdict(bar) | {"met": bar.met} for bar in bars])
     if whole:
         scaling = measure_scaling(folder, repeats, quick)

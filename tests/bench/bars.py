@@ -7,6 +7,7 @@ from .compare import PREDICT, Comparison
 from .gap import BAR as GAP_BAR
 from .gap import GREEDY, MOST_SECONDS, PLAIN, SET, GapStep
 from .gap import TIMES as TIMES_PLAIN
+from .interactions import MARGINAL_GAME, OURS, PATH_DEPENDENT, Interactions
 from .marginal import TOTAL_BACKGROUND, Marginal, named
 from .ours import BANZHAF, KERNEL, SHAPLEY, WHOLE
 from .peers import OWN, SHAPIQ, WOODELF
@@ -28,6 +29,12 @@ TABLES = {"xgboost-500x8": (100e6, 5.0)}  # bytes and seconds at most
 # Of the marginal game: rows/s at the slowest background over those at the fastest, times shap with 100 background rows, and times woodelf
 # with everything included.
 FLAT, SHAP_TIMES, WOODELF_TIMES = 0.9, 100, 1
+# Interactions: times a peer's rows per second.
+PAIR_TIMES = {
+    ("xgboost-100x6", PATH_DEPENDENT): {OWN: 30, WOODELF: 10},
+    ("xgboost-500x8", PATH_DEPENDENT): {OWN: 15, WOODELF: 12},
+    ("xgboost-100x6", MARGINAL_GAME): {WOODELF: 20},
+}
 RANKER_TIMES = 25  # of Banzhaf values, where these are walked too: a tree that is looked up costs nearly nothing
 USUAL_TIMES = {"categories": 10, "forest": 10}  # a data frame in, attributions out
 SHAP_DIFFERENCE = 1e-12  # of the largest attribution of scikit-learn's models
@@ -82,6 +89,16 @@ def _of_marginal(found: Marginal) -> Iterator[Bar]:
     if found.total:
         what = f"marginal: times woodelf, {found.total.n_rows:,} rows, {TOTAL_BACKGROUND:,} background rows, all included"
         yield Bar(found.case, what, found.total.ratio, WOODELF_TIMES)
+
+
+def judge_interactions(found: Sequence[Interactions]) -> list[Bar]:
+    """Bars of interactions, with values."""
+    bars = []
+    for each in found:
+        for name, times in PAIR_TIMES.get((each.case, each.game), {}).items():
+            if theirs := each.rate(name):
+                bars.append(Bar(each.case, f"interactions, {each.game}: times {name}", each.rate(OURS) / theirs, times))
+    return bars
 
 
 def judge_gaps(steps: Sequence[GapStep]) -> list[Bar]:

@@ -5,6 +5,7 @@ from rich.table import Table
 from .bars import Bar
 from .compare import EXACT, PREDICT, Comparison
 from .gap import PLAIN, SET, GapStep
+from .interactions import OURS, Interactions
 from .marginal import TOTAL_BACKGROUND, Marginal
 from .models import CASES
 from .ours import BANZHAF, KERNEL, SHAPLEY, WHOLE
@@ -65,6 +66,18 @@ def show_marginal(found: Marginal) -> Table:
         check = found.check(speed.name)
         checked = (f"{check.difference:.0e}", "yes" if check.exact else "no") if check else ("", "")
         table.add_row(*_cells(speed), f"{ours / speed.rate:.3g}" if check else "", f"{speed.rate / floor:.2g}", *checked)
+    return table
+
+
+def show_interactions(found: Interactions) -> Table:
+    """Contenders on one thread, and how often ours holds their rows/s."""
+    caption = f"with values; tables and explainers are prepared before{''.join(f'{chr(10)}failed: {failure}' for failure in found.failures)}"
+    title = f"{found.n_pairs:,} interactions, {found.game}: {found.model}: rows"
+    table = _columns(title, "threads", "rows", "rows/s", "spread", "ours /", "difference", "exact", caption=caption)
+    for speed in found.speeds:
+        check = found.check(speed.name)
+        of_peer = (f"{found.rate(OURS) / speed.rate:.3g}", f"{check.difference:.0e}", "yes" if check.exact else "no") if check else ("", "", "")
+        table.add_row(*_cells(speed), *of_peer)
     return table
 
 

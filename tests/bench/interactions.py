@@ -1,0 +1,150 @@
+"""Interactions of every two features, in both games, beside the explainers that have them: XGBoost's own, and woodelf."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kernels.batch import attribute_batch
+from kernels.buffers import Prepared, make_buffers
+from kernels.methods import METHODS
+from kernels.prepare import ask_background, measure_background, prepare
+from kernels.trees.ensemble import TreeEnsemble
+from pipeline.models import load_ensemble
+from pipeline.runs.job import TABLE_BYTES
+
+from .compare import CHECKED_ROWS, LEAST_ROWS, Check, contend_peer
+from .models import CASES, XGBOOST, Case, trained
+from .ours import SHAPLEY, explain_all, fill
+from .peers import OWN, WOODELF, WOODELF_PACKAGE, Peer, wrap_woodelf
+from .timing import Speed, race, size
+from .vendors import VENDORS
+
+OURS = "ours"
+PATH_DEPENDENT, BACKGROUND_ROWS = "path-dependent", 1_000
+MARGINAL_GAME = f"marginal, {BACKGROUND_ROWS:,} background rows"
+MOST_ROWS, FEW_ROWS = 1 << 15, 1 << 11  # and of quick runs
+PAIRED = CASES[:2]  # 100 trees of depth 6, 500 of depth 8
+SLOW = 2.0  # seconds: a longer call is made once
+
+
+@dataclass(frozen=True, slots=True)
+class Interactions:
+    """A model's interactions in one game: rows/s with values, bins and margins, ours and the peers'."""
+
+    case: str
+    model: str
+    game: str
+    n_pairs: int
+    speeds: tuple[Speed, ...]
+    checks: tuple[Check, ...]
+    failures: tuple[str, ...]
+
+    def rate(self, name: str) -> float | None:
+        """Rows per second of a contender."""
+        return next((speed.rate for speed in self.speeds if speed.name == name), None)
+
+    def check(self, name: str) -> Check | None:
+        return next((check for check in self.checks if check.peer == name), None)
+
+
+def matrices(prepared: Prepared, rows: np.ndarray, n_features: int) -> np.ndarray:
+    """``(outputs, n, features * features) float64`` as XGBoost and shap lay them out: half of an interaction for either of the two."""
+    buffers = make_buffers(prepared, len(rows))
+    fill(prepared, buffers, rows)
+    attribute_batch(METHODS[SHAPLEY], prepared, buffers)
+    found, n = np.zeros((prepared.base.size, len(rows), n_features, n_features)), len(rows)
+    first, second = prepared.pairs.players.T
+    halves = buffers.pairs[:, :, :n].transpose(0, 2, 1) / 2
+    found[:, :, first, second] = found[:, :, second, first] = halves
+    own = np.zeros((prepared.base.size, n, n_features))
+    own[:, :, prepared.players] = buffers.phi[:, :, :n].transpose(0, 2, 1)
+    diagonal = np.arange(n_features)
+    found[:, :, diagonal, diagonal] = own - found.sum(axis=3)
+    return found.reshape(prepared.base.size, n, -1)
+
+
+def _prepare_own(case: Case, model: Any, threads: int) -> Any:
+    model.set_param({"nthread": threads})
+    return model
+
+
+def _own_values(case: Case, result: np.ndarray) -> np.ndarray:
+    return result[None, :, :-1, :-1].reshape(1, len(result), -1)  # the last of both is the base value
+
+
+def _prepare_woodelf(background: np.ndarray | None, case: Case, model: Any, threads: int) -> Any:
+    import woodelf
+
+    return woodelf.WoodelfExplainer(model, *(() if background is None else (wrap_woodelf(case, background),)))
+
+
+def _peers(background: np.ndarray | None) -> Iterator[Peer]:
+    if background is None:
+        yield Peer(
+            name=OWN,
+            package=None,
+            libraries=frozenset({XGBOOST}),
+            parallel=False,
+            prepare=_prepare_own,
+            wrap=lambda case, rows: VENDORS[case.library].wrap(rows)[1],
+            call=lambda model, wrapped, threads: model.predict(wrapped, pred_interactions=True),
+            values=_own_values,
+            least=lambda case: CHECKED_ROWS,
+        )
+    yield Peer(
+        name=WOODELF,
+        package=WOODELF_PACKAGE,
+        libraries=frozenset({XGBOOST}),
+        parallel=False,
+        prepare=partial(_prepare_woodelf, background),
+        wrap=wrap_woodelf,
+        call=lambda explainer, frame, threads: explainer.shap_interaction_values(frame, as_df=True, verbose=False),
+        values=_woodelf_values,
+        least=lambda case: MOST_ROWS,  # it prepares in every call
+    )
+
+
+def _woodelf_values(case: Case, result: Any) -> np.ndarray:
+    names = wrap_woodelf(case, np.zeros((1, case.n_features))).columns
+    zeros = np.zeros(len(result))
+    columns = [result[pair].to_numpy() if (pair := (one, other)) in result.columns else zeros for one in names for other in names]
+    return np.stack(columns, axis=1)[None]
+
+
+def _tables(ensemble: TreeEnsemble, background: np.ndarray | None) -> Prepared:
+    method = METHODS[SHAPLEY]
+    if background is None:
+        return prepare(ensemble, method, {}, interactions=True)
+    query = ask_background(ensemble, method, n_rows=len(background), budget=TABLE_BYTES, interactions=True)
+    counted = measure_background(query, background.T[query.bins.column].astype(float))
+    return prepare(ensemble, method, {}, interactions=True, background=(query, counted))
+
+
+def _work(prepared: Prepared, rows: np.ndarray) -> Callable[[int], Callable[[], None]]:
+    return lambda n: partial(explain_all, prepared, rows[:n])
+
+
+def measure_interactions(case: Case, folder: Path, most_rows: int, repeats: int, seconds: float) -> Iterator[Interactions]:
+    """Measure one model, one thread, in the path-dependent and then the marginal game; tables and explainers are prepared outside the clock."""
+    path, vendor = trained(case, folder), VENDORS[case.library]
+    model, ensemble = vendor.load(path), load_ensemble(path).ensemble
+    rows = case.draw(most_rows, 2, case.n_features)
+    for game, background in ((PATH_DEPENDENT, None), (MARGINAL_GAME, case.draw(BACKGROUND_ROWS, 3, case.n_features))):
+        prepared = _tables(ensemble, background)
+        ours = matrices(prepared, rows[:CHECKED_ROWS], case.n_features)
+        contenders = [size(OURS, 1, _work(prepared, rows), LEAST_ROWS, len(rows), seconds)]
+        checks, failures = [], []
+        for peer in (peer for peer in _peers(background) if peer.supports(case)):
+            try:
+                made, check = contend_peer(peer, case, model, rows, ours, 1, seconds)
+            except Exception as error:  # a peer fails in its own way, and is said to
+                failures.append(f"{peer.name}: {type(error).__name__}: {error}")
+            else:
+                contenders += made
+                checks.append(check)
+        speeds = tuple(race(contenders, repeats, slow=SLOW))
+        yield Interactions(case.key, case.name, game, len(prepared.pairs.players), speeds, tuple(checks), tuple(failures))

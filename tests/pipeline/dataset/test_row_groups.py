@@ -1,0 +1,74 @@
+"""Row groups fetched together: the rows of the file in their order, and no more kept of them than fits."""
+
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.dataset import row_groups
+from pipeline.dataset.row_groups import columns_of, read_batches
+from pipeline.stores import storage
+
+N_ROWS, GROUP = 1000, 100
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    """Ten row groups of a number, a pair of numbers, and a wide text."""
+    path = tmp_path_factory.mktemp("row_groups") / "data.parquet"
+    rng = np.random.default_rng(0)
+    pairs = [{"a": int(i), "b": float(i)} for i in range(N_ROWS)]
+    table = pa.table({"i": np.arange(N_ROWS), "x": rng.normal(size=N_ROWS), "pair": pairs, "text": [rng.bytes(500).hex() for _ in range(N_ROWS)]})
+    pq.write_table(table, path, row_group_size=GROUP)
+    return path
+
+
+def test_nested_fields_have_several_columns(path):
+    """By position, whatever order they are asked in; a name that the file lacks has none."""
+    assert columns_of(pq.read_metadata(path), ["pair", "i", "absent"]) == [0, 2, 3]
+
+
+@given(limit=st.integers(1, 1 << 20), groups=st.sets(st.integers(0, 9), min_size=1), n_rows=st.integers(1, 300))
+def test_rows_are_those_of_the_row_groups(path, limit, groups, n_rows):
+    """Whatever is fetched together."""
+    with pytest.MonkeyPatch.context() as patch, pq.ParquetFile(path) as parquet:
+        patch.setattr(row_groups, "READ_BYTES", limit)
+        found = list(read_batches(parquet, sorted(groups), ["pair", "i"], n_rows))
+    assert max(batch.num_rows for batch in found) <= n_rows
+    rows = pa.Table.from_batches(found)
+    assert rows.column_names == ["pair", "i"]
+    assert rows["i"].to_pylist() == [i for group in sorted(groups) for i in range(group * GROUP, (group + 1) * GROUP)]
+
+
+class Counted:
+    """A file that knows how much of what it has read is still held by others."""
+
+    def __init__(self, file):
+        self.file, self.read_bytes = file, []
+
+    def read(self, n_bytes=-1):
+        self.read_bytes.append(self.file.read(n_bytes))
+        return self.read_bytes[-1]
+
+    def held(self):
+        return sum(len(found) for found in self.read_bytes if sys.getrefcount(found) > 3)
+
+    def __getattr__(self, name):
+        return getattr(self.file, name)
+
+
+def test_what_was_fetched_is_let_go(path, monkeypatch):
+    """At the last row no more than two row groups are held where one is fetched at a time, of a file of ten."""
+    size = path.stat().st_size
+    monkeypatch.setattr(row_groups, "READ_BYTES", size // 10)
+    with storage.opened(str(path)) as opened:
+        file = Counted(opened)
+        most = 0
+        for _ in read_batches(pq.ParquetFile(file), range(10), ["i", "x", "pair", "text"], GROUP):
+            most = max(most, file.held())
+    assert sum(map(len, file.read_bytes)) >= 0.9 * size
+    assert 0 < most < 0.3 * size
