@@ -26,6 +26,7 @@ def test_a_server_that_goes_away_for_a_while_costs_nothing(runner, tally, tmp_pa
     from prefect.settings import PREFECT_API_URL, temporary_settings
 
     import flows.explain
+    import flows.stages
     from pipeline.runs.stages import map_run
 
     out, port = str(tmp_path / "run"), free_port()
@@ -45,7 +46,7 @@ def test_a_server_that_goes_away_for_a_while_costs_nothing(runner, tally, tmp_pa
             back.start()
             return map_run(run, tables, progress)
 
-        monkeypatch.setattr(flows.explain, "map_run", map_without)
+        monkeypatch.setattr(flows.stages, "map_run", map_without)
         with temporary_settings({PREFECT_API_URL: url}):
             state = flows.explain.explain(runner.model, runner.data, out, ids=[ID], scheduler="serial", return_state=True)
             back.join()

@@ -11,14 +11,15 @@ from prefect.states import Scheduled
 from prefect.utilities.callables import parameter_schema
 
 import flows.explain
+import flows.stages
 import leafledger
 from flows.explain import HERE, explain
 from kernels.methods import METHODS
 from pipeline.command import cli
-from pipeline.errors import ClusterLost, InvalidData, StorageError
+from pipeline.errors import ClusterLost, StorageError
 from pipeline.runs import stages as run
 from pipeline.runs.options import Options
-from pipeline.stores import commit, storage
+from pipeline.stores import commit
 from tests.flows.reading import contents
 
 STAGES = ["load", "plan", "broadcast", "map", "aggregate", "publish"]
@@ -160,7 +161,7 @@ def test_what_may_pass_is_tried_again(server, client, example, tmp_path, monkeyp
             raise error
         return run.broadcast_run(*planned)
 
-    monkeypatch.setattr(flows.explain, "broadcast_run", broadcast_run)
+    monkeypatch.setattr(flows.stages, "broadcast_run", broadcast_run)
     state = explain(example.model, example.data, str(tmp_path / "run"), scheduler="serial", return_state=True)
     assert state.is_completed()
     assert [task_run.run_count for task_run in task_runs(client, state)] == [1, 1, 3, 1, 1, 1]
@@ -172,21 +173,10 @@ def test_a_store_that_stays_away_fails_the_flow_in_its_words(server, example, tm
     def publish_run(*_):
         raise StorageError("s3://bucket/run: cannot write: no route to host")
 
-    monkeypatch.setattr(flows.explain, "publish_run", publish_run)
+    monkeypatch.setattr(flows.stages, "publish_run", publish_run)
     state = explain(example.model, example.data, str(tmp_path / "run"), scheduler="serial", return_state=True)
     assert state.is_failed()
     assert state.message == "s3://bucket/run: cannot write: no route to host"
-
-
-def test_neither_a_refusal_nor_a_missing_file_may_pass(tmp_path):
-    """Only what time can mend is tried again."""
-    from prefect.states import Failed
-
-    with pytest.raises(StorageError) as missing:
-        storage.read(str(tmp_path / "model.txt"))
-    tried = {error: flows.explain.may_pass(None, None, Failed(data=error)) for error in (missing.value, InvalidData("x"), KeyError("x"))}
-    assert not any(tried.values())
-    assert flows.explain.may_pass(None, None, Failed(data=StorageError("x")))
 
 
 @pytest.mark.parametrize(("zone", "expected"), [("Europe/Berlin", "2013-01-06"), (None, "2013-01-05")])

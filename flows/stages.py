@@ -1,0 +1,215 @@
+"""The stages of the flow, a Prefect task each, tried again where that may help."""
+
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+
+import pyarrow as pa
+from prefect import State, Task, task
+from prefect.cache_policies import NO_CACHE
+from prefect.client.schemas.objects import TaskRun
+
+from pipeline.errors import ClusterLost, StorageError
+from pipeline.models import Model
+from pipeline.runs.background import BackgroundStatistics
+from pipeline.runs.job import Job
+from pipeline.runs.latest import Latest
+from pipeline.runs.load import load_model
+from pipeline.runs.publish import Manifest
+from pipeline.runs.stages import (
+    Broadcast,
+    Explained,
+    Run,
+    aggregate_run,
+    broadcast_run,
+    count_run,
+    map_run,
+    plan_run,
+    publish_run,
+    update_latest,
+)
+
+from . import report
+
+RETRY_SECONDS = [10.0, 60.0, 300.0]  # a store or a cluster that is away is given this long to come back
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def may_pass(task: Task, task_run: TaskRun, state: State) -> bool:  # noqa: ARG001 - the shape of a retry condition
+    """Tell whether trying again can help: the network may come back, but a refusal stays one, and so does a file that is not there.
+
+    Parameters
+    ----------
+    task : Task
+        Not looked at, nor is the next one: the shape of a retry condition.
+    task_run : TaskRun
+    state : State
+        Failed; its data is the error.
+
+    Returns
+    -------
+    bool
+    """
+    error = state.data
+    return isinstance(error, StorageError | ClusterLost) and not isinstance(error.__cause__, FileNotFoundError)
+
+
+def stage(name: str) -> Callable[[Callable[P, R]], Task[P, R]]:
+    """Make a function a task that keeps its result in memory.
+
+    Every stage may run twice, and a second map does only the parts that are missing; so what may pass is tried again after RETRY_SECONDS.
+
+    Parameters
+    ----------
+    name : str
+        Of the task.
+
+    Returns
+    -------
+    callable
+        A decorator.
+    """
+    return task(
+        name=name,
+        cache_policy=NO_CACHE,
+        persist_result=False,
+        retries=len(RETRY_SECONDS),
+        retry_delay_seconds=RETRY_SECONDS,
+        retry_condition_fn=may_pass,
+    )
+
+
+@stage("load")
+def load(job: Job) -> Model:
+    """Stage 1: read the model.
+
+    Parameters
+    ----------
+    job : Job
+
+    Returns
+    -------
+    Model
+    """
+    return load_model(job)
+
+
+@stage("plan")
+def plan(job: Job, model: Model) -> Run:
+    """Stage 2: match data and model; refusals happen here.
+
+    Parameters
+    ----------
+    job : Job
+    model : Model
+
+    Returns
+    -------
+    Run
+    """
+    return plan_run(job, model)
+
+
+@stage("count")
+def count(run: Run) -> BackgroundStatistics | None:
+    """Stage 3: count the background, on Dask.
+
+    Parameters
+    ----------
+    run : Run
+
+    Returns
+    -------
+    BackgroundStatistics or None
+        None where there are no rows to count.
+    """
+    return count_run(run, report.show_progress)
+
+
+@stage("broadcast")
+def broadcast(run: Run, counted: BackgroundStatistics | None) -> Broadcast:
+    """Stage 4: put the tables where workers read them.
+
+    Parameters
+    ----------
+    run : Run
+    counted : BackgroundStatistics or None
+        What stage 3 found.
+
+    Returns
+    -------
+    Broadcast
+    """
+    return broadcast_run(run, counted)
+
+
+@stage("map")
+def map_parts(run: Run, tables: Broadcast) -> Explained:
+    """Stage 5: explain every work item, on Dask.
+
+    Parameters
+    ----------
+    run : Run
+    tables : Broadcast
+
+    Returns
+    -------
+    Explained
+    """
+    return map_run(run, tables, report.show_progress)
+
+
+@stage("aggregate")
+def aggregate(run: Run, tables: Broadcast, explained: Explained) -> dict[str, pa.Table]:
+    """Stage 6: merge the parts' states.
+
+    Parameters
+    ----------
+    run : Run
+    tables : Broadcast
+    explained : Explained
+
+    Returns
+    -------
+    dict of str to pa.Table
+        Summaries by name.
+    """
+    return aggregate_run(run, tables, explained)
+
+
+@stage("publish")
+def publish(run: Run, tables: Broadcast, explained: Explained, summaries: dict[str, pa.Table]) -> Manifest:
+    """Stage 7: write the summaries, and last the manifest.
+
+    Parameters
+    ----------
+    run : Run
+    tables : Broadcast
+    explained : Explained
+    summaries : dict of str to pa.Table
+        By name.
+
+    Returns
+    -------
+    Manifest
+    """
+    return publish_run(run, tables, explained, summaries)
+
+
+@stage("latest")
+def move(run: Run, manifest: Manifest) -> Latest | None:
+    """Stage 8: let ``latest`` name the run, unless it names a later one or too few rows are explained.
+
+    Parameters
+    ----------
+    run : Run
+        Finished.
+    manifest : Manifest
+        Of the run.
+
+    Returns
+    -------
+    Latest or None
+        What ``latest`` names then; None where it was not asked for.
+    """
+    return update_latest(run, manifest)
