@@ -24,7 +24,7 @@ from pipeline.runs.options import Columns, Combinations, MissingLabels, Precisio
 from pipeline.runs.publish import Manifest
 from pipeline.runs.stages import Run
 
-from . import report
+from . import artifacts
 from .stages import aggregate, broadcast, count, load, map_parts, move, plan, publish
 
 HERE = {  # what is to be said of parameters besides what the command's help says
@@ -165,8 +165,8 @@ def explain(
         _move(log, run, manifest)
     except LeafledgerError as error:
         return Failed(message=printable(str(error)), data=error)
-    report.show_summaries(job.out, summaries)
-    report.show_outputs(job.out, manifest)
+    artifacts.show_summaries(job.out, summaries)
+    artifacts.show_outputs(job.out, manifest)
     return _complete(log, f"{job.out}: explained", manifest)
 
 

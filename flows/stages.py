@@ -28,7 +28,7 @@ from pipeline.runs.stages import (
     update_latest,
 )
 
-from . import report
+from . import artifacts
 
 RETRY_SECONDS = [10.0, 60.0, 300.0]  # a store or a cluster that is away is given this long to come back
 P = ParamSpec("P")
@@ -123,7 +123,7 @@ def count(run: Run) -> BackgroundStatistics | None:
     BackgroundStatistics or None
         None where there are no rows to count.
     """
-    return count_run(run, report.show_progress)
+    return count_run(run, artifacts.show_progress)
 
 
 @stage("broadcast")
@@ -156,7 +156,7 @@ def map_parts(run: Run, tables: Broadcast) -> Explained:
     -------
     Explained
     """
-    return map_run(run, tables, report.show_progress)
+    return map_run(run, tables, artifacts.show_progress)
 
 
 @stage("aggregate")

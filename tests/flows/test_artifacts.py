@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import leafledger
-from flows import report
+from flows import artifacts as shown_by_prefect
 from flows.explain import explain
 from pipeline.runs.progress import Work
 from tests.flows.reading import artifacts_of, contents
@@ -18,10 +18,10 @@ def test_the_report_shows_importance_outputs_and_progress(finished, client):
     state, out = finished
     artifacts = artifacts_of(client, state)
     summary = json.loads((out / "summary" / "importance.json").read_text())
-    assert json.loads(artifacts[f"{report.PREFIX}importance"].data) == sorted(summary, key=lambda row: row["rank"])
-    assert artifacts[report.OUTPUTS].data == f"[{out}]({out.as_uri()})"
-    assert artifacts[report.PROGRESS].data == 100
-    assert artifacts[report.PROGRESS].type == "progress"
+    assert json.loads(artifacts[f"{shown_by_prefect.PREFIX}importance"].data) == sorted(summary, key=lambda row: row["rank"])
+    assert artifacts[shown_by_prefect.OUTPUTS].data == f"[{out}]({out.as_uri()})"
+    assert artifacts[shown_by_prefect.PROGRESS].data == 100
+    assert artifacts[shown_by_prefect.PROGRESS].type == "progress"
 
 
 def test_groups_and_interactions_are_reported(server, client, example, tmp_path):
@@ -33,7 +33,7 @@ def test_groups_and_interactions_are_reported(server, client, example, tmp_path)
     artifacts = artifacts_of(client, state)
     summary = json.loads((tmp_path / "run" / "summary" / "interactions.json").read_text())
     assert [(row["first"], row["second"]) for row in summary] == [("distance", "when")]
-    assert json.loads(artifacts[f"{report.PREFIX}interactions"].data) == summary
+    assert json.loads(artifacts[f"{shown_by_prefect.PREFIX}interactions"].data) == summary
 
 
 @pytest.mark.parametrize("method", ["ranker", "curves", "gap"])
@@ -45,8 +45,8 @@ def test_a_ranking_s_run_is_reported(server, client, example, tmp_path, method):
     summaries = sorted(path.stem for path in (tmp_path / "run" / "summary").glob("*.json"))
     for name in summaries:
         written = json.loads((tmp_path / "run" / "summary" / f"{name}.json").read_text())
-        shown = json.loads(artifacts[report.PREFIX + name].data)
-        assert shown == sorted(written, key=lambda row: row.get("rank", 0))[: report.TOP]
+        shown = json.loads(artifacts[shown_by_prefect.PREFIX + name].data)
+        assert shown == sorted(written, key=lambda row: row.get("rank", 0))[: shown_by_prefect.TOP]
 
 
 def test_shares_of_r2_are_reported(server, client, example, tmp_path):
@@ -58,7 +58,7 @@ def test_shares_of_r2_are_reported(server, client, example, tmp_path):
     artifacts = artifacts_of(client, state)
     for name, n_rows in (("r2", 3), ("r2_by", 6)):
         summary = json.loads((tmp_path / "run" / "summary" / f"{name}.json").read_text())
-        shown = json.loads(artifacts[report.PREFIX + name.replace("_", "-")].data)
+        shown = json.loads(artifacts[shown_by_prefect.PREFIX + name.replace("_", "-")].data)
         assert shown == sorted(summary, key=lambda row: row["rank"])
         assert len(shown) == n_rows
 
@@ -67,8 +67,8 @@ def test_a_report_without_interactions_has_no_table_of_them(finished, client):
     """What was not asked for is not shown."""
     state, _ = finished
     keys = set(artifacts_of(client, state))
-    assert f"{report.PREFIX}importance" in keys
-    assert f"{report.PREFIX}interactions" not in keys
+    assert f"{shown_by_prefect.PREFIX}importance" in keys
+    assert f"{shown_by_prefect.PREFIX}interactions" not in keys
 
 
 def test_progress_asks_the_server_once_a_second_at_most(tmp_path, monkeypatch):
@@ -79,11 +79,11 @@ def test_progress_asks_the_server_once_a_second_at_most(tmp_path, monkeypatch):
         sent.append(percent)
         raise ConnectionError("away")
 
-    monkeypatch.setattr(report, "create_progress_artifact", lambda *_, **__: "id")
-    monkeypatch.setattr(report, "update_progress_artifact", update)
-    monkeypatch.setattr(report, "get_run_logger", lambda: SimpleNamespace(warning=lambda *words: warned.append(words)))
-    monkeypatch.setattr(report.time, "monotonic", lambda: next(clock))
-    said = report.show_progress(Work("explaining", str(tmp_path / "run"), n_items=4, n_rows=400))
+    monkeypatch.setattr(shown_by_prefect, "create_progress_artifact", lambda *_, **__: "id")
+    monkeypatch.setattr(shown_by_prefect, "update_progress_artifact", update)
+    monkeypatch.setattr(shown_by_prefect, "get_run_logger", lambda: SimpleNamespace(warning=lambda *words: warned.append(words)))
+    monkeypatch.setattr(shown_by_prefect.time, "monotonic", lambda: next(clock))
+    said = shown_by_prefect.show_progress(Work("explaining", str(tmp_path / "run"), n_items=4, n_rows=400))
     for _ in range(4):
         said(SimpleNamespace(n_rows=100))
     assert sent == [75.0, 100.0]
@@ -97,7 +97,7 @@ def test_a_server_that_is_away_costs_what_is_shown_and_nothing_else(finished, ex
         raise ConnectionError("away")
 
     for name in ("create_progress_artifact", "create_table_artifact", "create_link_artifact"):
-        monkeypatch.setattr(report, name, away)
+        monkeypatch.setattr(shown_by_prefect, name, away)
     state = explain(example.model, example.data, str(tmp_path / "run"), ids=["flight"], scheduler="serial", return_state=True)
     assert state.is_completed()
     assert contents(tmp_path / "run") == contents(finished[1])
@@ -108,7 +108,7 @@ def shown(monkeypatch):
     """Artifacts as they would be sent to a server, by their keys."""
     found = {}
     for kind in ("table", "link", "progress"):
-        monkeypatch.setattr(report, f"create_{kind}_artifact", lambda *given, key, **named: found.update({key: (given, named)}))
+        monkeypatch.setattr(shown_by_prefect, f"create_{kind}_artifact", lambda *given, key, **named: found.update({key: (given, named)}))
     return found
 
 
@@ -116,7 +116,7 @@ def test_the_first_of_every_output_are_a_table(shown):
     """By rank, where rows have one; in their own order else. The key is what Prefect allows."""
     ranked = [{"output": output, "feature": f"f{j}", "rank": 15 - j} for output in ("no", "yes") for j in range(15)]
     steps = [{"step": j} for j in range(15)]
-    report.show_summaries("run", {"r2_by": pa.Table.from_pylist(ranked), "steps": pa.Table.from_pylist(steps)})
+    shown_by_prefect.show_summaries("run", {"r2_by": pa.Table.from_pylist(ranked), "steps": pa.Table.from_pylist(steps)})
     assert list(shown) == ["leafledger-r2-by", "leafledger-steps"]
     (table,), _ = shown["leafledger-r2-by"]
     assert [(row["output"], row["rank"]) for row in table] == [(output, rank) for output in ("no", "yes") for rank in range(1, 11)]
@@ -127,8 +127,8 @@ def test_the_first_of_every_output_are_a_table(shown):
 @pytest.mark.parametrize(("out", "link"), [("s3://bucket/run", "s3://bucket/run"), ("/a b/run", "file:///a%20b/run")])
 def test_outputs_are_linked_to(shown, out, link):
     """A folder of this machine as a browser opens it."""
-    report.show_outputs(out, SimpleNamespace(n_rows=1234, parts=(1, 2), sha256="abc"))
-    _, named = shown[report.OUTPUTS]
+    shown_by_prefect.show_outputs(out, SimpleNamespace(n_rows=1234, parts=(1, 2), sha256="abc"))
+    _, named = shown[shown_by_prefect.OUTPUTS]
     assert (named["link"], named["link_text"]) == (link, out)
     assert named["description"].startswith("1,234 rows in 2 parts: ")
     assert named["description"].endswith("SHA-256 of manifest.json abc")
@@ -136,10 +136,10 @@ def test_outputs_are_linked_to(shown, out, link):
 
 def test_names_are_shown_as_they_are(shown):
     """Of folders and features, whatever stands in them: no markup and no control characters."""
-    report.show_outputs("s3://b/[x](y) \x1b", SimpleNamespace(n_rows=1, parts=(1,), sha256="abc"))
-    _, named = shown[report.OUTPUTS]
+    shown_by_prefect.show_outputs("s3://b/[x](y) \x1b", SimpleNamespace(n_rows=1, parts=(1,), sha256="abc"))
+    _, named = shown[shown_by_prefect.OUTPUTS]
     assert (named["link"], named["link_text"]) == ("s3://b/%5Bx%5D%28y%29%20%1B", r"s3://b/\[x\](y) \\x1b")
-    report.show_summaries("a*b", {"importance": pa.table({"feature": ["\x1b[31m"], "rank": [1]})})
+    shown_by_prefect.show_summaries("a*b", {"importance": pa.table({"feature": ["\x1b[31m"], "rank": [1]})})
     (table,), named = shown["leafledger-importance"]
     assert table == [{"feature": "\\x1b[31m", "rank": 1}]
     assert named["description"] == r"importance: the first 10 per output of a\*b"
@@ -148,5 +148,5 @@ def test_names_are_shown_as_they_are(shown):
 def test_nothing_to_do_is_done(shown):
     """A stage of no rows, which no piece will tell of, starts at its end."""
     for n_rows, percent in ((0, 100.0), (7, 0.0)):
-        report.show_progress(Work("explaining", "run", n_items=1, n_rows=n_rows))
-        assert shown[report.PROGRESS] == ((percent,), {"description": "explaining: run"})
+        shown_by_prefect.show_progress(Work("explaining", "run", n_items=1, n_rows=n_rows))
+        assert shown[shown_by_prefect.PROGRESS] == ((percent,), {"description": "explaining: run"})
