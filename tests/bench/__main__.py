@@ -18,7 +18,7 @@ from pipeline.runs.job import count_cores
 from .bars import TOTALS, judge, judge_gaps, judge_interactions, judge_usual
 from .compare import compare
 from .gap import SIZES, measure_gaps
-from .interactions import FEW_ROWS, MOST_ROWS, PAIRED, measure_interactions
+from .interactions import measure_interactions
 from .machine import describe_machine
 from .marginal import BACKGROUNDS, QUICK_BACKGROUNDS, measure_marginal
 from .models import CASES, CATBOOST, MARGINAL, Case, trained
@@ -120,11 +120,10 @@ def main() -> None:
         keep("rankings", [asdict(found) for found in rankings])
         console.print(show_rankings(rankings[-1]))
     interactions = []
-    for case in (CASES[:1] if quick else PAIRED) if whole or options.interactions else ():
-        for found in measure_interactions(case, folder, FEW_ROWS if quick else MOST_ROWS, repeats, seconds):
-            interactions.append(found)
-            keep("interactions", [asdict(each) for each in interactions])
-            console.print(show_interactions(found))
+    for found in measure_interactions(quick, folder, repeats, seconds) if whole or options.interactions else ():
+        interactions.append(found)
+        keep("interactions", [asdict(each) for each in interactions])
+        console.print(show_interactions(found))
     gaps = list(measure_gaps(folder, repeats, SIZES[:4] if quick else SIZES)) if whole or options.gap else []
     if gaps:
         keep("gaps", [asdict(step) for step in gaps])

@@ -26,8 +26,9 @@ from .vendors import VENDORS
 OURS = "ours"
 PATH_DEPENDENT, BACKGROUND_ROWS = "path-dependent", 1_000
 MARGINAL_GAME = f"marginal, {BACKGROUND_ROWS:,} background rows"
-MOST_ROWS, FEW_ROWS = 1 << 15, 1 << 11  # and of quick runs
-PAIRED = CASES[:2]  # 100 trees of depth 6, 500 of depth 8
+# Cases, the games they are measured in, and rows at most: woodelf prepares in every call, and takes minutes for the larger model.
+PAIRED = (("xgboost-100x6", (PATH_DEPENDENT, MARGINAL_GAME), 1 << 15), ("xgboost-500x8", (PATH_DEPENDENT,), 1 << 12))
+QUICK_PAIRED = (("xgboost-100x6", (PATH_DEPENDENT, MARGINAL_GAME), 1 << 11),)
 SLOW = 2.0  # seconds: a longer call is made once
 
 
@@ -104,7 +105,7 @@ def _peers(background: np.ndarray | None) -> Iterator[Peer]:
         wrap=wrap_woodelf,
         call=lambda explainer, frame, threads: explainer.shap_interaction_values(frame, as_df=True, verbose=False),
         values=_woodelf_values,
-        least=lambda case: MOST_ROWS,  # it prepares in every call
+        least=lambda case: max(n_rows for key, _, n_rows in PAIRED if key == case.key),
     )
 
 
@@ -128,23 +129,30 @@ def _work(prepared: Prepared, rows: np.ndarray) -> Callable[[int], Callable[[], 
     return lambda n: partial(explain_all, prepared, rows[:n])
 
 
-def measure_interactions(case: Case, folder: Path, most_rows: int, repeats: int, seconds: float) -> Iterator[Interactions]:
-    """Measure one model, one thread, in the path-dependent and then the marginal game; tables and explainers are prepared outside the clock."""
+def measure_interactions(quick: bool, folder: Path, repeats: int, seconds: float) -> Iterator[Interactions]:
+    """Measure every model in its games, on one thread; tables and explainers are prepared outside the clock."""
+    for key, games, most_rows in QUICK_PAIRED if quick else PAIRED:
+        case = next(case for case in CASES if case.key == key)
+        for game in games:
+            yield _measure(case, game, most_rows, folder, repeats, seconds)
+
+
+def _measure(case: Case, game: str, most_rows: int, folder: Path, repeats: int, seconds: float) -> Interactions:
     path, vendor = trained(case, folder), VENDORS[case.library]
     model, ensemble = vendor.load(path), load_ensemble(path).ensemble
     rows = case.draw(most_rows, 2, case.n_features)
-    for game, background in ((PATH_DEPENDENT, None), (MARGINAL_GAME, case.draw(BACKGROUND_ROWS, 3, case.n_features))):
-        prepared = _tables(ensemble, background)
-        ours = matrices(prepared, rows[:CHECKED_ROWS], case.n_features)
-        contenders = [size(OURS, 1, _work(prepared, rows), LEAST_ROWS, len(rows), seconds)]
-        checks, failures = [], []
-        for peer in (peer for peer in _peers(background) if peer.supports(case)):
-            try:
-                made, check = contend_peer(peer, case, model, rows, ours, 1, seconds)
-            except Exception as error:  # a peer fails in its own way, and is said to
-                failures.append(f"{peer.name}: {type(error).__name__}: {error}")
-            else:
-                contenders += made
-                checks.append(check)
-        speeds = tuple(race(contenders, repeats, slow=SLOW))
-        yield Interactions(case.key, case.name, game, len(prepared.pairs.players), speeds, tuple(checks), tuple(failures))
+    background = case.draw(BACKGROUND_ROWS, 3, case.n_features) if game == MARGINAL_GAME else None
+    prepared = _tables(ensemble, background)
+    ours = matrices(prepared, rows[:CHECKED_ROWS], case.n_features)
+    contenders = [size(OURS, 1, _work(prepared, rows), LEAST_ROWS, len(rows), seconds)]
+    checks, failures = [], []
+    for peer in (peer for peer in _peers(background) if peer.supports(case)):
+        try:
+            made, check = contend_peer(peer, case, model, rows, ours, 1, seconds)
+        except Exception as error:  # a peer fails in its own way, and is said to
+            failures.append(f"{peer.name}: {type(error).__name__}: {error}")
+        else:
+            contenders += made
+            checks.append(check)
+    speeds = tuple(race(contenders, repeats, slow=SLOW))
+    return Interactions(case.key, case.name, game, len(prepared.pairs.players), speeds, tuple(checks), tuple(failures))
