@@ -23,12 +23,12 @@ def test_drift_is_shown_and_has_an_exit_code(nights, capsys):
     assert main(["drift", str(nights / "b"), "--against", str(nights / "a"), "--quiet"]) == 4
     assert capsys.readouterr() == ("", "")
     assert main(["drift", str(nights / "b"), "--against", str(nights / "a")]) == 4
-    out, err = capsys.readouterr()
+    out, _ = capsys.readouterr()
     assert "drift: value of delay: mean" in out
     assert "mean margin" in out
     assert "drifted" in out
     assert main(["drift", str(nights / "c"), "--against", str(nights / "a"), "--both-ways"]) == 0
-    out, err = capsys.readouterr()
+    out, _ = capsys.readouterr()
     assert "0 alarms in" in out
     assert "the data did +0, the model did +0" in out
 

@@ -1,4 +1,4 @@
-"""Two runs compared from end to end: the same bytes every time, strict JSON, one reading of the reference, and one line for what cannot be compared."""
+"""Two runs compared from end to end: the same bytes every time, strict JSON, a reference that is read once; one line for what cannot be compared."""
 
 import json
 
@@ -61,7 +61,7 @@ def test_the_reference_may_be_the_latest(example, nights, tmp_path):
     assert drift(nights[1], against=tmp_path / "latest.json").reference == str(tmp_path / "run")
     with pytest.raises(UsageError, match="is the very run"):
         drift(tmp_path / "run", against=tmp_path / "latest.json")
-    with pytest.raises(UsageError, match="nothing.json: not there"):
+    with pytest.raises(UsageError, match=r"nothing\.json: not there"):
         drift(nights[1], against=tmp_path / "nothing.json")
 
 

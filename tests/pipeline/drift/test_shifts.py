@@ -7,8 +7,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from pipeline.drift.distribution import Distribution
-from pipeline.drift.measured import measure_run
 from pipeline.drift.means import find_means, means_of
+from pipeline.drift.measured import measure_run
 from pipeline.drift.shifts import _shift, judge, set_parts, shift_phi, shift_total, shift_values
 from pipeline.drift.split import take_night
 from pipeline.drift.statistics import compare_numbers

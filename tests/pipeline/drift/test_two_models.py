@@ -54,7 +54,7 @@ def test_rows_that_are_others_now_are_refused(two, frames):
     """In one line; nothing is left behind."""
     _, folder = two
     write_data(frames[0].iloc[:1000], folder / "data-a")
-    with pytest.raises(NotRepeatable, match="data-a: has other rows than .*/a explained, or they have changed since"):
+    with pytest.raises(NotRepeatable, match=r"data-a: has other rows than .*/a explained, or they have changed since"):
         drift(folder / "b", against=folder / "a", both_ways=True, scheduler="serial")
     assert not [path for path in folder.iterdir() if path.name.startswith("_")]
 
