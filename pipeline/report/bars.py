@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .figure import Figure, Table, Track, Tracks, draw_bar, draw_whisker, say_left_out
-from .scale import make_axis, shorten_name, write_number, write_share
+from .scale import Axis, make_axis, shorten_name, write_number, write_share
 
 BARS = 20
 Row = Mapping[str, Any]  # of a summary
@@ -92,7 +92,7 @@ def draw_importance(rows: Sequence[Row], n_rows: int, unit: str, background: Map
     whole = " and of the background as a sample" if background else ""
     return Figure(
         "How much each feature moves predictions",
-        f"Mean size of a feature's attribution, in {unit}, over all rows; whiskers are two standard errors, of the rows as a sample{whole}. "
+        f"Mean size of a feature's attribution, in units of the {unit}, over all rows; whiskers are two standard errors, of the rows as a sample{whole}. "
         + say_left_out(len(shown), len(ranked), "features"),
         Tracks(tracks, axis.ticks(), axis.at(0), f"mean |attribution|, {unit}"),
         Table(("feature", "mean size", "standard error", "share", "mean", "lowest", "highest"), numbers, say_left_out(len(shown), len(ranked), "features")),
@@ -251,11 +251,11 @@ def draw_inputs(rows: Sequence[Row], most: int = BARS) -> Figure | None:
         missing, every = row["missing"] / row["rows"], lacks(row) / row["rows"]
         marks = (draw_bar(axis, 0, missing, "before"), draw_bar(axis, missing, every, "up"))
         tracks.append(Track(shorten_name(row["feature"]), tuple(mark for mark in marks if mark.width), text=write_share(every)))
-    ticks = tuple(type(tick)(tick.at, write_share(float(tick.text.replace(",", ""))), tick.side) for tick in axis.ticks())
+    ticks = Axis(100 * axis.low, 100 * axis.high).ticks()
     return Figure(
         "Where values are missing or unseen",
         "Share of rows whose value is missing (grey) or is no category that the model knows (orange). " + say_left_out(len(shown), len(lacking), "such features"),
-        Tracks(tuple(tracks), ticks, axis.at(0), "share of rows"),
+        Tracks(tuple(tracks), ticks, axis.at(0), "share of rows, %"),
         tabulate_inputs(rows, most),
     )
 

@@ -97,7 +97,8 @@ def _figures(material: Material, output: str, limits: Limits) -> tuple[Figure, .
         some = slice(limits.features)
         figures.append(draw_swarm(drawn.names[some], drawn.asked[some], drawn.counts[some], plan.space))
         found = (draw_dependence(*each, plan.space) for each in zip(drawn.names, drawn.asked, drawn.counts, strict=True))
-        figures += [each for each in found if each is not None][: limits.dependences]
+        shown = [each for each in found if each is not None][: limits.dependences]
+        figures += sorted(shown, key=lambda each: each.kind == "tracks")  # fields beside fields, and boxes beside boxes
     if "interactions" in summaries:
         figures.append(draw_interactions(_of(summaries["interactions"], output), plan.space))
     if "objective" in summaries:

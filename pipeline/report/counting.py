@@ -1,13 +1,18 @@
 """Rows counted into cells: every attribution on a fixed grid, beside its feature's value on another; counts of parts add up, in any order."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-MISSING, BELOW = 0, 1  # bins of values; behind those of the grid there is one for larger values
+from ..dataset.schema import column_values
+from ..drift.columns import lists_categories
+from ..models.model import Feature
+from ..runs.top import as_texts
+
+MISSING, BELOW = 0, 1  # bins of numbers; behind those of the grid there is one for larger ones. Categories come behind missing values
 BINS = 40  # of a number
 SWARM = 120  # bins of attributions on the axis that all features have in common
 PHI = 40  # bins of attributions on the feature's own axis
@@ -19,22 +24,32 @@ class Values:
 
     Attributes
     ----------
+    feature : Feature
     column : str
         Of the parts.
     edges : tuple of float
-        Ascending; a value on an edge belongs above it.
+        Ascending; a value on an edge belongs above it. None where values are categories.
+    points : tuple of float
+        The only values there are, one between every two edges; empty where there are many.
     categories : tuple of str
-        Texts of values, in the order of their bins; empty where values are numbers.
+        Names of values, in the order of their bins; empty where values are numbers.
     """
 
+    feature: Feature
     column: str
-    edges: tuple[float, ...]
+    edges: tuple[float, ...] = ()
+    points: tuple[float, ...] = ()
     categories: tuple[str, ...] = ()
+
+    @property
+    def ordered(self) -> bool:
+        """Values are numbers."""
+        return bool(self.edges)
 
     @property
     def n_bins(self) -> int:
         """Missing values, those below, those between edges or of each category, those above or of no category listed."""
-        return len(self.categories) + 2 if self.categories else len(self.edges) + 2
+        return len(self.edges) + 2 if self.ordered else len(self.categories) + 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,60 +132,34 @@ def place_on(ends: tuple[float, float], n: int, numbers: np.ndarray) -> np.ndarr
     return np.where(inside, np.clip(np.nan_to_num(scaled), 0, n - 1) + 1, np.where(numbers < low, 0, n + 1)).astype(np.int64)
 
 
-def place_values(asked: Values, column: pa.ChunkedArray) -> np.ndarray:
+def place_values(asked: Values, column: pa.Array) -> np.ndarray:
     """Place values in their bins.
 
     Parameters
     ----------
     asked : Values
-    column : pa.ChunkedArray
+    column : pa.Array
 
     Returns
     -------
     (rows,) int64
+
+    Raises
+    ------
+    InvalidColumn
+        Values are not what the type says.
     """
-    plain = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
-    if asked.categories:
-        texts = write_values(plain)
-        found = pc.index_in(texts, pa.array(asked.categories, pa.string()))
-        others = len(asked.categories) + 1
-        return np.where(texts.is_null().to_numpy(), MISSING, pc.fill_null(pc.add(found, 1), others).to_numpy()).astype(np.int64)
-    numbers = read_numbers(plain)
-    return np.where(np.isnan(numbers), MISSING, np.searchsorted(np.array(asked.edges), numbers, side="right") + 1)
-
-
-def read_numbers(column: pa.ChunkedArray) -> np.ndarray:
-    """Read a column of numbers, or of their texts, as paths carry them.
-
-    Parameters
-    ----------
-    column : pa.ChunkedArray
-
-    Returns
-    -------
-    (rows,) float64
-        NaN where a value is missing.
-    """
-    if pa.types.is_boolean(column.type):
-        column = column.cast(pa.uint8())
-    return pc.fill_null(column.cast(pa.float64(), safe=False), float("nan")).to_numpy().astype(np.float64)
-
-
-def write_values(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Write values as texts, null where they are missing.
-
-    Parameters
-    ----------
-    column : pa.ChunkedArray
-
-    Returns
-    -------
-    pa.ChunkedArray
-        Of strings.
-    """
-    if pa.types.is_floating(column.type):
-        column = pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
-    return column.cast(pa.string())
+    if asked.ordered:
+        numbers = column_values(asked.feature, column)
+        return np.where(np.isnan(numbers), MISSING, np.searchsorted(np.array(asked.edges), numbers, side="right") + 1)
+    others = len(asked.categories) + 1
+    if lists_categories(asked.feature):
+        codes, number = column_values(asked.feature, column), {name: j for j, name in enumerate(asked.categories)}
+        place = np.array([*(number.get(str(name), others - 1) for name in asked.feature.categories or ()), others - 1]) + 1
+        return np.where(np.isnan(codes), MISSING, place[np.nan_to_num(codes).astype(np.int64)])
+    texts = as_texts(column)
+    found = pc.fill_null(pc.add(pc.index_in(texts, pa.array(asked.categories, pa.string())), 1), others)
+    return np.where(texts.is_null().to_numpy(zero_copy_only=False), MISSING, found.to_numpy(zero_copy_only=False)).astype(np.int64)
 
 
 def count_rows(table: pa.Table, asked: Sequence[Counted]) -> list[Counts]:
@@ -187,8 +176,7 @@ def count_rows(table: pa.Table, asked: Sequence[Counted]) -> list[Counts]:
     list of Counts
         Of each; rows without an attribution are left out.
     """
-    placed: dict[str, np.ndarray] = {}
-    counted = []
+    placed, counted = dict[str, np.ndarray](), list[Counts]()
     for each in asked:
         phi = table[each.column].to_numpy().astype(np.float64)
         n = 1
@@ -196,7 +184,7 @@ def count_rows(table: pa.Table, asked: Sequence[Counted]) -> list[Counts]:
         if each.values is not None:
             n = each.values.n_bins
             if each.values.column not in placed:
-                placed[each.values.column] = place_values(each.values, table[each.values.column])
+                placed[each.values.column] = place_values(each.values, table[each.values.column].combine_chunks())
             bins = placed[each.values.column]
         known = ~np.isnan(phi)
         phi, bins = phi[known], bins[known]
@@ -206,25 +194,7 @@ def count_rows(table: pa.Table, asked: Sequence[Counted]) -> list[Counts]:
     return counted
 
 
-def add_counts(asked: Sequence[Counted], parts: Iterable[Sequence[Counts]]) -> list[Counts]:
-    """Add up counts of parts, in any order.
-
-    Parameters
-    ----------
-    asked : sequence of Counted
-    parts : iterable of sequences of Counts
-
-    Returns
-    -------
-    list of Counts
-    """
-    total = [no_rows(each) for each in asked]
-    for part in parts:
-        total = [mine + theirs for mine, theirs in zip(total, part, strict=True)]
-    return total
-
-
-def percentiles_of(counts: Mapping[int, int] | Sequence[int] | np.ndarray) -> np.ndarray:
+def percentiles_of(counts: Sequence[int] | np.ndarray) -> np.ndarray:
     """Say how high values are among all that are known: the middle of the ranks of each bin's rows.
 
     Parameters

@@ -49,7 +49,7 @@ def _fields(cells: np.ndarray, offset: int) -> tuple[Shape, ...]:
     largest = cells.max(initial=0)
     if not largest:
         return ()
-    levels = np.ceil(LEVELS * np.sqrt(cells / largest)).astype(int)
+    levels = np.ceil(LEVELS * np.cbrt(cells / largest)).astype(int)
     runs: dict[int, list[tuple[float, float, float, float]]] = {}
     for column, bins in enumerate(levels):
         start = 0
@@ -101,7 +101,7 @@ def _draw_numbers(name: str, asked: Counted, values: Values, counts: Counts, uni
     middle, own, across = middles(asked.own), Axis(*asked.own), Axis(values.edges[0], values.edges[-1])
     shapes = list(_fields(inner, offset))
     if has_missing:
-        lacking = np.ceil(LEVELS * np.sqrt(counts.own[MISSING, 1:-1] / counts.own[MISSING].max())).astype(int)
+        lacking = np.ceil(LEVELS * np.cbrt(counts.own[MISSING, 1:-1] / counts.own[MISSING].max())).astype(int)
         shapes += [Shape(f"d{level}", write_path([(0, PHI - 1 - bin_, 2, 1)])) for bin_, level in enumerate(lacking.tolist()) if level]
     means = np.array([_mean(cells, middle) for cells in counts.own[BELOW + 1 : -1]])
     ticks = tuple(Tick(round((offset + tick.at / 100 * inner.shape[0]) / width * 100, 2), tick.text, tick.side) for tick in across.ticks(4))
@@ -123,17 +123,25 @@ def _draw_numbers(name: str, asked: Counted, values: Values, counts: Counts, uni
         f"attribution, {unit}",
         (("mean", "mean attribution"),),
     )
-    title = shorten_name(name)
+    title = f"How {shorten_name(name)} acts"
     description = f"Attribution against value: the darker, the more rows; the line is their mean.{said}"
     return Figure(title, description, plane, _tabulate(values, counts, asked.own), small=True)
 
 
-def _draw_categories(name: str, asked: Counted, values: Values, counts: Counts, unit: str) -> Figure:
-    kept = [(text, cells) for text, cells in zip(values.categories, counts.own[1:-1], strict=True) if cells.sum()]
-    kept += [("all others", counts.own[-1])] if counts.own[-1].sum() else []
-    kept += [("missing", counts.own[MISSING])] if counts.own[MISSING].sum() else []
-    middle = middles(asked.own)
-    kept.sort(key=lambda pair: -_mean(pair[1], middle))
+def _list_boxes(asked: Counted, values: Values, counts: Counts) -> list[tuple[str, np.ndarray]]:
+    """Names of values and their rows: numbers in their order, categories by their mean attributions."""
+    if values.ordered:
+        kept = [(write_number(point), cells) for point, cells in zip(values.points, counts.own[BELOW + 1 : -1], strict=True) if cells.sum()]
+    else:
+        middle = middles(asked.own)
+        kept = [(text, cells) for text, cells in zip(values.categories, counts.own[1:-1], strict=True) if cells.sum()]
+        kept += [("all others", counts.own[-1])] if counts.own[-1].sum() else []
+        kept.sort(key=lambda pair: -_mean(pair[1], middle))
+    return kept + ([("missing", counts.own[MISSING])] if counts.own[MISSING].sum() else [])
+
+
+def _draw_boxes(name: str, asked: Counted, values: Values, counts: Counts, unit: str) -> Figure:
+    kept = _list_boxes(asked, values, counts)
     axis = Axis(*asked.own)
     tracks = []
     for text, cells in kept:
@@ -141,8 +149,9 @@ def _draw_categories(name: str, asked: Counted, values: Values, counts: Counts, 
         box = Mark(first, max(round(third - first, 2), 0.4), "box")
         tracks.append(Track(shorten_name(text, CATEGORY), (box,), ((low, high),), (half,), f"{int(cells.sum()):,}"))
     return Figure(
-        shorten_name(name),
-        "Attribution by category: boxes hold half of its rows, whiskers nine tenths, the upright line is their median; behind it, how many they are.",
+        f"How {shorten_name(name)} acts",
+        "Attribution by value: a box holds half of the rows that have it, its whiskers nine tenths; the upright line is their median, the number how "
+        "many they are.",
         Tracks(tuple(tracks), axis.ticks(4), axis.at(0) if asked.own[0] <= 0 <= asked.own[1] else None, f"attribution, {unit}"),
         Table(("value", "rows", "5 %", "mean attribution", "95 %"), tuple(_describe(shorten_name(text), cells, asked.own) for text, cells in kept)),
         small=True,
@@ -168,5 +177,5 @@ def draw_dependence(name: str, asked: Counted, counts: Counts, unit: str) -> Fig
     """
     if asked.values is None or not counts.own.sum():
         return None
-    draw = _draw_categories if asked.values.categories else _draw_numbers
+    draw = _draw_numbers if asked.values.ordered and not asked.values.points else _draw_boxes
     return draw(name, asked, asked.values, counts, unit)

@@ -53,7 +53,7 @@ def draw_interactions(rows: Sequence[Row], unit: str) -> Figure | None:
     some = f" The {len(names)} features that interact most are shown." if len(total) > len(names) else ""
     return Figure(
         "Which features act together",
-        f"Mean size of interactions, in {unit}: the darker, the larger. {shorten_name(first['first'])} and {shorten_name(first['second'])} interact "
+        f"Mean size of interactions, in units of the {unit}: the darker, the larger. {shorten_name(first['first'])} and {shorten_name(first['second'])} interact "
         f"most.{some}",
         Matrix(tuple(shorten_name(name, NAMES) for name in names), cells, "0", write_number(largest)),
         Table(("pair", "mean size", "mean", "lowest", "highest"), listed, more),

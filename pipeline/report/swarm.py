@@ -125,7 +125,7 @@ def draw_swarm(names: Sequence[str], asked: Sequence[Counted], counts: Sequence[
     """
     low, high = asked[0].shared
     axis = Axis(low, high)
-    ordered = [each.values is not None and not each.values.categories for each in asked]
+    ordered = [each.values is not None and each.values.ordered for each in asked]
     strips = tuple(_draw_strip(shorten_name(name), each, colour) for name, each, colour in zip(names, counts, ordered, strict=True))
     rows = []
     for name, each, found, colour in zip(names, asked, counts, ordered, strict=True):
