@@ -32,6 +32,7 @@ ARROWS = {
         "lanes": ("_jit",),
         "labels": ("parameters",),
         "reductions": ("_jit", "ordering"),
+        "distributions": ("_jit", "reductions"),
         "trees": GROUND,
         "buffers": (*GROUND, "labels", "trees"),
         "summaries": ("buffers", "reductions"),
@@ -55,7 +56,8 @@ ARROWS = {
         "runs": ("errors", "display", "records", "iterations", "stores", "models", "dataset"),
         "in_memory": ("errors", "display", "records", "stores", "models", "dataset", "runs"),
         "comparisons": ("errors", "display", "records", "stores", "models", "dataset", "runs"),
-        "command": ("errors", "display", "records", "stores", "models", "dataset", "runs", "in_memory", "comparisons"),
+        "drift": ("errors", "display", "records", "stores", "models", "dataset", "runs"),
+        "command": ("errors", "display", "records", "stores", "models", "dataset", "runs", "in_memory", "comparisons", "drift"),
     },
 }
 

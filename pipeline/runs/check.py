@@ -20,6 +20,7 @@ from ..dataset.listing import Rejected
 from ..errors import InvalidRun, NotRepeatable, UsageError
 from ..stores import storage
 from ..stores.places import normalise
+from .after import check_after
 from .again import Tables, explain_again, prepare_again
 from .arguments import shorten
 from .footer import Footer, read_footer
@@ -236,7 +237,7 @@ def _say_parts(skipped: Sequence[str], n_parts: int) -> list[str]:
 
 def check_run(uri: str | PathLike, deep: bool = False, model: str | PathLike | None = None, all_rows: bool = False) -> Report:
     """Verify a finished run: its manifest says what plan, parts and summaries say, every part is there once, with the rows of the plan, and the
-    parts' states give the summaries.
+    parts' states give the summaries. What was made of the run afterwards is what its own record lists.
 
     That takes the parts' footers, the plan and the summaries, whose digests are compared; ``deep`` reads every byte of the parts too.
 
@@ -270,6 +271,7 @@ def check_run(uri: str | PathLike, deep: bool = False, model: str | PathLike | N
     if model is not None and not deep:
         raise UsageError("a model is given, but no row is explained again; ask for a deep check")
     manifest, plan = _check_lists(run)
+    check_after(run, manifest.sha256)
     unverified, skipped, n_again = list[str](), list[str](), 0
     tables = _prepare(plan, None if model is None else str(model), unverified) if deep else None
     game = Game(manifest.library, manifest.base, manifest.bound, manifest.used, manifest.players, manifest.pairs) if tables is None else tables.game

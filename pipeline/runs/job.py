@@ -113,6 +113,21 @@ def count_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def worker_memory(workers: int) -> int:
+    """Share out the machine's memory.
+
+    Parameters
+    ----------
+    workers : int
+
+    Returns
+    -------
+    int
+        Bytes of each.
+    """
+    return psutil.virtual_memory().total // workers
+
+
 def check_labels(method: Method, options: Options) -> LabelColumns | None:
     """Choose the columns of labels and of what goes with them, for a method that needs labels and for no other.
 
@@ -268,8 +283,21 @@ def _is_this_host(name: str) -> bool:
         return name == "localhost"
 
 
-def _check_scheduler(address: str | None, plain_tcp: bool) -> None:
-    """Whoever reaches a scheduler without TLS runs code on its workers, and reads what they are told."""
+def check_scheduler(address: str | None, plain_tcp: bool) -> None:
+    """Refuse a scheduler on another host without TLS: whoever reaches it runs code on its workers, and reads what they are told.
+
+    Parameters
+    ----------
+    address : str or None
+        Of the scheduler, or SERIAL.
+    plain_tcp : bool
+        The network is the user's own.
+
+    Raises
+    ------
+    UsageError
+        It is reached without TLS.
+    """
     if address is None or address == SERIAL or plain_tcp:
         return
     where = urlsplit(address if "://" in address else f"tcp://{address}")  # as Dask takes it
@@ -305,7 +333,7 @@ def make_job(model: Any, data: Any, out: Any, options: Options) -> Job:
     StorageError
         A scheme is unknown.
     """
-    _check_scheduler(options.scheduler, options.plain_tcp)
+    check_scheduler(options.scheduler, options.plain_tcp)
     if options.ids and options.global_only:
         raise UsageError(f"ids are {', '.join(options.ids)}, but with global_only no rows are written; leave out one or the other")
     if options.values and options.global_only:
@@ -346,5 +374,5 @@ def make_job(model: Any, data: Any, out: Any, options: Options) -> Job:
         labels=check_labels(method, options),
         row_output=read_row_output(options.output),
         workers=workers,
-        worker_memory=psutil.virtual_memory().total // workers,
+        worker_memory=worker_memory(workers),
     )

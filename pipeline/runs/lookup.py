@@ -115,8 +115,27 @@ def read_condition(where: str, schema: pa.Schema, name: str, given: Any) -> Cond
 
 
 @contextmanager
-def _opened(uri: str) -> Iterator[tuple[pq.ParquetFile, Any]]:
-    """A part, whose pages are verified as they are read, and its file; what is wrong with its bytes is InvalidRun."""
+def opened_part(uri: str) -> Iterator[tuple[pq.ParquetFile, Any]]:
+    """Open a part.
+
+    Parameters
+    ----------
+    uri : str
+
+    Yields
+    ------
+    parquet : pq.ParquetFile
+        Pages are verified as they are read.
+    file : file object
+        That it reads.
+
+    Raises
+    ------
+    InvalidRun
+        Something is wrong with its bytes.
+    StorageError
+        It is missing, or the store does not answer.
+    """
     try:
         if (local := storage.local_path(uri)) is not None:
             with reported("read", uri):
@@ -166,7 +185,7 @@ def _matches(column: pa.ChunkedArray, condition: Condition) -> pa.ChunkedArray:
 
 
 def _find_in_part(uri: str, part: int, conditions: Sequence[Condition]) -> list[_Group]:
-    with _opened(uri) as (parquet, file):
+    with opened_part(uri) as (parquet, file):
         names, metadata, found, first_row = [each.name for each in conditions], parquet.metadata, list[_Group](), 0
         _check_columns(uri, parquet, names)
         for group in range(metadata.num_row_groups):
@@ -195,7 +214,7 @@ def _first(groups: Iterable[_Group], most: int | None) -> Iterator[_Group]:
 
 
 def _read_group(found: _Group) -> pa.Table:
-    with _opened(found.uri) as (parquet, _):
+    with opened_part(found.uri) as (parquet, _):
         return _as_plain(parquet.read_row_group(found.group, use_threads=False)).take(found.rows)
 
 
@@ -222,7 +241,7 @@ def read_part_schema(uri: str) -> pa.Schema:
     StorageError
         It is missing, or the store does not answer.
     """
-    with _opened(uri) as (parquet, _):
+    with opened_part(uri) as (parquet, _):
         return parquet.schema_arrow
 
 

@@ -1,0 +1,234 @@
+"""One part of a run measured: what a Dask task does. Names come in, counts and moments go out, never rows."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from kernels.distributions import CELLS, POINTS, SPREADS, Spreads, count_column, make_tally, read_points
+from kernels.reductions import merge_all
+
+from ..dataset.listing import WorkItem
+from ..dataset.schema import column_values
+from ..errors import InvalidRun
+from ..models.model import Feature
+from ..runs.footer import read_footer
+from ..runs.lookup import opened_part
+from ..runs.part import part_uri
+from ..runs.planned import read_plan
+from ..runs.top import as_texts
+from .columns import VALUE, Column, has_categories, list_columns, lists_categories
+
+TABLE_BYTES = 1 << 26  # of cells that are filled at a time
+TEXTS = 1_000  # different values of a column whose categories the model does not list; where there are more, they are not counted one by one
+
+
+@dataclass(frozen=True, slots=True)
+class Measuring:
+    """What tasks are told."""
+
+    run: str
+    plan_digest: str
+
+
+class Counts(NamedTuple):
+    """Of the values of a column of numbers: by cell, and one by one where there are few different ones."""
+
+    cells: np.ndarray  # (cells,) int64, ascending: those that are not empty
+    counts: np.ndarray  # (cells,) int64
+    points: tuple[np.ndarray, np.ndarray] | None  # values, ascending, and their counts; None where there are more than POINTS
+
+
+NOTHING = Counts(np.zeros(0, np.int64), np.zeros(0, np.int64), (np.zeros(0), np.zeros(0, np.int64)))
+
+
+class Values(NamedTuple):
+    """Categories of a column, counted."""
+
+    rows: int
+    missing: int
+    unseen: int | None
+    counts: dict[str, int] | None  # None where there are more than TEXTS
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredPart:
+    """What comes of a part, by the columns' places in `list_columns`."""
+
+    numbers: tuple[int, ...]  # columns that are numbers
+    spreads: Spreads  # of these
+    counts: tuple[Counts, ...]  # of these
+    categories: dict[int, Values]  # of the others
+
+
+def _merge_points(a: tuple[np.ndarray, np.ndarray], b: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray] | None:
+    values, place = np.unique(np.concatenate((a[0], b[0])), return_inverse=True)
+    counts = np.zeros(values.size, np.int64)
+    np.add.at(counts, place, np.concatenate((a[1], b[1])))
+    return None if values.size > POINTS else (values, counts)
+
+
+def merge_counts(a: Counts, b: Counts) -> Counts:
+    """Add the counts of two pieces of a column. The result does not depend on the order: too many are too many, wherever they are.
+
+    Parameters
+    ----------
+    a, b : Counts
+
+    Returns
+    -------
+    Counts
+    """
+    table = np.zeros(CELLS, np.int64)
+    table[a.cells] = a.counts
+    table[b.cells] += b.counts
+    there = np.flatnonzero(table)
+    return Counts(there, table[there], None if a.points is None or b.points is None else _merge_points(a.points, b.points))
+
+
+def merge_values(a: Values, b: Values) -> Values:
+    """Add counts of two lists of categories. The result does not depend on the order: too many are too many, wherever they are.
+
+    Parameters
+    ----------
+    a, b : Values
+        Of one column.
+
+    Returns
+    -------
+    Values
+    """
+    counts = None
+    if a.counts is not None and b.counts is not None:
+        counts = {name: a.counts.get(name, 0) + b.counts.get(name, 0) for name in {**a.counts, **b.counts}}
+        counts = None if a.unseen is None and len(counts) > TEXTS else counts
+    unseen = None if a.unseen is None or b.unseen is None else a.unseen + b.unseen
+    return Values(a.rows + b.rows, a.missing + b.missing, unseen, counts)
+
+
+def _count_known(feature: Feature, column: pa.Array) -> Values:
+    """Counts by the model's categories."""
+    categories = feature.categories or ()
+    codes = column_values(feature, column)
+    there = codes[~np.isnan(codes)].astype(np.int64)
+    counts = np.bincount(there, minlength=len(categories) + 1)
+    named = dict[str, int]()
+    for code in np.flatnonzero(counts[: len(categories)]).tolist():
+        named[str(categories[code])] = named.get(str(categories[code]), 0) + int(counts[code])
+    return Values(codes.size, codes.size - there.size, int(counts[len(categories)]), named)
+
+
+def _count_texts(column: pa.Array) -> Values:
+    """Counts by values as people write them."""
+    texts = as_texts(column)
+    counts: dict[str, int] | None = None
+    found = pc.value_counts(texts.drop_null())
+    if len(found) <= TEXTS:
+        counts = dict(zip(found.field("values").to_pylist(), found.field("counts").to_pylist(), strict=True))
+    return Values(len(texts), texts.null_count, None, counts)
+
+
+def count_values(feature: Feature, column: pa.Array) -> Values:
+    """Count the values of a feature that has categories.
+
+    Parameters
+    ----------
+    feature : Feature
+    column : pa.Array
+        n values, as the data have them.
+
+    Returns
+    -------
+    Values
+
+    Raises
+    ------
+    InvalidColumn
+        Values are not what the type says.
+    """
+    return _count_known(feature, column) if lists_categories(feature) else _count_texts(column)
+
+
+def _numbers(feature: Feature | None, column: pa.Array) -> np.ndarray:
+    if feature is not None:
+        return column_values(feature, column)
+    return column.to_numpy(zero_copy_only=False).astype(np.float64)  # null is NaN
+
+
+def _measure_numbers(parquet: pq.ParquetFile, columns: Sequence[Column], features: Mapping[str, Feature]) -> tuple[list[Spreads], list[Counts]]:
+    """States of columns of numbers, of all row groups, as many columns at a time as their cells fit."""
+    spreads, counts = list[Spreads](), list[Counts]()
+    at_a_time = TABLE_BYTES // (8 * CELLS)
+    for start in range(0, len(columns), at_a_time):
+        some = columns[start : start + at_a_time]
+        tallies, states = [make_tally() for _ in some], [list[Spreads]() for _ in some]
+        for group in range(parquet.num_row_groups):
+            read = parquet.read_row_group(group, [column.name for column in some], use_threads=False)
+            for column, tally, found in zip(some, tallies, states, strict=True):
+                values = _numbers(features[column.of] if column.kind == VALUE else None, read[column.name].combine_chunks())
+                found.append(count_column(values, tally))
+        spreads += [merge_all(SPREADS, found, 1, 1) for found in states]
+        for tally in tallies:
+            there = np.flatnonzero(tally.cells)
+            counts.append(Counts(there, tally.cells[there], read_points(tally)))
+    return spreads, counts
+
+
+def _measure_categories(parquet: pq.ParquetFile, column: Column, feature: Feature) -> Values:
+    state = Values(0, 0, 0 if lists_categories(feature) else None, {})
+    for group in range(parquet.num_row_groups):
+        for chunk in parquet.read_row_group(group, [column.name], use_threads=False)[column.name].chunks:
+            state = merge_values(state, count_values(feature, chunk))
+    return state
+
+
+def _join(states: Sequence[Spreads]) -> Spreads:
+    """Columns side by side."""
+    return Spreads(*(np.concatenate(arrays) for arrays in zip(*states, strict=True))) if states else SPREADS.init(1, 0)
+
+
+def measure_item(asked: Measuring, item: WorkItem) -> MeasuredPart:
+    """Measure the part of a work item.
+
+    Parameters
+    ----------
+    asked : Measuring
+    item : WorkItem
+
+    Returns
+    -------
+    MeasuredPart
+
+    Raises
+    ------
+    InvalidRun
+        The part is damaged, or is not of the run.
+    StorageError
+        It is missing, or the store does not answer.
+    """
+    plan, uri = read_plan(asked.run, asked.plan_digest), part_uri(asked.run, item.part)
+    columns, features = list_columns(plan), {feature.name: feature for feature in plan.features}
+    categorical = [c for c, column in enumerate(columns) if column.kind == VALUE and has_categories(features[column.of])]
+    numbers = [c for c in range(len(columns)) if c not in set(categorical)]
+    with opened_part(uri) as (parquet, file):
+        read_footer(uri, item.part, file, asked.plan_digest, item)
+        lacks = next((column.name for column in columns if column.name not in parquet.schema_arrow.names), None)
+        if lacks is not None:
+            raise InvalidRun(f"{uri}: has no column {lacks!r}")
+        spreads, counts = _measure_numbers(parquet, [columns[c] for c in numbers], features)
+        categories = {c: _measure_categories(parquet, columns[c], features[columns[c].of]) for c in categorical}
+    return MeasuredPart(tuple(numbers), _join(spreads), tuple(counts), categories)
+
+
+def warm(asked: Measuring) -> None:  # noqa: ARG001 - what is measured does not matter
+    """Compile, or read from the cache, the kernel that measuring parts calls.
+
+    Parameters
+    ----------
+    asked : Measuring
+    """
+    count_column(np.zeros(1), make_tally())

@@ -1,0 +1,272 @@
+"""A finished run measured: the distribution of every column, kept below the run, so that the next night reads one run alone."""
+
+import logging
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from os import PathLike
+
+from kernels.distributions import SPREADS, Spreads
+from kernels.reductions import merge_all
+
+from ..errors import StorageError, UsageError
+from ..runs import execute
+from ..runs.after import FOLDER, read_made, write_made
+from ..runs.job import SERIAL, Job, check_scheduler, count_cores, worker_memory
+from ..runs.options import Options
+from ..runs.plan import Plan
+from ..runs.planned import read_plan
+from ..runs.progress import Progress, Work, no_progress
+from ..runs.publish import Manifest, read_manifest
+from ..runs.sizes import WORKER_OVERHEAD
+from ..stores.places import normalise
+from . import item as work
+from .columns import PHI, TOTAL, VALUE, Column, has_categories, list_columns, lists_categories
+from .distribution import Categories, Distribution
+from .item import NOTHING, TABLE_BYTES, Counts, MeasuredPart, Measuring, Values, measure_item, merge_counts, merge_values
+from .table import pack, unpack
+
+DISTRIBUTIONS = f"{FOLDER}/distributions.parquet"
+FEW = 50_000_000  # numbers, that are read sooner than a cluster starts
+
+Found = Distribution | Categories
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Measured:
+    """Distributions of a finished run's columns.
+
+    Attributes
+    ----------
+    uri : str
+        Of the run's folder.
+    manifest : Manifest
+    plan : Plan
+    columns : tuple of Column
+    found : tuple of Distribution or Categories
+        Of each column.
+    """
+
+    uri: str
+    manifest: Manifest
+    plan: Plan
+    columns: tuple[Column, ...]
+    found: tuple[Found, ...]
+
+    def _find(self, kind: str, output: str, of: str) -> Found | None:
+        for column, found in zip(self.columns, self.found, strict=True):
+            if (column.kind, column.output, column.of) == (kind, output, of):
+                return found
+        return None
+
+    def total(self, output: str) -> Distribution:
+        """Give what the margins, or predictions, of an output are like.
+
+        Parameters
+        ----------
+        output : str
+            One of the plan's ``written_outputs``.
+
+        Returns
+        -------
+        Distribution
+
+        Raises
+        ------
+        KeyError
+            There is no such output.
+        """
+        found = self._find(TOTAL, output, "")
+        if not isinstance(found, Distribution):
+            raise KeyError(output)
+        return found
+
+    def phi(self, output: str, player: str) -> Distribution | None:
+        """Give what the attributions of a feature or group are like.
+
+        Parameters
+        ----------
+        output : str
+            One of the plan's ``written_outputs``.
+        player : str
+
+        Returns
+        -------
+        Distribution or None
+            None where the run has no column of it.
+        """
+        found = self._find(PHI, output, player)
+        return found if isinstance(found, Distribution) else None
+
+    def value(self, feature: str) -> Found | None:
+        """Give what the values of a feature are like.
+
+        Parameters
+        ----------
+        feature : str
+
+        Returns
+        -------
+        Distribution or Categories or None
+            None where the run was made without ``values``.
+        """
+        return self._find(VALUE, "", feature)
+
+
+def make_distribution(merged: Spreads, at: int, counts: Counts) -> Distribution:
+    """Put together what is known of a column.
+
+    Parameters
+    ----------
+    merged : Spreads
+        Of several columns.
+    at : int
+        The column's place among them.
+    counts : Counts
+        Of the column.
+
+    Returns
+    -------
+    Distribution
+    """
+    rows, missing, infinite, *moments = (array[at].item() for array in merged)
+    if rows == missing + infinite:
+        moments = [math.nan] * len(moments)
+    mean, spread, mean_abs, spread_abs, low, high = moments
+    cells, points, n = (counts.cells, None, counts.counts) if counts.points is None else (None, *counts.points)
+    return Distribution(rows, missing, infinite, mean, spread, mean_abs, spread_abs, low, high, cells, points, n)
+
+
+def _gather(plan: Plan, columns: Sequence[Column], parts: Mapping[int, MeasuredPart], counts: Mapping[int, Counts]) -> tuple[Found, ...]:
+    """Merge what came of parts: moments in the order of the plan, whatever the order in which they came."""
+    features = {feature.name: feature for feature in plan.features}
+    ordered = [parts[part] for part in sorted(parts)]
+    categorical = [c for c, column in enumerate(columns) if column.kind == VALUE and has_categories(features[column.of])]
+    numbers = [c for c in range(len(columns)) if c not in set(categorical)]
+    merged = merge_all(SPREADS, (part.spreads for part in ordered), 1, len(numbers))
+    found: dict[int, Found] = {c: make_distribution(merged, at, counts[c]) for at, c in enumerate(numbers)}
+    for c in categorical:
+        state = Values(0, 0, 0 if lists_categories(features[columns[c].of]) else None, {})
+        for part in ordered:
+            state = merge_values(state, part.categories[c])
+        named = None if state.counts is None else tuple(sorted(state.counts.items()))
+        found[c] = Categories(state.rows, state.missing, state.unseen, named)
+    return tuple(found[c] for c in range(len(columns)))
+
+
+def measure_parts(job: Job, manifest: Manifest, plan: Plan, progress: Progress) -> tuple[Found, ...]:
+    """Measure all parts of a run where the job wants it done. The bits do not depend on where.
+
+    Parameters
+    ----------
+    job : Job
+        Its ``out`` is the run.
+    manifest : Manifest
+    plan : Plan
+    progress : callable
+        See `explain`.
+
+    Returns
+    -------
+    tuple of Distribution or Categories
+        Of every column, in the order of `list_columns`.
+
+    Raises
+    ------
+    LeafledgerError
+        A part is damaged or missing, or the cluster does not do it.
+    """
+    columns = list_columns(plan)
+    items = [plan.items[entry["part"]] for entry in manifest.parts]
+    if job.options.scheduler is None and manifest.n_rows * len(columns) < FEW:
+        job = replace(job, options=replace(job.options, scheduler=SERIAL))
+    on_done = progress(Work("measuring", job.out, len(items), manifest.n_rows))
+    parts, counts = dict[int, MeasuredPart](), dict.fromkeys(range(len(columns)), NOTHING)
+    asked = Measuring(job.out, manifest.plan)
+    for item, made in execute.map_items(job, measure_item, work.warm, asked, items, WORKER_OVERHEAD + 4 * TABLE_BYTES):
+        for c, found in zip(made.numbers, made.counts, strict=True):  # at once and in any order, since counts add up exactly
+            counts[c] = merge_counts(counts[c], found)
+        parts[item.part] = replace(made, counts=())
+        on_done(item)
+    return _gather(plan, columns, parts, counts)
+
+
+def make_run_job(run: str, plan: Plan, scheduler: str | None, workers: int | None, plain_tcp: bool) -> Job:
+    """Say where something is done with a finished run.
+
+    Parameters
+    ----------
+    run : str
+        URI of the run's folder.
+    plan : Plan
+    scheduler, workers, plain_tcp : optional
+        As for `explain`.
+
+    Returns
+    -------
+    Job
+
+    Raises
+    ------
+    UsageError
+        One of them cannot be used.
+    """
+    options = Options(scheduler=scheduler, workers=workers, plain_tcp=plain_tcp)
+    check_scheduler(options.scheduler, options.plain_tcp)
+    n_workers = options.workers or count_cores()
+    return Job(plan.model, plan.data, run, options, plan.parameters, "", plan.labels, plan.row_output, n_workers, worker_memory(n_workers))
+
+
+def measure_run(
+    run: str | PathLike,
+    *,
+    scheduler: str | None = None,
+    workers: int | None = None,
+    plain_tcp: bool = False,
+    progress: Progress = no_progress,
+) -> Measured:
+    """Measure the distribution of every column of a finished run, or read it where it was measured before.
+
+    Attributions, margins or predictions, and of a run with ``values`` those of the features. What was found is kept below the run, in
+    ``after/distributions.parquet``, which ``after.json`` lists; where it is not as listed, or of another run, it is made again. Where nothing can be
+    written, it is kept nowhere, and a warning says so.
+
+    Parameters
+    ----------
+    run : str or path
+        Of the run's folder.
+    scheduler, workers, plain_tcp : optional
+        As for `explain`.
+    progress : callable
+        As for `explain`.
+
+    Returns
+    -------
+    Measured
+
+    Raises
+    ------
+    UsageError
+        It is not finished, or has no rows.
+    InvalidRun
+        A part is damaged.
+    StorageError
+        A part is missing, or the store does not answer.
+    """
+    uri = normalise(str(run))
+    manifest = read_manifest(uri)
+    if manifest is None:
+        raise UsageError(f"{uri}: not a finished run")
+    plan = read_plan(uri, manifest.plan)
+    if plan.global_only:
+        raise UsageError(f"{uri}: has summaries and no rows; expected a run with attributions of every row")
+    job, columns = make_run_job(uri, plan, scheduler, workers, plain_tcp), list_columns(plan)
+    kept = read_made(uri, manifest.sha256, DISTRIBUTIONS)
+    found = None if kept is None else unpack(kept, columns)
+    if found is None:
+        found = measure_parts(job, manifest, plan, progress)
+        try:
+            write_made(uri, manifest.sha256, {DISTRIBUTIONS: pack(columns, found)})
+        except StorageError as error:
+            logging.getLogger("leafledger").warning("what was measured is not kept: %s", error)
+    return Measured(uri, manifest, plan, columns, found)

@@ -1,0 +1,175 @@
+"""What is made of a finished run afterwards: objects below it, and a record of them beside the manifest, which stays as it was."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import TypedDict
+
+from ..display import printable
+from ..errors import InvalidRun
+from ..records import read_record
+from ..stores import commit, storage
+
+AFTER = "after.json"
+FOLDER = "after"
+
+
+class AfterEntry(TypedDict):
+    """An object, as the record lists it."""
+
+    uri: str  # below the run
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class After:
+    """The record: it counts for the run whose manifest it names, and for no other."""
+
+    manifest: str  # SHA-256
+    objects: tuple[AfterEntry, ...]  # in the order of their names
+
+
+def _read(data: bytes, uri: str) -> After:
+    try:
+        found = read_record(After, data)
+        for entry in found.objects:
+            storage.check_below(entry["uri"])
+    except ValueError as error:
+        raise InvalidRun(f"{uri}: not a record of what was made of a run: {error}; remove it") from error
+    return found
+
+
+def read_after(run: str, manifest: str) -> After:
+    """Read what was made of a run.
+
+    Parameters
+    ----------
+    run : str
+        URI of the run's folder.
+    manifest : str
+        SHA-256 of its manifest, hexadecimal.
+
+    Returns
+    -------
+    After
+        Without objects where nothing was made, or where it was made of another run that stood there.
+
+    Raises
+    ------
+    InvalidRun
+        What is there is no such record.
+    StorageError
+        The store does not answer.
+    """
+    uri = storage.join(run, AFTER)
+    data = storage.read_if_exists(uri)
+    found = After(manifest, ()) if data is None else _read(data, uri)
+    return found if found.manifest == manifest else After(manifest, ())
+
+
+def _fetch(run: str, entry: AfterEntry) -> bytes | None:
+    """The bytes of an object; None where it is not there, or is another one than is listed."""
+    uri = storage.join(run, entry["uri"])
+    found = storage.stat_if_exists(uri)
+    if found is None or found.size != entry["size"]:
+        return None
+    data = storage.read(uri)
+    return data if hashlib.sha256(data).hexdigest() == entry["sha256"] else None
+
+
+def read_made(run: str, manifest: str, name: str) -> bytes | None:
+    """Read an object that was made of a run.
+
+    Parameters
+    ----------
+    run : str
+        URI of the run's folder.
+    manifest : str
+        SHA-256 of its manifest, hexadecimal.
+    name : str
+        Of the object, as "after/drift.json".
+
+    Returns
+    -------
+    bytes or None
+        None where it was not made of this very run, or is not as the record lists it: then it has to be made again.
+
+    Raises
+    ------
+    InvalidRun
+        The record is none.
+    StorageError
+        The store does not answer.
+    """
+    entry = next((entry for entry in read_after(run, manifest).objects if entry["uri"] == name), None)
+    return None if entry is None else _fetch(run, entry)
+
+
+def _replace(uri: str, data: bytes) -> None:
+    """Whoever writes last wins: what the record lists is told by its digest."""
+    commit.update(uri, lambda held: None if held == data else data, single_writer=True)
+
+
+def write_made(run: str, manifest: str, made: Mapping[str, bytes]) -> None:
+    """Write objects that were made of a run, each whole or not at all, then list them. What has the same names is replaced.
+
+    Parameters
+    ----------
+    run : str
+        URI of the run's folder.
+    manifest : str
+        SHA-256 of its manifest, hexadecimal.
+    made : mapping of str to bytes
+        From names, as "after/drift.json", to what the objects hold.
+
+    Raises
+    ------
+    InvalidRun
+        There is something else in the record's place.
+    StorageError
+        The store refuses or does not answer.
+    """
+    uri = storage.join(run, AFTER)
+    for name, data in made.items():
+        _replace(storage.join(run, name), data)
+    mine = {name: AfterEntry(uri=name, size=len(data), sha256=hashlib.sha256(data).hexdigest()) for name, data in made.items()}
+
+    def change(held: bytes | None) -> bytes | None:
+        before = After(manifest, ()) if held is None else _read(held, uri)
+        there = {entry["uri"]: entry for entry in before.objects} if before.manifest == manifest else {}
+        listed = there | mine
+        record = json.dumps(asdict(After(manifest, tuple(listed[name] for name in sorted(listed)))), indent=1).encode()
+        return None if record == held else record
+
+    commit.update(uri, change, single_writer=not commit.swaps(uri))
+
+
+def check_after(run: str, manifest: str) -> None:
+    """Refuse objects that were made of a run and are not as the record lists them.
+
+    Parameters
+    ----------
+    run : str
+        URI of the run's folder.
+    manifest : str
+        SHA-256 of its manifest, hexadecimal.
+
+    Raises
+    ------
+    InvalidRun
+        One is missing or holds other bytes, or the record is of another run, or is none.
+    StorageError
+        The store does not answer.
+    """
+    uri = storage.join(run, AFTER)
+    data = storage.read_if_exists(uri)
+    if data is None:
+        return
+    found = _read(data, uri)
+    if found.manifest != manifest:
+        raise InvalidRun(f"{uri}: is of a manifest with SHA-256 {printable(found.manifest[:12])}, the run's has {manifest[:12]}; remove it")
+    for entry in found.objects:
+        if _fetch(run, entry) is None:
+            raise InvalidRun(f"{storage.join(run, entry['uri'])}: is missing, or is not what {AFTER} lists; remove it")

@@ -1,0 +1,19 @@
+"""What tests of drift share: distributions of arrays, as the pieces of a run make them."""
+
+import numpy as np
+
+from kernels.distributions import SPREADS, count_column, make_tally, read_points
+from kernels.reductions import merge_all
+from pipeline.drift.item import NOTHING, Counts, merge_counts
+from pipeline.drift.measured import make_distribution
+
+
+def distribution(values, n_pieces=3):
+    """The distribution of values, counted in pieces."""
+    states, counts = [], NOTHING
+    for piece in np.array_split(np.asarray(values, np.float64), n_pieces):
+        tally = make_tally()
+        states.append(count_column(piece, tally))
+        there = np.flatnonzero(tally.cells)
+        counts = merge_counts(counts, Counts(there, tally.cells[there], read_points(tally)))
+    return make_distribution(merge_all(SPREADS, states, 1, 1), 0, counts)

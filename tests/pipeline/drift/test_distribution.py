@@ -1,0 +1,80 @@
+"""What is kept of a column against NumPy on its rows: quantiles, shares, errors; exact where values are few, within a cell where they are many."""
+
+import math
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from pipeline.drift.distribution import Categories
+from tests.pipeline.drift.making import distribution
+
+
+@pytest.mark.parametrize("name", ["normal", "positive", "offset", "wide"])
+def test_quantiles_and_shares_lie_within_a_cell(name):
+    """A quantile is in the cell of the exact one, a share between those of the cell's edges."""
+    rng = np.random.default_rng(3)
+    values = {
+        "normal": rng.normal(size=5000),
+        "positive": rng.exponential(size=5000),
+        "offset": rng.normal(300, 50, 5000),
+        "wide": rng.normal(size=5000) * 10.0 ** rng.integers(-20, 20, 5000),
+    }[name]
+    found = distribution(values)
+    assert found.points is None
+    for share in (0.0, 0.01, 0.25, 0.5, 0.9, 1.0):
+        exact = np.quantile(values, share, method="inverted_cdf")
+        assert abs(found.quantile(share) - exact) <= abs(exact) / 64 + 1e-37
+    for at in np.quantile(values, [0.0, 0.3, 0.7, 1.0]):
+        width = abs(at) / 128
+        below, above = (values < at - width).mean(), (values < at + width).mean()
+        assert below <= found.cdf(np.array([at]))[0] <= max(above, 1.0)
+    assert_allclose(found.cdf(np.array([-1e30, 1e30])), [0.0, 1.0])
+    assert_allclose(found.std, values.std(), rtol=1e-12)
+    assert_allclose(found.standard_error, values.std(ddof=1) / math.sqrt(values.size), rtol=1e-12)
+    assert_allclose(found.standard_error_abs, np.abs(values).std(ddof=1) / math.sqrt(values.size), rtol=1e-12)
+
+
+def test_few_values_are_exact():
+    """Years have quantiles and shares of their own, though a cell is 8 years wide; the same values can be counted by cells."""
+    values = np.repeat(np.arange(1990.0, 2014.0), np.arange(1, 25))
+    found = distribution(values)
+    for share in (0.0, 0.1, 0.5, 0.77, 1.0):
+        assert found.quantile(share) == np.quantile(values, share, method="inverted_cdf")
+    assert_allclose(
+        found.cdf(np.array([1989.0, 1990.0, 1999.5, 2000.0, 2013.0, 2014.0])), [np.mean(values < x) for x in (1989, 1990, 1999.5, 2000, 2013, 2014)]
+    )
+    coarse = found.coarse()
+    assert coarse.points is None
+    assert coarse.counts.sum() == values.size
+    assert coarse.coarse() is coarse
+    lower, upper = coarse.edges()
+    assert (lower[0], upper[-1]) == (1990.0, 2013.0)
+
+
+def test_missing_and_infinite_values_are_counted_apart():
+    """They are in no moment; infinite ones are the first and the last."""
+    for extra in (np.zeros(0), np.random.default_rng(0).normal(size=1000)):
+        found = distribution(np.concatenate(([np.nan, np.inf, -np.inf, -np.inf, 1.0], extra)))
+        assert (found.rows - extra.size, found.missing, found.infinite, found.n - extra.size, found.there - extra.size) == (5, 1, 3, 1, 4)
+        assert_allclose(found.mean, np.append(extra, 1.0).mean())
+        assert (found.quantile(0.0), found.quantile(1.0)) == (-np.inf, np.inf)
+    assert found.cdf(np.array([-1e30]))[0] == 2 / found.there
+
+
+@pytest.mark.parametrize("values", [[], [np.nan, np.nan]])
+def test_nothing_has_no_moments(values):
+    """No rows, or missing values alone: NaN, not zero."""
+    found = distribution(values)
+    assert (found.rows, found.missing, found.there) == (len(values), len(values), 0)
+    assert np.isnan(
+        [found.mean, found.std, found.standard_error, found.standard_error_abs, found.quantile(0.5), found.cdf(np.zeros(1))[0], found.low]
+    ).all()
+
+
+def test_one_value_has_no_error():
+    """Its quantiles are it, and how sure its mean is nobody can tell."""
+    found = distribution([2.5])
+    assert (found.quantile(0.1), found.quantile(0.9), found.mean, found.std) == (2.5, 2.5, 2.5, 0.0)
+    assert np.isnan(found.standard_error)
+    assert Categories(3, 1, None, None).there == 2
