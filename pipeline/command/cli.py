@@ -1,4 +1,4 @@
-"""The command ``leafledger``: explain, plan, compare, check, show, inspect. A mistake is one line on standard error; exit code 0: all is done."""
+"""The command ``leafledger``: explain, plan, compare, check, show, report, inspect. A mistake is one line on standard error; 0: all is done."""
 
 import os
 import sys
@@ -16,6 +16,7 @@ from ..errors import LeafledgerError
 from .comparing import compare
 from .flags import DEFAULTS, INPUT, Flags, Place, Quiet
 from .inspecting import inspect
+from .reporting import report
 from .showing import show
 from .terminal import complain, guarded_streams, open_console, say
 
@@ -275,6 +276,7 @@ def check(
 
 app.command(compare, help_epilogue="Example: leafledger compare model.json flights/ --methods shapley,banzhaf,beta:4:1 --out comparison.parquet")
 app.command(show, help_epilogue="Example: leafledger show explained/ --where customer=4711 --verify")
+app.command(report, help_epilogue="Example: leafledger report explained/")
 app.command(inspect, help_epilogue="Example: leafledger inspect model.txt --methods shapley,banzhaf,ranker")
 
 

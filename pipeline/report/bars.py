@@ -71,7 +71,7 @@ def draw_importance(rows: Sequence[Row], n_rows: int, unit: str, background: Map
             shorten_name(row["feature"]),
             (draw_bar(axis, 0, size, "plain"),),
             draw_whisker(axis, size, 2 * error),
-            text=write_number(size),
+            text=write_number(size, digits=3),
         )
         for row, size, error in zip(shown, sizes, errors, strict=True)
     )
@@ -92,10 +92,14 @@ def draw_importance(rows: Sequence[Row], n_rows: int, unit: str, background: Map
     whole = " and of the background as a sample" if background else ""
     return Figure(
         "How much each feature moves predictions",
-        f"Mean size of a feature's attribution, in units of the {unit}, over all rows; whiskers are two standard errors, of the rows as a sample{whole}. "
-        + say_left_out(len(shown), len(ranked), "features"),
+        f"Mean size of a feature's attribution, in units of the {unit}, over all rows; whiskers are two standard errors, of the rows as a "
+        f"sample{whole}. " + say_left_out(len(shown), len(ranked), "features"),
         Tracks(tracks, axis.ticks(), axis.at(0), f"mean |attribution|, {unit}"),
-        Table(("feature", "mean size", "standard error", "share", "mean", "lowest", "highest"), numbers, say_left_out(len(shown), len(ranked), "features")),
+        Table(
+            ("feature", "mean size", "standard error", "share", "mean", "lowest", "highest"),
+            numbers,
+            say_left_out(len(shown), len(ranked), "features"),
+        ),
     )
 
 
@@ -122,7 +126,7 @@ def draw_shares(rows: Sequence[Row], most: int = BARS) -> Figure:
             shorten_name(row["feature"]),
             (draw_bar(axis, 0, value, "plain" if value >= 0 else "down"),),
             draw_whisker(axis, value, 2 * error),
-            text=write_number(value),
+            text=write_number(value, digits=3),
         )
         for row, (value, error) in zip(shown, pairs, strict=True)
     )
@@ -132,9 +136,7 @@ def draw_shares(rows: Sequence[Row], most: int = BARS) -> Figure:
         Tracks(tracks, axis.ticks(), axis.at(0), "share of R²"),
         Table(
             ("feature", "share of R²", "standard error"),
-            tuple(
-                (shorten_name(row["feature"]), write_number(value), write_number(error)) for row, (value, error) in zip(shown, pairs, strict=True)
-            ),
+            tuple((shorten_name(row["feature"]), write_number(value), write_number(error)) for row, (value, error) in zip(shown, pairs, strict=True)),
             say_left_out(len(shown), len(ranked), "features"),
         ),
     )
@@ -163,11 +165,15 @@ def draw_ranks(rows: Sequence[Row], most: int = BARS) -> Figure:
             shorten_name(row["feature"]),
             (draw_bar(axis, 0, mean, "plain"),),
             draw_whisker(axis, mean, std),
-            text=write_number(mean),
+            text=write_number(mean, digits=3),
         )
         for row, (mean, std) in zip(shown, pairs, strict=True)
     )
-    scores = tuple((shorten_name(row["feature"]), *(write_number(_number(row[name])) for name in ("mean", "std", "min", "max"))) for row in rows if not row["rank"])
+    scores = tuple(
+        (shorten_name(row["feature"]), *(write_number(_number(row[name])) for name in ("mean", "std", "min", "max")))
+        for row in rows
+        if not row["rank"]
+    )
     numbers = tuple((shorten_name(row["feature"]), *(write_number(_number(row[name])) for name in ("mean", "std", "min", "max"))) for row in shown)
     return Figure(
         "Which features come first",
@@ -203,7 +209,7 @@ def draw_groups(rows: Sequence[Row], by: Sequence[str], most: int = BARS) -> Fig
             shorten_name(name),
             (draw_bar(axis, 0, value, "plain" if value >= 0 else "down"),),
             draw_whisker(axis, value, 2 * error),
-            text=write_number(value),
+            text=write_number(value, digits=3),
         )
         for (name, _), (value, error) in zip(shown, pairs, strict=True)
     )
@@ -254,7 +260,8 @@ def draw_inputs(rows: Sequence[Row], most: int = BARS) -> Figure | None:
     ticks = Axis(100 * axis.low, 100 * axis.high).ticks()
     return Figure(
         "Where values are missing or unseen",
-        "Share of rows whose value is missing (grey) or is no category that the model knows (orange). " + say_left_out(len(shown), len(lacking), "such features"),
+        "Share of rows whose value is missing (grey) or is no category that the model knows (orange). "
+        + say_left_out(len(shown), len(lacking), "such features"),
         Tracks(tuple(tracks), ticks, axis.at(0), "share of rows, %"),
         tabulate_inputs(rows, most),
     )
@@ -277,4 +284,6 @@ def tabulate_inputs(rows: Sequence[Row], most: int = BARS) -> Table:
     listed = sorted(rows, key=lambda row: -(row["missing"] + row["unseen"]))[:most]
     kinds = ("missing", "unseen", "below", "above")
     cells = tuple((shorten_name(row["feature"]), *(f"{row[kind]:,}" for kind in kinds)) for row in listed)
-    return Table(("feature", "missing", "unseen", "below all thresholds", "above all thresholds"), cells, say_left_out(len(listed), len(rows), "features"))
+    return Table(
+        ("feature", "missing", "unseen", "below all thresholds", "above all thresholds"), cells, say_left_out(len(listed), len(rows), "features")
+    )

@@ -9,7 +9,7 @@ from ..in_memory.finished import FinishedRun
 from .bars import draw_groups, draw_importance, draw_inputs, draw_ranks, draw_shares, tabulate_inputs
 from .counting import Counted, Counts
 from .dependence import draw_dependence
-from .figure import Figure, Table
+from .figure import Figure, Table, Tracks
 from .matrix import draw_interactions, draw_lines
 from .page import Page, Section
 from .scale import shorten_name, write_number, write_share
@@ -17,6 +17,7 @@ from .swarm import draw_swarm
 from .words import judge, last_name, list_facts, list_provenance, write_headline, write_lede
 
 REASONS = 12  # of rejected pieces that are listed
+SMALL = 0.01  # share of a feature whose dependence tells nothing
 OTHERS = 60  # outputs that are listed without figures
 Row = Mapping[str, Any]
 Summaries = Mapping[str, Sequence[Row]]
@@ -96,9 +97,11 @@ def _figures(material: Material, output: str, limits: Limits) -> tuple[Figure, .
         drawn = material.drawn[output]
         some = slice(limits.features)
         figures.append(draw_swarm(drawn.names[some], drawn.asked[some], drawn.counts[some], plan.space))
-        found = (draw_dependence(*each, plan.space) for each in zip(drawn.names, drawn.asked, drawn.counts, strict=True))
+        small = {row["feature"] for row in _of(summaries["importance"], output) if row["share"] < SMALL}
+        each_of = zip(drawn.names, drawn.asked, drawn.counts, strict=True)
+        found = (draw_dependence(*each, plan.space) for each in each_of if each[0] not in small)
         shown = [each for each in found if each is not None][: limits.dependences]
-        figures += sorted(shown, key=lambda each: each.kind == "tracks")  # fields beside fields, and boxes beside boxes
+        figures += sorted(shown, key=lambda each: isinstance(each.drawing, Tracks))  # fields beside fields, and boxes beside boxes
     if "interactions" in summaries:
         figures.append(draw_interactions(_of(summaries["interactions"], output), plan.space))
     if "objective" in summaries:
@@ -144,10 +147,12 @@ def _write_outputs(material: Material, limits: Limits) -> list[Section]:
     outputs = material.run.plan.written_outputs
     shown, single = outputs[: limits.outputs], len(outputs) == 1
     sections = []
-    kept = "" if material.drawn or not material.run.manifest.n_rows else "This run keeps no column of attributions for each row, so their distribution is not drawn."
+    plan = material.run.plan
+    partial = plan.global_only or not plan.wide
+    kept = "This run keeps no column of attributions for each feature, so their distribution is not drawn." if partial else ""
     for k, output in enumerate(shown):
         name = shorten_name(output, 60)
-        title = "What moves predictions" if single else f"What moves {name}"
+        title = "What moves predictions" if single else f"What moves output {name}"
         text = (kept,) if kept and not k else ()
         figures = _figures(material, output, limits)
         if figures or text:
@@ -162,7 +167,12 @@ def _write_r2(summaries: Summaries, totals: Mapping[str, Mapping[str, Any]], by:
     said, figures = totals.get("r2", {}), [draw_shares(summaries["r2"], limits.features)]
     if summaries.get("r2_by"):
         figures.append(draw_groups(summaries["r2_by"], by))
-    names = {"total_r2": "R²", "total_standard_error": "its standard error", "remainder": "what shares leave of it", "n_unlabelled": "rows without a label"}
+    names = {
+        "total_r2": "R²",
+        "total_standard_error": "its standard error",
+        "remainder": "what shares leave of it",
+        "n_unlabelled": "rows without a label",
+    }
     facts = [f"{name} {write_number(said[key])}" for key, name in names.items() if said.get(key) is not None]
     return Section("r2", "How well the model does", (f"{'; '.join(facts)}.",) if facts else (), figures=tuple(figures))
 
@@ -201,7 +211,12 @@ def compose(material: Material, limits: Limits) -> Page:
     """
     run, summaries = material.run, material.summaries
     by = () if run.plan.labels is None else run.plan.labels.by
-    rows = Section("rows", "Single rows", ("From the base value to what the model says, the largest step first.",) if run.plan.additive else (), figures=material.rows)
+    rows = Section(
+        "rows",
+        "Single rows",
+        ("From the base value to what the model says, the largest step first.",) if run.plan.additive else (),
+        figures=material.rows,
+    )
     sections = [
         material.changes,
         _write_rejected(run),

@@ -73,9 +73,8 @@ def choose_values(feature: Feature, column: str, found: Distribution | Categorie
         edges = (np.nextafter(points[0], -math.inf), *middle, np.nextafter(points[-1], math.inf))
         return Values(feature, column, tuple(map(float, edges)), points=tuple(map(float, points)))
     low, high = find_ends([found], VALUES)
-    edges = np.linspace(low, high, BINS + 1)
-    edges[-1] = np.nextafter(edges[-1], math.inf)
-    return Values(feature, column, tuple(map(float, edges)))
+    inner = np.linspace(low, high, BINS + 1)[:-1]
+    return Values(feature, column, tuple(map(float, (*inner, np.nextafter(high, math.inf)))))
 
 
 def choose_grids(measured: Measured, output: str, names: Sequence[str], columns: Mapping[str, str]) -> tuple[Counted, ...]:

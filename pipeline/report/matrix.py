@@ -53,8 +53,8 @@ def draw_interactions(rows: Sequence[Row], unit: str) -> Figure | None:
     some = f" The {len(names)} features that interact most are shown." if len(total) > len(names) else ""
     return Figure(
         "Which features act together",
-        f"Mean size of interactions, in units of the {unit}: the darker, the larger. {shorten_name(first['first'])} and {shorten_name(first['second'])} interact "
-        f"most.{some}",
+        f"Mean size of interactions, in units of the {unit}: the darker, the larger. "
+        f"{shorten_name(first['first'])} and {shorten_name(first['second'])} interact most.{some}",
         Matrix(tuple(shorten_name(name, NAMES) for name in names), cells, "0", write_number(largest)),
         Table(("pair", "mean size", "mean", "lowest", "highest"), listed, more),
     )
@@ -93,10 +93,7 @@ def draw_lines(title: str, description: str, lines: Mapping[str, Sequence[tuple[
     shapes = tuple(Shape(kind, _write_line(lines[name], across, upright)) for kind, name in kinds)
     steps = sorted({x for x, _ in points})
     found = {name: dict(line) for name, line in lines.items()}
-    rows = tuple(
-        (f"{steps[i]:g}", *(write_number(found[name].get(steps[i])) for name in lines))
-        for i in _every(len(steps), STEPS)
-    )
+    rows = tuple((f"{steps[i]:g}", *(write_number(found[name].get(steps[i])) for name in lines)) for i in _every(len(steps), STEPS))
     zero = upright.at(0) if upright.low <= 0 <= upright.high else None
     plane = Plane(100, 100, (), shapes, across.ticks(), upright.ticks(4), zero, axis, side, kinds if len(kinds) > 1 else ())
     return Figure(title, description, plane, Table((axis, *lines), rows))

@@ -146,7 +146,9 @@ def count_part(asked: Asked, item: WorkItem) -> PartCounts:
         It is missing, or the store does not answer.
     """
     uri, found, first_row = part_uri(asked.run, item.part), nothing(asked.columns), 0
-    names = list(dict.fromkeys([asked.total, *(each.column for each in asked.columns), *(each.values.column for each in asked.columns if each.values)]))
+    names = list(
+        dict.fromkeys([asked.total, *(each.column for each in asked.columns), *(each.values.column for each in asked.columns if each.values)])
+    )
     with opened_part(uri) as (parquet, file):
         read_footer(uri, item.part, file, asked.plan_digest, item)
         lacks = next((name for name in names if name not in parquet.schema_arrow.names), None)

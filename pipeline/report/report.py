@@ -1,14 +1,14 @@
 """A report: the run measured and counted, drawn, and published as one page below it."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any
 
 import pyarrow as pa
 
-from ..drift.measured import Measured, make_run_job, measure_run
-from ..errors import InvalidRun, UsageError
+from ..drift.measured import FEW, Measured, make_run_job, measure_run
+from ..errors import InvalidRun
 from ..in_memory.finished import FinishedRun, read_run
 from ..runs import execute
 from ..runs.after import write_made
@@ -29,11 +29,11 @@ from .waterfalls import draw_waterfall
 PAGE = "report/index.html"
 LIMITS = (Limits(3, 20, 6), Limits(3, 12, 4), Limits(2, 10, 3), Limits(1, 10, 2), Limits(1, 5, 0))  # the first whose page is small enough
 BYTES_OF_COUNTS = 1 << 26  # that a task holds
-ROWS = ("Highest", "Lowest", "In the middle")
+ROWS = ("Highest", "Lowest", "Median")
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class WrittenReport:
     """What was written.
 
     Attributes
@@ -74,6 +74,8 @@ def _count(measured: Measured, columns: Sequence[Any], where: Mapping[str, Any],
     items = [plan.items[entry["part"]] for entry in manifest.parts]
     total = plan.columns[0][0]
     asked = Asked(measured.uri, manifest.plan, tuple(columns), total, measured.total(plan.written_outputs[0]).quantile(0.5))
+    if job.options.scheduler is None and manifest.n_rows * (len(columns) + 1) < FEW:
+        job = replace(job, options=replace(job.options, scheduler=SERIAL))
     on_done, found = progress(Work("counting", measured.uri, len(items), manifest.n_rows)), nothing(columns)
     for item, made in execute.map_items(job, count_part, work.warm, asked, items, WORKER_OVERHEAD + BYTES_OF_COUNTS):
         found = merge_parts(found, made)
@@ -147,7 +149,7 @@ def report(
     workers: int | None = None,
     plain_tcp: bool = False,
     progress: Callable = no_progress,
-) -> Report:
+) -> WrittenReport:
     """Write a report of a finished run: one page, ``report/index.html`` below the run, that runs and fetches nothing.
 
     Parameters
@@ -161,7 +163,7 @@ def report(
 
     Returns
     -------
-    Report
+    WrittenReport
         Where the page is. The same run has the same page; ``after.json`` lists it.
 
     Raises
@@ -177,4 +179,4 @@ def report(
     where = {"scheduler": scheduler, "workers": workers, "plain_tcp": plain_tcp}
     data = write_report(_gather(finished, where, progress, None))
     write_made(finished.uri, finished.manifest.sha256, {PAGE: data})
-    return Report(storage.join(finished.uri, PAGE), len(data))
+    return WrittenReport(storage.join(finished.uri, PAGE), len(data))

@@ -10,14 +10,15 @@ STEPS = (1, 2, 2.5, 5, 10)  # of round numbers, times a power of ten
 EDGE = 4  # percent from either end, where a tick's number would be cut off
 
 
-def write_number(number: float | None, signed: bool = False) -> str:
-    """Write a number with four digits, and a minus that is as wide as a plus.
+def write_number(number: float | None, signed: bool = False, digits: int = 4) -> str:
+    """Write a number with a few digits, and a minus that is as wide as a plus.
 
     Parameters
     ----------
     number : float or None
     signed : bool
         Positive numbers have a plus.
+    digits : int
 
     Returns
     -------
@@ -30,7 +31,7 @@ def write_number(number: float | None, signed: bool = False) -> str:
         return "∞" if number > 0 else "−∞"
     size = abs(number)
     small = 0 < size < 1e-4
-    text = f"{size:.3g}" if small or size >= 1e7 else f"{size:,.0f}" if size >= 1000 else f"{size:.4g}"
+    text = f"{size:.3g}" if small or size >= 1e7 else f"{size:,.0f}" if size >= 1000 else f"{size:.{digits}g}"
     return ("−" if number < 0 else "+" if signed and number > 0 else "") + text
 
 

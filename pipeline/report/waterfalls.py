@@ -38,7 +38,7 @@ def draw_waterfall(shown: Shown, row: ShownRow, found: ShownOutput, what: str) -
         Track(
             shorten_name(step.label),
             (draw_bar(axis, start, start + step.phi, "plain" if shown.ranks else "down" if step.phi < 0 else "up"),),
-            text=write_number(step.phi, signed=not shown.ranks),
+            text=write_number(step.phi, not shown.ranks, 3),
         )
         for start, step in zip(before, steps, strict=True)
     ]

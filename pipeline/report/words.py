@@ -62,7 +62,7 @@ def write_headline(run: FinishedRun, summaries: Mapping[str, Sequence[Row]]) -> 
             return say.format(feature)
         if not share:
             return f"No feature moves the {total}"
-        several = f" of {shorten_name(output, 30)}" if len(run.plan.written_outputs) > 1 else ""
+        several = f" of output {shorten_name(output, 30)}" if len(run.plan.written_outputs) > 1 else ""
         return f"{feature} accounts for {write_share(share)} of what moves the {total}{several}"
     return f"{count(run.manifest.n_rows, 'row')} explained"
 
@@ -83,9 +83,7 @@ def write_lede(run: FinishedRun) -> tuple[str, ...]:
     against = "" if plan.background is None else f", against the background {shorten_name(last_name(plan.background))}"
     space = "" if plan.space == MARGIN else f" Attributions are in units of the {plan.space}."
     rows = count(run.manifest.n_rows, "row")
-    return (
-        f"{rows} of {shorten_name(last_name(plan.data))}, explained by {shorten_name(last_name(plan.model))}: {method.meaning}{against}.{space}",
-    )
+    return (f"{rows} of {shorten_name(last_name(plan.data))}, explained by {shorten_name(last_name(plan.model))}: {method.meaning}{against}.{space}",)
 
 
 def judge(run: FinishedRun) -> Verdict:
