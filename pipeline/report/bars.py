@@ -132,7 +132,7 @@ def draw_shares(rows: Sequence[Row], most: int = BARS) -> Figure:
     )
     return Figure(
         "What each feature adds to R²",
-        "Shares of R² on these rows, which add up to it; whiskers are two standard errors. " + say_left_out(len(shown), len(ranked), "features"),
+        "Shares of R² on these rows; whiskers are two standard errors. " + say_left_out(len(shown), len(ranked), "features"),
         Tracks(tracks, axis.ticks(), axis.at(0), "share of R²"),
         Table(
             ("feature", "share of R²", "standard error"),

@@ -6,7 +6,7 @@ import numpy as np
 
 from .counting import BELOW, MISSING, PHI, Counted, Counts, Values
 from .figure import Figure, Mark, Plane, Shape, Table, Track, Tracks, write_path
-from .scale import Axis, Tick, shorten_name, write_number
+from .scale import NARROW, Axis, Tick, shorten_name, write_number
 from .swarm import find_quantile
 
 LEVELS = 6  # of darkness
@@ -104,7 +104,7 @@ def _draw_numbers(name: str, asked: Counted, values: Values, counts: Counts, uni
         lacking = np.ceil(LEVELS * np.cbrt(counts.own[MISSING, 1:-1] / counts.own[MISSING].max())).astype(int)
         shapes += [Shape(f"d{level}", write_path([(0, PHI - 1 - bin_, 2, 1)])) for bin_, level in enumerate(lacking.tolist()) if level]
     means = np.array([_mean(cells, middle) for cells in counts.own[BELOW + 1 : -1]])
-    ticks = tuple(Tick(round((offset + tick.at / 100 * inner.shape[0]) / width * 100, 2), tick.text, tick.side) for tick in across.ticks(4))
+    ticks = tuple(Tick(round((offset + tick.at / 100 * inner.shape[0]) / width * 100, 2), tick.text, tick.side) for tick in across.ticks(4, NARROW))
     ticks = tuple(tick for tick in ticks if not has_missing or tick.at > 22)
     if has_missing:
         ticks = (Tick(0, "none", "start"), *ticks)
@@ -152,7 +152,7 @@ def _draw_boxes(name: str, asked: Counted, values: Values, counts: Counts, unit:
         f"How {shorten_name(name)} acts",
         "Attribution by value: a box holds half of the rows that have it, its whiskers nine tenths; the upright line is their median, the number how "
         "many they are.",
-        Tracks(tuple(tracks), axis.ticks(4), axis.at(0) if asked.own[0] <= 0 <= asked.own[1] else None, f"attribution, {unit}"),
+        Tracks(tuple(tracks), axis.ticks(4, NARROW), axis.at(0) if asked.own[0] <= 0 <= asked.own[1] else None, f"attribution, {unit}"),
         Table(("value", "rows", "5 %", "mean attribution", "95 %"), tuple(_describe(shorten_name(text), cells, asked.own) for text, cells in kept)),
         small=True,
     )

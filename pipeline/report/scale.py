@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 LARGEST = 1e300  # beyond which differences are no numbers any more
 NAME = 48  # characters of a name
-STEPS = (1, 2, 2.5, 5, 10)  # of round numbers, times a power of ten
+STEPS = (1, 2, 5, 10)  # of round numbers, times a power of ten
+ROOM = 44  # characters along an axis on a phone,
+NARROW = 24  # and along one that names and numbers stand beside
 EDGE = 4  # percent from either end, where a tick's number would be cut off
 
 
@@ -128,26 +130,32 @@ class Axis:
             return 0.0
         return round(100 * (min(max(number, self.low), self.high) - self.low) / (self.high - self.low), 2)
 
-    def ticks(self, n: int = 5) -> tuple[Tick, ...]:
+    def ticks(self, n: int = 5, room: int = ROOM) -> tuple[Tick, ...]:
         """Choose round numbers.
 
         Parameters
         ----------
         n : int
-            About how many.
+            About how many, at most.
+        room : int
+            Characters that their texts and the gaps between them may take.
 
         Returns
         -------
         tuple of Tick
             Within the axis.
         """
+        found = self._spread(n)
+        return found if n == 1 or sum(len(tick.text) + 2 for tick in found) <= room else self.ticks(n - 1, room)
+
+    def _spread(self, n: int) -> tuple[Tick, ...]:
         span = self.high - self.low
         power = 10.0 ** math.floor(math.log10(span / n))
         step = next((power * each for each in STEPS if power * each * n >= span), power * 10)
         first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
-        digits = max(0, min(12, -math.floor(math.log10(step)) + (step / 10 ** math.floor(math.log10(step)) == 2.5)))
         if last - first > 2 * n:  # the span is lost beside the numbers themselves
             return ()
+        digits = max(0, min(12, -math.floor(math.log10(step))))
         return tuple(self._tick(round(i * step, digits) if digits < 12 else i * step, digits) for i in range(first, last + 1))
 
     def _tick(self, number: float, digits: int) -> Tick:

@@ -4,7 +4,7 @@ import math
 
 from ..in_memory.shown import Shown, ShownOutput, ShownRow, row_title, shown_steps
 from .figure import Figure, Table, Track, Tracks, draw_bar
-from .scale import make_axis, shorten_name, write_number
+from .scale import NARROW, make_axis, shorten_name, write_number
 
 STEPS = 8
 TITLE = 60  # characters
@@ -53,7 +53,9 @@ def draw_waterfall(shown: Shown, row: ShownRow, found: ShownOutput, what: str) -
     return Figure(
         title,
         f"{shown.total.capitalize()}{output} {write_number(found.total)}. {shorten_name(row.file.rpartition('/')[2])}, row {row.file_row:,}.",
-        Tracks(tuple(tracks), axis.ticks(4), axis.at(0) if axis.low <= 0 <= axis.high else None, "rank" if shown.ranks else shown.total),
+        Tracks(
+            tuple(tracks), axis.ticks(4, NARROW), axis.at(0) if axis.low <= 0 <= axis.high else None, shown.total if shown.additive else shown.column
+        ),
         Table(("feature", shown.column), (*numbers, (shown.total, write_number(found.total)))),
         small=True,
     )

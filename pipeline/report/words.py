@@ -50,9 +50,9 @@ def write_headline(run: FinishedRun, summaries: Mapping[str, Sequence[Row]]) -> 
         return "No rows were explained"
     for name, column, say in (
         ("r2", "r2", "{} adds the most to R²"),
-        ("areas", "mean", "{} mostly comes first"),
-        ("gaps", "mean", "{} mostly comes first"),
-        ("importance", "share", "{} moves the {} most"),
+        ("areas", "mean", "{} ranks first on average"),
+        ("gaps", "mean", "{} ranks first on average"),
+        ("importance", "share", ""),
     ):
         first = next((row for row in summaries.get(name, ()) if row["rank"] == 1 and row.get("output", output) == output), None)
         if first is None:
@@ -98,7 +98,7 @@ def judge(run: FinishedRun) -> Verdict:
     Verdict
     """
     manifest, total = run.manifest, TOTALS[run.plan.space]
-    adds = "Attributions of this method need not add up to anything."
+    adds = "What this method says of a row has no sum to be checked by."
     if run.manifest.residual is not None:
         within = f"{run.manifest.residual:.1e}".replace("e-0", "e-").replace("-", "−")
         adds = f"Attributions add up to {total} minus base value on every row, within {within} of the {total}’s bound."
