@@ -100,7 +100,7 @@ def _figures(material: Material, output: str, limits: Limits) -> tuple[Figure, .
         small = {row["feature"] for row in _of(summaries["importance"], output) if row["share"] < SMALL}
         each_of = zip(drawn.names, drawn.asked, drawn.counts, strict=True)
         found = (draw_dependence(*each, plan.space) for each in each_of if each[0] not in small)
-        fields = [each for each in found if each is not None][: limits.dependences]
+        fields = [figure for figure in found if figure is not None][: limits.dependences]
         figures += sorted(fields, key=lambda each: isinstance(each.drawing, Tracks))  # fields beside fields, and boxes beside boxes
     if "interactions" in summaries:
         figures.append(draw_interactions(_of(summaries["interactions"], output), plan.space))
