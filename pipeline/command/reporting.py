@@ -14,6 +14,7 @@ from .terminal import open_console, say
 def report(
     run: Annotated[str, Parameter(group=INPUT)],
     *,
+    against: Annotated[str | None, Parameter(group=INPUT)] = None,
     scheduler: Annotated[str | None, Parameter(group=CLUSTER)] = None,
     workers: Annotated[int | None, Parameter(group=CLUSTER)] = None,
     plain_tcp: Annotated[bool, Parameter(group=CLUSTER, negative=())] = False,
@@ -25,6 +26,8 @@ def report(
     ----------
     run
         Folder of the run, a path or an fsspec URI.
+    against
+        Folder of another run, or the JSON object that names the latest one: say what changed since. Said anyway where the two were compared before.
     scheduler
         As for explain.
     workers
@@ -45,5 +48,5 @@ def report(
     console, bar = open_console(quiet), Bar(Console(stderr=True)) if sys.stderr.isatty() and not quiet else None
     with bar or nullcontext():
         progress = bar or (silent if quiet else log_lines)
-        written = write_report(run, scheduler=scheduler, workers=workers, plain_tcp=plain_tcp, progress=progress)
+        written = write_report(run, against=against, scheduler=scheduler, workers=workers, plain_tcp=plain_tcp, progress=progress)
     say(console, f"report: {written.uri} ({written.size / 1000:,.0f} kB)")

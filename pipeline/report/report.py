@@ -1,5 +1,6 @@
 """A report: the run measured and counted, drawn, and published as one page below it."""
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
@@ -11,7 +12,7 @@ from ..drift.measured import FEW, Measured, make_run_job, measure_run
 from ..errors import InvalidRun
 from ..in_memory.finished import FinishedRun, read_run
 from ..runs import execute
-from ..runs.after import write_made
+from ..runs.after import read_made, write_made
 from ..runs.job import SERIAL
 from ..runs.lookup import Found, Place, opened_part
 from ..runs.part import part_uri
@@ -19,6 +20,7 @@ from ..runs.progress import Progress, Work, no_progress
 from ..runs.sizes import WORKER_OVERHEAD
 from ..stores import storage
 from . import part as work
+from .changes import write_changes
 from .contents import Drawn, Limits, Material, Summaries, compose, read_summaries
 from .figure import Figure
 from .grids import choose_grids
@@ -27,6 +29,7 @@ from .part import Asked, PartCounts, Spot, count_part, merge_parts, nothing
 from .waterfalls import draw_waterfall
 
 PAGE = "report/index.html"
+DRIFT = "after/drift.json"
 LIMITS = (Limits(3, 20, 6), Limits(3, 12, 4), Limits(2, 10, 3), Limits(1, 10, 2), Limits(1, 5, 0))  # the first whose page is small enough
 BYTES_OF_COUNTS = 1 << 26  # that a task holds
 ROWS = ("Highest", "Lowest", "Median")
@@ -123,6 +126,16 @@ def _gather(run: FinishedRun, where: Mapping[str, Any], progress: Progress, chan
     return Material(run, summaries, drawn, _draw_rows(run, counted.spots), changes)
 
 
+def _find_changes(run: FinishedRun, against: str | PathLike | None, where: Mapping[str, Any], progress: Progress) -> Section | None:
+    """What changed since another run, or what was found when the two were compared before."""
+    if against is not None:
+        from ..drift.drift import drift
+
+        return write_changes(drift(run.uri, against=against, **where, progress=progress).to_dict())
+    kept = read_made(run.uri, run.manifest.sha256, DRIFT)
+    return None if kept is None else write_changes(json.loads(kept))
+
+
 def write_report(material: Material) -> bytes:
     """Write a page that is small enough, of whatever there is.
 
@@ -145,6 +158,7 @@ def write_report(material: Material) -> bytes:
 def report(
     run: str | PathLike,
     *,
+    against: str | PathLike | None = None,
     scheduler: str | None = None,
     workers: int | None = None,
     plain_tcp: bool = False,
@@ -156,6 +170,9 @@ def report(
     ----------
     run : str or path
         Of the run's folder.
+    against : str or path, optional
+        Folder of another run, or the JSON object that names the latest one: the page says what changed since. By default it says so where the two were
+        compared before, see `drift`.
     scheduler, workers, plain_tcp : optional
         As for `explain`: where the run's columns are read.
     progress : callable
@@ -177,6 +194,6 @@ def report(
     """
     finished = read_run(run)
     where = {"scheduler": scheduler, "workers": workers, "plain_tcp": plain_tcp}
-    data = write_report(_gather(finished, where, progress, None))
+    data = write_report(_gather(finished, where, progress, _find_changes(finished, against, where, progress)))
     write_made(finished.uri, finished.manifest.sha256, {PAGE: data})
     return WrittenReport(storage.join(finished.uri, PAGE), len(data))
