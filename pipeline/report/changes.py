@@ -12,7 +12,9 @@ Found = Mapping[str, Any]  # as drift.json has it
 OUTPUTS = 3
 FEATURES = 12
 STEPS = 10
-ITEMS = 12
+ALARMS = 5
+DIFFERENCES = 12
+ROUNDED = 1e-6  # of the largest step, below which rounding is nothing to be seen
 LINE = 300  # characters
 
 
@@ -45,7 +47,7 @@ def say_change(found: Found) -> str:
     moved = f"its mean {total}{several} is {write_number(first['mean'])}, it was {write_number(first['reference_mean'])}"
     known = first["standard_error"] is not None
     error = f" (change {write_number(first['change'], True)}, standard error {write_number(first['standard_error'])})" if known else ""
-    said = f"{count(n, 'alarm')}, see below." if n else "No threshold is crossed."
+    said = f"{count(n, 'alarm')}: see what changed." if n else "No threshold is crossed."
     return f"Compared with {_last(found['reference'])} of {count(found['reference_n_rows'], 'row')}, {moved}{error}. {said}"
 
 
@@ -57,7 +59,9 @@ def _draw_split(found: Found, split: Found, unit: str) -> Figure | None:
     moved.sort(key=lambda pair: -abs(pair[1]))
     rest = moved[STEPS:]
     steps = moved[:STEPS] + ([(f"{len(rest):,} others", sum(change for _, change in rest))] if rest else [])
-    steps += [(name, _number(split[key])) for name, key in (("base value", "base"), ("rounding", "rounding")) if split[key]]
+    least = ROUNDED * max((abs(change) for _, change in steps), default=0.0)
+    also = [(name, _number(split[key])) for name, key in (("base value", "base"), ("rounding", "rounding"))]
+    steps += [(name, change) for name, change in also if abs(change) > least]
     at, ends = split["reference_mean"], []
     for _, change in steps:
         ends.append((at, at + change))
@@ -145,7 +149,18 @@ def _draw_distances(found: Found) -> Figure | None:
         )
         for shift in shown
     )
-    heads = ("column", "drifted", "rows elsewhere", "corrected p", "PSI", "PSI without drift", "Wasserstein", "mean before", "mean now", "standard error")
+    heads = (
+        "column",
+        "drifted",
+        "rows elsewhere",
+        "corrected p",
+        "PSI",
+        "PSI without drift",
+        "Wasserstein",
+        "mean before",
+        "mean now",
+        "standard error",
+    )
     left = say_left_out(len(shown), len(known), "columns")
     return Figure(
         "Which columns moved",
@@ -156,9 +171,9 @@ def _draw_distances(found: Found) -> Figure | None:
     )
 
 
-def _list(lines: Sequence[str]) -> tuple[str, ...]:
-    more = (f"… and {len(lines) - ITEMS:,} more",) if len(lines) > ITEMS else ()
-    return (*(shorten_name(line, LINE) for line in lines[:ITEMS]), *more)
+def _list(lines: Sequence[str], most: int, noun: str) -> tuple[str, ...]:
+    more = (f"… and {len(lines) - most:,} more {noun}",) if len(lines) > most else ()
+    return (*(shorten_name(line, LINE) for line in lines[:most]), *more)
 
 
 def write_changes(found: Found) -> Section:
@@ -178,5 +193,6 @@ def write_changes(found: Found) -> Section:
     figures: list[Figure | None] = [_draw_split(found, split, unit) for split in outputs]
     figures += [_draw_shares(found, split["output"]) for split in outputs]
     figures.append(_draw_distances(found))
-    items = (*_list(found["alarms"]), *_list(found["differs"]))
-    return Section("changes", "What changed", (say_change(found),), items, tuple(figure for figure in figures if figure is not None))
+    alarms = [f"Alarm: {line}" for line in found["alarms"]]
+    items = (*_list(found["differs"], DIFFERENCES, "differences"), *_list(alarms, ALARMS, "alarms, of which the figure below has the largest"))
+    return Section("changes", "What changed", items=items, figures=tuple(figure for figure in figures if figure is not None))

@@ -71,14 +71,17 @@ class Material:
         By output; of none where the run has no attributions of rows.
     rows : tuple of Figure
         Single rows.
+    changed : str
+        What changed since another run, in a sentence or two; empty where nothing was compared.
     changes : Section or None
-        What changed since another run.
+        The same in figures.
     """
 
     run: FinishedRun
     summaries: Summaries
     drawn: Mapping[str, Drawn]
     rows: tuple[Figure, ...]
+    changed: str = ""
     changes: Section | None = None
 
 
@@ -100,7 +103,7 @@ def _figures(material: Material, output: str, limits: Limits) -> tuple[Figure, .
         small = {row["feature"] for row in _of(summaries["importance"], output) if row["share"] < SMALL}
         each_of = zip(drawn.names, drawn.asked, drawn.counts, strict=True)
         found = (draw_dependence(*each, plan.space) for each in each_of if each[0] not in small)
-        fields = [figure for figure in found if figure is not None][: limits.dependences]
+        fields: list[Figure] = [figure for figure in found if figure is not None][: limits.dependences]
         figures += sorted(fields, key=lambda each: isinstance(each.drawing, Tracks))  # fields beside fields, and boxes beside boxes
     if "interactions" in summaries:
         figures.append(draw_interactions(_of(summaries["interactions"], output), plan.space))
@@ -226,12 +229,11 @@ def compose(material: Material, limits: Limits) -> Page:
         _write_inputs(summaries, limits),
         Section("provenance", "Where this comes from", terms=list_provenance(run)),
     ]
-    changed = material.changes.text[:1] if material.changes else ()
     return Page(
         title=f"{shorten_name(last_name(run.uri))}: report",
         eyebrow=f"Report of {shorten_name(last_name(run.uri))}",
         headline=write_headline(run, summaries),
-        lede=(*write_lede(run), *changed),
+        lede=(*write_lede(run), *([material.changed] if material.changed else [])),
         verdict=judge(run),
         facts=list_facts(run, summaries),
         sections=tuple(section for section in sections if section is not None),

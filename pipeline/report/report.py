@@ -20,11 +20,11 @@ from ..runs.progress import Progress, Work, no_progress
 from ..runs.sizes import WORKER_OVERHEAD
 from ..stores import storage
 from . import part as work
-from .changes import write_changes
+from .changes import say_change, write_changes
 from .contents import Drawn, Limits, Material, Summaries, compose, read_summaries
 from .figure import Figure
 from .grids import choose_grids
-from .page import MOST_BYTES, Section, write_page
+from .page import MOST_BYTES, write_page
 from .part import Asked, PartCounts, Spot, count_part, merge_parts, nothing
 from .waterfalls import draw_waterfall
 
@@ -113,27 +113,27 @@ def _draw_rows(run: FinishedRun, spots: Sequence[Spot | None]) -> tuple[Figure, 
     return tuple(figures)
 
 
-def _gather(run: FinishedRun, where: Mapping[str, Any], progress: Progress, changes: Section | None) -> Material:
+def _gather(run: FinishedRun, where: Mapping[str, Any], progress: Progress) -> Material:
     summaries = read_summaries(run)
     if run.plan.global_only or not run.manifest.n_rows:
-        return Material(run, summaries, {}, (), changes)
+        return Material(run, summaries, {}, ())
     measured = measure_run(run.uri, **where, progress=progress)
     chosen = _choose(measured, summaries, LIMITS[0])
     counted = _count(measured, [grid for _, grids in chosen.values() for grid in grids], where, progress)
     left, drawn = iter(counted.counts), {}
     for output, (names, grids) in chosen.items():
         drawn[output] = Drawn(names, grids, tuple(next(left) for _ in grids))
-    return Material(run, summaries, drawn, _draw_rows(run, counted.spots), changes)
+    return Material(run, summaries, drawn, _draw_rows(run, counted.spots))
 
 
-def _find_changes(run: FinishedRun, against: str | PathLike | None, where: Mapping[str, Any], progress: Progress) -> Section | None:
+def _find_changes(run: FinishedRun, against: str | PathLike | None, where: Mapping[str, Any], progress: Progress) -> Mapping[str, Any] | None:
     """What changed since another run, or what was found when the two were compared before."""
     if against is not None:
         from ..drift.drift import drift
 
-        return write_changes(drift(run.uri, against=against, **where, progress=progress).to_dict())
+        return drift(run.uri, against=against, **where, progress=progress).to_dict()
     kept = read_made(run.uri, run.manifest.sha256, DRIFT)
-    return None if kept is None else write_changes(json.loads(kept))
+    return None if kept is None else json.loads(kept)
 
 
 def write_report(material: Material) -> bytes:
@@ -171,7 +171,7 @@ def report(
     run : str or path
         Of the run's folder.
     against : str or path, optional
-        Folder of another run, or the JSON object that names the latest one: the page says what changed since. By default it says so where the two were
+        Folder of another run, or the JSON object that names the latest one: the page says what changed since. By default it does where the two were
         compared before, see `drift`.
     scheduler, workers, plain_tcp : optional
         As for `explain`: where the run's columns are read.
@@ -194,6 +194,8 @@ def report(
     """
     finished = read_run(run)
     where = {"scheduler": scheduler, "workers": workers, "plain_tcp": plain_tcp}
-    data = write_report(_gather(finished, where, progress, _find_changes(finished, against, where, progress)))
+    found = _find_changes(finished, against, where, progress)
+    material = _gather(finished, where, progress)
+    data = write_report(material if found is None else replace(material, changed=say_change(found), changes=write_changes(found)))
     write_made(finished.uri, finished.manifest.sha256, {PAGE: data})
     return WrittenReport(storage.join(finished.uri, PAGE), len(data))

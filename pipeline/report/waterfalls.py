@@ -3,11 +3,17 @@
 import math
 
 from ..in_memory.shown import Shown, ShownOutput, ShownRow, row_title, shown_steps
+from ..in_memory.waterfall import Step
 from .figure import Figure, Table, Track, Tracks, draw_bar
 from .scale import NARROW, make_axis, shorten_name, write_number
 
 STEPS = 8
 TITLE = 60  # characters
+
+
+def _label(step: Step) -> str:
+    missing = isinstance(step.value, float) and math.isnan(step.value)
+    return shorten_name(f"{step.player}, missing" if missing else step.label)
 
 
 def draw_waterfall(shown: Shown, row: ShownRow, found: ShownOutput, what: str) -> Figure:
@@ -36,7 +42,7 @@ def draw_waterfall(shown: Shown, row: ShownRow, found: ShownOutput, what: str) -
     axis = make_axis([*ends, found.total] if shown.additive else ends, zero=not shown.additive)
     tracks = [
         Track(
-            shorten_name(step.label),
+            _label(step),
             (draw_bar(axis, start, start + step.phi, "plain" if shown.ranks else "down" if step.phi < 0 else "up"),),
             text=write_number(step.phi, not shown.ranks, 3),
         )
@@ -48,7 +54,7 @@ def draw_waterfall(shown: Shown, row: ShownRow, found: ShownOutput, what: str) -
         tracks = [first, *tracks, last]
     title = f"{what}: {shorten_name(row_title(row), TITLE)}"
     output = f" of output {shorten_name(found.output)}" if found.output else ""
-    numbers = [(shorten_name(step.label), write_number(step.phi, signed=not shown.ranks)) for step in steps]
+    numbers = [(_label(step), write_number(step.phi, signed=not shown.ranks)) for step in steps]
     numbers = [("base value", write_number(found.base)), *numbers] if shown.additive else numbers
     return Figure(
         title,

@@ -8,7 +8,9 @@ from pipeline.report.bars import draw_groups, draw_importance, draw_inputs, draw
 
 def moments(name, phi, rank, share=0.5):
     size = np.abs(phi).mean() if phi.size else np.nan
-    some = {"mean_abs": size, "mean": phi.mean(), "std": phi.std(), "min": phi.min(), "max": phi.max()} if phi.size else dict.fromkeys(("mean", "std"))
+    some = (
+        {"mean_abs": size, "mean": phi.mean(), "std": phi.std(), "min": phi.min(), "max": phi.max()} if phi.size else dict.fromkeys(("mean", "std"))
+    )
     return {"output": "0", "feature": name, "rank": rank, "share": share} | {"mean_abs": size} | some
 
 
@@ -57,7 +59,10 @@ def test_groups_are_named_by_their_values():
 
 
 def test_inputs_are_shares_of_rows():
-    rows = [{"feature": name, "rows": 200, "missing": missing, "unseen": unseen, "below": 0, "above": 1} for name, missing, unseen in [("a", 20, 20), ("b", 0, 0)]]
+    rows = [
+        {"feature": name, "rows": 200, "missing": missing, "unseen": unseen, "below": 0, "above": 1}
+        for name, missing, unseen in [("a", 20, 20), ("b", 0, 0)]
+    ]
     figure = draw_inputs(rows)
     assert [track.text for track in figure.drawing.tracks] == ["20 %"]
     assert [mark.width for mark in figure.drawing.tracks[0].marks] == [50, 50]
