@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:  # what type checkers and editors read; everything is imported on first use, so that ``import leafledger`` compiles nothing
     from kernels.methods import METHODS as METHODS
     from pipeline.comparisons.compare import compare as compare
+    from pipeline.drift.drift import Drift as Drift
+    from pipeline.drift.drift import drift as drift
     from pipeline.errors import LeafledgerError as LeafledgerError
     from pipeline.in_memory.attribute import attribute as attribute
     from pipeline.in_memory.attributions import Attributions as Attributions
@@ -47,6 +49,7 @@ __all__ = [
     "METHODS",
     "Attributions",
     "Curves",
+    "Drift",
     "Explainer",
     "FinishedRun",
     "Gradient",
@@ -62,6 +65,7 @@ __all__ = [
     "check_run",
     "compare",
     "curves",
+    "drift",
     "encoder_groups",
     "explain",
     "gradient",
@@ -82,6 +86,7 @@ __all__ = [
 _HOMES = {
     "kernels.methods": ("METHODS",),
     "pipeline.comparisons.compare": ("compare",),
+    "pipeline.drift.drift": ("Drift", "drift"),
     "pipeline.errors": ("LeafledgerError",),
     "pipeline.in_memory.attribute": ("attribute",),
     "pipeline.in_memory.attributions": ("Attributions",),

@@ -1,4 +1,4 @@
-"""The command ``leafledger``: explain, plan, compare, check, show, report, inspect. A mistake is one line on standard error; 0: all is done."""
+"""The command ``leafledger``: explain, plan, compare, check, show, drift, report, inspect. A mistake is one line on standard error; 0: done."""
 
 import os
 import sys
@@ -14,6 +14,7 @@ from rich.text import Text
 from ..display import printable
 from ..errors import LeafledgerError
 from .comparing import compare
+from .drifting import drift
 from .flags import DEFAULTS, INPUT, Flags, Place, Quiet
 from .inspecting import inspect
 from .reporting import report
@@ -276,6 +277,7 @@ def check(
 
 app.command(compare, help_epilogue="Example: leafledger compare model.json flights/ --methods shapley,banzhaf,beta:4:1 --out comparison.parquet")
 app.command(show, help_epilogue="Example: leafledger show explained/ --where customer=4711 --verify")
+app.command(drift, help_epilogue="Example: leafledger drift explained/2026-11-23 --against explained/2026-11-22")
 app.command(report, help_epilogue="Example: leafledger report explained/")
 app.command(inspect, help_epilogue="Example: leafledger inspect model.txt --methods shapley,banzhaf,ranker")
 
@@ -298,7 +300,7 @@ def main(arguments: list[str] | None = None, command: App = app) -> int:
     Returns
     -------
     int
-        Exit code: 0 done, 1 failed, 2 a wrong argument, 3 done but for rows that cannot be read or what cannot be verified, 4 no such row,
+        Exit code: 0 done, 1 failed, 2 a wrong argument, 3 done but for rows that cannot be read or what cannot be verified, 4 drift, 5 no such row,
         130 interrupted.
     """
     with guarded_streams():

@@ -35,8 +35,11 @@ def list_columns(plan: Plan) -> tuple[Column, ...]:
     Returns
     -------
     tuple of Column
-        Margins or predictions first, then attributions, of every output, without scores that are no player's; then values.
+        Margins or predictions first, then attributions, of every output, without scores that are no player's; then values. None where the run has
+        summaries alone.
     """
+    if plan.global_only:
+        return ()
     totals, phi, _ = plan.columns
     outputs, players, n_scores = plan.written_outputs, plan.players, len(METHODS[plan.method].phi.scores)
     found = [Column(name, TOTAL, output, "") for name, output in zip(totals, outputs, strict=True)]

@@ -243,11 +243,12 @@ def measure_run(
     Returns
     -------
     Measured
+        Without columns where the run has summaries alone.
 
     Raises
     ------
     UsageError
-        It is not finished, or has no rows.
+        It is not finished.
     InvalidRun
         A part is damaged.
     StorageError
@@ -258,9 +259,9 @@ def measure_run(
     if manifest is None:
         raise UsageError(f"{uri}: not a finished run")
     plan = read_plan(uri, manifest.plan)
-    if plan.global_only:
-        raise UsageError(f"{uri}: has summaries and no rows; expected a run with attributions of every row")
     job, columns = make_run_job(uri, plan, scheduler, workers, plain_tcp), list_columns(plan)
+    if plan.global_only:
+        return Measured(uri, manifest, plan, columns, ())
     kept = read_made(uri, manifest.sha256, DISTRIBUTIONS)
     found = None if kept is None else unpack(kept, columns)
     if found is None:

@@ -104,7 +104,8 @@ def _figures(material: Material, output: str, limits: Limits) -> tuple[Figure, .
         each_of = zip(drawn.names, drawn.asked, drawn.counts, strict=True)
         found = (draw_dependence(*each, plan.space) for each in each_of if each[0] not in small)
         fields: list[Figure] = [figure for figure in found if figure is not None][: limits.dependences]
-        figures += sorted(fields, key=lambda each: isinstance(each.drawing, Tracks))  # fields beside fields, and boxes beside boxes
+        fields.sort(key=lambda each: isinstance(each.drawing, Tracks))  # fields beside fields, and boxes beside boxes
+        figures += fields
     if "interactions" in summaries:
         figures.append(draw_interactions(_of(summaries["interactions"], output), plan.space))
     if "objective" in summaries:

@@ -5,6 +5,7 @@ import json
 import math
 import tomllib
 from collections.abc import Mapping, Sequence
+from os import PathLike
 from string import Formatter
 from typing import Any, cast, get_args
 
@@ -42,14 +43,38 @@ def _refuse_doubled(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return dict(pairs)
 
 
-def _load(given: ReasonsFile) -> tuple[Any, str, str]:
-    """What was given, its SHA-256, and where it is."""
+def load_settings(given: Mapping[str, Any] | str | PathLike, name: str) -> tuple[Any, str, str]:
+    """Load settings that a person wrote.
+
+    Parameters
+    ----------
+    given : mapping, str or path
+        The settings, or where a TOML or JSON file of them is.
+    name : str
+        What they are called where they are given as a mapping.
+
+    Returns
+    -------
+    found : Any
+        What they say.
+    digest : str
+        Their SHA-256, hexadecimal.
+    where : str
+        Their place, for messages.
+
+    Raises
+    ------
+    UsageError
+        It is neither TOML nor JSON.
+    StorageError
+        The file cannot be read.
+    """
     if isinstance(given, Mapping):
         try:
             text = json.dumps(given, sort_keys=True)
         except (TypeError, ValueError, RecursionError) as error:
-            raise UsageError(f"reasons: hold what cannot be written as JSON: {' '.join(str(error).split())}") from error
-        return json.loads(text), hashlib.sha256(text.encode()).hexdigest(), "reasons"
+            raise UsageError(f"{name}: hold what cannot be written as JSON: {' '.join(str(error).split())}") from error
+        return json.loads(text), hashlib.sha256(text.encode()).hexdigest(), name
     where = str(given)
     data = storage.read(where)
     try:
@@ -216,7 +241,7 @@ def read_reasons(given: ReasonsFile, players: Sequence[str], features: Sequence[
     StorageError
         The file cannot be read.
     """
-    found, digest, where = _load(given)
+    found, digest, where = load_settings(given, "reasons")
     _refuse_unknown(found, FIELDS, where)
     if "direction" not in found:
         raise UsageError(f"{where}: has no direction; say whether reasons are what 'raises' or what 'lowers' the prediction")

@@ -1,0 +1,206 @@
+"""How far two distributions are apart, of counts in the same places, and how surely: what drift is measured by."""
+
+import numpy as np
+from scipy import stats
+
+DECILES = 10
+ENOUGH = 5.0  # rows that a place is expected to have, for chi² to hold
+
+
+def decile_bins(reference: np.ndarray) -> np.ndarray:
+    """Put places into bins by a distribution's deciles. What lies outside of its range is in the outer bins.
+
+    Parameters
+    ----------
+    reference : (places,) int64
+        counts, in the order of the values
+
+    Returns
+    -------
+    bins : (places,) int64
+        0, 1, …, at most DECILES of them: a place is behind a decile where it is behind the first place up to which the decile's share of rows lies
+    """
+    behind = np.cumsum(reference)
+    n = behind[-1] if behind.size else 0
+    deciles = np.searchsorted(behind * DECILES, np.arange(1, DECILES) * n)  # in integers
+    bins = np.searchsorted(np.unique(deciles), np.arange(reference.size), side="left")
+    return np.unique(bins, return_inverse=True)[1]
+
+
+def measure_psi(reference: np.ndarray, current: np.ndarray) -> float:
+    """Measure the population stability index, ``sum (q - p) log (q / p)`` over bins.
+
+    Parameters
+    ----------
+    reference, current : (bins,) int64
+        counts
+
+    Returns
+    -------
+    float
+        shares are of counts to each of which half a row was added, so that an empty bin makes none infinite; 0 of one bin
+    """
+    p, q = ((counts + 0.5) / (counts.sum() + 0.5 * counts.size) for counts in (reference, current))
+    return float(((q - p) * np.log(q / p)).sum())
+
+
+def expect_psi(n_reference: int, n_current: int, n_bins: int) -> float:
+    """Say what the population stability index comes to without drift, on the average: it is then ``1 / n + 1 / m`` times chi².
+
+    Parameters
+    ----------
+    n_reference, n_current : int
+        rows, at least 1
+    n_bins : int
+
+    Returns
+    -------
+    float
+    """
+    return (1.0 / n_reference + 1.0 / n_current) * (n_bins - 1)
+
+
+def measure_ks(reference: np.ndarray, current: np.ndarray) -> tuple[float, float]:
+    """Measure the distance of Kolmogorov and Smirnov: the largest difference of the shares of rows up to any place.
+
+    Parameters
+    ----------
+    reference, current : (places,) int64
+        counts, in the order of the values; of at least one row each
+
+    Returns
+    -------
+    distance : float
+    p : float
+        how probable so large a distance is without drift, by the distribution of one sample of ``n m / (n + m)`` rows; of ties it is an upper bound
+    """
+    n, m = int(reference.sum()), int(current.sum())
+    apart = np.abs(np.cumsum(reference) / n - np.cumsum(current) / m)
+    distance = min(float(apart.max()), 1.0)
+    return distance, float(np.clip(stats.kstwo.sf(distance, max(1, round(n * m / (n + m)))), 0.0, 1.0))
+
+
+def _expect(table: np.ndarray) -> np.ndarray:
+    """Counts without drift."""
+    return table.sum(axis=0) * table.sum(axis=1, keepdims=True) / table.sum()
+
+
+def _test_table(table: np.ndarray) -> float:
+    """The probability of chi²."""
+    expected = _expect(table)
+    return float(stats.chi2.sf(((table - expected) ** 2 / expected).sum(), table.shape[1] - 1))
+
+
+def measure_categories(reference: np.ndarray, current: np.ndarray) -> tuple[float, float]:
+    """Measure how far counts of categories, which have no order, are apart.
+
+    Parameters
+    ----------
+    reference, current : (categories,) int64
+        counts; of at least one row each
+
+    Returns
+    -------
+    distance : float
+        total variation: the share of rows that would have to be of another category
+    p : float
+        of chi², where categories with less than ENOUGH expected rows are one; 1 where no two have enough
+    """
+    n, m = int(reference.sum()), int(current.sum())
+    distance = float(np.abs(reference / n - current / m).sum() / 2)
+    table = np.array([reference, current], np.float64)
+    enough = _expect(table).min(axis=0) >= ENOUGH
+    rest, table = table[:, ~enough].sum(axis=1, keepdims=True), table[:, enough]
+    if table.shape[1] and rest.sum() * min(n, m) / (n + m) < ENOUGH:
+        table[:, [np.argmin(table.sum(axis=0))]] += rest
+    else:
+        table = np.column_stack((table, rest))
+    return distance, _test_table(table) if table.shape[1] > 1 else 1.0
+
+
+def measure_shares(reference: int, n_reference: int, current: int, n_current: int) -> tuple[float, float]:
+    """Measure how far two shares are apart.
+
+    Parameters
+    ----------
+    reference, current : int
+        rows of a kind
+    n_reference, n_current : int
+        rows, at least 1
+
+    Returns
+    -------
+    distance : float
+        magnitude of the difference
+    p : float
+        of chi²; of Fisher's exact test where few rows are expected
+    """
+    distance = abs(current / n_current - reference / n_reference)
+    table = np.array([[reference, n_reference - reference], [current, n_current - current]], np.float64)
+    if not table.sum(axis=0).all():
+        return distance, 1.0
+    if _expect(table).min() < ENOUGH:
+        return distance, min(1.0, float(stats.fisher_exact(table.astype(np.int64)).pvalue))
+    return distance, _test_table(table)
+
+
+def measure_wasserstein(lower: np.ndarray, upper: np.ndarray, reference: np.ndarray, current: np.ndarray) -> float:
+    """Measure the distance of Wasserstein: how far a row's value moves on the average, where as few rows move as little as they can.
+
+    Parameters
+    ----------
+    lower, upper : (places,) float64
+        where values lie, one place behind the other; spread evenly where these are two
+    reference, current : (places,) int64
+        counts; of at least one row each
+
+    Returns
+    -------
+    float
+        in the values' units
+    """
+    apart = np.cumsum(reference) / reference.sum() - np.cumsum(current) / current.sum()
+    before = np.concatenate(([0.0], apart[:-1]))
+    between = np.abs(apart[:-1]) * (lower[1:] - upper[:-1])
+    total = np.abs(before) + np.abs(apart)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        crossing = np.where(before * apart < 0, (before**2 + apart**2) / total, total)  # a line through zero has two triangles below it
+    return float(between.sum() + (crossing / 2 * (upper - lower)).sum())
+
+
+def correct_p(p: np.ndarray) -> np.ndarray:
+    """Correct probabilities of many tests by Benjamini and Hochberg (1995): of those up to q, a share of q at most is false on the average.
+
+    Parameters
+    ----------
+    p : (tests,) float64
+        NaN where nothing was tested
+
+    Returns
+    -------
+    (tests,) float64
+    """
+    tested = ~np.isnan(p)
+    corrected = np.full(p.shape, np.nan)
+    if tested.any():
+        corrected[tested] = stats.false_discovery_control(p[tested])
+    return corrected
+
+
+def measure_ndcg(reference: np.ndarray, current: np.ndarray) -> float:
+    """Measure how good the current order of features is by the reference's importances, as Amazon SageMaker Clarify does.
+
+    Parameters
+    ----------
+    reference, current : (features,) float64
+        importances, at least 0
+
+    Returns
+    -------
+    float
+        normalized discounted cumulative gain: 1 where the order is the same; 1 also where no feature has any importance
+    """
+    discount = 1.0 / np.log2(np.arange(2, reference.size + 2))
+    best = float((np.sort(reference)[::-1] * discount).sum())
+    order = np.lexsort((-reference, -current))  # of equal ones the best order counts
+    return float((reference[order] * discount).sum()) / best if best > 0 else 1.0

@@ -1,0 +1,168 @@
+"""The command that says what changed from one night to the next."""
+
+import math
+import sys
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Group, Parameter
+from rich.console import Console
+from rich.table import Column, Table
+from rich.text import Text
+
+from ..display import count, printable
+from .flags import CLUSTER, INPUT, Quiet
+from .terminal import open_console, say
+
+if TYPE_CHECKING:
+    from ..drift.drift import Drift
+    from ..drift.shifts import Shift
+    from ..drift.split import Split
+
+DRIFTED = 4  # exit code where a threshold is crossed
+TOP = 10  # features that are shown of an output
+MOST = 20  # alarms that are shown
+MEASURES = Group("What is compared", sort_key=2)
+
+
+def _number(found: float | None, form: str = ".4g") -> str:
+    return "–" if found is None or math.isnan(found) else format(found, form)
+
+
+def _signed(change: float, error: float) -> str:
+    return _number(change, "+.4g") + ("" if math.isnan(error) else f" ({error:.2g})")
+
+
+def _arrow(before: Any, now: Any, form: str) -> str:
+    return f"{_number(before, form)} → {_number(now, form)}"
+
+
+def _rows_of(shift: "Shift", parts: bool) -> list[str | Text]:
+    cells: list[str | Text] = [
+        Text(printable(shift.feature)),
+        _arrow(shift.reference_mean, shift.mean, ".4g"),
+        _signed(shift.change, shift.standard_error),
+        *((_number(shift.data, "+.4g"), _number(shift.model, "+.4g")) if parts else ()),
+        _signed(shift.change_abs, shift.standard_error_abs),
+        _arrow(shift.reference_share, shift.share, ".1%"),
+        _arrow(shift.reference_rank, shift.rank, "d"),
+        _number(shift.psi, ".3f"),
+        _number(shift.distance, ".3f"),
+        _number(shift.corrected, ".1g"),
+        "drifted" if shift.drifted else "",
+    ]
+    return cells
+
+
+def _show_output(console: Console, found: "Drift", split: "Split") -> None:
+    """The features whose mean attribution changed most."""
+    from ..runs.space import TOTALS
+
+    several, total = len(found.outputs) > 1, TOTALS[found.space]  # type: ignore[index]
+    of = f" of output {printable(split.output)}" if several else ""
+    what = "" if split.features is None else f": features {_number(split.features, '+.4g')}, base value {_number(split.base, '+.4g')}"
+    say(console, f"mean {total}{of} {_arrow(split.reference_mean, split.mean, '.4g')}, {_signed(split.change, split.standard_error)}{what}")
+    for part in found.parts:
+        if part.output == split.output:
+            say(console, f"  the data did {part.data:+.4g}, the model did {part.model:+.4g}")
+    say(console, f"order of the features{of}: nDCG {split.ndcg:.3f}")
+    mine = [shift for shift in found.shifts if shift.kind == "phi" and shift.output == split.output]
+    heads = ["mean phi", "change", *(("of data", "of model") if found.parts else ()), "change of |phi|", "share", "rank", "PSI", "KS", "p", ""]
+    table = Table("feature", *(Column(head, justify="right", no_wrap=True) for head in heads), title=Text(printable(f"attributions{of}")))
+    for shift in sorted(mine, key=lambda shift: -abs(shift.change) if shift.change == shift.change else 0.0)[:TOP]:
+        table.add_row(*_rows_of(shift, bool(found.parts)))
+    console.print(table)
+
+
+def show_drift(console: Console, found: "Drift") -> None:
+    """Show what changed: what differs besides the rows first, then margins and attributions, and what drifted.
+
+    Parameters
+    ----------
+    console : rich.console.Console
+        It is made at least 150 characters wide.
+    found : Drift
+    """
+    console.width = max(console.width, 150)
+    say(console, f"{found.run} against {found.reference}")
+    for line in found.differs:
+        say(console, f"differs: {line}")
+    for split in found.outputs:
+        _show_output(console, found, split)
+    for line in found.alarms[:MOST]:
+        say(console, f"drift: {line}")
+    if len(found.alarms) > MOST:
+        say(console, f"{len(found.alarms) - MOST:,} more: --json has all")
+    say(console, f"{count(len(found.alarms), 'alarm')} in {count(len(found.shifts), 'column')}")
+
+
+def drift(
+    run: Annotated[str, Parameter(group=INPUT)],
+    *,
+    against: Annotated[str, Parameter(group=INPUT)],
+    thresholds: Annotated[str | None, Parameter(group=MEASURES)] = None,
+    both_ways: Annotated[bool, Parameter(group=MEASURES, negative=())] = False,
+    json: Annotated[bool, Parameter(group=INPUT, negative=())] = False,
+    scheduler: Annotated[str | None, Parameter(group=CLUSTER)] = None,
+    workers: Annotated[int | None, Parameter(group=CLUSTER)] = None,
+    plain_tcp: Annotated[bool, Parameter(group=CLUSTER, negative=())] = False,
+    quiet: Quiet = False,
+) -> int:
+    """Say what changed from one finished run to another, and whether that is drift. Writes after/drift.parquet and after/drift.json below the run.
+
+    Parameters
+    ----------
+    run
+        Folder of the run, a path or an fsspec URI.
+    against
+        Folder of the run that it is compared with, or the JSON object that --latest moves.
+    thresholds
+        TOML or JSON file that says what counts as drift: false_discovery_rate, distance, share, psi, ndcg.
+    both_ways
+        Where the models differ, explain both nights by both, and split each change into what the data did and what the model did.
+    json
+        Write one JSON document instead, with everything.
+    scheduler
+        Address of a Dask scheduler, tls:// where it is another host, or "serial" for this process alone; by default a local cluster, where runs are
+        large.
+    workers
+        Processes of the local cluster, by default one per core.
+    plain_tcp
+        Reach a scheduler on another host without TLS: whoever shares that network can run code on its workers.
+    quiet
+        Show nothing but errors.
+
+    Returns
+    -------
+    int
+        Exit code: 0, or DRIFTED where a threshold is crossed.
+
+    Raises
+    ------
+    LeafledgerError
+        One line: what was got, what was expected, where.
+    """
+    from json import dumps
+
+    from ..drift.drift import drift as compare_nights
+    from .progress import Bar, log_lines, silent
+
+    bar = Bar(Console(stderr=True)) if sys.stderr.isatty() and not quiet else None
+    with bar or nullcontext():
+        progress = bar or (silent if quiet else log_lines)
+        found = compare_nights(
+            run,
+            against=against,
+            thresholds=thresholds,
+            both_ways=both_ways,
+            scheduler=scheduler,
+            workers=workers,
+            plain_tcp=plain_tcp,
+            progress=progress,
+        )
+    console = open_console(quiet and not json)
+    if json:
+        say(console, dumps(found.to_dict(), allow_nan=False))
+    else:
+        show_drift(console, found)
+    return DRIFTED if found.crossed else 0

@@ -1,0 +1,132 @@
+"""What differs between two runs besides their rows: what makes them two things is refused, all else is said."""
+
+from collections.abc import Callable, Iterable, Iterator
+
+from kernels.methods import METHODS
+
+from ..display import count, printable
+from ..errors import UsageError
+from ..runs.plan import Plan
+from ..runs.publish import Manifest
+from .measured import Measured
+
+SOME = 5  # names that are listed
+SHOWN = 60  # characters of a name
+ALIKE: dict[str, Callable[[Plan], object]] = {  # what two runs have to have in common
+    "method": lambda plan: plan.method,
+    "parameters": lambda plan: plan.parameters,
+    "space": lambda plan: plan.space,
+    "outputs": lambda plan: plan.outputs,
+    "output of a row": lambda plan: None if plan.row_output is None else plan.row_output.which,
+    "background": lambda plan: "none" if plan.background is None else "model" if plan.background_digest is None else "rows",
+}
+
+
+def refuse_unlike(current: Measured, reference: Measured) -> None:
+    """Refuse runs whose numbers mean different things.
+
+    Parameters
+    ----------
+    current, reference : Measured
+
+    Raises
+    ------
+    UsageError
+        They have another method, parameters, space, outputs or kind of background, or share out no margins or predictions.
+    """
+    for measured in (current, reference):
+        if not METHODS[measured.plan.method].attributes:
+            what = "shares out an error" if METHODS[measured.plan.method].labelled else "has ranks"
+            raise UsageError(f"{measured.uri}: {what}, of method {measured.plan.method!r}; expected attributions of margins or predictions")
+    for name, find in ALIKE.items():
+        mine, other = find(current.plan), find(reference.plan)
+        if mine != other:
+            raise UsageError(f"{current.uri}: {name} {_say(mine)}, {reference.uri} has {_say(other)}; expected the same of both")
+
+
+def _say(found: object) -> str:
+    if isinstance(found, tuple):
+        found = _list(found if all(isinstance(each, str) for each in found) else (f"{name}={value}" for name, value in found))
+    return f"is {printable(str(found))}"[:200] if found is not None else "is none"
+
+
+def _list(names: Iterable[str]) -> str:
+    names = [printable(str(name))[:SHOWN] for name in names]
+    return ", ".join(names[:SOME]) + (f" and {len(names) - SOME} more" if len(names) > SOME else "")
+
+
+def _model(mine: Manifest, other: Manifest) -> Iterator[str]:
+    if mine.model_digest != other.model_digest:
+        yield f"the model is another one: SHA-256 {mine.model_digest[:12]} ({printable(mine.model)}), it was {other.model_digest[:12]}"
+    if mine.version != other.version:
+        yield f"leafledger was {other.version}, it is {mine.version}"
+
+
+def _features(mine: Plan, other: Plan) -> Iterator[str]:
+    now, before = ({feature.name: feature for feature in plan.features} for plan in (mine, other))
+    new, gone = [name for name in now if name not in before], [name for name in before if name not in now]
+    if new:
+        yield f"features that are new: {_list(new)}"
+    if gone:
+        yield f"features that are gone: {_list(gone)}"
+    changed = [name for name in now if name in before and now[name] != before[name]]
+    kinds = [name for name in changed if now[name].categorical != before[name].categorical]
+    if kinds:
+        yield f"features that were numbers and are categories, or the other way round: {_list(kinds)}"
+    categories = [name for name in changed if now[name].categories != before[name].categories and name not in kinds]
+    if categories:
+        yield f"features whose categories in the model changed: {_list(categories)}"
+    if mine.groups != other.groups:
+        yield "the groups of features are other ones"
+
+
+def _options(mine: Plan, other: Plan) -> Iterator[str]:
+    for name in ("trees", "precision", "combinations"):
+        was, now = getattr(other, name), getattr(mine, name)
+        if was != now:
+            yield f"{name} were {was}, they are {now}" if name == "trees" else f"{name} was {was}, it is {now}"
+    if mine.background_digest != other.background_digest:
+        yield "the background has other files"
+
+
+def _rows(mine: Manifest, other: Manifest) -> Iterator[str]:
+    if mine.n_rows != other.n_rows:
+        yield f"{count(mine.n_rows, 'row')}, there were {other.n_rows:,}"
+    for when, manifest in (("now", mine), ("before", other)):
+        if manifest.rejected:
+            rows = f" of {count(manifest.n_rejected, 'row')}" if manifest.n_rejected else ""
+            yield f"{count(len(manifest.rejected), 'piece')} of the data{rows} could not be read {when}"
+
+
+def _columns(current: Measured, reference: Measured) -> Iterator[str]:
+    for measured in (current, reference):
+        plan = measured.plan
+        if plan.global_only:
+            yield f"{measured.uri}: has summaries and no rows, of which means can be compared alone"
+        elif not plan.wide:
+            yield f"{measured.uri}: has no columns of phi, only the largest; of attributions, means can be compared alone"
+    if current.plan.values != reference.plan.values:
+        without = reference if current.plan.values else current
+        yield f"{without.uri}: has no values of features, which are not compared"
+
+
+def list_differences(current: Measured, reference: Measured) -> tuple[str, ...]:
+    """List what differs besides the rows, in words.
+
+    Parameters
+    ----------
+    current, reference : Measured
+
+    Returns
+    -------
+    tuple of str
+        Lines, in which names are escaped; none where only rows differ, and there are as many.
+    """
+    mine, other = current.manifest, reference.manifest
+    return (
+        *_model(mine, other),
+        *_features(current.plan, reference.plan),
+        *_options(current.plan, reference.plan),
+        *_rows(mine, other),
+        *_columns(current, reference),
+    )

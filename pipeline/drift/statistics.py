@@ -1,0 +1,127 @@
+"""Two distributions of one column set side by side: the same places for both, and every measure of how far they are apart."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from kernels.distances import (
+    decile_bins,
+    expect_psi,
+    measure_categories,
+    measure_ks,
+    measure_psi,
+    measure_shares,
+    measure_wasserstein,
+)
+from kernels.distributions import ABOVE, BELOW, cell_edges
+
+from .distribution import Categories, Distribution
+
+
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """How far two distributions of a column are apart; NaN where that cannot be told."""
+
+    psi: float = math.nan
+    psi_expected: float = math.nan  # without drift
+    wasserstein: float = math.nan  # in the column's units; of categories there is none
+    distance: float = math.nan  # of Kolmogorov and Smirnov; of categories, total variation; of shares, their difference
+    p: float = math.nan
+
+
+def _spread(places: np.ndarray, mine: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    found = np.zeros(places.size, np.int64)
+    found[np.searchsorted(places, mine)] = counts
+    return found
+
+
+def align(reference: Distribution, current: Distribution) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Count two nights' values in the same places: one by one where that is known of both, else by cells.
+
+    Parameters
+    ----------
+    reference, current : Distribution
+
+    Returns
+    -------
+    lower, upper : (places,) float64 each
+        Where the values lie.
+    reference, current : (places,) int64 each
+        Counts.
+    """
+    if reference.points is not None and current.points is not None:
+        points = np.union1d(reference.points, current.points)
+        return points, points, _spread(points, reference.points, reference.counts), _spread(points, current.points, current.counts)
+    found = [each.coarse() for each in (reference, current)]
+    mine = [np.zeros(0, np.int64) if each.cells is None else each.cells for each in found]
+    cells = np.union1d(*mine)
+    low, high = np.fmin(reference.low, current.low), np.fmax(reference.high, current.high)
+    lower, upper = cell_edges(cells), cell_edges(cells + 1)
+    finite = (cells > BELOW) & (cells < ABOVE)
+    lower, upper = np.where(finite, np.maximum(lower, low), lower), np.where(finite, np.minimum(upper, high), upper)
+    return lower, upper, _spread(cells, mine[0], found[0].counts), _spread(cells, mine[1], found[1].counts)
+
+
+def compare_numbers(reference: Distribution, current: Distribution) -> Apart:
+    """Measure how far two distributions of numbers are apart. Missing values are left out, infinite ones are the first and the last.
+
+    Parameters
+    ----------
+    reference, current : Distribution
+
+    Returns
+    -------
+    Apart
+        The distance of Wasserstein is of the finite values.
+    """
+    if not reference.there or not current.there:
+        return Apart()
+    lower, upper, a, b = align(reference, current)
+    bins = decile_bins(a)
+    binned = [np.bincount(bins, counts).astype(np.int64) for counts in (a, b)]
+    distance, p = measure_ks(a, b)
+    finite = np.isfinite(lower) & np.isfinite(upper)
+    moved = measure_wasserstein(lower[finite], upper[finite], a[finite], b[finite]) if a[finite].any() and b[finite].any() else math.nan
+    return Apart(measure_psi(*binned), expect_psi(reference.there, current.there, int(bins.max()) + 1), moved, distance, p)
+
+
+def compare_categories(reference: Categories, current: Categories) -> Apart:
+    """Measure how far counts of categories are apart. Missing values are left out; those that a model does not know are one more category.
+
+    Parameters
+    ----------
+    reference, current : Categories
+
+    Returns
+    -------
+    Apart
+        Nothing where one of them has too many categories to count.
+    """
+    if not reference.there or not current.there or reference.counts is None or current.counts is None:
+        return Apart()
+    nights = [{**{(name,): n for name, n in each.counts or ()}, (): each.unseen or 0} for each in (reference, current)]
+    names = sorted({name for night in nights for name, n in night.items() if n})
+    a, b = (np.array([night.get(name, 0) for name in names], np.int64) for night in nights)
+    distance, p = measure_categories(a, b)
+    return Apart(measure_psi(a, b), expect_psi(reference.there, current.there, len(names)), math.nan, distance, p)
+
+
+def compare_shares(reference: int, n_reference: int, current: int, n_current: int) -> Apart:
+    """Measure how far two shares of rows are apart.
+
+    Parameters
+    ----------
+    reference, current : int
+        Rows of a kind.
+    n_reference, n_current : int
+        Rows.
+
+    Returns
+    -------
+    Apart
+    """
+    if not n_reference or not n_current:
+        return Apart()
+    distance, p = measure_shares(reference, n_reference, current, n_current)
+    return Apart(distance=distance, p=p)

@@ -1,0 +1,163 @@
+"""Both nights explained by both models: what the data did to each mean attribution, and what the model did."""
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import NotRepeatable
+from ..runs.explain import explain
+from ..runs.options import OWN, SHARED
+from ..runs.plan import Plan
+from ..runs.planned import read_plan
+from ..runs.progress import Progress
+from ..runs.publish import Manifest
+from ..stores import commit, storage
+from .means import Means, find_means
+from .measured import Measured
+
+Night = Mapping[str, Means]
+NONE = Means(0, 0.0, 0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class PlayerParts:
+    """Of the change of a feature's mean attribution, what the data did and what the model did: they add up to it."""
+
+    player: str
+    data: float
+    model: float
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Of the change of an output's mean margin, what the data did and what the model did: the base value's share and those of the features."""
+
+    output: str
+    data: float
+    model: float
+    base_data: float  # other than 0 only where every night has a background of its own
+    base_model: float
+    players: tuple[PlayerParts, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Where explaining again is done, as for `explain`."""
+
+    scheduler: str | None
+    workers: int | None
+    plain_tcp: bool
+    progress: Progress
+
+
+def _arguments(plan: Plan) -> dict[str, Any]:
+    """What a run was asked for, but for its data and what it wrote of rows."""
+    output = plan.output if plan.row_output is None else f"{plan.row_output.which}:{plan.row_output.seed}"
+    return {
+        "method": plan.method,
+        "parameters": dict(plan.parameters),
+        "partition": {group: list(members) for group, members in plan.groups} or None,
+        "space": plan.space,
+        "combinations": OWN if plan.combinations else SHARED,
+        "background": plan.background,
+        "trees": plan.trees,
+        "outputs": plan.outputs if plan.output is None else (),
+        "output": None if output is None else str(output),
+        "missing": next((feature.missing for feature in plan.features if feature.missing is not None), None),
+    }
+
+
+def _pieces(plan: Plan) -> set[tuple[str, str, int]]:
+    return {(item.uri, item.etag, group) for item in plan.items for group in item.row_groups}
+
+
+def _explain(model: Measured, data: Measured, folder: str, where: Where) -> dict[str, dict[str, Means]]:
+    """Means of the attributions to every output of one run's model on the other run's rows; the base values as those of the player ""."""
+    plan, out = model.plan, storage.join(folder, hashlib.sha256(f"{model.uri} {data.uri}".encode()).hexdigest()[:16])
+    manifest = explain(
+        plan.model,
+        data.plan.data,
+        out,
+        global_only=True,
+        scheduler=where.scheduler,
+        workers=where.workers,
+        plain_tcp=where.plain_tcp,
+        progress=where.progress,
+        **_arguments(plan),
+    )
+    if manifest.model_digest != plan.model_digest:
+        raise NotRepeatable(f"{plan.model}: SHA-256 is {manifest.model_digest[:12]}, the model of {model.uri} had {plan.model_digest[:12]}")
+    if manifest.n_rows != data.manifest.n_rows or _pieces(read_plan(out, manifest.plan)) != _pieces(data.plan):
+        raise NotRepeatable(f"{data.plan.data}: has other rows than {data.uri} explained, or they have changed since")
+    return _take(Measured(out, manifest, read_plan(out, manifest.plan), (), ()), manifest)
+
+
+def _take(measured: Measured, manifest: Manifest) -> dict[str, dict[str, Means]]:
+    found = {}
+    for k, output in enumerate(measured.plan.written_outputs):
+        base = Means(0, manifest.base[k], 0.0, 0.0, 0.0)
+        found[output] = {"": base, **find_means(measured, output)}
+    return found
+
+
+def split_two_ways(output: str, old_old: Night, old_new: Night, new_old: Night, new_new: Night) -> Parts:
+    """Split changes of means into what the data did and what the model did, in both orders, averaged.
+
+    Parameters
+    ----------
+    output : str
+    old_old, old_new, new_old, new_new : mapping of str to Means
+        By player, the base value as that of the player "": of the old model on the old and the new rows, and of the new model.
+
+    Returns
+    -------
+    Parts
+    """
+    players = list(dict.fromkeys((*new_new, *old_old)))
+    parts = []
+    for player in players:
+        a, b, c, d = (night.get(player, NONE).mean for night in (old_old, old_new, new_old, new_new))
+        parts.append(PlayerParts(player, ((b - a) + (d - c)) / 2, ((c - a) + (d - b)) / 2))
+    base = next(part for part in parts if not part.player)
+    data, model = (math.fsum(getattr(part, what) for part in parts) for what in ("data", "model"))
+    return Parts(output, data, model, base.data, base.model, tuple(part for part in parts if part.player))
+
+
+def explain_both_ways(current: Measured, reference: Measured, where: Where) -> tuple[Parts, ...]:
+    """Explain both nights by both models, in a place beside the run that is removed afterwards.
+
+    Parameters
+    ----------
+    current, reference : Measured
+        Runs that were made alike, see `refuse_unlike`.
+    where : Where
+
+    Returns
+    -------
+    tuple of Parts
+        Of every output. Of one model alone the data did everything, and nothing is explained.
+
+    Raises
+    ------
+    NotRepeatable
+        A model or the rows are not those of the runs any more, or attributions need not add up.
+    LeafledgerError
+        A model cannot explain the other night's rows.
+    """
+    own = [_take(each, each.manifest) for each in (reference, current)]
+    same = (current.manifest.model_digest, current.plan.trees) == (reference.manifest.model_digest, reference.plan.trees)
+    if same:
+        crossed = own[::-1]
+    else:
+        folder = storage.beside(
+            current.uri, f"_drift-{hashlib.sha256(json.dumps([current.uri, reference.manifest.sha256]).encode()).hexdigest()[:16]}"
+        )
+        try:
+            crossed = [_explain(reference, current, folder, where), _explain(current, reference, folder, where)]
+        finally:
+            commit.remove(folder)
+    outputs = current.plan.written_outputs
+    return tuple(split_two_ways(output, own[0][output], crossed[0][output], crossed[1][output], own[1][output]) for output in outputs)

@@ -1,0 +1,121 @@
+"""Measures of drift against SciPy on the rows, hand-computed examples, enumerations, and the example that SageMaker's documentation publishes."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy import stats
+
+from kernels.distances import (
+    correct_p,
+    decile_bins,
+    expect_psi,
+    measure_categories,
+    measure_ks,
+    measure_ndcg,
+    measure_psi,
+    measure_shares,
+    measure_wasserstein,
+)
+
+
+def counts(values, places):
+    return np.array([(values == place).sum() for place in places])
+
+
+def test_ndcg_is_that_of_sagemakers_example():
+    """SAT score, grade point average and class rank of their hypothetical admissions: 0.69, and 1 without a change of order."""
+    baseline, live = np.array([0.70, 0.50, 0.05]), np.array([0.10, 0.20, 0.70])
+    assert round(measure_ndcg(baseline, live), 2) == 0.69
+    assert measure_ndcg(baseline, baseline * 3) == 1.0
+    assert measure_ndcg(np.zeros(3), live) == 1.0
+    assert measure_ndcg(baseline, np.zeros(3)) == 1.0  # every order is one of equal importances
+    worst = min(measure_ndcg(baseline, np.array(order, float)) for order in itertools.permutations(range(3)))
+    assert_allclose(worst, measure_ndcg(baseline, -baseline + 1), rtol=1e-15)
+
+
+def test_psi_is_that_by_hand():
+    """Half a row is added to every bin, so that an empty one makes it no infinity."""
+    p, q = np.array([10.5, 20.5, 70.5]) / 101.5, np.array([0.5, 50.5, 50.5]) / 101.5
+    by_hand = sum((b - a) * math.log(b / a) for a, b in zip(p, q, strict=True))
+    assert_allclose(measure_psi(np.array([10, 20, 70]), np.array([0, 50, 50])), by_hand, rtol=1e-14)
+    assert measure_psi(np.array([5]), np.array([7])) == 0.0
+
+
+def test_psi_without_drift_is_what_is_expected():
+    """The mean of a thousand pairs from one distribution."""
+    rng = np.random.default_rng(0)
+    found = [measure_psi(*(rng.multinomial(n, [0.1] * 10) for n in (2000, 1000))) for _ in range(1000)]
+    assert_allclose(np.mean(found), expect_psi(2000, 1000, 10), rtol=0.05)
+
+
+def test_bins_are_those_of_the_deciles():
+    """Where values are all different a tenth each; ties stay together; what only the current night has falls between."""
+    assert decile_bins(np.ones(100, int)).tolist() == np.repeat(np.arange(10), 10).tolist()
+    assert decile_bins(np.array([0, 0, 95, 0, 5, 0])).tolist() == [0, 0, 0, 1, 1, 1]
+    assert decile_bins(np.array([7])).tolist() == [0]
+    assert decile_bins(np.array([0, 1, 0])).tolist() == [0, 0, 1]
+    assert decile_bins(np.zeros(0, int)).size == 0
+    rng = np.random.default_rng(1)
+    values = np.round(rng.exponential(size=777), 1)
+    places = np.unique(values)
+    bins = decile_bins(counts(values, places))
+    deciles = np.unique([np.quantile(values, q / 10, method="inverted_cdf") for q in range(1, 10)])
+    expected = np.searchsorted(deciles, places)
+    assert bins.tolist() == np.unique(expected, return_inverse=True)[1].tolist()
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.3])
+def test_distances_are_scipys(shift):
+    """Of the rows, with many ties and with none."""
+    rng = np.random.default_rng(2)
+    for digits in (0, 8):
+        a, b = np.round(rng.normal(size=300), digits), np.round(rng.normal(shift, 1.2, 450), digits)
+        places = np.union1d(a, b)
+        one, other = counts(a, places), counts(b, places)
+        expected = stats.ks_2samp(a, b, method="asymp")
+        assert_allclose(measure_ks(one, other), (expected.statistic, expected.pvalue), rtol=1e-9)
+        assert_allclose(measure_wasserstein(places, places, one, other), stats.wasserstein_distance(a, b), rtol=1e-9)
+
+
+def test_wasserstein_of_cells_is_that_of_values_spread_evenly():
+    """Against many points in the place of each cell, where the difference changes its sign too."""
+    lower, upper = np.array([-2.0, 0.0, 1.0, 5.0]), np.array([-1.0, 1.0, 3.0, 6.0])
+    one, other = np.array([3, 4, 0, 3]), np.array([0, 9, 1, 0])
+    points = lower[:, None] + (np.arange(2000) + 0.5) / 2000 * (upper - lower)[:, None]
+    weights = [np.repeat(night / 2000, 2000) for night in (one, other)]
+    expected = stats.wasserstein_distance(points.ravel(), points.ravel(), *weights)
+    assert_allclose(measure_wasserstein(lower, upper, one, other), expected, rtol=1e-3)
+
+
+def test_categories_are_chi_squared():
+    """SciPy's, where enough rows are expected of each; rare ones count as one, and hardly any rows say nothing."""
+    one, other = np.array([50, 30, 20]), np.array([30, 60, 40])
+    distance, p = measure_categories(one, other)
+    assert_allclose(p, stats.chi2_contingency([one, other], correction=False).pvalue)
+    assert_allclose(distance, np.abs(one / 100 - other / 130).sum() / 2)
+    rare = measure_categories(np.array([50, 30, 4, 3, 4]), np.array([60, 20, 3, 4, 4]))[1]
+    assert_allclose(rare, stats.chi2_contingency([[50, 30, 11], [60, 20, 11]], correction=False).pvalue)
+    few = measure_categories(np.array([50, 30, 1]), np.array([60, 20, 2]))[1]
+    assert_allclose(few, stats.chi2_contingency([[50, 31], [60, 22]], correction=False).pvalue)
+    assert measure_categories(np.array([1, 2]), np.array([2, 1]))[1] == 1.0
+    assert measure_categories(np.array([500]), np.array([300])) == (0.0, 1.0)
+
+
+def test_shares_are_tested_exactly_where_they_are_small():
+    """SciPy's chi² of many rows, Fisher's exact test of few; none and all are no change."""
+    assert_allclose(measure_shares(50, 1000, 90, 1000)[1], stats.chi2_contingency([[50, 950], [90, 910]], correction=False).pvalue)
+    assert_allclose(measure_shares(0, 1000, 6, 1000)[1], stats.fisher_exact([[0, 1000], [6, 994]]).pvalue)
+    assert measure_shares(0, 10, 0, 20) == (0.0, 1.0)
+    assert measure_shares(10, 10, 20, 20) == (0.0, 1.0)
+    assert_allclose(measure_shares(1, 2, 1, 1)[0], 0.5)
+
+
+def test_correction_is_that_of_benjamini_and_hochberg():
+    """By the definition: the smallest p (m / rank) of those at least as large; what was not tested counts for nothing."""
+    p = np.array([0.01, np.nan, 0.02, 0.03, 0.5])
+    by_hand = [min(p[i] * 4 / rank for i, rank in ((0, 1), (2, 2), (3, 3), (4, 4)) if rank >= mine) for mine in (1, 2, 3, 4)]
+    assert_allclose(correct_p(p), [by_hand[0], np.nan, *by_hand[1:]])
+    assert np.isnan(correct_p(np.array([np.nan]))).all()

@@ -1,0 +1,150 @@
+"""Two runs compared from end to end: the same bytes every time, strict JSON, a reference that is read once; one line for what cannot be compared."""
+
+import json
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from numpy.testing import assert_allclose
+
+import leafledger
+from leafledger import check_run, drift, explain
+from pipeline.errors import LeafledgerError, UsageError
+from tests.pipeline.conftest import WRONG, train, write_data
+
+
+def refuse_constants(text):
+    raise ValueError(text)
+
+
+def test_drift_is_found_and_written(nights):
+    """Alarms say what drifted; table and document hold the same, the record lists them, and a second time nothing changes."""
+    a, b = nights
+    found = drift(b, against=a)
+    assert found.crossed
+    assert any(line.startswith("value of delay: ") for line in found.alarms)
+    assert not any("distance" in line.split(":")[0] for line in found.alarms)
+    document = json.loads((b / "after" / "drift.json").read_text(), parse_constant=refuse_constants)
+    table = pq.read_table(b / "after" / "drift.parquet")
+    assert document == json.loads(json.dumps(found.to_dict()))
+    assert table.to_pylist() == document["shifts"]
+    assert table.equals(found.table)
+    (split,) = found.outputs
+    phi = [shift for shift in found.shifts if shift.kind == "phi"]
+    assert_allclose(sum(shift.change for shift in phi) + split.base + split.rounding, split.change, atol=1e-12)
+    before = {path.name: path.read_bytes() for path in (b / "after").iterdir()}
+    assert drift(str(b), against=str(a), scheduler="serial").text == found.text
+    assert {path.name: path.read_bytes() for path in (b / "after").iterdir()} == before
+    assert check_run(b).sound
+    assert "alarm" in repr(found)
+    assert "<b>" not in found._repr_html_()
+
+
+def test_the_reference_is_read_once(nights):
+    """Its own quantities are kept: the next night needs none of its parts."""
+    a, b = nights
+    drift(b, against=a)
+    parts = {path: path.read_bytes() for path in (a / "attributions").iterdir()}
+    try:
+        for path in parts:
+            path.unlink()
+        assert drift(b, against=a).crossed
+    finally:
+        for path, data in parts.items():
+            path.write_bytes(data)
+
+
+def test_the_reference_may_be_the_latest(example, nights, tmp_path):
+    """By the object that names it; not the run itself."""
+    write_data(example.frame, tmp_path / "data")
+    explain(example.model, tmp_path / "data", tmp_path / "run", date="2026-11-22", latest=tmp_path / "latest.json", scheduler="serial")
+    assert drift(nights[1], against=tmp_path / "latest.json").reference == str(tmp_path / "run")
+    with pytest.raises(UsageError, match="is the very run"):
+        drift(tmp_path / "run", against=tmp_path / "latest.json")
+    with pytest.raises(UsageError, match=r"nothing\.json: not there"):
+        drift(nights[1], against=tmp_path / "nothing.json")
+
+
+def test_the_same_rows_have_not_drifted(example, nights, tmp_path):
+    """Nothing changed at all: no alarm, an order that is the same, changes of 0."""
+    write_data(example.frame, tmp_path / "data")
+    explain(example.model, tmp_path / "data", tmp_path / "run", values=True, scheduler="serial")
+    found = drift(tmp_path / "run", against=nights[0])
+    assert (found.alarms, found.differs, found.outputs[0].ndcg, found.outputs[0].change) == ((), (), 1.0, 0.0)
+    assert {shift.distance for shift in found.shifts if not np.isnan(shift.distance)} == {0.0}
+
+
+def test_a_threshold_of_ones_own(nights):
+    """A false discovery rate of 0 lets nothing drift, an nDCG of 1 any change of order."""
+    a, b = nights
+    assert not drift(b, against=a, thresholds={"false_discovery_rate": 0, "ndcg": 0}).crossed
+    assert any("nDCG" in line for line in drift(b, against=a, thresholds={"ndcg": 1.0}).alarms) == (drift(b, against=a).outputs[0].ndcg < 1)
+
+
+@pytest.mark.parametrize("options", [{"objective": "multiclass", "num_class": 3}, {"objective": "binary"}])
+def test_several_outputs_and_predictions(example, frames, tmp_path, options):
+    """Of classes, and of probabilities: all add up."""
+    target = {"num_class": 3} if "num_class" in options else {}
+    frame = frames[0].assign(delay=(frames[0]["delay"] > 50) * 1.0) if not target else frames[0]
+    if target:
+        train(frame, **options).save_model(tmp_path / "model.txt")
+    else:
+        import lightgbm
+
+        from tests.pipeline.conftest import FEATURES, TRAINING
+
+        inputs = frames[0][FEATURES].assign(carrier=frames[0]["carrier"].astype("category"))
+        lightgbm.train(TRAINING | options, lightgbm.Dataset(inputs, frame["delay"]), 8).save_model(tmp_path / "model.txt")
+    for name, night in zip("ab", frames, strict=True):
+        explain(tmp_path / "model.txt", write_data(night, tmp_path / f"data-{name}"), tmp_path / name, space="probability", scheduler="serial")
+    found = drift(tmp_path / "b", against=tmp_path / "a")
+    assert {shift.kind for shift in found.shifts} >= {"prediction", "phi"}
+    for split in found.outputs:
+        assert_allclose(split.base + split.features + split.rounding, split.change, atol=1e-12)
+        assert split.base == 0.0
+
+
+@pytest.mark.parametrize("options", [{"top": 2, "columns": "top"}, {"global_only": True}, {"output": "predicted"}, {"method": "banzhaf"}])
+def test_runs_with_less_are_compared_by_what_they_have(example, frames, tmp_path, options):
+    """Means from summaries where there are no columns; the mean of base values where every row has its own."""
+    train(example.frame, objective="multiclass", num_class=3).save_model(tmp_path / "model.txt")
+    for name, night in zip("ab", frames, strict=True):
+        explain(tmp_path / "model.txt", write_data(night, tmp_path / f"data-{name}"), tmp_path / name, scheduler="serial", **options)
+    found = drift(tmp_path / "b", against=tmp_path / "a")
+    assert len([shift for shift in found.shifts if shift.kind == "phi"]) == 4 * len(found.outputs)
+    assert any(shift.kind == "missing" and shift.drifted for shift in found.shifts)
+    for split in found.outputs:
+        if options.get("method") == "banzhaf":
+            assert split.features is None
+        else:
+            assert_allclose(split.base + split.features + split.rounding, split.change, atol=1e-9)
+
+
+@pytest.mark.parametrize("n_rows", [0, 1])
+def test_hardly_any_rows(example, nights, tmp_path, n_rows):
+    """None, or one, against many: nothing is sure, nothing breaks, and the document is JSON."""
+    write_data(example.frame.iloc[:1], tmp_path / "data")
+    if n_rows == 0:
+        path = next((tmp_path / "data").rglob("*.parquet"))
+        pq.write_table(pq.read_table(path).slice(0, 0), path)
+    explain(example.model, tmp_path / "data", tmp_path / "run", values=True, scheduler="serial")
+    for run, against in ((tmp_path / "run", nights[0]), (nights[0], tmp_path / "run")):
+        found = drift(run, against=against)
+        json.loads(found.text, parse_constant=refuse_constants)
+        assert not any(shift.drifted for shift in found.shifts)
+
+
+@pytest.mark.parametrize("name", ["run", "against", "thresholds", "both_ways", "scheduler", "workers"])
+def test_wrong_arguments_are_one_line(nights, name):
+    """Whatever stands in their place."""
+    given = {"run": nights[1], "against": nights[0]}
+    for wrong in WRONG:
+        with pytest.raises(LeafledgerError) as caught:
+            drift(**{**given, name: wrong} if name != "thresholds" or not isinstance(wrong, dict) else {**given, name: {"x": 1}})
+        assert "\n" not in str(caught.value)
+
+
+def test_it_is_public():
+    """Exported on first use."""
+    assert leafledger.drift is drift
+    assert leafledger.Drift.__name__ == "Drift"

@@ -1,0 +1,115 @@
+"""Columns side by side, judged: false alarms stay at the rate promised, a small shift is found, and what is small or unsure is none."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from pipeline.drift.distribution import Distribution
+from pipeline.drift.means import find_means, means_of
+from pipeline.drift.measured import measure_run
+from pipeline.drift.shifts import _shift, judge, set_parts, shift_phi, shift_total, shift_values
+from pipeline.drift.split import take_night
+from pipeline.drift.statistics import compare_numbers
+from pipeline.drift.thresholds import Thresholds
+from tests.pipeline.running import attributions
+
+FEATURES, PLACES = 20, np.linspace(-4.0, 4.0, 81)
+NORMAL = np.diff(np.concatenate(([0.0], 1 / (1 + np.exp(-1.702 * PLACES[:-1])), [1.0])))  # of values about 0, one deviation wide
+
+
+def draw(rng, n_rows, shift=0.0):
+    """A night of one column, drawn by its counts in places, which is drawing its rows."""
+    counts, places = rng.multinomial(n_rows, NORMAL), PLACES + shift
+    there = counts > 0
+    mean = (counts * places).sum() / n_rows
+    size = (counts * np.abs(places)).sum() / n_rows
+    spreads = (counts * (places - mean) ** 2).sum(), (counts * (np.abs(places) - size) ** 2).sum()
+    return Distribution(n_rows, 0, 0, mean, spreads[0], size, spreads[1], places[there][0], places[there][-1], None, places[there], counts[there])
+
+
+def night_pair(rng, n_rows, shift=0.0):
+    """Shifts of all features' values between two nights; of one of them by so many deviations."""
+    pairs = [(draw(rng, n_rows), draw(rng, n_rows, shift if j == 7 else 0.0)) for j in range(FEATURES)]
+    return [_shift("value", "", f"f{j}", means_of(a), means_of(b), compare_numbers(a, b)) for j, (a, b) in enumerate(pairs)]
+
+
+@pytest.mark.parametrize("n_rows", [200, 5000])
+def test_false_alarms_stay_at_the_rate_promised(n_rows):
+    """Of 1,000 pairs of nights without drift at most 1 % have an alarm; by the tests alone as well, without asking how large a change is."""
+    rng, alarms, unsized = np.random.default_rng(0), 0, 0
+    alone = Thresholds(distance=0.0)
+    for _ in range(1000):
+        shifts = night_pair(rng, n_rows)
+        alarms += any(shift.drifted for shift in judge(shifts, Thresholds()))
+        unsized += any(shift.drifted for shift in judge(shifts, alone))
+    assert alarms <= 10
+    assert unsized <= 10 + 3 * np.sqrt(10)
+
+
+def test_a_shift_of_a_fifth_of_a_deviation_is_found():
+    """In one of 20 features, at 5,000 rows: nearly always, and that feature alone."""
+    rng, found, others = np.random.default_rng(1), 0, 0
+    for _ in range(100):
+        drifted = [shift.feature for shift in judge(night_pair(rng, 5000, 0.2), Thresholds()) if shift.drifted]
+        found += "f7" in drifted
+        others += len(set(drifted) - {"f7"})
+    assert found >= 99
+    assert others <= 5
+
+
+def test_what_is_sure_but_small_is_no_drift():
+    """Millions of rows make every change sure; a threshold of PSI is one of its own."""
+    rng = np.random.default_rng(2)
+    small = [_shift("value", "", "f", means_of(a), means_of(b), compare_numbers(a, b)) for a, b in [(draw(rng, 10**7), draw(rng, 10**7, 0.1))]]
+    (judged,) = judge(small, Thresholds())
+    assert judged.corrected < 1e-9
+    assert not judged.drifted
+    assert judge(small, Thresholds(psi=0.005))[0].drifted
+    assert not judge(small, Thresholds(psi=0.5))[0].drifted
+
+
+def test_shifts_are_those_of_the_columns(nights):
+    """Means, their standard errors, shares and ranks as NumPy has them on the rows of both nights."""
+    reference, current = map(measure_run, nights)
+    pair = [take_night(each, find_means(each, "0"), "0") for each in (reference, current)]
+    before, now = (attributions(night).to_pandas().filter(regex="^phi_").astype(float) for night in nights)
+    found = shift_phi("0", current, reference, tuple(pair))
+    for shift in found:
+        a, b = (frame[f"phi_{shift.feature}"] for frame in (before, now))
+        assert_allclose(shift.change, b.mean() - a.mean(), rtol=1e-8, atol=1e-12)
+        assert_allclose(shift.standard_error, np.hypot(a.sem(), b.sem()), rtol=1e-8)
+        assert_allclose(shift.change_abs, b.abs().mean() - a.abs().mean(), rtol=1e-8, atol=1e-12)
+        assert_allclose(shift.standard_error_abs, np.hypot(a.abs().sem(), b.abs().sem()), rtol=1e-8)
+        assert_allclose(
+            (shift.reference_share, shift.share), [frame[f"phi_{shift.feature}"].abs().mean() / frame.abs().mean().sum() for frame in (before, now)]
+        )
+        assert shift.rank == now.abs().mean().rank(ascending=False)[f"phi_{shift.feature}"]
+    total = shift_total("margin", "0", current, reference, tuple(pair))
+    assert_allclose(total.change, sum(shift.change for shift in found), rtol=1e-6)
+
+
+def test_missing_and_unseen_values_are_compared(nights, frames):
+    """As shares of the rows, by the features that a split asks for, and by the columns of values where there are some."""
+    reference, current = map(measure_run, nights)
+    found = {(shift.kind, shift.feature): shift for shift in shift_values(current, reference)}
+    a, b = frames
+    missing, unseen = found["missing", "carrier"], found["unseen", "carrier"]
+    assert_allclose((missing.reference_mean, missing.mean), [frame["carrier"].isna().mean() for frame in (a, b)])
+    assert_allclose((unseen.reference_mean, unseen.mean), [0.0, (b["carrier"] == "<b>").mean()])
+    assert ("unseen", "delay") not in found
+    assert {name for kind, name in found if kind == "value"} == {"distance", "delay", "carrier", "month"}
+    drifted = {(shift.kind, shift.feature) for shift in judge(list(found.values()), Thresholds()) if shift.drifted}
+    assert drifted >= {("value", "delay"), ("unseen", "carrier"), ("missing", "carrier")}
+    assert not drifted & {("value", "distance"), ("missing", "distance"), ("missing", "delay")}
+
+
+def test_parts_of_two_models_are_set():
+    """Of attributions alone."""
+    (shift,) = [
+        _shift("phi", "0", "a", *[means_of(draw(np.random.default_rng(0), 9))] * 2, compare_numbers(*[draw(np.random.default_rng(0), 9)] * 2))
+    ]
+    found = set_parts([shift, dataclasses.replace(shift, kind="value", output="")], {("0", "a"): (1.0, 2.0)})
+    assert (found[0].data, found[0].model) == (1.0, 2.0)
+    assert np.isnan(found[1].data)

@@ -1,0 +1,97 @@
+"""Two distributions compared against SciPy on their rows: exactly where values are few, within a cell's width where they are many."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy import stats
+
+from pipeline.drift.distribution import Categories
+from pipeline.drift.statistics import align, compare_categories, compare_numbers, compare_shares
+from tests.pipeline.drift.making import distribution
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.2])
+def test_few_values_are_compared_exactly(shift):
+    """Kolmogorov and Smirnov's distance and Wasserstein's are SciPy's, PSI that of the reference's deciles by hand."""
+    rng = np.random.default_rng(0)
+    a, b = np.round(rng.normal(size=4000), 1), np.round(rng.normal(shift, 1.1, 3000), 1)
+    found = compare_numbers(distribution(a), distribution(b))
+    expected = stats.ks_2samp(a, b, method="asymp")
+    assert_allclose((found.distance, found.p), (expected.statistic, expected.pvalue), rtol=1e-9)
+    assert_allclose(found.wasserstein, stats.wasserstein_distance(a, b), rtol=1e-9)
+    deciles = np.unique([np.quantile(a, q / 10, method="inverted_cdf") for q in range(1, 10)])
+    p, q = ((np.bincount(np.searchsorted(deciles, x), minlength=10) + 0.5) / (x.size + 5) for x in (a, b))
+    assert_allclose(found.psi, ((q - p) * np.log(q / p)).sum(), rtol=1e-12)
+    assert_allclose(found.psi_expected, 9 / 4000 + 9 / 3000)
+
+
+@pytest.mark.parametrize("offset", [0.0, 5.0])
+def test_many_values_are_compared_within_a_cell(offset):
+    """No distance is farther from the rows' own than a cell is wide, or holds rows."""
+    rng = np.random.default_rng(1)
+    a, b = rng.normal(offset, 1.0, 8000), rng.normal(offset + 0.1, 1.0, 6000)
+    found = compare_numbers(distribution(a), distribution(b))
+    expected = stats.ks_2samp(a, b, method="asymp")
+    assert found.distance <= expected.statistic + 1e-12
+    assert found.distance >= expected.statistic - 0.02
+    width = np.abs(np.concatenate((a, b))).max() / 128
+    assert abs(found.wasserstein - stats.wasserstein_distance(a, b)) <= width
+    p, q = (np.histogram(x, np.concatenate(([-np.inf], np.quantile(a, np.arange(1, 10) / 10), [np.inf])))[0] for x in (a, b))
+    assert_allclose(found.psi, ((q / 6000 - p / 8000) * np.log((q / 6000) / (p / 8000))).sum(), atol=0.02)
+
+
+def test_points_and_cells_go_together():
+    """A night of few values and one of many have the same places."""
+    a, b = distribution(np.arange(100.0)), distribution(np.linspace(0, 99, 5000))
+    lower, upper, one, other = align(a, b)
+    assert (one.sum(), other.sum()) == (100, 5000)
+    assert (lower <= upper).all()
+    assert (upper[:-1] <= lower[1:]).all()
+    assert compare_numbers(a, b).distance < 0.02
+
+
+def test_values_outside_of_the_references_range_count():
+    """In the outer bins: a night above all of the reference is as far as can be."""
+    found = compare_numbers(distribution(np.arange(1000.0)), distribution(np.arange(5000.0, 6000.0)))
+    assert found.distance == 1.0
+    assert found.psi > 5
+
+
+@pytest.mark.parametrize("pair", [([], [1.0]), ([np.nan], [1.0]), ([1.0], []), ([], [])])
+def test_nothing_cannot_be_compared(pair):
+    """NaN, not zero."""
+    found = compare_numbers(*map(distribution, pair))
+    assert np.isnan([found.psi, found.psi_expected, found.wasserstein, found.distance, found.p]).all()
+
+
+def test_constants_infinities_and_single_rows():
+    """All have a distance; infinite values are the first and the last, and no part of Wasserstein's."""
+    same = compare_numbers(distribution([3.0] * 9), distribution([3.0]))
+    assert (same.distance, same.psi, same.wasserstein, same.psi_expected) == (0.0, 0.0, 0.0, 0.0)
+    found = compare_numbers(distribution([-np.inf, 1.0, 2.0]), distribution([1.0, 2.0, np.inf]))
+    assert_allclose((found.distance, found.wasserstein), (1 / 3, 0.0))
+    assert np.isnan(compare_numbers(distribution([np.inf]), distribution([np.inf, 1.0])).wasserstein)
+    many = np.random.default_rng(0).normal(size=2000)
+    assert compare_numbers(distribution(np.append(many, np.inf)), distribution(np.append(many, -np.inf))).distance <= 2 / 2001
+    assert compare_numbers(distribution(np.full(3, np.inf)), distribution(many)).distance == 1.0
+
+
+def test_categories_are_compared_by_name():
+    """As chi² has them, with those that the model does not know as one; too many to count are not compared."""
+    one = Categories(110, 10, 10, (("a", 60), ("b", 30)))
+    other = Categories(200, 0, 50, (("a", 70), ("c", 80)))
+    found = compare_categories(one, other)
+    table = [[60, 30, 0, 10], [70, 0, 80, 50]]
+    assert_allclose(found.p, stats.chi2_contingency(table, correction=False).pvalue)
+    assert_allclose(found.distance, np.abs(np.array(table[0]) / 100 - np.array(table[1]) / 200).sum() / 2)
+    p, q = (np.array(night) + 0.5 for night in table)
+    p, q = p / p.sum(), q / q.sum()
+    assert_allclose(found.psi, ((q - p) * np.log(q / p)).sum())
+    assert np.isnan(compare_categories(one, Categories(9, 0, None, None)).p)
+    assert np.isnan(compare_categories(Categories(9, 9, 0, ()), one).p)
+
+
+def test_shares_of_no_rows_are_not_compared():
+    """Of some rows they are."""
+    assert np.isnan(compare_shares(0, 0, 1, 2).p)
+    assert compare_shares(0, 4, 1, 2).distance == 0.5

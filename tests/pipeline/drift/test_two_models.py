@@ -1,0 +1,72 @@
+"""Both nights by both models: parts that add up exactly, equal to those of rows in memory; nothing is left behind, and other rows are refused."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import leafledger
+from leafledger import drift, explain
+from pipeline.drift.means import Means
+from pipeline.drift.two_models import split_two_ways
+from pipeline.errors import NotRepeatable
+from tests.pipeline.conftest import FEATURES, train, write_data
+
+
+@pytest.fixture
+def two(example, frames, tmp_path):
+    """Two nights, the second by a model of its own."""
+    models = example.model, str(tmp_path / "second.txt")
+    train(frames[1].assign(delay=frames[1]["delay"] * 2)).save_model(models[1])
+    for name, model, frame in zip("ab", models, frames, strict=True):
+        explain(model, write_data(frame, tmp_path / f"data-{name}"), tmp_path / name, scheduler="serial")
+    return models, tmp_path
+
+
+def test_both_ways_add_up(two, frames):
+    """Each feature's change, and the margin's; as by four times attributing rows in memory, by the definition."""
+    models, folder = two
+    found = drift(folder / "b", against=folder / "a", both_ways=True, scheduler="serial")
+    rows = [frame[FEATURES].assign(month=frame["month"].astype(int)) for frame in frames]
+    means = [[leafledger.attribute(model, each) for each in rows] for model in models]
+    (a_a, a_b), (b_a, b_b) = [[each.phi[:, 0].mean(axis=0) for each in night] for night in means]
+    data, model = (a_b - a_a + b_b - b_a) / 2, (b_a - a_a + b_b - a_b) / 2
+    by_feature = {shift.feature: shift for shift in found.shifts if shift.kind == "phi"}
+    for j, name in enumerate(FEATURES):
+        shift = by_feature[name]
+        assert_allclose((shift.data, shift.model), (data[j], model[j]), rtol=1e-5, atol=1e-5)
+        assert_allclose(shift.data + shift.model, shift.change, atol=1e-12)
+    (part,), (split,) = found.parts, found.outputs
+    assert_allclose(part.data + part.model + split.rounding, split.change, atol=1e-9)
+    assert part.base_data == 0.0
+    assert_allclose(part.base_model, split.base, atol=1e-12)
+    assert sorted(path.name for path in folder.iterdir() if path.name.startswith("_")) == []
+
+
+def test_one_model_leaves_everything_to_the_data(nights):
+    """And nothing is explained for it."""
+    found = drift(nights[1], against=nights[0], both_ways=True)
+    for shift in found.shifts:
+        if shift.kind == "phi":
+            assert (shift.model, shift.data) == (0.0, pytest.approx(shift.change, abs=1e-12))
+
+
+def test_rows_that_are_others_now_are_refused(two, frames):
+    """In one line; nothing is left behind."""
+    _, folder = two
+    write_data(frames[0].iloc[:1000], folder / "data-a")
+    with pytest.raises(NotRepeatable, match=r"data-a: has other rows than .*/a explained, or they have changed since"):
+        drift(folder / "b", against=folder / "a", both_ways=True, scheduler="serial")
+    assert not [path for path in folder.iterdir() if path.name.startswith("_")]
+
+
+def test_the_split_is_that_of_two_orders():
+    """By hand; a feature that one model does not have contributes 0 there."""
+    a_a, a_b, b_a, b_b = (
+        {"": Means(0, base, 0, 0, 0), **{name: Means(1, mean, 0, 0, 0) for name, mean in phi.items()}}
+        for base, phi in ((1.0, {"x": 1.0}), (1.0, {"x": 4.0}), (2.0, {"x": 2.0, "y": 5.0}), (2.0, {"x": 7.0, "y": 6.0}))
+    )
+    part = split_two_ways("0", a_a, a_b, b_a, b_b)
+    found = {each.player: (each.data, each.model) for each in part.players}
+    assert found == {"x": (4.0, 2.0), "y": (0.5, 5.5)}
+    assert (part.base_data, part.base_model) == (0.0, 1.0)
+    assert np.isclose(part.data + part.model, (2 + 7 + 6) - (1 + 1))
