@@ -19,7 +19,9 @@ VENDORS = {"xgboost", "lightgbm", "catboost", "mlflow"}
 DASK = {"dask", "distributed"}
 ALLOWED = {  # first names that a package may import beyond the standard library
     "kernels": {"numpy", "scipy", "numba", "llvmlite"},
-    "pipeline": {"kernels", "numpy", "pyarrow", "fsspec", "psutil", "cyclopts", "rich", "pandas", "shap", "yaml", "jinja2", "markupsafe"} | DASK | VENDORS,
+    "pipeline": {"kernels", "numpy", "pyarrow", "fsspec", "psutil", "cyclopts", "rich", "pandas", "shap", "yaml", "jinja2", "markupsafe"}
+    | DASK
+    | VENDORS,
     "flows": {"pipeline", "prefect", "pyarrow", "cyclopts", "rich"},
     "leafledger": {"kernels", "pipeline"},
 }
