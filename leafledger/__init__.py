@@ -32,6 +32,8 @@ if TYPE_CHECKING:  # what type checkers and editors read; everything is imported
     from pipeline.models import save_model as save_model
     from pipeline.models.model import Model as Model
     from pipeline.models.sklearn_groups import encoder_groups as encoder_groups
+    from pipeline.report.report import WrittenReport as WrittenReport
+    from pipeline.report.report import report as report
     from pipeline.runs.check import Report as Report
     from pipeline.runs.check import check_run as check_run
     from pipeline.runs.explain import explain as explain
@@ -58,6 +60,7 @@ __all__ = [
     "Model",
     "Plan",
     "Report",
+    "WrittenReport",
     "attribute",
     "check_run",
     "compare",
@@ -75,6 +78,7 @@ __all__ = [
     "read_latest",
     "read_manifest",
     "read_run",
+    "report",
     "sampling_bound",
     "save_model",
 ]
@@ -96,6 +100,7 @@ _HOMES = {
     "pipeline.models": ("load_ensemble", "save_model"),
     "pipeline.models.model": ("Model",),
     "pipeline.models.sklearn_groups": ("encoder_groups",),
+    "pipeline.report.report": ("WrittenReport", "report"),
     "pipeline.runs.check": ("Report", "check_run"),
     "pipeline.runs.explain": ("explain",),
     "pipeline.runs.latest": ("Latest", "read_latest"),

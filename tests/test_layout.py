@@ -19,7 +19,9 @@ VENDORS = {"xgboost", "lightgbm", "catboost", "mlflow"}
 DASK = {"dask", "distributed"}
 ALLOWED = {  # first names that a package may import beyond the standard library
     "kernels": {"numpy", "scipy", "numba", "llvmlite"},
-    "pipeline": {"kernels", "numpy", "pyarrow", "fsspec", "psutil", "cyclopts", "rich", "pandas", "shap", "yaml"} | DASK | VENDORS,
+    "pipeline": {"kernels", "numpy", "pyarrow", "fsspec", "psutil", "cyclopts", "rich", "pandas", "shap", "yaml", "jinja2", "markupsafe"}
+    | DASK
+    | VENDORS,
     "flows": {"pipeline", "prefect", "pyarrow", "cyclopts", "rich"},
     "leafledger": {"kernels", "pipeline"},
 }
@@ -57,7 +59,8 @@ ARROWS = {
         "in_memory": ("errors", "display", "records", "stores", "models", "dataset", "runs"),
         "comparisons": ("errors", "display", "records", "stores", "models", "dataset", "runs"),
         "drift": ("errors", "display", "records", "stores", "models", "dataset", "runs"),
-        "command": ("errors", "display", "records", "stores", "models", "dataset", "runs", "in_memory", "comparisons", "drift"),
+        "report": ("errors", "display", "records", "stores", "models", "dataset", "runs", "in_memory", "drift"),
+        "command": ("errors", "display", "records", "stores", "models", "dataset", "runs", "in_memory", "comparisons", "drift", "report"),
     },
 }
 

@@ -1,4 +1,4 @@
-"""The command ``leafledger``: explain, plan, compare, check, show, drift, inspect. A mistake is one line on standard error; exit code 0: done."""
+"""The command ``leafledger``: explain, plan, compare, check, show, drift, report, inspect. A mistake is one line on standard error; 0: done."""
 
 import os
 import sys
@@ -17,6 +17,7 @@ from .comparing import compare
 from .drifting import drift
 from .flags import DEFAULTS, INPUT, Flags, Place, Quiet
 from .inspecting import inspect
+from .reporting import report
 from .showing import show
 from .terminal import complain, guarded_streams, open_console, say
 
@@ -277,6 +278,7 @@ def check(
 app.command(compare, help_epilogue="Example: leafledger compare model.json flights/ --methods shapley,banzhaf,beta:4:1 --out comparison.parquet")
 app.command(show, help_epilogue="Example: leafledger show explained/ --where customer=4711 --verify")
 app.command(drift, help_epilogue="Example: leafledger drift explained/2026-11-23 --against explained/2026-11-22")
+app.command(report, help_epilogue="Example: leafledger report explained/")
 app.command(inspect, help_epilogue="Example: leafledger inspect model.txt --methods shapley,banzhaf,ranker")
 
 

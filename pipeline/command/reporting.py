@@ -1,0 +1,52 @@
+"""The command that writes a report of a finished run."""
+
+import sys
+from contextlib import nullcontext
+from typing import Annotated
+
+from cyclopts import Parameter
+from rich.console import Console
+
+from .flags import CLUSTER, INPUT, Quiet
+from .terminal import open_console, say
+
+
+def report(
+    run: Annotated[str, Parameter(group=INPUT)],
+    *,
+    against: Annotated[str | None, Parameter(group=INPUT)] = None,
+    scheduler: Annotated[str | None, Parameter(group=CLUSTER)] = None,
+    workers: Annotated[int | None, Parameter(group=CLUSTER)] = None,
+    plain_tcp: Annotated[bool, Parameter(group=CLUSTER, negative=())] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write a report of a finished run: one page of figures that runs and fetches nothing, report/index.html below the run.
+
+    Parameters
+    ----------
+    run
+        Folder of the run, a path or an fsspec URI.
+    against
+        Folder of another run, or the JSON object that names the latest one: say what changed since. Said anyway where the two were compared before.
+    scheduler
+        As for explain.
+    workers
+        As for explain.
+    plain_tcp
+        As for explain.
+    quiet
+        Show nothing but errors.
+
+    Raises
+    ------
+    LeafledgerError
+        One line: what was got, what was expected, where.
+    """
+    from ..report.report import report as write_report
+    from .progress import Bar, log_lines, silent
+
+    console, bar = open_console(quiet), Bar(Console(stderr=True)) if sys.stderr.isatty() and not quiet else None
+    with bar or nullcontext():
+        progress = bar or (silent if quiet else log_lines)
+        written = write_report(run, against=against, scheduler=scheduler, workers=workers, plain_tcp=plain_tcp, progress=progress)
+    say(console, f"report: {written.uri} ({written.size / 1000:,.0f} kB)")

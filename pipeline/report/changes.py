@@ -1,0 +1,198 @@
+"""What changed since another run, in words and figures: of what was found when the two were compared."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..display import count
+from .figure import Figure, Table, Track, Tracks, draw_bar, say_left_out
+from .page import Section
+from .scale import make_axis, shorten_name, write_number, write_share
+
+Found = Mapping[str, Any]  # as drift.json has it
+OUTPUTS = 3
+FEATURES = 12
+STEPS = 10
+ALARMS = 5
+DIFFERENCES = 12
+ROUNDED = 1e-6  # of the largest step, below which rounding is nothing to be seen
+LINE = 300  # characters
+
+
+def _last(uri: str) -> str:
+    return shorten_name(uri.rstrip("/").rpartition("/")[2], 80)
+
+
+def _of(found: Found, kind: str, output: str = "") -> list[Found]:
+    return [shift for shift in found["shifts"] if shift["kind"] == kind and shift["output"] == output]
+
+
+def _number(value: float | None) -> float:
+    return 0.0 if value is None else float(value)
+
+
+def say_change(found: Found) -> str:
+    """Say in a sentence or two what changed.
+
+    Parameters
+    ----------
+    found : mapping of str to Any
+
+    Returns
+    -------
+    str
+    """
+    first, n = found["outputs"][0], len(found["alarms"])
+    several = f" of output {shorten_name(first['output'])}" if len(found["outputs"]) > 1 else ""
+    total = "margin" if found["space"] == "margin" else "prediction"
+    moved = f"its mean {total}{several} is {write_number(first['mean'])}, it was {write_number(first['reference_mean'])}"
+    known = first["standard_error"] is not None
+    error = f" (change {write_number(first['change'], True)}, standard error {write_number(first['standard_error'])})" if known else ""
+    said = f"{count(n, 'alarm')}: see what changed." if n else "No threshold is crossed."
+    return f"Compared with {_last(found['reference'])} of {count(found['reference_n_rows'], 'row')}, {moved}{error}. {said}"
+
+
+def _draw_split(found: Found, split: Found, unit: str) -> Figure | None:
+    """From the mean before to the mean now."""
+    if split["reference_mean"] is None or split["mean"] is None:
+        return None
+    moved = [(shorten_name(shift["feature"]), _number(shift["change"])) for shift in _of(found, "phi", split["output"])]
+    moved.sort(key=lambda pair: -abs(pair[1]))
+    rest = moved[STEPS:]
+    steps = moved[:STEPS] + ([(f"{len(rest):,} others", sum(change for _, change in rest))] if rest else [])
+    least = ROUNDED * max((abs(change) for _, change in steps), default=0.0)
+    also = [(name, _number(split[key])) for name, key in (("base value", "base"), ("rounding", "rounding"))]
+    steps += [(name, change) for name, change in also if abs(change) > least]
+    at, ends = split["reference_mean"], []
+    for _, change in steps:
+        ends.append((at, at + change))
+        at += change
+    axis = make_axis([each for pair in ends for each in pair] + [split["reference_mean"], split["mean"]])
+    tracks = [
+        Track(name, (draw_bar(axis, start, end, "up" if end >= start else "down"),), text=write_number(change, True, 3))
+        for (name, change), (start, end) in zip(steps, ends, strict=True)
+    ]
+    first = Track("mean before", (), points=(axis.at(split["reference_mean"]),), text=write_number(split["reference_mean"]))
+    last = Track("mean now", (), points=(axis.at(split["mean"]),), text=write_number(split["mean"]))
+    rows = [("mean before", write_number(split["reference_mean"])), *((name, write_number(change, True)) for name, change in steps)]
+    of = f" of output {shorten_name(split['output'])}" if len(found["outputs"]) > 1 else ""
+    return Figure(
+        f"Why the mean {unit}{of} changed",
+        "Changes of the features’ mean attributions, the largest first, which add up to the change of the mean.",
+        Tracks((first, *tracks, last), axis.ticks(), None, unit),
+        Table(("feature", "change"), (*rows, ("mean now", write_number(split["mean"])))),
+    )
+
+
+def _draw_shares(found: Found, output: str) -> Figure | None:
+    shifts = sorted(_of(found, "phi", output), key=lambda shift: -max(_number(shift["share"]), _number(shift["reference_share"])))
+    shown = shifts[:FEATURES]
+    if not shown:
+        return None
+    axis = make_axis([_number(shift[name]) for shift in shown for name in ("share", "reference_share")], zero=True)
+    tracks = tuple(
+        Track(
+            shorten_name(shift["feature"]),
+            (draw_bar(axis, 0, _number(shift["share"]), "plain"),),
+            points=(axis.at(_number(shift["reference_share"])),),
+            text=write_share(shift["share"]),
+        )
+        for shift in shown
+    )
+    rows = tuple(
+        (
+            shorten_name(shift["feature"]),
+            *(write_share(shift[name]) for name in ("reference_share", "share")),
+            *(f"{shift[name]}" if shift[name] is not None else "–" for name in ("reference_rank", "rank")),
+            *(write_number(shift[name]) for name in ("reference_mean_abs", "mean_abs", "standard_error_abs")),
+        )
+        for shift in shown
+    )
+    of = f" of output {shorten_name(output)}" if len(found["outputs"]) > 1 else ""
+    heads = ("feature", "share before", "share now", "rank before", "rank now", "mean size before", "mean size now", "standard error of the change")
+    left = say_left_out(len(shown), len(shifts), "features")
+    return Figure(
+        f"How much each feature matters{of}, before and now",
+        f"Bars are shares of all attribution now, upright lines what they were. {left}".strip(),
+        Tracks(tracks, axis.ticks(), axis.at(0), "share of attribution"),
+        Table(heads, rows, left),
+    )
+
+
+def _name(shift: Found, several: bool) -> str:
+    of = f" of {shorten_name(shift['feature'])}" if shift["feature"] else ""
+    output = f", output {shorten_name(shift['output'], 16)}" if several and shift["output"] else ""
+    return f"{shift['kind']}{of}{output}"
+
+
+def _draw_distances(found: Found) -> Figure | None:
+    """The columns that moved furthest."""
+    known = [shift for shift in found["shifts"] if shift["distance"] is not None]
+    shown = sorted(known, key=lambda shift: (-shift["drifted"], -shift["distance"]))[:FEATURES]
+    if not shown:
+        return None
+    several = len(found["outputs"]) > 1
+    axis = make_axis([shift["distance"] for shift in shown], zero=True)
+    tracks = tuple(
+        Track(
+            _name(shift, several),
+            (draw_bar(axis, 0, shift["distance"], "up" if shift["drifted"] else "before"),),
+            text=write_share(shift["distance"]),
+        )
+        for shift in shown
+    )
+    rows = tuple(
+        (
+            _name(shift, several),
+            "yes" if shift["drifted"] else "no",
+            write_share(shift["distance"]),
+            *(write_number(shift[name]) for name in ("corrected", "psi", "psi_expected", "wasserstein", "reference_mean", "mean", "standard_error")),
+        )
+        for shift in shown
+    )
+    heads = (
+        "column",
+        "drifted",
+        "rows elsewhere",
+        "corrected p",
+        "PSI",
+        "PSI without drift",
+        "Wasserstein",
+        "mean before",
+        "mean now",
+        "standard error",
+    )
+    left = say_left_out(len(shown), len(known), "columns")
+    return Figure(
+        "Which columns moved",
+        "Share of rows that are elsewhere than they were (Kolmogorov–Smirnov, or total variation of categories); orange where it counts as drift. "
+        + left,
+        Tracks(tracks, axis.ticks(), axis.at(0), "share of rows"),
+        Table(heads, rows, left),
+    )
+
+
+def _list(lines: Sequence[str], most: int, noun: str) -> tuple[str, ...]:
+    more = (f"… and {len(lines) - most:,} more {noun}",) if len(lines) > most else ()
+    return (*(shorten_name(line, LINE) for line in lines[:most]), *more)
+
+
+def write_changes(found: Found) -> Section:
+    """Write what changed as a section.
+
+    Parameters
+    ----------
+    found : mapping of str to Any
+        As ``drift.json`` has it.
+
+    Returns
+    -------
+    Section
+    """
+    unit = found["space"]
+    outputs = found["outputs"][:OUTPUTS]
+    figures: list[Figure | None] = [_draw_split(found, split, unit) for split in outputs]
+    figures += [_draw_shares(found, split["output"]) for split in outputs]
+    figures.append(_draw_distances(found))
+    alarms = [f"Alarm: {line}" for line in found["alarms"]]
+    items = (*_list(found["differs"], DIFFERENCES, "differences"), *_list(alarms, ALARMS, "alarms, of which the figure below has the largest"))
+    return Section("changes", "What changed", items=items, figures=tuple(figure for figure in figures if figure is not None))

@@ -1,0 +1,271 @@
+"""What stands on a report's page: which sections a run has, and how much of each is shown, so that the page stays small."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import InvalidRun
+from ..in_memory.finished import FinishedRun
+from .bars import draw_groups, draw_importance, draw_inputs, draw_ranks, draw_shares, tabulate_inputs
+from .counting import Counted, Counts
+from .dependence import draw_dependence
+from .figure import Figure, Table, Tracks
+from .matrix import draw_interactions, draw_lines
+from .page import Page, Section
+from .scale import shorten_name, write_number, write_share
+from .swarm import draw_swarm
+from .words import judge, last_name, list_facts, list_provenance, write_headline, write_lede
+
+REASONS = 12  # of rejected pieces that are listed
+SMALL = 0.01  # share of a feature whose dependence tells nothing
+OTHERS = 60  # outputs that are listed without figures
+Row = Mapping[str, Any]
+Summaries = Mapping[str, Sequence[Row]]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much is shown.
+
+    Attributes
+    ----------
+    outputs : int
+        With figures of their own.
+    features : int
+        Of each output, as bars and strips.
+    dependences : int
+        Of each output.
+    """
+
+    outputs: int
+    features: int
+    dependences: int
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """What was counted of an output's first features.
+
+    Attributes
+    ----------
+    names : tuple of str
+    asked : tuple of Counted
+    counts : tuple of Counts
+    """
+
+    names: tuple[str, ...]
+    asked: tuple[Counted, ...]
+    counts: tuple[Counts, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """All that a report is made of.
+
+    Attributes
+    ----------
+    run : FinishedRun
+    summaries : mapping of str to sequence of mapping
+        Rows, by name.
+    drawn : mapping of str to Drawn
+        By output; of none where the run has no attributions of rows.
+    rows : tuple of Figure
+        Single rows.
+    changed : str
+        What changed since another run, in a sentence or two; empty where nothing was compared.
+    changes : Section or None
+        The same in figures.
+    """
+
+    run: FinishedRun
+    summaries: Summaries
+    drawn: Mapping[str, Drawn]
+    rows: tuple[Figure, ...]
+    changed: str = ""
+    changes: Section | None = None
+
+
+def _of(rows: Sequence[Row], output: str) -> list[Row]:
+    return [row for row in rows if row["output"] == output]
+
+
+def _figures(material: Material, output: str, limits: Limits) -> tuple[Figure, ...]:
+    plan, manifest, summaries = material.run.plan, material.run.manifest, material.summaries
+    figures: list[Figure | None] = []
+    if "importance" in summaries:
+        errors = {row["feature"]: row["mean_abs_error"] or 0.0 for row in _of(summaries.get("background_errors", ()), output)}
+        figures.append(draw_importance(_of(summaries["importance"], output), manifest.n_rows, plan.space, errors, limits.features))
+    figures += [draw_ranks(_of(summaries[name], output), limits.features) for name in ("areas", "gaps") if name in summaries]
+    if output in material.drawn:
+        drawn = material.drawn[output]
+        some = slice(limits.features)
+        figures.append(draw_swarm(drawn.names[some], drawn.asked[some], drawn.counts[some], plan.space))
+        small = {row["feature"] for row in _of(summaries["importance"], output) if row["share"] < SMALL}
+        each_of = zip(drawn.names, drawn.asked, drawn.counts, strict=True)
+        found = (draw_dependence(*each, plan.space) for each in each_of if each[0] not in small)
+        fields: list[Figure] = [figure for figure in found if figure is not None][: limits.dependences]
+        fields.sort(key=lambda each: isinstance(each.drawing, Tracks))  # fields beside fields, and boxes beside boxes
+        figures += fields
+    if "interactions" in summaries:
+        figures.append(draw_interactions(_of(summaries["interactions"], output), plan.space))
+    if "objective" in summaries:
+        figures.append(_draw_objective(_of(summaries["objective"], output)))
+    if "curves" in summaries:
+        figures.append(_draw_curves(_of(summaries["curves"], output), plan.space))
+    return tuple(each for each in figures if each is not None)
+
+
+def _draw_objective(rows: Sequence[Row]) -> Figure | None:
+    points = {"objective": [(row["step"], row["mean"]) for row in rows if row["mean"] is not None]}
+    return draw_lines("How the ranker got there", "Mean of the ranker's objective over all rows, step by step.", points, "step", "objective")
+
+
+def _draw_curves(rows: Sequence[Row], unit: str) -> Figure | None:
+    lines = {
+        name: [(row["present"], row["mean"]) for row in rows if row["curve"] == name and row["mean"] is not None]
+        for name in dict.fromkeys(row["curve"] for row in rows)
+    }
+    said = "Mean of the model while features come in the order of each row's ranking (insertion), or go in it (deletion)."
+    return draw_lines("Insertion and deletion", said, lines, "features present", f"mean, {unit}")
+
+
+def _list_others(material: Material, shown: Sequence[str]) -> Section | None:
+    """The first feature of outputs that have no figures."""
+    rows, others = material.summaries.get("importance", ()), material.run.plan.written_outputs[len(shown) :]
+    if not others:
+        return None
+    first = {row["output"]: row for row in rows if row["rank"] == 1}
+    listed = others[:OTHERS]
+    cells = tuple(
+        (shorten_name(name), shorten_name(first[name]["feature"]), write_number(first[name]["mean_abs"]), write_share(first[name]["share"]))
+        for name in listed
+        if name in first
+    )
+    left = f" Of these, {len(others) - len(listed):,} are left out." if len(listed) < len(others) else ""
+    text = f"Figures are of the first {len(shown)} of {len(material.run.plan.written_outputs):,} outputs.{left}"
+    tables = (("First feature of each", Table(("output", "first feature", "mean size", "share"), cells)),) if cells else ()
+    return Section("others", "Other outputs", (text,), tables=tables)
+
+
+def _write_outputs(material: Material, limits: Limits) -> list[Section]:
+    outputs = material.run.plan.written_outputs
+    shown, single = outputs[: limits.outputs], len(outputs) == 1
+    sections = []
+    plan = material.run.plan
+    partial = plan.global_only or not plan.wide
+    kept = "This run keeps no column of attributions for each feature, so their distribution is not drawn." if partial else ""
+    for k, output in enumerate(shown):
+        name = shorten_name(output, 60)
+        title = "What moves predictions" if single else f"What moves output {name}"
+        text = (kept,) if kept and not k else ()
+        figures = _figures(material, output, limits)
+        if figures or text:
+            sections.append(Section(f"output-{k + 1}", title, text, figures=figures, menu="" if single else f"Output {name}"))
+    others = _list_others(material, shown)
+    return sections + ([others] if others else [])
+
+
+def _write_r2(summaries: Summaries, totals: Mapping[str, Mapping[str, Any]], by: Sequence[str], limits: Limits) -> Section | None:
+    if "r2" not in summaries:
+        return None
+    said, figures = totals.get("r2", {}), [draw_shares(summaries["r2"], limits.features)]
+    if summaries.get("r2_by"):
+        figures.append(draw_groups(summaries["r2_by"], by))
+    names = {
+        "total_r2": "R²",
+        "total_standard_error": "its standard error",
+        "remainder": "what shares leave of it",
+        "n_unlabelled": "rows without a label",
+    }
+    facts = [f"{name} {write_number(said[key])}" for key, name in names.items() if said.get(key) is not None]
+    return Section("r2", "How well the model does", (f"{'; '.join(facts)}.",) if facts else (), figures=tuple(figures))
+
+
+def _write_inputs(summaries: Summaries, limits: Limits) -> Section | None:
+    rows = summaries.get("inputs")
+    if not rows:
+        return None
+    figure = draw_inputs(rows, limits.features)
+    if figure is not None:
+        return Section("inputs", "What came in", figures=(figure,))
+    text = "No value of a feature that the model uses is missing, and none is a category that it does not know."
+    return Section("inputs", "What came in", (text,), tables=(("Values that the model uses", tabulate_inputs(rows, limits.features)),))
+
+
+def _write_rejected(run: FinishedRun) -> Section | None:
+    rejected = run.manifest.rejected
+    if not rejected:
+        return None
+    items = tuple(shorten_name(each.reason, 300) for each in rejected[:REASONS])
+    text = (f"The first {REASONS} of {len(rejected):,}.",) if len(rejected) > REASONS else ()
+    return Section("rejected", "What could not be explained", text, items)
+
+
+def compose(material: Material, limits: Limits) -> Page:
+    """Put a page together.
+
+    Parameters
+    ----------
+    material : Material
+    limits : Limits
+
+    Returns
+    -------
+    Page
+    """
+    run, summaries = material.run, material.summaries
+    by = () if run.plan.labels is None else run.plan.labels.by
+    rows = Section(
+        "rows",
+        "Single rows",
+        ("From the base value to what the model says, the largest step first.",) if run.plan.additive else (),
+        figures=material.rows,
+    )
+    sections = [
+        material.changes,
+        _write_rejected(run),
+        _write_r2(summaries, run.manifest.totals, by, limits),
+        *_write_outputs(material, limits),
+        rows if material.rows else None,
+        _write_inputs(summaries, limits),
+        Section("provenance", "Where this comes from", terms=list_provenance(run)),
+    ]
+    return Page(
+        title=f"{shorten_name(last_name(run.uri))}: report",
+        eyebrow=f"Report of {shorten_name(last_name(run.uri))}",
+        headline=write_headline(run, summaries),
+        lede=(*write_lede(run), *([material.changed] if material.changed else [])),
+        verdict=judge(run),
+        facts=list_facts(run, summaries),
+        sections=tuple(section for section in sections if section is not None),
+        footer="Made by leafledger report from what the run published. leafledger check verifies every byte of it.",
+    )
+
+
+def read_summaries(run: FinishedRun) -> Summaries:
+    """Read all summaries of a run.
+
+    Parameters
+    ----------
+    run : FinishedRun
+
+    Returns
+    -------
+    mapping of str to sequence of mapping
+        Rows, by name.
+
+    Raises
+    ------
+    InvalidRun
+        One is damaged.
+    StorageError
+        The store does not answer.
+    """
+    names = [entry["uri"].rpartition("/")[2].removesuffix(".parquet") for entry in run.manifest.summaries if entry["uri"].endswith(".parquet")]
+    found = {}
+    for name in names:
+        try:
+            found[name] = run.summary(name).to_pylist()
+        except (OSError, ValueError, KeyError) as error:
+            raise InvalidRun(f"{run.uri}/summary/{name}.parquet: is damaged: {' '.join(str(error).split())}") from error
+    return found

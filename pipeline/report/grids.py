@@ -1,0 +1,113 @@
+"""Grids that rows are counted on, chosen by what was measured of every column, so that nearly all rows lie on them."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from ..drift.columns import lists_categories
+from ..drift.distribution import Categories, Distribution
+from ..drift.measured import Measured
+from ..models.model import Feature
+from .counting import BINS, Counted, Values
+from .scale import make_axis
+
+SHARED = 0.01  # of attributions beyond either end of the axis that features have in common,
+OWN = 0.002  # of a feature's own axis,
+VALUES = 0.01  # and of its values
+POINTS = 12  # different numbers that are drawn one by one
+CATEGORIES = 10
+
+
+def find_ends(found: Sequence[Distribution], share: float) -> tuple[float, float]:
+    """Find an axis for numbers.
+
+    Parameters
+    ----------
+    found : sequence of Distribution
+    share : float
+        Of the numbers of each, at most, that lie beyond either end.
+
+    Returns
+    -------
+    tuple of (float, float)
+        The lower below the upper, both finite.
+    """
+    ends = [each.quantile(q) for each in found for q in (share, 1 - share)]
+    axis = make_axis(ends)
+    return axis.low, axis.high
+
+
+def _points(found: Distribution) -> np.ndarray:
+    """The values themselves, where they are few and finite."""
+    points = found.points
+    return points if points is not None and 0 < points.size <= POINTS and np.isfinite(points).all() else np.zeros(0)
+
+
+def choose_values(feature: Feature, column: str, found: Distribution | Categories | None) -> Values | None:
+    """Choose how a feature's values are told apart.
+
+    Parameters
+    ----------
+    feature : Feature
+    column : str
+        Of the parts.
+    found : Distribution or Categories or None
+        What was measured of it.
+
+    Returns
+    -------
+    Values or None
+        None where there is nothing to tell apart: no value is known, or there are too many categories to count.
+    """
+    if found is None or not found.there:
+        return None
+    if isinstance(found, Categories):
+        if found.counts is None or not (found.counts or lists_categories(feature)):
+            return None
+        largest = sorted(found.counts, key=lambda pair: (-pair[1], pair[0]))[:CATEGORIES]
+        return Values(feature, column, categories=tuple(name for name, _ in largest) or ("",))
+    points = _points(found)
+    if points.size:
+        middle = (points[1:] + points[:-1]) / 2
+        edges = (np.nextafter(points[0], -math.inf), *middle, np.nextafter(points[-1], math.inf))
+        return Values(feature, column, tuple(map(float, edges)), points=tuple(map(float, points)))
+    low, high = find_ends([found], VALUES)
+    inner = np.linspace(low, high, BINS + 1)[:-1]
+    return Values(feature, column, tuple(map(float, (*inner, np.nextafter(high, math.inf)))))
+
+
+def choose_grids(measured: Measured, output: str, names: Sequence[str], columns: Mapping[str, str]) -> tuple[Counted, ...]:
+    """Choose the grids of an output's first features.
+
+    Parameters
+    ----------
+    measured : Measured
+    output : str
+        One of the plan's ``written_outputs``.
+    names : sequence of str
+        Of the features or groups.
+    columns : mapping of str to str
+        From these to their columns of attributions.
+
+    Returns
+    -------
+    tuple of Counted
+        Of those that have a column.
+    """
+    plan = measured.plan
+    features = {feature.name: feature for feature in plan.features}
+    values = dict(zip(features, plan.value_columns, strict=True)) if plan.values else {}
+    found = {name: phi for name in names if (phi := measured.phi(output, name)) is not None}
+    if not found:
+        return ()
+    shared = find_ends(list(found.values()), SHARED)
+    return tuple(
+        Counted(
+            columns[name],
+            shared,
+            find_ends([phi], OWN),
+            choose_values(features[name], values[name], measured.value(name)) if name in values else None,
+        )
+        for name, phi in found.items()
+    )

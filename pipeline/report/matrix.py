@@ -1,0 +1,105 @@
+"""Interactions of features as a matrix, and curves over steps as lines: figures of summaries that are no bars."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .figure import Figure, Matrix, Plane, Shape, Table
+from .scale import Axis, make_axis, shorten_name, write_number
+
+PLAYERS = 10
+PAIRS = 20  # in the table
+DARKEST = 6
+STEPS = 40  # in the table
+POINTS = 400  # of a line
+NAMES = 22  # characters of a name beside cells
+Row = Mapping[str, Any]
+
+
+def draw_interactions(rows: Sequence[Row], unit: str) -> Figure | None:
+    """Draw how much pairs of features interact.
+
+    Parameters
+    ----------
+    rows : sequence of mapping
+        Of the summary of interactions, of one output.
+    unit : str
+
+    Returns
+    -------
+    Figure or None
+        None where nothing interacts.
+    """
+    found = {(row["first"], row["second"]): float(row["mean_abs"] or 0.0) for row in rows}
+    total: dict[str, float] = {}
+    for (first, second), size in found.items():
+        for name in (first, second):
+            total[name] = total.get(name, 0.0) + size
+    names = sorted((name for name, size in total.items() if size > 0), key=lambda name: -total[name])[:PLAYERS]
+    if not names:
+        return None
+    largest = max(found.values())
+    cells = tuple(
+        tuple(_level(found.get((name, other), found.get((other, name))), largest) if other != name else -1 for other in names[: i + 1])
+        for i, name in enumerate(names)
+    )
+    ranked = sorted(rows, key=lambda row: row["rank"])
+    listed = tuple(
+        (f"{shorten_name(row['first'])} and {shorten_name(row['second'])}", *(write_number(row[name]) for name in ("mean_abs", "mean", "min", "max")))
+        for row in ranked[:PAIRS]
+    )
+    first = ranked[0]
+    more = f"The first {len(listed):,} of {len(rows):,} pairs." if len(listed) < len(rows) else ""
+    some = f" The {len(names)} features that interact most are shown." if len(total) > len(names) else ""
+    return Figure(
+        "Which features act together",
+        f"Mean size of interactions, in units of the {unit}: the darker, the larger. "
+        f"{shorten_name(first['first'])} and {shorten_name(first['second'])} interact most.{some}",
+        Matrix(tuple(shorten_name(name, NAMES) for name in names), cells, "0", write_number(largest)),
+        Table(("pair", "mean size", "mean", "lowest", "highest"), listed, more),
+    )
+
+
+def _level(size: float | None, largest: float) -> int:
+    return 0 if not size else max(1, math.ceil(DARKEST * math.sqrt(size / largest) - 1e-9))
+
+
+def _every(n: int, most: int) -> list[int]:
+    """Evenly spread numbers below n, the first and the last among them."""
+    return sorted({round(i * (n - 1) / (min(n, most) - 1)) for i in range(min(n, most))}) if n > 1 else [0] * n
+
+
+def draw_lines(title: str, description: str, lines: Mapping[str, Sequence[tuple[float, float]]], axis: str, side: str) -> Figure | None:
+    """Draw numbers over steps.
+
+    Parameters
+    ----------
+    title, description : str
+    lines : mapping
+        From the name of a line to its points (step, number).
+    axis, side : str
+        What steps and numbers are.
+
+    Returns
+    -------
+    Figure or None
+        None where there are no points.
+    """
+    points = [point for line in lines.values() for point in line if math.isfinite(point[1])]
+    if not points:
+        return None
+    across, upright = make_axis(x for x, _ in points), make_axis(y for _, y in points)
+    kinds = tuple((f"l{i}", name) for i, name in enumerate(lines))
+    shapes = tuple(Shape(kind, _write_line(lines[name], across, upright)) for kind, name in kinds)
+    steps = sorted({x for x, _ in points})
+    found = {name: dict(line) for name, line in lines.items()}
+    rows = tuple((f"{steps[i]:g}", *(write_number(found[name].get(steps[i])) for name in lines)) for i in _every(len(steps), STEPS))
+    zero = upright.at(0) if upright.low <= 0 <= upright.high else None
+    plane = Plane(100, 100, (), shapes, across.ticks(), upright.ticks(4), zero, axis, side, kinds if len(kinds) > 1 else ())
+    return Figure(title, description, plane, Table((axis, *lines), rows))
+
+
+def _write_line(points: Sequence[tuple[float, float]], across: Axis, upright: Axis) -> str:
+    known = [point for point in points if math.isfinite(point[1])]
+    kept = [known[i] for i in _every(len(known), POINTS)]
+    return "".join(f"{'L' if i else 'M'}{across.at(x):g} {round(100 - upright.at(y), 2):g}" for i, (x, y) in enumerate(kept))

@@ -1,0 +1,125 @@
+"""A page: words, figures and tables in their order, and the templates that make one file of HTML of them."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from ..display import printable
+from .figure import Figure, Table
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+MOST_BYTES = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether the run is sound, in a word and a sentence.
+
+    Attributes
+    ----------
+    kind : str
+        "sound", "partly" or "none", a class of the style sheet.
+    word, text : str
+    """
+
+    kind: str
+    word: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of a page that can be linked to.
+
+    Attributes
+    ----------
+    id : str
+        Its anchor.
+    title : str
+    text : tuple of str
+        Paragraphs.
+    items : tuple of str
+        Of a list.
+    figures : tuple of Figure
+    tables : tuple of (str, Table)
+    terms : tuple of (str, str)
+    menu : str
+        What the contents call it; by default its title.
+    inner : bool
+        It is part of the section before.
+    """
+
+    id: str
+    title: str
+    text: tuple[str, ...] = ()
+    items: tuple[str, ...] = ()
+    figures: tuple[Figure, ...] = ()
+    tables: tuple[tuple[str, Table], ...] = ()
+    terms: tuple[tuple[str, str], ...] = ()
+    menu: str = ""
+    inner: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """All that a report says.
+
+    Attributes
+    ----------
+    title : str
+        Of the window.
+    eyebrow, headline : str
+    lede : tuple of str
+    verdict : Verdict
+    facts : tuple of (str, str)
+    sections : tuple of Section
+    footer : str
+    """
+
+    title: str
+    eyebrow: str
+    headline: str
+    lede: tuple[str, ...]
+    verdict: Verdict
+    facts: tuple[tuple[str, str], ...]
+    sections: tuple[Section, ...]
+    footer: str
+
+
+def _show(value: Any) -> Any:
+    """Any text as one that does nothing but stand there; what macros made is HTML already, and is escaped."""
+    return printable(value) if type(value) is str else value
+
+
+@lru_cache(maxsize=1)
+def _environment() -> "Environment":
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    return Environment(
+        loader=PackageLoader(__package__, "templates"),
+        autoescape=True,
+        finalize=_show,
+        undefined=StrictUndefined,
+        keep_trailing_newline=True,
+    )
+
+
+def write_page(page: Page) -> str:
+    """Write a page as one file.
+
+    Parameters
+    ----------
+    page : Page
+
+    Returns
+    -------
+    str
+        HTML, in which all texts are escaped; it runs and fetches nothing.
+    """
+    from markupsafe import Markup
+
+    environment = _environment()
+    style = environment.loader.get_source(environment, "style.css")[0] if environment.loader else ""
+    return environment.get_template("page.html.jinja").render(page=page, style=Markup(style))  # noqa: S704 - our own

@@ -1,0 +1,171 @@
+"""One part of a run counted: what a Dask task does. Grids go out to it, counts come back, and where a few rows are, never rows themselves."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..dataset.listing import WorkItem
+from ..errors import InvalidRun
+from ..runs.footer import read_footer
+from ..runs.lookup import opened_part
+from ..runs.part import part_uri
+from .counting import Counted, Counts, count_rows, no_rows
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What tasks are told.
+
+    Attributes
+    ----------
+    run : str
+        URI of the run's folder.
+    plan_digest : str
+    columns : tuple of Counted
+    total : str
+        Column of margins or predictions.
+    middle : float
+        Its median.
+    """
+
+    run: str
+    plan_digest: str
+    columns: tuple[Counted, ...]
+    total: str
+    middle: float
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Spot:
+    """A row, and how far it is from what is looked for.
+
+    Attributes
+    ----------
+    distance : float
+        The smaller, the better.
+    part, row : int
+        The first of equals is taken.
+    """
+
+    distance: float
+    part: int
+    row: int
+
+
+@dataclass(frozen=True, slots=True)
+class PartCounts:
+    """What comes of a part.
+
+    Attributes
+    ----------
+    counts : tuple of Counts
+        Of each column.
+    spots : tuple of (Spot or None)
+        Of the highest, lowest and middle margin; None where there is no row with a margin.
+    """
+
+    counts: tuple[Counts, ...]
+    spots: tuple[Spot | None, ...]
+
+
+def nothing(columns: Sequence[Counted]) -> PartCounts:
+    """Make what comes of no part.
+
+    Parameters
+    ----------
+    columns : sequence of Counted
+
+    Returns
+    -------
+    PartCounts
+    """
+    return PartCounts(tuple(map(no_rows, columns)), (None, None, None))
+
+
+def _nearest(spots: Iterable[Spot | None]) -> Spot | None:
+    return min((spot for spot in spots if spot is not None), default=None)
+
+
+def merge_parts(a: PartCounts, b: PartCounts) -> PartCounts:
+    """Add what comes of parts, in any order.
+
+    Parameters
+    ----------
+    a, b : PartCounts
+
+    Returns
+    -------
+    PartCounts
+    """
+    counts = tuple(mine + theirs for mine, theirs in zip(a.counts, b.counts, strict=True))
+    return PartCounts(counts, tuple(map(_nearest, zip(a.spots, b.spots, strict=True))))
+
+
+def find_spots(totals: np.ndarray, middle: float, part: int, first_row: int) -> tuple[Spot | None, ...]:
+    """Find the rows of the highest and lowest margin, and of that nearest to another.
+
+    Parameters
+    ----------
+    totals : (n,) float64
+    middle : float
+    part : int
+    first_row : int
+        Place of the first of them in the part.
+
+    Returns
+    -------
+    tuple of (Spot or None)
+        None where no number is finite.
+    """
+    spots: list[Spot | None] = []
+    for distance in (-totals, totals, np.abs(totals - middle)):
+        known = np.where(np.isfinite(distance), distance, np.inf)
+        at = int(known.argmin()) if known.size else -1
+        spots.append(Spot(float(known[at]), part, first_row + at) if at >= 0 and np.isfinite(known[at]) else None)
+    return tuple(spots)
+
+
+def count_part(asked: Asked, item: WorkItem) -> PartCounts:
+    """Count the part of a work item.
+
+    Parameters
+    ----------
+    asked : Asked
+    item : WorkItem
+
+    Returns
+    -------
+    PartCounts
+
+    Raises
+    ------
+    InvalidRun
+        The part is damaged, or is not of the run.
+    StorageError
+        It is missing, or the store does not answer.
+    """
+    uri, found, first_row = part_uri(asked.run, item.part), nothing(asked.columns), 0
+    names = list(
+        dict.fromkeys([asked.total, *(each.column for each in asked.columns), *(each.values.column for each in asked.columns if each.values)])
+    )
+    with opened_part(uri) as (parquet, file):
+        read_footer(uri, item.part, file, asked.plan_digest, item)
+        lacks = next((name for name in names if name not in parquet.schema_arrow.names), None)
+        if lacks is not None:
+            raise InvalidRun(f"{uri}: has no column {lacks!r}")
+        for group in range(parquet.num_row_groups):
+            table = parquet.read_row_group(group, names, use_threads=False)
+            totals = table[asked.total].to_numpy().astype(np.float64)
+            found = merge_parts(found, PartCounts(tuple(count_rows(table, asked.columns)), find_spots(totals, asked.middle, item.part, first_row)))
+            first_row += table.num_rows
+    return found
+
+
+def warm(asked: Asked) -> None:
+    """Compile nothing: counting is NumPy's.
+
+    Parameters
+    ----------
+    asked : Asked
+    """

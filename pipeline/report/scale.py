@@ -1,0 +1,190 @@
+"""Numbers as a page writes them, and axes: where a number stands between two ends, in percent, and which round numbers stand along it."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+LARGEST = 1e300  # beyond which differences are no numbers any more
+NAME = 48  # characters of a name
+STEPS = (1, 2, 5, 10)  # of round numbers, times a power of ten
+ROOM = 44  # characters along an axis on a phone,
+NARROW = 24  # and along one that names and numbers stand beside
+EDGE = 4  # percent from either end, where a tick's number would be cut off
+
+
+def write_number(number: float | None, signed: bool = False, digits: int = 4) -> str:
+    """Write a number with a few digits, and a minus that is as wide as a plus.
+
+    Parameters
+    ----------
+    number : float or None
+    signed : bool
+        Positive numbers have a plus.
+    digits : int
+
+    Returns
+    -------
+    str
+        A dash where there is none.
+    """
+    if number is None or math.isnan(number):
+        return "–"
+    if math.isinf(number):
+        return "∞" if number > 0 else "−∞"
+    size = abs(number)
+    small = 0 < size < 1e-4
+    text = f"{size:.3g}" if small or size >= 1e7 else f"{size:,.0f}" if size >= 1000 else f"{size:.{digits}g}"
+    return ("−" if number < 0 else "+" if signed and number > 0 else "") + text
+
+
+def write_share(share: float | None) -> str:
+    """Write a share in percent.
+
+    Parameters
+    ----------
+    share : float or None
+
+    Returns
+    -------
+    str
+        A dash where there is none.
+    """
+    if share is None or not math.isfinite(share):
+        return "–"
+    if 0 < share < 0.001:
+        return "<0.1 %"
+    if 0.995 <= share < 1:
+        return f"{100 * min(share, 0.999):.1f} %"  # all is said of all alone
+    return f"{100 * share:.{1 if share < 0.1 else 0}f} %".replace("0.0 %", "0 %")
+
+
+def shorten_name(name: str, most: int = NAME) -> str:
+    """Shorten a name of any length.
+
+    Parameters
+    ----------
+    name : str
+    most : int
+        Characters that are kept.
+
+    Returns
+    -------
+    str
+        With an ellipsis within, for names often differ at their ends.
+    """
+    if len(name) <= most:
+        return name
+    tail = most // 3
+    return f"{name[: most - tail - 1]}…{name[-tail:]}"
+
+
+def _clip(number: float) -> float:
+    return min(max(number, -LARGEST), LARGEST)
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """A round number on an axis.
+
+    Attributes
+    ----------
+    at : float
+        In percent of the axis.
+    text : str
+    side : str
+        "start" or "end" where the number would be cut off if it stood in the middle, else "middle".
+    """
+
+    at: float
+    text: str
+    side: str
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """From a number to a larger one.
+
+    Attributes
+    ----------
+    low, high : float
+        Finite.
+    """
+
+    low: float
+    high: float
+
+    def at(self, number: float) -> float:
+        """Say where a number stands.
+
+        Parameters
+        ----------
+        number : float
+            NaN stands at the lower end.
+
+        Returns
+        -------
+        float
+            In percent, within the axis.
+        """
+        if math.isnan(number):
+            return 0.0
+        return round(100 * (min(max(number, self.low), self.high) - self.low) / (self.high - self.low), 2)
+
+    def ticks(self, n: int = 5, room: int = ROOM) -> tuple[Tick, ...]:
+        """Choose round numbers.
+
+        Parameters
+        ----------
+        n : int
+            About how many, at most.
+        room : int
+            Characters that their texts and the gaps between them may take.
+
+        Returns
+        -------
+        tuple of Tick
+            Within the axis.
+        """
+        found = self._spread(n)
+        return found if n == 1 or sum(len(tick.text) + 2 for tick in found) <= room else self.ticks(n - 1, room)
+
+    def _spread(self, n: int) -> tuple[Tick, ...]:
+        span = self.high - self.low
+        power = 10.0 ** math.floor(math.log10(span / n))
+        step = next((power * each for each in STEPS if power * each * n >= span), power * 10)
+        first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
+        if last - first > 2 * n:  # the span is lost beside the numbers themselves
+            return ()
+        digits = max(0, min(12, -math.floor(math.log10(step))))
+        return tuple(self._tick(round(i * step, digits) if digits < 12 else i * step, digits) for i in range(first, last + 1))
+
+    def _tick(self, number: float, digits: int) -> Tick:
+        at, size = self.at(number), abs(number)
+        text = f"{size:.2g}" if size and (size >= 1e6 or digits > 4) else f"{size:,.{digits}f}"
+        side = "start" if at < EDGE else "end" if at > 100 - EDGE else "middle"
+        return Tick(at, f"{'−' if number < 0 else ''}{text}", side)
+
+
+def make_axis(numbers: Iterable[float], zero: bool = False) -> Axis:
+    """Make an axis that holds numbers.
+
+    Parameters
+    ----------
+    numbers : iterable of float
+        Those that are not finite count as the largest there are; NaN do not count.
+    zero : bool
+        It holds zero too.
+
+    Returns
+    -------
+    Axis
+        From 0 to 1 where there is nothing to hold.
+    """
+    found = [_clip(number) for number in numbers if not math.isnan(number)] + ([0.0] if zero else [])
+    if not found:
+        return Axis(0.0, 1.0)
+    low, high = min(found), max(found)
+    if high - low > 1e-12 * max(abs(low), abs(high)):
+        return Axis(low, high)
+    room = abs(low) / 10 if low else 1.0
+    return Axis(low, low + 2 * room) if zero and not low else Axis(low - room, high + room)

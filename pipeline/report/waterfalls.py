@@ -1,0 +1,67 @@
+"""Rows as waterfalls: from the base value, step by step, the largest first, to what the model says."""
+
+import math
+
+from ..in_memory.shown import Shown, ShownOutput, ShownRow, row_title, shown_steps
+from ..in_memory.waterfall import Step
+from .figure import Figure, Table, Track, Tracks, draw_bar
+from .scale import NARROW, make_axis, shorten_name, write_number
+
+STEPS = 8
+TITLE = 60  # characters
+
+
+def _label(step: Step) -> str:
+    missing = isinstance(step.value, float) and math.isnan(step.value)
+    return shorten_name(f"{step.player}, missing" if missing else step.label)
+
+
+def draw_waterfall(shown: Shown, row: ShownRow, found: ShownOutput, what: str) -> Figure:
+    """Draw a row's attributions to an output.
+
+    Parameters
+    ----------
+    shown : Shown
+        What the row is among.
+    row : ShownRow
+    found : ShownOutput
+    what : str
+        Why it is shown, such as "Highest".
+
+    Returns
+    -------
+    Figure
+        Where attributions add up, each step begins where the one before ended; ranks are listed alone.
+    """
+    steps = [step for step in shown_steps(shown, found, STEPS) if not math.isnan(step.phi)]
+    base, before = found.base if shown.additive else 0.0, []
+    for step in steps:
+        before.append(base)
+        base += step.phi if shown.additive else 0.0
+    ends = [end for start, step in zip(before, steps, strict=True) for end in (start, start + step.phi)]
+    axis = make_axis([*ends, found.total] if shown.additive else ends, zero=not shown.additive)
+    tracks = [
+        Track(
+            _label(step),
+            (draw_bar(axis, start, start + step.phi, "plain" if shown.ranks else "down" if step.phi < 0 else "up"),),
+            text=write_number(step.phi, not shown.ranks, 3),
+        )
+        for start, step in zip(before, steps, strict=True)
+    ]
+    if shown.additive:
+        first = Track("base value", (), points=(axis.at(found.base),), text=write_number(found.base))
+        last = Track(shown.total, (), points=(axis.at(found.total),), text=write_number(found.total))
+        tracks = [first, *tracks, last]
+    title = f"{what}: {shorten_name(row_title(row), TITLE)}"
+    output = f" of output {shorten_name(found.output)}" if found.output else ""
+    numbers = [(_label(step), write_number(step.phi, signed=not shown.ranks)) for step in steps]
+    numbers = [("base value", write_number(found.base)), *numbers] if shown.additive else numbers
+    return Figure(
+        title,
+        f"{shown.total.capitalize()}{output} {write_number(found.total)}. {shorten_name(row.file.rpartition('/')[2])}, row {row.file_row:,}.",
+        Tracks(
+            tuple(tracks), axis.ticks(4, NARROW), axis.at(0) if axis.low <= 0 <= axis.high else None, shown.total if shown.additive else shown.column
+        ),
+        Table(("feature", shown.column), (*numbers, (shown.total, write_number(found.total)))),
+        small=True,
+    )

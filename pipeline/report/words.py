@@ -1,0 +1,174 @@
+"""What a report says in words: its headline, whether the run is sound, the facts beside it, and where it all comes from."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kernels.methods import METHODS
+
+from ..display import count
+from ..in_memory.finished import FinishedRun
+from ..runs.options import MARGIN
+from ..runs.space import TOTALS
+from .page import Verdict
+from .scale import shorten_name, write_number, write_share
+
+OUTPUTS = 8  # whose base values are listed
+GROUPS = 12
+Row = Mapping[str, Any]
+
+
+def last_name(uri: str | None) -> str:
+    """Take the last part of a place.
+
+    Parameters
+    ----------
+    uri : str or None
+
+    Returns
+    -------
+    str
+    """
+    return (uri or "").rstrip("/").rpartition("/")[2]
+
+
+def write_headline(run: FinishedRun, summaries: Mapping[str, Sequence[Row]]) -> str:
+    """Say what matters most.
+
+    Parameters
+    ----------
+    run : FinishedRun
+    summaries : mapping of str to sequence of mapping
+        Rows of the run's summaries, by name.
+
+    Returns
+    -------
+    str
+    """
+    total, output = TOTALS[run.plan.space], run.plan.written_outputs[0]
+    if not run.manifest.n_rows:
+        return "No rows were explained"
+    for name, column, say in (
+        ("r2", "r2", "{} adds the most to R²"),
+        ("areas", "mean", "{} ranks first on average"),
+        ("gaps", "mean", "{} ranks first on average"),
+        ("importance", "share", ""),
+    ):
+        first = next((row for row in summaries.get(name, ()) if row["rank"] == 1 and row.get("output", output) == output), None)
+        if first is None:
+            continue
+        feature, share = shorten_name(first["feature"], 40), first[column]
+        if name != "importance":
+            return say.format(feature)
+        if not share:
+            return f"No feature moves the {total}"
+        several = f" of output {shorten_name(output, 30)}" if len(run.plan.written_outputs) > 1 else ""
+        return f"{feature} accounts for {write_share(share)} of what moves the {total}{several}"
+    return f"{count(run.manifest.n_rows, 'row')} explained"
+
+
+def write_lede(run: FinishedRun) -> tuple[str, ...]:
+    """Say what was explained.
+
+    Parameters
+    ----------
+    run : FinishedRun
+
+    Returns
+    -------
+    tuple of str
+    """
+    plan = run.plan
+    method = METHODS[plan.method]
+    against = "" if plan.background is None else f", against the background {shorten_name(last_name(plan.background))}"
+    space = "" if plan.space == MARGIN else f" Attributions are in units of the {plan.space}."
+    rows = count(run.manifest.n_rows, "row")
+    return (f"{rows} of {shorten_name(last_name(plan.data))}, explained by {shorten_name(last_name(plan.model))}: {method.meaning}{against}.{space}",)
+
+
+def judge(run: FinishedRun) -> Verdict:
+    """Say whether the run is sound as it was published.
+
+    Parameters
+    ----------
+    run : FinishedRun
+
+    Returns
+    -------
+    Verdict
+    """
+    manifest, total = run.manifest, TOTALS[run.plan.space]
+    adds = "What this method says of a row has no sum to be checked by."
+    if run.manifest.residual is not None:
+        within = f"{run.manifest.residual:.1e}".replace("e-0", "e-").replace("-", "−")
+        adds = f"Attributions add up to {total} minus base value on every row, within {within} of the {total}’s bound."
+        adds = adds if run.manifest.residual else f"Attributions add up to {total} minus base value on every row."
+    if manifest.rejected:
+        pieces, n = count(len(manifest.rejected), "piece"), manifest.n_rejected
+        rows = f" with {count(n, 'row')}" if n else ""
+        return Verdict("partly", "Partly rejected.", f"{pieces} of the data{rows} could not be read; what is shown is of the others. {adds}")
+    if not manifest.n_rows:
+        return Verdict("none", "No rows.", "The data have none, so there is nothing to show.")
+    return Verdict("sound", "Sound.", f"Every row is explained, none was rejected. {adds}")
+
+
+def list_facts(run: FinishedRun, summaries: Mapping[str, Sequence[Row]]) -> tuple[tuple[str, str], ...]:
+    """List the numbers at the head of a report.
+
+    Parameters
+    ----------
+    run : FinishedRun
+    summaries : mapping of str to sequence of mapping
+
+    Returns
+    -------
+    tuple of (str, str)
+    """
+    plan, manifest = run.plan, run.manifest
+    facts = [("rows", f"{manifest.n_rows:,}"), ("features", f"{len(plan.features):,}")]
+    facts += [("groups", f"{len(plan.groups):,}")] if plan.groups else []
+    facts += [("used by the model", f"{len(manifest.used):,}")]
+    if len(plan.outputs) > 1:
+        facts.append(("outputs", f"{len(plan.outputs):,}"))
+    elif plan.additive:
+        facts.append(("base value", write_number(manifest.base[0])))
+        means = [row["mean"] for row in summaries.get("importance", ())]
+        if manifest.n_rows and means and None not in means:
+            facts.append((f"mean {TOTALS[plan.space]}", write_number(manifest.base[0] + math.fsum(means))))
+    return tuple(facts)
+
+
+def list_provenance(run: FinishedRun) -> tuple[tuple[str, str], ...]:
+    """List where the numbers come from.
+
+    Parameters
+    ----------
+    run : FinishedRun
+
+    Returns
+    -------
+    tuple of (str, str)
+    """
+    plan, manifest = run.plan, run.manifest
+    parameters = ", ".join(f"{name} = {shorten_name(str(value))}" for name, value in plan.parameters if value not in ((), None))
+    base = [f"{shorten_name(name)} {write_number(value)}" for name, value in zip(plan.outputs, manifest.base, strict=True)]
+    more = f", and {len(base) - OUTPUTS:,} more" if len(base) > OUTPUTS else ""
+    terms = {
+        "model": f"{shorten_name(plan.model, 200)} ({manifest.library})",
+        "SHA-256 of the model": plan.model_digest,
+        "iterations": "" if plan.trees is None else "{} to {}".format(*plan.trees),
+        "data": shorten_name(plan.data, 200),
+        "method": f"{plan.method}{f', {parameters}' if parameters else ''}",
+        "background": "" if plan.background is None else shorten_name(plan.background, 200),
+        "SHA-256 of the background": plan.background_digest or "",
+        "groups": ", ".join(f"{shorten_name(name)} ({count(len(features), 'feature')})" for name, features in plan.groups[:GROUPS])
+        + (" …" if len(plan.groups) > GROUPS else ""),
+        "units": plan.space if plan.link is None else f"{plan.space}, by {plan.link.name}",
+        "base values": ", ".join(base[:OUTPUTS]) + more if len(base) > 1 else write_number(manifest.base[0]),
+        "precision": plan.precision,
+        "parts": f"{len(manifest.parts):,}",
+        "SHA-256 of plan.json": manifest.plan,
+        "SHA-256 of manifest.json": manifest.sha256,
+        "Leafledger": manifest.version,
+    }
+    return tuple((name, text) for name, text in terms.items() if text)

@@ -1,0 +1,16 @@
+"""The command writes a page and says where it is; what is wrong is one line."""
+
+from pipeline.command.cli import main
+
+
+def test_the_command_says_where_the_page_is(serial, capsys):
+    run, _ = serial
+    assert main(["report", str(run), "--scheduler", "serial", "--quiet"]) == 0
+    assert capsys.readouterr().out == ""
+    assert main(["report", str(run), "--scheduler", "serial"]) == 0
+    assert capsys.readouterr().out == f"report: {run}/report/index.html ({(run / 'report/index.html').stat().st_size / 1000:,.0f} kB)\n"
+
+
+def test_no_run_is_one_line(tmp_path, capsys):
+    assert main(["report", str(tmp_path)]) == 1
+    assert capsys.readouterr().err == f"leafledger: {tmp_path}: no manifest.json there: not a finished run\n"

@@ -1,0 +1,62 @@
+"""A page has the sections that its run has, and says what it leaves out."""
+
+from dataclasses import replace
+
+import pytest
+
+from leafledger import read_run
+from pipeline.errors import InvalidRun
+from pipeline.models.model import Feature
+from pipeline.report.contents import Limits, Material, compose, read_summaries
+from pipeline.report.page import MOST_BYTES
+from pipeline.report.report import write_report
+
+LIMITS = Limits(3, 20, 6)
+
+
+def test_the_sections_are_those_of_the_run(reported):
+    run = read_run(reported)
+    page = compose(Material(run, read_summaries(run), {}, ()), LIMITS)
+    assert [section.id for section in page.sections] == ["output-1", "inputs", "provenance"]
+    assert [figure.title for figure in page.sections[0].figures] == ["How much each feature moves predictions", "Which features act together"]
+
+
+def test_many_outputs_are_listed_and_the_rest_counted(reported):
+    """500 outputs of 10,000 features: the first ones have figures, some are listed, all are counted, and the page stays small."""
+    run = read_run(reported)
+    outputs = tuple(f"output {k} " + "x" * 300 for k in range(500))
+    features = tuple(Feature(f"feature {j} " + "y" * 300) for j in range(10_000))
+    plan = replace(run.plan, outputs=outputs, features=features)
+    run = replace(run, plan=plan, manifest=replace(run.manifest, base=(0.0,) * 500, outputs=outputs))
+    row = {"mean_abs": 1.0, "mean": 0.5, "std": 1.0, "min": -1.0, "max": 1.0, "share": 1e-4}
+    rows = [row | {"output": outputs[k], "feature": features[j].name, "rank": j + 1} for k in (0, 1, 2, 3, 499) for j in range(10_000)]
+    material = Material(run, {"importance": rows}, {}, ())
+    page = compose(material, LIMITS)
+    others = next(section for section in page.sections if section.id == "others")
+    assert others.text == ("Figures are of the first 3 of 500 outputs. Of these, 437 are left out.",)
+    assert others.tables[0][1].rows[0][0].startswith("output 3")
+    assert "The first 20 of 10,000 features." in page.sections[0].figures[0].description
+    assert len(write_report(material)) < MOST_BYTES
+
+
+def test_methods_have_their_own_sections(reported):
+    run = read_run(reported)
+    shares = [{"feature": "a", "r2": 0.5, "standard_error": 0.1, "rank": 1}]
+    steps = [{"output": run.plan.outputs[0], "step": step, "mean": 1.0 / step} for step in (1, 2)]
+    curves = [{"output": run.plan.outputs[0], "curve": name, "present": i, "mean": float(i)} for name in ("insertion", "deletion") for i in range(3)]
+    run = replace(run, manifest=replace(run.manifest, totals={"r2": {"total_r2": 0.5, "n_unlabelled": 3}}))
+    page = compose(Material(run, {"r2": shares, "objective": steps, "curves": curves}, {}, ()), LIMITS)
+    found = {section.id: section for section in page.sections}
+    assert found["r2"].text == ("R² 0.5; rows without a label 3.",)
+    assert [figure.title for figure in found["output-1"].figures] == ["How the ranker got there", "Insertion and deletion"]
+    lines = found["output-1"].figures[1].drawing
+    assert [name for _, name in lines.keys] == ["insertion", "deletion"]
+
+
+def test_a_damaged_summary_is_one_line(reported, tmp_path):
+    import shutil
+
+    copy = shutil.copytree(reported, tmp_path / "run")
+    (copy / "summary/importance.parquet").write_bytes(b"no parquet")
+    with pytest.raises(InvalidRun, match=r"importance.parquet: is damaged"):
+        read_summaries(read_run(copy))

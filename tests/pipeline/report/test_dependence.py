@@ -1,0 +1,50 @@
+"""Fields have rows where they are, and boxes the quantiles of each value."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from pipeline.models.model import Feature
+from pipeline.report.counting import Counted, Values, count_rows
+from pipeline.report.dependence import draw_dependence
+
+RNG = np.random.default_rng(1)
+X = np.where(RNG.random(3000) < 0.1, np.nan, RNG.uniform(0, 10, 3000))
+PHI = np.where(np.isnan(X), -4, X - 5 + RNG.normal(0, 0.1, 3000))
+
+
+def draw(values, column, phi=PHI):
+    asked = Counted("phi_x", (-6.0, 6.0), (-6.0, 6.0), values)
+    return draw_dependence("x", asked, count_rows(pa.table({"phi_x": phi, "value_x": column}), [asked])[0], "margin")
+
+
+def test_the_mean_of_each_range_is_that_of_its_rows():
+    figure = draw(Values(Feature("x"), "value_x", tuple(np.linspace(1, 9, 41).tolist())), X)
+    rows = {row[0]: row for row in figure.table.rows}
+    assert rows["missing"][1] == str(np.isnan(X).sum())
+    assert rows["below 1"][1] == str((X < 1).sum())
+    assert rows["9 or more"][1] == str((X >= 9).sum())
+    inside = (X >= 1) & (X < 1.8)
+    assert float(rows["1 to 1.8"][3].replace("−", "-")) == pytest.approx(PHI[inside].mean(), abs=0.15)
+    assert figure.kind == "plane"
+    assert figure.drawing.across[0].text == "none"
+    assert sum(int(row[1].replace(",", "")) for row in figure.table.rows) == 3000
+
+
+def test_few_numbers_are_boxes_in_their_order():
+    column = RNG.integers(1, 4, 3000)
+    figure = draw(Values(Feature("x"), "value_x", (0.9, 1.5, 2.5, 3.1), (1.0, 2.0, 3.0)), column.astype(float), -column.astype(float))
+    assert [track.label for track in figure.drawing.tracks] == ["1", "2", "3"]
+    assert [row[1] for row in figure.table.rows] == [f"{n:,}" for n in np.bincount(column)[1:]]
+
+
+def test_categories_are_boxes_by_their_means():
+    column = pa.array(np.array(["a", "b", "c", None], object)[RNG.integers(0, 4, 3000)])
+    phi = np.array([{"a": -1.0, "b": 1.0, "c": 3.0, None: 0.0}[name] for name in column.to_pylist()])
+    figure = draw(Values(Feature("x", True), "value_x", categories=("a", "b")), column, phi)
+    assert [track.label for track in figure.drawing.tracks] == ["all others", "b", "a", "missing"]
+
+
+def test_without_values_there_is_nothing_to_draw():
+    assert draw(None, X) is None
+    assert draw(Values(Feature("x"), "value_x", (0.0, 1.0)), X, np.full(3000, np.nan)) is None

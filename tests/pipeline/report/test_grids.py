@@ -1,0 +1,49 @@
+"""Grids hold nearly all rows, and tell few values apart one by one."""
+
+import numpy as np
+import pytest
+
+from leafledger import read_run
+from pipeline.drift.measured import measure_run
+from pipeline.models.model import Feature
+from pipeline.report.grids import choose_grids, choose_values, find_ends
+
+
+@pytest.fixture(scope="module")
+def measured(reported):
+    return measure_run(reported, scheduler="serial")
+
+
+def grids(measured):
+    names, plan = [feature.name for feature in measured.plan.features], measured.plan
+    return dict(zip(names, choose_grids(measured, plan.written_outputs[0], names, dict(zip(names, plan.columns[1], strict=True))), strict=True))
+
+
+def test_axes_hold_nearly_all_attributions(measured, reported):
+    found, table = grids(measured), read_run(reported).attributions()
+    assert len({each.shared for each in found.values()}) == 1
+    for each in found.values():
+        phi = table[each.column].to_numpy()
+        low, high = each.own
+        assert ((phi >= low - 1e-6) & (phi <= high + 1e-6)).mean() > 0.99
+
+
+def test_numbers_have_edges_and_few_of_them_points(measured, reported):
+    """A category of the model is one; a number with four values is told apart by them."""
+    found = {name: each.values for name, each in grids(measured).items()}
+    distance = read_run(reported).attributions()["value_distance"].to_numpy()
+    assert found["distance"].edges[0] == pytest.approx(np.quantile(distance, 0.01), rel=0.02)
+    assert found["distance"].edges[-1] == pytest.approx(np.quantile(distance, 0.99), rel=0.02)
+    assert found["distance"].points == ()
+    assert found["month"].points == (1.0, 2.0, 3.0, 4.0)
+    assert set(found["carrier"].categories) == {"UA", "AA", "B6", "DL"}
+
+
+def test_nothing_is_told_apart_where_nothing_is_known(classes):
+    measured = measure_run(classes, scheduler="serial")
+    names = [feature.name for feature in measured.plan.features]
+    found = choose_grids(measured, "1", names, dict.fromkeys(names, "phi"))
+    assert [each.values for each in found] == [None] * 4
+    assert choose_grids(measured, "no output", names, {}) == ()
+    assert choose_values(Feature("x"), "value_x", None) is None
+    assert find_ends([], 0.1) == (0.0, 1.0)

@@ -1,0 +1,92 @@
+"""Pages in a real browser: nothing is fetched or said, nothing overflows, links lead somewhere, and axe-core finds nothing to complain of."""
+
+import os
+
+import pytest
+
+from leafledger import report
+from tests.chromium import BROWSER, find_axe, open_tab
+
+WIDTHS = (360, 800, 1600)
+pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed: apt-get install chromium")
+
+
+@pytest.fixture(scope="module")
+def tab():
+    with open_tab() as opened:
+        yield opened
+
+
+@pytest.fixture(params=["reported", "classes"])
+def page(request):
+    return report(request.getfixturevalue(request.param), scheduler="serial").uri
+
+
+def test_a_page_asks_for_nothing_and_says_nothing(tab, page):
+    tab.requests.clear()
+    tab.open(page)
+    tab.evaluate("new Promise(done => setTimeout(done, 200))")
+    assert [os.path.basename(url) for url in tab.requests] == ["index.html"]
+    assert tab.messages == []
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_nothing_overflows(tab, page, width):
+    """With all numbers unfolded too, which scroll in their own boxes; nothing is cut off on the right, and no text leaves the page."""
+    tab.resize(width)
+    tab.open(page)
+    for _ in range(2):
+        assert tab.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") == 0
+        beyond = """[...document.querySelectorAll("main *, nav *")].filter(found => !found.closest(".scroll, svg, .hidden")
+            && found.getBoundingClientRect().right > document.documentElement.clientWidth + 1).map(found => found.outerHTML.slice(0, 100))"""
+        assert tab.evaluate(beyond) == []
+        tab.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
+
+
+def test_links_lead_to_sections(tab, page):
+    tab.resize(800)
+    tab.open(page)
+    assert tab.evaluate("[...document.querySelectorAll('a')].map(link => link.getAttribute('href')).filter(to => !document.querySelector(to))") == []
+    last = "document.querySelector('nav li:last-child a')"
+    tab.evaluate(f"{last}.click()")
+    assert tab.evaluate("location.hash") == "#provenance"
+    assert tab.evaluate("document.querySelector('#provenance').getBoundingClientRect().top < innerHeight")
+
+
+def test_a_keyboard_reaches_links_and_numbers(tab, page):
+    """Tab goes to the link past the contents first; Enter unfolds a figure's numbers."""
+    tab.resize(800)
+    tab.open(page)
+    for event in ("rawKeyDown", "keyUp"):
+        tab.call("Input.dispatchKeyEvent", type=event, key="Tab", code="Tab", windowsVirtualKeyCode=9)
+    assert tab.evaluate("document.activeElement.className") == "skip"
+    tab.evaluate("document.querySelector('summary').focus()")
+    tab.call("Input.dispatchKeyEvent", type="keyDown", key="Enter", code="Enter", windowsVirtualKeyCode=13, text="\r")
+    assert tab.evaluate("document.querySelector('details').open")
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_axe_has_nothing_to_complain_of(tab, page, dark):
+    """Contrast, roles, names and order, in light and in dark, with all numbers unfolded."""
+    axe = find_axe()
+    if axe is None:
+        pytest.skip("axe-core is not installed: pip install axe-core-python")
+    tab.call("Page.enable")
+    tab.call("Page.setBypassCSP", enabled=True)
+    tab.resize(800, dark=dark)
+    tab.open(page)
+    tab.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
+    tab.evaluate(f"{axe}; 1")
+    found = tab.evaluate("axe.run().then(said => said.violations.map(each => [each.id, each.nodes.length, each.nodes[0].html]))")
+    tab.call("Page.setBypassCSP", enabled=False)
+    assert found == []
+    wanted, shown = ("rgb(18, 20, 23)", "rgb(252, 252, 250)")[not dark], tab.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert shown == wanted
+
+
+def test_paper_has_the_figures_and_no_contents(tab, page):
+    tab.open(page)
+    tab.resize(800, media="print")
+    assert tab.evaluate("getComputedStyle(document.querySelector('nav')).display") == "none"
+    assert tab.evaluate("document.querySelector('figure .drawing').getBoundingClientRect().height > 50")
+    tab.resize(800)

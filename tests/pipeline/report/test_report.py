@@ -1,0 +1,117 @@
+"""A report is written once and whole, of any run there is, the same wherever its rows were counted."""
+
+import re
+import shutil
+from unittest.mock import patch
+
+import lightgbm
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+from leafledger import check_run, explain, read_run, report
+from pipeline.errors import InvalidRun, StorageError
+from pipeline.runs.after import read_after
+from tests.pipeline.running import contents
+
+
+def written(run, **where):
+    uri = report(run, **({"scheduler": "serial"} | where)).uri
+    return contents(run)[uri.removeprefix(f"{run}/")].decode()
+
+
+def test_a_report_is_listed_beside_the_manifest_and_the_run_stays_sound(reported):
+    before = contents(reported)
+    page = report(reported, scheduler="serial")
+    after = contents(reported)
+    assert page.uri == f"{reported}/report/index.html"
+    assert page.size == len(after["report/index.html"]) < 1_000_000
+    assert {name: after[name] for name in before} == before
+    assert "report/index.html" in [entry["uri"] for entry in read_after(str(reported), read_run(reported).manifest.sha256).objects]
+    assert check_run(reported, deep=True).sound
+    (reported / "report/index.html").write_text("changed")
+    with pytest.raises(InvalidRun, match=r"index\.html"):
+        check_run(reported)
+    report(reported, scheduler="serial")
+    assert contents(reported) == after
+
+
+def test_the_page_is_the_same_on_dask(reported, tmp_path):
+    """Two processes count what one counts."""
+    copy = shutil.copytree(reported, tmp_path / "run", ignore=shutil.ignore_patterns("after*", "report"))
+    serial = written(copy)
+    shutil.rmtree(copy / "report")
+    with patch("pipeline.report.report.FEW", 0):
+        assert written(copy, scheduler=None, workers=2) == serial
+
+
+def test_everything_of_the_run_is_on_the_page(reported):
+    page = written(reported)
+    titles = re.findall(r"<h3 id=[^>]*>([^<]*)", page)
+    assert titles[:2] == ["How much each feature moves predictions", "Which way features move predictions"]
+    assert {"How delay acts", "How carrier acts", "Which features act together"} <= set(titles)
+    assert [title.partition(":")[0] for title in titles[-4:-1]] == ["Highest margin", "Lowest margin", "Median margin"]
+
+
+def test_classes_have_a_section_each(classes):
+    page = written(classes)
+    assert re.findall(r'<section id="([^"]*)"', page) == ["output-1", "output-2", "output-3", "rows", "inputs", "provenance"]
+    assert "explain --values keeps them" in page
+
+
+@pytest.mark.parametrize(
+    ("method", "arguments"),
+    [("ranker", {}), ("curves", {}), ("gap_greedy", {"parameters": {"top": 2}}), ("r2", {"label": "delay", "missing_labels": "count"})],
+)
+def test_every_kind_of_method_has_a_page(example, tmp_path, method, arguments):
+    explain(example.model, f"{example.data}/month=1", tmp_path / "run", method=method, scheduler="serial", **arguments)
+    assert "<figure" in written(tmp_path / "run")
+
+
+@pytest.mark.parametrize("arguments", [{"global_only": True}, {"top": 2, "columns": "top"}, {"space": "response"}])
+def test_what_a_run_does_not_keep_is_not_drawn(example, tmp_path, arguments):
+    explain(example.model, example.data, tmp_path / "run", scheduler="serial", **arguments)
+    page = written(tmp_path / "run")
+    assert ("is not drawn" in page) == ("space" not in arguments)
+
+
+def odd_rows():
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({"<script>alert(1)</script>": rng.normal(size=300), "null": np.full(300, np.nan), "wide": rng.normal(size=300)})
+    return frame, (frame.iloc[:, 0] > 0).astype(int)
+
+
+@pytest.mark.parametrize("n", [0, 1, 300])
+def test_a_page_is_made_of_whatever_rows_there_are(tmp_path, n):
+    """None, one, or some with all values missing and some infinite; names that are markup are texts."""
+    frame, target = odd_rows()
+    model = lightgbm.train({"verbosity": -1, "num_threads": 1, "objective": "binary"}, lightgbm.Dataset(frame.to_numpy(), target), 3)
+    text = model.model_to_string().replace("feature_names=Column_0 Column_1 Column_2", "feature_names=<script>alert(1)</script> null wide")
+    (tmp_path / "model.txt").write_text(text)
+    frame.loc[::3, "wide"], frame.loc[1::3, "wide"] = np.inf, -np.inf
+    (tmp_path / "data").mkdir()
+    frame.iloc[:n].to_parquet(tmp_path / "data/x.parquet", index=False)
+    explain(tmp_path / "model.txt", tmp_path / "data", tmp_path / "run", values=True, scheduler="serial")
+    page = written(tmp_path / "run")
+    assert "<script" not in page
+    assert "&lt;script&gt;" in page
+    assert ("No rows were explained" in page) == (n == 0)
+    assert "nan" not in re.sub(r"[A-Za-z]nan|nan[A-Za-z]", "", page)
+
+
+def test_no_run_and_a_damaged_one_are_one_line(reported, tmp_path):
+    with pytest.raises(InvalidRun, match="not a finished run"):
+        report(tmp_path)
+    copy = shutil.copytree(reported, tmp_path / "run", ignore=shutil.ignore_patterns("after*", "report"))
+    part = copy / "attributions/part-00001.parquet"
+    group, damaged = pq.read_metadata(part).row_group(0), bytearray(part.read_bytes())
+    offset = next(group.column(c).data_page_offset for c in range(group.num_columns) if group.column(c).path_in_schema == "phi_distance")
+    damaged[offset + 60 : offset + 90] = bytes(each ^ 255 for each in damaged[offset + 60 : offset + 90])
+    part.write_bytes(damaged)
+    with pytest.raises(InvalidRun, match=r"part-00001.parquet"):
+        report(copy, scheduler="serial")
+    assert not (copy / "report").exists()
+    part.unlink()
+    with pytest.raises(StorageError, match=r"part-00001.parquet"):
+        report(copy, scheduler="serial")

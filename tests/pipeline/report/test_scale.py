@@ -1,0 +1,55 @@
+"""Numbers are written with few digits, and axes hold what they are made for, with round numbers that fit."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.report.scale import Axis, make_axis, shorten_name, write_number, write_share
+
+numbers = st.floats(allow_nan=True, allow_infinity=True)
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(0, "0"), (-1.23456, "−1.235"), (12345.6, "12,346"), (1e-7, "1e-07"), (math.nan, "–"), (None, "–"), (-math.inf, "−∞"), (2e9, "2e+09")],
+)
+def test_a_number_has_few_digits(number, text):
+    assert write_number(number) == text
+    assert write_number(1.5, signed=True) == "+1.5"
+    assert write_number(1.2345, digits=2) == "1.2"
+
+
+@pytest.mark.parametrize(("share", "text"), [(0.5, "50 %"), (0.0123, "1.2 %"), (0.0001, "<0.1 %"), (1, "100 %"), (0.9999, "99.9 %"), (0, "0 %")])
+def test_nothing_but_all_is_all_and_nothing_but_none_is_none(share, text):
+    assert write_share(share) == text
+    assert write_share(math.nan) == write_share(None) == "–"
+
+
+def test_a_long_name_keeps_both_ends():
+    name = "a" * 100 + "end"
+    assert len(shorten_name(name)) == 48
+    assert shorten_name(name).endswith("end")
+    assert shorten_name("short") == "short"
+
+
+@given(st.lists(numbers, max_size=5), st.booleans())
+def test_an_axis_holds_all_its_numbers_and_its_ticks_fit(found, zero):
+    """Whatever the numbers: ticks ascend, lie within, and need no more room than there is."""
+    axis = make_axis(found, zero)
+    assert math.isfinite(axis.high - axis.low)
+    assert axis.low < axis.high
+    ticks = axis.ticks()
+    assert [tick.at for tick in ticks] == sorted({tick.at for tick in ticks})
+    assert len(ticks) <= 1 or sum(len(tick.text) + 2 for tick in ticks) <= 44 or len(axis.ticks(1)) == len(ticks)
+    for number in found:
+        assert 0 <= axis.at(number) <= 100
+    assert not zero or axis.low <= 0 <= axis.high
+
+
+def test_ticks_are_round():
+    assert [tick.text for tick in Axis(0, 21.7).ticks()] == ["0", "5", "10", "15", "20"]
+    assert [tick.text for tick in Axis(-0.2, 0.11).ticks()] == ["−0.2", "−0.1", "0.0", "0.1"]
+    assert [tick.side for tick in Axis(0, 10).ticks()] == ["start", "middle", "middle", "middle", "middle", "end"]
+    assert len(Axis(0, 700_000).ticks(4, 24)) < len(Axis(0, 700_000).ticks(4, 100))

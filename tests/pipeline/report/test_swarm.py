@@ -1,0 +1,49 @@
+"""Strips are as high as rows are many, and coloured as high as values are."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from pipeline.models.model import Feature
+from pipeline.report.counting import PHI, Counted, Values, count_rows, place_on
+from pipeline.report.swarm import colour_bins, draw_swarm, find_quantile, shade
+
+N = 4000
+
+
+def counted(phi, values=None):
+    edges = None if values is None else Values(Feature("x"), "value_x", tuple(np.linspace(-3, 3, 41).tolist()))
+    asked = Counted("phi_x", (-3.0, 3.0), (-3.0, 3.0), edges)
+    return asked, count_rows(pa.table({"phi_x": phi, "value_x": phi if values is None else values}), [asked])[0]
+
+
+def test_quantiles_are_numpy_s_within_a_bin():
+    phi = np.random.default_rng(1).normal(size=N)
+    counts = np.bincount(place_on((-3, 3), PHI, phi), minlength=PHI + 2)
+    for q in (0.05, 0.5, 0.95):
+        assert find_quantile(counts, -3, 3, q) == pytest.approx(np.quantile(phi, q), abs=6 / PHI)
+    assert np.isnan(find_quantile(np.zeros(4, int), 0, 1, 0.5))
+
+
+def test_colours_follow_values():
+    """Where attributions rise with values, colours do; where they fall, colours fall; missing values have none."""
+    phi = np.random.default_rng(2).uniform(-2.9, 2.9, N)
+    rising, falling = (colour_bins(counted(phi, sign * phi)[1], True) for sign in (1, -1))
+    assert (np.diff(rising[5:-5]) > -1e-9).all()
+    assert (np.diff(falling[5:-5]) < 1e-9).all()
+    assert rising[-5] - rising[5] > 0.8
+    assert falling[5] - falling[-5] > 0.8
+    assert np.isnan(colour_bins(counted(phi, np.full(N, np.nan))[1], True)).all()
+    assert [shade(each) for each in (0, 0.5, 1, np.nan)] == ["v0", "v4", "v8", "unknown"]
+
+
+def test_the_table_says_which_way_attributions_go():
+    phi = np.random.default_rng(3).normal(size=N)
+    found = [counted(phi, phi), counted(phi, -phi), counted(phi)]
+    figure = draw_swarm(["up", "down", "unkept"], [each for each, _ in found], [counts for _, counts in found], "margin")
+    assert [float(row[4].replace("−", "-")) for row in figure.table.rows[:2]] == pytest.approx([1, -1], abs=0.01)
+    assert figure.table.rows[2][4] == "–"
+    assert "explain --values keeps them" in figure.description
+    beyond = int((np.abs(phi) > 3).sum())
+    assert [row[5] for row in figure.table.rows] == [str(beyond)] * 3
+    assert {shape.kind for shape in figure.drawing.strips[2].shapes} == {"unknown"}

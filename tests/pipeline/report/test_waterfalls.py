@@ -1,0 +1,34 @@
+"""A waterfall begins at the base value, and each step where the one before ended."""
+
+import math
+
+import pytest
+
+from pipeline.in_memory.waterfall import Step
+from pipeline.report.waterfalls import draw_waterfall
+from tests.pipeline.showing import one, shown
+
+
+def test_steps_join_up():
+    row = one([Step("a", 3, 4.0), Step("b", None, -2.0)], base=1.0, total=3.0)
+    figure = draw_waterfall(shown(row), row, row.outputs[0], "Highest margin")
+    base, first, second, total = figure.drawing.tracks
+    assert base.points[0] == first.marks[0].start
+    assert first.marks[0].start + first.marks[0].width == pytest.approx(second.marks[0].start + second.marks[0].width)
+    assert total.points[0] == second.marks[0].start
+    assert [track.label for track in figure.drawing.tracks] == ["base value", "a = 3", "b", "margin"]
+    assert [mark.kind for track in figure.drawing.tracks for mark in track.marks] == ["up", "down"]
+    assert figure.table.rows == (("base value", "1"), ("a = 3", "+4"), ("b", "−2"), ("margin", "3"))
+
+
+def test_many_steps_are_shortened_and_still_add_up():
+    row = one([Step(f"f{j}", None, 1.0) for j in range(100)], base=0.0, total=100.0)
+    figure = draw_waterfall(shown(row), row, row.outputs[0], "Highest")
+    assert figure.drawing.tracks[-2].label == "92 others"
+    assert figure.drawing.tracks[-2].text == "+92"
+
+
+def test_ranks_stand_alone():
+    row = one([Step("a", None, 1.0), Step("b", None, math.nan)], base=0.0, total=5.0)
+    figure = draw_waterfall(shown(row, additive=False, ranks=True), row, row.outputs[0], "Highest")
+    assert [(track.label, track.text) for track in figure.drawing.tracks] == [("a", "1")]
