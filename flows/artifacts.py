@@ -8,18 +8,26 @@ from urllib.parse import quote
 from uuid import UUID
 
 import pyarrow as pa
-from prefect.artifacts import create_link_artifact, create_progress_artifact, create_table_artifact, update_progress_artifact
+from prefect.artifacts import (
+    create_link_artifact,
+    create_markdown_artifact,
+    create_progress_artifact,
+    create_table_artifact,
+    update_progress_artifact,
+)
 from prefect.logging import get_run_logger
 
 from pipeline.dataset.listing import WorkItem
 from pipeline.display import as_markdown, printable
+from pipeline.drift.drift import Drift
+from pipeline.report.report import WrittenReport
 from pipeline.runs.part import Part
 from pipeline.runs.progress import Work
 from pipeline.runs.publish import Manifest
 from pipeline.stores import storage
 
 PREFIX = "leafledger-"  # of the summaries' artifacts
-PROGRESS, OUTPUTS = "leafledger-progress", "leafledger-outputs"
+PROGRESS, OUTPUTS, PAGE, CHANGES = "leafledger-progress", "leafledger-outputs", "leafledger-report", "leafledger-drift"
 WHOLE = "/:%=+@,;"  # characters that stay as they are in the URI of a link
 TOP = 10  # features, or pairs of them, shown per output
 UPDATE_SECONDS = 1.0  # a request to the Prefect server at most this often
@@ -90,8 +98,14 @@ def show_summaries(out: str, summaries: dict[str, pa.Table]) -> None:
             )
 
 
+def _link(uri: str) -> str:
+    """A link that a browser opens where it knows the scheme."""
+    local = storage.local_path(uri)
+    return quote(uri, safe=WHOLE) if local is None else local.as_uri()
+
+
 def show_outputs(out: str, manifest: Manifest) -> None:
-    """Make a link artifact to the run's folder, which a browser opens where it knows the scheme.
+    """Make a link artifact to the run's folder.
 
     Parameters
     ----------
@@ -100,12 +114,36 @@ def show_outputs(out: str, manifest: Manifest) -> None:
     manifest : Manifest
         Of the run.
     """
-    local = storage.local_path(out)
     with _showing("outputs"):
         create_link_artifact(
-            link=quote(out, safe=WHOLE) if local is None else local.as_uri(),
+            link=_link(out),
             link_text=as_markdown(out),
             key=OUTPUTS,
             description=f"{manifest.n_rows:,} rows in {len(manifest.parts)} parts: attributions/, summary/, manifest.json; "
             f"SHA-256 of manifest.json {manifest.sha256}",
         )
+
+
+def show_page(page: WrittenReport) -> None:
+    """Make a link artifact to the page about a run.
+
+    Parameters
+    ----------
+    page : WrittenReport
+    """
+    with _showing("report"):
+        create_link_artifact(link=_link(page.uri), link_text=as_markdown(page.uri), key=PAGE, description=f"report, {page.size:,} bytes")
+
+
+def show_changes(changes: Drift) -> None:
+    """Make a Markdown artifact of what changed since another run: what differs besides the rows, and every threshold that is crossed.
+
+    Parameters
+    ----------
+    changes : Drift
+    """
+    crossed = [f"* {as_markdown(said)}" for said in changes.alarms] or ["No threshold is crossed."]
+    differs = ["", "Besides the rows:", "", *(f"* {as_markdown(said)}" for said in changes.differs)] if changes.differs else []
+    with _showing("drift"):
+        head = f"{as_markdown(changes.run)} against {as_markdown(changes.reference)}"
+        create_markdown_artifact("\n".join([f"**{head}**", "", *crossed, *differs]), key=CHANGES, description="drift")

@@ -15,9 +15,11 @@ from prefect.states import Completed, Failed
 
 from pipeline.command.cli import app
 from pipeline.dataset.names import say_positions
+from pipeline.display import count as counted
 from pipeline.display import printable
-from pipeline.errors import LeafledgerError
-from pipeline.runs.job import make_job
+from pipeline.drift.drift import Drift
+from pipeline.errors import InvalidRun, LeafledgerError, UsageError
+from pipeline.runs.job import Job, make_job
 from pipeline.runs.latest import why_latest_stays
 from pipeline.runs.mlflow_run import log_run
 from pipeline.runs.options import Columns, Combinations, MissingLabels, Precision, Sign, Space, pick
@@ -25,13 +27,16 @@ from pipeline.runs.publish import Manifest
 from pipeline.runs.stages import Run
 
 from . import artifacts
-from .stages import aggregate, broadcast, count, load, map_parts, move, plan, publish
+from .stages import aggregate, broadcast, compare, count, load, map_parts, move, plan, publish, write_page
 
 HERE = {  # what is to be said of parameters besides what the command's help says
     "date": " By default the date for which the flow run was scheduled.",
     "parameters": ' Here as an object: {"p": 0.3}.',
     "max_rejected": " Here the state is then called PartlyRejected.",
+    "against": " {date} is filled in. The first night is compared with nothing. Where a threshold is crossed the state is called Drifted.",
 }
+OWN = {"report": "Write a page about the run, report/index.html, see leafledger report."}  # what the flow alone can be told
+PARTLY_REJECTED, DRIFTED = "PartlyRejected", "Drifted"  # states that count as completed
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -42,15 +47,15 @@ def describe_parameters(function: Callable[P, R]) -> Callable[P, R]:
     Parameters
     ----------
     function : callable
-        Takes what ``leafledger explain`` takes, under the same names.
+        Takes what ``leafledger explain`` takes, and some of ``leafledger drift``, under the same names; and what is in OWN.
 
     Returns
     -------
     callable
         The same function.
     """
-    arguments = app["explain"].assemble_argument_collection(parse_docstring=True)
-    said = {argument.field_info.names[0]: " ".join((argument.parameter.help or "").split()) for argument in arguments}
+    arguments = [argument for name in ("drift", "explain") for argument in app[name].assemble_argument_collection(parse_docstring=True)]
+    said = {argument.field_info.names[0]: " ".join((argument.parameter.help or "").split()) for argument in arguments} | OWN
     written = "".join(f"    {name}: {said[name]}{HERE.get(name, '')}\n" for name in signature(function).parameters)
     function.__doc__ = re.sub(r"Parameters\n-+\n.*?\n\n", lambda _: f"Args:\n{written}\n", getdoc(function) or "", flags=re.DOTALL)
     return function
@@ -128,8 +133,11 @@ def explain(
     output: str | None = None,
     predictions: str | Sequence[str] = (),
     mlflow_run: str | None = None,
+    against: str | None = None,
+    thresholds: dict[str, Any] | str | None = None,
+    report: bool = False,
 ) -> State[Manifest]:
-    """Explain every row of a Parquet data set and publish attributions and summaries.
+    """Explain every row of a Parquet data set and publish attributions and summaries; then say what changed, and write a page, where asked.
 
     Credentials for object stores are no parameters, since Prefect stores and shows those: they come from the environment of the process.
 
@@ -142,6 +150,10 @@ def explain(
     missing, allow_unseen : optional
     trees, outputs, output, predictions, mlflow_run : optional
         As ``leafledger explain`` takes them; what its help says of each is written here by `describe_parameters`.
+    against, thresholds : optional
+        As ``leafledger drift`` takes them.
+    report : bool
+        Write a page about the run.
 
     Returns
     -------
@@ -154,20 +166,44 @@ def explain(
         run = plan(job, load(job))
         if run.model.by_position:
             log.info("features %s", printable(say_positions(run.model)))
-        if run.finished is not None:
-            _move(log, run, run.finished)
-            return _complete(log, f"{job.out}: finished before, nothing to do", run.finished)
-        counted = count(run) if run.uncounted else None  # no stage where there is no background, or it was counted before
-        prepared = broadcast(run, counted)
-        explained = map_parts(run, prepared)
-        summaries = aggregate(run, prepared, explained)
-        manifest = publish(run, prepared, explained, summaries)
+        manifest, what = run.finished, "finished before, nothing to do"
+        if manifest is None:
+            manifest, what = _work(run), "explained"
+        changes = None if against is None else _compare(log, job, against, thresholds)
+        if report:
+            artifacts.show_page(write_page(job))
         _move(log, run, manifest)
     except LeafledgerError as error:
         return Failed(message=printable(str(error)), data=error)
-    artifacts.show_summaries(job.out, summaries)
-    artifacts.show_outputs(job.out, manifest)
-    return _complete(log, f"{job.out}: explained", manifest)
+    return _complete(log, f"{job.out}: {what}", manifest, changes)
+
+
+def _work(run: Run) -> Manifest:
+    """From the plan to the manifest."""
+    counted = count(run) if run.uncounted else None  # no stage where there is no background, or it was counted before
+    prepared = broadcast(run, counted)
+    explained = map_parts(run, prepared)
+    summaries = aggregate(run, prepared, explained)
+    manifest = publish(run, prepared, explained, summaries)
+    artifacts.show_summaries(run.job.out, summaries)
+    artifacts.show_outputs(run.job.out, manifest)
+    return manifest
+
+
+def _compare(log: Any, job: Job, against: str, thresholds: dict[str, Any] | str | None) -> Drift | None:
+    """What changed; the run is published, so that one which cannot be compared, as with another method, costs a warning."""
+    try:
+        changes = compare(job, against, thresholds)
+    except (UsageError, InvalidRun) as error:
+        log.warning("not compared: %s", printable(str(error)))
+        return None
+    if changes is None:
+        log.info("%s: names no earlier run, nothing is compared", printable(against))
+        return None
+    for said in changes.alarms:
+        log.warning("drift: %s", said)
+    artifacts.show_changes(changes)
+    return changes
 
 
 def _move(log: Any, run: Run, manifest: Manifest) -> None:
@@ -183,11 +219,13 @@ def _move(log: Any, run: Run, manifest: Manifest) -> None:
         log.warning(printable(unlogged))
 
 
-def _complete(log: Any, what: str, manifest: Manifest) -> State[Manifest]:
-    message = f"{printable(what)} ({manifest.n_rows:,} rows in {len(manifest.parts)} parts)"
+def _complete(log: Any, what: str, manifest: Manifest, changes: Drift | None) -> State[Manifest]:
+    message, name = f"{printable(what)} ({manifest.n_rows:,} rows in {len(manifest.parts)} parts)", None
     log.info("%s, SHA-256 of manifest.json %s", message, manifest.sha256)
-    if not manifest.rejected:
-        return Completed(message=message, data=manifest)
     for entry in manifest.rejected:
         log.warning("rejected: %s", printable(entry.reason))
-    return Completed(name="PartlyRejected", message=f"{message}; {len(manifest.rejected)} pieces of the data rejected", data=manifest)
+    if changes is not None and changes.crossed:
+        message, name = f"{message}; {counted(len(changes.alarms), 'alarm')} against {printable(changes.reference)}", DRIFTED
+    if manifest.rejected:
+        message, name = f"{message}; {len(manifest.rejected)} pieces of the data rejected", PARTLY_REJECTED
+    return Completed(name=name, message=message, data=manifest)

@@ -1,18 +1,20 @@
 """The stages of the flow, a Prefect task each, tried again where that may help."""
 
-from collections.abc import Callable
-from typing import ParamSpec, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, ParamSpec, TypeVar
 
 import pyarrow as pa
 from prefect import State, Task, task
 from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import TaskRun
 
+from pipeline.drift.drift import Drift, drift
 from pipeline.errors import ClusterLost, StorageError
 from pipeline.models import Model
+from pipeline.report.report import WrittenReport, report
 from pipeline.runs.background import BackgroundStatistics
-from pipeline.runs.job import Job
-from pipeline.runs.latest import Latest
+from pipeline.runs.job import Job, fill_date
+from pipeline.runs.latest import Latest, read_latest
 from pipeline.runs.load import load_model
 from pipeline.runs.publish import Manifest
 from pipeline.runs.stages import (
@@ -27,6 +29,7 @@ from pipeline.runs.stages import (
     publish_run,
     update_latest,
 )
+from pipeline.stores.places import normalise
 
 from . import artifacts
 
@@ -196,9 +199,61 @@ def publish(run: Run, tables: Broadcast, explained: Explained, summaries: dict[s
     return publish_run(run, tables, explained, summaries)
 
 
+@stage("drift")
+def compare(job: Job, against: str, thresholds: Mapping[str, Any] | str | None) -> Drift | None:
+    """Stage 8: say what changed since another run.
+
+    Parameters
+    ----------
+    job : Job
+        Of the run, which is finished.
+    against : str
+        Folder of the other run, or the object that names the latest one; the job's date is filled in.
+    thresholds : mapping or str, optional
+        What counts as drift, see ``leafledger.drift``.
+
+    Returns
+    -------
+    Drift or None
+        None where the object names no run yet, or this one.
+    """
+    place, options = normalise(fill_date(against, job.options.date)), job.options
+    if place.endswith(".json"):
+        latest = read_latest(place)
+        if latest is None or normalise(latest.run) == job.out:
+            return None
+        place = latest.run
+    return drift(
+        job.out,
+        against=place,
+        thresholds=thresholds,
+        scheduler=options.scheduler,
+        workers=options.workers,
+        plain_tcp=options.plain_tcp,
+        progress=artifacts.show_progress,
+    )
+
+
+@stage("report")
+def write_page(job: Job) -> WrittenReport:
+    """Stage 9: write a page about the run.
+
+    Parameters
+    ----------
+    job : Job
+        Of the run, which is finished.
+
+    Returns
+    -------
+    WrittenReport
+    """
+    options = job.options
+    return report(job.out, scheduler=options.scheduler, workers=options.workers, plain_tcp=options.plain_tcp, progress=artifacts.show_progress)
+
+
 @stage("latest")
 def move(run: Run, manifest: Manifest) -> Latest | None:
-    """Stage 8: let ``latest`` name the run, unless it names a later one or too few rows are explained.
+    """Stage 10: let ``latest`` name the run, unless it names a later one or too few rows are explained.
 
     Parameters
     ----------

@@ -7,7 +7,7 @@ import pytest
 from leafledger import report
 from tests.chromium import BROWSER, find_axe, open_tab
 
-WIDTHS = (360, 800, 1600)
+WIDTHS = (360, 800, 1200, 1600)
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed: apt-get install chromium")
 
 
