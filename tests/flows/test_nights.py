@@ -1,0 +1,69 @@
+"""What follows a published night: compared with the one before and reported, before ``latest`` moves on."""
+
+import json
+from datetime import date
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from flows.explain import explain
+from tests.flows.reading import artifacts_of, stages_of
+
+
+@pytest.fixture
+def nights(example, tmp_path):
+    """A folder for each of three days: that of the example, the same rows again, and rows that are two deviations higher in one feature."""
+    frame = pd.concat([pd.read_parquet(path) for path in sorted(Path(example.data).rglob("*.parquet"))], ignore_index=True)
+    shifted = frame.assign(distance=frame["distance"] + 2 * frame["distance"].std())
+    for day, rows in zip(("01", "02", "03"), (frame, frame, shifted), strict=True):
+        (tmp_path / "data" / f"2026-01-{day}").mkdir(parents=True)
+        rows.to_parquet(tmp_path / "data" / f"2026-01-{day}" / "rows.parquet", index=False)
+    return tmp_path
+
+
+def night(example, nights, day, **asked):
+    """The state of the flow of a day."""
+    places = example.model, str(nights / "data" / "{date}"), str(nights / "explained" / "{date}")
+    given = {"latest": str(nights / "latest.json"), "ids": ["flight"], "values": True, "scheduler": "serial"} | asked
+    return explain(*places, date=date(2026, 1, day), return_state=True, **given)
+
+
+def test_a_night_is_compared_and_reported_before_latest_moves(server, client, example, nights):
+    """The first is compared with nothing, the same rows again raise no alarm, shifted ones do: a state of their own, which is no failure."""
+    asked = {"against": str(nights / "latest.json"), "report": True}
+    first, same, shifted = (night(example, nights, day, **asked) for day in (1, 2, 3))
+    assert [state.name for state in (first, same, shifted)] == ["Completed", "Completed", "Drifted"]
+    assert all(state.is_completed() for state in (first, same, shifted))
+    assert "alarm" not in same.message
+    assert shifted.message.endswith(f"against {nights / 'explained' / '2026-01-02'}")
+    assert stages_of(client, shifted)[-4:] == ["publish", "drift", "report", "latest"]
+    assert not (nights / "explained" / "2026-01-01" / "after" / "drift.json").exists()
+    found = json.loads((nights / "explained" / "2026-01-03" / "after" / "drift.json").read_text())
+    assert found["reference"] == str(nights / "explained" / "2026-01-02")
+    assert found["alarms"]
+    shown = artifacts_of(client, shifted)
+    page = nights / "explained" / "2026-01-03" / "report" / "index.html"
+    assert page.as_uri() in shown["leafledger-report"].data
+    assert "What changed" in page.read_text()
+    assert found["alarms"][0].split(":")[0].replace("_", "") in shown["leafledger-drift"].data.replace("\\", "").replace("_", "")
+
+
+def test_a_night_that_cannot_be_compared_is_published_all_the_same(server, client, example, nights, caplog):
+    """With another method its attributions mean something else: a warning says so, and the night after is compared with this one."""
+    latest = str(nights / "latest.json")
+    assert night(example, nights, 1).name == "Completed"
+    other = night(example, nights, 2, method="banzhaf", against=latest)
+    assert other.name == "Completed"
+    assert any("not compared" in record.getMessage() and "method" in record.getMessage() for record in caplog.records)
+    assert not (nights / "explained" / "2026-01-02" / "after" / "drift.json").exists()
+
+
+def test_a_finished_night_is_compared_and_reported_afterwards(server, client, example, nights):
+    """A flow run that finds all parts done does what is left: with latest at the night itself there is nothing before it."""
+    assert night(example, nights, 1).name == "Completed"
+    assert night(example, nights, 3).name == "Completed"
+    again = night(example, nights, 3, against=str(nights / "explained" / "{date-2d}"), report=True)
+    assert again.name == "Drifted"
+    assert "finished before" in again.message
+    assert night(example, nights, 3, against=str(nights / "latest.json")).name == "Completed"
