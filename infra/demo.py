@@ -1,10 +1,12 @@
-"""The demo: a year of real flights as Parquet, a model of their arrival delay from each library, and the nightly flow run on all three."""
+"""The demo: a year of real flights as Parquet, a model of their arrival delay from each library, the nightly flow run on all three;
+then month by month, each compared with the one before, with a report."""
 
 import json
 import os
 import sys
 import time
 from collections.abc import Callable
+from datetime import date
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -23,6 +25,7 @@ TARGET = "arr_delay"
 IDS = ("time_hour", "carrier", "flight", "tailnum")
 TREES = 60
 TOP = 10  # features shown
+MOVED = 3  # of a month
 CAPTION = (
     "Flights that never left have no departure delay. No model saw one land, and XGBoost sends them the way of the latest: hence its larger share."
 )
@@ -126,8 +129,33 @@ def importances(runs: dict[str, Path]) -> Table:
     return table
 
 
+def explain_months(model: Path, data: Path, folder: Path) -> None:
+    """Twelve runs of the flow, as it would run every month: explained, compared with the month before, reported; then ``latest`` moves on."""
+    from flows.explain import explain
+
+    latest = str(folder / "latest.json")
+    for month in range(1, 13):
+        places = str(model), str(data / "month={date:%-m}"), str(folder / "{date:%Y-%m}")
+        explain(*places, latest=latest, ids=list(IDS), values=True, scheduler="serial", date=date(2013, month, 1), against=latest, report=True)
+
+
+def changes_by_month(folder: Path) -> Table:
+    """How the mean prediction moved, by which features most, and what counts as drift."""
+    table = Table(title="month against month: the mean predicted delay, what moved it most, and what drifted")
+    for heading in ("month", "mean", "change", "moved most by", "drifted"):
+        table.add_column(heading, justify="right" if heading in ("mean", "change") else "left")
+    for path in sorted(folder.glob("*/after/drift.json")):
+        found = json.loads(path.read_text())
+        (whole,) = found["outputs"]
+        moved = sorted((each for each in found["shifts"] if each["kind"] == "phi"), key=lambda each: -abs(each["change"]))[:MOVED]
+        drifted = dict.fromkeys(each["feature"] or each["kind"] for each in found["shifts"] if each["drifted"])
+        mostly = ", ".join(f"{each['feature']} {each['change']:+.1f}" for each in moved)
+        table.add_row(path.parents[1].name, f"{whole['mean']:.1f} min", f"{whole['change']:+.1f}", mostly, ", ".join(drifted))
+    return table
+
+
 def main(folder: Path = FOLDER) -> None:
-    """Make the inputs, run the flow on each model, show where the results are and what they say."""
+    """Make the inputs, run the flow on each model, then on every month, and show where the results are and what they say."""
     os.environ.update({**QUIET, "PREFECT_HOME": str((folder / "prefect").absolute())})
     os.environ.pop("PREFECT_API_URL", None)  # a server and a home of its own: the user's stay untouched
     console, started = Console(soft_wrap=True), time.perf_counter()
@@ -148,6 +176,11 @@ def main(folder: Path = FOLDER) -> None:
         report = check_run(str(run))
         console.print(f"{model.stem}: {report.n_rows:,} flights explained {taken}, checked: {run}/attributions, {run}/summary", highlight=False)
     console.print(importances(runs))
+    months, begun = folder / "months", time.perf_counter()
+    explain_months(models[0], data, months)
+    console.print(changes_by_month(months))
+    taken = f"{time.perf_counter() - begun:.0f} s"
+    console.print(f"12 months explained, compared and reported in {taken}: {months}/2013-12/report/index.html", highlight=False)
     console.print(f"{time.perf_counter() - started:.0f} s in all", highlight=False)
 
 
