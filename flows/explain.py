@@ -19,7 +19,7 @@ from prefect.states import Completed, Failed
 from pipeline.command.cli import app
 from pipeline.dataset.names import say_positions
 from pipeline.display import printable
-from pipeline.errors import ClusterLost, LeafledgerError, StorageError
+from pipeline.errors import ClusterLost, LeafledgerError, NotThere, StorageError, UnknownStore
 from pipeline.models import Model
 from pipeline.runs.background import BackgroundStatistics
 from pipeline.runs.job import Job, make_job
@@ -69,7 +69,7 @@ def may_pass(task: Task, task_run: TaskRun, state: State) -> bool:  # noqa: ARG0
     bool
     """
     error = state.data
-    return isinstance(error, StorageError | ClusterLost) and not isinstance(error.__cause__, FileNotFoundError)
+    return isinstance(error, StorageError | ClusterLost) and not isinstance(error, NotThere | UnknownStore)
 
 
 def stage(name: str) -> Callable[[Callable[P, R]], Task[P, R]]:

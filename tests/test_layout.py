@@ -55,7 +55,8 @@ ARROWS = {
         "runs": ("errors", "display", "records", "iterations", "stores", "models", "dataset"),
         "in_memory": ("errors", "display", "records", "stores", "models", "dataset", "runs"),
         "comparisons": ("errors", "display", "records", "stores", "models", "dataset", "runs"),
-        "command": ("errors", "display", "records", "stores", "models", "dataset", "runs", "in_memory", "comparisons"),
+        "nights": ("errors", "display", "stores", "runs"),
+        "command": ("errors", "display", "records", "stores", "models", "dataset", "runs", "in_memory", "comparisons", "nights"),
     },
 }
 

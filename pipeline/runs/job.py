@@ -203,7 +203,24 @@ class _Dates(Formatter):
         return self.date + timedelta(days=int(found[1] or 0)), field_name
 
 
-def _fill_date(uri: str, date: Date | None) -> str:
+def fill_date(uri: str, date: Date | None) -> str:
+    """Fill a date into a path or URI.
+
+    Parameters
+    ----------
+    uri : str
+        With {date} in it, or not.
+    date : date or None
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    UsageError
+        There is no date to fill in, or something else between the braces.
+    """
     if "{" not in uri:
         return uri
     if date is None:
@@ -247,7 +264,7 @@ def list_days(dates: str, out: str, date: Date | None) -> list[Date]:
     if date is not None:
         raise UsageError(f"dates are {dates}, and date is {date}; leave out one or the other")
     days = [start + timedelta(days=day) for day in range((end - start).days + 1)]
-    if len({_fill_date(out, day) for day in days}) < len(days):
+    if len({fill_date(out, day) for day in days}) < len(days):
         raise UsageError(f"{out}: is the same place for several dates, whose runs would be one; fill in {{date}}")
     return days
 
@@ -255,7 +272,7 @@ def list_days(dates: str, out: str, date: Date | None) -> list[Date]:
 def _find_latest(latest: str, out: str, date: Date | None) -> str:
     if date is None:
         raise UsageError(f"{latest}: names the run of the latest date, but no date was given")
-    found = normalise(_fill_date(latest, date))
+    found = normalise(fill_date(latest, date))
     if is_within(found, out):
         raise UsageError(f"{found}: lies within the run, but runs of other dates are to move it; choose a place outside")
     return found
@@ -316,9 +333,9 @@ def make_job(model: Any, data: Any, out: Any, options: Options) -> Job:
         raise UsageError("background_errors are of a background of rows as a sample, but none was given")
 
     def place(uri: str) -> str:
-        return normalise(_fill_date(uri, options.date))
+        return normalise(fill_date(uri, options.date))
 
-    model = normalise_source(_fill_date(read_place("model", model), options.date))
+    model = normalise_source(fill_date(read_place("model", model), options.date))
     data, out = (place(read_place(name, given)) for name, given in (("data", data), ("out", out)))
     background = options.background if options.background in (None, MODEL) else place(options.background)
     for name, uri in (("data", data), ("background", background)):
