@@ -62,7 +62,7 @@ def test_variables_win_over_the_file_and_flags_over_both(file, example, tmp_path
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("[explian]\n", "has 'explian', expected a table for a command: explain, "),
+        ("[xplain]\n", "has 'xplain', expected a table for a command: explain, "),
         ("[plan]\n", "has 'plan', expected a table for a command: .*; plan takes those of explain"),
         ("method = 'banzhaf'\n", "has 'method', expected a table for a command"),
         ("explain = 1\n", "explain is 1, expected a table of options"),
