@@ -11,7 +11,8 @@ from typing import Any
 import leafledger
 import pipeline.errors
 from kernels.methods import METHODS, SHARED
-from pipeline.errors import LeafledgerError
+from pipeline.command.documents import SCHEMAS
+from pipeline.errors import MEANINGS, LeafledgerError
 from tests.bench.compare import EXACT, PREDICT
 from tests.bench.interactions import OURS
 from tests.bench.marginal import named
@@ -88,6 +89,25 @@ def packages(name: str) -> str:
             said = " ".join((ast.get_docstring(ast.parse(module.read_text())) or "").split("\n\n")[0].split())
             rows.append((f"`{path.name}/`" if path.is_dir() else f"`{path.name}`", said))
     return _table(("", "what it holds"), rows)
+
+
+def exits() -> str:
+    """Every exit code of the command, what it means, and the errors that end with it."""
+    found = [error for error in vars(pipeline.errors).values() if isinstance(error, type) and issubclass(error, LeafledgerError)]
+    rows = (
+        (f"`{int(code)}`", meaning, ", ".join(f"`{error.__name__}`" for error in found if error.exit_code == code))
+        for code, meaning in MEANINGS.items()
+    )
+    return _table(("code", "meaning", "errors"), rows)
+
+
+def documents() -> str:
+    """The fields of every document that a command writes with ``--json``."""
+    parts = []
+    for name, entries in SCHEMAS.items():
+        rows = ((f"`{entry.name}`", entry.kind, entry.meaning) for entry in entries)
+        parts.append(f"**{name}**\n\n{_table(('field', 'type', 'meaning'), rows)}")
+    return "\n\n".join(parts)
 
 
 def errors() -> str:
@@ -260,5 +280,5 @@ def variants() -> str:
 
 
 PARTS: dict[str, Callable[..., str]] = {
-    part.__name__: part for part in (methods, summaries, parameters, packages, errors, api, benchmarks, variants, verdicts, papers)
+    part.__name__: part for part in (methods, summaries, parameters, packages, exits, documents, errors, api, benchmarks, variants, verdicts, papers)
 }

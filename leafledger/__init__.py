@@ -32,6 +32,10 @@ if TYPE_CHECKING:  # what type checkers and editors read; everything is imported
     from pipeline.models import save_model as save_model
     from pipeline.models.model import Model as Model
     from pipeline.models.sklearn_groups import encoder_groups as encoder_groups
+    from pipeline.nights.listed import ListedRun as ListedRun
+    from pipeline.nights.listed import list_runs as list_runs
+    from pipeline.nights.prune import Pruned as Pruned
+    from pipeline.nights.prune import prune as prune
     from pipeline.report.report import WrittenReport as WrittenReport
     from pipeline.report.report import report as report
     from pipeline.runs.check import Report as Report
@@ -56,9 +60,11 @@ __all__ = [
     "Inspection",
     "Latest",
     "LeafledgerError",
+    "ListedRun",
     "Manifest",
     "Model",
     "Plan",
+    "Pruned",
     "Report",
     "WrittenReport",
     "attribute",
@@ -71,9 +77,11 @@ __all__ = [
     "gradient",
     "inspect_model",
     "leaf_tables",
+    "list_runs",
     "load_ensemble",
     "prediction_gap",
     "prepare",
+    "prune",
     "rank_by_gap",
     "read_latest",
     "read_manifest",
@@ -101,6 +109,8 @@ _HOMES = {
     "pipeline.models.model": ("Model",),
     "pipeline.models.sklearn_groups": ("encoder_groups",),
     "pipeline.report.report": ("WrittenReport", "report"),
+    "pipeline.nights.listed": ("ListedRun", "list_runs"),
+    "pipeline.nights.prune": ("Pruned", "prune"),
     "pipeline.runs.check": ("Report", "check_run"),
     "pipeline.runs.explain": ("explain",),
     "pipeline.runs.latest": ("Latest", "read_latest"),

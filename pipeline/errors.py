@@ -1,6 +1,7 @@
-"""What can go wrong, each in one line that says what was got, what was expected, and where, and never a credential."""
+"""What can go wrong, each in one line that says what was got, what was expected, and where, and never a credential; and with which exit code."""
 
 import re
+from enum import IntEnum
 
 HIDDEN = "***"
 _URI = re.compile(r"[a-zA-Z][\w+.-]*://[^\s'\"<>]*[^\s'\"<>:,;.)]")
@@ -10,6 +11,38 @@ _SECRET = re.compile(
     r"=[^&;#]*",
     re.IGNORECASE,
 )  # a parameter by whose value a store knows who asks, as in a presigned URL
+
+
+class Exit(IntEnum):
+    """How a command ended."""
+
+    DONE = 0
+    FAILED = 1
+    USAGE = 2
+    PARTLY = 3
+    DRIFT = 4
+    NO_ROW = 5
+    NOT_YET = 6
+    CONFLICT = 7
+    REFUSED = 8
+    AWAY = 9
+    INTERRUPTED = 130
+
+
+MEANINGS = {
+    Exit.DONE: "done",
+    Exit.FAILED: "failed: a published run is damaged, numbers do not add up, or this machine cannot go on; somebody has to look",
+    Exit.USAGE: "usage: an argument cannot be used; nothing was written",
+    Exit.PARTLY: "done, but some rows could not be read, as `rejected.json` says; or `--latest` was not moved; or MLflow took no link; "
+    "or `check`, or `show --verify`, could not do all again",
+    Exit.DRIFT: "done, and the run has drifted from the one that it was compared with",
+    Exit.NO_ROW: "`show` found no such row",
+    Exit.NOT_YET: "not there (yet): the data, the model's file, or a finished run; try again when it has come",
+    Exit.CONFLICT: "conflict: the output holds something else already; choose another one, or remove it",
+    Exit.REFUSED: "the data or the model were refused: damaged, of a kind that cannot be explained, or not made for each other",
+    Exit.AWAY: "a store or a cluster is away, or refuses: try again; the same command goes on from there",
+    Exit.INTERRUPTED: "interrupted; the same command goes on from there",
+}
 
 
 def redact(text: str) -> str:
@@ -31,7 +64,7 @@ def redact(text: str) -> str:
 class LeafledgerError(Exception):
     """Base of every refusal; the command line prints its message and exits with ``exit_code``."""
 
-    exit_code = 1
+    exit_code = Exit.FAILED
 
     def __init__(self, *said: object):
         super().__init__(*(redact(each) if isinstance(each, str) else each for each in said))
@@ -40,29 +73,37 @@ class LeafledgerError(Exception):
 class UsageError(LeafledgerError):
     """An argument cannot be used: an unknown method, parameter, column or an output that is not a folder."""
 
-    exit_code = 2
+    exit_code = Exit.USAGE
 
 
 class NoSuchRow(UsageError):
     """A finished run has no row with the values asked for."""
 
-    exit_code = 5
+    exit_code = Exit.NO_ROW
 
 
 class InvalidModel(LeafledgerError):
     """The model file is damaged or is not a model."""
 
+    exit_code = Exit.REFUSED
+
 
 class UnsupportedModel(LeafledgerError):
     """The model is sound but cannot be represented as a tree ensemble on its features."""
+
+    exit_code = Exit.REFUSED
 
 
 class SchemaMismatch(LeafledgerError):
     """The data do not have the columns, or the column types, that the model was trained on."""
 
+    exit_code = Exit.REFUSED
+
 
 class InvalidData(LeafledgerError):
     """A data file cannot be read."""
+
+    exit_code = Exit.REFUSED
 
 
 class InvalidColumn(InvalidData):
@@ -76,9 +117,17 @@ class InvalidLabel(InvalidData):
 class RunConflict(LeafledgerError):
     """The output already holds a run of other inputs or parameters."""
 
+    exit_code = Exit.CONFLICT
+
 
 class InvalidRun(LeafledgerError):
     """A published run does not match its manifest."""
+
+
+class NotFinished(InvalidRun):
+    """There is no run, or none that is finished yet."""
+
+    exit_code = Exit.NOT_YET
 
 
 class NotRepeatable(LeafledgerError):
@@ -92,13 +141,31 @@ class AdditivityBreach(LeafledgerError):
 class PredictionMismatch(LeafledgerError):
     """A row's margin is not what the data say that the model predicted."""
 
+    exit_code = Exit.REFUSED
+
 
 class StorageError(LeafledgerError):
     """A file or object cannot be read or written."""
 
+    exit_code = Exit.AWAY
+
+
+class NotThere(StorageError):
+    """There is no file or object to read, or no Parquet file in a folder of data."""
+
+    exit_code = Exit.NOT_YET
+
+
+class UnknownStore(StorageError):
+    """A URI's scheme is unknown, or the package that serves it is not installed."""
+
+    exit_code = Exit.USAGE
+
 
 class ClusterLost(LeafledgerError):
     """No scheduler answers, or workers died; what was published stays, and a rerun goes on from there."""
+
+    exit_code = Exit.AWAY
 
 
 class WorkersDied(ClusterLost):

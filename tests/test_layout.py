@@ -60,7 +60,8 @@ ARROWS = {
         "comparisons": ("errors", "display", "records", "stores", "models", "dataset", "runs"),
         "drift": ("errors", "display", "records", "stores", "models", "dataset", "runs"),
         "report": ("errors", "display", "records", "stores", "models", "dataset", "runs", "in_memory", "drift"),
-        "command": ("errors", "display", "records", "stores", "models", "dataset", "runs", "in_memory", "comparisons", "drift", "report"),
+        "nights": ("errors", "display", "stores", "runs"),
+        "command": ("errors", "display", "records", "stores", "models", "dataset", "runs", "in_memory", "comparisons", "drift", "report", "nights"),
     },
 }
 

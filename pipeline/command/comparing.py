@@ -8,8 +8,9 @@ from cyclopts import Group, Parameter
 from rich.console import Console
 
 from ..errors import UsageError
-from .flags import CLUSTER, INPUT, METHOD, MODEL, Place, Quiet
-from .terminal import open_console, say
+from .documents import write_document
+from .flags import CLUSTER, INPUT, METHOD, MODEL, Json, Place, Quiet
+from .terminal import is_logged, open_console, say
 
 MEASURES = Group("Measures", sort_key=3)
 
@@ -45,6 +46,7 @@ def compare(
     output: Annotated[str | None, Parameter(group=MODEL)] = None,
     date: Annotated[str | None, Parameter(group=INPUT)] = None,
     quiet: Quiet = False,
+    json: Json = False,
 ) -> None:
     """Compare how several methods rank the features of every row: how good each is, how far every two agree, and where they do not.
 
@@ -95,6 +97,8 @@ def compare(
         YYYY-MM-DD, fills {date} in MODEL, DATA and --out.
     quiet
         Show nothing but errors.
+    json
+        Write one JSON document instead.
 
     Raises
     ------
@@ -108,7 +112,8 @@ def compare(
     from .show import show_comparison
 
     sizes, sigmas = _numbers("top", top, int), _numbers("scales", scales, float)
-    console, bar = open_console(quiet), Bar(Console(stderr=True)) if sys.stderr.isatty() and not quiet else None
+    watched = sys.stderr.isatty() and not (quiet or is_logged())
+    console, bar = open_console(quiet or json), Bar(Console(stderr=True)) if watched else None
     with bar or nullcontext():
         progress = bar or (silent if quiet else log_lines)
         found = compare_rankings(
@@ -134,7 +139,11 @@ def compare(
             date=date,
             progress=progress,
         )
-    show_comparison(console, found)
     place = out if date is None else out.format(date=read_date("date", date))
-    for name, uri in {"measures": place, **name_beside(place)}.items():
+    places = {"measures": place, **name_beside(place)}
+    if json:
+        write_document(places | {"table": found.to_pylist()})
+        return
+    show_comparison(console, found)
+    for name, uri in places.items():
         say(console, f"{f'{name}:':<10}{uri}")

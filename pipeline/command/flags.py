@@ -56,6 +56,7 @@ GROUPS = {
 }
 
 Place = Annotated[str, Parameter(group=INPUT)]
+Json = Annotated[bool, Parameter(name="--json", group=INPUT, negative=())]
 Quiet = Annotated[bool, Parameter(group=INPUT, negative=())]
 
 # What is called otherwise than in Python, and what Options reads from text.

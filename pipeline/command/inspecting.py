@@ -10,7 +10,8 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from ..display import count, printable
-from .flags import INPUT, METHOD
+from .documents import write_document
+from .flags import INPUT, METHOD, Json
 from .terminal import complain, open_console, say
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ def inspect(
     *,
     methods: Annotated[str, Parameter(group=METHOD)] = "shapley",
     tables: Annotated[str | None, Parameter(group=INPUT)] = None,
-    json: Annotated[bool, Parameter(group=INPUT, negative=())] = False,
+    json: Json = False,
 ) -> None:
     """Say what a model is made of, and what methods cost on it: trees, leaves, features and how often they are asked for.
 
@@ -129,8 +130,6 @@ def inspect(
     LeafledgerError
         One line: what was got, what was expected, where.
     """
-    from json import dumps
-
     from kernels.methods import METHODS
 
     from ..in_memory.inspection import inspect_model
@@ -140,11 +139,11 @@ def inspect(
     names = list(METHODS) if methods == ALL else [name for name in methods.split(",") if name]
     loaded, console = load_ensemble(model), open_console()
     found = inspect_model(loaded, names, _watch_methods())
-    if json:
-        say(console, dumps(found.to_dict()))
-    else:
+    if not json:
         show_inspection(console, model, found)
     if tables is not None:
         n_rows = save_leaf_tables(loaded, tables, _watch_trees())
         if not json:
             say(console, f"tables of leaves: {tables}, {n_rows:,} rows")
+    if json:  # when nothing can fail any more: there is one document
+        write_document(found.to_dict())

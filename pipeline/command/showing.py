@@ -5,15 +5,16 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from ..errors import NotRepeatable, UsageError
-from .flags import INPUT
+from ..errors import Exit, NotRepeatable, UsageError
+from .documents import write_document
+from .flags import INPUT, Json
 from .terminal import complain, open_console, say
 
 if TYPE_CHECKING:
     from ..in_memory.finished import FinishedRun
     from ..runs.lookup import Found
 
-UNVERIFIED = 3  # exit code where rows could not be explained again
+UNVERIFIED = Exit.PARTLY  # exit code where rows could not be explained again
 Names = Annotated[tuple[str, ...], Parameter(group=INPUT, negative=(), consume_multiple=True)]
 
 
@@ -55,7 +56,7 @@ def show(
     most: Annotated[int, Parameter(group=INPUT)] = 10,
     output: Annotated[str | None, Parameter(group=INPUT)] = None,
     top: Annotated[int, Parameter(group=INPUT)] = 10,
-    json: Annotated[bool, Parameter(group=INPUT, negative=())] = False,
+    json: Json = False,
     html: Annotated[str | None, Parameter(group=INPUT)] = None,
     verify: Annotated[bool, Parameter(group=INPUT, negative=())] = False,
     model: Annotated[str | None, Parameter(group=INPUT)] = None,
@@ -95,8 +96,6 @@ def show(
     LeafledgerError
         One line: what was got, what was expected, where.
     """
-    from json import dumps
-
     from ..in_memory.finished import read_run
     from ..runs.arguments import read_number
 
@@ -113,7 +112,7 @@ def show(
 
         save_page(html, shown, top, said)
     if json:
-        say(console, dumps(shown.to_dict() | ({"verified": verified} if verify else {})))
+        write_document(shown.to_dict() | ({"verified": verified} if verify else {}))
     else:
         for line in shown.text(top).split("\n"):
             say(console, line)

@@ -1,12 +1,17 @@
 """Where the command writes: lines and tables as plain text, and streams that cost what is shown, never the run, where they cannot be written."""
 
 import errno
+import json
 import os
 import sys
+import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from io import TextIOWrapper
-from typing import Any, TextIO
+from typing import Any, Literal, TextIO
 
 from rich.console import Console
 
@@ -130,22 +135,109 @@ def say(console: Console, line: str) -> None:
     console.print(printable(line), soft_wrap=True, highlight=False)
 
 
-def complain(line: str) -> None:
-    """Write a line on standard error, under the command's name.
+def write_raw(text: str) -> None:
+    """Write a text as it is on standard output.
+
+    Parameters
+    ----------
+    text : str
+    """
+    sys.stdout.write(text)
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """How lines on standard error are written."""
+
+    form: Literal["text", "json"] | None = None  # None as people read them, without time, level and run
+    run: str = ""
+
+
+PLAIN = Log()
+_LOG: ContextVar[Log] = ContextVar("log", default=PLAIN)
+
+
+def is_logged() -> bool:
+    """Tell whether lines on standard error are those of a log.
+
+    Returns
+    -------
+    bool
+    """
+    return _LOG.get().form is not None
+
+
+@contextmanager
+def logged(how: Log) -> Iterator[None]:
+    """Write lines on standard error otherwise for a while, those of warnings too where they are those of a log.
+
+    Parameters
+    ----------
+    how : Log
+
+    Yields
+    ------
+    None
+    """
+    before = _LOG.set(how)
+    try:
+        with nullcontext() if how.form is None else warnings.catch_warnings():
+            if how.form is not None:
+                warnings.showwarning = _log_warning
+            yield
+    finally:
+        _LOG.reset(before)
+
+
+@contextmanager
+def named(run: str) -> Iterator[None]:
+    """Say in the log which run its lines are about, for a while.
+
+    Parameters
+    ----------
+    run : str
+
+    Yields
+    ------
+    None
+    """
+    with logged(replace(_LOG.get(), run=run)):
+        yield
+
+
+def _log_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+    log(f"{category.__name__}: {message}", "warning")
+
+
+def complain(line: str, level: str = "warning") -> None:
+    """Write a line on standard error, under the command's name where it is not one of a log.
 
     Parameters
     ----------
     line : str
+    level : str
+        ``warning`` or ``error``.
     """
-    log(f"leafledger: {line}")
+    log(line if is_logged() else f"leafledger: {line}", level)
 
 
-def log(line: str) -> None:
+def log(line: str, level: str = "info") -> None:
     """Write a line on standard error.
 
     Parameters
     ----------
     line : str
+    level : str
+        ``info``, ``warning`` or ``error``.
     """
     if sys.stderr is not None:  # or print would take standard output
-        print(printable(line), file=sys.stderr, flush=True)  # noqa: T201 - where a command's log and errors go
+        print(_as_logged(line, level), file=sys.stderr, flush=True)  # noqa: T201 - where a command's log and errors go
+
+
+def _as_logged(line: str, level: str) -> str:
+    how, time = _LOG.get(), datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    if how.form is None:
+        return printable(line)
+    if how.form == "json":
+        return json.dumps({"time": time, "level": level, "run": how.run, "message": line})
+    return printable(f"{time} {level.upper()} {how.run or '-'} {line}")

@@ -9,7 +9,7 @@ from kernels.methods import METHODS
 from kernels.tuning import find_open
 
 from ..dataset.listing import Asked, Listing, WorkItem, make_items
-from ..errors import UsageError
+from ..errors import NotFinished, UsageError
 from ..models import Model
 from ..models.row_output import RowOutput
 from ..runs.options import MARGIN
@@ -82,14 +82,16 @@ def read_run(run: str, model: Model, row_output: RowOutput | None = None) -> Pla
 
     Raises
     ------
+    NotFinished
+        It is not finished.
     UsageError
-        It is not finished, lacks rows, shares out no margin, or has other features or outputs.
+        It lacks rows, shares out no margin, or has other features or outputs.
     StorageError
         The store does not answer.
     """
     manifest = read_manifest(run)
     if manifest is None:
-        raise UsageError(f"{run}: not a finished run")
+        raise NotFinished(f"{run}: not a finished run")
     if manifest.rejected:
         raise UsageError(f"{run}: lacks rows that it had to reject ({manifest.rejected[0].reason})")
     where = storage.join(run, PLAN)

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from kernels.trees.binning import read_columns
 
-from ..errors import InvalidData, SchemaMismatch, UsageError
+from ..errors import InvalidData, NotThere, SchemaMismatch
 from ..models.model import Feature, Model
 from ..stores import storage
 from ..stores.listing import list_parquet
@@ -196,7 +196,7 @@ def list_data(uri: str, model: Model, asked: Asked = NOTHING) -> Listing:
 
     Raises
     ------
-    UsageError
+    NotThere
         There are no Parquet files.
     SchemaMismatch
         A column is missing, stands twice, has a type that does not fit, or has another type than in another file.
@@ -207,7 +207,7 @@ def list_data(uri: str, model: Model, asked: Asked = NOTHING) -> Listing:
     """
     files = list_parquet(uri)
     if not files:
-        raise UsageError(f"{uri}: no Parquet files there")
+        raise NotThere(f"{uri}: no Parquet files there")
     partitions = [_partition(file.uri) for file in files]
     schema.check_categories(_used(model), uri)
     types_of: dict[str, tuple[pa.DataType, str]] = {}

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from ..errors import InvalidRun, UsageError
+from ..errors import NotFinished, UsageError
 from ..runs.arguments import read_number
 from ..runs.lookup import Found, find_rows, read_condition
 from ..runs.options import MARGIN
@@ -18,7 +18,7 @@ from ..runs.plan import Plan
 from ..runs.planned import read_plan
 from ..runs.publish import SUMMARY, Manifest, read_manifest
 from ..stores import storage
-from ..stores.filesystem import open_filesystem, reported
+from ..stores.filesystem import open_filesystem, published, reported
 from ..stores.places import normalise
 from .attributions import Attributions
 from .shown import Shown
@@ -84,7 +84,7 @@ class FinishedRun:
 
         filesystem, _ = open_filesystem(self.uri)
         paths = [open_filesystem(storage.join(self.uri, entry["uri"]))[1] for entry in self.manifest.parts]
-        with reported("read", self.uri):
+        with published(), reported("read", self.uri):
             return ds.dataset(paths, format="parquet", filesystem=filesystem)
 
     def attributions(self, columns: Sequence[str] | None = None, where: Mapping[str, Any] | None = None) -> pa.Table:
@@ -118,7 +118,7 @@ class FinishedRun:
             asked, column = read_condition(self.uri, found.schema, name, value), pc.field(name)
             wanted = column.is_null(nan_is_null=True) if asked.missing else column == asked.value
             chosen = wanted if chosen is None else chosen & wanted
-        with reported("read", self.uri):
+        with published(), reported("read", self.uri):
             return found.to_table(columns=None if columns is None else list(columns), filter=chosen)
 
     def summary(self, name: str) -> pa.Table:
@@ -145,7 +145,7 @@ class FinishedRun:
         if uri not in listed:
             names = ", ".join(each.removeprefix(f"{SUMMARY}/").removesuffix(".parquet") for each in listed)
             raise UsageError(f"{self.uri}: has no summary {name!r:.80}, expected one of {names}")
-        with storage.opened(storage.join(self.uri, uri)) as file:
+        with published(), storage.opened(storage.join(self.uri, uri)) as file:
             return pq.read_table(file)
 
     def row(self, **where: Any) -> Attributions:
@@ -336,13 +336,16 @@ def read_run(uri: str | PathLike) -> FinishedRun:
 
     Raises
     ------
+    NotFinished
+        There is no manifest: the run is not finished, or not there.
     InvalidRun
-        There is no manifest: the run is not finished, or not there; or it is damaged.
+        It is damaged.
     StorageError
         The store does not answer.
     """
     run = normalise(str(uri))
     manifest = read_manifest(run)
     if manifest is None:
-        raise InvalidRun(f"{run}: no manifest.json there: not a finished run")
-    return FinishedRun(run, manifest, read_plan(run, manifest.plan))
+        raise NotFinished(f"{run}: no manifest.json there: not a finished run")
+    with published():
+        return FinishedRun(run, manifest, read_plan(run, manifest.plan))

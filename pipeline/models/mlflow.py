@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from ..errors import InvalidModel, LeafledgerError, StorageError, UnsupportedModel, UsageError
+from ..errors import InvalidModel, LeafledgerError, NotThere, StorageError, UnsupportedModel, UsageError
 from ..stores import storage
 
 DESCRIPTION = "MLmodel"  # the file that says which files a model has, in YAML
@@ -78,7 +78,9 @@ def reported(doing: str, uri: str) -> Iterator[None]:
     except Exception as error:  # MLflow's stores, and plugins for others, have errors of many types
         missing = isinstance(error, MlflowException) and error.error_code == "RESOURCE_DOES_NOT_EXIST"
         said = " ".join(str(error).split()) or type(error).__name__
-        raise StorageError(f"{uri}: cannot {doing} it in MLflow: {said}") from (FileNotFoundError(uri) if missing else error)
+        if missing:
+            raise NotThere(f"{uri}: cannot {doing} it in MLflow: {said}") from FileNotFoundError(uri)
+        raise StorageError(f"{uri}: cannot {doing} it in MLflow: {said}") from error
 
 
 def pin(uri: str) -> str:

@@ -17,8 +17,9 @@ from kernels.links import IDENTITY, find_reach
 from kernels.method import TOLERANCE
 
 from ..dataset.listing import Rejected
-from ..errors import InvalidRun, NotRepeatable, UsageError
+from ..errors import InvalidRun, NotFinished, NotRepeatable, UsageError
 from ..stores import storage
+from ..stores.filesystem import published
 from ..stores.places import normalise
 from .after import check_after
 from .again import Tables, explain_again, prepare_again
@@ -186,9 +187,10 @@ def _check_lists(run: str) -> tuple[Manifest, Plan]:
     """Manifest and plan, which agree on all that there is."""
     manifest = read_manifest(run)
     if manifest is None:
-        raise InvalidRun(f"{run}: no {MANIFEST} there: not a finished run")
+        raise NotFinished(f"{run}: no {MANIFEST} there: not a finished run")
     where = storage.join(run, PLAN)
-    text = storage.read(where)
+    with published():
+        text = storage.read(where)
     plan, found = from_json(text, where), hashlib.sha256(text).hexdigest()
     if found != manifest.plan:
         raise InvalidRun(f"{where}: SHA-256 is {found[:12]}, the manifest says {shorten(manifest.plan[:12])}")
@@ -260,12 +262,14 @@ def check_run(uri: str | PathLike, deep: bool = False, model: str | PathLike | N
 
     Raises
     ------
+    NotFinished
+        There is no manifest.
     InvalidRun
-        The first thing found wrong, and where; or there is no manifest.
+        The first thing found wrong, and where, or an object that the manifest lists is missing.
     UsageError
         ``model`` is another model than the run's, or is given where no row is explained again.
     StorageError
-        An object that the manifest lists is missing, or the store does not answer.
+        The store does not answer.
     """
     run, deep = normalise(str(uri)), deep or all_rows
     if model is not None and not deep:
@@ -276,7 +280,7 @@ def check_run(uri: str | PathLike, deep: bool = False, model: str | PathLike | N
     tables = _prepare(plan, None if model is None else str(model), unverified) if deep else None
     game = Game(manifest.library, manifest.base, manifest.bound, manifest.used, manifest.players, manifest.pairs) if tables is None else tables.game
     states, computed, stored = list[dict[str, str]](), list[float | None](), list[float]()
-    with storage.scratch() as folder:
+    with storage.scratch() as folder, published():
         local = folder / "object"
         for entry in manifest.parts:
             footer = _check_footer(run, plan, manifest, entry)

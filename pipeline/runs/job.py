@@ -219,6 +219,23 @@ class _Dates(Formatter):
 
 
 def fill_date(uri: str, date: Date | None) -> str:
+    """Fill a date into a path or URI.
+
+    Parameters
+    ----------
+    uri : str
+        With {date} in it, or not.
+    date : date or None
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    UsageError
+        There is no date to fill in, or something else between the braces.
+    """
     if "{" not in uri:
         return uri
     if date is None:

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from ..errors import InvalidRun, NoSuchRow, UsageError
 from ..stores import storage
-from ..stores.filesystem import reported
+from ..stores.filesystem import published, reported
 from .bloom import as_stored, may_contain
 
 READERS = 16  # parts that are looked through at a time
@@ -138,12 +138,16 @@ def opened_part(uri: str) -> Iterator[tuple[pq.ParquetFile, Any]]:
     """
     try:
         if (local := storage.local_path(uri)) is not None:
-            with reported("read", uri):
+            with published(), reported("read", uri):
                 file = pa.OSFile(str(local))
             with file, pq.ParquetFile(file, page_checksum_verification=True) as parquet:
                 yield parquet, file
         else:
-            with storage.opened(uri, ahead=False) as remote, pq.ParquetFile(remote, page_checksum_verification=True, pre_buffer=True) as parquet:
+            with (
+                published(),
+                storage.opened(uri, ahead=False) as remote,
+                pq.ParquetFile(remote, page_checksum_verification=True, pre_buffer=True) as parquet,
+            ):
                 yield parquet, remote
     except (pa.ArrowException, OSError) as error:
         raise InvalidRun(f"{uri}: damaged, or no part of a run: {' '.join(str(error).split())}") from error

@@ -11,7 +11,7 @@ from typing import Any
 import fsspec
 from fsspec.asyn import AsyncFileSystem
 
-from ..errors import StorageError
+from ..errors import InvalidRun, NotThere, StorageError, UnknownStore
 
 S3 = "s3"
 HTTP = "aiohttp."  # whose errors of answers that break off are no OSErrors; known by name, since it need not be imported for local files
@@ -53,19 +53,40 @@ def reported(doing: str, uri: str) -> Iterator[None]:
 
     Raises
     ------
+    NotThere
+        The file is missing.
     StorageError
-        The file is missing, the store refuses, or it does not answer.
+        The store refuses, or it does not answer.
     """
     try:
         yield
     except FileNotFoundError as error:
-        raise StorageError(f"{uri}: cannot {doing}: no such file or object") from error
+        raise (StorageError if doing == "write" else NotThere)(f"{uri}: cannot {doing}: no such file or object") from error
     except Exception as error:  # HTTP libraries have error types of their own; what is none of theirs goes on
         known = isinstance(error, (OSError, ImportError, UnicodeEncodeError, of_botocore("BotoCoreError")))
         if not known and not type(error).__module__.startswith(HTTP):
             raise
         reason = " ".join(str(error).split()) or type(error).__name__
         raise StorageError(f"{uri}: cannot {doing}: {reason}") from error
+
+
+@contextmanager
+def published() -> Iterator[None]:
+    """Take what is missing inside for damage: a finished run lists it, so it is not yet to come.
+
+    Yields
+    ------
+    None
+
+    Raises
+    ------
+    InvalidRun
+        A file is missing.
+    """
+    try:
+        yield
+    except NotThere as error:
+        raise InvalidRun(f"{error}, though the run is finished") from error
 
 
 def _limits(uri: str) -> dict[str, Any]:
@@ -91,14 +112,18 @@ def open_filesystem(uri: str) -> tuple[Any, str]:
 
     Raises
     ------
+    UnknownStore
+        The URI's scheme is unknown, or the package that serves it is missing.
     StorageError
-        The URI's scheme is unknown, the package that serves it is missing, or nobody answers.
+        Nobody answers.
     """
     if "::" in uri:
-        raise StorageError(f"{uri}: cannot open: what lies within another file is not supported, expected one URI without '::'")
+        raise UnknownStore(f"{uri}: cannot open: what lies within another file is not supported, expected one URI without '::'")
     try:
         filesystem, path = fsspec.core.url_to_fs(uri, **_limits(uri))
-    except (ValueError, TypeError, ImportError, OSError) as error:  # some connect as soon as they are made
+    except (ValueError, TypeError, ImportError) as error:
+        raise UnknownStore(f"{uri}: cannot open: {' '.join(str(error).split())}") from error
+    except OSError as error:  # some connect as soon as they are made
         raise StorageError(f"{uri}: cannot open: {' '.join(str(error).split())}") from error
     filesystem.retries = ATTEMPTS
     return filesystem, path

@@ -4,6 +4,7 @@ import errno
 import os
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -120,3 +121,46 @@ def list_parquet(uri: str) -> list[Object]:
         for root in roots:
             found |= set(_list_folder(filesystem, root, uri)) if call_store(filesystem, "isdir", root) else {root}
         return [describe(filesystem, name) for name in sorted(found)]
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """What lies right below a folder."""
+
+    folders: tuple[str, ...]  # names, sorted
+    files: dict[str, int]  # bytes, by name
+
+
+def list_folder(uri: str) -> Folder:
+    """List what lies right below a folder.
+
+    Parameters
+    ----------
+    uri : str
+
+    Returns
+    -------
+    Folder
+        Empty where an object store has nothing of that name.
+
+    Raises
+    ------
+    NotThere
+        There is no such folder.
+    StorageError
+        It cannot be read, or the store does not answer.
+    """
+    filesystem, path = open_filesystem(uri)
+    with reported("list", uri):
+        filesystem.invalidate_cache()
+        found = call_store(filesystem, "ls", path, detail=True)
+    folders, files = list[str](), dict[str, int]()
+    for entry in found:
+        name = entry["name"].rstrip("/").rpartition("/")[2]
+        if entry["name"].rstrip("/") == path.rstrip("/"):  # an object store's mark of the folder itself, or a file
+            continue
+        if entry["type"] == "directory":
+            folders.append(name)
+        else:
+            files[name] = int(entry["size"] or 0)
+    return Folder(tuple(sorted(folders)), files)

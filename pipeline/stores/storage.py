@@ -12,7 +12,7 @@ from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 from typing import Any
 
-from ..errors import StorageError
+from ..errors import NotThere, StorageError
 from .filesystem import call_store, is_local, open_filesystem, reported, retry_damaged
 
 MARKS = ("generation", "ETag", "etag", "Content-MD5")  # made anew by stores with every write, as fsspec calls them
@@ -159,10 +159,8 @@ def stat_if_exists(uri: str) -> Object | None:
     """
     try:
         return stat(uri)
-    except StorageError as error:
-        if isinstance(error.__cause__, FileNotFoundError):
-            return None
-        raise
+    except NotThere:
+        return None
 
 
 def read(uri: str) -> bytes:

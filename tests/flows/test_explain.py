@@ -119,7 +119,7 @@ def test_a_refusal_fails_in_the_command_line_s_words_and_is_not_tried_again(serv
     out = str(tmp_path / "run")
     state = explain(example.model, example.data, out, ids=["nothing"], scheduler="serial", return_state=True)
     assert state.is_failed()
-    assert cli.main(["explain", example.model, example.data, "--out", out, "--id", "nothing"]) == 1
+    assert cli.main(["explain", example.model, example.data, "--out", out, "--id", "nothing"]) == 8
     assert capsys.readouterr().err == f"leafledger: {state.message}\n"
     *_, refused = task_runs(client, state)
     assert (refused.name.rsplit("-", 1)[0], refused.run_count, refused.state.type.value) == ("plan", 1, "FAILED")

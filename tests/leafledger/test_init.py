@@ -72,7 +72,7 @@ def test_the_version_is_the_installed_one():
 
 def test_python_m_is_the_command(tmp_path):
     """``python -m leafledger`` does what ``leafledger`` does, and ends with its exit codes."""
-    assert python("-m", "leafledger", "check", str(tmp_path)) == (1, "", f"leafledger: {tmp_path}: no manifest.json there: not a finished run\n")
+    assert python("-m", "leafledger", "check", str(tmp_path)) == (6, "", f"leafledger: {tmp_path}: no manifest.json there: not a finished run\n")
     code, said, _ = python("-m", "leafledger", "--help")
     assert code == 0
     assert "Usage: leafledger COMMAND" in said

@@ -8,7 +8,15 @@ import pytest
 from pipeline import errors
 from pipeline.command import cli
 
-ERRORS = [found for _, found in inspect.getmembers(errors, inspect.isclass)]
+ERRORS = [found for _, found in inspect.getmembers(errors, inspect.isclass) if issubclass(found, Exception)]
+CODES = {
+    **dict.fromkeys(("UsageError", "UnknownStore"), 2),
+    "NoSuchRow": 5,
+    **dict.fromkeys(("NotThere", "NotFinished"), 6),
+    "RunConflict": 7,
+    **dict.fromkeys(("InvalidModel", "UnsupportedModel", "SchemaMismatch", "InvalidData", "InvalidColumn", "InvalidLabel", "PredictionMismatch"), 8),
+    **dict.fromkeys(("StorageError", "ClusterLost", "WorkersDied"), 9),
+}  # of all others 1
 SIGNED = "https://host/f.parquet?versionId=3&X-Amz-Signature=s3cret&X-Amz-Security-Token=s3cret"
 
 
@@ -23,12 +31,12 @@ def test_an_error_crosses_processes_as_it_is(error):
 
 @pytest.mark.parametrize("error", ERRORS)
 def test_the_command_ends_in_the_error_s_line_and_code(error, capsys):
-    """2 for what the caller can put right by other arguments, 4 for a row that is not there, 1 for everything else."""
+    """By what whoever waits for it can do: other arguments, later, other data, or look."""
 
     def fail(*_, **__):
         raise error("what was got, what was expected")
 
-    assert cli.main([], command=fail) == {errors.UsageError: 2, errors.NoSuchRow: 5}.get(error, 1)
+    assert cli.main([], command=fail) == CODES.get(error.__name__, 1)
     assert capsys.readouterr() == ("", "leafledger: what was got, what was expected\n")
 
 
@@ -45,3 +53,21 @@ def test_no_error_repeats_a_credential(error):
     hidden = "https://host/f.parquet?versionId=3&X-Amz-Signature=***&X-Amz-Security-Token=***"
     assert said == f"{hidden}: cannot read: 403, url='{hidden}#x', sftp://***@host/a, (https://h/?sig=***). Kept: a@b:c, s3://b/a?x=1"
     assert str(pickle.loads(pickle.dumps(error(said)))) == said
+
+
+def test_every_code_says_what_it_means():
+    """And is that of one thing: numbers that a scheduler was told once stay."""
+    assert set(errors.MEANINGS) == set(errors.Exit)
+    assert {code.name: int(code) for code in errors.Exit} == {
+        "DONE": 0,
+        "FAILED": 1,
+        "USAGE": 2,
+        "PARTLY": 3,
+        "DRIFT": 4,
+        "NO_ROW": 5,
+        "NOT_YET": 6,
+        "CONFLICT": 7,
+        "REFUSED": 8,
+        "AWAY": 9,
+        "INTERRUPTED": 130,
+    }

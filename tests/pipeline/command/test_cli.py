@@ -81,7 +81,7 @@ def test_a_range_of_dates_is_a_run_for_each(example, tmp_path, capsys):
     assert cli.main([*arguments, "--dates", "2026-03-02..2026-03-02", "--quiet"]) == 0
     assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == ["2026-03-02"]
     capsys.readouterr()
-    assert cli.main([*arguments, "--dates", "2026-03-02..2026-03-04"]) == 1
+    assert cli.main([*arguments, "--dates", "2026-03-02..2026-03-04"]) == 6
     said = capsys.readouterr()
     assert f"{tmp_path}/runs/2026-03-02: finished before, nothing to do" in said.out.replace("\n", "")
     assert said.err.splitlines()[-1] == f"leafledger: {tmp_path}/nights/2026-03-03: cannot list: no such file or object"
@@ -162,8 +162,8 @@ def test_the_help_tells_every_method(capsys):
         (("explain",), 2, "leafledger: "),
         (("explode",), 2, "leafledger: "),
         (("explain", "model", "data"), 2, "--out"),
-        (("explain", "nowhere.json", "{data}", "--out", "{out}"), 1, "nowhere.json: cannot read: no such file or object"),
-        (("explain", "{model}", "nowhere", "--out", "{out}"), 1, "nowhere: cannot list: no such file or object"),
+        (("explain", "nowhere.json", "{data}", "--out", "{out}"), 6, "nowhere.json: cannot read: no such file or object"),
+        (("explain", "{model}", "nowhere", "--out", "{out}"), 6, "nowhere: cannot list: no such file or object"),
         (
             ("explain", "{model}", "{data}", "--out", "{out}", "--method", "lime"),
             2,
@@ -172,21 +172,21 @@ def test_the_help_tells_every_method(capsys):
         (("explain", "{model}", "{data}", "--out", "{out}", "--parameter", "p"), 2, "parameters is ('p',), expected NAME=VALUE"),
         (("explain", "{model}", "{data}", "--out", "{out}", "--precision", "float16"), 2, "precision"),
         (("explain", "{model}", "{data}", "--out", "{out}", "--workers", "two"), 2, "two"),
-        (("explain", "{model}", "{data}", "--out", "{out}", "--id", "nowhere"), 1, "column 'nowhere' missing"),
-        (("explain", "{data}/month=1/data.parquet", "{data}", "--out", "{out}"), 1, "data.parquet: not a model file"),
-        (("explain", "{model}", "{model}", "--out", "{out}"), 1, "model.txt: not a Parquet file"),
-        (("explain", "{model}", "http://127.0.0.1:9/x", "--out", "{out}"), 1, "http://127.0.0.1:9/x"),
-        (("explain", "{model}", "nope://x", "--out", "{out}"), 1, "nope://x: cannot open"),
-        (("explain", "{model}", "{data}", "--out", "{out}", "--partition", "groups.json"), 1, "groups.json: cannot read: no such file or object"),
+        (("explain", "{model}", "{data}", "--out", "{out}", "--id", "nowhere"), 8, "column 'nowhere' missing"),
+        (("explain", "{data}/month=1/data.parquet", "{data}", "--out", "{out}"), 8, "data.parquet: not a model file"),
+        (("explain", "{model}", "{model}", "--out", "{out}"), 8, "model.txt: not a Parquet file"),
+        (("explain", "{model}", "http://127.0.0.1:9/x", "--out", "{out}"), 6, "http://127.0.0.1:9/x"),
+        (("explain", "{model}", "nope://x", "--out", "{out}"), 2, "nope://x: cannot open"),
+        (("explain", "{model}", "{data}", "--out", "{out}", "--partition", "groups.json"), 6, "groups.json: cannot read: no such file or object"),
         (("explain", "{model}", "{data}", "--out", "{out}", "--partition", "{model}"), 2, "model.txt: not JSON: "),
         (("explain", "{model}", "{data}", "--out", "{out}", "--partition", ""), 2, "partition is '', expected a path or URI"),
         (("explain", "{model}", "{data}", "--out", "{out}", "--interactions", "few"), 2, "interactions is 'few', expected a number of at least 1"),
         (("explain", "{model}", "{data}", "--out", "{out}", "--method", "owen"), 2, "method 'owen' needs a partition of the features"),
-        (("check", "{out}"), 1, "no manifest.json there: not a finished run"),
+        (("check", "{out}"), 6, "no manifest.json there: not a finished run"),
     ],
 )
 def test_a_mistake_gets_one_line(example, tmp_path, monkeypatch, capsys, arguments, code, says):
-    """Standard error holds one line that starts with the command's name; the exit code tells wrong arguments (2) from failures (1)."""
+    """Standard error holds one line that starts with the command's name; the exit code tells what whoever waits for it can do."""
     monkeypatch.chdir(tmp_path)
     names = {"{model}": example.model, "{data}": example.data, "{out}": "out"}
     filled = []
@@ -285,7 +285,7 @@ def test_no_folder_for_temporary_files_is_one_line(example, tmp_path, capsys, mo
     monkeypatch.setattr(tempfile, "gettempdir", nowhere)
     for arguments in (("check", out), (*explained[:4], tmp_path / "other", *explained[5:])):
         code, said, log = run(capsys, *arguments)
-        assert (code, said) == (1, "")
+        assert (code, said) == (9, "")
         assert log.startswith("leafledger: ")
         assert "No usable temporary directory found" in log
         assert log.count("\n") == 1

@@ -2,9 +2,13 @@
 
 import errno
 import io
+import json
 import os
+import re
 import subprocess
 import sys
+import warnings
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +19,8 @@ import pytest
 import xgboost
 
 from pipeline.command import cli
-from pipeline.command.terminal import Stream, complain, guarded_streams, open_console, say
+from pipeline.command.cli import main
+from pipeline.command.terminal import Log, Stream, complain, guarded_streams, log, logged, named, open_console, say
 
 NASTY = "[/]\x1b[31m\u202e é"
 SHOWN = "[/]\\x1b[31m\\u202e é"
@@ -64,9 +69,9 @@ def test_names_are_text_and_nothing_else(nasty, capsys):
         if command[0] == "explain" and "rows explained" in said:
             for name in (f"{SHOWN} a", "[bold]", ":smile:"):
                 assert name in said
-    assert cli.main(["explain", *arguments, "--method", "banzhaf"]) == 1
+    assert cli.main(["explain", *arguments, "--method", "banzhaf"]) == 7
     assert capsys.readouterr().err.count("\n") == 1
-    assert cli.main(["check", f"no{NASTY}where"]) == 1
+    assert cli.main(["check", f"no{NASTY}where"]) == 6
     assert capsys.readouterr().err.startswith("leafledger: ")
 
 
@@ -88,7 +93,7 @@ def test_errors_that_nobody_reads_are_lost(monkeypatch, capsys):
     """They never go to standard output in place of standard error."""
     for stream in (Full(), None):
         monkeypatch.setattr(sys, "stderr", stream)
-        assert cli.main(["check", "nowhere"]) == 1
+        assert cli.main(["check", "nowhere"]) == 6
     complain("nothing")
     assert capsys.readouterr().out == ""
     assert not Stream(None).isatty()
@@ -133,3 +138,39 @@ def test_the_exit_code_is_the_run_s(example, tmp_path):
     done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, check=False, cwd=Path(__file__).parents[3])
     os.close(writing)
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_lines_of_a_log_say_when_how_grave_and_of_which_run(capsys):
+    """As text, and as JSON; without a log they are as people read them."""
+    with logged(Log("json")), named("build/run"):
+        log("a line\nof two")
+        complain("rows were left out")
+        warnings.simplefilter("always")
+        warnings.warn("a library's", RuntimeWarning, stacklevel=1)
+    first, second, third = map(json.loads, capsys.readouterr().err.splitlines())
+    assert {name: first[name] for name in ("level", "run", "message")} == {"level": "info", "run": "build/run", "message": "a line\nof two"}
+    assert abs(datetime.now(UTC) - datetime.fromisoformat(first["time"])) < timedelta(minutes=1)
+    assert (second["level"], second["message"]) == ("warning", "rows were left out")
+    assert (third["level"], third["message"]) == ("warning", "RuntimeWarning: a library's")
+    with logged(Log("text")):
+        complain("refused\nthis", "error")
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z ERROR - refused\\nthis\n", capsys.readouterr().err)
+    complain("refused")
+    assert capsys.readouterr().err == "leafledger: refused\n"
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_a_command_s_log(example, tmp_path, capsys, form):
+    """Every line on standard error is one of it, an error's too; with ``--quiet`` one is left at the end."""
+    told = ["explain", example.model, example.data, "--out", str(tmp_path / "{date}"), "--date", "2026-03-02", "--scheduler", "serial"]
+    run, n_lines = str(tmp_path / "2026-03-02"), []
+    for more in ([], ["--quiet"]):
+        assert main([*told, *more, "--log-format", form]) == 0
+        lines = capsys.readouterr().err.splitlines()
+        n_lines.append(len(lines))
+        assert all(json.loads(line)["run"] == run if form == "json" else f"Z INFO {run} " in line for line in lines)
+    assert n_lines == [5, 1]
+    assert "finished before: 3000 rows in 4 parts, SHA-256 " in lines[-1]
+    assert main([*told[:4], run, "--method", "banzhaf", "--log-format", form]) == 7
+    line = capsys.readouterr().err
+    assert (json.loads(line)["level"] == "error") if form == "json" else f"Z ERROR {run} {run}: holds another run" in line

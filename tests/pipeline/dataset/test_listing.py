@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pipeline.dataset import listing
 from pipeline.dataset.listing import Asked, Listing, Rejected, list_data, make_items
-from pipeline.errors import InvalidData, SchemaMismatch, UsageError
+from pipeline.errors import InvalidData, NotThere, SchemaMismatch
 from pipeline.models import load_ensemble
 from pipeline.records import read_record
 from pipeline.stores.storage import Object
@@ -85,8 +85,8 @@ def test_a_partition_that_cannot_be_the_feature_is_refused(example, tmp_path):
 
 
 def test_an_empty_folder_is_refused(example, tmp_path):
-    """No files is a mistake; files without rows are not."""
-    with pytest.raises(UsageError, match="no Parquet files there"):
+    """No files: the data are yet to come; files without rows are data."""
+    with pytest.raises(NotThere, match="no Parquet files there"):
         planned(example, tmp_path)
 
 

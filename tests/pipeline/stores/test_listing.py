@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 from werkzeug.serving import make_server
 
-from pipeline.errors import StorageError, UsageError
+from pipeline.errors import NotThere, StorageError, UsageError
 from pipeline.stores import storage
-from pipeline.stores.listing import list_parquet
+from pipeline.stores.listing import list_folder, list_parquet
 from tests.pipeline.stores.placing import put
 
 
@@ -168,3 +168,14 @@ def test_files_are_read_over_http(tmp_path):
     finally:
         server.shutdown()
         thread.join()
+
+
+def test_what_lies_right_below_a_folder(tmp_path, bucket):
+    """Names of folders, and files with their sizes, on this machine and in a bucket; a folder that is not there is said."""
+    for root in (str(tmp_path), f"{bucket}/a"):
+        for name in ("b/c.json", "d.json"):
+            put(f"{root}/{name}", b"12345")
+        found = list_folder(root)
+        assert (found.folders, found.files) == (("b",), {"d.json": 5})
+        with pytest.raises(NotThere):
+            list_folder(f"{root}/nowhere")

@@ -69,11 +69,11 @@ def test_a_rerun_in_a_bucket_does_what_is_missing(example, bucket):
 @pytest.mark.parametrize("name", ["missing-bucket", "nightly/missing"])
 def test_what_is_not_there_is_said(example, bucket, capsys, name):
     """A bucket or a prefix that does not exist is one line."""
-    assert main(["explain", example.model, f"s3://{name}", "--out", f"{bucket}/run"]) == 1
+    assert main(["explain", example.model, f"s3://{name}", "--out", f"{bucket}/run"]) == 6
     assert re.fullmatch(rf"leafledger: s3://{name}: cannot list: .*\n", capsys.readouterr().err)
 
 
 def test_a_bucket_that_is_not_there_fails_before_the_work(example, bucket, capsys):
     """An output that cannot be written fails where its store is tried."""
-    assert main(["explain", example.model, example.data, "--out", "s3://missing-bucket/run", "--scheduler", "serial"]) == 1
+    assert main(["explain", example.model, example.data, "--out", "s3://missing-bucket/run", "--scheduler", "serial"]) == 9
     assert "s3://missing-bucket/run/_tables: cannot write" in capsys.readouterr().err

@@ -1,0 +1,97 @@
+"""The command that verifies a finished run."""
+
+from dataclasses import asdict
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from ..errors import Exit, InvalidRun, NotFinished, UsageError
+from .documents import write_document
+from .flags import INPUT, Json
+from .terminal import complain, open_console, say
+
+
+def _find(run: str | None, date: str | None, latest: str | None) -> str:
+    """The run that is meant: named, that of a date, or what ``latest`` names, whose manifest has to be the one that it was moved to."""
+    from ..runs.arguments import read_date
+    from ..runs.job import fill_date
+    from ..runs.latest import read_latest
+    from ..runs.publish import read_manifest
+    from ..stores.places import normalise
+
+    day = None if date is None else read_date("date", date)
+    if run is not None:
+        if latest is not None:
+            raise UsageError("check takes either a run or --latest, got both")
+        return fill_date(run, day)
+    if latest is None:
+        raise UsageError("check takes either a run or --latest, got neither")
+    place = fill_date(latest, day)
+    named = read_latest(normalise(place))
+    if named is None:
+        raise NotFinished(f"{place}: not there: no run was finished yet")
+    manifest = read_manifest(named.run)
+    if manifest is None:
+        raise InvalidRun(f"{place}: names {named.run}, which has no manifest.json")
+    if manifest.sha256 != named.manifest:
+        raise InvalidRun(f"{place}: names {named.run} with manifest {named.manifest[:12]}, but there it is {manifest.sha256[:12]}")
+    return named.run
+
+
+def check(
+    run: Annotated[str | None, Parameter(group=INPUT)] = None,
+    *,
+    latest: Annotated[str | None, Parameter(group=INPUT)] = None,
+    date: Annotated[str | None, Parameter(group=INPUT)] = None,
+    deep: Annotated[bool, Parameter(negative=())] = False,
+    model: str | None = None,
+    all_rows: Annotated[bool, Parameter(negative=())] = False,
+    json: Json = False,
+) -> int:
+    """Verify a finished run by what its objects say of themselves: every part once, row counts, summaries computed again.
+
+    Parameters
+    ----------
+    run
+        Folder of the run, a path or an fsspec URI.
+    latest
+        Instead of a run: the object that explain moves with --latest, which says the run; it has to have the manifest that it names.
+    date
+        YYYY-MM-DD, fills {date} in RUN or --latest.
+    deep
+        Read every byte: digests, additivity of every row; make the tables again, from the model and the background, and explain the first rows of
+        every part again.
+    model
+        The model's file, where it is not any more where it was.
+    all_rows
+        Explain all rows again.
+    json
+        Write one JSON document instead.
+
+    Returns
+    -------
+    int
+        Exit code: 0, or 3 where something that was asked for could not be done again.
+
+    Raises
+    ------
+    LeafledgerError
+        The first thing found wrong, and where; or an argument that cannot be used.
+    """
+    from ..runs.check import check_run
+
+    run = _find(run, date, latest)
+    report = check_run(run, deep, model, all_rows)
+    how = "as stored" if report.as_stored else "as computed"
+    additive = "" if report.residual is None else f", attributions add up within {report.residual:.1e} of the {report.total}'s bound {how}"
+    rejected = f", {report.n_rejected} pieces of the data rejected" if report.n_rejected else ""
+    again = f", {report.n_again:,} rows explained again" if report.n_again else ""
+    verdict = "sound" if report.sound else "not verified in full"
+    if json:
+        write_document({"run": run, "sound": report.sound} | asdict(report))
+    console = open_console(json)
+    say(console, f"{run}: {verdict}, {report.n_rows:,} rows in {report.parts} parts{rejected}{additive}{again}")
+    say(console, f"SHA-256 of manifest.json: {report.manifest}")
+    for reason in report.unverified:
+        complain(f"not verified: {reason}")
+    return Exit.DONE if report.sound else Exit.PARTLY

@@ -1,0 +1,151 @@
+"""What commands write with ``--json``: one document each, in strict JSON, and the fields that it has."""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .terminal import open_console, say
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A field of a document."""
+
+    name: str
+    kind: str  # of JSON: string, integer, number, boolean, array or object; "or null" where it may be
+    meaning: str
+
+
+RUN = (
+    Entry("run", "string", "folder of the run"),
+    Entry("finished_before", "boolean", "nothing was left to do"),
+    Entry("n_rows", "integer", "rows explained"),
+    Entry("n_parts", "integer", "objects that hold them"),
+    Entry("share", "number", "of the data's rows that are explained"),
+    Entry("residual", "number or null", "as in the manifest"),
+    Entry("manifest", "string", "SHA-256 of manifest.json"),
+    Entry("rejected", "array", "as in rejected.json"),
+    Entry("latest", "object or null", "what `--latest` names now: `date`, `run`, `manifest`, `n_rows`, `share`"),
+    Entry("said", "array", "lines that tell why the exit code is not 0"),
+)
+SCHEMAS: dict[str, tuple[Entry, ...]] = {
+    "explain": RUN,
+    "explain --dates": (Entry("runs", "array", "a document of explain for every date"),),
+    "plan": (
+        Entry("run", "string", "folder of the run"),
+        Entry("finished", "boolean", "nothing is left to do"),
+        Entry("model", "string", "URI, of a model in MLflow with its version"),
+        Entry("model_digest", "string", "SHA-256 of the model's file"),
+        Entry("library", "string", "that the model is of"),
+        Entry("n_features", "integer", "of the model"),
+        Entry("outputs", "array", "their names"),
+        Entry("method", "string", ""),
+        Entry("parameters", "object", "of the method"),
+        Entry("space", "string", "units of attributions"),
+        Entry("n_rows", "integer", "of the data"),
+        Entry("n_files", "integer", "of the data"),
+        Entry("n_items", "integer", "pieces of work, a part each"),
+        Entry("slice_rows", "integer", "rows that a worker holds at a time"),
+        Entry("memory", "integer", "bytes that a worker needs at most"),
+        Entry("memory_allowed", "integer", "bytes that a worker may take"),
+        Entry("rejected", "array", "files that cannot be listed, as in rejected.json"),
+    ),
+    "compare": (
+        Entry("measures", "string", "URI of the measures"),
+        Entry("features", "string", "URI of the differences by feature"),
+        Entry("rows", "string", "URI of the rows that differ most"),
+        Entry("table", "array", "the measures, an object a row"),
+    ),
+    "check": (
+        Entry("run", "string", "folder of the run"),
+        Entry("sound", "boolean", "all that was asked for was verified"),
+        Entry("manifest", "string", "SHA-256 of manifest.json"),
+        Entry("parts", "integer", ""),
+        Entry("n_rows", "integer", "rows explained"),
+        Entry("n_rejected", "integer", "pieces of the data that were rejected"),
+        Entry("residual", "number or null", "largest of any row, as a fraction of the bound"),
+        Entry("total", "string", "what attributions and base value add up to"),
+        Entry("as_stored", "boolean", "the residual is that of the stored numbers, not of those computed"),
+        Entry("n_again", "integer", "rows explained again"),
+        Entry("unverified", "array", "what could not be done again, and why"),
+    ),
+    "show": (
+        Entry("run", "string", "folder of the run"),
+        Entry("manifest", "string", "SHA-256 of manifest.json"),
+        Entry("method", "string", ""),
+        Entry("n_found", "integer", "rows that match"),
+        Entry("rows", "array", "those that are shown, with `ids`, `outputs`, and where each is in the data"),
+    ),
+    "inspect": (
+        Entry("library", "string", "that the model is of"),
+        Entry("digest", "string", "SHA-256 of the model's file"),
+        Entry("objective", "string", "what it was trained for"),
+        Entry("margin", "string", "what a margin is"),
+        Entry("outputs", "array", "their names"),
+        Entry("base", "array", "margins before any tree"),
+        Entry("single_precision", "boolean", "values are rounded to single precision before they are compared"),
+        Entry("n_trees", "integer", ""),
+        Entry("n_leaves", "integer", ""),
+        Entry("leaves", "object", "of a tree: `mean` and `most`"),
+        Entry("depth", "object", "of a tree"),
+        Entry("distinct_features", "object", "of a tree"),
+        Entry("features", "array", "an object for each"),
+        Entry("statistics", "object or null", "CatBoost's"),
+        Entry("refused", "array", "what cannot be had, and why"),
+        Entry("costs", "array", "of the methods that were asked for"),
+    ),
+    "runs": (
+        Entry("folder", "string", "that was listed"),
+        Entry("runs", "array", "an object for each, by date, with the fields of `leafledger.list_runs`"),
+    ),
+    "prune": (
+        Entry("folder", "string", ""),
+        Entry("before", "string", "YYYY-MM-DD: runs of earlier days are old"),
+        Entry("dry_run", "boolean", "nothing was removed"),
+        Entry("removed", "array", "runs, as of runs"),
+        Entry("kept", "array", "`run` and `why`, of those that are old or have no day"),
+    ),
+    "config": (
+        Entry("command", "string", "whose options they are"),
+        Entry("settings", "array", "an object for every option: `option`, `value`, `source`"),
+    ),
+    "any, with an error": (Entry("error", "object", "`type`, the error's name; `exit_code`; `message`, its line"),),
+}
+
+
+def _strict(value: Any) -> Any:
+    """What JSON has: null for NaN, and a text for what is infinite."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None if math.isnan(value) else str(value)
+    if isinstance(value, Mapping):
+        return {str(name): _strict(each) for name, each in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        return [_strict(each) for each in value]
+    return value
+
+
+def write_document(document: Mapping[str, Any]) -> None:
+    """Write a document on standard output.
+
+    Parameters
+    ----------
+    document : mapping of str to Any
+        Numbers that are not finite become null, or a text where they are infinite; what else JSON does not have, such as a date, becomes its text.
+    """
+    say(open_console(), json.dumps(_strict(document), allow_nan=False, default=str))
+
+
+def write_error(kind: str, exit_code: int, message: str) -> None:
+    """Write the document of a command that failed.
+
+    Parameters
+    ----------
+    kind : str
+        Name of the error.
+    exit_code : int
+    message : str
+        Its line.
+    """
+    write_document({"error": {"type": kind, "exit_code": int(exit_code), "message": message}})

@@ -1,0 +1,168 @@
+"""Old runs taken away: whole ones, each with its manifest first, so that what is left of one that was interrupted is no finished run."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from datetime import date as Date
+from os import PathLike
+
+from ..errors import InvalidRun, UsageError
+from ..runs.arguments import read_date, read_flag
+from ..runs.latest import read_latest
+from ..runs.plan import PLAN
+from ..runs.publish import MANIFEST
+from ..stores import commit, storage
+from ..stores.listing import list_folder
+from ..stores.places import normalise
+from .listed import ListedRun, list_runs
+
+AGE = re.compile(r"(\d{1,5})d")
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """What became of the runs of a folder.
+
+    Attributes
+    ----------
+    folder : str
+    before : str
+        YYYY-MM-DD: runs of earlier days are old.
+    dry_run : bool
+        Nothing was removed.
+    removed : tuple of ListedRun
+        Old runs that are not there any more; with ``dry_run`` those that would be removed.
+    kept : tuple of (str, str)
+        Names of runs that are old, or have no day, and why they are still there.
+    """
+
+    folder: str
+    before: str
+    dry_run: bool
+    removed: tuple[ListedRun, ...]
+    kept: tuple[tuple[str, str], ...]
+
+
+def read_age(keep: str) -> int:
+    """Read how many days are kept.
+
+    Parameters
+    ----------
+    keep : str
+        As 90d.
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    UsageError
+        It is something else, or no day at all.
+    """
+    found = AGE.fullmatch(keep) if isinstance(keep, str) else None
+    if found is None or int(found[1]) < 1:
+        raise UsageError(f"keep is {keep!r:.80}, expected a number of days of at least 1, as 90d")
+    return int(found[1])
+
+
+def _named(folder: str, latest: Sequence[str]) -> set[str]:
+    """Runs that are the newest: by the objects that are given, and by all such objects right in the folder."""
+    found = set()
+    for uri in latest:
+        named = read_latest(uri)
+        if named is None:
+            raise UsageError(f"{uri}: not there; expected an object that names the latest run")
+        found.add(normalise(named.run))
+    for name in list_folder(folder).files:
+        if name.endswith(".json"):
+            try:
+                named = read_latest(storage.join(folder, name))
+            except InvalidRun:  # something else
+                continue
+            found |= set() if named is None else {normalise(named.run)}
+    return found
+
+
+def _find_within(run: str) -> str | None:
+    """A run within a run, which would be lost with it."""
+
+    def look(uri: str) -> Iterator[str]:
+        here = list_folder(uri)
+        if uri != run and (PLAN in here.files or MANIFEST in here.files):
+            yield uri
+        for name in here.folders:
+            yield from look(storage.join(uri, name))
+
+    return next(look(run), None)
+
+
+def _remove(run: str) -> None:
+    """Its manifest first, its plan last: whatever ends this in between, what is left is an unfinished run, which the next one removes."""
+    commit.remove(storage.join(run, MANIFEST))
+    here = list_folder(run)
+    for name in (*here.folders, *(name for name in here.files if name not in (PLAN, MANIFEST))):
+        commit.remove(storage.join(run, name))
+    commit.abort_uploads(run)
+    commit.remove(storage.join(run, PLAN))
+    commit.remove(run)  # a folder of this machine
+
+
+def _why_kept(run: ListedRun, newest: ListedRun | None, named: set[str]) -> str | None:
+    if normalise(run.run) in named:
+        return "it is the latest"
+    if newest is not None and run.run == newest.run:
+        return "no finished run is newer"
+    within = _find_within(run.run)
+    return None if within is None else f"{within} lies within it"
+
+
+def prune(folder: str | PathLike, *, keep: str, latest: Sequence[str] = (), dry_run: bool = False, date: str | Date | None = None) -> Pruned:
+    """Remove the old runs below a folder, finished or not. A run is of the day that its name has; one whose name has none stays.
+
+    What stays in any case: runs that ``latest`` names, and the newest finished run.
+
+    Parameters
+    ----------
+    folder : str or path
+        A path or an fsspec URI, as of `list_runs`.
+    keep : str
+        How many days are kept, as "90d".
+    latest : sequence of str
+        Objects that name the latest run; those right in the folder are found.
+    dry_run : bool
+        Remove nothing, and say what would be removed.
+    date : str or date, optional
+        The day from which days are counted, YYYY-MM-DD; by default today, in UTC.
+
+    Returns
+    -------
+    Pruned
+
+    Raises
+    ------
+    UsageError
+        An argument is none, or the folder is a run itself.
+    StorageError
+        The store refuses or does not answer; what was removed of a run until then leaves an unfinished one.
+    """
+    read_flag("dry_run", dry_run)
+    place, day = normalise(str(folder)), datetime.now(UTC).date() if date is None else read_date("date", date)
+    before = (day - timedelta(days=min(read_age(keep), day.toordinal() - 1))).isoformat()
+    runs, named = list_runs(place), _named(place, latest)
+    if any(not run.name for run in runs):
+        raise UsageError(f"{place}: is a run itself, expected a folder of runs")
+    newest = next((run for run in reversed(runs) if run.state == "finished" and run.date is not None), None)
+    removed, kept = list[ListedRun](), [(run.name, "its name has no day") for run in runs if run.date is None]
+    for run in runs:
+        if run.date is None or run.date >= before:
+            continue
+        why = _why_kept(run, newest, named if dry_run else _named(place, latest))  # which another run may have moved meanwhile
+        if why is not None:
+            kept.append((run.name, why))
+            continue
+        if not dry_run:
+            _remove(run.run)
+        removed.append(run)
+    return Pruned(place, before, dry_run, tuple(removed), tuple(kept))

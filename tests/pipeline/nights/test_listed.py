@@ -1,0 +1,129 @@
+"""The runs of a folder: what each says of itself, what is not finished, and what is damaged."""
+
+import hashlib
+import json
+import shutil
+
+import pytest
+
+from leafledger import explain, list_runs
+from pipeline.errors import NotThere
+from pipeline.nights.listed import find_day
+
+
+def drifted(run, alarms, manifest=None):
+    """What another command writes of a run that it compared."""
+    digest = hashlib.sha256((run / "manifest.json").read_bytes()).hexdigest()
+    (run / "after").mkdir(exist_ok=True)
+    (run / "after/drift.json").write_text(json.dumps({"manifest": manifest or digest, "alarms": alarms}))
+
+
+@pytest.fixture(scope="module")
+def night(example, tmp_path_factory):
+    out = tmp_path_factory.mktemp("listed") / "run"
+    return out, explain(example.model, example.data, out, method="r2", label="delay", scheduler="serial")
+
+
+def test_runs_are_listed_by_date_with_what_they_say_of_themselves(night, tmp_path):
+    """As their manifests have it; what lies within a run, is hidden or is no run is none."""
+    run, manifest = night
+    for name in ("flights/2026/03/02", "b/20260301", "c", "_hidden/2026-03-05"):
+        shutil.copytree(run, tmp_path / name)
+    shutil.copytree(run, tmp_path / "c" / "2026-03-09")
+    (tmp_path / "empty").mkdir()
+    found = list_runs(tmp_path)
+    assert [(each.name, each.date, each.state) for each in found] == [
+        ("c", None, "finished"),
+        ("b/20260301", "2026-03-01", "finished"),
+        ("flights/2026/03/02", "2026-03-02", "finished"),
+    ]
+    one = found[1]
+    assert (one.run, one.manifest, one.n_rows, one.n_parts, one.n_rejected) == (str(tmp_path / "b/20260301"), manifest.sha256, 3000, 4, 0)
+    assert (one.model_digest, one.method, one.residual) == (manifest.model_digest, "r2", manifest.residual)
+    assert one.r2 == manifest.totals["r2"]["total_r2"]
+    assert (one.alarms, one.report, one.why) == (None, False, None)
+    (alone,) = list_runs(run)
+    assert (alone.name, alone.run, alone.state) == ("", str(run), "finished")
+
+
+def test_drift_and_report_are_those_of_this_very_run(night, tmp_path):
+    """What was said of another run that stood there, and what is no such document, says nothing."""
+    run = tmp_path / "2026-03-01"
+    shutil.copytree(night[0], run)
+    for alarms, manifest, found in ((["a", "b"], None, ("a", "b")), ([], None, ()), (["a"], "0" * 64, None), ("a", None, None)):
+        drifted(run, alarms, manifest)
+        assert list_runs(tmp_path)[0].alarms == found
+    (run / "after/drift.json").write_text("{")
+    assert list_runs(tmp_path)[0].alarms is None
+    (run / "report").mkdir()
+    assert not list_runs(tmp_path)[0].report
+    (run / "report/index.html").write_text("page")
+    assert list_runs(tmp_path)[0].report
+
+
+def test_an_unfinished_run_says_how_far_it_came(night, tmp_path):
+    run = tmp_path / "2026-03-01"
+    shutil.copytree(night[0], run)
+    (run / "manifest.json").unlink()
+    (run / "attributions/part-00002.parquet").unlink()
+    (found,) = list_runs(tmp_path)
+    assert (found.state, found.n_parts, found.n_planned, found.n_rows, found.manifest) == ("unfinished", 3, 4, 3000, None)
+    shutil.rmtree(run / "attributions")
+    assert list_runs(tmp_path)[0].n_parts == 0
+
+
+@pytest.mark.parametrize(
+    ("damage", "why"),
+    [
+        (lambda run: (run / "attributions/part-00001.parquet").unlink(), "attributions/part-00001.parquet: is missing, the manifest says"),
+        (lambda run: (run / "summary/r2.json").write_text("[]"), "summary/r2.json: has 2 bytes, the manifest says"),
+        (lambda run: (run / "manifest.json").write_text("{"), "manifest.json: not a manifest"),
+        (lambda run: (run / "plan.json").write_text("{}"), "plan.json: is not the one that the manifest names"),
+        (lambda run: (run / "plan.json").unlink(), "though the run is finished"),
+        (lambda run: ((run / "manifest.json").unlink(), (run / "plan.json").write_text("{}")), "plan.json"),
+    ],
+)
+def test_a_damaged_run_says_what(night, tmp_path, damage, why):
+    """And the others are listed all the same."""
+    for name in ("2026-03-01", "2026-03-02"):
+        shutil.copytree(night[0], tmp_path / name)
+    damage(tmp_path / "2026-03-01")
+    first, second = list_runs(tmp_path)
+    assert (first.state, second.state) == ("damaged", "finished")
+    assert why in first.why
+    assert "\n" not in first.why
+
+
+def test_a_folder_that_is_not_there(tmp_path):
+    with pytest.raises(NotThere, match="nowhere: cannot list: no such file or object"):
+        list_runs(tmp_path / "nowhere")
+
+
+def test_runs_of_a_bucket(night, bucket):
+    """As of a folder."""
+    import fsspec
+
+    store = fsspec.filesystem("s3")
+    store.put(f"{night[0]}/", f"{bucket}/nights/2026-03-01/", recursive=True)
+    (found,) = list_runs(f"{bucket}/nights")
+    assert (found.run, found.date, found.state, found.n_rows) == (f"{bucket}/nights/2026-03-01", "2026-03-01", "finished", 3000)
+    with pytest.raises(NotThere):
+        list_runs(f"{bucket}/none")
+
+
+@pytest.mark.parametrize(
+    ("name", "day"),
+    [
+        ("2026-03-02", "2026-03-02"),
+        ("flights/2026/03/02", "2026-03-02"),
+        ("run20260302", "2026-03-02"),
+        ("day=2026-03-02/again", "2026-03-02"),
+        ("2026-02-30", None),
+        ("2026-03-02/2026-03-03", None),
+        ("120260302", None),
+        ("flights", None),
+    ],
+)
+def test_a_day_in_a_name(name, day):
+    """None where there are several, or a number only looks like one."""
+    assert find_day(name) == day

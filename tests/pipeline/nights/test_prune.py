@@ -1,0 +1,194 @@
+"""Old runs taken away: whole ones, never the newest; and whatever interrupts it, no run that looks finished lacks a part."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import fsspec
+import pytest
+
+from leafledger import check_run, explain, list_runs, prune
+from pipeline.errors import InvalidRun, NotThere, UsageError
+from pipeline.stores import commit
+
+TODAY = "2026-03-31"
+NIGHTS = ("2026-01-01", "2026-01-02", "2026-03-29", "2026-03-30")
+
+
+class Killed(BaseException):
+    """The process is gone."""
+
+
+@pytest.fixture(scope="module")
+def night(example, tmp_path_factory):
+    out = tmp_path_factory.mktemp("pruned") / "run"
+    explain(example.model, f"{example.data}/month=1", out, scheduler="serial")
+    return out
+
+
+@pytest.fixture
+def nights(night, tmp_path):
+    """A folder of nights, two of them old."""
+    for name in NIGHTS:
+        shutil.copytree(night, tmp_path / "nights" / name)
+    return tmp_path / "nights"
+
+
+def names(folder):
+    return [(run.name, run.state) for run in list_runs(folder)]
+
+
+def test_old_runs_are_removed_whole(nights):
+    """With ``dry_run`` they are only named; a day that is just old enough stays."""
+    for dry in (True, False):
+        found = prune(nights, keep="2d", date=TODAY, dry_run=dry)
+        assert (found.before, [run.name for run in found.removed], found.kept) == ("2026-03-29", ["2026-01-01", "2026-01-02"], ())
+        assert len(names(nights)) == (4 if dry else 2)
+    assert sorted(path.name for path in nights.iterdir()) == ["2026-03-29", "2026-03-30"]
+    assert all(check_run(nights / name).sound for name in ("2026-03-29", "2026-03-30"))
+    assert prune(nights, keep="2d", date=TODAY).removed == ()
+
+
+def test_what_stays_in_any_case(nights, night):
+    """What ``latest`` names, within the folder or where it is said; the newest finished run; one without a day; one with another within."""
+    shutil.copytree(night, nights / "other")
+    shutil.copytree(night, nights / "2026-01-03")
+    shutil.copytree(night, nights / "2026-01-03/again")
+    told = {"date": "2026-01-01", "manifest": "0" * 64, "n_rows": 1, "share": 1.0}
+    (nights / "notes.json").write_text("[]")
+    (nights / "latest.json").write_text(json.dumps(told | {"run": str(nights / "2026-01-01")}))
+    elsewhere = nights.parent / "elsewhere.json"
+    elsewhere.write_text(json.dumps(told | {"run": str(nights / "2026-03-29")}))
+    found = prune(nights, keep="1d", date="2027-01-01", latest=[str(elsewhere)])
+    assert dict(found.kept) == {
+        "other": "its name has no day",
+        "2026-01-01": "it is the latest",
+        "2026-01-03": f"{nights}/2026-01-03/again lies within it",
+        "2026-03-29": "it is the latest",
+        "2026-03-30": "no finished run is newer",
+    }
+    assert [run.name for run in found.removed] == ["2026-01-02"]
+    assert {name for name, _ in names(nights)} == set(dict(found.kept))
+
+
+def test_unfinished_runs_go_when_they_are_old(nights):
+    """And not before."""
+    for name in ("2026-01-01", "2026-03-30"):
+        (nights / name / "manifest.json").unlink()
+    assert [run.name for run in prune(nights, keep="30d", date=TODAY).removed] == ["2026-01-01", "2026-01-02"]
+    assert names(nights) == [("2026-03-29", "finished"), ("2026-03-30", "unfinished")]
+
+
+def judge(folder):
+    """Every run that has a manifest has all that it lists, and the young ones are there."""
+    found = names(folder)
+    assert "damaged" not in dict(found).values()
+    assert {("2026-03-29", "finished"), ("2026-03-30", "finished")} <= set(found)
+
+
+def kill_at(monkeypatch, owner, name, step):
+    """End the process at one call of a function, before it does anything; how often it was called."""
+    whole, called = getattr(owner, name), [0]
+
+    def counted(*arguments, **given):
+        called[0] += 1
+        if called[0] == step:
+            raise Killed
+        return whole(*arguments, **given)
+
+    monkeypatch.setattr(owner, name, counted)
+    return called
+
+
+@pytest.mark.parametrize("name", ["unlink", "remove", "rmdir"])
+def test_killed_at_every_step_in_a_folder(nights, name):
+    """At every file and every folder that is deleted; the next one goes on."""
+    step, steps = 0, 0
+    while step == steps:
+        step += 1
+        with pytest.MonkeyPatch.context() as patched:
+            called = kill_at(patched, os, name, step)
+            try:
+                prune(nights, keep="30d", date=TODAY)
+            except Killed:
+                steps += 1
+        judge(nights)
+        if called[0] < step:
+            break
+        for old in ("2026-01-01", "2026-01-02"):  # as it was, or half of the steps would never come
+            shutil.rmtree(nights / old, ignore_errors=True)
+            shutil.copytree(nights / "2026-03-30", nights / old)
+    assert steps >= 2
+    prune(nights, keep="30d", date=TODAY)
+    assert names(nights) == [("2026-03-29", "finished"), ("2026-03-30", "finished")]
+    assert not (nights / "2026-01-01").exists()
+
+
+def test_killed_at_every_step_in_a_bucket(night, bucket, monkeypatch):
+    """Before a request, or when the store did half of it."""
+    store, whole = fsspec.filesystem("s3"), commit.call_store
+    for name in NIGHTS:
+        store.put(f"{night}/", f"{bucket}/nights/{name}/", recursive=True)
+    for half in (False, True):
+        for step in range(1, 40):
+            called = 0
+
+            def counted(filesystem, operation, path, *arguments, **given):
+                nonlocal called
+                called += operation == "rm"
+                if operation == "rm" and called == step:  # noqa: B023 - it is called within the loop's turn
+                    if half:  # noqa: B023
+                        filesystem.rm_file(sorted(filesystem.find(path) or [path])[0])
+                    raise Killed
+                return whole(filesystem, operation, path, *arguments, **given)
+
+            monkeypatch.setattr(commit, "call_store", counted)
+            try:
+                prune(f"{bucket}/nights", keep="30d", date=TODAY)
+            except Killed:
+                store.invalidate_cache()
+                judge(f"{bucket}/nights")
+                continue
+            break
+        assert step > 2
+        assert names(f"{bucket}/nights") == [("2026-03-29", "finished"), ("2026-03-30", "finished")]
+        store.put(f"{night}/", f"{bucket}/nights/2026-01-01/", recursive=True)
+
+
+def test_a_run_that_becomes_the_latest_meanwhile_stays(nights, monkeypatch):
+    """It is looked at before every run."""
+    whole, told = commit.remove, {"date": "2026-01-02", "manifest": "0" * 64, "n_rows": 1, "share": 1.0}
+
+    def moved(uri):
+        (nights / "latest.json").write_text(json.dumps(told | {"run": str(nights / "2026-01-02")}))
+        whole(uri)
+
+    monkeypatch.setattr(commit, "remove", moved)
+    found = prune(nights, keep="30d", date=TODAY)
+    assert ([run.name for run in found.removed], found.kept) == (["2026-01-01"], (("2026-01-02", "it is the latest"),))
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"keep": "90"}, "keep is '90', expected a number of days of at least 1, as 90d"),
+        ({"keep": "0d"}, "keep is '0d'"),
+        ({"keep": 90}, "keep is 90"),
+        ({"keep": "99999d", "latest": ["nowhere.json"]}, "nowhere.json: not there"),
+        ({"keep": "1d", "dry_run": "yes"}, "dry_run"),
+        ({"keep": "1d", "date": "2026-02-30"}, "2026-02-30"),
+    ],
+)
+def test_mistakes_remove_nothing(nights, given, says):
+    with pytest.raises((UsageError, InvalidRun), match=says):
+        prune(nights, **given)
+    assert len(names(nights)) == 4
+
+
+def test_a_run_itself_and_no_folder(nights):
+    with pytest.raises(UsageError, match="is a run itself, expected a folder of runs"):
+        prune(nights / "2026-01-01", keep="1d")
+    assert Path(nights / "2026-01-01/manifest.json").exists()
+    with pytest.raises(NotThere):
+        prune(nights / "nowhere", keep="1d")
