@@ -100,6 +100,15 @@ def test_a_page_is_made_of_whatever_rows_there_are(tmp_path, n):
     assert "nan" not in re.sub(r"[A-Za-z]nan|nan[A-Za-z]", "", page)
 
 
+def test_what_changed_comes_first_and_stays(example, reported, tmp_path):
+    """Against another run, and afterwards without naming it again, the page is the same."""
+    explain(example.model, f"{example.data}/month=1", tmp_path / "run", values=True, scheduler="serial")
+    against = written(tmp_path / "run", against=reported)
+    assert re.findall(r'<section id="([^"]*)"', against)[:2] == ["changes", "output-1"]
+    assert re.search(r'<p class="lede">Compared with run of 3,000 rows, its mean margin is ', against)
+    assert written(tmp_path / "run") == against
+
+
 def test_no_run_and_a_damaged_one_are_one_line(reported, tmp_path):
     with pytest.raises(InvalidRun, match="not a finished run"):
         report(tmp_path)
