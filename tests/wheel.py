@@ -42,6 +42,7 @@ def check_run(folder: Path) -> None:
     lightgbm.train({"verbosity": -1, "num_leaves": 7}, lightgbm.Dataset(rows, target), 5).save_model(folder / "model.txt")
     rows.to_parquet(folder / "rows.parquet")
     command("explain", f"{folder}/model.txt", f"{folder}/rows.parquet", "--out", f"{folder}/run")
+    print(command("report", f"{folder}/run", "--scheduler", "serial"))
     print(command("check", f"{folder}/run", "--deep"))
 
 

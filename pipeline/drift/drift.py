@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from kernels.distances import measure_ndcg
 
 from ..display import as_html, count, printable
-from ..errors import UsageError
+from ..errors import InvalidRun, UsageError
 from ..runs.after import FOLDER, write_made
 from ..runs.arguments import read_flag, read_place
 from ..runs.latest import read_latest
@@ -138,18 +138,18 @@ def _say_shift(shift: Shift, several: bool) -> str:
     return f"{name}: mean {shift.mean:.4g}, was {shift.reference_mean:.4g}; {shift.distance:.1%} of the rows are elsewhere{psi}"
 
 
-def _find_reference(run: str, against: str) -> str:
-    """The folder of the reference, which an object may name that says which run is the latest."""
+def _find_reference(run: str, against: str) -> tuple[str, str | None]:
+    """The folder of the reference, and the SHA-256 of its manifest where an object names it that says which run is the latest."""
     place = normalise(against)
-    found = place
+    found, manifest = place, None
     if place.endswith(".json"):
         latest = read_latest(place)
         if latest is None:
             raise UsageError(f"{place}: not there; expected a finished run, or an object that names the latest one")
-        found = normalise(latest.run)
+        found, manifest = normalise(latest.run), latest.manifest
     if found == run:
         raise UsageError(f"{against}: is the very run; expected another one, such as that of the night before")
-    return found
+    return found, manifest
 
 
 def compare_runs(current: Measured, reference: Measured, thresholds: Thresholds, parts: tuple[Parts, ...] = ()) -> Drift:
@@ -262,10 +262,12 @@ def drift(
         ``both_ways`` finds other models or rows than those of the runs; InvalidRun where a part is damaged.
     """
     place = normalise(read_place("run", run))
-    reference, asked = _find_reference(place, read_place("against", against)), read_thresholds(thresholds)
+    (reference, manifest), asked = _find_reference(place, read_place("against", against)), read_thresholds(thresholds)
     both_ways = read_flag("both_ways", both_ways)
     where = Where(scheduler, workers, plain_tcp, progress)
     nights = [measure_run(each, scheduler=scheduler, workers=workers, plain_tcp=plain_tcp, progress=progress) for each in (reference, place)]
+    if manifest not in (None, nights[0].manifest.sha256):
+        raise InvalidRun(f"{reference}: its manifest has SHA-256 {nights[0].manifest.sha256[:12]}, {against} names {printable(str(manifest)[:12])}")
     refuse_unlike(nights[1], nights[0])
     found = compare_runs(nights[1], nights[0], asked, explain_both_ways(nights[1], nights[0], where) if both_ways else ())
     write_drift(found)

@@ -216,7 +216,8 @@ def measure_item(asked: Measuring, item: WorkItem) -> MeasuredPart:
     numbers = [c for c in range(len(columns)) if c not in set(categorical)]
     with opened_part(uri) as (parquet, file):
         read_footer(uri, item.part, file, asked.plan_digest, item)
-        lacks = next((column.name for column in columns if column.name not in parquet.schema_arrow.names), None)
+        there = set(parquet.schema_arrow.names)
+        lacks = next((column.name for column in columns if column.name not in there), None)
         if lacks is not None:
             raise InvalidRun(f"{uri}: has no column {lacks!r}")
         spreads, counts = _measure_numbers(parquet, [columns[c] for c in numbers], features)

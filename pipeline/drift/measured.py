@@ -3,7 +3,7 @@
 import logging
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from os import PathLike
 
 from kernels.distributions import SPREADS, Spreads
@@ -45,6 +45,8 @@ class Measured:
     columns : tuple of Column
     found : tuple of Distribution or Categories
         Of each column.
+    places : dict
+        From what a column is of, its kind, output, and player or feature, to its place among the columns.
     """
 
     uri: str
@@ -52,12 +54,15 @@ class Measured:
     plan: Plan
     columns: tuple[Column, ...]
     found: tuple[Found, ...]
+    places: dict[tuple[str, str, str], int] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        places = {(column.kind, column.output, column.of): place for place, column in enumerate(self.columns)}
+        object.__setattr__(self, "places", places)
 
     def _find(self, kind: str, output: str, of: str) -> Found | None:
-        for column, found in zip(self.columns, self.found, strict=True):
-            if (column.kind, column.output, column.of) == (kind, output, of):
-                return found
-        return None
+        place = self.places.get((kind, output, of))
+        return None if place is None else self.found[place]
 
     def total(self, output: str) -> Distribution:
         """Give what the margins, or predictions, of an output are like.

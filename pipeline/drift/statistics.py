@@ -27,7 +27,7 @@ class Apart:
     psi_expected: float = math.nan  # without drift
     wasserstein: float = math.nan  # in the column's units; of categories there is none
     distance: float = math.nan  # of Kolmogorov and Smirnov; of categories, total variation; of shares, their difference
-    p: float = math.nan
+    p: float = math.nan  # NaN too where both nights have one and the same value alone: that is no test, and corrects no other
 
 
 def _spread(places: np.ndarray, mine: np.ndarray, counts: np.ndarray) -> np.ndarray:
@@ -80,7 +80,7 @@ def compare_numbers(reference: Distribution, current: Distribution) -> Apart:
     lower, upper, a, b = align(reference, current)
     bins = decile_bins(a)
     binned = [np.bincount(bins, counts).astype(np.int64) for counts in (a, b)]
-    distance, p = measure_ks(a, b)
+    distance, p = measure_ks(a, b) if a.size > 1 else (0.0, math.nan)
     finite = np.isfinite(lower) & np.isfinite(upper)
     moved = measure_wasserstein(lower[finite], upper[finite], a[finite], b[finite]) if a[finite].any() and b[finite].any() else math.nan
     return Apart(measure_psi(*binned), expect_psi(reference.there, current.there, int(bins.max()) + 1), moved, distance, p)
@@ -103,7 +103,7 @@ def compare_categories(reference: Categories, current: Categories) -> Apart:
     nights = [{**{(name,): n for name, n in each.counts or ()}, (): each.unseen or 0} for each in (reference, current)]
     names = sorted({name for night in nights for name, n in night.items() if n})
     a, b = (np.array([night.get(name, 0) for name in names], np.int64) for night in nights)
-    distance, p = measure_categories(a, b)
+    distance, p = measure_categories(a, b) if a.size > 1 else (0.0, math.nan)
     return Apart(measure_psi(a, b), expect_psi(reference.there, current.there, len(names)), math.nan, distance, p)
 
 
@@ -124,4 +124,4 @@ def compare_shares(reference: int, n_reference: int, current: int, n_current: in
     if not n_reference or not n_current:
         return Apart()
     distance, p = measure_shares(reference, n_reference, current, n_current)
-    return Apart(distance=distance, p=p)
+    return Apart(distance=distance, p=p if 0 < reference + current < n_reference + n_current else math.nan)

@@ -9,6 +9,7 @@ from .page import Section
 from .scale import make_axis, shorten_name, write_number, write_share
 
 Found = Mapping[str, Any]  # as drift.json has it
+KINDS = {"phi": "attribution", "missing": "missing values", "unseen": "unseen values"}  # in words, where they need them
 OUTPUTS = 3
 FEATURES = 12
 STEPS = 10
@@ -121,7 +122,7 @@ def _draw_shares(found: Found, output: str) -> Figure | None:
 def _name(shift: Found, several: bool) -> str:
     of = f" of {shorten_name(shift['feature'])}" if shift["feature"] else ""
     output = f", output {shorten_name(shift['output'], 16)}" if several and shift["output"] else ""
-    return f"{shift['kind']}{of}{output}"
+    return f"{KINDS.get(shift['kind'], shift['kind'])}{of}{output}"
 
 
 def _draw_distances(found: Found) -> Figure | None:

@@ -33,7 +33,7 @@ def find_ends(found: Sequence[Distribution], share: float) -> tuple[float, float
     tuple of (float, float)
         The lower below the upper, both finite.
     """
-    ends = [each.quantile(q) for each in found for q in (share, 1 - share)]
+    ends = [min(max(each.quantile(q), each.low), each.high) for each in found if each.n for q in (share, 1 - share)]
     axis = make_axis(ends)
     return axis.low, axis.high
 

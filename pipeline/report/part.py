@@ -151,7 +151,8 @@ def count_part(asked: Asked, item: WorkItem) -> PartCounts:
     )
     with opened_part(uri) as (parquet, file):
         read_footer(uri, item.part, file, asked.plan_digest, item)
-        lacks = next((name for name in names if name not in parquet.schema_arrow.names), None)
+        there = set(parquet.schema_arrow.names)
+        lacks = next((name for name in names if name not in there), None)
         if lacks is not None:
             raise InvalidRun(f"{uri}: has no column {lacks!r}")
         for group in range(parquet.num_row_groups):

@@ -105,10 +105,9 @@ def _draw_rows(run: FinishedRun, spots: Sequence[Spot | None]) -> tuple[Figure, 
         if spot is None or (spot.part, spot.row) in drawn:
             continue
         drawn.add((spot.part, spot.row))
-        shown = run.describe(_read_row(run, spot))
+        shown = run.describe(_read_row(run, spot), None if run.plan.chosen else run.plan.outputs[0])
         row = shown.rows[0]
-        first = run.plan.written_outputs[0]
-        found = next((each for each in row.outputs if each.output == first), row.outputs[0])
+        found = row.outputs[0]
         figures.append(draw_waterfall(shown, row, found, f"{name} {shown.total}"))
     return tuple(figures)
 

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import TypedDict
 
 from ..display import printable
-from ..errors import InvalidRun
+from ..errors import InvalidRun, StorageError
 from ..records import read_record
 from ..stores import commit, storage
 
@@ -109,7 +109,10 @@ def read_made(run: str, manifest: str, name: str) -> bytes | None:
 
 def _replace(uri: str, data: bytes) -> None:
     """Whoever writes last wins: what the record lists is told by its digest."""
-    commit.update(uri, lambda held: None if held == data else data, single_writer=True)
+    try:
+        commit.update(uri, lambda held: None if held == data else data, single_writer=True)
+    except NotImplementedError as error:  # fsspec's word for a file system that is only read
+        raise StorageError(f"{uri}: cannot write: nothing can be written there") from error
 
 
 def write_made(run: str, manifest: str, made: Mapping[str, bytes]) -> None:

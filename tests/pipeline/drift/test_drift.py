@@ -8,8 +8,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 import leafledger
-from leafledger import check_run, drift, explain
-from pipeline.errors import LeafledgerError, UsageError
+from leafledger import check_run, drift, explain, read_latest
+from pipeline.errors import InvalidRun, LeafledgerError, UsageError
 from tests.pipeline.conftest import WRONG, train, write_data
 
 
@@ -61,6 +61,10 @@ def test_the_reference_may_be_the_latest(example, nights, tmp_path):
     assert drift(nights[1], against=tmp_path / "latest.json").reference == str(tmp_path / "run")
     with pytest.raises(UsageError, match="is the very run"):
         drift(tmp_path / "run", against=tmp_path / "latest.json")
+    text = (tmp_path / "latest.json").read_text()
+    (tmp_path / "other.json").write_text(text.replace(read_latest(tmp_path / "latest.json").manifest, "0" * 64))
+    with pytest.raises(InvalidRun, match=r"its manifest has SHA-256 .* names 000000000000"):
+        drift(nights[1], against=tmp_path / "other.json")
     with pytest.raises(UsageError, match=r"nothing\.json: not there"):
         drift(nights[1], against=tmp_path / "nothing.json")
 

@@ -85,7 +85,7 @@ def test_shifts_are_those_of_the_columns(nights):
         assert_allclose(
             (shift.reference_share, shift.share), [frame[f"phi_{shift.feature}"].abs().mean() / frame.abs().mean().sum() for frame in (before, now)]
         )
-        assert shift.rank == now.abs().mean().rank(ascending=False)[f"phi_{shift.feature}"]
+        assert shift.rank == now.abs().mean().rank(method="first", ascending=False)[f"phi_{shift.feature}"]
     total = shift_total("margin", "0", current, reference, tuple(pair))
     assert_allclose(total.change, sum(shift.change for shift in found), rtol=1e-6)
 

@@ -68,6 +68,7 @@ def test_constants_infinities_and_single_rows():
     """All have a distance; infinite values are the first and the last, and no part of Wasserstein's."""
     same = compare_numbers(distribution([3.0] * 9), distribution([3.0]))
     assert (same.distance, same.psi, same.wasserstein, same.psi_expected) == (0.0, 0.0, 0.0, 0.0)
+    assert np.isnan(same.p)
     found = compare_numbers(distribution([-np.inf, 1.0, 2.0]), distribution([1.0, 2.0, np.inf]))
     assert_allclose((found.distance, found.wasserstein), (1 / 3, 0.0))
     assert np.isnan(compare_numbers(distribution([np.inf]), distribution([np.inf, 1.0])).wasserstein)
@@ -92,6 +93,9 @@ def test_categories_are_compared_by_name():
 
 
 def test_shares_of_no_rows_are_not_compared():
-    """Of some rows they are."""
+    """Of some rows they are; where no row is of the kind, or all are, that is no test."""
+    assert np.isnan([compare_shares(0, 4, 0, 9).p, compare_shares(4, 4, 9, 9).p]).all()
+    assert compare_shares(0, 4, 0, 9).distance == 0.0
+    assert np.isnan(compare_categories(Categories(3, 0, 0, (("a", 3),)), Categories(4, 1, 0, (("a", 3),))).p)
     assert np.isnan(compare_shares(0, 0, 1, 2).p)
     assert compare_shares(0, 4, 1, 2).distance == 0.5

@@ -1,5 +1,8 @@
 """Runs to be reported: of one output with values and interactions, and of classes without them."""
 
+import lightgbm
+import numpy as np
+import pandas as pd
 import pytest
 
 from leafledger import explain
@@ -21,3 +24,24 @@ def classes(example, tmp_path_factory):
     train(example.frame, objective="multiclass", num_class=3).save_model(folder / "model.txt")
     explain(str(folder / "model.txt"), example.data, folder / "run", scheduler="serial")
     return folder / "run"
+
+
+@pytest.fixture(scope="session")
+def odd(tmp_path_factory):
+    """Makes a run of some rows: a name that is markup, a feature without values, infinite ones."""
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({"<script>alert(1)</script>": rng.normal(size=300), "null": np.full(300, np.nan), "wide": rng.normal(size=300)})
+    settings = {"verbosity": -1, "num_threads": 1, "objective": "binary"}
+    model = lightgbm.train(settings, lightgbm.Dataset(frame.to_numpy(), frame.iloc[:, 0] > 0), 3)
+    named = model.model_to_string().replace("feature_names=Column_0 Column_1 Column_2", f"feature_names={' '.join(frame)}")
+    frame.loc[::3, "wide"], frame.loc[1::3, "wide"] = np.inf, -np.inf
+
+    def make(n):
+        folder = tmp_path_factory.mktemp("odd")
+        (folder / "model.txt").write_text(named)
+        (folder / "data").mkdir()
+        frame.iloc[:n].to_parquet(folder / "data/x.parquet", index=False)
+        explain(folder / "model.txt", folder / "data", folder / "run", values=True, scheduler="serial")
+        return folder / "run"
+
+    return make

@@ -49,8 +49,8 @@ def test_steps_go_from_the_mean_before_to_the_mean_now():
     assert [track.points for track in shares.drawing.tracks] == [(pytest.approx(33.33),)] * 2
     assert [(track.label, track.marks[0].kind) for track in moved.drawing.tracks] == [
         ("value of a", "up"),
-        ("phi of b", "before"),
-        ("phi of a", "before"),
+        ("attribution of b", "before"),
+        ("attribution of a", "before"),
     ]
 
 

@@ -1,10 +1,12 @@
 """A page has the sections that its run has, and says what it leaves out."""
 
+import shutil
 from dataclasses import replace
 
 import pytest
 
 from leafledger import read_run
+from pipeline.dataset.listing import Rejected
 from pipeline.errors import InvalidRun
 from pipeline.models.model import Feature
 from pipeline.report.contents import Limits, Material, compose, read_summaries
@@ -53,9 +55,17 @@ def test_methods_have_their_own_sections(reported):
     assert [name for _, name in lines.keys] == ["insertion", "deletion"]
 
 
-def test_a_damaged_summary_is_one_line(reported, tmp_path):
-    import shutil
+def test_what_was_rejected_comes_first_and_is_counted(reported):
+    run = read_run(reported)
+    rejected = tuple(Rejected(None, f"{i}.parquet", (), None, f"{i}.parquet: damaged") for i in range(20))
+    run = replace(run, manifest=replace(run.manifest, rejected=rejected))
+    first = compose(Material(run, read_summaries(run), {}, ()), LIMITS).sections[0]
+    assert first.text == ("The first 12 of 20.",)
+    assert first.items[0] == "0.parquet: damaged"
+    assert len(first.items) == 12
 
+
+def test_a_damaged_summary_is_one_line(reported, tmp_path):
     copy = shutil.copytree(reported, tmp_path / "run")
     (copy / "summary/importance.parquet").write_bytes(b"no parquet")
     with pytest.raises(InvalidRun, match=r"importance.parquet: is damaged"):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from leafledger import read_run
+from pipeline.drift.distribution import Distribution
 from pipeline.drift.measured import measure_run
 from pipeline.models.model import Feature
 from pipeline.report.grids import choose_grids, choose_values, find_ends
@@ -47,3 +48,8 @@ def test_nothing_is_told_apart_where_nothing_is_known(classes):
     assert choose_grids(measured, "no output", names, {}) == ()
     assert choose_values(Feature("x"), "value_x", None) is None
     assert find_ends([], 0.1) == (0.0, 1.0)
+
+
+def test_infinite_values_are_beyond_the_axis():
+    cells = Distribution(9, 0, 6, 1.0, 2.0, 1.0, 2.0, 0.0, 2.0, None, np.array([-np.inf, 0.0, 1.0, 2.0, np.inf]), np.array([3, 1, 1, 1, 3]))
+    assert find_ends([cells], 0.01) == (0.0, 2.0)

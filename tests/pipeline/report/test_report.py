@@ -4,15 +4,13 @@ import re
 import shutil
 from unittest.mock import patch
 
-import lightgbm
-import numpy as np
-import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
 from leafledger import check_run, explain, read_run, report
 from pipeline.errors import InvalidRun, StorageError
 from pipeline.runs.after import read_after
+from pipeline.stores import storage
 from tests.pipeline.running import contents
 
 
@@ -76,28 +74,31 @@ def test_what_a_run_does_not_keep_is_not_drawn(example, tmp_path, arguments):
     assert ("is not drawn" in page) == ("space" not in arguments)
 
 
-def odd_rows():
-    rng = np.random.default_rng(1)
-    frame = pd.DataFrame({"<script>alert(1)</script>": rng.normal(size=300), "null": np.full(300, np.nan), "wide": rng.normal(size=300)})
-    return frame, (frame.iloc[:, 0] > 0).astype(int)
-
-
 @pytest.mark.parametrize("n", [0, 1, 300])
-def test_a_page_is_made_of_whatever_rows_there_are(tmp_path, n):
+def test_a_page_is_made_of_whatever_rows_there_are(odd, n):
     """None, one, or some with all values missing and some infinite; names that are markup are texts."""
-    frame, target = odd_rows()
-    model = lightgbm.train({"verbosity": -1, "num_threads": 1, "objective": "binary"}, lightgbm.Dataset(frame.to_numpy(), target), 3)
-    text = model.model_to_string().replace("feature_names=Column_0 Column_1 Column_2", "feature_names=<script>alert(1)</script> null wide")
-    (tmp_path / "model.txt").write_text(text)
-    frame.loc[::3, "wide"], frame.loc[1::3, "wide"] = np.inf, -np.inf
-    (tmp_path / "data").mkdir()
-    frame.iloc[:n].to_parquet(tmp_path / "data/x.parquet", index=False)
-    explain(tmp_path / "model.txt", tmp_path / "data", tmp_path / "run", values=True, scheduler="serial")
-    page = written(tmp_path / "run")
+    page = written(odd(n))
     assert "<script" not in page
     assert "&lt;script&gt;" in page
     assert ("No rows were explained" in page) == (n == 0)
     assert "nan" not in re.sub(r"[A-Za-z]nan|nan[A-Za-z]", "", page)
+
+
+def test_what_changed_comes_first_and_stays(example, reported, tmp_path):
+    """Against another run, and afterwards without naming it again, the page is the same."""
+    explain(example.model, f"{example.data}/month=1", tmp_path / "run", values=True, scheduler="serial")
+    against = written(tmp_path / "run", against=reported)
+    assert re.findall(r'<section id="([^"]*)"', against)[:2] == ["changes", "output-1"]
+    assert re.search(r'<p class="lede">Compared with run of 3,000 rows, its mean margin is ', against)
+    assert written(tmp_path / "run") == against
+
+
+def test_a_run_in_an_object_store_has_its_page_there(example, bucket):
+    explain(example.model, f"{example.data}/month=1", f"{bucket}/run", scheduler="serial")
+    page = report(f"{bucket}/run", scheduler="serial")
+    assert page.uri == f"{bucket}/run/report/index.html"
+    assert len(storage.read(page.uri)) == page.size
+    assert check_run(f"{bucket}/run").sound
 
 
 def test_no_run_and_a_damaged_one_are_one_line(reported, tmp_path):

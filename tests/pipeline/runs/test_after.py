@@ -5,8 +5,9 @@ import json
 import pytest
 
 from leafledger import check_run, explain
-from pipeline.errors import InvalidRun
+from pipeline.errors import InvalidRun, StorageError
 from pipeline.runs.after import After, check_after, read_after, read_made, write_made
+from pipeline.stores import commit
 
 ME, OTHER = "a" * 64, "b" * 64
 
@@ -70,6 +71,17 @@ def test_a_check_of_a_run_verifies_it(example, tmp_path):
     (run / "after" / "x").write_bytes(b"2")
     with pytest.raises(InvalidRun, match="after/x: is missing"):
         check_run(run)
+
+
+def test_a_place_that_is_only_read_is_a_storage_error(tmp_path, monkeypatch):
+    """As a web server is: one line, no traceback."""
+
+    def refuse(*arguments, **options):
+        raise NotImplementedError
+
+    monkeypatch.setattr(commit, "update", refuse)
+    with pytest.raises(StorageError, match="after/x: cannot write: nothing can be written there"):
+        write_made(str(tmp_path), ME, {"after/x": b"1"})
 
 
 def test_objects_of_a_store(bucket):
