@@ -123,10 +123,9 @@ def measure_shares(reference: int, n_reference: int, current: int, n_current: in
 
     Parameters
     ----------
-    reference, current : int
-        rows of a kind
-    n_reference, n_current : int
-        rows, at least 1
+    reference, n_reference : int
+        rows of a kind, and all, at least 1
+    current, n_current : int
 
     Returns
     -------

@@ -81,10 +81,13 @@ def _features(mine: Plan, other: Plan) -> Iterator[str]:
 
 
 def _options(mine: Plan, other: Plan) -> Iterator[str]:
-    for name in ("trees", "precision", "combinations"):
-        was, now = getattr(other, name), getattr(mine, name)
-        if was != now:
-            yield f"{name} were {was}, they are {now}" if name == "trees" else f"{name} was {was}, it is {now}"
+    if mine.trees != other.trees:
+        was, now = ("all" if plan.trees is None else "{}:{}".format(*plan.trees) for plan in (other, mine))
+        yield f"iterations of the model were {was}, they are {now}"
+    if mine.precision != other.precision:
+        yield f"precision was {other.precision}, it is {mine.precision}"
+    if bool(mine.combinations) != bool(other.combinations):
+        yield f"combinations of features are {'' if mine.combinations else 'no '}players of their own now"
     if mine.background_digest != other.background_digest:
         yield "the background has other files"
 

@@ -112,10 +112,9 @@ def compare_shares(reference: int, n_reference: int, current: int, n_current: in
 
     Parameters
     ----------
-    reference, current : int
-        Rows of a kind.
-    n_reference, n_current : int
-        Rows.
+    reference, n_reference : int
+        Rows of a kind, and all.
+    current, n_current : int
 
     Returns
     -------

@@ -57,7 +57,7 @@ def test_differences_are_said(make, example, tmp_path):
     for said in (
         "the model is another one: SHA-256",
         "features whose categories in the model changed: carrier",
-        "trees were None, they are (0, 3)",
+        "iterations of the model were all, they are 0:3",
         "precision was float32, it is float64",
         "2,000 rows, there were 3,000",
         "has no values of features, which are not compared",
