@@ -11,7 +11,9 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from ..display import count, printable
-from .flags import CLUSTER, INPUT, Quiet
+from ..errors import Exit
+from .documents import write_document
+from .flags import CLUSTER, INPUT, Json, Quiet
 from .terminal import open_console, say
 
 if TYPE_CHECKING:
@@ -19,7 +21,6 @@ if TYPE_CHECKING:
     from ..drift.shifts import Shift
     from ..drift.split import Split
 
-DRIFTED = 4  # exit code where a threshold is crossed
 TOP = 10  # features that are shown of an output
 MOST = 20  # alarms that are shown
 MEASURES = Group("What is compared", sort_key=2)
@@ -102,7 +103,7 @@ def drift(
     against: Annotated[str, Parameter(group=INPUT)],
     thresholds: Annotated[str | None, Parameter(group=MEASURES)] = None,
     both_ways: Annotated[bool, Parameter(group=MEASURES, negative=())] = False,
-    json: Annotated[bool, Parameter(group=INPUT, negative=())] = False,
+    json: Json = False,
     scheduler: Annotated[str | None, Parameter(group=CLUSTER)] = None,
     workers: Annotated[int | None, Parameter(group=CLUSTER)] = None,
     plain_tcp: Annotated[bool, Parameter(group=CLUSTER, negative=())] = False,
@@ -135,15 +136,13 @@ def drift(
     Returns
     -------
     int
-        Exit code: 0, or DRIFTED where a threshold is crossed.
+        Exit code: DRIFT where a threshold is crossed.
 
     Raises
     ------
     LeafledgerError
         One line: what was got, what was expected, where.
     """
-    from json import dumps
-
     from ..drift.drift import drift as compare_nights
     from .progress import Bar, log_lines, silent
 
@@ -160,9 +159,8 @@ def drift(
             plain_tcp=plain_tcp,
             progress=progress,
         )
-    console = open_console(quiet and not json)
     if json:
-        say(console, dumps(found.to_dict(), allow_nan=False))
+        write_document(found.to_dict())
     else:
-        show_drift(console, found)
-    return DRIFTED if found.crossed else 0
+        show_drift(open_console(quiet), found)
+    return Exit.DRIFT if found.crossed else Exit.DONE

@@ -7,7 +7,8 @@ from typing import Annotated
 from cyclopts import Parameter
 from rich.console import Console
 
-from .flags import CLUSTER, INPUT, Quiet
+from .documents import write_document
+from .flags import CLUSTER, INPUT, Json, Quiet
 from .terminal import open_console, say
 
 
@@ -18,6 +19,7 @@ def report(
     scheduler: Annotated[str | None, Parameter(group=CLUSTER)] = None,
     workers: Annotated[int | None, Parameter(group=CLUSTER)] = None,
     plain_tcp: Annotated[bool, Parameter(group=CLUSTER, negative=())] = False,
+    json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Write a report of a finished run: one page of figures that runs and fetches nothing, report/index.html below the run.
@@ -34,6 +36,8 @@ def report(
         As for explain.
     plain_tcp
         As for explain.
+    json
+        Write one JSON document instead: where the page is, and its bytes.
     quiet
         Show nothing but errors.
 
@@ -49,4 +53,7 @@ def report(
     with bar or nullcontext():
         progress = bar or (silent if quiet else log_lines)
         written = write_report(run, against=against, scheduler=scheduler, workers=workers, plain_tcp=plain_tcp, progress=progress)
-    say(console, f"report: {written.uri} ({written.size / 1000:,.0f} kB)")
+    if json:
+        write_document({"run": run, "page": written.uri, "size": written.size})
+    else:
+        say(console, f"report: {written.uri} ({written.size / 1000:,.0f} kB)")

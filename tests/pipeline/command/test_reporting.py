@@ -12,5 +12,5 @@ def test_the_command_says_where_the_page_is(serial, capsys):
 
 
 def test_no_run_is_one_line(tmp_path, capsys):
-    assert main(["report", str(tmp_path)]) == 1
+    assert main(["report", str(tmp_path)]) == 6
     assert capsys.readouterr().err == f"leafledger: {tmp_path}: no manifest.json there: not a finished run\n"
