@@ -99,7 +99,7 @@ def test_a_model_without_tables_of_leaves_is_refused(example, tmp_path, capsys):
 
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
-    [((["--methods", "shap"]), 2, "there is no method 'shap', expected some of shapley"), ([], 1, "cannot read")],
+    [((["--methods", "shap"]), 2, "there is no method 'shap', expected some of shapley"), ([], 6, "cannot read")],
 )
 def test_a_mistake_is_one_line(example, capsys, arguments, code, says):
     """A method that there is not, a model that there is not."""
