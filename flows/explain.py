@@ -8,7 +8,7 @@ from inspect import getdoc, signature
 from typing import Any, ParamSpec, TypeVar
 from zoneinfo import ZoneInfo
 
-from prefect import State, flow, get_client
+from prefect import State, flow, get_client, runtime
 from prefect.context import FlowRunContext
 from prefect.logging import get_run_logger
 from prefect.states import Completed, Failed
@@ -91,7 +91,18 @@ def scheduled_date() -> Date:
     return flow_run.expected_start_time.astimezone(ZoneInfo(zone) if zone else UTC).date()
 
 
-@flow(name="explain", persist_result=False)
+def name_of_night() -> str:
+    """Name a flow run by its date.
+
+    Returns
+    -------
+    str
+        YYYY-MM-DD, of the parameter ``date`` or the date on which it was due.
+    """
+    return str(runtime.flow_run.parameters.get("date") or scheduled_date())
+
+
+@flow(name="explain", flow_run_name=name_of_night, persist_result=False)
 @describe_parameters
 def explain(
     model: str,

@@ -19,8 +19,9 @@ from prefect.types.entrypoint import EntrypointType
 
 from pipeline.command.cli import Place, main
 from pipeline.command.flags import DEFAULTS, Flags
+from pipeline.drift.thresholds import read_thresholds
 from pipeline.errors import UsageError
-from pipeline.runs.job import MODEL, make_job
+from pipeline.runs.job import MODEL, fill_date, make_job
 from pipeline.stores.places import normalise
 
 from .explain import explain
@@ -90,6 +91,9 @@ def serve(
     cron: str,
     time_zone: Annotated[str, Parameter(name="--time-zone")] = "UTC",
     name: str = "nightly",
+    against: str | None = None,
+    thresholds: str | None = None,
+    report: Annotated[bool, Parameter(negative=())] = False,
 ) -> None:
     """Deploy the flow with a schedule and run it when it is due, until stopped.
 
@@ -109,6 +113,12 @@ def serve(
         Of the schedule and of {date}, as in Europe/Berlin.
     name
         Of the deployment.
+    against
+        Say what changed since this run, or the one that this JSON object names, which can be that of --latest; {date} is filled in.
+    thresholds
+        TOML or JSON file that says what counts as drift, as for leafledger drift.
+    report
+        Write a page about every run, report/index.html, as leafledger report does.
 
     Raises
     ------
@@ -116,10 +126,15 @@ def serve(
         An argument cannot be used, or there is no server that runs schedules.
     """
     schedule = make_schedule(cron, time_zone)
-    make_job(model, data, out, replace(options, date=options.date or Date.today()))  # a mistake is refused now, not tonight
+    today = options.date or Date.today()
+    make_job(model, data, out, replace(options, date=today))  # a mistake is refused now, not tonight
+    if against is not None:
+        normalise(fill_date(against, today))
+    read_thresholds(thresholds)
     check_server()
     arguments = {"model": model, "data": data, "out": out} | {field.name: getattr(options, field.name) for field in fields(options)}
-    for place in ("model", "data", "out", "latest", "partition", "reasons", "background", "tables"):
+    arguments |= {"against": against, "thresholds": thresholds, "report": report}
+    for place in ("model", "data", "out", "latest", "partition", "reasons", "background", "tables", "against", "thresholds"):
         if arguments[place] is not None and (place, arguments[place]) != ("background", MODEL):
             arguments[place] = normalise(arguments[place])
     explain.serve(

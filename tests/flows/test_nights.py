@@ -35,6 +35,7 @@ def test_a_night_is_compared_and_reported_before_latest_moves(server, client, ex
     first, same, shifted = (night(example, nights, day, **asked) for day in (1, 2, 3))
     assert [state.name for state in (first, same, shifted)] == ["Completed", "Completed", "Drifted"]
     assert all(state.is_completed() for state in (first, same, shifted))
+    assert client.read_flow_run(shifted.state_details.flow_run_id).name == "2026-01-03"
     assert "alarm" not in same.message
     assert shifted.message.endswith(f"against {nights / 'explained' / '2026-01-02'}")
     assert stages_of(client, shifted)[-4:] == ["publish", "drift", "report", "latest"]

@@ -69,6 +69,8 @@ MODEL_AND_DATA = ["model.txt", "data", "--out", "out/{date}"]
         (["--cron", "0 3 * * *", "--method", "lime"], 2, "method 'lime' is unknown"),
         (["--cron", "0 3 * * *", "--interactions", "0"], 2, "interactions is '0', expected a number of at least 1, or 'all'"),
         (["--cron", "0 3 * * *", "--background", "sftp://me:s3cret@host/rows"], 2, "sftp://***@host/rows: has credentials"),
+        (["--cron", "0 3 * * *", "--against", "explained/{day}"], 2, "explained/{day}: "),
+        (["--cron", "0 3 * * *", "--thresholds", "none.toml"], 6, "none.toml: cannot read"),
         (["--cron", "0 3 * * *", "--workers", "0"], 2, "workers is 0, expected a number of at least 1"),
         (["--cron", "0 3 * * *"], 2, "PREFECT_API_URL is http://127.0.0.1:1/api, no Prefect server answers there"),
         ([], 2, "--cron"),
