@@ -132,11 +132,14 @@ def importances(runs: dict[str, Path]) -> Table:
 def explain_months(model: Path, data: Path, folder: Path) -> None:
     """Twelve runs of the flow, as it would run every month: explained, compared with the month before, reported; then ``latest`` moves on."""
     from flows.explain import explain
+    from leafledger import list_runs
+    from pipeline.nights.page import save_index
 
     latest = str(folder / "latest.json")
     for month in range(1, 13):
         places = str(model), str(data / "month={date:%-m}"), str(folder / "{date:%Y-%m}")
         explain(*places, latest=latest, ids=list(IDS), values=True, scheduler="serial", date=date(2013, month, 1), against=latest, report=True)
+    save_index(str(folder / "index.html"), str(folder), list_runs(folder))
 
 
 def changes_by_month(folder: Path) -> Table:
@@ -180,7 +183,7 @@ def main(folder: Path = FOLDER) -> None:
     explain_months(models[0], data, months)
     console.print(changes_by_month(months))
     taken = f"{time.perf_counter() - begun:.0f} s"
-    console.print(f"12 months explained, compared and reported in {taken}: {months}/2013-12/report/index.html", highlight=False)
+    console.print(f"12 months explained, compared and reported in {taken}: {months}/index.html leads to a report of each", highlight=False)
     console.print(f"{time.perf_counter() - started:.0f} s in all", highlight=False)
 
 

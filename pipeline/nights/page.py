@@ -14,15 +14,16 @@ from .shares import Importances, Line, OutputLines, read_importances
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 WIDTH, HEIGHT, EDGE = 240, 36, 3  # of a line, in its own units
 STYLE = """
-:root { color-scheme: light dark; --line: #1d4ed8; --faint: #8884; --bad: #b91c1c; --warn: #9a3412 }
-body { font: 15px/1.45 system-ui, sans-serif; margin: 1.5rem auto; padding: 0 1rem; max-width: 72rem }
+:root { color-scheme: light dark; --paper: #fcfcfa; --ink: #1c1e22; --line: #1d4ed8; --faint: #8884; --bad: #b91c1c; --warn: #9a3412 }
+body { background: var(--paper); color: var(--ink); font: 15px/1.45 system-ui, sans-serif; margin: 1.5rem auto; padding: 0 1rem; max-width: 72rem }
+h1 { font-size: 1.5rem; overflow-wrap: anywhere }
 .wide { overflow-x: auto }
 table { border-collapse: collapse; width: 100%; margin: .5rem 0 1.5rem }
 caption { text-align: left; font-weight: 600; padding: .25rem 0 }
 td, th { padding: .25rem .6rem; text-align: left; border-bottom: 1px solid var(--faint); vertical-align: middle }
 td, th { overflow-wrap: break-word }
 code { white-space: nowrap }
-.state { min-width: 12rem; max-width: 24rem; overflow-wrap: anywhere }
+.state { min-width: 6rem; max-width: 24rem; overflow-wrap: anywhere }
 .run { min-width: 7rem; max-width: 20rem }
 .n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap }
 .date { white-space: nowrap }
@@ -31,7 +32,7 @@ code { white-space: nowrap }
 svg { display: block; width: 15rem; max-width: 40vw; height: auto }
 polyline { fill: none; stroke: var(--line); stroke-width: 1.5; vector-effect: non-scaling-stroke }
 circle { fill: var(--line) }
-@media (prefers-color-scheme: dark) { :root { --line: #7dabff; --bad: #fca5a5; --warn: #fdba74 } }
+@media (prefers-color-scheme: dark) { :root { --paper: #121417; --ink: #e4e4e1; --line: #7dabff; --bad: #fca5a5; --warn: #fdba74 } }
 @media (max-width: 40rem) { td, th { padding: .2rem .35rem } }
 @media print { .wide { overflow-x: visible } }
 """

@@ -1,0 +1,52 @@
+"""The index over runs in a real browser: nothing is fetched, nothing overflows, axe-core has nothing to complain of."""
+
+import os
+
+import pytest
+
+from leafledger import explain, list_runs
+from pipeline.nights.page import save_index
+from tests.chromium import BROWSER, find_axe, open_tab
+
+pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed: apt-get install chromium")
+
+
+@pytest.fixture(scope="module")
+def page(example, tmp_path_factory):
+    """Two finished runs, one that is not, in a folder with a long name."""
+    folder = tmp_path_factory.mktemp("runs") / ("a-folder-with-a-long-name-" * 3)
+    for day in ("2026-01-01", "2026-01-02"):
+        explain(example.model, f"{example.data}/month=1", folder / day, scheduler="serial")
+    (folder / "2026-01-03").mkdir()
+    (folder / "2026-01-03" / "plan.json").write_bytes((folder / "2026-01-02" / "plan.json").read_bytes())
+    save_index(str(folder / "index.html"), str(folder), list_runs(folder))
+    return str(folder / "index.html")
+
+
+@pytest.fixture(scope="module")
+def tab():
+    with open_tab() as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("width", [360, 800, 1200, 1600])
+def test_nothing_is_fetched_and_nothing_overflows(tab, page, width):
+    """Tables scroll in boxes of their own."""
+    tab.requests.clear()
+    tab.resize(width)
+    tab.open(page)
+    assert tab.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") == 0
+    assert [os.path.basename(url) for url in tab.requests] == ["index.html"]
+    assert tab.messages == []
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_axe_has_nothing_to_complain_of(tab, page, dark):
+    """Contrast, roles and names, in light and in dark."""
+    axe = find_axe()
+    if axe is None:
+        pytest.skip("axe-core is not installed: pip install axe-core-python")
+    tab.resize(800, dark=dark)
+    tab.open(page)
+    tab.evaluate(f"{axe}; 1")
+    assert tab.evaluate("axe.run().then(said => said.violations.map(each => [each.id, each.nodes.length, each.nodes[0].html]))") == []
