@@ -1,5 +1,6 @@
 """What Prefect shows of a run: progress while it maps, afterwards the features that matter and interact most, and where the outputs are."""
 
+import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -8,6 +9,7 @@ from urllib.parse import quote
 from uuid import UUID
 
 import pyarrow as pa
+from prefect import runtime
 from prefect.artifacts import (
     create_link_artifact,
     create_markdown_artifact,
@@ -26,8 +28,8 @@ from pipeline.runs.progress import Work
 from pipeline.runs.publish import Manifest
 from pipeline.stores import storage
 
-PREFIX = "leafledger-"  # of the summaries' artifacts
-PROGRESS, OUTPUTS, PAGE, CHANGES = "leafledger-progress", "leafledger-outputs", "leafledger-report", "leafledger-drift"
+PROGRESS, OUTPUTS, PAGE, CHANGES = "progress", "outputs", "report", "drift"
+UNKEYED = re.compile(r"[^a-z0-9]+")  # what a key of Prefect's cannot have
 WHOLE = "/:%=+@,;"  # characters that stay as they are in the URI of a link
 TOP = 10  # features, or pairs of them, shown per output
 UPDATE_SECONDS = 1.0  # a request to the Prefect server at most this often
@@ -40,6 +42,23 @@ def _showing(what: str) -> Iterator[None]:
         yield
     except Exception as error:  # whatever ails the server, or the way to it
         get_run_logger().warning("%s not shown: %s", what, error)
+
+
+def key_of(what: str) -> str:
+    """Name an artifact: its versions are those of one deployment, so that two of them do not mix.
+
+    Parameters
+    ----------
+    what : str
+        That it shows.
+
+    Returns
+    -------
+    str
+        The package, the deployment's name, where the flow was not called as a function, and what it shows, in lower case with dashes between.
+    """
+    named = ("leafledger", runtime.deployment.name or "", what)
+    return "-".join(filter(None, (UNKEYED.sub("-", each.lower()).strip("-") for each in named)))
 
 
 def show_progress(work: Work) -> Callable[[Part | WorkItem], None]:
@@ -58,7 +77,7 @@ def show_progress(work: Work) -> Callable[[Part | WorkItem], None]:
     total, description = work.n_rows, f"{work.doing}: {as_markdown(work.run)}"
     artifact: UUID | None = None
     with _showing("progress"):
-        artifact = cast(UUID, create_progress_artifact(0.0 if total else 100.0, key=PROGRESS, description=description))
+        artifact = cast(UUID, create_progress_artifact(0.0 if total else 100.0, key=key_of(PROGRESS), description=description))
     done, shown = 0, time.monotonic()
 
     def on_done(piece: Part | WorkItem) -> None:
@@ -93,9 +112,7 @@ def show_summaries(out: str, summaries: dict[str, pa.Table]) -> None:
             rows = sorted(map(_plain, summary.to_pylist()), key=lambda row: row.get("rank", 0))
             outputs = dict.fromkeys(row.get("output") for row in rows)
             top = [row for output in outputs for row in [row for row in rows if row.get("output") == output][:TOP]]
-            create_table_artifact(
-                top, key=f"{PREFIX}{name.replace('_', '-')}", description=f"{name}: the first {TOP} per output of {as_markdown(out)}"
-            )
+            create_table_artifact(top, key=key_of(name), description=f"{name}: the first {TOP} per output of {as_markdown(out)}")
 
 
 def _link(uri: str) -> str:
@@ -118,7 +135,7 @@ def show_outputs(out: str, manifest: Manifest) -> None:
         create_link_artifact(
             link=_link(out),
             link_text=as_markdown(out),
-            key=OUTPUTS,
+            key=key_of(OUTPUTS),
             description=f"{manifest.n_rows:,} rows in {len(manifest.parts)} parts: attributions/, summary/, manifest.json; "
             f"SHA-256 of manifest.json {manifest.sha256}",
         )
@@ -132,7 +149,7 @@ def show_page(page: WrittenReport) -> None:
     page : WrittenReport
     """
     with _showing("report"):
-        create_link_artifact(link=_link(page.uri), link_text=as_markdown(page.uri), key=PAGE, description=f"report, {page.size:,} bytes")
+        create_link_artifact(link=_link(page.uri), link_text=as_markdown(page.uri), key=key_of(PAGE), description=f"report, {page.size:,} bytes")
 
 
 def show_changes(changes: Drift) -> None:
@@ -146,4 +163,4 @@ def show_changes(changes: Drift) -> None:
     differs = ["", "Besides the rows:", "", *(f"* {as_markdown(said)}" for said in changes.differs)] if changes.differs else []
     with _showing("drift"):
         head = f"{as_markdown(changes.run)} against {as_markdown(changes.reference)}"
-        create_markdown_artifact("\n".join([f"**{head}**", "", *crossed, *differs]), key=CHANGES, description="drift")
+        create_markdown_artifact("\n".join([f"**{head}**", "", *crossed, *differs]), key=key_of(CHANGES), description="drift")

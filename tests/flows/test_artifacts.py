@@ -18,10 +18,10 @@ def test_the_report_shows_importance_outputs_and_progress(finished, client):
     state, out = finished
     artifacts = artifacts_of(client, state)
     summary = json.loads((out / "summary" / "importance.json").read_text())
-    assert json.loads(artifacts[f"{shown_by_prefect.PREFIX}importance"].data) == sorted(summary, key=lambda row: row["rank"])
-    assert artifacts[shown_by_prefect.OUTPUTS].data == f"[{out}]({out.as_uri()})"
-    assert artifacts[shown_by_prefect.PROGRESS].data == 100
-    assert artifacts[shown_by_prefect.PROGRESS].type == "progress"
+    assert json.loads(artifacts["leafledger-importance"].data) == sorted(summary, key=lambda row: row["rank"])
+    assert artifacts[shown_by_prefect.key_of(shown_by_prefect.OUTPUTS)].data == f"[{out}]({out.as_uri()})"
+    assert artifacts[shown_by_prefect.key_of(shown_by_prefect.PROGRESS)].data == 100
+    assert artifacts[shown_by_prefect.key_of(shown_by_prefect.PROGRESS)].type == "progress"
 
 
 def test_groups_and_interactions_are_reported(server, client, example, tmp_path):
@@ -33,7 +33,7 @@ def test_groups_and_interactions_are_reported(server, client, example, tmp_path)
     artifacts = artifacts_of(client, state)
     summary = json.loads((tmp_path / "run" / "summary" / "interactions.json").read_text())
     assert [(row["first"], row["second"]) for row in summary] == [("distance", "when")]
-    assert json.loads(artifacts[f"{shown_by_prefect.PREFIX}interactions"].data) == summary
+    assert json.loads(artifacts["leafledger-interactions"].data) == summary
 
 
 @pytest.mark.parametrize("method", ["ranker", "curves", "gap"])
@@ -45,7 +45,7 @@ def test_a_ranking_s_run_is_reported(server, client, example, tmp_path, method):
     summaries = sorted(path.stem for path in (tmp_path / "run" / "summary").glob("*.json"))
     for name in summaries:
         written = json.loads((tmp_path / "run" / "summary" / f"{name}.json").read_text())
-        shown = json.loads(artifacts[shown_by_prefect.PREFIX + name].data)
+        shown = json.loads(artifacts[shown_by_prefect.key_of(name)].data)
         assert shown == sorted(written, key=lambda row: row.get("rank", 0))[: shown_by_prefect.TOP]
 
 
@@ -58,7 +58,7 @@ def test_shares_of_r2_are_reported(server, client, example, tmp_path):
     artifacts = artifacts_of(client, state)
     for name, n_rows in (("r2", 3), ("r2_by", 6)):
         summary = json.loads((tmp_path / "run" / "summary" / f"{name}.json").read_text())
-        shown = json.loads(artifacts[shown_by_prefect.PREFIX + name.replace("_", "-")].data)
+        shown = json.loads(artifacts[shown_by_prefect.key_of(name)].data)
         assert shown == sorted(summary, key=lambda row: row["rank"])
         assert len(shown) == n_rows
 
@@ -67,8 +67,8 @@ def test_a_report_without_interactions_has_no_table_of_them(finished, client):
     """What was not asked for is not shown."""
     state, _ = finished
     keys = set(artifacts_of(client, state))
-    assert f"{shown_by_prefect.PREFIX}importance" in keys
-    assert f"{shown_by_prefect.PREFIX}interactions" not in keys
+    assert "leafledger-importance" in keys
+    assert "leafledger-interactions" not in keys
 
 
 def test_progress_asks_the_server_once_a_second_at_most(tmp_path, monkeypatch):
@@ -128,7 +128,7 @@ def test_the_first_of_every_output_are_a_table(shown):
 def test_outputs_are_linked_to(shown, out, link):
     """A folder of this machine as a browser opens it."""
     shown_by_prefect.show_outputs(out, SimpleNamespace(n_rows=1234, parts=(1, 2), sha256="abc"))
-    _, named = shown[shown_by_prefect.OUTPUTS]
+    _, named = shown[shown_by_prefect.key_of(shown_by_prefect.OUTPUTS)]
     assert (named["link"], named["link_text"]) == (link, out)
     assert named["description"].startswith("1,234 rows in 2 parts: ")
     assert named["description"].endswith("SHA-256 of manifest.json abc")
@@ -137,7 +137,7 @@ def test_outputs_are_linked_to(shown, out, link):
 def test_names_are_shown_as_they_are(shown):
     """Of folders and features, whatever stands in them: no markup and no control characters."""
     shown_by_prefect.show_outputs("s3://b/[x](y) \x1b", SimpleNamespace(n_rows=1, parts=(1,), sha256="abc"))
-    _, named = shown[shown_by_prefect.OUTPUTS]
+    _, named = shown[shown_by_prefect.key_of(shown_by_prefect.OUTPUTS)]
     assert (named["link"], named["link_text"]) == ("s3://b/%5Bx%5D%28y%29%20%1B", r"s3://b/\[x\](y) \\x1b")
     shown_by_prefect.show_summaries("a*b", {"importance": pa.table({"feature": ["\x1b[31m"], "rank": [1]})})
     (table,), named = shown["leafledger-importance"]
@@ -149,4 +149,13 @@ def test_nothing_to_do_is_done(shown):
     """A stage of no rows, which no piece will tell of, starts at its end."""
     for n_rows, percent in ((0, 100.0), (7, 0.0)):
         shown_by_prefect.show_progress(Work("explaining", "run", n_items=1, n_rows=n_rows))
-        assert shown[shown_by_prefect.PROGRESS] == ((percent,), {"description": "explaining: run"})
+        assert shown[shown_by_prefect.key_of(shown_by_prefect.PROGRESS)] == ((percent,), {"description": "explaining: run"})
+
+
+@pytest.mark.parametrize(
+    ("name", "key"), [(None, "leafledger-r2-by"), ("Nächtlich (EU)", "leafledger-n-chtlich-eu-r2-by"), ("%", "leafledger-r2-by")]
+)
+def test_artifacts_of_deployments_have_keys_of_their_own(monkeypatch, name, key):
+    """Prefect takes lower case, digits and dashes alone."""
+    monkeypatch.setattr(shown_by_prefect, "runtime", SimpleNamespace(deployment=SimpleNamespace(name=name)))
+    assert shown_by_prefect.key_of("r2_by") == key

@@ -53,6 +53,8 @@ def test_a_schedule_fires_and_the_night_is_explained(server, client, example, tm
     date = flow_run.expected_start_time.astimezone(ZoneInfo(zone)).date()
     assert date != flow_run.expected_start_time.date()
     assert (tmp_path / str(date) / "manifest.json").exists()
+    assert flow_run.name == str(date)
+    assert {found.key for found in client.read_artifacts() if found.flow_run_id == flow_run.id} >= {"leafledger-seconds-outputs"}
     left = client.read_deployment(deployment.id)
     assert not left.paused
     assert all(schedule.active for schedule in left.schedules)
