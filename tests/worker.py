@@ -92,7 +92,7 @@ def check_same(worker: Path, folder: Path) -> None:
 
 def check_missing(worker: Path, folder: Path) -> None:
     """What is not there is one line that names it."""
-    said = run(worker, "explain", folder / "model.ubj", "s3://bucket/rows", "--out", folder / "never", code=1)
+    said = run(worker, "explain", folder / "model.ubj", "s3://bucket/rows", "--out", folder / "never", code=2)
     assert "Install s3fs" in said, said
     assert said.count("\n") == 1, said
     of_mlflow = run(worker, "explain", "models:/late/1", folder / "rows.parquet", "--out", folder / "never", code=2)
