@@ -9,7 +9,7 @@ from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import TaskRun
 
 from pipeline.drift.drift import Drift, drift
-from pipeline.errors import ClusterLost, NotThere, StorageError, UnknownStore
+from pipeline.errors import ClusterLost, NotAFile, NotThere, StorageError, UnknownStore
 from pipeline.models import Model
 from pipeline.report.report import WrittenReport, report
 from pipeline.runs.background import BackgroundStatistics
@@ -54,7 +54,7 @@ def may_pass(task: Task, task_run: TaskRun, state: State) -> bool:  # noqa: ARG0
     bool
     """
     error = state.data
-    return isinstance(error, StorageError | ClusterLost) and not isinstance(error, NotThere | UnknownStore)
+    return isinstance(error, StorageError | ClusterLost) and not isinstance(error, NotAFile | NotThere | UnknownStore)
 
 
 def stage(name: str) -> Callable[[Callable[P, R]], Task[P, R]]:

@@ -156,6 +156,12 @@ class NotThere(StorageError):
     exit_code = Exit.NOT_YET
 
 
+class NotAFile(StorageError):
+    """What should be read is a folder, a pipe, a socket or a device."""
+
+    exit_code = Exit.USAGE
+
+
 class UnknownStore(StorageError):
     """A URI's scheme is unknown, or the package that serves it is not installed."""
 

@@ -9,7 +9,7 @@ from os import PathLike
 from kernels.distributions import SPREADS, Spreads
 from kernels.reductions import merge_all
 
-from ..errors import StorageError, UsageError
+from ..errors import NotFinished, StorageError
 from ..runs import execute
 from ..runs.after import FOLDER, read_made, write_made
 from ..runs.job import SERIAL, Job, check_scheduler, count_cores, worker_memory
@@ -252,17 +252,17 @@ def measure_run(
 
     Raises
     ------
-    UsageError
+    NotFinished
         It is not finished.
     InvalidRun
-        A part is damaged.
+        A part is damaged or missing.
     StorageError
-        A part is missing, or the store does not answer.
+        The store does not answer.
     """
     uri = normalise(str(run))
     manifest = read_manifest(uri)
     if manifest is None:
-        raise UsageError(f"{uri}: not a finished run")
+        raise NotFinished(f"{uri}: no manifest.json there: not a finished run")
     plan = read_plan(uri, manifest.plan)
     job, columns = make_run_job(uri, plan, scheduler, workers, plain_tcp), list_columns(plan)
     if plan.global_only:

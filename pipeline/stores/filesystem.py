@@ -11,7 +11,7 @@ from typing import Any
 import fsspec
 from fsspec.asyn import AsyncFileSystem
 
-from ..errors import InvalidRun, NotThere, StorageError, UnknownStore
+from ..errors import InvalidRun, NotAFile, NotThere, StorageError, UnknownStore
 
 S3 = "s3"
 HTTP = "aiohttp."  # whose errors of answers that break off are no OSErrors; known by name, since it need not be imported for local files
@@ -37,6 +37,10 @@ def of_botocore(name: str) -> Any:
     return () if found is None else getattr(found, name)
 
 
+class NotRegular(OSError):
+    """A pipe may wait for ever, and a device has no end."""
+
+
 @contextmanager
 def reported(doing: str, uri: str) -> Iterator[None]:
     """Turn what goes wrong inside into a StorageError that says what was tried, and where.
@@ -55,6 +59,8 @@ def reported(doing: str, uri: str) -> Iterator[None]:
     ------
     NotThere
         The file is missing.
+    NotAFile
+        It is a folder, a pipe, a socket or a device.
     StorageError
         The store refuses, or it does not answer.
     """
@@ -62,6 +68,8 @@ def reported(doing: str, uri: str) -> Iterator[None]:
         yield
     except FileNotFoundError as error:
         raise (StorageError if doing == "write" else NotThere)(f"{uri}: cannot {doing}: no such file or object") from error
+    except (NotRegular, IsADirectoryError) as error:
+        raise NotAFile(f"{uri}: cannot {doing}: {' '.join(str(error).split())}") from error
     except Exception as error:  # HTTP libraries have error types of their own; what is none of theirs goes on
         known = isinstance(error, (OSError, ImportError, UnicodeEncodeError, of_botocore("BotoCoreError")))
         if not known and not type(error).__module__.startswith(HTTP):

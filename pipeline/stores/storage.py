@@ -1,6 +1,5 @@
 """Files and objects by URI: where they are and what they hold. With ``commit``, which writes them, the only code that touches them."""
 
-import errno
 import hashlib
 import os
 import secrets
@@ -13,7 +12,7 @@ from stat import S_ISDIR, S_ISREG
 from typing import Any
 
 from ..errors import NotThere, StorageError
-from .filesystem import call_store, is_local, open_filesystem, reported, retry_damaged
+from .filesystem import NotRegular, call_store, is_local, open_filesystem, reported, retry_damaged
 
 MARKS = ("generation", "ETag", "etag", "Content-MD5")  # made anew by stores with every write, as fsspec calls them
 TIMES = ("mtime", "LastModified", "last_modified", "Last-Modified", "modificationTime", "modify", "created")
@@ -93,7 +92,7 @@ def beside(uri: str, name: str) -> str:
 def _refuse_endless(filesystem: Any, path: str) -> None:
     """A pipe may wait for ever, and a device has no end."""
     if is_local(filesystem) and not (S_ISREG(mode := os.stat(path).st_mode) or S_ISDIR(mode)):
-        raise OSError(errno.EINVAL, "is a pipe, a socket or a device, expected a file", path)
+        raise NotRegular("is a pipe, a socket or a device, expected a file")
 
 
 def describe(filesystem: Any, path: str) -> Object:

@@ -10,7 +10,7 @@ from pipeline.command import cli
 
 ERRORS = [found for _, found in inspect.getmembers(errors, inspect.isclass) if issubclass(found, Exception)]
 CODES = {
-    **dict.fromkeys(("UsageError", "UnknownStore"), 2),
+    **dict.fromkeys(("UsageError", "UnknownStore", "NotAFile"), 2),
     "NoSuchRow": 5,
     **dict.fromkeys(("NotThere", "NotFinished"), 6),
     "RunConflict": 7,

@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 from leafledger import explain
 from pipeline.drift import measured
 from pipeline.drift.measured import measure_run
-from pipeline.errors import InvalidRun, StorageError, UsageError
+from pipeline.errors import InvalidRun, NotFinished, StorageError, UsageError
 from tests.pipeline.conftest import FEATURES, train, write_data
 from tests.pipeline.running import attributions
 
@@ -93,7 +93,7 @@ def test_a_run_that_cannot_be_written_is_measured_all_the_same(run, monkeypatch,
 
 def test_what_cannot_be_measured_is_refused(example, tmp_path):
     """No run, an unfinished one, one of summaries alone, a damaged part: one line each."""
-    with pytest.raises(UsageError, match="nothing: not a finished run"):
+    with pytest.raises(NotFinished, match=r"nothing: no manifest\.json there: not a finished run"):
         measure_run(tmp_path / "nothing")
     explain(example.model, example.data, tmp_path / "run", scheduler="serial")
     part = tmp_path / "run" / "attributions" / "part-00002.parquet"
@@ -101,12 +101,12 @@ def test_what_cannot_be_measured_is_refused(example, tmp_path):
     with pytest.raises(InvalidRun, match=r"part-00002\.parquet: "):
         measure_run(tmp_path / "run")
     part.unlink()
-    with pytest.raises(StorageError, match=r"part-00002\.parquet"):
+    with pytest.raises(InvalidRun, match=r"part-00002\.parquet: cannot read: no such file"):
         measure_run(tmp_path / "run")
     with pytest.raises(UsageError, match="without TLS"):
         measure_run(tmp_path / "run", scheduler="tcp://elsewhere:8786")
     os.unlink(tmp_path / "run" / "manifest.json")
-    with pytest.raises(UsageError, match="run: not a finished run"):
+    with pytest.raises(NotFinished, match="not a finished run"):
         measure_run(tmp_path / "run")
     explain(example.model, example.data, tmp_path / "summaries", global_only=True, scheduler="serial")
     assert measure_run(tmp_path / "summaries").columns == ()

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from leafledger import check_run, explain, read_run, report
-from pipeline.errors import InvalidRun, StorageError
+from pipeline.errors import InvalidRun
 from pipeline.runs.after import read_after
 from pipeline.stores import storage
 from tests.pipeline.running import contents
@@ -114,5 +114,5 @@ def test_no_run_and_a_damaged_one_are_one_line(reported, tmp_path):
         report(copy, scheduler="serial")
     assert not (copy / "report").exists()
     part.unlink()
-    with pytest.raises(StorageError, match=r"part-00001.parquet"):
+    with pytest.raises(InvalidRun, match=r"part-00001.parquet"):
         report(copy, scheduler="serial")

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from leafledger import explain, read_run
-from pipeline.errors import InvalidRun, NoSuchRow, StorageError, UsageError
+from pipeline.errors import InvalidRun, NoSuchRow, UsageError
 from pipeline.runs import lookup
 from pipeline.runs.lookup import find_rows, read_condition
 from tests.pipeline.conftest import FEATURES
@@ -156,7 +156,7 @@ def test_rows_of_a_store_are_found(run, bucket):
     for part in range(PARTS):
         s3fs.S3FileSystem().put(f"{run}/{part}.parquet", f"{bucket}/run/{part}.parquet")
     assert find(f"{bucket}/run", int=42).table.equals(find(run, int=42).table)
-    with pytest.raises(StorageError, match=r"3\.parquet: cannot read: no such file or object$"):
+    with pytest.raises(InvalidRun, match=r"3\.parquet: cannot read: no such file or object, though the run is finished$"):
         find_rows(f"{bucket}/run", [(3, "3.parquet")], (), {"int": 1})
 
 
@@ -192,7 +192,7 @@ def test_damaged_parts_are_said(run, tmp_path):
     with pytest.raises(InvalidRun, match=r"1\.parquet: damaged, or no part of a run: [^\n]*$"):
         find(str(tmp_path), int=1)
     (tmp_path / "1.parquet").unlink()
-    with pytest.raises(StorageError, match=r"1\.parquet: cannot read: no such file or object$"):
+    with pytest.raises(InvalidRun, match=r"1\.parquet: cannot read: no such file or object, though the run is finished$"):
         find(str(tmp_path), int=1)
     pq.write_table(TABLE, tmp_path / "0.parquet", write_page_checksum=True)
     content = bytearray((tmp_path / "0.parquet").read_bytes())
