@@ -66,7 +66,7 @@ def _check_sense(plan: Plan) -> None:
         read_choice("missing", plan.labels.missing, get_args(MissingLabels))
     if plan.background_digest is not None and plan.background is None:
         raise ValueError("there is a digest of a background, and no background")
-    if plan.output is not None and (plan.output < 0 or len(plan.outputs) != 1):
+    if plan.output is not None and (not 0 <= plan.output < MOST or len(plan.outputs) != 1):
         raise ValueError(f"output is {plan.output}, the only one of {len(plan.outputs)}")
     if plan.row_output is not None and not (len(plan.outputs) > 1 and 0 <= plan.row_output.seed < SEEDS):
         raise ValueError(f"row_output is {plan.row_output}, with {len(plan.outputs)} outputs")

@@ -1,10 +1,12 @@
 """The command writes a page and says where it is; what is wrong is one line."""
 
+import shutil
+
 from pipeline.command.cli import main
 
 
-def test_the_command_says_where_the_page_is(serial, capsys):
-    run, _ = serial
+def test_the_command_says_where_the_page_is(serial, tmp_path, capsys):
+    run = shutil.copytree(serial[0], tmp_path / "run")
     assert main(["report", str(run), "--scheduler", "serial", "--quiet"]) == 0
     assert capsys.readouterr().out == ""
     assert main(["report", str(run), "--scheduler", "serial"]) == 0

@@ -30,6 +30,8 @@ def reread(example, change, **arguments):
         (lambda plan: plan.update(interactions="1"), "interactions are '1', of another type"),
         (lambda plan: plan.update(background_digest="x"), "no background"),
         (lambda plan: plan.update(slice_rows=1), "slice_rows is 1, expected"),
+        (lambda plan: plan.update(group_rows=1), "group_rows is 1, expected a multiple of slice_rows"),
+        (lambda plan: plan.update(output=1 << 100), "output is 1267650600228229401496703205376, the only one"),
         (lambda plan: plan["items"].reverse(), "items are not numbered from 0"),
         (lambda plan: plan["items"][1].update(row_groups=[1, 0]), "item 1 has rows that no file has"),
         (lambda plan: plan["items"][1].update(n_rows=-1), "item 1 has rows that no file has"),
