@@ -59,7 +59,7 @@ def _show_output(console: Console, found: "Drift", split: "Split") -> None:
     """The features whose mean attribution changed most."""
     from ..runs.space import TOTALS
 
-    several, total = len(found.outputs) > 1, TOTALS[found.space]  # type: ignore[index]
+    several, total = len(found.outputs) > 1, TOTALS[found.space]
     of = f" of output {printable(split.output)}" if several else ""
     what = "" if split.features is None else f": features {_number(split.features, '+.4g')}, base value {_number(split.base, '+.4g')}"
     say(console, f"mean {total}{of} {_arrow(split.reference_mean, split.mean, '.4g')}, {_signed(split.change, split.standard_error)}{what}")

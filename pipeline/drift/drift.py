@@ -17,6 +17,7 @@ from ..errors import InvalidRun, UsageError
 from ..runs.after import FOLDER, write_made
 from ..runs.arguments import read_flag, read_place
 from ..runs.latest import read_latest
+from ..runs.options import Space
 from ..runs.progress import Progress, no_progress
 from ..runs.space import TOTALS
 from ..stores.places import normalise
@@ -29,8 +30,8 @@ from .thresholds import Given, Thresholds, read_thresholds
 from .two_models import Parts, Where, explain_both_ways
 
 TABLE, DOCUMENT = f"{FOLDER}/drift.parquet", f"{FOLDER}/drift.json"
-KINDS = {float: pa.float64(), int: pa.int64(), str: pa.string(), bool: pa.bool_(), int | None: pa.int64()}
-SCHEMA = pa.schema([pa.field(field.name, KINDS[field.type]) for field in fields(Shift)])  # type: ignore[index]
+KINDS: dict[Any, pa.DataType] = {float: pa.float64(), int: pa.int64(), str: pa.string(), bool: pa.bool_(), int | None: pa.int64()}
+SCHEMA = pa.schema([pa.field(field.name, KINDS[field.type]) for field in fields(Shift)])
 
 
 def _plain(found: Any) -> Any:
@@ -73,7 +74,7 @@ class Drift:
     reference: str
     reference_manifest: str
     reference_n_rows: int
-    space: str
+    space: Space
     thresholds: Thresholds
     differs: tuple[str, ...]
     outputs: tuple[Split, ...]
