@@ -18,6 +18,10 @@ from ..trees.forest import Forest
 from ..trees.paths import Trace, count_above, first_splits, trace
 
 MOST_BITS = 12  # of a code that has a table with a row for every value
+# What a table costs for a row of data, in units of one lookup of QUAD numbers: each bit of the code so much (measured on AVX-512),
+BIT_COST = 0.075
+# and so much each entry, which is read from memory again for every LOOKUP_ROWS rows; at 1/1,024 or 1/16,384 times are within a tenth of the best.
+ENTRY_COST = 1 / 2048
 EDGE_BIT, EDGE_OUTCOME, EDGE_PLAYER = range(3)  # columns of LeafPaths.edges
 
 
@@ -77,13 +81,14 @@ def _measure(forest: Forest, traced: Trace, player: np.ndarray) -> _Sizes:
 
 @jit
 def _choose(order: np.ndarray, left: np.ndarray, right: np.ndarray, sizes: _Sizes, most_bits: int, whole: np.ndarray) -> None:
-    """Set ``whole (nodes,) bool`` where one table for everything from a node down has no more entries than tables of its parts."""
+    """Set ``whole (nodes,) bool`` where one table for everything from a node down costs a row no more than tables of its parts."""
     bits, players = sizes
     cost = np.empty(order.size)
     for i in range(order.size - 1, -1, -1):
         v = order[i]
         apart = np.inf if left[v] < 0 else cost[left[v]] + cost[right[v]]
-        together = 2.0 ** bits[v] * (players[v] + QUAD) if bits[v] <= most_bits else np.inf
+        lookups = (players[v] + QUAD - 1) // QUAD
+        together = lookups + BIT_COST * bits[v] + ENTRY_COST * 2.0 ** bits[v] * (players[v] + QUAD) if bits[v] <= most_bits else np.inf
         whole[v] = together <= apart and bits[v] <= most_bits
         cost[v] = min(together, apart)
 
@@ -195,7 +200,8 @@ class Partitioner:
     def partition(self, most_bits: int) -> Partitioning:
         """Cut into subtrees whose codes have at most so many bits, and the leaves that need more.
 
-        Of all such cuts, one whose tables have the fewest entries, by upper bounds.
+        Of all such cuts, one whose tables cost a row of data the least, by upper bounds: fewer and larger tables take fewer lookups, up to where they
+        take more memory than that is worth.
 
         Parameters
         ----------
