@@ -1,0 +1,32 @@
+"""Units, by systemd itself."""
+
+import re
+import subprocess
+
+import pytest
+
+from pipeline.command import cli
+from tests.infra.files import INFRA, find
+
+UNITS = sorted([*(INFRA / "systemd").glob("*.service"), *(INFRA / "systemd").glob("*.timer")])
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.name)
+def test_systemd_takes_the_unit(unit):
+    """It says nothing but that programs are not installed where the unit expects them."""
+    analyze = find("systemd-analyze") or pytest.skip("there is no systemd")
+    said = subprocess.run([analyze, "verify", "--man=no", str(unit)], capture_output=True, text=True, timeout=60).stderr
+    lines = [line for line in said.splitlines() if unit.stem in line]
+    assert [line for line in lines if "/opt/leafledger/bin/" not in line] == []
+
+
+def test_the_nights_service_names_options_that_there_are(tmp_path, capsys):
+    """Its command is run by a shell as systemd would, with a program that says what it was given; the file of options is one."""
+    line = re.search(r"^ExecStart=/bin/sh -c '(.*)'$", (INFRA / "systemd/leafledger.service").read_text(), re.MULTILINE).group(1)
+    script = line.replace("$$", "$").replace("%%", "%").replace("/opt/leafledger/bin/leafledger", "echo").removeprefix("exec ")
+    given = subprocess.run(["/bin/sh", "-c", script], capture_output=True, text=True, check=True).stdout.split()
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d\.\.\d{4}-\d\d-\d\d", given[-1])
+    assert cli.main(["config", "explain", "--config", str(INFRA / "systemd/nights.toml")]) == 0
+    shown = capsys.readouterr().out
+    assert shown.count("nights.toml") == 5
+    assert {word for word in given if word.startswith("--")} == {"--config", "--log-format", "--quiet", "--dates"}
