@@ -8,13 +8,14 @@ BENCH_PYTHON ?= $(or $(wildcard $(shell pyenv prefix $$(pyenv latest 3.12 2>/dev
 BENCH_VENV ?= .venv-bench
 QSHAP_PYTHON ?= $(or $(wildcard $(shell pyenv prefix $$(pyenv latest 3.11 2>/dev/null) 2>/dev/null)/bin/python3.11),python3.11)
 QSHAP_VENV ?= .venv-qshap
+INFRA_VENV ?= .venv-infra
 WHEEL_PYTHON ?= $(PYTHON)
 WHEEL_VENV ?= .venv-wheel
 WORKER_VENV ?= .venv-worker
 PIP_VERSION := $(shell sed -n 's/^pip==//p' $(CONSTRAINTS))
 UV_VERSION := $(shell sed -n 's/^uv==//p' $(CONSTRAINTS))
 
-.PHONY: setup demo test faults bench bench-r2 papers variants lint coverage bounds fuzz frames mutants wheel worker docs docs-outputs constraints clean
+.PHONY: setup demo test faults infra bench bench-r2 papers variants lint coverage bounds fuzz frames mutants wheel worker docs docs-outputs constraints clean
 
 setup: $(VENV)/.complete
 
@@ -44,6 +45,9 @@ $(BENCH_VENV)/.complete: pyproject.toml $(CONSTRAINTS) | setup
 $(QSHAP_VENV)/.complete: pyproject.toml $(CONSTRAINTS) | setup
 	$(call environment,$(QSHAP_VENV),$(QSHAP_PYTHON),3.11,qshap)
 
+$(INFRA_VENV)/.complete: pyproject.toml $(CONSTRAINTS) | setup
+	$(call environment,$(INFRA_VENV),$(PYTHON),3.11,infra)
+
 # Three models of 336,776 flights, explained by the nightly flow.
 demo: setup
 	$(BIN)/python -m infra.demo
@@ -57,6 +61,10 @@ test: setup
 # nftables) and clocks (libfaketime), with many seeds; half an hour.
 faults: setup
 	$(BIN)/python -m pytest tests/faults --long $(FAULTS)
+
+# The files of infra by the tools of those who read them: hadolint, the schemas of Compose, Kubernetes and Dask's operator, Prefect, systemd, Slurm.
+infra: $(INFRA_VENV)/.complete
+	$(INFRA_VENV)/bin/python -m pytest tests/infra $(INFRA)
 
 # Rows per second beside the newest of what else there is, which needs Python 3.12, and beside qshap, which needs 3.11: BENCH="--cases xgboost-100x6",
 # BENCH=--marginal. BENCH=--quick is a minute of it in the environment of development, where there are no peers.
@@ -125,8 +133,10 @@ worker: setup
 	$(call install,$(WORKER_VENV),--no-deps $(WORKER_VENV)/leafledger-*.whl)
 	$(BIN)/python -m tests.worker $(WORKER_VENV)
 
-# The documentation in build/docs/html, every page read anew, since options are read from code; a warning is an error.
+# The documentation in build/docs/html, every page read anew, since options are read from code; a warning is an error. Its pictures of reports are
+# drawn anew where the demo's flights and models are.
 docs: setup
+	$(BIN)/python -m docs.pictures
 	$(BIN)/sphinx-build -b html -E -W --keep-going docs build/docs/html
 
 # Let pages say what their commands and blocks of Python print now: PAGES="docs/tutorial.md".
@@ -136,11 +146,11 @@ docs-outputs: setup
 # Resolve every version anew, for all Pythons at once; with UPGRADE= those that are pinned already stay.
 UPGRADE ?= --upgrade
 constraints: setup
-	$(BIN)/uv pip compile pyproject.toml --group dev --group bench --group qshap --universal --python-version 3.11 $(UPGRADE) \
+	$(BIN)/uv pip compile pyproject.toml --group dev --group bench --group qshap --group infra --universal --python-version 3.11 $(UPGRADE) \
 		--no-header --no-annotate --output-file $(CONSTRAINTS)
 	$(BIN)/uv pip compile pyproject.toml --override infra/not-on-workers.txt --constraint $(CONSTRAINTS) --universal --python-version 3.11 \
 		--no-header --no-annotate --output-file infra/worker-requirements.txt
 
 clean:
-	rm -rf $(VENV) $(BENCH_VENV) $(QSHAP_VENV) $(WHEEL_VENV) $(WORKER_VENV) build dist .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(BENCH_VENV) $(QSHAP_VENV) $(INFRA_VENV) $(WHEEL_VENV) $(WORKER_VENV) build dist .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -prune -exec rm -rf {} +

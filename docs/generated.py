@@ -11,6 +11,7 @@ from typing import Any
 import leafledger
 import pipeline.errors
 from kernels.methods import METHODS, SHARED
+from kernels.summaries import list_grouped
 from pipeline.command.documents import SCHEMAS
 from pipeline.errors import MEANINGS, LeafledgerError
 from tests.bench.compare import EXACT, PREDICT
@@ -53,10 +54,11 @@ def methods() -> str:
 def summaries() -> str:
     """Every summary of a run: which methods keep it, what it holds, and its columns."""
     keep: dict[str, list[str]] = {}
-    found = {summary.name: summary for method in METHODS.values() for summary in method.summaries} | {summary.name: summary for summary in SHARED}
-    for method in METHODS.values():
-        for summary in method.summaries:
-            keep.setdefault(summary.name, []).append(f"`{method.name}`")
+    kept = {method.name: dict.fromkeys((*method.summaries, *list_grouped(method.summaries))) for method in METHODS.values()}
+    found = {summary.name: summary for some in kept.values() for summary in some} | {summary.name: summary for summary in SHARED}
+    for name, some in kept.items():
+        for summary in some:
+            keep.setdefault(summary.name, []).append(f"`{name}`")
     rows = (
         (
             f"`{name}`",

@@ -4,6 +4,7 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import date as Date
 from typing import Any, cast
 from urllib.parse import quote
 from uuid import UUID
@@ -94,7 +95,7 @@ def show_progress(work: Work) -> Callable[[Part | WorkItem], None]:
 
 
 def _plain(row: dict[str, Any]) -> dict[str, Any]:
-    return {name: printable(value) if isinstance(value, str) else value for name, value in row.items()}
+    return {name: printable(str(value)) if isinstance(value, str | Date) else value for name, value in row.items()}
 
 
 def show_summaries(out: str, summaries: dict[str, pa.Table]) -> None:

@@ -19,15 +19,20 @@ from pipeline.display import count as counted
 from pipeline.display import printable
 from pipeline.drift.drift import Drift
 from pipeline.errors import InvalidRun, LeafledgerError, UsageError
+from pipeline.runs.attempt import Attempt, FlowRun
 from pipeline.runs.job import Job, make_job
 from pipeline.runs.latest import why_latest_stays
+from pipeline.runs.lineage import traced
+from pipeline.runs.metrics import metered
 from pipeline.runs.mlflow_run import log_run
-from pipeline.runs.options import Columns, Combinations, MissingLabels, Precision, Sign, Space, pick
+from pipeline.runs.options import Columns, Combinations, IfChanged, MissingLabels, Precision, Sign, Space, pick
+from pipeline.runs.provenance import keep_provenance
 from pipeline.runs.publish import Manifest
 from pipeline.runs.stages import Run
 
 from . import artifacts
-from .stages import aggregate, broadcast, compare, count, load, map_parts, move, plan, publish, write_page
+from .logs import log_refusals_as_lines
+from .stages import aggregate, broadcast, compare, count, digest, load, map_parts, move, plan, publish, tidy, write_page
 
 HERE = {  # what is to be said of parameters besides what the command's help says
     "date": " By default the date for which the flow run was scheduled.",
@@ -119,6 +124,8 @@ def explain(
     values: bool = False,
     global_only: bool = False,
     single_writer: bool = False,
+    if_changed: IfChanged = "refuse",
+    digest_inputs: bool = False,
     date: Date | None = None,
     method: str = "shapley",
     parameters: dict[str, Any] | None = None,
@@ -144,6 +151,9 @@ def explain(
     output: str | None = None,
     predictions: str | Sequence[str] = (),
     mlflow_run: str | None = None,
+    metrics_address: str | int | None = None,
+    metrics_file: str | None = None,
+    lineage: str | None = None,
     against: str | None = None,
     thresholds: dict[str, Any] | str | None = None,
     report: bool = False,
@@ -155,11 +165,12 @@ def explain(
     Parameters
     ----------
     model, data, out : str
-    latest, latest_requires, ids, precision, top, sign, columns, reasons, values, global_only, single_writer, date, method, parameters : optional
-    partition, interactions, space, combinations, background, background_errors, tables, label, weight, by, missing_labels : optional
+    latest, latest_requires, ids, precision, top, sign, columns, reasons, values, global_only, single_writer, if_changed, digest_inputs : optional
+    date, method, parameters, partition, interactions, space, combinations, background, background_errors, tables : optional
+    label, weight, by, missing_labels : optional
     scheduler, workers, plain_tcp, max_rejected : optional
     missing, allow_unseen : optional
-    trees, outputs, output, predictions, mlflow_run : optional
+    trees, outputs, output, predictions, mlflow_run, metrics_address, metrics_file, lineage : optional
         As ``leafledger explain`` takes them; what its help says of each is written here by `describe_parameters`.
     against, thresholds : optional
         As ``leafledger drift`` takes them.
@@ -172,32 +183,49 @@ def explain(
         Its message is what the command line says. A direct call returns its manifest, or raises its LeafledgerError.
     """
     given, log = locals(), get_run_logger()
+    log_refusals_as_lines()
     try:
         job = make_job(model, data, out, pick(given | {"date": date or scheduled_date()}))
-        run = plan(job, load(job))
-        if run.model.by_position:
-            log.info("features %s", printable(say_positions(run.model)))
-        manifest, what = run.finished, "finished before, nothing to do"
-        if manifest is None:
-            manifest, what = _work(run), "explained"
-        changes = None if against is None else _compare(log, job, against, thresholds)
-        if report:
-            artifacts.show_page(write_page(job))
-        _move(log, run, manifest)
+        attempt = Attempt(FlowRun(runtime.flow_run.name, str(runtime.flow_run.id), runtime.deployment.name))
+        with metered(job, attempt), traced(job, attempt):
+            with attempt.stage("planning"):
+                run = plan(job, load(job))
+            if run.model.by_position:
+                log.info("features %s", printable(say_positions(run.model)))
+            attempt.plan, attempt.manifest = run.plan, run.finished
+            what = "explained" if run.finished is None else f"kept, differs in {run.kept}" if run.kept else "finished before, nothing to do"
+            manifest = attempt.manifest or _work(log, run, attempt)
+            if manifest.place:
+                tidy(run, manifest)
+            changes = None if against is None else _compare(log, job, against, thresholds)
+            if report:
+                artifacts.show_page(write_page(job))
+            _move(log, run, manifest)
+        for said in attempt.warned:
+            log.warning(printable(said))
     except LeafledgerError as error:
         return Failed(message=printable(str(error)), data=error)
     return _complete(log, f"{job.out}: {what}", manifest, changes)
 
 
-def _work(run: Run) -> Manifest:
-    """From the plan to the manifest."""
-    counted = count(run) if run.uncounted else None  # no stage where there is no background, or it was counted before
-    prepared = broadcast(run, counted)
-    explained = map_parts(run, prepared)
-    summaries = aggregate(run, prepared, explained)
-    manifest = publish(run, prepared, explained, summaries)
-    artifacts.show_summaries(run.job.out, summaries)
-    artifacts.show_outputs(run.job.out, manifest)
+def _work(log: Any, run: Run, attempt: Attempt) -> Manifest:
+    """From the plan to the manifest, and how that went."""
+    if run.undigested:
+        with attempt.stage("digesting"):
+            log.info("SHA-256 of inputs.json %s", digest(run).sha256)
+    with attempt.stage("preparing"):
+        counted = count(run) if run.uncounted else None  # no stage where there is no background, or it was counted before
+        prepared = broadcast(run, counted)
+    with attempt.stage("explaining"):
+        explained = map_parts(run, prepared, attempt)
+    with attempt.stage("merging"):
+        summaries = aggregate(run, prepared, explained)
+    with attempt.stage("publishing"):
+        attempt.manifest = publish(run, prepared, explained, summaries)
+    manifest = attempt.manifest
+    keep_provenance(run.job, attempt, explained.parts, manifest)
+    artifacts.show_summaries(run.out, summaries)
+    artifacts.show_outputs(run.out, manifest)
     return manifest
 
 
@@ -223,9 +251,9 @@ def _move(log: Any, run: Run, manifest: Manifest) -> None:
     stays = why_latest_stays(run.job.options, manifest)
     if stays is not None:
         log.warning(printable(stays))
-    elif named is not None and named.run != run.job.out:
+    elif named is not None and named.run != run.out:
         log.info(printable(f"{run.job.options.latest}: stays at {named.run}, of {named.date}"))
-    unlogged = log_run(run.job.options.mlflow_run, run.job.out, manifest)
+    unlogged = log_run(run.job.options.mlflow_run, run.out, manifest)
     if unlogged is not None:
         log.warning(printable(unlogged))
 

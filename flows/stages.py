@@ -12,11 +12,15 @@ from pipeline.drift.drift import Drift, drift
 from pipeline.errors import ClusterLost, NotAFile, NotThere, StorageError, UnknownStore
 from pipeline.models import Model
 from pipeline.report.report import WrittenReport, report
+from pipeline.runs.attempt import Attempt
 from pipeline.runs.background import BackgroundStatistics
+from pipeline.runs.digesting import digest_run
+from pipeline.runs.digests import Inputs
 from pipeline.runs.job import Job, fill_date
 from pipeline.runs.latest import Latest, read_latest
 from pipeline.runs.load import load_model
 from pipeline.runs.publish import Manifest
+from pipeline.runs.replacement import remove_replaced
 from pipeline.runs.stages import (
     Broadcast,
     Explained,
@@ -113,6 +117,21 @@ def plan(job: Job, model: Model) -> Run:
     return plan_run(job, model)
 
 
+@stage("digest")
+def digest(run: Run) -> Inputs:
+    """After stage 2: digest the inputs.
+
+    Parameters
+    ----------
+    run : Run
+
+    Returns
+    -------
+    Inputs
+    """
+    return digest_run(run, artifacts.show_progress)
+
+
 @stage("count")
 def count(run: Run) -> BackgroundStatistics | None:
     """Stage 3: count the background, on Dask.
@@ -147,19 +166,21 @@ def broadcast(run: Run, counted: BackgroundStatistics | None) -> Broadcast:
 
 
 @stage("map")
-def map_parts(run: Run, tables: Broadcast) -> Explained:
+def map_parts(run: Run, tables: Broadcast, attempt: Attempt) -> Explained:
     """Stage 5: explain every work item, on Dask.
 
     Parameters
     ----------
     run : Run
     tables : Broadcast
+    attempt : Attempt
+        That counts them.
 
     Returns
     -------
     Explained
     """
-    return map_run(run, tables, artifacts.show_progress)
+    return map_run(run, tables, attempt.follow(artifacts.show_progress))
 
 
 @stage("aggregate")
@@ -199,9 +220,23 @@ def publish(run: Run, tables: Broadcast, explained: Explained, summaries: dict[s
     return publish_run(run, tables, explained, summaries)
 
 
+@stage("tidy")
+def tidy(run: Run, manifest: Manifest) -> None:
+    """Stage 8: remove what is left of runs whose place this one took.
+
+    Parameters
+    ----------
+    run : Run
+        Finished.
+    manifest : Manifest
+        Of the run.
+    """
+    remove_replaced(run.out, manifest)
+
+
 @stage("drift")
 def compare(job: Job, against: str, thresholds: Mapping[str, Any] | str | None) -> Drift | None:
-    """Stage 8: say what changed since another run.
+    """Stage 9: say what changed since another run.
 
     Parameters
     ----------
@@ -236,7 +271,7 @@ def compare(job: Job, against: str, thresholds: Mapping[str, Any] | str | None) 
 
 @stage("report")
 def write_page(job: Job) -> WrittenReport:
-    """Stage 9: write a page about the run.
+    """Stage 10: write a page about the run.
 
     Parameters
     ----------
@@ -253,7 +288,7 @@ def write_page(job: Job) -> WrittenReport:
 
 @stage("latest")
 def move(run: Run, manifest: Manifest) -> Latest | None:
-    """Stage 10: let ``latest`` name the run, unless it names a later one or too few rows are explained.
+    """Stage 11: let ``latest`` name the run, unless it names a later one or too few rows are explained.
 
     Parameters
     ----------

@@ -76,7 +76,7 @@ def measure_ks(reference: np.ndarray, current: np.ndarray) -> tuple[float, float
     """
     n, m = int(reference.sum()), int(current.sum())
     apart = np.abs(np.cumsum(reference) / n - np.cumsum(current) / m)
-    distance = min(float(apart.max()), 1.0)
+    distance = float(apart.max())
     return distance, float(np.clip(stats.kstwo.sf(distance, max(1, round(n * m / (n + m)))), 0.0, 1.0))
 
 

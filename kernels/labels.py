@@ -6,7 +6,7 @@ import numpy as np
 
 from .parameters import InvalidParameters
 
-MOST_SHARES = 1 << 17  # of all groups: every part keeps their sums in its footer, some hundred bytes of each
+MOST_VALUES = 1 << 17  # of all groups: every part keeps their sums in its footer, some hundred bytes of each
 
 
 class Labels(NamedTuple):
@@ -38,22 +38,22 @@ def no_labels(n: int) -> Labels:
     return Labels(zero, zero.copy(), np.zeros(n, bool), np.zeros(n, np.int64), np.array([""]), zero.copy(), zero.copy())
 
 
-def check_groups(by: tuple[str, ...], n_groups: int, n_players: int) -> None:
+def check_groups(by: tuple[str, ...], n_groups: int, n_values: int) -> None:
     """Refuse more groups of rows than are worth a table.
 
     Parameters
     ----------
     by : tuple of str
         columns whose values make the groups, for the message
-    n_groups, n_players : int
-        groups so far, and players that have a share in each
+    n_groups, n_values : int
+        groups so far, and values that each has: one for every output and player
 
     Raises
     ------
     InvalidParameters
-        more than MOST_SHARES shares
+        more than MOST_VALUES values
     """
-    if n_groups * n_players > MOST_SHARES:
+    if n_groups * n_values > MOST_VALUES:
         raise InvalidParameters(
-            f"{', '.join(map(repr, by))} make {n_groups} groups of {n_players} shares each, expected at most {MOST_SHARES} shares in all"
+            f"{', '.join(map(repr, by))} make {n_groups} groups of {n_values} values each, expected at most {MOST_VALUES} values in all"
         )

@@ -70,12 +70,24 @@ def _update_moments(state: Moments, values: np.ndarray, n: int, labels: Any = No
         return state
     here = Moments(np.array([float(n)]), *(np.empty(values.shape[:2]) for _ in range(5)))
     _measure(values, n, here)
-    return _merge_moments(state, here)
+    return merge_moments(state, here)
 
 
-def _merge_moments(a: Moments, b: Moments) -> Moments:
+def merge_moments(a: Moments, b: Moments) -> Moments:
+    """Merge moments of other rows.
+
+    Parameters
+    ----------
+    a, b : Moments
+        of one thing, or of several along the last axis, of each of which there are rows in one of them
+
+    Returns
+    -------
+    Moments
+        of the rows of both, a's before b's
+    """
     rows = a.rows + b.rows
-    if rows[0] == 0:
+    if not rows.any():
         return a
     share, distance = b.rows / rows, b.mean - a.mean
     return Moments(
@@ -113,8 +125,8 @@ def _finalize_means(state: Moments, place: np.ndarray, n_places: int) -> dict[st
 
 
 # Means, extremes and ranks of every value; and means alone, of what rankings are compared by.
-MOMENTS = Reduction("moments", _init_moments, _update_moments, _merge_moments, _finalize_moments)
-MEANS = Reduction("means", _init_moments, _update_moments, _merge_moments, _finalize_means)
+MOMENTS = Reduction("moments", _init_moments, _update_moments, merge_moments, _finalize_moments)
+MEANS = Reduction("means", _init_moments, _update_moments, merge_moments, _finalize_means)
 
 
 def _merge_groups(reduction: Reduction, states: Iterator[Any]) -> Iterator[Any]:

@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 
 from .buffers import Buffers
-from .reductions import MOMENTS, Reduction
+from .groups import GROUP_MOMENTS, GroupMoments, moments_of, sort_groups
+from .labels import check_groups
+from .reductions import MOMENTS, Moments, Reduction
 
 Column = Sequence[Any] | np.ndarray  # texts and whole numbers as lists, other numbers as arrays, NaN where there is none
 
@@ -54,6 +56,8 @@ class Summary:
     description : of the tables, in a few words
     display : columns that a person sees, by rank; none for summaries that are not shown
     headline : ``(totals) -> line`` to be shown above; none where it is empty
+    grouped : the reduction tells groups of rows apart, see ``Subject.by``
+    by : the same of groups of rows, where these are asked for; None where there is none, or this one is ``grouped``
     """
 
     name: str
@@ -64,6 +68,8 @@ class Summary:
     description: str
     display: tuple[Shown, ...] = ()
     headline: Callable[[Mapping[str, Any]], str] | None = None
+    grouped: bool = False
+    by: "Summary | None" = None
 
     def init(self, buffers: Buffers) -> Any:
         """Make the state before any row.
@@ -96,6 +102,22 @@ class Summary:
             with the rows of the slice after those of ``state``
         """
         return self.reduction.update(state, self.reads(buffers), n_rows, buffers.labels)
+
+
+def list_grouped(summaries: Sequence[Summary]) -> tuple[Summary, ...]:
+    """List the summaries of groups of rows, where these are asked for.
+
+    Parameters
+    ----------
+    summaries : sequence of Summary
+        of a method
+
+    Returns
+    -------
+    tuple of Summary
+        empty of a method that writes ranks
+    """
+    return tuple(found for summary in summaries if (found := summary if summary.grouped else summary.by) is not None)
 
 
 Labels = dict[str, list[Any]]  # of a table's rows, of every output the same
@@ -164,13 +186,33 @@ def tabulate_moments(name: str, moments: Mapping[str, np.ndarray], labels: Label
     return {name: Table({**texts, **{column: values.ravel() for column, values in moments.items()}})}
 
 
-def _tabulate_importance(state: Any, subject: Subject) -> dict[str, Table]:
-    labels, place = label_players(subject)
-    moments = MOMENTS.finalize(state, place, len(subject.players))
+def _find_importance(state: Moments, subject: Subject) -> dict[str, np.ndarray]:
+    """Columns of importances, ``(outputs, players)`` each."""
+    moments = MOMENTS.finalize(state, subject.place, len(subject.players))
     rank, mean_abs = moments.pop("rank"), moments["mean_abs"]
     total = mean_abs.sum(axis=1, keepdims=True)
     share = np.divide(mean_abs, total, out=np.zeros_like(mean_abs), where=total > 0)
-    return tabulate_moments("importance", {**moments, "share": share, "rank": rank}, labels, subject)
+    return {**moments, "share": share, "rank": rank}
+
+
+def _tabulate_importance(state: Moments, subject: Subject) -> dict[str, Table]:
+    return tabulate_moments("importance", _find_importance(state, subject), label_players(subject)[0], subject)
+
+
+def _tabulate_importance_by(state: GroupMoments, subject: Subject) -> dict[str, Table]:
+    """The same of every group: its values before them, ascending and none last, and its rows behind."""
+    n = len(subject.outputs) * len(subject.players)
+    check_groups(subject.by, state.names.size, n)
+    order, values = sort_groups(state.names)
+    found = [_find_importance(moments_of(state, g), subject) for g in order]
+    columns: dict[str, Column] = {name: [group[k] for group in values for _ in range(n)] for k, name in enumerate(subject.by)}
+    columns["output"] = [output for output in subject.outputs for _ in subject.players] * len(order) or np.zeros(0, str)
+    columns["feature"] = list(subject.players) * len(subject.outputs) * len(order) or np.zeros(0, str)
+    for name in (*ABOUT_VALUES, "share", "rank"):
+        kind = np.int64 if name == "rank" else np.float64
+        columns[name] = np.concatenate([np.zeros(0, kind), *(group[name].ravel() for group in found)])
+    columns["rows"] = np.repeat(state.moments.rows[order].astype(np.int64), n)
+    return {"importance_by": Table(columns)}
 
 
 def _tabulate_interactions(state: Any, subject: Subject) -> dict[str, Table]:
@@ -178,6 +220,15 @@ def _tabulate_interactions(state: Any, subject: Subject) -> dict[str, Table]:
     return tabulate_moments("interactions", MOMENTS.finalize(state, place, len(subject.pairs)), labels, subject)
 
 
+IMPORTANCE_BY = Summary(
+    name="importance_by",
+    reduction=GROUP_MOMENTS,
+    reads=lambda buffers: buffers.phi,
+    tabulate=_tabulate_importance_by,
+    columns=("output", "feature", *ABOUT_VALUES, "share", "rank", "rows"),
+    description="the same of every group of rows, with `--by`",
+    grouped=True,
+)
 IMPORTANCE = Summary(
     name="importance",
     reduction=MOMENTS,
@@ -193,6 +244,7 @@ IMPORTANCE = Summary(
         Shown("std", "std", ".4g"),
         Shown("share", "share", ".1%"),
     ),
+    by=IMPORTANCE_BY,
 )
 INTERACTIONS = Summary(
     name="interactions",

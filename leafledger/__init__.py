@@ -44,6 +44,7 @@ if TYPE_CHECKING:  # what type checkers and editors read; everything is imported
     from pipeline.runs.latest import Latest as Latest
     from pipeline.runs.latest import read_latest as read_latest
     from pipeline.runs.plan import Plan as Plan
+    from pipeline.runs.provenance import Provenance as Provenance
     from pipeline.runs.publish import Manifest as Manifest
     from pipeline.runs.publish import read_manifest as read_manifest
 
@@ -64,6 +65,7 @@ __all__ = [
     "Manifest",
     "Model",
     "Plan",
+    "Provenance",
     "Pruned",
     "Report",
     "WrittenReport",
@@ -115,15 +117,16 @@ _HOMES = {
     "pipeline.runs.explain": ("explain",),
     "pipeline.runs.latest": ("Latest", "read_latest"),
     "pipeline.runs.plan": ("Plan",),
+    "pipeline.runs.provenance": ("Provenance",),
     "pipeline.runs.publish": ("Manifest", "read_manifest"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 
 def _refuse_shadowed() -> None:
-    """ImportError where Python would find somebody else's ``pipeline``, ``kernels`` or ``flows`` in the place of ours."""
+    """ImportError where Python would find somebody else's ``pipeline`` or ``kernels`` in the place of ours; ours of ``flows`` is found here, too."""
     root = Path(__file__).resolve().parents[1]
-    for name in ("kernels", "pipeline", "flows"):
+    for name in ("kernels", "pipeline"):
         found, ours = find_spec(name), root / name / "__init__.py"
         if found is not None and found.origin is not None and Path(found.origin).resolve() != ours:
             raise ImportError(f"{found.origin} hides {ours}, a package of leafledger; rename it, or keep it off Python's path", name=name)

@@ -101,6 +101,8 @@ def _runs(node: ast.AST) -> Iterator[ast.AST]:
         return
     if isinstance(node, ast.FunctionDef) and any(name in ast.unparse(mark) for mark in node.decorator_list for name in COMPILED):
         return
+    if isinstance(node, ast.If) and not node.orelse and ast.unparse(node.test) == "TYPE_CHECKING":
+        return  # imports; tests of the command hold what it imports at its start
     yield node
     skipped = {"annotation", "returns", "decorator_list", "args" if isinstance(node, ast.FunctionDef | ast.Lambda) else ""}
     for name, value in ast.iter_fields(node):

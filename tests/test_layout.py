@@ -20,9 +20,10 @@ DASK = {"dask", "distributed"}
 ALLOWED = {  # first names that a package may import beyond the standard library
     "kernels": {"numpy", "scipy", "numba", "llvmlite"},
     "pipeline": {"kernels", "numpy", "pyarrow", "fsspec", "psutil", "cyclopts", "rich", "pandas", "shap", "yaml", "jinja2", "markupsafe"}
+    | {"prometheus_client", "cryptography", "openlineage"}
     | DASK
     | VENDORS,
-    "flows": {"pipeline", "prefect", "pyarrow", "cyclopts", "rich"},
+    "flows": {"pipeline", "prefect", "pyarrow", "cyclopts", "rich", "yaml"},
     "leafledger": {"kernels", "pipeline"},
 }
 # What a part of a package may import of it; single files of the package by their own names.
@@ -34,16 +35,17 @@ ARROWS = {
         "lanes": ("_jit",),
         "labels": ("parameters",),
         "reductions": ("_jit", "ordering"),
+        "groups": ("_jit", "labels", "reductions"),
         "distributions": ("_jit", "reductions"),
         "trees": GROUND,
         "buffers": (*GROUND, "labels", "trees"),
-        "summaries": ("buffers", "reductions"),
+        "summaries": ("buffers", "groups", "labels", "reductions"),
         "tuning": ("buffers",),
         "method": ("buffers", "game_values", "parameters", "summaries", "trees", "tuning"),
         "path_dependent": (*GROUND, "game_values", "trees"),
         "marginal": (*GROUND, "game_values", "method", "parameters", "trees"),
         "semivalues": (*DECLARED, "path_dependent", "marginal"),
-        "r2": (*DECLARED, "labels"),
+        "r2": (*DECLARED, "groups", "labels"),
         "ranking": (*DECLARED, "path_dependent", "marginal", "semivalues"),
         "prediction_gap": (*DECLARED, "path_dependent", "semivalues", "ranking"),
     },

@@ -8,6 +8,13 @@ from tests import mutants
 
 SMALL = '''"""Words stay."""
 
+if TYPE_CHECKING:
+    import this
+else:
+    this = None
+if TYPE_CHECKING:
+    import antigravity
+
 
 @jit
 def compiled(x: int = 1) -> int:
@@ -40,6 +47,7 @@ def test_every_change_is_of_one_node_of_code_that_runs_uncompiled(small):
     """Conditions, comparisons, operators, calls, values and numbers; neither words, annotations, defaults and messages nor what is compiled."""
     found = mutants.mutants_of(small)
     assert [str(mutant).partition(": ")[2] for mutant in found] == [
+        "if TYPE_CHECKING: -> if not TYPE_CHECKING:",
         "if x < 0: -> if not x < 0:",
         "x < 0 -> x <= 0",
         "0 -> 1 at 7 of if x < 0:",

@@ -58,6 +58,7 @@ SHARES = Summary(
         Shown("standard_error", "standard error", ".1g"),
     ),
     headline=_headline,
+    grouped=True,
 )
 
 R2 = Method(

@@ -1,11 +1,11 @@
 """The summary of R^2: which share of it every player has, of all rows and of every group of them."""
 
-import json
 import math
 from typing import Any
 
 import numpy as np
 
+from ..groups import sort_groups
 from ..labels import check_groups
 from ..summaries import Subject, Table
 from .shares import R2State, Shares, finalize, whole
@@ -44,9 +44,8 @@ def _tabulate_groups(state: R2State, subject: Subject) -> Table:
     """Lay out the shares of every group: its values before them, ascending and none last, and its totals behind."""
     check_groups(subject.by, state.names.size, len(subject.players))
     n, shares = len(subject.players), finalize(state, subject.place, len(subject.players))
-    values = [json.loads(name) for name in state.names.tolist()]
-    order = sorted(range(len(values)), key=lambda g: [(value is None, 0 if value is None else value) for value in values[g]])
-    columns: dict[str, Any] = {name: [values[g][k] for g in order for _ in range(n)] for k, name in enumerate(subject.by)}
+    order, values = sort_groups(state.names)
+    columns: dict[str, Any] = {name: [group[k] for group in values for _ in range(n)] for k, name in enumerate(subject.by)}
     parts = [_columns(subject.players, shares, g) for g in order]
     columns["feature"] = list(subject.players) * len(order) or np.zeros(0, str)
     columns |= {name: np.concatenate([np.zeros(0), *(part[name] for part in parts)]) for name in ("r2", "standard_error")}

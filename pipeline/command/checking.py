@@ -5,6 +5,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from ..display import count
 from ..errors import Exit, InvalidRun, NotFinished, UsageError
 from .documents import write_document
 from .flags import INPUT, Json
@@ -60,7 +61,7 @@ def check(
         YYYY-MM-DD, fills {date} in RUN or --latest.
     deep
         Read every byte: digests, additivity of every row; make the tables again, from the model and the background, and explain the first rows of
-        every part again.
+        every part again; digest the inputs again where the run was made with --digest-inputs.
     model
         The model's file, where it is not any more where it was.
     all_rows
@@ -86,11 +87,12 @@ def check(
     additive = "" if report.residual is None else f", attributions add up within {report.residual:.1e} of the {report.total}'s bound {how}"
     rejected = f", {report.n_rejected} pieces of the data rejected" if report.n_rejected else ""
     again = f", {report.n_again:,} rows explained again" if report.n_again else ""
+    digested = f", {count(report.n_digested, 'input file')} as digested" if report.n_digested else ""
     verdict = "sound" if report.sound else "not verified in full"
     if json:
         write_document({"run": run, "sound": report.sound} | asdict(report))
     console = open_console(json)
-    say(console, f"{run}: {verdict}, {report.n_rows:,} rows in {report.parts} parts{rejected}{additive}{again}")
+    say(console, f"{run}: {verdict}, {report.n_rows:,} rows in {report.parts} parts{rejected}{additive}{again}{digested}")
     say(console, f"SHA-256 of manifest.json: {report.manifest}")
     for reason in report.unverified:
         complain(f"not verified: {reason}")

@@ -1,17 +1,18 @@
 """The command ``leafledger``: explain, plan, compare, check, show, inspect and more. A mistake is one line on standard error, with an exit code."""
 
+import dataclasses
 import os
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from importlib.metadata import version
+from importlib.util import find_spec
 from typing import Annotated, Any, Literal
 
 from cyclopts import App, Argument, CycloptsError, Group, MissingArgumentError, Parameter
-from rich.console import Console
 
 from ..errors import Exit, LeafledgerError
+from .certifying import certificates
 from .checking import check
 from .comparing import compare
 from .configuring import completion, show_settings
@@ -26,6 +27,7 @@ from .reporting import report
 from .settings import list_settings, make_configs
 from .showing import show
 from .terminal import Log, complain, guarded_streams, is_logged, log, logged, named, open_console, say
+from .warming import warm
 
 app = App(
     name="leafledger",
@@ -45,8 +47,10 @@ class _Finished:
     run: str
     manifest: Any
     before: bool  # it was finished before
+    kept: str  # in what it differs from what was asked for, where it was kept all the same
     latest: Any
     short: tuple[str, ...]  # what was asked for and not done, and why
+    inputs: Any
 
 
 @app.command(help_epilogue="Example: leafledger explain model.json flights/ --out explained/ --id flight --method banzhaf --parameter p=0.3")
@@ -56,6 +60,7 @@ def explain(
     *,
     out: Place,
     options: Flags = DEFAULTS,
+    replace: Annotated[bool, Parameter(name="--replace", group=INPUT, negative=())] = False,
     dates: Annotated[str | None, Parameter(group=INPUT)] = None,
     quiet: Quiet = False,
     json: Json = False,
@@ -72,6 +77,8 @@ def explain(
         Folder of the run: a path or an fsspec URI such as s3://bucket/prefix; {date} is filled in, here as in all paths and URIs.
     options
         What else a run can be told; every one is a flag of its own.
+    replace
+        The same as --if-changed replace.
     dates
         FIRST..LAST, two days as YYYY-MM-DD: a run for each day from the first to the last. Those that are finished are passed over, and the first
         that fails ends the command.
@@ -94,7 +101,8 @@ def explain(
     from ..runs.job import list_days
 
     days = [options.date] if dates is None else list_days(dates, out, options.date)
-    done = [_explain(model, data, out, replace(options, date=day), quiet, json) for day in days]
+    if_changed = "replace" if replace else options.if_changed
+    done = [_explain(model, data, out, dataclasses.replace(options, date=day, if_changed=if_changed), quiet, json) for day in days]
     if json:
         write_document(done[0][1] if dates is None else {"runs": [document for _, document in done]})
     return max(code for code, _ in done)
@@ -106,37 +114,49 @@ def _explain(model: str, data: str, out: str, options: Flags, quiet: bool, as_js
     from ..runs.job import make_job
     from ..runs.latest import why_latest_stays
     from ..runs.space import TOTALS
-    from .progress import Bar, log_lines, silent
+    from .progress import watched
     from .show import show_summaries
 
     console = open_console(quiet or as_json)
     job = make_job(model, data, out, options)
-    bar = Bar(Console(stderr=True)) if sys.stderr.isatty() and not (quiet or is_logged()) else None
-    with bar or nullcontext(), named(job.out):
-        progress = bar or (silent if quiet else log_lines)
-        manifest, already_finished, latest, matched, unlogged = explain_job(job, progress)
+    with watched(quiet) as progress, named(job.out):
+        done = explain_job(job, progress)
+        for said in done.warned:
+            complain(said)
+    manifest, already_finished, kept, latest, matched = done.manifest, done.already_finished, done.kept, done.latest, done.matched
     if matched:
         say(console, f"features {matched}")
     run = job.out if "{" in out else out.rstrip("/")
-    short = why_latest_stays(job.options, manifest)
-    finished = _Finished(job.out, manifest, already_finished, latest, tuple(reason for reason in (short, unlogged) if reason is not None))
+    if kept:
+        say(console, f"{run}: kept as it is; what is asked for differs in {kept}")
+    why_stays = why_latest_stays(job.options, manifest)
+    short = tuple(filter(None, (why_stays, done.unlogged)))
+    finished = _Finished(job.out, manifest, already_finished, kept, latest, short, done.inputs)
     stays = "" if latest is None or latest.run == job.out else f" stays at {latest.run}, of {latest.date}"
     if already_finished:
         say(console, f"{run}: finished before, nothing to do ({manifest.n_rows:,} rows in {len(manifest.parts)} parts)")
         say(console, f"{'SHA-256:':<14}{manifest.sha256}")
-        if latest is not None and short is None:
+        if latest is not None and why_stays is None:
             say(console, f"{job.options.latest}:{stays or f' names it, of {latest.date}'}")
         return _tell(finished)
     say(console, f"{manifest.n_rows:,} rows explained in {len(manifest.parts)} parts")
     total = TOTALS[manifest.space]
     if manifest.residual is not None:
         say(console, f"attributions add up to {total} - base value within {manifest.residual:.1e} of the {total}'s bound")
-    where = {"attributions": "" if job.options.global_only else "attributions", "summary": "summary", "manifest": "manifest.json"}
-    for name, below in where.items():
-        if below:
-            say(console, f"{f'{name}:':<14}{run}/{below}")
+    home = manifest.home(run)
+    where = {
+        "attributions": "" if job.options.global_only else f"{home}/attributions",
+        "summary": f"{home}/summary",
+        "manifest": f"{run}/manifest.json",
+    }
+    for name, uri in where.items():
+        if uri:
+            say(console, f"{f'{name}:':<14}{uri}")
     say(console, f"{'SHA-256:':<14}{manifest.sha256}")
-    if latest is not None and short is None:
+    if done.inputs is not None:
+        say(console, f"{'inputs:':<14}{run}/inputs.json")
+        say(console, f"{'SHA-256:':<14}{done.inputs.sha256}")
+    if latest is not None and why_stays is None:
         say(console, f"{'latest:':<14}{job.options.latest}{stays}")
     show_summaries(console, job.out, manifest)
     return _tell(finished)
@@ -154,11 +174,14 @@ def _tell(done: _Finished) -> tuple[int, dict[str, Any]]:
     document = {
         "run": done.run,
         "finished_before": done.before,
+        "place": manifest.place,
+        "kept": done.kept,
         "n_rows": manifest.n_rows,
         "n_parts": len(manifest.parts),
         "share": manifest.share,
         "residual": manifest.residual,
         "manifest": manifest.sha256,
+        "inputs": None if done.inputs is None else done.inputs.sha256,
         "rejected": [asdict(entry) for entry in manifest.rejected],
         "latest": None if done.latest is None else asdict(done.latest),
         "said": said,
@@ -177,6 +200,15 @@ app.command(inspect, help_epilogue="Example: leafledger inspect model.txt --meth
 
 app.command(runs, help_epilogue="Example: leafledger runs explained/ --html explained/index.html")
 app.command(prune, help_epilogue="Example: leafledger prune explained/ --keep 90d --dry-run")
+app.command(certificates, help_epilogue="Example: leafledger certificates tls/ --host scheduler.example.com --days 90")
+app.command(warm, help_epilogue="Example: leafledger warm --cpu x86-64-v3")
+if find_spec("prefect") is not None:  # a worker's environment has none
+    app.command(
+        "leafledger.flows.deploy:deploy",  # what needs Prefect stands above this package, and is imported when it is asked for
+        name="deploy",
+        help="Write the Prefect deployment that explains every night's data, for prefect deploy; or make it on the server.",
+        help_epilogue='Example: leafledger deploy model.json "flights/{date-1d}" --out "explained/{date-1d}" --cron "0 3 * * *" --apply',
+    )
 app.command(completion, help_epilogue="Example: leafledger completion bash > ~/.local/share/bash-completion/completions/leafledger")
 
 

@@ -1,16 +1,13 @@
 """The command that compares rankings."""
 
-import sys
-from contextlib import nullcontext
 from typing import Annotated, Literal
 
 from cyclopts import Group, Parameter
-from rich.console import Console
 
 from ..errors import UsageError
 from .documents import write_document
 from .flags import CLUSTER, INPUT, METHOD, MODEL, Json, Place, Quiet
-from .terminal import is_logged, open_console, say
+from .terminal import open_console, say
 
 MEASURES = Group("Measures", sort_key=3)
 
@@ -108,14 +105,12 @@ def compare(
     from ..comparisons.compare import compare as compare_rankings
     from ..comparisons.publish import name_beside
     from ..runs.arguments import read_date
-    from .progress import Bar, log_lines, silent
+    from .progress import watched
     from .show import show_comparison
 
     sizes, sigmas = _numbers("top", top, int), _numbers("scales", scales, float)
-    watched = sys.stderr.isatty() and not (quiet or is_logged())
-    console, bar = open_console(quiet or json), Bar(Console(stderr=True)) if watched else None
-    with bar or nullcontext():
-        progress = bar or (silent if quiet else log_lines)
+    console = open_console(quiet or json)
+    with watched(quiet) as progress:
         found = compare_rankings(
             model,
             data,

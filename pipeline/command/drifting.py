@@ -1,8 +1,6 @@
 """The command that says what changed from one night to the next."""
 
 import math
-import sys
-from contextlib import nullcontext
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Group, Parameter
@@ -18,6 +16,7 @@ from .terminal import open_console, say
 
 if TYPE_CHECKING:
     from ..drift.drift import Drift
+    from ..drift.mix import Mix
     from ..drift.shifts import Shift
     from ..drift.split import Split
 
@@ -75,6 +74,31 @@ def _show_output(console: Console, found: "Drift", split: "Split") -> None:
     console.print(table)
 
 
+def _show_mix(console: Console, found: "Drift", mix: "Mix") -> None:
+    """The groups that add most to the change of the mean margin."""
+    from ..runs.space import TOTALS
+
+    several, total = len(found.outputs) > 1, TOTALS[found.space]
+    of, by = f" of output {printable(mix.output)}" if several else "", ", ".join(found.by)
+    said = f"{_number(mix.change, '+.4g')}: mix of groups {_number(mix.mix, '+.4g')}, within groups {_number(mix.within, '+.4g')}"
+    say(console, f"mean {total}{of} by {printable(by)} {said}")
+    heads = ["rows", "share", f"mean {total}", "of mix", "within", "alarms", ""]
+    table = Table(Column(Text(printable(by))), *(Column(head, justify="right", no_wrap=True) for head in heads), title=Text(printable(f"groups{of}")))
+    both = zip(found.groups, mix.groups, strict=True) if mix.groups else ()
+    for group, each in sorted(both, key=lambda pair: -abs(pair[1].mix + pair[1].within))[:TOP]:
+        table.add_row(
+            Text(printable(group.group)),
+            _arrow(group.reference_rows, group.rows, ","),
+            _arrow(each.reference_share, each.share, ".1%"),
+            _arrow(each.reference_mean, each.mean, ".4g"),
+            _number(each.mix, "+.4g"),
+            _number(each.within, "+.4g"),
+            str(sum(shift.drifted for shift in group.shifts)) if group.state == "tested" else "–",
+            group.state if group.state != "tested" else "",
+        )
+    console.print(table)
+
+
 def show_drift(console: Console, found: "Drift") -> None:
     """Show what changed: what differs besides the rows first, then margins and attributions, and what drifted.
 
@@ -90,6 +114,8 @@ def show_drift(console: Console, found: "Drift") -> None:
         say(console, f"differs: {line}")
     for split in found.outputs:
         _show_output(console, found, split)
+    for mix in found.mix:
+        _show_mix(console, found, mix)
     for line in found.alarms[:MOST]:
         say(console, f"drift: {line}")
     if len(found.alarms) > MOST:
@@ -102,6 +128,7 @@ def drift(
     *,
     against: Annotated[str, Parameter(group=INPUT)],
     thresholds: Annotated[str | None, Parameter(group=MEASURES)] = None,
+    by: Annotated[tuple[str, ...], Parameter(group=MEASURES, negative=(), consume_multiple=True)] = (),
     both_ways: Annotated[bool, Parameter(group=MEASURES, negative=())] = False,
     json: Json = False,
     scheduler: Annotated[str | None, Parameter(group=CLUSTER)] = None,
@@ -119,6 +146,9 @@ def drift(
         Folder of the run that it is compared with, or the JSON object that --latest moves.
     thresholds
         TOML or JSON file that says what counts as drift: false_discovery_rate, distance, share, psi, ndcg.
+    by
+        Columns that both runs wrote, as ids or as values of features: every group of rows with the same values in them is compared as well, and the
+        change of the mean margin is split into what comes of the mix of groups and what happened within them.
     both_ways
         Where the models differ, explain both nights by both, and split each change into what the data did and what the model did.
     json
@@ -144,15 +174,14 @@ def drift(
         One line: what was got, what was expected, where.
     """
     from ..drift.drift import drift as compare_nights
-    from .progress import Bar, log_lines, silent
+    from .progress import watched
 
-    bar = Bar(Console(stderr=True)) if sys.stderr.isatty() and not quiet else None
-    with bar or nullcontext():
-        progress = bar or (silent if quiet else log_lines)
+    with watched(quiet) as progress:
         found = compare_nights(
             run,
             against=against,
             thresholds=thresholds,
+            by=by,
             both_ways=both_ways,
             scheduler=scheduler,
             workers=workers,

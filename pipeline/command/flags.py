@@ -44,14 +44,16 @@ BACKGROUND = Group("Background", sort_key=4)
 LABELS = Group("Decomposing R², for method r2", sort_key=5)
 CLUSTER = Group("Cluster", sort_key=6)
 DOUBTFUL = Group("Rows that cannot be read, or are not what the model was trained on", sort_key=7)
+METRICS = Group("What is told to others", sort_key=8)
 GROUPS = {
-    INPUT: ("latest", "latest_requires", "ids", "precision", "global_only", "single_writer", "date", "mlflow_run"),
+    INPUT: ("latest", "latest_requires", "ids", "precision", "global_only", "single_writer", "if_changed", "digest_inputs", "date", "mlflow_run"),
     ROWS: ("top", "sign", "columns", "reasons", "values"),
-    METHOD: ("method", "parameters", "partition", "interactions", "space", "combinations"),
+    METHOD: ("method", "parameters", "partition", "interactions", "space", "combinations", "by"),
     BACKGROUND: ("background", "background_errors", "tables"),
-    LABELS: ("label", "weight", "by", "missing_labels"),
+    LABELS: ("label", "weight", "missing_labels"),
     CLUSTER: ("scheduler", "workers", "plain_tcp"),
     MODEL: ("trees", "outputs", "output"),
+    METRICS: ("metrics_address", "metrics_file", "lineage"),
     DOUBTFUL: ("max_rejected", "missing", "allow_unseen", "predictions"),
 }
 

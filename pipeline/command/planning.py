@@ -45,13 +45,22 @@ def _describe_labels(labels: Any) -> str:
     if labels is None:
         return ""
     weight = "" if labels.weight is None else f", weight {labels.weight}"
-    by = f", by {' and '.join(labels.by)}" if labels.by else ""
-    return f"{labels.label}{weight}{by}; rows without one are {'left out' if labels.missing == 'count' else 'refused'}"
+    return f"{labels.label}{weight}; rows without one are {'left out' if labels.missing == 'count' else 'refused'}"
+
+
+def _describe_place(run: Any) -> str:
+    from ..runs.plan import differences
+
+    if run.kept:
+        return f" (kept as it is: what is asked for differs in {run.kept})"
+    if run.replaced is not None:
+        return f" (takes the place of another run: what is asked for differs in {differences(run.replaced.plan, run.plan)})"
+    return " (finished before: nothing to do)" if run.finished else ""
 
 
 def _document(job: Any, run: Any) -> dict[str, Any]:
     return {
-        "run": job.out,
+        "run": run.out,
         "finished": run.finished is not None,
         "model": run.plan.model,
         "model_digest": run.plan.model_digest,
@@ -116,12 +125,13 @@ def plan(model: Place, data: Place, *, out: Place, options: Flags = DEFAULTS, js
         "pairs": f"{run.n_pairs:,} interact, {job.options.interactions} kept of a row" if job.options.interactions is not None else "",
         "background": _describe(run.game) if run.plan.background else "",
         "labels": _describe_labels(run.plan.labels),
+        "by": ", ".join(column.name for column in run.plan.by),
         "input": f"{run.plan.n_rows:,} rows in {len({item.uri for item in run.plan.items})} files",
         "work": f"{len(run.plan.items)} items, one part each, slices of {run.plan.slice_rows} rows",
         "where": job.options.scheduler or f"local cluster of {min(job.workers, max(1, len(run.plan.items)))} processes",
         "memory": f"{run.memory.total >> 20} MiB a worker (tables {run.memory.tables / 2**20:.1f}, slice {run.memory.slice >> 20}, "
         f"largest row group {run.memory.row_group / 2**20:.1f}, footer {run.memory.footer / 2**20:.1f}), {job.worker_memory >> 20} MiB allowed",
-        "output": job.out + (" (finished before: nothing to do)" if run.finished else ""),
+        "output": run.out + _describe_place(run),
     }
     console = Console()
     shown = {name: text for name, text in said.items() if text}

@@ -1,7 +1,9 @@
 """What a person or a log sees of a run while it works."""
 
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Self
 
 from rich.console import Console
@@ -9,10 +11,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from ..dataset.listing import Rejected, WorkItem
 from ..runs.part import Part
+from ..runs.progress import Progress as Watch
 from ..runs.progress import Work, no_progress
-from .terminal import log
-
-silent = no_progress
+from .terminal import is_logged, log
 
 
 def _how(done: Part | Rejected | WorkItem) -> str:
@@ -82,3 +83,26 @@ class Bar:
             self._progress.update(self._task, advance=1, speed=speed)
 
         return on_done
+
+
+@contextmanager
+def watched(quiet: bool) -> Iterator[Watch]:
+    """Show how far a command is while it works: a bar to who looks on, otherwise lines.
+
+    Parameters
+    ----------
+    quiet : bool
+        Show nothing.
+
+    Yields
+    ------
+    callable
+        As ``progress`` of `explain`.
+    """
+    if quiet:
+        yield no_progress
+    elif is_logged() or not sys.stderr.isatty():
+        yield log_lines
+    else:
+        with Bar(Console(stderr=True)) as bar:
+            yield bar

@@ -1,11 +1,8 @@
 """The command that writes a report of a finished run."""
 
-import sys
-from contextlib import nullcontext
 from typing import Annotated
 
 from cyclopts import Parameter
-from rich.console import Console
 
 from .documents import write_document
 from .flags import CLUSTER, INPUT, Json, Quiet
@@ -47,13 +44,11 @@ def report(
         One line: what was got, what was expected, where.
     """
     from ..report.report import report as write_report
-    from .progress import Bar, log_lines, silent
+    from .progress import watched
 
-    console, bar = open_console(quiet), Bar(Console(stderr=True)) if sys.stderr.isatty() and not quiet else None
-    with bar or nullcontext():
-        progress = bar or (silent if quiet else log_lines)
+    with watched(quiet) as progress:
         written = write_report(run, against=against, scheduler=scheduler, workers=workers, plain_tcp=plain_tcp, progress=progress)
     if json:
         write_document({"run": run, "page": written.uri, "size": written.size})
     else:
-        say(console, f"report: {written.uri} ({written.size / 1000:,.0f} kB)")
+        say(open_console(quiet), f"report: {written.uri} ({written.size / 1000:,.0f} kB)")

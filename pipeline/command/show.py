@@ -13,7 +13,6 @@ from kernels.summaries import Shown
 
 from ..comparisons.comparison import REMOVAL
 from ..display import printable
-from ..runs.publish import SUMMARY
 from ..stores import storage
 from .terminal import say
 
@@ -25,9 +24,9 @@ def _write_cell(value: Any, form: str | None) -> str | Text:
     return "–" if value is None else Text(printable(value)) if form is None else format(value, form)
 
 
-def _show_summary(console: Console, run: str, name: str, display: Sequence[Shown]) -> None:
+def _show_summary(console: Console, uri: str, name: str, display: Sequence[Shown]) -> None:
     """Show the first rows of a summary, per output."""
-    rows = json.loads(storage.read(storage.join(run, SUMMARY, f"{name}.json")))
+    rows = json.loads(storage.read(uri))
     outputs = dict.fromkeys(row.get("output") for row in rows)
     for output in outputs:
         mine = sorted((row for row in rows if row.get("output") == output), key=lambda row: row["rank"])
@@ -62,12 +61,12 @@ def show_summaries(console: Console, run: str, manifest: Any) -> None:
     StorageError
         A summary cannot be read.
     """
-    there = {entry["uri"].rpartition("/")[2] for entry in manifest.summaries}
     for summary in (*METHODS[manifest.method].summaries, *SHARED):
         if summary.headline is not None and summary.name in manifest.totals:
             _say_line(console, summary.headline(manifest.totals[summary.name]))
-        if summary.display and f"{summary.name}.json" in there:
-            _show_summary(console, run, summary.name, summary.display)
+        entry = manifest.summary(f"{summary.name}.json")
+        if summary.display and entry is not None:
+            _show_summary(console, storage.join(run, entry["uri"]), summary.name, summary.display)
 
 
 def _show_measures(console: Console, title: str, caption: str, names: Iterable[str], cells: dict[tuple[str, str], Any]) -> None:

@@ -72,15 +72,16 @@ def compare_job(job: Job, texts: Sequence[str], measures: Measures, progress: Pr
     model = found.model
     if model.by_position:
         logging.getLogger("leafledger").info("%s: features %s", job.data, say_positions(model))
-    plans = {entry.run: read_run(entry.run, model, job.row_output) for entry in entries if entry.run is not None}
+    runs = {entry.run: read_run(entry.run, model, job.row_output) for entry in entries if entry.run is not None}
     if found.rejected:
         raise InvalidData(found.rejected[0].reason)  # means of some of the rows would be those of other data
+    plans = {run: standing.plan for run, standing in runs.items()}
     items = choose_items(lambda other: found if other == asked else list_data(job.data, loaded, other), asked, plans)
     part = {name: getattr(job.options, name) for name in ("trees", "outputs", "output")}
     decides = json.dumps([model.digest, part, [entry.name for entry in entries], asked.names, asdict(measures), [asdict(item) for item in items]])
     folder = storage.beside(job.out, f"_compare-{hashlib.sha256(decides.encode()).hexdigest()[:16]}")
     try:
-        prepared, done = prepare_comparison(Request(job, model, entries, plans, items, measures, folder, progress)), {}
+        prepared, done = prepare_comparison(Request(job, model, entries, runs, items, measures, folder, progress)), {}
         on_done = progress(Work("comparing", job.out, len(items), sum(item.n_rows for item in items)))
         for item, compared in execute.map_items(job, compare_item, work.warm, prepared, items, WORKER_OVERHEAD):
             done[item.part] = compared

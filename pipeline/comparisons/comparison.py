@@ -25,7 +25,7 @@ class Ranking:
     name: str  # as it was asked for
     method: str
     tables: str  # their URI, empty of a run
-    run: str | None
+    run: str | None  # where its parts lie
     columns: tuple[tuple[str, ...], ...]
 
 

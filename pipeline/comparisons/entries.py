@@ -13,11 +13,9 @@ from ..errors import NotFinished, UsageError
 from ..models import Model
 from ..models.row_output import RowOutput
 from ..runs.options import MARGIN
-from ..runs.plan import PLAN, Plan
-from ..runs.planned import from_json
-from ..runs.publish import read_manifest
+from ..runs.plan import Plan
+from ..runs.replacement import Standing, read_standing
 from ..runs.sizes import ITEM_ROWS
-from ..stores import storage
 from ..stores.places import normalise
 
 RUN = "run:"  # what the name of an earlier run starts with
@@ -63,7 +61,7 @@ def parse_entry(text: str) -> Entry:
     return Entry(text, method.name, parameters, None)
 
 
-def read_run(run: str, model: Model, row_output: RowOutput | None = None) -> Plan:
+def read_run(run: str, model: Model, row_output: RowOutput | None = None) -> Standing:
     """Read the plan of a finished run.
 
     Parameters
@@ -77,8 +75,8 @@ def read_run(run: str, model: Model, row_output: RowOutput | None = None) -> Pla
 
     Returns
     -------
-    Plan
-        Of a run whose columns can be read as scores of the model's features.
+    Standing
+        A run whose columns can be read as scores of the model's features.
 
     Raises
     ------
@@ -89,13 +87,12 @@ def read_run(run: str, model: Model, row_output: RowOutput | None = None) -> Pla
     StorageError
         The store does not answer.
     """
-    manifest = read_manifest(run)
-    if manifest is None:
+    standing = read_standing(run)
+    if standing is None or standing.manifest is None:
         raise NotFinished(f"{run}: not a finished run")
-    if manifest.rejected:
-        raise UsageError(f"{run}: lacks rows that it had to reject ({manifest.rejected[0].reason})")
-    where = storage.join(run, PLAN)
-    plan = from_json(storage.read(where), where)
+    rejected, plan = standing.manifest.rejected, standing.plan
+    if rejected:
+        raise UsageError(f"{run}: lacks rows that it had to reject ({rejected[0].reason})")
     if METHODS[plan.method].labelled or plan.global_only or plan.space != MARGIN:
         shared = "an error" if plan.space == MARGIN else "predictions"
         what = "has summaries and no rows" if plan.global_only else f"shares out {shared}, not a margin"
@@ -106,7 +103,7 @@ def read_run(run: str, model: Model, row_output: RowOutput | None = None) -> Pla
     if missing or (plan.outputs, plan.row_output) != (model.outputs, row_output):
         what = f"has no values of feature {missing[0]!r}" if missing else f"has outputs {', '.join(plan.written_outputs)}"
         raise UsageError(f"{run}: {what}; expected those of the model's features and outputs")
-    return plan
+    return standing
 
 
 def _pieces(items: Sequence[WorkItem]) -> set[tuple[str, str, int]]:
@@ -124,8 +121,8 @@ def asked_by(plan: Plan) -> Asked:
     -------
     Asked
     """
-    numbers, by = ((), ()) if plan.labels is None else (plan.labels.numbers, plan.labels.by)
-    return Asked(plan.ids, (*numbers, *plan.predictions), by, plan.values)
+    numbers = () if plan.labels is None else plan.labels.numbers
+    return Asked(plan.ids, (*numbers, *plan.predictions), tuple(column.name for column in plan.by), plan.values)
 
 
 def choose_items(list_files: Callable[[Asked], Listing], asked: Asked, plans: dict[str, Plan]) -> tuple[WorkItem, ...]:

@@ -104,7 +104,7 @@ def compare_item(comparison: Comparison, item: WorkItem) -> Compared:
     sizes = [len(values) for values in name_values(comparison, comparison.gaps.tables)]
     sizes.append((len(comparison.valued) + len(comparison.valued_pairs)) * len(comparison.features))
     states, done = [MEANS.init(len(comparison.outputs), size) for size in sizes], 0
-    labels = () if comparison.removal is None else comparison.removal.labels.names
+    labels = () if comparison.removal is None else comparison.removal.labels.numbers
     wanted = list(dict.fromkeys((*(feature.name for feature in comparison.features), *comparison.ids, *labels)))
     differing = DifferingRows(comparison.named, item.uri)
     for batch in read_slices(item, wanted, comparison.slice_rows):

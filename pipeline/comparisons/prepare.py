@@ -21,9 +21,9 @@ from ..models import Model
 from ..models.model import Feature
 from ..runs import execute
 from ..runs.job import Job, check_parameters
-from ..runs.plan import Plan
 from ..runs.prepare import ask_model, prepare_model, refuse_statistics
 from ..runs.progress import Progress, Work
+from ..runs.replacement import Standing
 from ..runs.sizes import WORKER_OVERHEAD, max_slice_rows
 from ..stores.arrays import broadcast_tables
 from .comparison import Comparison, Gaps, Ranking, Removal, Sample
@@ -42,7 +42,7 @@ class Request:
     job: Job
     model: Model
     entries: Sequence[Entry]
-    plans: dict[str, Plan]  # of earlier runs, by their URI
+    runs: dict[str, Standing]  # earlier ones, by their URI
     items: Sequence[WorkItem]
     measures: Measures
     folder: str  # where tables are broadcast from
@@ -97,7 +97,7 @@ def _prepare_removal(request: Request, forest: Forest, measured: Measured | None
     if label is None or measured is None:
         return None
     tables = broadcast_tables(prepare_removal(forest, measured), request.folder)
-    return Removal(tables, LabelColumns(label, None, (), COUNT), request.measures.removed)
+    return Removal(tables, LabelColumns(label, None, COUNT), request.measures.removed)
 
 
 def _rank(request: Request, used: Sequence[Feature]) -> Iterator[Ranking]:
@@ -107,11 +107,11 @@ def _rank(request: Request, used: Sequence[Feature]) -> Iterator[Ranking]:
             prepared = prepare_model(request.model, METHODS[entry.method], entry.parameters, (), False)
             yield Ranking(entry.name, entry.method, broadcast_tables(prepared, request.folder), None, ())
             continue
-        plan = request.plans[entry.run]
+        home, plan = request.runs[entry.run].home, request.runs[entry.run].plan
         phi, number = plan.columns[1], {name: j for j, name in reversed([*enumerate(plan.players)])}  # scores come after features
         read = request.model.features if METHODS[plan.method].phi.whole else used
         columns = tuple(tuple(phi[k * len(plan.players) + number[feature.name]] for feature in read) for k in range(len(plan.written_outputs)))
-        yield Ranking(entry.name, plan.method, "", entry.run, columns)
+        yield Ranking(entry.name, plan.method, "", home, columns)
 
 
 def prepare_comparison(request: Request) -> Comparison:

@@ -1,6 +1,5 @@
 """Labels of rows: which columns hold them and what goes with them, and how they are read."""
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -10,7 +9,7 @@ import pyarrow as pa
 from kernels.labels import Labels, no_labels
 from kernels.trees.binning import padded
 
-from ..errors import InvalidColumn, InvalidLabel
+from ..errors import InvalidLabel
 from ..models.model import Feature
 from . import schema
 
@@ -25,18 +24,12 @@ class LabelColumns:
 
     label: str
     weight: str | None
-    by: tuple[str, ...]  # rows with the same values in these are a group
     missing: str  # "count" leaves rows without a label out, "refuse" ends the run
 
     @property
     def numbers(self) -> tuple[str, ...]:
-        """Those that hold numbers: of the label, and of the weight if there is one."""
+        """Their names: of the label, and of the weight if there is one."""
         return (self.label,) if self.weight is None else (self.label, self.weight)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """All of the columns: of the label, of the weight if there is one, and of the groups."""
-        return (*self.numbers, *self.by)
 
 
 def _numbers(batch: pa.RecordBatch, name: str) -> np.ndarray:
@@ -81,7 +74,7 @@ def check_values(label: np.ndarray, weight: np.ndarray, missing: str, where: str
     _refuse(~((weight >= 0) & (weight <= LARGEST_WEIGHT)), where, first_row, lambda i: f"{names[1]} is {weight[i]}, {expected}")
 
 
-def lay_out(label: np.ndarray, weight: np.ndarray, group: np.ndarray | None = None, names: np.ndarray | None = None) -> Labels:
+def lay_out(label: np.ndarray, weight: np.ndarray) -> Labels:
     """Lay labels and weights out as kernels take them.
 
     Parameters
@@ -90,15 +83,12 @@ def lay_out(label: np.ndarray, weight: np.ndarray, group: np.ndarray | None = No
         In the label's units, NaN where it is missing.
     weight : (n,) float64
         Not negative.
-    group : (n,) int64, optional
-        Which of the names each row's group has. Without groups all rows are of one, whose name is empty.
-    names : (groups,) str, optional
-        Distinct and ascending.
 
     Returns
     -------
     Labels
-        Padded to a multiple of BATCH rows. Rows without a label, and those that were added, have label and weight 0.
+        Padded to a multiple of BATCH rows, all of one group, whose name is empty. Rows without a label, and those that were added, have label and
+        weight 0.
     """
     n = label.size
     out = no_labels(padded(n))
@@ -106,27 +96,7 @@ def lay_out(label: np.ndarray, weight: np.ndarray, group: np.ndarray | None = No
     out.missing[:n] = missing
     out.label[:n] = np.where(missing, 0.0, label)
     out.weight[:n] = np.where(missing, 0.0, weight)
-    if group is None or names is None:
-        return out
-    out.group[:n] = group
-    return out._replace(names=names)
-
-
-def _group(batch: pa.RecordBatch, by: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Which group each row is in, and what groups are called: their values as a JSON list, ascending as texts."""
-    encoded = [batch.column(name) for name in by]
-    encoded = [column if pa.types.is_dictionary(column.type) else column.dictionary_encode() for column in encoded]
-    codes = [column.indices.fill_null(len(column.dictionary)).to_numpy(zero_copy_only=False).astype(np.int64) for column in encoded]
-    for called, column in zip(by, encoded, strict=True):
-        try:
-            column.dictionary.validate(full=True)
-        except pa.ArrowInvalid as error:
-            raise InvalidColumn(f"column {called!r} has text that is not UTF-8") from error
-    values = [[*column.dictionary.to_pylist(), None] for column in encoded]
-    rows, row = np.unique(np.stack(codes, axis=1), axis=0, return_inverse=True)
-    texts = [json.dumps([known[code] for known, code in zip(values, found, strict=True)], default=str) for found in rows.tolist()]
-    names, name = np.unique(np.array(texts, str), return_inverse=True)
-    return name[row.reshape(-1)], names
+    return out
 
 
 def read_labels(columns: LabelColumns, batch: pa.RecordBatch, where: str, first_row: int) -> Labels:
@@ -151,10 +121,8 @@ def read_labels(columns: LabelColumns, batch: pa.RecordBatch, where: str, first_
     ------
     InvalidLabel
         A label or weight cannot be used, see `check_values`.
-    InvalidColumn
-        Values of a column are not what its type says.
     """
     label = _numbers(batch, columns.label)
     weight = np.ones(label.size) if columns.weight is None else _numbers(batch, columns.weight)
     check_values(label, weight, columns.missing, where, first_row, (f"label {columns.label!r}", f"weight {columns.weight!r}"))
-    return lay_out(label, weight, *(_group(batch, columns.by) if columns.by else ()))
+    return lay_out(label, weight)

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from urllib.parse import unquote
@@ -17,6 +17,7 @@ from ..models.model import Feature, Model
 from ..stores import storage
 from ..stores.listing import list_parquet
 from . import schema
+from .grouping import check_group_columns
 from .identity import identify
 from .names import spell
 from .row_groups import columns_of
@@ -62,6 +63,7 @@ class Listing:
     n_chunks: int  # column chunks that a file has at most
     rejected: tuple[Rejected, ...]  # files whose footers cannot be read
     model: Model  # its features are called as the columns are
+    types: Mapping[str, pa.DataType]  # of columns that are passed through from files, and of those that make groups of rows
 
     @property
     def n_rows(self) -> int:
@@ -156,13 +158,14 @@ def _read_footer(file: storage.Object, partition: Hive, model: Model, asked: Ask
     schema.check_columns(model.features, asked.names, found, carried, file.uri)
     _check_partition_values(model.features, partition, found, file.uri)
     in_file = {field.name: field.type for field in found}
-    schema.check_labels(asked.numbers, (), {name: schema.text_type(value, True) for name, value in partition} | in_file, file.uri)
-    schema.check_labels((), asked.by, {name: schema.text_type(value, False) for name, value in partition} | in_file, file.uri)
+    schema.check_numbers(asked.numbers, {name: schema.text_type(value) for name, value in partition} | in_file, file.uri)
+    by = {name: in_file.get(name, pa.string()) for name in asked.by}  # what the path carries are texts
+    check_group_columns(by, by, file.uri)
     return _Footer(
         rows=tuple(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)),
         row_group=_row_group_bytes(metadata, read),
         n_chunks=metadata.num_row_groups * metadata.num_columns,
-        types={name: found.field(name).type for name in (*asked.ids, *asked.by, *passed) if name in found.names},
+        types={name: in_file[name] for name in (*asked.ids, *passed) if name in in_file} | by,
         identity=identity,
         model=model,
     )
@@ -232,7 +235,7 @@ def list_data(uri: str, model: Model, asked: Asked = NOTHING) -> Listing:
             row_group, n_chunks = max(row_group, footer.row_group), max(n_chunks, footer.n_chunks)
     if not found:
         raise InvalidData(rejected[0].reason)
-    return Listing(tuple(found), row_group, n_chunks, tuple(rejected), spelt)
+    return Listing(tuple(found), row_group, n_chunks, tuple(rejected), spelt, {name: is_type for name, (is_type, _) in types_of.items()})
 
 
 def _group(counts: Sequence[int], item_rows: int) -> list[tuple[int, ...]]:

@@ -124,24 +124,22 @@ def check_text(feature: Feature, text: str, where: str) -> None:
         raise SchemaMismatch(f"{where}: column {feature.name!r} is {text!r}, the model has category {str(int(text))!r}; name the folder so")
 
 
-def text_type(text: str | None, number: bool) -> pa.DataType:
-    """Find the type of a column whose value a path carries.
+def text_type(text: str | None) -> pa.DataType:
+    """Find the type of a column of numbers whose value a path carries.
 
     Parameters
     ----------
     text : str or None
-    number : bool
-        Whether numbers are wanted.
 
     Returns
     -------
     pa.DataType
-        Null where there is none; float64 where numbers are wanted and it is one; else string.
+        Null where there is none; float64 where it is a number; else string.
     """
     if text is None:
         return pa.null()
     try:
-        return pa.array([text]).cast(pa.float64()).type if number else pa.string()
+        return pa.array([text]).cast(pa.float64()).type
     except pa.ArrowException:
         return pa.string()
 
@@ -256,15 +254,13 @@ def _column_values(feature: Feature, column: pa.Array, single_precision: bool = 
     return mark_missing(feature, column.to_numpy(zero_copy_only=False), single_precision)
 
 
-def check_labels(numbers: Sequence[str], by: Sequence[str], types: Mapping[str, pa.DataType], where: str) -> None:
-    """Refuse columns of labels, weights and groups whose types do not fit.
+def check_numbers(numbers: Sequence[str], types: Mapping[str, pa.DataType], where: str) -> None:
+    """Refuse columns of labels, weights and predictions whose types do not fit.
 
     Parameters
     ----------
     numbers : sequence of str
-        Columns that have to hold numbers, or nulls alone: of the label and of the weight.
-    by : sequence of str
-        Columns of groups, which have to hold texts, integers, booleans, dates, or nulls alone.
+        Columns that have to hold numbers, or nulls alone.
     types : mapping of str to pa.DataType
         Of all columns of the data, also those that the path carries.
     where : str
@@ -279,11 +275,6 @@ def check_labels(numbers: Sequence[str], by: Sequence[str], types: Mapping[str, 
         found = types[name]
         if not (_is_number(found) or pa.types.is_null(found)):
             raise SchemaMismatch(f"{where}: column {name!r} is {found}, expected numbers")
-    for name in by:
-        found = _value_type(types[name])
-        grouped = (is_text(found), pa.types.is_integer(found), pa.types.is_boolean(found), pa.types.is_date(found), pa.types.is_null(found))
-        if not any(grouped):
-            raise SchemaMismatch(f"{where}: column {name!r} is {found}, expected texts, integers or dates to group rows by")
 
 
 def _untaken(names: list[str], taken: Iterable[str]) -> list[str]:

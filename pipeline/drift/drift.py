@@ -2,30 +2,31 @@
 
 import json
 import math
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, fields, replace
+from itertools import islice
 from os import PathLike
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-
-from kernels.distances import measure_ndcg
 
 from ..display import as_html, count, printable
 from ..errors import InvalidRun, UsageError
 from ..runs.after import FOLDER, write_made
-from ..runs.arguments import read_flag, read_place
+from ..runs.arguments import read_flag, read_names, read_place
 from ..runs.latest import read_latest
 from ..runs.options import Space
 from ..runs.progress import Progress, no_progress
-from ..runs.space import TOTALS
 from ..stores.places import normalise
+from .compared import compare_columns
 from .differences import list_differences, refuse_unlike
-from .means import find_means
-from .measured import Measured, measure_run
-from .shifts import Shift, judge, set_parts, shift_phi, shift_total, shift_values
-from .split import Split, split_change, take_night
+from .grouped import MeasuredGroups, count_rows, measure_groups, refuse_ungrouped
+from .groups import TESTED, GroupDrift, compare_groups, list_states, mix_groups, refuse_other_types
+from .measured import Measured, make_run_job, measure_run
+from .mix import Mix
+from .shifts import Shift, judge, set_parts, shift_groups
+from .split import Split
 from .thresholds import Given, Thresholds, read_thresholds
 from .two_models import Parts, Where, explain_both_ways
 
@@ -65,7 +66,13 @@ class Drift:
     parts : tuple of Parts
         Of every output, what the data did and what the model did, where it was asked for.
     shifts : tuple of Shift
-        Of every column.
+        Of every column, of all rows.
+    by : tuple of str
+        Columns that make groups of rows, where they were asked for.
+    groups : tuple of GroupDrift
+        The same of every group, in the order of their values.
+    mix : tuple of Mix
+        Of every output, what of the change of the mean margin comes of how many rows each group has.
     """
 
     run: str
@@ -80,9 +87,13 @@ class Drift:
     outputs: tuple[Split, ...]
     parts: tuple[Parts, ...]
     shifts: tuple[Shift, ...]
+    by: tuple[str, ...] = ()
+    groups: tuple[GroupDrift, ...] = ()
+    mix: tuple[Mix, ...] = ()
 
     def __repr__(self) -> str:
-        return f"Drift({count(len(self.alarms), 'alarm')} in {count(len(self.shifts), 'column')}, against {self.reference})"
+        groups = f" and {count(len(self.groups), 'group')}" if self.by else ""
+        return f"Drift({count(len(self.alarms), 'alarm')} in {count(len(self.shifts), 'column')}{groups}, against {self.reference})"
 
     def _repr_html_(self) -> str:
         """The first columns that drifted."""
@@ -92,13 +103,10 @@ class Drift:
     @property
     def alarms(self) -> tuple[str, ...]:
         """Where a threshold is crossed, in words."""
-        several = len(self.outputs) > 1
-        said = []
-        for split in self.outputs:
-            if split.ndcg < self.thresholds.ndcg:
-                of = f" of output {printable(split.output)}" if several else ""
-                said.append(f"order of the features{of}: nDCG {split.ndcg:.3f}, below {self.thresholds.ndcg:g}")
-        return (*said, *(_say_shift(shift, several) for shift in self.shifts if shift.drifted))
+        said = _say_alarms(self.outputs, self.shifts, self.thresholds)
+        tested = (each for each in self.groups if each.state == TESTED)
+        of_groups = ((each, _say_alarms(each.outputs, each.shifts, self.thresholds)) for each in tested)
+        return (*said, *(f"{printable(each.group)}: {line}" for each, lines in of_groups for line in lines))
 
     @property
     def crossed(self) -> bool:
@@ -107,8 +115,9 @@ class Drift:
 
     @property
     def table(self) -> pa.Table:
-        """A row for every column of the runs."""
-        return pa.Table.from_pylist([_plain(asdict(shift)) for shift in self.shifts], SCHEMA)
+        """A row for every column of the runs, of all rows and then of every group that was tested."""
+        every = (*self.shifts, *(shift for each in self.groups for shift in each.shifts))
+        return pa.Table.from_pylist([_plain(asdict(shift)) for shift in every], SCHEMA)
 
     def to_dict(self) -> dict[str, Any]:
         """Give everything as one object.
@@ -125,6 +134,16 @@ class Drift:
     def text(self) -> str:
         """Text of drift.json, with strict JSON in it."""
         return json.dumps(self.to_dict(), indent=1, allow_nan=False)
+
+
+def _say_alarms(splits: tuple[Split, ...], shifts: tuple[Shift, ...], thresholds: Thresholds) -> list[str]:
+    """Alarms of all rows, or of a group."""
+    several, said = len(splits) > 1, list[str]()
+    for split in splits:
+        if split.ndcg < thresholds.ndcg:
+            of = f" of output {printable(split.output)}" if several else ""
+            said.append(f"order of the features{of}: nDCG {split.ndcg:.3f}, below {thresholds.ndcg:g}")
+    return said + [_say_shift(shift, several) for shift in shifts if shift.drifted]
 
 
 def _say_shift(shift: Shift, several: bool) -> str:
@@ -153,7 +172,13 @@ def _find_reference(run: str, against: str) -> tuple[str, str | None]:
     return found, manifest
 
 
-def compare_runs(current: Measured, reference: Measured, thresholds: Thresholds, parts: tuple[Parts, ...] = ()) -> Drift:
+def compare_runs(
+    current: Measured,
+    reference: Measured,
+    thresholds: Thresholds,
+    parts: tuple[Parts, ...] = (),
+    groups: tuple[MeasuredGroups, MeasuredGroups] | None = None,
+) -> Drift:
     """Compare two runs that were measured.
 
     Parameters
@@ -162,6 +187,8 @@ def compare_runs(current: Measured, reference: Measured, thresholds: Thresholds,
     thresholds : Thresholds
     parts : tuple of Parts
         What the data did and what the model did, see `explain_both_ways`.
+    groups : two MeasuredGroups, optional
+        Groups of rows of both, the current run's first.
 
     Returns
     -------
@@ -170,20 +197,20 @@ def compare_runs(current: Measured, reference: Measured, thresholds: Thresholds,
     Raises
     ------
     UsageError
-        They are runs of different things.
+        They are runs of different things, or columns that make groups are of different types.
     InvalidRun
         The means of one do not add up, or a summary is damaged.
     """
     refuse_unlike(current, reference)
-    plan, kind, shifts, splits = current.plan, TOTALS[current.plan.space], list[Shift](), list[Split]()
-    for output in plan.written_outputs:
-        nights = take_night(reference, find_means(reference, output), output), take_night(current, find_means(current, output), output)
-        mine = shift_phi(output, current, reference, nights)
-        sizes = (np.nan_to_num(np.array([getattr(shift, name) for shift in mine], np.float64)) for name in ("reference_mean_abs", "mean_abs"))
-        splits.append(split_change(output, *nights, plan.additive, measure_ndcg(*sizes)))
-        shifts += [shift_total(kind, output, current, reference, nights), *mine]
+    splits, shifts = compare_columns(current, reference)
     of_players = {(part.output, each.player): (each.data, each.model) for part in parts for each in part.players}
-    shifts = set_parts([*shifts, *shift_values(current, reference)], of_players)
+    every, found = set_parts([*shifts], of_players), tuple[GroupDrift, ...]()
+    if groups is not None:
+        refuse_other_types(current, reference, groups)
+        found = compare_groups(groups)
+        every.append(shift_groups(", ".join(column.name for column in groups[0].by), *(count_rows(each.groups) for each in reversed(groups))))
+    judged = iter(judge([*every, *(shift for each in found for shift in each.shifts)], thresholds))
+    every = [*islice(judged, len(every))]
     return Drift(
         run=current.uri,
         manifest=current.manifest.sha256,
@@ -191,12 +218,15 @@ def compare_runs(current: Measured, reference: Measured, thresholds: Thresholds,
         reference=reference.uri,
         reference_manifest=reference.manifest.sha256,
         reference_n_rows=reference.manifest.n_rows,
-        space=plan.space,
+        space=current.plan.space,
         thresholds=thresholds,
-        differs=list_differences(current, reference),
-        outputs=tuple(splits),
+        differs=(*(() if groups is None else list_states(groups[0].by, found)), *list_differences(current, reference)),
+        outputs=splits,
         parts=parts,
-        shifts=tuple(judge(shifts, thresholds)),
+        shifts=tuple(every),
+        by=() if groups is None else tuple(column.name for column in groups[0].by),
+        groups=tuple(replace(each, shifts=tuple(islice(judged, len(each.shifts)))) for each in found),
+        mix=() if groups is None else mix_groups(groups, current.plan.written_outputs),
     )
 
 
@@ -222,6 +252,7 @@ def drift(
     *,
     against: str | PathLike,
     thresholds: Given | None = None,
+    by: str | Iterable[str] = (),
     both_ways: bool = False,
     scheduler: str | None = None,
     workers: int | None = None,
@@ -241,6 +272,9 @@ def drift(
         parameters, space and outputs.
     thresholds : mapping, str or path, optional
         What counts as drift, some of ``false_discovery_rate``, ``distance``, ``share``, ``psi`` and ``ndcg``, or a TOML or JSON file of them.
+    by : str or sequence of str
+        Columns that both runs wrote, as ids or as values of features: every group of rows with the same values in them is compared as well, and the
+        change of the mean margin is split into what comes of the mix of groups and what happened within them.
     both_ways : bool
         Where the models differ, explain both nights by both of them: each feature's change is split into what the data did and what the model did.
     scheduler : str, optional
@@ -264,12 +298,19 @@ def drift(
     """
     place = normalise(read_place("run", run))
     (reference, manifest), asked = _find_reference(place, read_place("against", against)), read_thresholds(thresholds)
-    both_ways = read_flag("both_ways", both_ways)
+    both_ways, columns = read_flag("both_ways", both_ways), read_names("by", by)
     where = Where(scheduler, workers, plain_tcp, progress)
     nights = [measure_run(each, scheduler=scheduler, workers=workers, plain_tcp=plain_tcp, progress=progress) for each in (reference, place)]
     if manifest not in (None, nights[0].manifest.sha256):
         raise InvalidRun(f"{reference}: its manifest has SHA-256 {nights[0].manifest.sha256[:12]}, {against} names {printable(str(manifest)[:12])}")
     refuse_unlike(nights[1], nights[0])
-    found = compare_runs(nights[1], nights[0], asked, explain_both_ways(nights[1], nights[0], where) if both_ways else ())
+    groups = None
+    if columns:
+        for each in nights:
+            refuse_ungrouped(each, columns)
+        jobs = [make_run_job(each.uri, each.plan, scheduler, workers, plain_tcp) for each in nights]
+        old, new = (measure_groups(job, each, columns, progress) for job, each in zip(jobs, nights, strict=True))
+        groups = new, old
+    found = compare_runs(nights[1], nights[0], asked, explain_both_ways(nights[1], nights[0], where) if both_ways else (), groups)
     write_drift(found)
     return found

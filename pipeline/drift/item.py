@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from kernels.distributions import CELLS, POINTS, SPREADS, Spreads, count_column, make_tally, read_points
+from kernels.distributions import CELLS, POINTS, SPREADS, Spreads, Tally, count_column, make_tally, read_points
 from kernels.reductions import merge_all
 
 from ..dataset.listing import WorkItem
@@ -19,7 +19,8 @@ from ..models.model import Feature
 from ..runs.footer import read_footer
 from ..runs.lookup import opened_part
 from ..runs.part import part_uri
-from ..runs.planned import read_plan
+from ..runs.plan import Plan
+from ..runs.planned import read_plan, read_recipe
 from ..runs.top import as_texts
 from .columns import VALUE, Column, has_categories, list_columns, lists_categories
 
@@ -43,6 +44,8 @@ class Counts(NamedTuple):
     points: tuple[np.ndarray, np.ndarray] | None  # values, ascending, and their counts; None where there are more than POINTS
 
 
+NOWHERE = np.zeros(0, np.int64)  # no row of a row group
+Rows = Sequence[Sequence[np.ndarray | slice]]  # of every group of rows and row group of a part, which rows are the group's
 NOTHING = Counts(np.zeros(0, np.int64), np.zeros(0, np.int64), (np.zeros(0), np.zeros(0, np.int64)))
 
 
@@ -83,11 +86,10 @@ def merge_counts(a: Counts, b: Counts) -> Counts:
     -------
     Counts
     """
-    table = np.zeros(CELLS, np.int64)
-    table[a.cells] = a.counts
-    table[b.cells] += b.counts
-    there = np.flatnonzero(table)
-    return Counts(there, table[there], None if a.points is None or b.points is None else _merge_points(a.points, b.points))
+    cells, place = np.unique(np.concatenate((a.cells, b.cells)), return_inverse=True)
+    counts = np.zeros(cells.size, np.int64)
+    np.add.at(counts, place, np.concatenate((a.counts, b.counts)))
+    return Counts(cells, counts, None if a.points is None or b.points is None else _merge_points(a.points, b.points))
 
 
 def merge_values(a: Values, b: Values) -> Values:
@@ -159,36 +161,90 @@ def _numbers(feature: Feature | None, column: pa.Array) -> np.ndarray:
     return column.to_numpy(zero_copy_only=False).astype(np.float64)  # null is NaN
 
 
-def _measure_numbers(parquet: pq.ParquetFile, columns: Sequence[Column], features: Mapping[str, Feature]) -> tuple[list[Spreads], list[Counts]]:
-    """States of columns of numbers, of all row groups, as many columns at a time as their cells fit."""
-    spreads, counts = list[Spreads](), list[Counts]()
-    at_a_time = TABLE_BYTES // (8 * CELLS)
+def _read_tally(tally: Tally) -> Counts:
+    there = np.flatnonzero(tally.cells)
+    return Counts(there, tally.cells[there], read_points(tally))
+
+
+def _measure_numbers(
+    parquet: pq.ParquetFile, columns: Sequence[Column], features: Mapping[str, Feature], rows: Rows
+) -> tuple[list[list[Spreads]], list[list[Counts]]]:
+    """States of columns of numbers, of every group of rows, as many columns at a time as their cells fit."""
+    n_groups = len(rows)
+    spreads, counts = [list[Spreads]() for _ in rows], [list[Counts]() for _ in rows]
+    at_a_time = max(1, TABLE_BYTES // (8 * CELLS * max(1, n_groups)))
     for start in range(0, len(columns), at_a_time):
         some = columns[start : start + at_a_time]
-        tallies, states = [make_tally() for _ in some], [list[Spreads]() for _ in some]
+        tallies, states = [[make_tally() for _ in rows] for _ in some], [[list[Spreads]() for _ in rows] for _ in some]
         for group in range(parquet.num_row_groups):
             read = parquet.read_row_group(group, [column.name for column in some], use_threads=False)
-            for column, tally, found in zip(some, tallies, states, strict=True):
+            for c, column in enumerate(some):
                 values = _numbers(features[column.of] if column.kind == VALUE else None, read[column.name].combine_chunks())
-                found.append(count_column(values, tally))
-        spreads += [merge_all(SPREADS, found, 1, 1) for found in states]
-        for tally in tallies:
-            there = np.flatnonzero(tally.cells)
-            counts.append(Counts(there, tally.cells[there], read_points(tally)))
+                for g, places in enumerate(rows):
+                    if places[group] is not NOWHERE:
+                        states[c][g].append(count_column(np.ascontiguousarray(values[places[group]]), tallies[c][g]))
+        for g in range(n_groups):
+            spreads[g] += [merge_all(SPREADS, found[g], 1, 1) for found in states]
+            counts[g] += [_read_tally(tally[g]) for tally in tallies]
     return spreads, counts
 
 
-def _measure_categories(parquet: pq.ParquetFile, column: Column, feature: Feature) -> Values:
-    state = Values(0, 0, 0 if lists_categories(feature) else None, {})
+def _take(column: pa.ChunkedArray, places: np.ndarray | slice) -> pa.ChunkedArray:
+    return column if isinstance(places, slice) else column.take(pa.array(places))
+
+
+def _measure_categories(parquet: pq.ParquetFile, column: Column, feature: Feature, rows: Rows) -> list[Values]:
+    states = [Values(0, 0, 0 if lists_categories(feature) else None, {}) for _ in rows]
     for group in range(parquet.num_row_groups):
-        for chunk in parquet.read_row_group(group, [column.name], use_threads=False)[column.name].chunks:
-            state = merge_values(state, count_values(feature, chunk))
-    return state
+        read = parquet.read_row_group(group, [column.name], use_threads=False)[column.name]
+        for g, places in enumerate(rows):
+            if places[group] is not NOWHERE:
+                for chunk in _take(read, places[group]).chunks:
+                    states[g] = merge_values(states[g], count_values(feature, chunk))
+    return states
 
 
 def _join(states: Sequence[Spreads]) -> Spreads:
     """Columns side by side."""
     return Spreads(*(np.concatenate(arrays) for arrays in zip(*states, strict=True))) if states else SPREADS.init(1, 0)
+
+
+def measure_columns(uri: str, plan: Plan, parquet: pq.ParquetFile, rows: Rows) -> list[MeasuredPart]:
+    """Measure groups of rows of a part.
+
+    Parameters
+    ----------
+    uri : str
+        Of the part, for messages.
+    plan : Plan
+    parquet : pq.ParquetFile
+        The part, open.
+    rows : sequence of sequences
+        Of every group and row group of the part, which of its rows are measured: places, ascending, a slice of all, or NOWHERE.
+
+    Returns
+    -------
+    list of MeasuredPart
+        Of every group.
+
+    Raises
+    ------
+    InvalidRun
+        The part lacks a column.
+    """
+    columns, features = list_columns(plan), {feature.name: feature for feature in plan.features}
+    categorical = [c for c, column in enumerate(columns) if column.kind == VALUE and has_categories(features[column.of])]
+    numbers = [c for c in range(len(columns)) if c not in set(categorical)]
+    there = set(parquet.schema_arrow.names)
+    lacks = next((column.name for column in columns if column.name not in there), None)
+    if lacks is not None:
+        raise InvalidRun(f"{uri}: has no column {lacks!r}")
+    spreads, counts = _measure_numbers(parquet, [columns[c] for c in numbers], features, rows)
+    categories = {c: _measure_categories(parquet, columns[c], features[columns[c].of], rows) for c in categorical}
+    return [
+        MeasuredPart(tuple(numbers), _join(spreads[g]), tuple(counts[g]), {c: states[g] for c, states in categories.items()})
+        for g in range(len(rows))
+    ]
 
 
 def measure_item(asked: Measuring, item: WorkItem) -> MeasuredPart:
@@ -211,18 +267,10 @@ def measure_item(asked: Measuring, item: WorkItem) -> MeasuredPart:
         It is missing, or the store does not answer.
     """
     plan, uri = read_plan(asked.run, asked.plan_digest), part_uri(asked.run, item.part)
-    columns, features = list_columns(plan), {feature.name: feature for feature in plan.features}
-    categorical = [c for c, column in enumerate(columns) if column.kind == VALUE and has_categories(features[column.of])]
-    numbers = [c for c in range(len(columns)) if c not in set(categorical)]
     with opened_part(uri) as (parquet, file):
-        read_footer(uri, item.part, file, asked.plan_digest, item)
-        there = set(parquet.schema_arrow.names)
-        lacks = next((column.name for column in columns if column.name not in there), None)
-        if lacks is not None:
-            raise InvalidRun(f"{uri}: has no column {lacks!r}")
-        spreads, counts = _measure_numbers(parquet, [columns[c] for c in numbers], features)
-        categories = {c: _measure_categories(parquet, columns[c], features[columns[c].of]) for c in categorical}
-    return MeasuredPart(tuple(numbers), _join(spreads), tuple(counts), categories)
+        read_footer(uri, file, read_recipe(asked.run, asked.plan_digest), item)
+        (found,) = measure_columns(uri, plan, parquet, [[slice(None)] * parquet.num_row_groups])
+    return found
 
 
 def warm(asked: Measuring) -> None:  # noqa: ARG001 - what is measured does not matter

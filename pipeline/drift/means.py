@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..errors import InvalidRun
-from ..runs.publish import SUMMARY, Manifest
+from ..runs.publish import Manifest
 from ..stores import storage
 from .distribution import Distribution
 from .measured import Measured
@@ -87,7 +87,7 @@ def read_summary(run: str, manifest: Manifest, name: str) -> list[dict] | None:
     StorageError
         It is missing, or the store does not answer.
     """
-    entry = next((entry for entry in manifest.summaries if entry["uri"] == f"{SUMMARY}/{name}.parquet"), None)
+    entry = manifest.summary(f"{name}.parquet")
     return None if entry is None else _read(run, entry["uri"], entry["sha256"]).to_pylist()
 
 

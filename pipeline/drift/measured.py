@@ -9,15 +9,15 @@ from os import PathLike
 from kernels.distributions import SPREADS, Spreads
 from kernels.reductions import merge_all
 
-from ..errors import NotFinished, StorageError
+from ..errors import StorageError
 from ..runs import execute
 from ..runs.after import FOLDER, read_made, write_made
+from ..runs.finished import read_finished
 from ..runs.job import SERIAL, Job, check_scheduler, count_cores, worker_memory
 from ..runs.options import Options
 from ..runs.plan import Plan
-from ..runs.planned import read_plan
 from ..runs.progress import Progress, Work, no_progress
-from ..runs.publish import Manifest, read_manifest
+from ..runs.publish import Manifest
 from ..runs.sizes import WORKER_OVERHEAD
 from ..stores.places import normalise
 from . import item as work
@@ -45,6 +45,8 @@ class Measured:
     columns : tuple of Column
     found : tuple of Distribution or Categories
         Of each column.
+    group : str
+        Whose rows these are: its values as a JSON list; empty of all rows.
     places : dict
         From what a column is of, its kind, output, and player or feature, to its place among the columns.
     """
@@ -54,6 +56,7 @@ class Measured:
     plan: Plan
     columns: tuple[Column, ...]
     found: tuple[Found, ...]
+    group: str = ""
     places: dict[tuple[str, str, str], int] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -142,8 +145,24 @@ def make_distribution(merged: Spreads, at: int, counts: Counts) -> Distribution:
     return Distribution(rows, missing, infinite, mean, spread, mean_abs, spread_abs, low, high, cells, points, n)
 
 
-def _gather(plan: Plan, columns: Sequence[Column], parts: Mapping[int, MeasuredPart], counts: Mapping[int, Counts]) -> tuple[Found, ...]:
-    """Merge what came of parts: moments in the order of the plan, whatever the order in which they came."""
+def gather(plan: Plan, columns: Sequence[Column], parts: Mapping[int, MeasuredPart], counts: Mapping[int, Counts]) -> tuple[Found, ...]:
+    """Merge what came of parts: moments in the order of the plan, whatever the order in which they came.
+
+    Parameters
+    ----------
+    plan : Plan
+    columns : sequence of Column
+        As `list_columns` returns them.
+    parts : mapping of int to MeasuredPart
+        By number.
+    counts : mapping of int to Counts
+        Of all parts, by the places of columns of numbers.
+
+    Returns
+    -------
+    tuple of Distribution or Categories
+        Of each column.
+    """
     features = {feature.name: feature for feature in plan.features}
     ordered = [parts[part] for part in sorted(parts)]
     categorical = [c for c, column in enumerate(columns) if column.kind == VALUE and has_categories(features[column.of])]
@@ -187,13 +206,13 @@ def measure_parts(job: Job, manifest: Manifest, plan: Plan, progress: Progress) 
         job = replace(job, options=replace(job.options, scheduler=SERIAL))
     on_done = progress(Work("measuring", job.out, len(items), manifest.n_rows))
     parts, counts = dict[int, MeasuredPart](), dict.fromkeys(range(len(columns)), NOTHING)
-    asked = Measuring(job.out, manifest.plan)
+    asked = Measuring(manifest.home(job.out), manifest.plan)
     for item, made in execute.map_items(job, measure_item, work.warm, asked, items, WORKER_OVERHEAD + 4 * TABLE_BYTES):
         for c, found in zip(made.numbers, made.counts, strict=True):  # at once and in any order, since counts add up exactly
             counts[c] = merge_counts(counts[c], found)
         parts[item.part] = replace(made, counts=())
         on_done(item)
-    return _gather(plan, columns, parts, counts)
+    return gather(plan, columns, parts, counts)
 
 
 def make_run_job(run: str, plan: Plan, scheduler: str | None, workers: int | None, plain_tcp: bool) -> Job:
@@ -260,10 +279,7 @@ def measure_run(
         The store does not answer.
     """
     uri = normalise(str(run))
-    manifest = read_manifest(uri)
-    if manifest is None:
-        raise NotFinished(f"{uri}: no manifest.json there: not a finished run")
-    plan = read_plan(uri, manifest.plan)
+    manifest, plan = read_finished(uri)
     job, columns = make_run_job(uri, plan, scheduler, workers, plain_tcp), list_columns(plan)
     if plan.global_only:
         return Measured(uri, manifest, plan, columns, ())

@@ -17,14 +17,14 @@ from .split import Night
 from .statistics import Apart, compare_categories, compare_numbers, compare_shares
 from .thresholds import Thresholds
 
-PHI, VALUE, MISSING, UNSEEN = "phi", "value", "missing", "unseen"
+PHI, VALUE, MISSING, UNSEEN, GROUPS = "phi", "value", "missing", "unseen", "groups"
 
 
 @dataclass(frozen=True, slots=True)
 class Shift:
     """How a column changed from the reference to the current night; NaN where that is not known."""
 
-    kind: str  # margin or prediction, phi, value; or of values, missing and unseen: then means are shares of the rows
+    kind: str  # margin or prediction, phi, value, groups; or of values, missing and unseen: then means are shares of the rows
     output: str  # "" for values
     feature: str  # "" for margins
     reference_rows: int  # values that are there; of shares, rows
@@ -50,6 +50,7 @@ class Shift:
     data: float = math.nan  # of the change of mean phi, what the data did,
     model: float = math.nan  # and what the model did
     drifted: bool = False
+    group: str = ""  # of the rows: its values as a JSON list; "" of all rows
 
 
 def _shift(kind: str, output: str, feature: str, before: Means, now: Means, apart: Apart) -> Shift:
@@ -152,13 +153,13 @@ def shift_phi(output: str, current: Measured, reference: Measured, nights: tuple
 
 
 def _inputs(measured: Measured) -> dict[str, tuple[int, int, int | None]]:
-    """Rows, missing values and unseen ones of features, as the model saw them, or as they are."""
+    """Rows, missing values and unseen ones of features, as the model saw them; or as they are, which alone is known of groups of rows."""
     found: dict[str, tuple[int, int, int | None]] = {}
     for feature in measured.plan.features:
         values = measured.value(feature.name)
         if values is not None:
             found[feature.name] = values.rows, values.missing, getattr(values, "unseen", None)
-    rows = read_summary(measured.uri, measured.manifest, INPUTS) or []
+    rows = [] if measured.group else read_summary(measured.uri, measured.manifest, INPUTS) or []
     return found | {row["feature"]: (row["rows"], row["missing"], row["unseen"]) for row in rows}
 
 
@@ -199,6 +200,25 @@ def shift_values(current: Measured, reference: Measured) -> Iterator[Shift]:
             yield _shift_share(MISSING, name, (old_missing, old_rows), (missing, rows))
             if has_categories(feature) and old_unseen is not None and unseen is not None:
                 yield _shift_share(UNSEEN, name, (old_unseen, old_rows), (unseen, rows))
+
+
+def shift_groups(by: str, before: Mapping[str, int], now: Mapping[str, int]) -> Shift:
+    """Compare how many rows groups have.
+
+    Parameters
+    ----------
+    by : str
+        Names of the columns that make the groups.
+    before, now : mapping of str to int
+        Rows of each group.
+
+    Returns
+    -------
+    Shift
+        Whose distance is total variation, of categories that are groups.
+    """
+    nights = [Categories(sum(rows.values()), 0, None, tuple(sorted(rows.items()))) for rows in (before, now)]
+    return _shift(GROUPS, "", by, _means(nights[0]), _means(nights[1]), _compare(*nights))
 
 
 def judge(shifts: list[Shift], thresholds: Thresholds) -> list[Shift]:

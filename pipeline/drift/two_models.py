@@ -15,11 +15,10 @@ from ..runs.planned import read_plan
 from ..runs.progress import Progress
 from ..runs.publish import Manifest
 from ..stores import commit, storage
-from .means import Means, find_means
+from .means import find_means
 from .measured import Measured
 
-Night = Mapping[str, Means]
-NONE = Means(0, 0.0, 0.0, 0.0, 0.0)
+Night = Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +73,7 @@ def _pieces(plan: Plan) -> set[tuple[str, str, int]]:
     return {(item.uri, item.etag, group) for item in plan.items for group in item.row_groups}
 
 
-def _explain(model: Measured, data: Measured, folder: str, where: Where) -> dict[str, dict[str, Means]]:
+def _explain(model: Measured, data: Measured, folder: str, where: Where) -> dict[str, Night]:
     """Means of the attributions to every output of one run's model on the other run's rows; the base values as those of the player ""."""
     plan, out = model.plan, storage.join(folder, hashlib.sha256(f"{model.uri} {data.uri}".encode()).hexdigest()[:16])
     manifest = explain(
@@ -90,16 +89,15 @@ def _explain(model: Measured, data: Measured, folder: str, where: Where) -> dict
     )
     if manifest.model_digest != plan.model_digest:
         raise NotRepeatable(f"{plan.model}: SHA-256 is {manifest.model_digest[:12]}, the model of {model.uri} had {plan.model_digest[:12]}")
-    if manifest.n_rows != data.manifest.n_rows or _pieces(read_plan(out, manifest.plan)) != _pieces(data.plan):
+    if manifest.n_rows != data.manifest.n_rows or _pieces(read_plan(manifest.home(out), manifest.plan)) != _pieces(data.plan):
         raise NotRepeatable(f"{data.plan.data}: has other rows than {data.uri} explained, or they have changed since")
-    return _take(Measured(out, manifest, read_plan(out, manifest.plan), (), ()), manifest)
+    return _take(Measured(out, manifest, read_plan(manifest.home(out), manifest.plan), (), ()), manifest)
 
 
-def _take(measured: Measured, manifest: Manifest) -> dict[str, dict[str, Means]]:
-    found = {}
+def _take(measured: Measured, manifest: Manifest) -> dict[str, Night]:
+    found = dict[str, Night]()
     for k, output in enumerate(measured.plan.written_outputs):
-        base = Means(0, manifest.base[k], 0.0, 0.0, 0.0)
-        found[output] = {"": base, **find_means(measured, output)}
+        found[output] = {"": manifest.base[k], **{player: means.mean for player, means in find_means(measured, output).items()}}
     return found
 
 
@@ -109,8 +107,8 @@ def split_two_ways(output: str, old_old: Night, old_new: Night, new_old: Night, 
     Parameters
     ----------
     output : str
-    old_old, old_new, new_old, new_new : mapping of str to Means
-        By player, the base value as that of the player "": of the old model on the old and the new rows, and of the new model.
+    old_old, old_new, new_old, new_new : mapping of str to float
+        Means by player, the base value as that of the player "": of the old model on the old and the new rows, and of the new model.
 
     Returns
     -------
@@ -119,7 +117,7 @@ def split_two_ways(output: str, old_old: Night, old_new: Night, new_old: Night, 
     players = list(dict.fromkeys((*new_new, *old_old)))
     parts = []
     for player in players:
-        a, b, c, d = (night.get(player, NONE).mean for night in (old_old, old_new, new_old, new_new))
+        a, b, c, d = (night.get(player, 0.0) for night in (old_old, old_new, new_old, new_new))
         parts.append(PlayerParts(player, ((b - a) + (d - c)) / 2, ((c - a) + (d - b)) / 2))
     base = next(part for part in parts if not part.player)
     data, model = (math.fsum(getattr(part, what) for part in parts) for what in ("data", "model"))

@@ -10,13 +10,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from ..errors import NotFinished, UsageError
+from ..errors import UsageError
 from ..runs.arguments import read_number
+from ..runs.finished import read_finished
 from ..runs.lookup import Found, find_rows, read_condition
 from ..runs.options import MARGIN
 from ..runs.plan import Plan
-from ..runs.planned import read_plan
-from ..runs.publish import SUMMARY, Manifest, read_manifest
+from ..runs.provenance import Provenance, read_provenance
+from ..runs.publish import Manifest
 from ..stores import storage
 from ..stores.filesystem import open_filesystem, published, reported
 from ..stores.places import normalise
@@ -66,6 +67,23 @@ class FinishedRun:
 
     def __repr__(self) -> str:
         return f"FinishedRun({self.uri}, {str(self.manifest).partition('(')[2]}"
+
+    def provenance(self) -> Provenance | None:
+        """Read how the run was made: when, on what machines, by what versions.
+
+        Returns
+        -------
+        Provenance or None
+            None where that was not kept.
+
+        Raises
+        ------
+        InvalidRun
+            There is something else in its place.
+        StorageError
+            The store does not answer.
+        """
+        return read_provenance(self.manifest.home(self.uri), self.manifest.sha256)
 
     def dataset(self) -> Any:
         """Open the parts, in their order.
@@ -140,12 +158,12 @@ class FinishedRun:
         StorageError
             The store does not answer.
         """
-        listed = [entry["uri"] for entry in self.manifest.summaries if entry["uri"].endswith(".parquet")]
-        uri = f"{SUMMARY}/{name}.parquet"
-        if uri not in listed:
-            names = ", ".join(each.removeprefix(f"{SUMMARY}/").removesuffix(".parquet") for each in listed)
+        entry = self.manifest.summary(f"{name}.parquet")
+        if entry is None:
+            listed = (each["uri"].rpartition("/")[2] for each in self.manifest.summaries)
+            names = ", ".join(each.removesuffix(".parquet") for each in listed if each.endswith(".parquet"))
             raise UsageError(f"{self.uri}: has no summary {name!r:.80}, expected one of {names}")
-        with published(), storage.opened(storage.join(self.uri, uri)) as file:
+        with published(), storage.opened(storage.join(self.uri, entry["uri"])) as file:
             return pq.read_table(file)
 
     def row(self, **where: Any) -> Attributions:
@@ -344,8 +362,4 @@ def read_run(uri: str | PathLike) -> FinishedRun:
         The store does not answer.
     """
     run = normalise(str(uri))
-    manifest = read_manifest(run)
-    if manifest is None:
-        raise NotFinished(f"{run}: no manifest.json there: not a finished run")
-    with published():
-        return FinishedRun(run, manifest, read_plan(run, manifest.plan))
+    return FinishedRun(run, *read_finished(run))

@@ -13,7 +13,7 @@ from ..dataset.labels import COUNT, check_values
 from ..errors import UsageError
 from ..models.model import Feature
 from ..runs.arguments import refuse
-from ..runs.job import labelled_methods
+from ..runs.labels import labelled_methods
 from .rows import as_rows
 
 Targets = tuple[np.ndarray, np.ndarray]  # labels and weights, (n,) float64 each

@@ -68,7 +68,7 @@ def shorten_steps(steps: Sequence[Step], top: int) -> tuple[Step, ...]:
     ordered = sorted(steps, key=lambda step: -abs(step.phi))
     kept = len(steps) if len(steps) <= top + 1 else top
     others = ordered[kept:]
-    return (*ordered[:kept], *([Step(f"{len(others)} others", None, sum(step.phi for step in others))] if others else []))
+    return (*ordered[:kept], *([Step(f"{len(others):,} others", None, sum(step.phi for step in others))] if others else []))
 
 
 def draw_steps(title: str, base: float | None, steps: Sequence[Step], total: float | None, total_name: str) -> str:

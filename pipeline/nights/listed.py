@@ -126,9 +126,10 @@ def _find_runs(folder: str, name: str = "", depth: int = 0) -> Iterator[tuple[st
 
 def _check_there(run: str, manifest: Manifest, here: Folder) -> None:
     """What the manifest lists is there, with the size that it says."""
-    below = {name: list_folder(storage.join(run, name)).files if name in here.folders else {} for name in (PARTS, SUMMARY)}
+    there = list_folder(manifest.home(run)) if manifest.place else here
+    below = {name: list_folder(storage.join(manifest.home(run), name)).files if name in there.folders else {} for name in (PARTS, SUMMARY)}
     for entry in (*manifest.parts, *manifest.summaries):
-        folder, _, name = entry["uri"].partition("/")
+        folder, name = entry["uri"].split("/")[-2:]
         size = below.get(folder, {}).get(name)
         if size != entry["size"]:
             raise InvalidRun(f"{entry['uri']}: {'is missing' if size is None else f'has {size} bytes'}, the manifest says {entry['size']} bytes")
@@ -148,7 +149,7 @@ def _read_alarms(run: str, manifest: Manifest, here: Folder) -> tuple[str, ...] 
 
 def _read_finished(run: str, name: str, here: Folder, manifest: Manifest) -> ListedRun:
     with published():
-        plan = storage.read(storage.join(run, PLAN))
+        plan = storage.read(storage.join(manifest.home(run), PLAN))
     if hashlib.sha256(plan).hexdigest() != manifest.plan:
         raise InvalidRun(f"{PLAN}: is not the one that the manifest names")
     _check_there(run, manifest, here)

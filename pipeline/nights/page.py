@@ -12,11 +12,15 @@ from .listed import REPORT, ListedRun
 from .shares import Importances, Line, OutputLines, read_importances
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+NUMBERS = ("rows", "rejected", "R²", "residual")  # columns of them
 WIDTH, HEIGHT, EDGE = 240, 36, 3  # of a line, in its own units
 STYLE = """
-:root { color-scheme: light dark; --paper: #fcfcfa; --ink: #1c1e22; --line: #1d4ed8; --faint: #8884; --bad: #b91c1c; --warn: #9a3412 }
+:root { color-scheme: light dark; --paper: #fcfcfa; --ink: #1b1e23; --line: #1f4f82; --faint: #dedfda; --bad: #b91c1c; --warn: #9a3412 }
 body { background: var(--paper); color: var(--ink); font: 15px/1.45 system-ui, sans-serif; margin: 1.5rem auto; padding: 0 1rem; max-width: 72rem }
-h1 { font-size: 1.5rem; overflow-wrap: anywhere }
+h1, h2 { font: 600 1.9rem/1.2 Charter, "Bitstream Charter", "Iowan Old Style", "Source Serif 4", Georgia, "Noto Serif", serif }
+h1 { overflow-wrap: anywhere }
+h2 { font-size: 1.5rem }
+a { color: var(--line); text-underline-offset: .18em }
 .wide { overflow-x: auto }
 table { border-collapse: collapse; width: 100%; margin: .5rem 0 1.5rem }
 caption { text-align: left; font-weight: 600; padding: .25rem 0 }
@@ -26,14 +30,16 @@ code { white-space: nowrap }
 .state { min-width: 6rem; max-width: 24rem; overflow-wrap: anywhere }
 .run { min-width: 7rem; max-width: 20rem }
 .n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap }
-.date { white-space: nowrap }
+.date, summary { white-space: nowrap }
+summary { cursor: pointer }
+.drift ul { padding-left: 1rem; margin: .3rem 0; min-width: 14rem; font-size: .9em }
 .damaged { color: var(--bad); font-weight: 600 }
 .unfinished, .drifted { color: var(--warn); font-weight: 600 }
 svg { display: block; width: 15rem; max-width: 40vw; height: auto }
 polyline { fill: none; stroke: var(--line); stroke-width: 1.5; vector-effect: non-scaling-stroke }
 circle { fill: var(--line) }
-@media (prefers-color-scheme: dark) { :root { --paper: #121417; --ink: #e4e4e1; --line: #7dabff; --bad: #fca5a5; --warn: #fdba74 } }
-@media (max-width: 40rem) { td, th { padding: .2rem .35rem } }
+@media (prefers-color-scheme: dark) { :root { --paper: #121417; --ink: #e9e9e5; --line: #8fbcf0; --faint: #2f343b; --bad: #fca5a5; --warn: #fdba74 } }
+@media (max-width: 40rem) { h1 { font-size: 1.5rem } td, th { padding: .2rem .35rem } .run, .state { min-width: 5rem } svg { max-width: 28vw } }
 @media print { .wide { overflow-x: visible } }
 """
 
@@ -65,38 +71,49 @@ def link_to(page: str, target: str) -> str:
     return quote("./" + posixpath.relpath("/" + to_path.lstrip("/"), posixpath.dirname("/" + from_path.lstrip("/"))))
 
 
-def _drift(run: ListedRun) -> str:
-    if run.alarms is None:
-        return "<td>–</td>"
+def _drift(run: ListedRun) -> str | None:
     if not run.alarms:
-        return "<td>no</td>"
+        return None if run.alarms is None else "no"
     said = "".join(f"<li>{_text(alarm)}</li>" for alarm in run.alarms)
-    return f'<td><details><summary class="drifted">{count(len(run.alarms), "alarm")}</summary><ul>{said}</ul></details></td>'
+    return f'<details><summary class="drifted">{count(len(run.alarms), "alarm")}</summary><ul>{said}</ul></details>'
 
 
 def _state(run: ListedRun) -> str:
     more = run.why if run.state == "damaged" else f"{run.n_parts} of {run.n_planned} parts" if run.state == "unfinished" else ""
-    return f'<td class="state"><span class="{run.state}">{run.state}</span>{f"<br>{_text(more)}" if more else ""}</td>'
+    return f'<span class="{run.state}">{run.state}</span>{f"<br>{_text(more)}" if more else ""}'
 
 
-def _night(run: ListedRun, page: str) -> str:
+def _night(run: ListedRun, page: str) -> dict[str, str | None]:
+    """What a run has in every column, as HTML; None where it has nothing."""
+
+    def form(value: float | None, how: str) -> str | None:
+        return None if value is None else format(value, how)
+
     name = _text(run.name or run.run)
-    linked = f'<a href="{escape(link_to(page, "/".join((run.run, *REPORT))))}">{name}</a>' if run.report else name
-    model = "–" if run.model_digest is None else f"<code>{_text(run.model_digest[:12])}</code>"
-    numbers = _number(run.n_rows, ",") + _number(run.n_rejected, ",") + _number(run.residual, ".1e") + _number(run.r2, ".4f")
-    texts = (
-        f'<td class="date">{_text(run.date or "–")}</td><td class="run">{linked}</td>{_state(run)}<td>{_text(run.method or "–")}</td><td>{model}</td>'
-    )
-    return f"<tr>{texts}{numbers}{_drift(run)}</tr>"
+    return {
+        "date": _text(run.date) if run.date else None,
+        "run": f'<a href="{escape(link_to(page, "/".join((run.run, *REPORT))))}">{name}</a>' if run.report else name,
+        "state": _state(run),
+        "drift": _drift(run),
+        "rows": form(run.n_rows, ","),
+        "rejected": form(run.n_rejected, ","),
+        "R²": form(run.r2, ".4f"),
+        "residual": form(run.residual, ".1e"),
+        "method": _text(run.method) if run.method else None,
+        "model": f"<code>{_text(run.model_digest[:12])}</code>" if run.model_digest else None,
+    }
 
 
 def _nights(runs: Sequence[ListedRun], page: str) -> str:
-    heads = ("date", "run", "state", "method", "model")
-    numbers = ("rows", "rejected", "residual", "R²")
-    head = "".join(f'<th scope="col">{head}</th>' for head in heads) + "".join(f'<th scope="col" class="n">{head}</th>' for head in numbers)
-    rows = "".join(_night(run, page) for run in reversed(runs))
-    table = f'<table><caption>nights, the last first</caption><thead><tr>{head}<th scope="col">drift</th></tr></thead><tbody>{rows}</tbody></table>'
-    return f'<div class="wide" tabindex="0" role="region" aria-label="nights">{table}</div>'
+    """A table of those columns that some run has something in."""
+    found = [_night(run, page) for run in reversed(runs)]
+    heads = [head for head in (found[0] if found else ()) if any(night[head] is not None for night in found)]
+    kinds = {head: f' class="{"n" if head in NUMBERS else head}"' for head in heads}
+    head = "".join(f'<th scope="col"{kinds[head]}>{head}</th>' for head in heads)
+    cells = ("".join(f"<td{kinds[head]}>{night[head] or '–'}</td>" for head in heads) for night in found)
+    rows = "".join(f"<tr>{night}</tr>" for night in cells)
+    table = f"<table><caption>Nights, the last first</caption><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+    return f'<div class="wide" tabindex="0" role="region" aria-label="Nights">{table}</div>'
 
 
 def _points(line: Line) -> list[list[tuple[float, float]]]:
@@ -124,7 +141,7 @@ def _feature(line: Line) -> str:
 
 
 def _output(found: OutputLines, several: bool) -> str:
-    caption = f"share of importance{f', output {_text(found.output)}' if several else ''}"
+    caption = f"Share of importance{f', output {_text(found.output)}' if several else ''}"
     heads = "".join(f'<th scope="col" class="n">{head}</th>' for head in ("first", "lowest", "highest", "last"))
     rows = "".join(_feature(line) for line in found.lines)
     head = f'<tr><th scope="col">feature</th><th scope="col">from 0 to its highest</th>{heads}</tr>'

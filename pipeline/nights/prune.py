@@ -12,6 +12,7 @@ from ..runs.arguments import read_date, read_flag
 from ..runs.latest import read_latest
 from ..runs.plan import PLAN
 from ..runs.publish import MANIFEST
+from ..runs.replacement import REPLACEMENTS
 from ..stores import commit, storage
 from ..stores.listing import list_folder
 from ..stores.places import normalise
@@ -93,7 +94,8 @@ def _find_within(run: str) -> str | None:
         if uri != run and (PLAN in here.files or MANIFEST in here.files):
             yield uri
         for name in here.folders:
-            yield from look(storage.join(uri, name))
+            if (uri, name) != (run, REPLACEMENTS):  # the run itself
+                yield from look(storage.join(uri, name))
 
     return next(look(run), None)
 

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from ..errors import InvalidRun
-from ..runs.publish import SUMMARY, read_manifest
+from ..runs.publish import read_manifest
 from ..stores import storage
 from ..stores.filesystem import published
 from .listed import READERS, ListedRun
@@ -56,10 +56,10 @@ class Importances:
 def _read_shares(run: ListedRun) -> dict[tuple[str, str], float] | None:
     """Shares by output and feature; None where the run has none."""
     manifest = read_manifest(run.run)
-    uri = f"{SUMMARY}/{NAME}.json"
-    if manifest is None or uri not in {entry["uri"] for entry in manifest.summaries}:
+    entry = None if manifest is None else manifest.summary(f"{NAME}.json")
+    if entry is None:
         return None
-    where = storage.join(run.run, uri)
+    where = storage.join(run.run, entry["uri"])
     try:
         with published():
             rows = json.loads(storage.read(where))

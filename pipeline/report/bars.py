@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .figure import Figure, Table, Track, Tracks, draw_bar, draw_whisker, say_left_out
-from .scale import Axis, make_axis, shorten_name, write_number, write_share
+from .scale import make_axis, shorten_name, write_number, write_share
 
 BARS = 20
 Row = Mapping[str, Any]  # of a summary
@@ -257,12 +257,11 @@ def draw_inputs(rows: Sequence[Row], most: int = BARS) -> Figure | None:
         missing, every = row["missing"] / row["rows"], lacks(row) / row["rows"]
         marks = (draw_bar(axis, 0, missing, "before"), draw_bar(axis, missing, every, "up"))
         tracks.append(Track(shorten_name(row["feature"]), tuple(mark for mark in marks if mark.width), text=write_share(every)))
-    ticks = Axis(100 * axis.low, 100 * axis.high).ticks()
     return Figure(
         "Where values are missing or unseen",
         "Share of rows whose value is missing (grey) or is no category that the model knows (orange). "
         + say_left_out(len(shown), len(lacking), "such features"),
-        Tracks(tuple(tracks), ticks, axis.at(0), "share of rows, %"),
+        Tracks(tuple(tracks), axis.percent(), axis.at(0), "share of rows, %"),
         tabulate_inputs(rows, most),
     )
 

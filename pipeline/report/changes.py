@@ -114,7 +114,7 @@ def _draw_shares(found: Found, output: str) -> Figure | None:
     return Figure(
         f"How much each feature matters{of}, before and now",
         f"Bars are shares of all attribution now, upright lines what they were. {left}".strip(),
-        Tracks(tracks, axis.ticks(), axis.at(0), "share of attribution"),
+        Tracks(tracks, axis.percent(), axis.at(0), "share of attribution, %"),
         Table(heads, rows, left),
     )
 
@@ -167,7 +167,7 @@ def _draw_distances(found: Found) -> Figure | None:
         "Which columns moved",
         "Share of rows that are elsewhere than they were (Kolmogorov–Smirnov, or total variation of categories); orange where it counts as drift. "
         + left,
-        Tracks(tracks, axis.ticks(), axis.at(0), "share of rows"),
+        Tracks(tracks, axis.percent(), axis.at(0), "share of rows, %"),
         Table(heads, rows, left),
     )
 

@@ -6,10 +6,11 @@ from typing import Any
 
 from ..errors import InvalidRun
 from ..in_memory.finished import FinishedRun
-from .bars import draw_groups, draw_importance, draw_inputs, draw_ranks, draw_shares, tabulate_inputs
+from ..runs.provenance import Provenance
+from .bars import BARS, draw_groups, draw_importance, draw_inputs, draw_ranks, draw_shares, tabulate_inputs
 from .counting import Counted, Counts
 from .dependence import draw_dependence
-from .figure import Figure, Table, Tracks
+from .figure import Figure, Table, Tracks, say_left_out
 from .matrix import draw_interactions, draw_lines
 from .page import Page, Section
 from .scale import shorten_name, write_number, write_share
@@ -17,7 +18,8 @@ from .swarm import draw_swarm
 from .words import judge, last_name, list_facts, list_provenance, write_headline, write_lede
 
 REASONS = 12  # of rejected pieces that are listed
-SMALL = 0.01  # share of a feature whose dependence tells nothing
+SMALL = 0.01  # share of a feature whose dependence tells nothing, unless it is a tenth of the largest
+FIRST = 3  # features of a group of rows that are listed
 OTHERS = 60  # outputs that are listed without figures
 Row = Mapping[str, Any]
 Summaries = Mapping[str, Sequence[Row]]
@@ -75,6 +77,8 @@ class Material:
         What changed since another run, in a sentence or two; empty where nothing was compared.
     changes : Section or None
         The same in figures.
+    made : Provenance or None
+        How the run was made, where that was kept.
     """
 
     run: FinishedRun
@@ -83,6 +87,7 @@ class Material:
     rows: tuple[Figure, ...]
     changed: str = ""
     changes: Section | None = None
+    made: Provenance | None = None
 
 
 def _of(rows: Sequence[Row], output: str) -> list[Row]:
@@ -100,7 +105,9 @@ def _figures(material: Material, output: str, limits: Limits) -> tuple[Figure, .
         drawn = material.drawn[output]
         some = slice(limits.features)
         figures.append(draw_swarm(drawn.names[some], drawn.asked[some], drawn.counts[some], plan.space))
-        small = {row["feature"] for row in _of(summaries["importance"], output) if row["share"] < SMALL}
+        rows = _of(summaries["importance"], output)
+        least = min(SMALL, max(row["share"] for row in rows) / 10)
+        small = {row["feature"] for row in rows if row["share"] < least}
         each_of = zip(drawn.names, drawn.asked, drawn.counts, strict=True)
         found = (draw_dependence(*each, plan.space) for each in each_of if each[0] not in small)
         fields: list[Figure] = [figure for figure in found if figure is not None][: limits.dependences]
@@ -181,6 +188,29 @@ def _write_r2(summaries: Summaries, totals: Mapping[str, Mapping[str, Any]], by:
     return Section("r2", "How well the model does", (f"{'; '.join(facts)}.",) if facts else (), figures=tuple(figures))
 
 
+def _write_groups(summaries: Summaries, by: Sequence[str], outputs: Sequence[str]) -> Section | None:
+    """The first features of groups of rows, largest groups first."""
+    rows = summaries.get("importance_by", ())
+    if not rows:
+        return None
+    tables = []
+    for output in outputs:
+        groups: dict[tuple[Any, ...], list[Row]] = {}
+        for row in _of(rows, output):
+            groups.setdefault(tuple(row[name] for name in by), []).append(row)
+        shown = sorted(groups.items(), key=lambda pair: -pair[1][0]["rows"])[:BARS]
+        cells = []
+        for key, found in shown:
+            first = sorted(found, key=lambda row: row["rank"])[:FIRST]
+            name = ", ".join("–" if value is None else str(value) for value in key)
+            said = ", ".join(f"{shorten_name(row['feature'])} {write_share(row['share'])}" for row in first)
+            cells.append((shorten_name(name), f"{found[0]['rows']:,}", write_number(sum(row["mean_abs"] for row in found)), said))
+        heads = (" and ".join(by), "rows", "mean size in all", "first features, and their shares")
+        title = "Groups of rows" if len(outputs) == 1 else f"Output {shorten_name(output, 60)}"
+        tables.append((title, Table(heads, tuple(cells), say_left_out(len(shown), len(groups), "groups"))))
+    return Section("groups", f"What moves predictions by {' and '.join(by)}", tables=tuple(tables))
+
+
 def _write_inputs(summaries: Summaries, limits: Limits) -> Section | None:
     rows = summaries.get("inputs")
     if not rows:
@@ -214,7 +244,7 @@ def compose(material: Material, limits: Limits) -> Page:
     Page
     """
     run, summaries = material.run, material.summaries
-    by = () if run.plan.labels is None else run.plan.labels.by
+    by = tuple(column.name for column in run.plan.by)
     rows = Section(
         "rows",
         "Single rows",
@@ -226,9 +256,10 @@ def compose(material: Material, limits: Limits) -> Page:
         _write_rejected(run),
         _write_r2(summaries, run.manifest.totals, by, limits),
         *_write_outputs(material, limits),
+        _write_groups(summaries, by, run.plan.written_outputs[: limits.outputs]),
         rows if material.rows else None,
         _write_inputs(summaries, limits),
-        Section("provenance", "Where this comes from", terms=list_provenance(run)),
+        Section("provenance", "Where this comes from", terms=list_provenance(run, material.made)),
     ]
     return Page(
         title=f"{shorten_name(last_name(run.uri))}: report",

@@ -173,9 +173,9 @@ def draw_dependence(name: str, asked: Counted, counts: Counts, unit: str) -> Fig
     Returns
     -------
     Figure or None
-        None where no values are kept, or there are no rows.
+        None where no values are kept, or all rows have the same.
     """
-    if asked.values is None or not counts.own.sum():
+    if asked.values is None or (counts.own.sum(axis=1) > 0).sum() < 2:
         return None
     draw = _draw_numbers if asked.values.ordered and not asked.values.points else _draw_boxes
     return draw(name, asked, asked.values, counts, unit)

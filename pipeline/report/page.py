@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..display import printable
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 MOST_BYTES = 1_000_000
+TEMPLATES = Path(__file__).parent / "templates"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +97,10 @@ def _show(value: Any) -> Any:
 
 @lru_cache(maxsize=1)
 def _environment() -> "Environment":
-    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     return Environment(
-        loader=PackageLoader(__package__, "templates"),
+        loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
         finalize=_show,
         undefined=StrictUndefined,
@@ -120,6 +122,5 @@ def write_page(page: Page) -> str:
     """
     from markupsafe import Markup
 
-    environment = _environment()
-    style = environment.loader.get_source(environment, "style.css")[0] if environment.loader else ""
-    return environment.get_template("page.html.jinja").render(page=page, style=Markup(style))  # noqa: S704 - our own
+    style = Markup("".join((TEMPLATES / name).read_text() for name in ("colours.css", "style.css")))  # noqa: S704 - our own
+    return _environment().get_template("page.html.jinja").render(page=page, style=style)

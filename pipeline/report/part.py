@@ -6,10 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..dataset.listing import WorkItem
+from ..dataset.schema import column_values
 from ..errors import InvalidRun
+from ..models.model import Feature
 from ..runs.footer import read_footer
 from ..runs.lookup import opened_part
 from ..runs.part import part_uri
+from ..runs.planned import read_recipe
 from .counting import Counted, Counts, count_rows, no_rows
 
 
@@ -20,13 +23,15 @@ class Asked:
     Attributes
     ----------
     run : str
-        URI of the run's folder.
+        URI of where its plan and parts lie.
     plan_digest : str
     columns : tuple of Counted
     total : str
         Column of margins or predictions.
     middle : float
         Its median.
+    label : str
+        Column of labels; empty where there is none.
     """
 
     run: str
@@ -34,6 +39,7 @@ class Asked:
     columns: tuple[Counted, ...]
     total: str
     middle: float
+    label: str
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -62,7 +68,7 @@ class PartCounts:
     counts : tuple of Counts
         Of each column.
     spots : tuple of (Spot or None)
-        Of the highest, lowest and middle margin; None where there is no row with a margin.
+        Of the highest, lowest and middle margin, and of the largest residual; None where there is no row with one.
     """
 
     counts: tuple[Counts, ...]
@@ -80,7 +86,7 @@ def nothing(columns: Sequence[Counted]) -> PartCounts:
     -------
     PartCounts
     """
-    return PartCounts(tuple(map(no_rows, columns)), (None, None, None))
+    return PartCounts(tuple(map(no_rows, columns)), (None, None, None, None))
 
 
 def _nearest(spots: Iterable[Spot | None]) -> Spot | None:
@@ -102,12 +108,14 @@ def merge_parts(a: PartCounts, b: PartCounts) -> PartCounts:
     return PartCounts(counts, tuple(map(_nearest, zip(a.spots, b.spots, strict=True))))
 
 
-def find_spots(totals: np.ndarray, middle: float, part: int, first_row: int) -> tuple[Spot | None, ...]:
-    """Find the rows of the highest and lowest margin, and of that nearest to another.
+def find_spots(totals: np.ndarray, labels: np.ndarray, middle: float, part: int, first_row: int) -> tuple[Spot | None, ...]:
+    """Find the rows of the highest and lowest margin, of that nearest to another, and of that farthest from the row's label.
 
     Parameters
     ----------
     totals : (n,) float64
+    labels : (n,) float64
+        In the same units, NaN where a row has none.
     middle : float
     part : int
     first_row : int
@@ -119,7 +127,7 @@ def find_spots(totals: np.ndarray, middle: float, part: int, first_row: int) -> 
         None where no number is finite.
     """
     spots: list[Spot | None] = []
-    for distance in (-totals, totals, np.abs(totals - middle)):
+    for distance in (-totals, totals, np.abs(totals - middle), -np.abs(totals - labels)):
         known = np.where(np.isfinite(distance), distance, np.inf)
         at = int(known.argmin()) if known.size else -1
         spots.append(Spot(float(known[at]), part, first_row + at) if at >= 0 and np.isfinite(known[at]) else None)
@@ -147,10 +155,17 @@ def count_part(asked: Asked, item: WorkItem) -> PartCounts:
     """
     uri, found, first_row = part_uri(asked.run, item.part), nothing(asked.columns), 0
     names = list(
-        dict.fromkeys([asked.total, *(each.column for each in asked.columns), *(each.values.column for each in asked.columns if each.values)])
+        dict.fromkeys(
+            [
+                asked.total,
+                *([asked.label] if asked.label else []),
+                *(each.column for each in asked.columns),
+                *(each.values.column for each in asked.columns if each.values),
+            ]
+        )
     )
     with opened_part(uri) as (parquet, file):
-        read_footer(uri, item.part, file, asked.plan_digest, item)
+        read_footer(uri, file, read_recipe(asked.run, asked.plan_digest), item)
         there = set(parquet.schema_arrow.names)
         lacks = next((name for name in names if name not in there), None)
         if lacks is not None:
@@ -158,7 +173,9 @@ def count_part(asked: Asked, item: WorkItem) -> PartCounts:
         for group in range(parquet.num_row_groups):
             table = parquet.read_row_group(group, names, use_threads=False)
             totals = table[asked.total].to_numpy().astype(np.float64)
-            found = merge_parts(found, PartCounts(tuple(count_rows(table, asked.columns)), find_spots(totals, asked.middle, item.part, first_row)))
+            labels = column_values(Feature(asked.label), table[asked.label].combine_chunks()) if asked.label else np.full(totals.size, np.nan)
+            spots = find_spots(totals, labels, asked.middle, item.part, first_row)
+            found = merge_parts(found, PartCounts(tuple(count_rows(table, asked.columns)), spots))
             first_row += table.num_rows
     return found
 

@@ -18,6 +18,7 @@ from ..runs.lookup import Found, Place, opened_part
 from ..runs.part import part_uri
 from ..runs.progress import Progress, Work, no_progress
 from ..runs.sizes import WORKER_OVERHEAD
+from ..runs.space import TOTALS
 from ..stores import storage
 from . import part as work
 from .changes import say_change, write_changes
@@ -32,7 +33,8 @@ PAGE = "report/index.html"
 DRIFT = "after/drift.json"
 LIMITS = (Limits(3, 20, 6), Limits(3, 12, 4), Limits(2, 10, 3), Limits(1, 10, 2), Limits(1, 5, 0))  # the first whose page is small enough
 BYTES_OF_COUNTS = 1 << 26  # that a task holds
-ROWS = ("Highest", "Lowest", "Median")
+COLUMNS = 500  # that are read at a time to find one row of theirs
+ROWS = ("Highest", "Lowest", "Median")  # margins
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,7 @@ class WrittenReport:
 
 
 def _first_features(summaries: Summaries, output: str, n: int) -> list[str]:
-    rows = [row for row in summaries.get("importance", ()) if row["output"] == output and row["rank"]]
+    rows = [row for row in summaries.get("importance", ()) if row["output"] == output and row["rank"] and row["mean_abs"]]
     return [row["feature"] for row in sorted(rows, key=lambda row: row["rank"])[:n]]
 
 
@@ -76,7 +78,8 @@ def _count(measured: Measured, columns: Sequence[Any], where: Mapping[str, Any],
     job = make_run_job(measured.uri, plan, **where)
     items = [plan.items[entry["part"]] for entry in manifest.parts]
     total = plan.columns[0][0]
-    asked = Asked(measured.uri, manifest.plan, tuple(columns), total, measured.total(plan.written_outputs[0]).quantile(0.5))
+    middle = measured.total(plan.written_outputs[0]).quantile(0.5)
+    asked = Asked(manifest.home(measured.uri), manifest.plan, tuple(columns), total, middle, plan.label_column)
     if job.options.scheduler is None and manifest.n_rows * (len(columns) + 1) < FEW:
         job = replace(job, options=replace(job.options, scheduler=SERIAL))
     on_done, found = progress(Work("counting", measured.uri, len(items), manifest.n_rows)), nothing(columns)
@@ -86,33 +89,41 @@ def _count(measured: Measured, columns: Sequence[Any], where: Mapping[str, Any],
     return found
 
 
-def _read_row(run: FinishedRun, spot: Spot) -> Found:
-    uri, row = part_uri(run.uri, spot.part), spot.row
+def _read_row(run: FinishedRun, part: int, number: int) -> Found:
+    uri, row = part_uri(run.manifest.home(run.uri), part), number
     with opened_part(uri) as (parquet, _):
+        schema = parquet.schema_arrow
         for group in range(parquet.num_row_groups):
             n = parquet.metadata.row_group(group).num_rows
             if row < n:
-                table: pa.Table = parquet.read_row_group(group, use_threads=False).slice(row, 1)
-                return Found(1, (Place(spot.part, uri, spot.row),), table)
+                arrays = []
+                for at in range(0, len(schema), COLUMNS):
+                    names = schema.names[at : at + COLUMNS]
+                    read = parquet.read_row_group(group, names, use_threads=False)
+                    arrays += [read[name].take([row]) for name in names]
+                return Found(1, (Place(part, uri, number),), pa.Table.from_arrays(arrays, schema=schema))
             row -= n
-    raise InvalidRun(f"{uri}: has no row {spot.row}")
+    raise InvalidRun(f"{uri}: has no row {number}")
 
 
 def _draw_rows(run: FinishedRun, spots: Sequence[Spot | None]) -> tuple[Figure, ...]:
     """Waterfalls of different rows."""
-    figures, drawn = [], set()
-    for name, spot in zip(ROWS, spots, strict=True):
-        if spot is None or (spot.part, spot.row) in drawn:
-            continue
-        drawn.add((spot.part, spot.row))
-        shown = run.describe(_read_row(run, spot), None if run.plan.chosen else run.plan.outputs[0])
-        row = shown.rows[0]
-        found = row.outputs[0]
-        figures.append(draw_waterfall(shown, row, found, f"{name} {shown.total}"))
+    *extremes, farthest = [None if spot is None else (spot.part, spot.row) for spot in spots]
+    titles, figures = dict[tuple[int, int], str](), []
+    for name, place in zip(ROWS, extremes, strict=True):
+        if place is not None:
+            titles.setdefault(place, f"{name} {TOTALS[run.plan.space]}")
+    if farthest is not None:
+        titles[farthest] = f"{titles[farthest]}, largest residual" if farthest in titles else "Largest residual"
+    for (part, number), title in titles.items():
+        found = _read_row(run, part, number)
+        shown = run.describe(found, None if run.plan.chosen else run.plan.outputs[0])
+        label = found.table[run.plan.label_column][0].as_py() if run.plan.label_column else None
+        figures.append(draw_waterfall(shown, shown.rows[0], shown.rows[0].outputs[0], title, label))
     return tuple(figures)
 
 
-def _gather(run: FinishedRun, where: Mapping[str, Any], progress: Progress) -> Material:
+def _count_rows(run: FinishedRun, where: Mapping[str, Any], progress: Progress) -> Material:
     summaries = read_summaries(run)
     if run.plan.global_only or not run.manifest.n_rows:
         return Material(run, summaries, {}, ())
@@ -133,6 +144,34 @@ def _find_changes(run: FinishedRun, against: str | PathLike | None, where: Mappi
         return drift(run.uri, against=against, **where, progress=progress).to_dict()
     kept = read_made(run.uri, run.manifest.sha256, DRIFT)
     return None if kept is None else json.loads(kept)
+
+
+def gather(run: FinishedRun, against: str | PathLike | None, where: Mapping[str, Any], progress: Progress = no_progress) -> Material:
+    """Gather all that a page says of a run.
+
+    Parameters
+    ----------
+    run : FinishedRun
+    against : str, path or None
+        As of `report`.
+    where : mapping of str to Any
+        Its ``scheduler``, ``workers`` and ``plain_tcp``.
+    progress : callable
+
+    Returns
+    -------
+    Material
+
+    Raises
+    ------
+    InvalidRun
+        The run is damaged.
+    StorageError
+        The store does not answer.
+    """
+    found = _find_changes(run, against, where, progress)
+    material = replace(_count_rows(run, where, progress), made=run.provenance())
+    return material if found is None else replace(material, changed=say_change(found), changes=write_changes(found))
 
 
 def write_report(material: Material) -> bytes:
@@ -193,8 +232,6 @@ def report(
     """
     finished = read_run(run)
     where = {"scheduler": scheduler, "workers": workers, "plain_tcp": plain_tcp}
-    found = _find_changes(finished, against, where, progress)
-    material = _gather(finished, where, progress)
-    data = write_report(material if found is None else replace(material, changed=say_change(found), changes=write_changes(found)))
+    data = write_report(gather(finished, against, where, progress))
     write_made(finished.uri, finished.manifest.sha256, {PAGE: data})
     return WrittenReport(storage.join(finished.uri, PAGE), len(data))

@@ -9,7 +9,8 @@ NAME = 48  # characters of a name
 STEPS = (1, 2, 5, 10)  # of round numbers, times a power of ten
 ROOM = 44  # characters along an axis on a phone,
 NARROW = 24  # and along one that names and numbers stand beside
-EDGE = 4  # percent from either end, where a tick's number would be cut off
+EDGE = 4  # percent from either end, where a tick's number would be cut off,
+LONG = 4  # if it has more characters than these, for which there is always room
 
 
 def write_number(number: float | None, signed: bool = False, digits: int = 4) -> str:
@@ -52,10 +53,10 @@ def write_share(share: float | None) -> str:
     if share is None or not math.isfinite(share):
         return "–"
     if 0 < share < 0.001:
-        return "<0.1 %"
+        return "<0.1%"
     if 0.995 <= share < 1:
-        return f"{100 * min(share, 0.999):.1f} %"  # all is said of all alone
-    return f"{100 * share:.{1 if share < 0.1 else 0}f} %".replace("0.0 %", "0 %")
+        return f"{100 * min(share, 0.999):.1f}%"  # all is said of all alone
+    return f"{100 * share:.{1 if share < 0.1 else 0}f}%".replace("0.0%", "0%")
 
 
 def shorten_name(name: str, most: int = NAME) -> str:
@@ -148,6 +149,15 @@ class Axis:
         found = self._spread(n)
         return found if n == 1 or sum(len(tick.text) + 2 for tick in found) <= room else self.ticks(n - 1, room)
 
+    def percent(self) -> tuple[Tick, ...]:
+        """Choose round numbers for shares, in percent.
+
+        Returns
+        -------
+        tuple of Tick
+        """
+        return Axis(100 * self.low, 100 * self.high).ticks()
+
     def _spread(self, n: int) -> tuple[Tick, ...]:
         span = self.high - self.low
         power = 10.0 ** math.floor(math.log10(span / n))
@@ -161,8 +171,9 @@ class Axis:
     def _tick(self, number: float, digits: int) -> Tick:
         at, size = self.at(number), abs(number)
         text = f"{size:.2g}" if size and (size >= 1e6 or digits > 4) else f"{size:,.{digits}f}"
-        side = "start" if at < EDGE else "end" if at > 100 - EDGE else "middle"
-        return Tick(at, f"{'−' if number < 0 else ''}{text}", side)
+        text = f"{'−' if number < 0 else ''}{text}"
+        side = "middle" if len(text) <= LONG else "start" if at < EDGE else "end" if at > 100 - EDGE else "middle"
+        return Tick(at, text, side)
 
 
 def make_axis(numbers: Iterable[float], zero: bool = False) -> Axis:

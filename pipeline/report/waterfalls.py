@@ -8,7 +8,7 @@ from .figure import Figure, Table, Track, Tracks, draw_bar
 from .scale import NARROW, make_axis, shorten_name, write_number
 
 STEPS = 8
-TITLE = 60  # characters
+TITLE = 200  # characters
 
 
 def _label(step: Step) -> str:
@@ -16,7 +16,7 @@ def _label(step: Step) -> str:
     return shorten_name(f"{step.player}, missing" if missing else step.label)
 
 
-def draw_waterfall(shown: Shown, row: ShownRow, found: ShownOutput, what: str) -> Figure:
+def draw_waterfall(shown: Shown, row: ShownRow, found: ShownOutput, what: str, label: float | None = None) -> Figure:
     """Draw a row's attributions to an output.
 
     Parameters
@@ -26,7 +26,9 @@ def draw_waterfall(shown: Shown, row: ShownRow, found: ShownOutput, what: str) -
     row : ShownRow
     found : ShownOutput
     what : str
-        Why it is shown, such as "Highest".
+        Why it is shown, such as "Highest margin".
+    label : float, optional
+        What the margin should have been.
 
     Returns
     -------
@@ -52,13 +54,14 @@ def draw_waterfall(shown: Shown, row: ShownRow, found: ShownOutput, what: str) -
         first = Track("base value", (), points=(axis.at(found.base),), text=write_number(found.base))
         last = Track(shown.total, (), points=(axis.at(found.total),), text=write_number(found.total))
         tracks = [first, *tracks, last]
-    title = f"{what}: {shorten_name(row_title(row), TITLE)}"
+    which, where = shorten_name(row_title(row), TITLE), shorten_name(row.file.rpartition("/")[2])
     output = f" of output {shorten_name(found.output)}" if found.output else ""
+    missed = "" if label is None else f", label {write_number(float(label))}, residual {write_number(float(label) - found.total, signed=True)}"
     numbers = [(_label(step), write_number(step.phi, signed=not shown.ranks)) for step in steps]
     numbers = [("base value", write_number(found.base)), *numbers] if shown.additive else numbers
     return Figure(
-        title,
-        f"{shown.total.capitalize()}{output} {write_number(found.total)}. {shorten_name(row.file.rpartition('/')[2])}, row {row.file_row:,}.",
+        what,
+        f"R{which[1:]}: {shown.total}{output} {write_number(found.total)}{missed}. {where}, row {row.file_row:,}.",
         Tracks(
             tuple(tracks), axis.ticks(4, NARROW), axis.at(0) if axis.low <= 0 <= axis.high else None, shown.total if shown.additive else shown.column
         ),

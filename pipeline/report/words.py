@@ -8,7 +8,9 @@ from kernels.methods import METHODS
 
 from ..display import count
 from ..in_memory.finished import FinishedRun
+from ..runs.machine import Machine
 from ..runs.options import MARGIN
+from ..runs.provenance import Provenance
 from ..runs.space import TOTALS
 from .page import Verdict
 from .scale import shorten_name, write_number, write_share
@@ -138,12 +140,35 @@ def list_facts(run: FinishedRun, summaries: Mapping[str, Sequence[Row]]) -> tupl
     return tuple(facts)
 
 
-def list_provenance(run: FinishedRun) -> tuple[tuple[str, str], ...]:
+def _list_made(made: Provenance) -> dict[str, str]:
+    """When, where and by what."""
+    stages = ", ".join(f"{name} {write_number(seconds)} s" for name, seconds in made.seconds.items())
+    workers = [f"{each.processes:,} {'process' if each.processes == 1 else 'processes'} on {_say_machine(each.machine)}" for each in made.workers]
+    deployment = f" of deployment {shorten_name(made.flow.deployment)}" if made.flow is not None and made.flow.deployment else ""
+    packages = {"Python": made.python} | made.packages
+    return {
+        "made": f"{shorten_name(made.started)} to {shorten_name(made.finished)}: {stages}",
+        "parts made, and found": f"{made.parts_made:,}, and {made.parts_found:,}",
+        "planned and published on": _say_machine(made.client),
+        "explained on": ", ".join(workers),
+        "scheduler": shorten_name(made.scheduler or ""),
+        "flow run": "" if made.flow is None else f"{shorten_name(made.flow.name)}, {shorten_name(made.flow.id)}{deployment}",
+        "packages": ", ".join(f"{shorten_name(name)} {shorten_name(version)}" for name, version in packages.items()),
+    }
+
+
+def _say_machine(machine: Machine) -> str:
+    return f"{shorten_name(machine.host)} ({shorten_name(machine.cpu, 60)})"
+
+
+def list_provenance(run: FinishedRun, made: Provenance | None) -> tuple[tuple[str, str], ...]:
     """List where the numbers come from.
 
     Parameters
     ----------
     run : FinishedRun
+    made : Provenance or None
+        How the run was made, where that was kept.
 
     Returns
     -------
@@ -170,5 +195,5 @@ def list_provenance(run: FinishedRun) -> tuple[tuple[str, str], ...]:
         "SHA-256 of plan.json": manifest.plan,
         "SHA-256 of manifest.json": manifest.sha256,
         "Leafledger": manifest.version,
-    }
+    } | ({} if made is None else _list_made(made))
     return tuple((name, text) for name, text in terms.items() if text)

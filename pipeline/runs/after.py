@@ -149,7 +149,7 @@ def write_made(run: str, manifest: str, made: Mapping[str, bytes]) -> None:
     commit.update(uri, change, single_writer=not commit.swaps(uri))
 
 
-def check_after(run: str, manifest: str) -> None:
+def check_after(run: str, manifest: str, replaced: bool = False) -> None:
     """Refuse objects that were made of a run and are not as the record lists them.
 
     Parameters
@@ -158,6 +158,8 @@ def check_after(run: str, manifest: str) -> None:
         URI of the run's folder.
     manifest : str
         SHA-256 of its manifest, hexadecimal.
+    replaced : bool
+        The run took the place of another, of which the record may still be until that is removed.
 
     Raises
     ------
@@ -172,7 +174,36 @@ def check_after(run: str, manifest: str) -> None:
         return
     found = _read(data, uri)
     if found.manifest != manifest:
+        if replaced:
+            return
         raise InvalidRun(f"{uri}: is of a manifest with SHA-256 {printable(found.manifest[:12])}, the run's has {manifest[:12]}; remove it")
     for entry in found.objects:
         if _fetch(run, entry) is None:
             raise InvalidRun(f"{storage.join(run, entry['uri'])}: is missing, or is not what {AFTER} lists; remove it")
+
+
+def remove_after(run: str, manifest: str) -> None:
+    """Remove what was made of another run that stood in the same folder.
+
+    Parameters
+    ----------
+    run : str
+        URI of the run's folder.
+    manifest : str
+        SHA-256 of its manifest, hexadecimal.
+
+    Raises
+    ------
+    InvalidRun
+        There is something else in the record's place.
+    StorageError
+        The store refuses or does not answer.
+    """
+    uri = storage.join(run, AFTER)
+    data = storage.read_if_exists(uri)
+    found = None if data is None else _read(data, uri)
+    if found is None or found.manifest == manifest:
+        return
+    for entry in found.objects:
+        commit.remove(storage.join(run, entry["uri"]))
+    commit.remove(uri)

@@ -148,7 +148,7 @@ def _compare_footers(uri: str, found: Footer, stored: Footer, summaries: Sequenc
             raise InvalidRun(f"{uri}: its state of {summary.name!r} differs from that of its rows explained again")
 
 
-def explain_again(uri: str, plan: Plan, plan_digest: str, item: WorkItem, tables: Tables, local: Path, all_rows: bool) -> int:
+def explain_again(uri: str, plan: Plan, made_by: str, item: WorkItem, tables: Tables, local: Path, all_rows: bool) -> int:
     """Explain a part's first SAMPLE_ROWS rows once more, or all, and compare.
 
     Parameters
@@ -156,8 +156,8 @@ def explain_again(uri: str, plan: Plan, plan_digest: str, item: WorkItem, tables
     uri : str
         Of the part, for messages.
     plan : Plan
-    plan_digest : str
-        SHA-256 of the plan, hexadecimal.
+    made_by : str
+        Recipe of the plan, see `plan.recipe`.
     item : WorkItem
         That the part is of.
     tables : Tables
@@ -185,13 +185,13 @@ def explain_again(uri: str, plan: Plan, plan_digest: str, item: WorkItem, tables
     asked = item if all_rows else replace(item, n_rows=min(SAMPLE_ROWS, item.n_rows))
     again = local.with_name("again")
     try:
-        explain_item(plan, plan_digest, asked, tables.prepared, again)
+        explain_item(plan, made_by, asked, tables.prepared, again)
     except InvalidData as error:
         raise NotRepeatable(str(error)) from error
     if all_rows and storage.sha256(again) == storage.sha256(local):
         return asked.n_rows
     _compare(uri, again, local, 0 if plan.global_only else asked.n_rows, plan.slice_rows if all_rows else SAMPLE_ROWS)
     if all_rows:
-        found, stored = (read_footer(uri, item.part, path, plan_digest) for path in (again, local))
+        found, stored = (read_footer(uri, path, made_by, item) for path in (again, local))
         _compare_footers(uri, found, stored, plan.summaries)
     return asked.n_rows

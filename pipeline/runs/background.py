@@ -32,6 +32,7 @@ from .plan import Plan
 from .planned import read_plan
 from .prepare import ask_model, find_shared, weigh_model
 from .sizes import ITEM_ROWS, Extent, max_slice_rows
+from .warming import call_counting
 
 FAN_IN = 8  # counts that are added up at a time
 
@@ -284,5 +285,4 @@ def warm(query: str) -> None:
     query : str
         URI of the broadcast BackgroundQuery.
     """
-    asked = open_tables(query)
-    merge_statistics([measure_background(asked, np.zeros((asked.bins.column.size, 1)))] * 2)
+    call_counting(open_tables(query))

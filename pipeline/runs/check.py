@@ -24,12 +24,16 @@ from ..stores.places import normalise
 from .after import check_after
 from .again import Tables, explain_again, prepare_again
 from .arguments import shorten
+from .digests import check_inputs, find_changed, read_inputs
+from .finished import refuse_other_outputs
 from .footer import Footer, read_footer
 from .part import part_uri
-from .plan import PLAN, Plan
+from .plan import PLAN, Plan, recipe
 from .planned import from_json
+from .provenance import check_provenance
 from .publish import MANIFEST, SUMMARY, Game, Manifest, PartEntry, SummaryEntry, make_manifest, read_manifest, write_rows
 from .rejected import REJECTED, read_rejected
+from .replacement import find_place
 from .sizes import SLICE_BYTES
 from .space import TOTALS
 from .summaries import aggregate
@@ -50,6 +54,7 @@ class Report:
     total: str  # what attributions and base value add up to: margin, or prediction
     as_stored: bool  # the residual is that of the numbers in the parts, which are rounded; otherwise of those computed, as the parts' footers say
     n_again: int  # rows explained again, 0 where not asked for
+    n_digested: int  # files of the inputs that have the SHA-256 that they had, 0 where not asked for, or not digested when the run was made
     unverified: tuple[str, ...]  # what could not be done again though it was asked for, and why
 
     @property
@@ -125,11 +130,11 @@ def _check_sums(uri: str, plan: Plan, manifest: Manifest, parquet: pq.ParquetFil
     return worst
 
 
-def _check_footer(run: str, plan: Plan, manifest: Manifest, entry: PartEntry) -> Footer:
+def _check_footer(run: str, plan: Plan, made_by: str, manifest: Manifest, entry: PartEntry) -> Footer:
     """The footer of a part, which says what the manifest and the plan say."""
     uri, item = _stat(run, entry), plan.items[entry["part"]]
     with storage.opened(uri) as file:
-        footer = read_footer(uri, item.part, file, manifest.plan, item)
+        footer = read_footer(uri, file, made_by, item)
     if not footer.n_rows == entry["n_rows"] == item.n_rows:
         raise InvalidRun(f"{uri}: has {footer.n_rows} rows, the manifest says {entry['n_rows']}, the plan {item.n_rows}")
     if footer.space != plan.space or json.dumps(footer.base) != json.dumps(dict(zip(plan.outputs, manifest.base, strict=True))):
@@ -157,7 +162,8 @@ def _check_summaries(run: str, plan: Plan, manifest: Manifest, states: list[dict
         tables = aggregate(plan, manifest.used, manifest.players, manifest.pairs, states)
     except (ValueError, IndexError, TypeError, OverflowError, UsageError) as error:  # arrays of other shapes than they should have
         raise InvalidRun(f"{run}: the states of the parts do not make summaries: {' '.join(str(error).split())}") from error
-    expected = [f"{SUMMARY}/{name}.{suffix}" for name in tables for suffix in ("parquet", "json")]
+    above = f"{manifest.place}/{SUMMARY}" if manifest.place else SUMMARY
+    expected = [f"{above}/{name}.{suffix}" for name in tables for suffix in ("parquet", "json")]
     listed = [entry["uri"] for entry in manifest.summaries]
     if listed != expected:
         raise InvalidRun(f"{storage.join(run, MANIFEST)}: lists summaries {shorten(listed)}, expected {shorten(expected)}")
@@ -170,11 +176,11 @@ def _check_summaries(run: str, plan: Plan, manifest: Manifest, states: list[dict
     return tables
 
 
-def _check_rejected(run: str, plan: Plan, rejected: Sequence[Rejected]) -> None:
+def _check_rejected(run: str, home: str, plan: Plan, rejected: Sequence[Rejected]) -> None:
     """What was rejected is of the plan, and said beside the manifest too."""
     where = storage.join(run, MANIFEST)
-    if tuple(rejected) != read_rejected(run):
-        raise InvalidRun(f"{storage.join(run, REJECTED)}: differs from what the manifest says was rejected")
+    if tuple(rejected) != read_rejected(home):
+        raise InvalidRun(f"{storage.join(home, REJECTED)}: differs from what the manifest says was rejected")
     if tuple(entry for entry in rejected if entry.part is None) != plan.rejected:
         raise InvalidRun(f"{where}: the files that it says cannot be read are not those of the plan")
     for entry in rejected:
@@ -188,25 +194,27 @@ def _check_lists(run: str) -> tuple[Manifest, Plan]:
     manifest = read_manifest(run)
     if manifest is None:
         raise NotFinished(f"{run}: no {MANIFEST} there: not a finished run")
-    where = storage.join(run, PLAN)
+    home = manifest.home(run)
+    where = storage.join(home, PLAN)
     with published():
         text = storage.read(where)
     plan, found = from_json(text, where), hashlib.sha256(text).hexdigest()
     if found != manifest.plan:
         raise InvalidRun(f"{where}: SHA-256 is {found[:12]}, the manifest says {shorten(manifest.plan[:12])}")
+    if manifest.place not in ("", find_place(plan)):
+        raise InvalidRun(f"{storage.join(run, MANIFEST)}: place is {shorten(manifest.place)}, expected {find_place(plan)}, or none")
     listed = [entry["part"] for entry in manifest.parts]
     rejected = [entry.part for entry in manifest.rejected if entry.part is not None]
     if Counter(listed) + Counter(rejected) != Counter(item.part for item in plan.items):
         raise InvalidRun(f"{run}: the manifest's {len(listed)} parts and {len(rejected)} rejected ones differ from the plan's {len(plan.items)}")
-    _check_rejected(run, plan, manifest.rejected)
+    _check_rejected(run, home, plan, manifest.rejected)
     if manifest.n_rows + manifest.n_rejected != plan.n_rows:
         raise InvalidRun(f"{run}: the manifest counts {manifest.n_rows} rows and {manifest.n_rejected} rejected ones, the plan {plan.n_rows}")
     for entry in manifest.parts:
-        expected = part_uri(run, entry["part"])
+        expected = part_uri(home, entry["part"])
         if storage.join(run, entry["uri"]) != expected:
             raise InvalidRun(f"{storage.join(run, MANIFEST)}: part {entry['part']} is at {shorten(entry['uri'])}, expected {expected}")
-    if not len(manifest.base) == len(manifest.bound) == len(plan.outputs):
-        raise InvalidRun(f"{storage.join(run, MANIFEST)}: has not one base value and one bound for every output")
+    refuse_other_outputs(run, manifest, plan)
     n_players = len(plan.players)
     strange = [column for column in manifest.used if not 0 <= column < len(plan.features)]
     if strange:
@@ -225,8 +233,22 @@ def _check_manifest(run: str, found: Manifest, expected: Manifest) -> None:
             raise InvalidRun(f"{storage.join(run, MANIFEST)}: {name} is {shorten(value)}, expected {shorten(wanted[name])}")
 
 
-def _prepare(plan: Plan, model: str | None, unverified: list[str]) -> Tables | None:
+def _find_changed(run: str, plan: Plan, manifest: Manifest, deep: bool) -> tuple[int, dict[str, str], str | None]:
+    """How many input files are what they were, what is wrong with the others, and with the background; nothing where they were never digested."""
+    home = manifest.home(run)
+    inputs = read_inputs(home)
+    if inputs is None:
+        return 0, {}, None
+    check_inputs(home, inputs, manifest.plan, list(dict.fromkeys(item.uri for item in plan.items)))
+    files = {file.uri: file for file in (*inputs.data, *inputs.background)} if deep else {}
+    changed = find_changed(list(files.values()))
+    return len(files) - len(changed), changed, next((changed[file.uri] for file in inputs.background if file.uri in changed), None)
+
+
+def _prepare(plan: Plan, model: str | None, changed: str | None, unverified: list[str]) -> Tables | None:
     try:
+        if changed is not None:
+            raise NotRepeatable(changed)
         return prepare_again(plan, model)
     except NotRepeatable as error:
         unverified.append(f"no row was explained again, nor what the manifest says of the model: {error}")
@@ -239,7 +261,7 @@ def _say_parts(skipped: Sequence[str], n_parts: int) -> list[str]:
 
 def check_run(uri: str | PathLike, deep: bool = False, model: str | PathLike | None = None, all_rows: bool = False) -> Report:
     """Verify a finished run: its manifest says what plan, parts and summaries say, every part is there once, with the rows of the plan, and the
-    parts' states give the summaries. What was made of the run afterwards is what its own record lists.
+    parts' states give the summaries. What was made of the run afterwards is what its own record lists, and how it was made is of this very run.
 
     That takes the parts' footers, the plan and the summaries, whose digests are compared; ``deep`` reads every byte of the parts too.
 
@@ -249,7 +271,8 @@ def check_run(uri: str | PathLike, deep: bool = False, model: str | PathLike | N
         Of the run's folder.
     deep : bool
         Also compare the parts' digests, add up the attributions of every row where the method is additive, and do the run again: count the
-        background if there is one, prepare the tables, and explain the first rows of every part. That takes the run's model, data and version of
+        background if there is one, prepare the tables, and explain the first rows of every part; and digest the inputs again where they were digested
+        when the run was made. That takes the run's model, data and version of
         leafledger; what could not be done again is in the report's ``unverified``.
     model : str or path, optional
         The model's file, with ``deep``; by default where it was.
@@ -275,15 +298,18 @@ def check_run(uri: str | PathLike, deep: bool = False, model: str | PathLike | N
     if model is not None and not deep:
         raise UsageError("a model is given, but no row is explained again; ask for a deep check")
     manifest, plan = _check_lists(run)
-    check_after(run, manifest.sha256)
+    check_after(run, manifest.sha256, bool(manifest.place))
     unverified, skipped, n_again = list[str](), list[str](), 0
-    tables = _prepare(plan, None if model is None else str(model), unverified) if deep else None
+    n_digested, changed, background = _find_changed(run, plan, manifest, deep)
+    unverified += [f"{len(changed)} of {n_digested + len(changed)} input files: {next(iter(changed.values()))}"] if changed else []
+    tables = _prepare(plan, None if model is None else str(model), background, unverified) if deep else None
     game = Game(manifest.library, manifest.base, manifest.bound, manifest.used, manifest.players, manifest.pairs) if tables is None else tables.game
+    made_by = recipe(plan)
     states, computed, stored = list[dict[str, str]](), list[float | None](), list[float]()
     with storage.scratch() as folder, published():
         local = folder / "object"
         for entry in manifest.parts:
-            footer = _check_footer(run, plan, manifest, entry)
+            footer = _check_footer(run, plan, made_by, manifest, entry)
             states.append(footer.states)
             computed.append(footer.residual)
             if not deep:
@@ -292,15 +318,19 @@ def check_run(uri: str | PathLike, deep: bool = False, model: str | PathLike | N
             stored += [] if residual is None else [residual]
             if tables is not None:
                 item = plan.items[entry["part"]]
+                if item.uri in changed:
+                    skipped.append(changed[item.uri])
+                    continue
                 try:
-                    n_again += explain_again(storage.join(run, entry["uri"]), plan, manifest.plan, item, tables, local, all_rows)
+                    n_again += explain_again(storage.join(run, entry["uri"]), plan, made_by, item, tables, local, all_rows)
                 except NotRepeatable as error:
                     skipped.append(str(error))
         summaries = _check_summaries(run, plan, manifest, states, local)
     parts = sorted(manifest.parts, key=lambda entry: entry["part"])
-    expected = make_manifest(plan, game, parts, computed, manifest.summaries, manifest.rejected, summaries)
+    expected = make_manifest(plan, manifest.place, game, parts, computed, manifest.summaries, manifest.rejected, summaries)
     _check_manifest(run, manifest, expected)
+    check_provenance(manifest.home(run), manifest.sha256)
     worst = max(stored, default=None) if stored else expected.residual
     unverified += _say_parts(skipped, len(manifest.parts))
     counts = len(parts), manifest.n_rows, len(manifest.rejected)
-    return Report(manifest.sha256, *counts, worst, TOTALS[plan.space], bool(stored), n_again, tuple(unverified))
+    return Report(manifest.sha256, *counts, worst, TOTALS[plan.space], bool(stored), n_again, n_digested, tuple(unverified))

@@ -15,9 +15,12 @@ from kernels.method import BackgroundStatistics
 
 from ..dataset.listing import Rejected, WorkItem
 from ..errors import ClusterLost, UsageError, WorkersDied
+from ..stores.counted import count_moved
 from .background import FAN_IN, count_item, merge_counts
+from .certificates import check_expiry
 from .job import Job
-from .part import Part, try_part
+from .part import Part
+from .reuse import do_item
 
 CONNECT_SECONDS = 15  # Dask's own comm timeouts hang below this
 REPLACE_SECONDS = 300  # that a cluster may be without any worker; new machines take minutes to start
@@ -118,8 +121,11 @@ def remote_client(address: str, memory: int) -> Iterator[distributed.Client]:
     ClusterLost
         No scheduler answers, or it has no workers, within CONNECT_SECONDS.
     UsageError
-        A worker has less memory, another Python or other packages than this process, or there is no certificate for TLS.
+        A worker has less memory, another Python or other packages than this process, or there is no certificate for TLS, or one that expired.
     """
+    certificate = dask.config.get("distributed.comm.tls.client.cert", None)
+    if address.startswith("tls://") and certificate:
+        check_expiry(certificate)
     try:
         client = distributed.Client(address, timeout=CONNECT_SECONDS)
     except (OSError, ValueError, TimeoutError) as error:
@@ -260,6 +266,7 @@ def run_dask(client: distributed.Client, run: str, plan_digest: str, tables: str
 def _try_alone(client: distributed.Client, where: tuple[str, str, str], suspect: WorkItem) -> Iterator[Part | Rejected]:
     """Make the item's part as the only task of the run, or reject it if its workers die again."""
     deadly: list[WorkItem] = []
+    count_moved(retried=1)
     yield from _run_tasks(client, where, [suspect], "alone", deadly.append)
     for item in deadly:
         yield Rejected(item.part, item.uri, item.row_groups, item.n_rows, f"{_name(item)}: the workers that it was given to died, every time")
@@ -273,7 +280,7 @@ def _run_tasks(
     client: distributed.Client, where: tuple[str, str, str], items: Sequence[WorkItem], key: str, died: Callable[[WorkItem], None]
 ) -> Iterator[Part | Rejected]:
     """Make a part of every item, one task each; call ``died`` with the items whose workers died."""
-    waiting = {client.submit(try_part, *where, item, key=f"{key}-{item.part}-{where[1][:12]}", pure=False): item for item in items}
+    waiting = {client.submit(do_item, *where, item, key=f"{key}-{item.part}-{where[1][:12]}", pure=False): item for item in items}
     try:
         for future in _as_completed(client, list(waiting)):
             item = waiting.pop(future)

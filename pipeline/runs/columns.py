@@ -49,6 +49,7 @@ class Columns:
     dtype: np.dtype
     types: tuple[np.dtype, ...]  # of a row's attributions
     labelled: bool  # a row without a label has no attributions
+    label: bool  # there is a column of labels
     pairs: PairColumns | None  # of interactions, where there are any
     wide: bool  # every player has a column
     top: Top | None
@@ -58,7 +59,7 @@ class Columns:
 
 
 def list_columns(plan: Plan, prepared: Prepared, batch: pa.Schema) -> Columns:
-    """List the columns of a part: ids, the row's output where it has one of its own, margins, attributions, their errors, interactions, values.
+    """List the columns of a part: ids, the row's output where it has one of its own, margins, attributions, errors, interactions, values, labels.
 
     Parameters
     ----------
@@ -70,7 +71,7 @@ def list_columns(plan: Plan, prepared: Prepared, batch: pa.Schema) -> Columns:
     Returns
     -------
     Columns
-        Numbers have the plan's precision, ranks are int32. Attributions can be null where the run has labels, since a row may lack one.
+        Numbers have the plan's precision, ranks are int32, labels float64. Attributions and labels can be null, since a row may lack a label.
     """
     number = pa.float32() if plan.precision == "float32" else pa.float64()
     players, n_pairs = plan.players, len(prepared.pairs.players)
@@ -89,6 +90,8 @@ def list_columns(plan: Plan, prepared: Prepared, batch: pa.Schema) -> Columns:
     fields += [pa.field(name, kind, nullable=empty) for name, (kind, empty) in zip(plan.reason_columns, kinds_of_reasons, strict=True)]
     passed = tuple(feature.name for feature in plan.features) if plan.values else ()
     fields += [batch.field(feature).with_name(name) for feature, name in zip(passed, plan.value_columns, strict=True)]
+    label = plan.label_column if plan.label_column not in plan.ids else ""
+    fields += [pa.field(label, pa.float64())] if label else []
     groups = plan.groups if phi_of.of_groups else ()
     there = {*batch.names}
     read = {feature.name: feature for feature in plan.features if feature.name in there}
@@ -106,6 +109,7 @@ def list_columns(plan: Plan, prepared: Prepared, batch: pa.Schema) -> Columns:
             *margins,
             *phi,
             *plan.error_columns,
+            *([label] if label else []),
             *(leaf for name in pairs for leaf in leaves(name, VALUE)),
             *(leaf for name in plan.top_columns for leaf in leaves(name, top.PHI)),
             *(leaf for name in lists for leaf in leaves(name, told.PHI, told.SHARE)),
@@ -119,6 +123,7 @@ def list_columns(plan: Plan, prepared: Prepared, batch: pa.Schema) -> Columns:
         dtype=np.dtype(plan.precision),
         types=tuple(np.dtype(kind.to_pandas_dtype()) for kind in types),
         labelled=plan.labels is not None,
+        label=bool(label),
         pairs=None if plan.interactions is None else PairColumns(count_kept(n_pairs, plan.interactions), (first, second)),
         wide=plan.wide,
         top=plan.top,
@@ -231,4 +236,5 @@ def make_batch(columns: Columns, prepared: Prepared, batch: pa.RecordBatch, buff
             about = phi[:, :n], buffers.without[:, k, :, :n], columns.reasons, prepared, columns.players, columns.features, values, columns.dtype
             arrays += told.make_columns(*about)
     arrays += [batch.column(feature) for feature in columns.values]
+    arrays += [pa.array(buffers.labels.label[:n], mask=missing)] if columns.label else []
     return pa.record_batch(arrays, schema=columns.schema)

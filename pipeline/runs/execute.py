@@ -9,7 +9,8 @@ from ..dataset.listing import Rejected, WorkItem
 from . import background, part
 from .background import count_item, merge_evenly
 from .job import SERIAL, Job
-from .part import Part, try_part
+from .part import Part
+from .reuse import do_item
 
 Work = Callable[[Any, WorkItem], Any]
 
@@ -38,7 +39,7 @@ def run_serial(run: str, plan_digest: str, tables: str, items: Sequence[WorkItem
         A part cannot be made for another reason than its data.
     """
     for item in items:
-        yield try_part(run, plan_digest, tables, item)
+        yield do_item(run, plan_digest, tables, item)
 
 
 def count_serial(run: str, plan_digest: str, query: str, items: Sequence[WorkItem], on_done: Callable[[WorkItem], None]) -> BackgroundStatistics:

@@ -8,14 +8,21 @@ from typing import Any, NamedTuple
 
 from ..dataset.names import say_positions
 from ..dataset.partition import Partition
+from .attempt import Attempt
+from .digesting import digest_run
+from .digests import Inputs
 from .job import Job, make_job
 from .latest import Latest
+from .lineage import traced
 from .load import load_model
+from .metrics import metered
 from .mlflow_run import log_run
-from .options import Columns, Combinations, MissingLabels, Precision, ReasonsFile, Sign, Space, pick
+from .options import Columns, Combinations, IfChanged, MissingLabels, Precision, ReasonsFile, Sign, Space, pick
 from .progress import Progress, no_progress
+from .provenance import keep_provenance
 from .publish import Manifest
-from .stages import aggregate_run, broadcast_run, count_run, map_run, plan_run, publish_run, update_latest
+from .replacement import remove_replaced
+from .stages import Run, aggregate_run, broadcast_run, count_run, map_run, plan_run, publish_run, update_latest
 
 
 class Done(NamedTuple):
@@ -23,9 +30,12 @@ class Done(NamedTuple):
 
     manifest: Manifest
     already_finished: bool  # it was finished before, and there was nothing to do
+    kept: str  # in what it differs from what was asked for, where it was kept all the same
     latest: Latest | None  # what ``latest`` names, where it was asked for
     matched: str  # how features were matched with columns, where it was not by name
     unlogged: str | None  # why MLflow has no link to it, where it was asked for
+    warned: tuple[str, ...] = ()  # what else was not done, which takes nothing from the run
+    inputs: Inputs | None = None  # digests of the files that it was made of, where there are any
 
 
 def explain_job(job: Job, progress: Progress) -> Done:
@@ -46,16 +56,37 @@ def explain_job(job: Job, progress: Progress) -> Done:
     LeafledgerError
         Of a stage.
     """
-    run = plan_run(job, load_model(job))
-    matched = say_positions(run.model)
-    if matched:
-        logging.getLogger("leafledger").info("%s: features %s", job.data, matched)
-    manifest = run.finished
-    if manifest is None:
+    attempt = Attempt()
+    with metered(job, attempt), traced(job, attempt):
+        with attempt.stage("planning"):
+            run = plan_run(job, load_model(job))
+        matched = say_positions(run.model)
+        if matched:
+            logging.getLogger("leafledger").info("%s: features %s", job.data, matched)
+        attempt.plan, attempt.manifest, inputs = run.plan, run.finished, run.digested
+        manifest = attempt.manifest or _work(run, attempt, progress)
+        remove_replaced(job.out, manifest)
+        latest, unlogged = update_latest(run, manifest), log_run(job.options.mlflow_run, job.out, manifest)
+    if run.finished is not None and inputs is None and job.options.digest_inputs:
+        attempt.warned.append(f"{job.out}: was finished before, without digests of its inputs")
+    return Done(manifest, run.finished is not None, run.kept, latest, matched, unlogged, tuple(attempt.warned), attempt.inputs or inputs)
+
+
+def _work(run: Run, attempt: Attempt, progress: Progress) -> Manifest:
+    """From the plan to the manifest, and how that went."""
+    if run.undigested:
+        with attempt.stage("digesting"):
+            attempt.inputs = digest_run(run, progress)
+    with attempt.stage("preparing"):
         tables = broadcast_run(run, count_run(run, progress), progress)
-        explained = map_run(run, tables, progress)
-        manifest = publish_run(run, tables, explained, aggregate_run(run, tables, explained))
-    return Done(manifest, run.finished is not None, update_latest(run, manifest), matched, log_run(job.options.mlflow_run, job.out, manifest))
+    with attempt.stage("explaining"):
+        explained = map_run(run, tables, attempt.follow(progress))
+    with attempt.stage("merging"):
+        summaries = aggregate_run(run, tables, explained)
+    with attempt.stage("publishing"):
+        attempt.manifest = publish_run(run, tables, explained, summaries)
+    keep_provenance(run.job, attempt, explained.parts, attempt.manifest)
+    return attempt.manifest
 
 
 def explain(
@@ -74,6 +105,8 @@ def explain(
     values: bool = False,
     global_only: bool = False,
     single_writer: bool = False,
+    if_changed: IfChanged = "refuse",
+    digest_inputs: bool = False,
     date: Date | str | None = None,
     method: str = "shapley",
     parameters: Mapping[str, Any] | None = None,
@@ -99,6 +132,9 @@ def explain(
     output: str | None = None,
     predictions: str | Iterable[str] = (),
     mlflow_run: str | None = None,
+    metrics_address: str | int | None = None,
+    metrics_file: str | PathLike | None = None,
+    lineage: str | PathLike | None = None,
     progress: Progress = no_progress,
 ) -> Manifest:
     """Explain every row of a Parquet data set and publish attributions and summaries.
@@ -136,6 +172,12 @@ def explain(
         Publish summaries alone, no rows.
     single_writer : bool
         Nobody else writes this run, so that a store that ignores conditions on writes will do.
+    if_changed : {"refuse", "replace", "keep"}
+        What to do where `out` holds a run of other data, another model or other options: refuse; replace it by one that is made beside it and takes
+        its place in one step, and of which unchanged parts are taken over; or keep it, if it is finished.
+    digest_inputs : bool
+        Read every byte of the data and the background once more, in this process, before rows are explained, and keep the files' SHA-256 in
+        ``inputs.json``. Whoever goes on with the run, and `check_run` with ``deep``, compares them again. Results are the same.
     date : date or str, optional
         Fills ``{date}`` in every path and URI.
     method : str
@@ -166,7 +208,8 @@ def explain(
     label, weight : str, optional
         Columns with what the model predicts and, by default 1, how much a row counts, for method "r2".
     by : str or sequence of str
-        Columns of the data; rows with the same values in them are a group, whose own R² is decomposed as well.
+        Columns of the data; rows with the same values in them are a group. Importances of every group are in a summary of their own; with `r2`, every
+        group's own R² is decomposed as well.
     missing_labels : {"count", "refuse"}
         Leave rows without a label out and count them, or end the run at the first.
     scheduler : str, optional
@@ -194,6 +237,13 @@ def explain(
     mlflow_run : str, optional
         An MLflow run, by its id, that gets a link to the finished run: tags ``leafledger.run`` and ``leafledger.manifest``, its place and the SHA-256
         of its manifest; summaries and manifest as artifacts. Where they cannot be logged, a warning of the logger "leafledger" says so.
+    metrics_address : int or str, optional
+        A port, on the loopback address, or "host:port", where Prometheus can read the run's metrics while it works.
+    metrics_file : str or path, optional
+        A local file, ``NAME.prom``, that gets the metrics when the run is over, well or not, for node_exporter's textfile collector.
+    lineage : str or path, optional
+        A local file that OpenLineage events are appended to, or the URL of a server that they are sent to: when the run begins, and when it is
+        finished or fails. One that cannot be sent costs a warning.
     progress : callable
         Called with a ``Work`` before the background is counted, before tables are prepared for it, and before rows are explained; what it returns
         is called with every piece as it is done.
@@ -209,6 +259,8 @@ def explain(
         One line: what was got, what was expected, where.
     """
     done = explain_job(make_job(model, data, out, pick(locals())), progress)
-    if done.unlogged is not None:
-        logging.getLogger("leafledger").warning(done.unlogged)
+    if done.kept:
+        logging.getLogger("leafledger").warning("%s: kept, though what is asked for now differs in %s", out, done.kept)
+    for said in (*done.warned, *(() if done.unlogged is None else (done.unlogged,))):
+        logging.getLogger("leafledger").warning(said)
     return done.manifest

@@ -1,13 +1,13 @@
-"""The footer of a part: the plan and the work item that it is of, its rows, units and base values, and its states of reductions."""
+"""The footer of a part: the recipe and the rows that it was made of, units and base values, and its states of reductions."""
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ..dataset.listing import WorkItem
+from ..dataset.listing import Hive, WorkItem
 from ..display import printable
 from ..errors import InvalidRun
 from ..records import read_record
@@ -29,11 +29,16 @@ class Footer:
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    """The text of a footer."""
+    """The text of a footer: the recipe, the work item but for its number, so that a part may be one of several plans, and what became of it."""
 
-    plan: str  # SHA-256, hexadecimal
-    item: WorkItem
+    recipe: str  # SHA-256, hexadecimal
+    uri: str
+    etag: str
+    row_groups: tuple[int, ...]
+    skip: int
     n_rows: int
+    first_row: int
+    partition: Hive
     stored: int  # rows that the part holds
     residual: float | None
     states: dict[str, str]
@@ -41,40 +46,45 @@ class _Written:
     base: dict[str, float]
 
 
-def write_footer(writer: pq.ParquetWriter, plan_digest: str, item: WorkItem, footer: Footer, n_stored: int) -> None:
+def _rows_of(item: WorkItem) -> dict[str, Any]:
+    return {field.name: getattr(item, field.name) for field in fields(item) if field.name != "part"}
+
+
+def write_footer(writer: pq.ParquetWriter, recipe: str, item: WorkItem, footer: Footer, n_stored: int) -> None:
     """Add the footer to a part that is about to be closed.
 
     Parameters
     ----------
     writer : pq.ParquetWriter
         Of the part, open.
-    plan_digest : str
-        SHA-256 of the run's plan, hexadecimal.
+    recipe : str
+        Of the run, see `plan.recipe`.
     item : WorkItem
         That the part is of.
     footer : Footer
+        Of all rows of the item.
     n_stored : int
         Rows that the part holds: all of the item, or none where summaries alone are asked for.
     """
-    found = _Written(plan_digest, item, footer.n_rows, n_stored, footer.residual, footer.states, footer.space, footer.base)
+    found = _Written(
+        recipe=recipe, **_rows_of(item), stored=n_stored, residual=footer.residual, states=footer.states, space=footer.space, base=footer.base
+    )
     writer.add_key_value_metadata({KEY.decode(): json.dumps(asdict(found))})
 
 
-def read_footer(uri: str, part: int, file: Any, plan_digest: str, item: WorkItem | None = None) -> Footer:
+def read_footer(uri: str, file: Any, recipe: str, item: WorkItem) -> Footer:
     """Read the footer of a part.
 
     Parameters
     ----------
     uri : str
         Of the part, for messages.
-    part : int
-        Number that it has to have.
     file : path or file
         A local path, or an open file.
-    plan_digest : str
-        SHA-256 that its plan has to have, hexadecimal.
-    item : WorkItem, optional
-        That it has to be of, where the plan is at hand.
+    recipe : str
+        That it has to be made by, see `plan.recipe`.
+    item : WorkItem
+        That it has to be of.
 
     Returns
     -------
@@ -83,17 +93,17 @@ def read_footer(uri: str, part: int, file: Any, plan_digest: str, item: WorkItem
     Raises
     ------
     InvalidRun
-        Another plan or another item made it, it has other rows than were stored, or it is no part.
+        It was made by another recipe or of other rows, it has other rows than were stored, or it is no part.
     """
     try:
         metadata = pq.read_metadata(file)
         footer = read_record(_Written, (metadata.metadata or {}).get(KEY, b"{}"))
     except (pa.ArrowException, OSError, ValueError) as error:
         raise InvalidRun(f"{uri}: not a part of a run: {' '.join(str(error).split())}") from error
-    if footer.plan != plan_digest or footer.item.part != part:
-        raise InvalidRun(f"{uri}: a part of another plan ({printable(footer.plan[:12])}), expected {plan_digest[:12]}")
-    if item is not None and footer.item != item:
-        raise InvalidRun(f"{uri}: says that it is of other rows than the plan's part {part}")
+    if footer.recipe != recipe:
+        raise InvalidRun(f"{uri}: a part of another plan ({printable(footer.recipe[:12])}), expected {recipe[:12]}")
+    if any(getattr(footer, name) != value for name, value in _rows_of(item).items()):
+        raise InvalidRun(f"{uri}: says that it is of other rows than the plan's part {item.part}")
     if footer.stored != metadata.num_rows:
         raise InvalidRun(f"{uri}: holds {metadata.num_rows} rows, its footer says {footer.stored}")
     return Footer(footer.n_rows, footer.residual, footer.states, footer.space, footer.base)

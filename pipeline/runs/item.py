@@ -15,6 +15,7 @@ from kernels.row_outputs import keep_outputs
 from kernels.trees.binning import padded
 
 from ..dataset import schema
+from ..dataset.grouping import group_rows
 from ..dataset.labels import read_labels
 from ..dataset.listing import WorkItem
 from ..dataset.rows import located, miscounted, read_slices
@@ -141,14 +142,14 @@ def check_predictions(plan: Plan, prepared: Prepared, batch: pa.RecordBatch, buf
             )
 
 
-def explain_item(plan: Plan, plan_digest: str, item: WorkItem, prepared: Prepared, local: Path) -> None:
+def explain_item(plan: Plan, recipe: str, item: WorkItem, prepared: Prepared, local: Path) -> None:
     """Attribute every row of an item and write the part to a local file, the states of its reductions in its footer.
 
     Parameters
     ----------
     plan : Plan
-    plan_digest : str
-        SHA-256 of the plan, hexadecimal.
+    recipe : str
+        Of the plan, see `plan.recipe`.
     item : WorkItem
         One of the plan's, or its first rows.
     prepared : Prepared
@@ -175,10 +176,11 @@ def explain_item(plan: Plan, plan_digest: str, item: WorkItem, prepared: Prepare
     buffers = make_buffers(prepared, min(plan.slice_rows, item.n_rows))
     empty = buffers if plan.row_output is None else keep_outputs(buffers, np.zeros(buffers.margin.shape[1], np.int64))
     states = {summary.name: summary.init(empty) for summary in plan.summaries}
-    labels = () if plan.labels is None else plan.labels.names
+    labels = () if plan.labels is None else plan.labels.numbers
+    by, groups = tuple(column.name for column in plan.by), np.zeros(0, str)
     features = read_features(plan.features, prepared.bins)
     passed = [feature.name for feature in plan.features] if plan.values else []
-    wanted = list(dict.fromkeys((*(feature.name for feature in features), *plan.ids, *labels, *plan.predictions, *passed)))
+    wanted = list(dict.fromkeys((*(feature.name for feature in features), *plan.ids, *labels, *by, *plan.predictions, *passed)))
     residual, done, writer, held = (0.0 if plan.additive else None), 0, None, list[pa.RecordBatch]()
     try:
         for batch in read_slices(item, wanted, plan.slice_rows):
@@ -189,8 +191,11 @@ def explain_item(plan: Plan, plan_digest: str, item: WorkItem, prepared: Prepare
                 fill_values(features, prepared.bins, [batch.column(feature.name) for feature in features], buffers.values)
                 if plan.labels is not None:
                     buffers = buffers._replace(labels=read_labels(plan.labels, batch, item.uri, item.first_row + done))
+                if by:
+                    buffers = buffers._replace(labels=group_rows(buffers.labels, batch, plan.by))
+                    groups = np.union1d(groups, buffers.labels.names)
                     with refused():
-                        check_groups(plan.labels.by, buffers.labels.names.size, len(plan.players))
+                        check_groups(by, groups.size, len(plan.written_outputs) * len(plan.players))
             attribute_batch(method, prepared, buffers)
             found = check_rows(plan.check, prepared, buffers, n, f"{item.uri}: ", item.first_row + done)
             output = None if plan.row_output is None else plan.row_output.choose(buffers.margin, item.first_row + done)
@@ -210,7 +215,7 @@ def explain_item(plan: Plan, plan_digest: str, item: WorkItem, prepared: Prepare
         write_full(writer, held, 1)
         packed = {name: pack_state(state) for name, state in states.items()}
         base = dict(zip(plan.outputs, find_base(plan.link, prepared).tolist(), strict=True))
-        write_footer(writer, plan_digest, item, Footer(done, residual, packed, plan.space, base), 0 if plan.global_only else done)
+        write_footer(writer, recipe, item, Footer(done, residual, packed, plan.space, base), 0 if plan.global_only else done)
     finally:
         if writer is not None:
             writer.close()

@@ -1,4 +1,4 @@
-"""What a run is asked to do: one frozen record, built and checked in one place. The only code that looks at the machine."""
+"""What a run is asked to do: one frozen record, built and checked in one place. The only code that asks what the machine has room for."""
 
 import os
 import re
@@ -25,6 +25,7 @@ from ..models.source import normalise_source
 from ..stores import storage
 from ..stores.places import is_within, normalise
 from .arguments import read_date, read_place, refuse, shorten
+from .labels import check_by, check_labels
 from .options import Options
 
 SERIAL = "serial"
@@ -51,6 +52,7 @@ class Job:
     row_output: RowOutput | None  # where it differs from row to row
     workers: int
     worker_memory: int  # bytes
+    name: str = ""  # its output before dates are filled in: what a run of every night is called
 
 
 def check_parameters(method: Method, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -128,37 +130,6 @@ def worker_memory(workers: int) -> int:
     return psutil.virtual_memory().total // workers
 
 
-def check_labels(method: Method, options: Options) -> LabelColumns | None:
-    """Choose the columns of labels and of what goes with them, for a method that needs labels and for no other.
-
-    Parameters
-    ----------
-    method : Method
-    options : Options
-
-    Returns
-    -------
-    LabelColumns or None
-        None where the method takes no labels.
-
-    Raises
-    ------
-    UsageError
-        Labels are missing or not taken, or a column of groups is called as one of the summary.
-    """
-    if not method.labelled:
-        if options.label is not None or options.weight is not None or options.by:
-            raise UsageError(f"method {method.name!r} takes no labels, weights and groups of rows; method {labelled_methods()} does")
-        return None
-    if options.label is None:
-        raise UsageError(f"method {method.name!r} needs labels; name their column with --label")
-    columns = {column for summary in method.summaries for column in summary.columns}
-    taken = [name for name in options.by if name in columns]
-    if taken:
-        raise UsageError(f"by has {taken[0]!r}, as a column of the summary is called; rename it")
-    return LabelColumns(options.label, options.weight, options.by, options.missing_labels)
-
-
 def asked_columns(job: Job) -> Asked:
     """Collect the columns that a job asks for besides the features.
 
@@ -170,18 +141,8 @@ def asked_columns(job: Job) -> Asked:
     -------
     Asked
     """
-    numbers, by = ((), ()) if job.labels is None else (job.labels.numbers, job.labels.by)
-    return Asked(job.options.ids, (*numbers, *job.options.predictions), by, job.options.values)
-
-
-def labelled_methods() -> str:
-    """Name the methods that take labels, for messages.
-
-    Returns
-    -------
-    str
-    """
-    return " or ".join(repr(method.name) for method in METHODS.values() if method.labelled)
+    numbers = () if job.labels is None else job.labels.numbers
+    return Asked(job.options.ids, (*numbers, *job.options.predictions), job.options.by, job.options.values)
 
 
 def find_method(name: str) -> Method:
@@ -364,6 +325,7 @@ def make_job(model: Any, data: Any, out: Any, options: Options) -> Job:
         return normalise(fill_date(uri, options.date))
 
     model = normalise_source(fill_date(read_place("model", model), options.date))
+    called = normalise(read_place("out", out))
     data, out = (place(read_place(name, given)) for name, given in (("data", data), ("out", out)))
     background = options.background if options.background in (None, MODEL) else place(options.background)
     for name, uri in (("data", data), ("background", background)):
@@ -372,6 +334,7 @@ def make_job(model: Any, data: Any, out: Any, options: Options) -> Job:
     method = find_method(options.method)
     values = check_parameters(method, options.parameters or {})
     _check_written(values)
+    check_by(method, options.by)
     if options.background is not None and find_open(method, values):
         raise UsageError(f"{method.name} leaves a parameter open, which is chosen while planning, before a background is counted; give a number")
     workers = options.workers or count_cores()
@@ -392,4 +355,5 @@ def make_job(model: Any, data: Any, out: Any, options: Options) -> Job:
         row_output=read_row_output(options.output),
         workers=workers,
         worker_memory=worker_memory(workers),
+        name=called,
     )

@@ -29,6 +29,7 @@ Combinations = Literal["shared", "own"]
 Space = Literal["margin", "probability", "response"]
 Sign = Literal["both", "raises", "lowers"]
 Columns = Literal["wide", "top", "both"]
+IfChanged = Literal["refuse", "replace", "keep"]
 ReasonsFile = Mapping[str, Any] | str | PathLike  # or where such an object is, in TOML or JSON
 COMBINATIONS: tuple[str, ...] = get_args(Combinations)
 SPACES: tuple[Space, ...] = get_args(Space)
@@ -71,6 +72,14 @@ class Options:
 
     single_writer: bool = False
     """Nobody else writes this run, so that a store that ignores conditions on writes will do."""
+
+    if_changed: IfChanged = "refuse"
+    """What to do where the output holds a run of other data, another model or other options: "refuse"; "replace" it by one that is made beside it,
+    takes over what is unchanged, and takes its place in one step; or "keep" it, if it is finished."""
+
+    digest_inputs: bool = False
+    """Read every byte of the data and the background once more, before rows are explained, and keep the files' SHA-256 in inputs.json. They are
+    compared again where a run is gone on with, and by check --deep."""
 
     date: Date | None = None
     """YYYY-MM-DD, fills {date} in every path and URI."""
@@ -115,7 +124,8 @@ class Options:
     """Column with how much a row counts, by default 1."""
 
     by: tuple[str, ...] = ()
-    """Columns of groups of rows, whose own R² is decomposed as well."""
+    """Columns whose values make groups of rows. Importances of every group are in a summary of their own; with r2, every group's own R² is decomposed
+    as well."""
 
     missing_labels: MissingLabels = "count"
     """What to do with rows without a label: leave them out and count them, or refuse."""
@@ -159,6 +169,17 @@ class Options:
     """An MLflow run, by its id, that gets a link to the finished run: its place and the SHA-256 of its manifest as tags, summaries and manifest as
     artifacts."""
 
+    metrics_address: str | None = None
+    """Serve the run's metrics to Prometheus while it works: a port of this machine's loopback address, or HOST:PORT."""
+
+    metrics_file: str | None = None
+    """Write the run's metrics when it is over, well or not: a file NAME.prom in the folder of node_exporter's textfile collector. It outlives the
+    run, and keeps when one last went well."""
+
+    lineage: str | None = None
+    """Append OpenLineage events to this local file, or send them to the server with this URL: when the run begins, and when it is finished or fails.
+    One that cannot be sent costs a warning. A server's key is that of OPENLINEAGE_API_KEY."""
+
     def __post_init__(self) -> None:
         for name, read in READERS.items():
             object.__setattr__(self, name, read(name, getattr(self, name)))
@@ -193,6 +214,10 @@ def _read_reasons(name: str, given: Any) -> Mapping[str, Any] | str:
     return read_place(name, given)
 
 
+def _read_address(name: str, given: Any) -> str:
+    return read_text(name, str(given) if type(given) is int else given)
+
+
 READERS: dict[str, Callable[[str, Any], Any]] = {
     "latest": optional(read_place),
     "latest_requires": lambda name, given: read_float(name, given, "a number from 0 to 1", 0.0, 1.0),
@@ -205,6 +230,8 @@ READERS: dict[str, Callable[[str, Any], Any]] = {
     "values": read_flag,
     "global_only": read_flag,
     "single_writer": read_flag,
+    "if_changed": lambda name, given: read_choice(name, given, get_args(IfChanged)),
+    "digest_inputs": read_flag,
     "date": optional(read_date),
     "method": read_text,
     "parameters": read_parameters,
@@ -230,4 +257,7 @@ READERS: dict[str, Callable[[str, Any], Any]] = {
     "output": optional(read_text),
     "predictions": read_names,
     "mlflow_run": optional(read_text),
+    "metrics_address": optional(_read_address),
+    "metrics_file": optional(read_place),
+    "lineage": optional(read_place),
 }

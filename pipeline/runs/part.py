@@ -3,25 +3,27 @@
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kernels.batch import attribute_batch
-from kernels.buffers import make_buffers
-from kernels.methods import METHODS, SHARED
+from kernels.methods import METHODS
 from kernels.summaries import Summary
 
 from ..dataset.listing import Rejected, WorkItem
 from ..errors import InvalidData, InvalidLabel, InvalidRun
 from ..stores import commit, storage
 from ..stores.arrays import open_tables
+from ..stores.counted import Moved, count_moved, take_moved
 from .footer import read_footer
 from .item import explain_item
-from .planned import read_plan
+from .machine import Worker, this_worker
+from .planned import read_plan, read_recipe
 from .states import unpack_state
+from .warming import call_kernels
+from .worker_metrics import count_part
 
 PARTS = "attributions"
 
@@ -38,6 +40,8 @@ class Part:
     residual: float | None  # largest of any row, as a fraction of the bound; None where the method is not additive
     seconds: float  # 0 where an earlier run made it
     states: dict[str, str]  # reduction -> its state, as text
+    worker: Worker  # that made it, or found it made
+    moved: Moved = field(compare=False)  # by that process, since it last said so
 
 
 def part_uri(run: str, part: int) -> str:
@@ -56,19 +60,19 @@ def part_uri(run: str, part: int) -> str:
     return storage.join(run, PARTS, f"part-{part:05d}.parquet")
 
 
-def read_part(uri: str, part: int, local: Path, plan_digest: str, seconds: float) -> Part:
+def read_part(uri: str, item: WorkItem, local: Path, recipe: str, seconds: float) -> Part:
     """Read what a part's own bytes say.
 
     Parameters
     ----------
     uri : str
         Of the part.
-    part : int
-        Its number.
+    item : WorkItem
+        That it has to be of.
     local : Path
         A local copy of it.
-    plan_digest : str
-        SHA-256 of the run's plan, hexadecimal.
+    recipe : str
+        That it has to be made by, see `plan.recipe`.
     seconds : float
         That it took to make, 0 where it was there already.
 
@@ -79,14 +83,31 @@ def read_part(uri: str, part: int, local: Path, plan_digest: str, seconds: float
     Raises
     ------
     InvalidRun
-        It is no part, or another plan made it.
+        It is no part, or one of another plan.
     """
-    footer = read_footer(uri, part, local, plan_digest)
-    return Part(part, uri, footer.n_rows, local.stat().st_size, storage.sha256(local), footer.residual, seconds, footer.states)
+    footer, size = read_footer(uri, local, recipe, item), local.stat().st_size
+    return Part(item.part, uri, footer.n_rows, size, storage.sha256(local), footer.residual, seconds, footer.states, this_worker(), take_moved())
 
 
-def _check_bytes(uri: str, local: Path, states: dict[str, str], summaries: Sequence[Summary]) -> None:
-    """InvalidRun where bytes of a part are not those that were written: every page has a checksum, and so has every state."""
+def check_bytes(uri: str, local: Path, states: dict[str, str], summaries: Sequence[Summary]) -> None:
+    """Refuse a part whose bytes are not those that were written: every page has a checksum, and so has every state.
+
+    Parameters
+    ----------
+    uri : str
+        Of the part, for messages.
+    local : Path
+        A local copy of it.
+    states : dict of str to str
+        From names of summaries to states, as its footer has them.
+    summaries : sequence of Summary
+        Of the run.
+
+    Raises
+    ------
+    InvalidRun
+        They differ.
+    """
     try:
         for summary in summaries:
             unpack_state(summary.reduction, states[summary.name])
@@ -98,14 +119,15 @@ def _check_bytes(uri: str, local: Path, states: dict[str, str], summaries: Seque
         raise InvalidRun(f"{uri}: damaged, or arrived damaged, remove it if it stays so, and the next run makes it again: {reason}") from error
 
 
-def fetch_part(run: str, part: int, plan_digest: str) -> Part | None:
+def fetch_part(run: str, item: WorkItem, plan_digest: str) -> Part | None:
     """Read a part as it was published, verified against its footer and page by page.
 
     Parameters
     ----------
     run : str
         URI of the run's folder.
-    part : int
+    item : WorkItem
+        That it is of.
     plan_digest : str
         SHA-256 of the run's plan, hexadecimal.
 
@@ -117,18 +139,18 @@ def fetch_part(run: str, part: int, plan_digest: str) -> Part | None:
     Raises
     ------
     InvalidRun
-        It is damaged, or another plan made it.
+        It is damaged, or of another plan.
     StorageError
         The store does not answer.
     """
-    uri = part_uri(run, part)
+    uri = part_uri(run, item.part)
     if not storage.exists(uri):
         return None
     with storage.scratch() as folder:
         local = folder / "part.parquet"
         storage.download(uri, local)
-        found = read_part(uri, part, local, plan_digest, 0.0)
-        _check_bytes(uri, local, found.states, read_plan(run, plan_digest).summaries)
+        found = read_part(uri, item, local, read_recipe(run, plan_digest), 0.0)
+        check_bytes(uri, local, found.states, read_plan(run, plan_digest).summaries)
         return found
 
 
@@ -154,22 +176,22 @@ def make_part(run: str, plan_digest: str, tables: str, item: WorkItem) -> Part:
     InvalidData
         Rows cannot be read, or are others than were planned.
     InvalidRun
-        The part that is there is damaged, or another plan made it.
+        The part that is there is damaged, or of another plan.
     LeafledgerError
         Whatever else a part cannot be made for, see `explain_item`.
     """
-    found = fetch_part(run, item.part, plan_digest)
+    found = fetch_part(run, item, plan_digest)
     if found is not None:
         return found
     started = time.perf_counter()
-    plan, prepared = read_plan(run, plan_digest), open_tables(tables)
+    plan, recipe, prepared = read_plan(run, plan_digest), read_recipe(run, plan_digest), open_tables(tables)
     uri = part_uri(run, item.part)
     with storage.scratch() as folder:
         local = folder / "part.parquet"
-        explain_item(plan, plan_digest, item, prepared, local)
+        explain_item(plan, recipe, item, prepared, local)
         if commit.create(uri, local):
-            return read_part(uri, item.part, local, plan_digest, time.perf_counter() - started)
-    found = fetch_part(run, item.part, plan_digest)  # another attempt was faster, or a lost acknowledgement was ours
+            return read_part(uri, item, local, recipe, time.perf_counter() - started)
+    found = fetch_part(run, item, plan_digest)  # another attempt was faster, or a lost acknowledgement was ours
     if found is None:
         raise InvalidRun(f"{uri}: exists and does not")
     return found
@@ -200,13 +222,14 @@ def try_part(run: str, plan_digest: str, tables: str, item: WorkItem) -> Part | 
         Whatever else a part cannot be made for; InvalidData of rows is returned as rejected.
     """
     with suppress(InvalidData):
-        return make_part(run, plan_digest, tables, item)
+        return count_part(make_part(run, plan_digest, tables, item))
+    count_moved(retried=1)
     try:
-        return make_part(run, plan_digest, tables, item)
+        return count_part(make_part(run, plan_digest, tables, item))
     except InvalidLabel:
         raise
     except InvalidData as error:
-        return Rejected(item.part, item.uri, item.row_groups, item.n_rows, str(error))
+        return count_part(Rejected(item.part, item.uri, item.row_groups, item.n_rows, str(error)))
 
 
 def warm(tables: str, method: str) -> None:
@@ -219,8 +242,4 @@ def warm(tables: str, method: str) -> None:
     method : str
         Its name.
     """
-    prepared = open_tables(tables)
-    buffers = make_buffers(prepared, 1)
-    attribute_batch(METHODS[method], prepared, buffers)
-    for summary in (*METHODS[method].summaries, *SHARED):
-        summary.update(summary.init(buffers), buffers, 1)
+    call_kernels(METHODS[method], open_tables(tables))

@@ -17,10 +17,11 @@ from kernels.links import Link
 from kernels.lots import BACKGROUND_ERRORS, LOTS
 from kernels.method import Check
 from kernels.methods import METHODS
-from kernels.summaries import INTERACTIONS, Summary
+from kernels.summaries import INTERACTIONS, Summary, list_grouped
 from kernels.trees.binning import padded
 
 from ..dataset import schema
+from ..dataset.grouping import GroupColumn, make_group_columns
 from ..dataset.labels import LabelColumns
 from ..dataset.listing import Listing, Rejected, WorkItem, make_items
 from ..dataset.partition import Groups
@@ -41,6 +42,7 @@ from .space import TOTALS, choose_link
 from .top import TOP, Top, read_top
 
 PLAN = "plan.json"
+LABEL = "label"  # column of labels
 LABEL_BYTES = 128  # of a row's label, weight and group, as read and as laid out, and what comes of them
 REASON_LEAVES = 7  # columns that a list of reasons is made of
 CHANGED = {
@@ -71,6 +73,7 @@ class Plan:
     background_digest: str | None  # of its files
     background_errors: bool  # a standard error beside every attribution
     labels: LabelColumns | None
+    by: tuple[GroupColumn, ...]  # columns whose values make groups of rows
     predictions: tuple[str, ...]  # columns with the margin of each output; none where they are not compared
     top: Top | None  # what list of the largest attributions a row has
     reasons: Reasons | None  # what is told of a row
@@ -133,6 +136,13 @@ class Plan:
         return schema.player_columns(schema.VALUE, [feature.name for feature in self.features], ("",), taken) if self.values else []
 
     @property
+    def label_column(self) -> str:
+        """The name of a part's column of labels, an id column or one of its own; empty where there are none."""
+        if self.labels is None:
+            return ""
+        return self.labels.label if self.labels.label in self.ids else schema.name_columns(LABEL, ("",), self.ids)[0]
+
+    @property
     def reason_columns(self) -> list[str]:
         """Names of a part's columns of reasons, those of an output together."""
         taken = (*self.ids, *self.chosen, *(name for names in self.columns for name in names), *self.error_columns, *self.top_columns)
@@ -176,7 +186,8 @@ class Plan:
     def summaries(self) -> tuple[Summary, ...]:
         """What the run keeps of all rows."""
         asked = (*((INTERACTIONS,) if self.interactions is not None else ()), *((BACKGROUND_ERRORS,) if self.background_errors else ()))
-        return (*METHODS[self.method].summaries, *asked, INPUTS)
+        own = METHODS[self.method].summaries
+        return tuple(dict.fromkeys((*own, *(list_grouped(own) if self.by else ()), *asked, INPUTS)))
 
 
 def to_json(plan: Plan) -> str:
@@ -207,6 +218,21 @@ def digest(plan: Plan) -> str:
         SHA-256, hexadecimal.
     """
     return hashlib.sha256(to_json(plan).encode()).hexdigest()
+
+
+def recipe(plan: Plan) -> str:
+    """Make the digest of all that the bytes of a part depend on, besides the rows that it is of: plans with one recipe may have parts in common.
+
+    Parameters
+    ----------
+    plan : Plan
+
+    Returns
+    -------
+    str
+        SHA-256, hexadecimal.
+    """
+    return digest(dataclasses.replace(plan, model="", data="", items=(), rejected=()))
 
 
 def differences(old: Plan, new: Plan) -> str:
@@ -286,6 +312,7 @@ def make_plan(job: Job, model: Model, groups: Groups, found: Listing, background
         background_digest=None if background is None else background.digest,
         background_errors=job.options.background_errors,
         labels=job.labels,
+        by=make_group_columns(job.options.by, found.types),
         predictions=job.options.predictions,
         top=read_top(job.options, method.attributes),
         reasons=plan_reasons(job, model, groups),
@@ -306,7 +333,7 @@ def make_plan(job: Job, model: Model, groups: Groups, found: Listing, background
     n_outputs, n_pairs = len(model.outputs), len(tables.pairs)
     n_columns = len(draft.ids) + len(draft.chosen) + sum(map(len, draft.columns)) + len(draft.error_columns) + 3 * len(draft.top_columns)
     n_columns += REASON_LEAVES * len(draft.reason_columns)
-    n_columns += len(draft.value_columns)
+    n_columns += len(draft.value_columns) + bool(draft.label_column)
     lots = 2 * LOTS + 2 if draft.background_errors else 0  # phi without each lot, and all of these together
     n_kept = count_kept(n_pairs, job.options.interactions)
     slice_rows = max_slice_rows(n_outputs * (tables.n_players * (1 + lots) + n_pairs + n_kept + tables.n_steps))
@@ -320,7 +347,7 @@ def make_plan(job: Job, model: Model, groups: Groups, found: Listing, background
     entry = 2 * 8 + 2 * (4 + _mean_length(tables.pairs, plan.players))
     of_output = 8 + tables.n_players * (8 + 8 + 8) * (1 + lots) + n_pairs * 8 + n_kept * entry + tables.n_steps * 8
     row_bytes = tables.n_used * (8 + 4 + 1 + 8) + n_outputs * of_output
-    row_bytes += LABEL_BYTES if job.labels else 0
+    row_bytes += LABEL_BYTES if job.labels or draft.by else 0
     row_bytes += len(draft.value_columns) * 3 * 8  # as read, as kept, and encoded
     read = [found] if background is None else [found, background]
     # While a background is counted: values as read, together, padded and ranked.

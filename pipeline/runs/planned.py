@@ -1,4 +1,4 @@
-"""Plans that were written, as they are read back: whoever may have written them, they are plans of this version that make sense."""
+"""Plans as they are written, once, and read back: whoever may have written them, they are plans of this version that make sense."""
 
 import dataclasses
 import hashlib
@@ -11,18 +11,20 @@ from kernels.methods import METHODS
 from kernels.trees.binning import BATCH
 from kernels.tuning import find_open
 
+from ..dataset.grouping import check_described
 from ..dataset.listing import WorkItem
 from ..dataset.partition import read_groups
-from ..errors import InvalidRun, UsageError
+from ..errors import InvalidRun, RunConflict, UsageError
 from ..models.cityhash import HashedCategory
 from ..models.model import Feature
 from ..models.row_output import SEEDS
 from ..records import read_record
-from ..stores import storage
-from .arguments import read_choice, read_interactions
+from ..stores import commit, storage
+from .arguments import read_choice, read_interactions, read_names
 from .job import check_parameters, find_method
+from .labels import check_by
 from .options import MARGIN, MissingLabels
-from .plan import PLAN, Plan, to_json
+from .plan import PLAN, Plan, differences, recipe, to_json
 from .reasons import Reasons
 from .reasons_file import check_reasons
 from .sizes import SLICE_ROWS, max_group_rows
@@ -64,6 +66,8 @@ def _check_sense(plan: Plan) -> None:
         raise ValueError(f"interactions are {plan.interactions!r}, of another type than is written")
     if plan.labels is not None:
         read_choice("missing", plan.labels.missing, get_args(MissingLabels))
+    check_by(METHODS[plan.method], read_names("by", tuple(column.name for column in plan.by)))
+    check_described(plan.by)
     if plan.background_digest is not None and plan.background is None:
         raise ValueError("there is a digest of a background, and no background")
     if plan.output is not None and (not 0 <= plan.output < MOST or len(plan.outputs) != 1):
@@ -121,6 +125,54 @@ def from_json(text: str | bytes, where: str) -> Plan:
     return plan
 
 
+def refuse_other(run: str, held: Plan, plan: Plan) -> None:
+    """Refuse a run in the place of another one.
+
+    Parameters
+    ----------
+    run : str
+        URI of the run's folder.
+    held : Plan
+        That is there.
+    plan : Plan
+
+    Raises
+    ------
+    RunConflict
+        They are different, and in what.
+    """
+    if held != plan:
+        raise RunConflict(
+            f"{run}: holds another run, different in {differences(held, plan)}; choose another output, or replace it with --if-changed replace"
+        )
+
+
+def commit_plan(run: str, plan: Plan) -> None:
+    """Write the plan of a run, or find it written.
+
+    Parameters
+    ----------
+    run : str
+        URI of the run's folder.
+    plan : Plan
+
+    Raises
+    ------
+    RunConflict
+        Another one is there.
+    InvalidRun
+        What is there is none.
+    StorageError
+        The store refuses or does not answer.
+    """
+    uri = storage.join(run, PLAN)
+    with storage.scratch() as folder:
+        local = folder / PLAN
+        local.write_text(to_json(plan))
+        if not commit.create(uri, local):
+            refuse_other(run, from_json(storage.read(uri), uri), plan)
+
+
 @lru_cache(maxsize=2)
 def read_plan(run: str, plan_digest: str) -> Plan:
     """Read the plan of a run, once in every process.
@@ -149,3 +201,29 @@ def read_plan(run: str, plan_digest: str) -> Plan:
     if found != plan_digest:
         raise InvalidRun(f"{where}: not the plan of this run, got {found[:12]}, expected {plan_digest[:12]}")
     return from_json(text, where)
+
+
+@lru_cache(maxsize=2)
+def read_recipe(run: str, plan_digest: str) -> str:
+    """Make the recipe of a run's plan, once in every process.
+
+    Parameters
+    ----------
+    run : str
+        URI of the run's folder.
+    plan_digest : str
+        SHA-256 that the plan has to have, hexadecimal.
+
+    Returns
+    -------
+    str
+        SHA-256, hexadecimal; see `plan.recipe`.
+
+    Raises
+    ------
+    InvalidRun
+        The folder holds another plan.
+    StorageError
+        The plan cannot be read.
+    """
+    return recipe(read_plan(run, plan_digest))

@@ -53,6 +53,7 @@ class Manifest:
     """What was published, proved: readers trust this alone."""
 
     version: str
+    place: str  # below the run, where its plan and all else lies; empty but for a run that took the place of another
     plan: str  # SHA-256
     model: str  # as in the plan
     model_digest: str
@@ -97,6 +98,36 @@ class Manifest:
         n_items = len(self.parts) + len(self.rejected) - unknown
         return self.n_rows * n_items / ((self.n_rows + self.n_rejected) * (n_items + unknown)) if self.n_rows else 0.0
 
+    def home(self, run: str) -> str:
+        """Find where the run's plan and parts lie.
+
+        Parameters
+        ----------
+        run : str
+            URI of the run's folder.
+
+        Returns
+        -------
+        str
+            That URI, or one below it, see `replacement`.
+        """
+        return storage.join(run, self.place) if self.place else run
+
+    def summary(self, file: str) -> SummaryEntry | None:
+        """Find a file of a summary.
+
+        Parameters
+        ----------
+        file : str
+            As "importance.parquet".
+
+        Returns
+        -------
+        SummaryEntry or None
+            None where the run has no such summary.
+        """
+        return next((entry for entry in self.summaries if entry["uri"].rpartition("/")[2] == file), None)
+
     @property
     def text(self) -> str:
         """Text of manifest.json."""
@@ -135,6 +166,8 @@ def read_manifest(run: str) -> Manifest | None:
         manifest = read_record(Manifest, data)
         for entry in (*manifest.parts, *manifest.summaries):
             storage.check_below(entry["uri"])
+        if manifest.place:
+            storage.check_below(manifest.place)
         if manifest.text != data.decode():
             raise ValueError("it is written otherwise than leafledger writes it")
     except ValueError as error:
@@ -175,6 +208,7 @@ def describe_game(library: str, prepared: Prepared, link: Link | None) -> Game:
 
 def make_manifest(
     plan: Plan,
+    place: str,
     game: Game,
     parts: Sequence[PartEntry],
     residuals: Iterable[float | None],
@@ -187,6 +221,8 @@ def make_manifest(
     Parameters
     ----------
     plan : Plan
+    place : str
+        Where the run lies below its folder.
     game : Game
     parts : sequence of PartEntry
         In the order of the plan.
@@ -205,6 +241,7 @@ def make_manifest(
     additive = [residual for residual in residuals if residual is not None]
     return Manifest(
         version=plan.version,
+        place=place,
         plan=digest(plan),
         model=plan.model,
         model_digest=plan.model_digest,
@@ -251,12 +288,12 @@ def write_rows(table: pa.Table) -> Iterator[str]:
     yield "["
     between = "\n"
     for batch in table.to_batches(JSON_ROWS):
-        yield between + ",\n".join(map(json.dumps, batch.to_pylist()))
+        yield between + ",\n".join(json.dumps(row, default=str) for row in batch.to_pylist())  # dates, of groups of rows, are texts
         between = ",\n"
     yield "\n]\n"
 
 
-def _publish_summaries(run: str, summaries: dict[str, pa.Table], folder: Path) -> list[SummaryEntry]:
+def _publish_summaries(run: str, place: str, summaries: dict[str, pa.Table], folder: Path) -> list[SummaryEntry]:
     written: list[SummaryEntry] = []
     for name, table in summaries.items():
         locals_ = {f"{name}.parquet": folder / "summary.parquet", f"{name}.json": folder / "summary.json"}
@@ -264,13 +301,15 @@ def _publish_summaries(run: str, summaries: dict[str, pa.Table], folder: Path) -
         with locals_[f"{name}.json"].open("w") as text:
             text.writelines(write_rows(table))
         for file, local in locals_.items():
-            _publish_file(storage.join(run, SUMMARY, file), local)
-            written.append({"uri": f"{SUMMARY}/{file}", "size": local.stat().st_size, "sha256": storage.sha256(local)})
+            uri = f"{place}/{SUMMARY}/{file}" if place else f"{SUMMARY}/{file}"
+            _publish_file(storage.join(run, uri), local)
+            written.append({"uri": uri, "size": local.stat().st_size, "sha256": storage.sha256(local)})
     return written
 
 
 def publish(
     run: str,
+    place: str,
     plan: Plan,
     library: str,
     prepared: Prepared,
@@ -284,6 +323,8 @@ def publish(
     ----------
     run : str
         URI of the run's folder.
+    place : str
+        Where all but the manifest lies below it; empty for the folder itself. Elsewhere the manifest is left to `take_place`.
     plan : Plan
     library : str
         Of the model.
@@ -317,19 +358,22 @@ def publish(
     with storage.scratch() as folder:
         manifest = make_manifest(
             plan,
+            place,
             describe_game(library, prepared, plan.link),
             [
                 PartEntry(part=part.part, uri=part.uri[len(run) + 1 :], n_rows=part.n_rows, size=part.size, sha256=part.sha256)
                 for part in sorted(parts, key=lambda part: part.part)
             ],
             [part.residual for part in parts],
-            _publish_summaries(run, summaries, folder),
+            _publish_summaries(run, place, summaries, folder),
             rejected,
             summaries,
         )
-        local = folder / MANIFEST
-        local.write_text(manifest.text)
-        commit.abort_uploads(storage.join(run, PARTS))  # all of which are there
-        commit.remove(storage.join(run, FOLDER))  # before the manifest, after which nothing is left to do, or to fail
-        _publish_file(storage.join(run, MANIFEST), local)
+        home = manifest.home(run)
+        commit.abort_uploads(storage.join(home, PARTS))  # all of which are there
+        commit.remove(storage.join(home, FOLDER))  # before the manifest, after which nothing is left to do, or to fail
+        if not place:
+            local = folder / MANIFEST
+            local.write_text(manifest.text)
+            _publish_file(storage.join(run, MANIFEST), local)
     return manifest

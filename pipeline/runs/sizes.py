@@ -84,14 +84,14 @@ def max_group_rows(slice_rows: int, written: int) -> int:
     slice_rows : int
         Rows that are explained at a time.
     written : int
-        Bytes that a row has in the part, about.
+        Bytes that a row has in the part, about; at least 1.
 
     Returns
     -------
     int
         Whole slices, of at most SLICE_ROWS and SLICE_BYTES, unless one slice is more.
     """
-    return slice_rows * max(1, min(SLICE_ROWS, SLICE_BYTES // max(1, written)) // slice_rows)
+    return slice_rows * max(1, min(SLICE_ROWS, SLICE_BYTES // written) // slice_rows)
 
 
 def max_item_rows(group_rows: int, n_columns: int) -> int:

@@ -4,8 +4,9 @@ Each stage is one function; `explain_job` calls them in turn.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+import numpy as np
 import pyarrow as pa
 
 from kernels.buffers import Prepared
@@ -13,40 +14,52 @@ from kernels.method import BackgroundStatistics
 
 from ..dataset.listing import Rejected, list_data
 from ..dataset.partition import read_groups
-from ..errors import InvalidRun, RunConflict, UsageError
+from ..errors import InvalidRun, UsageError
 from ..models import Model
 from ..stores import commit, storage
 from ..stores.arrays import FOLDER, broadcast_tables, store_tables
 from . import execute
 from .background import Marginal, plan_marginal
+from .digests import Inputs, read_inputs
 from .inputs import check_predictions, refuse_unseen
 from .job import Job, asked_columns, find_method
 from .latest import Latest, move_latest, read_latest
 from .mlflow_run import find_run
 from .options import OWN
 from .part import Part
-from .plan import PLAN, Plan, differences, digest, make_plan, to_json
-from .planned import from_json
+from .plan import Plan, digest, make_plan
+from .planned import commit_plan
 from .precision import check_precision
 from .prepare import prepare_model
 from .progress import Progress, Work, no_progress
-from .publish import Manifest, publish, read_manifest
+from .publish import MANIFEST, Manifest, publish
 from .rejected import Limit, read_rejected, write_rejected
+from .replacement import Standing, settle, take_place
 from .sizes import Memory, extent_of
-from .summaries import aggregate
+from .summaries import add_groups, aggregate
 from .tuning import tune_job
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A planned run; nothing is written yet. ``finished`` is the manifest of an earlier run of the same plan."""
+    """A planned run; nothing is written yet. ``finished`` is the manifest of an earlier run of the same plan, or of one that is kept in its place."""
 
-    job: Job
+    out: str  # folder of the run
+    place: str  # where it is made below that, see `replacement`
+    job: Job  # whose output is that place
     model: Model
     plan: Plan
     memory: Memory
     game: Prepared | Marginal  # the path-dependent game's tables, or what is known of the marginal game
     finished: Manifest | None
+    digested: Inputs | None  # what an earlier attempt read of the inputs, byte by byte
+    replaced: Standing | None  # the run whose place it takes
+    kept: str  # in what the finished run differs, where it is kept though it is another
+
+    @property
+    def undigested(self) -> bool:
+        """Inputs have to be digested: it was asked for, or an earlier attempt did."""
+        return self.finished is None and (self.job.options.digest_inputs or self.digested is not None)
 
     @property
     def uncounted(self) -> bool:
@@ -102,7 +115,7 @@ def plan_run(job: Job, model: Model) -> Run:
     UnsupportedModel
         The method has no meaning for this model.
     RunConflict
-        The output's folder holds another run.
+        The output's folder holds another run, and is not to be replaced.
     InvalidRun
         A plan, a manifest or what ``latest`` points at is there, and is none.
     StorageError
@@ -127,50 +140,34 @@ def plan_run(job: Job, model: Model) -> Run:
             f"a worker needs {memory.total >> 20} MiB (tables {memory.tables >> 20}, slice {memory.slice >> 20}, largest row group "
             f"{memory.row_group >> 20}, footer {memory.footer >> 20}), it has {job.worker_memory >> 20}; use fewer workers"
         )
-    where = storage.join(job.out, PLAN)
-    if (held := storage.read_if_exists(where)) is not None:
-        _refuse_other(job.out, from_json(held, where), plan)
+    settled = settle(job.out, plan, job.options.if_changed)
     if job.options.mlflow_run is not None:
         find_run(job.options.mlflow_run)
     if job.options.latest is not None:
         read_latest(job.options.latest)  # or what is there is something else
         commit.check_writable(storage.beside(job.options.latest, ""))
-    finished = read_manifest(job.out)
-    if finished is None:
+    out, job = job.out, replace(job, out=storage.join(job.out, settled.place) if settled.place else job.out)
+    if settled.finished is None:
         counts = [job.tables] if isinstance(game, Marginal) and game.uncounted else []
-        _check_stores(job, [storage.join(job.out, FOLDER), *counts])
-    return Run(job, model, plan, memory, game, finished)
+        _check_stores(job, [storage.join(job.out, FOLDER), *counts], [] if settled.replaced is None else [storage.join(out, MANIFEST)])
+    digested = read_inputs(job.out)
+    return Run(out, settled.place, job, model, plan, memory, game, settled.finished, digested, settled.replaced, settled.kept)
 
 
-def _refuse_other(out: str, held: Plan, plan: Plan) -> None:
-    if held != plan:
-        raise RunConflict(f"{out}: holds another run, different in {differences(held, plan)}; choose another output or remove it")
-
-
-def _check_stores(job: Job, unwritten: Sequence[str]) -> None:
+def _check_stores(job: Job, unwritten: Sequence[str], swapped: Sequence[str]) -> None:
     """Refuse places that cannot be written, and stores in which two runs could overwrite each other."""
     for folder in unwritten:
         commit.check_writable(folder)
     if job.options.single_writer:
         return
     careless = [folder for folder in unwritten if not commit.creates_once(folder)]
-    if job.options.latest is not None and not commit.swaps(job.options.latest):
-        careless.append(job.options.latest)
+    swapped = [*swapped, *([] if job.options.latest is None else [job.options.latest])]
+    careless += [uri for uri in swapped if not commit.swaps(uri)]
     if careless:
         raise UsageError(
             f"{careless[0]}: the store ignores conditions on what it writes, so that two runs could overwrite each other; use --single-writer if "
             "nobody else writes there"
         )
-
-
-def _commit(run: Run) -> None:
-    """Write the plan, or find it written; refuse another one."""
-    uri = storage.join(run.job.out, PLAN)
-    with storage.scratch() as folder:
-        local = folder / PLAN
-        local.write_text(to_json(run.plan))
-        if not commit.create(uri, local):
-            _refuse_other(run.job.out, from_json(storage.read(uri), uri), run.plan)
 
 
 def count_run(run: Run, progress: Progress = no_progress) -> BackgroundStatistics | None:
@@ -201,7 +198,7 @@ def count_run(run: Run, progress: Progress = no_progress) -> BackgroundStatistic
     game = run.game
     if not isinstance(game, Marginal) or not game.uncounted:
         return None
-    _commit(run)
+    commit_plan(run.job.out, run.plan)
     query = broadcast_tables(game.query, storage.join(run.job.out, FOLDER))
     on_done = progress(Work("counting background", run.job.out, len(game.items), sum(item.n_rows for item in game.items)))
     counted = execute.count(run.job, digest(run.plan), query, game.items, run.memory.total, on_done)
@@ -233,7 +230,7 @@ def broadcast_run(run: Run, counted: BackgroundStatistics | None = None, progres
     StorageError
         The store does not answer.
     """
-    _commit(run)
+    commit_plan(run.job.out, run.plan)
     prepared = run.game
     if isinstance(prepared, Marginal):
         progress(Work("preparing tables", run.job.out, 0, 0))
@@ -268,6 +265,8 @@ def map_run(run: Run, tables: Broadcast, progress: Progress = no_progress) -> Ex
     ------
     InvalidData
         More is rejected than the job allows.
+    UsageError
+        There are more groups of rows than are worth a table.
     InvalidLabel
         A label or weight cannot be used.
     AdditivityBreach
@@ -286,6 +285,7 @@ def map_run(run: Run, tables: Broadcast, progress: Progress = no_progress) -> Ex
     given_up = {entry.part for entry in rejected}
     items = [item for item in plan.items if item.part not in given_up]
     on_done, parts = progress(Work("explaining", job.out, len(items), sum(item.n_rows for item in items))), []
+    groups = np.zeros(0, str)
     for done in execute.execute(job, digest(plan), tables.uri, items, run.memory.total):
         on_done(done)
         if isinstance(done, Rejected):
@@ -293,6 +293,7 @@ def map_run(run: Run, tables: Broadcast, progress: Progress = no_progress) -> Ex
             limit.check(rejected)
         else:
             parts.append(done)
+            groups = add_groups(plan, groups, done.states)
     order = {item.part: i for i, item in enumerate(plan.items, 1)}
     return Explained(tuple(sorted(parts, key=lambda part: part.part)), tuple(sorted(rejected, key=lambda entry: order.get(entry.part or -1, 0))))
 
@@ -327,7 +328,7 @@ def aggregate_run(run: Run, tables: Broadcast, explained: Explained) -> dict[str
 
 
 def publish_run(run: Run, tables: Broadcast, explained: Explained, summaries: dict[str, pa.Table]) -> Manifest:
-    """Stage 7: write what was rejected, verify the parts, write the summaries, then the manifest.
+    """Stage 7: write what was rejected, verify the parts, write the summaries, then the manifest, or exchange that of the run that is replaced.
 
     Parameters
     ----------
@@ -345,11 +346,17 @@ def publish_run(run: Run, tables: Broadcast, explained: Explained, summaries: di
     ------
     InvalidRun
         Parts are missing, or an object is there already with other bytes.
+    RunConflict
+        The run that was to be replaced was replaced by another meanwhile.
     StorageError
         The store refuses or does not answer.
     """
     write_rejected(run.job.out, explained.rejected)
-    return publish(run.job.out, run.plan, run.model.library, tables.prepared, explained.parts, explained.rejected, summaries)
+    manifest = publish(run.out, run.place, run.plan, run.model.library, tables.prepared, explained.parts, explained.rejected, summaries)
+    if run.place:
+        replaced = None if run.replaced is None else run.replaced.manifest
+        take_place(run.out, manifest, replaced, run.job.options.single_writer)
+    return manifest
 
 
 def update_latest(run: Run, manifest: Manifest) -> Latest | None:
@@ -379,5 +386,5 @@ def update_latest(run: Run, manifest: Manifest) -> Latest | None:
         return None
     if manifest.share < options.latest_requires:
         return read_latest(options.latest)
-    mine = Latest(options.date.isoformat(), run.job.out, manifest.sha256, manifest.n_rows, manifest.share)
+    mine = Latest(options.date.isoformat(), run.out, manifest.sha256, manifest.n_rows, manifest.share)
     return move_latest(options.latest, mine, options.single_writer)

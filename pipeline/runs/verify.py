@@ -13,7 +13,7 @@ from .again import prepare_again, same_values
 from .footer import read_footer
 from .item import explain_item
 from .lookup import Found, Place
-from .plan import Plan
+from .plan import Plan, recipe
 from .publish import MANIFEST, Game, Manifest
 
 
@@ -35,10 +35,10 @@ def _read_again(local: Path) -> pa.Table:
         return parquet.read()
 
 
-def _check_footers(manifest: Manifest, plan: Plan, places: Sequence[Place]) -> None:
+def _check_footers(made_by: str, plan: Plan, places: Sequence[Place]) -> None:
     for part, uri in dict.fromkeys((place.part, place.uri) for place in places):
         with storage.opened(uri) as file:
-            read_footer(uri, part, file, manifest.plan, plan.items[part])
+            read_footer(uri, file, made_by, plan.items[part])
 
 
 def verify_rows(run: str, manifest: Manifest, plan: Plan, found: Found, model: str | None = None) -> None:
@@ -70,13 +70,14 @@ def verify_rows(run: str, manifest: Manifest, plan: Plan, found: Found, model: s
     said = Game(manifest.library, manifest.base, manifest.bound, manifest.used, manifest.players, manifest.pairs)
     if tables.game != said:
         raise InvalidRun(f"{storage.join(run, MANIFEST)}: what it says of the model, such as base values, differs from the model")
-    _check_footers(manifest, plan, found.places)
+    made_by = recipe(plan)
+    _check_footers(made_by, plan, found.places)
     with storage.scratch() as folder:
         for number, place in enumerate(found.places):
             item, local = plan.items[place.part], folder / f"row-{number}.parquet"
             one = replace(item, skip=item.skip + place.row, first_row=item.first_row + place.row, n_rows=1)
             try:
-                explain_item(plan, manifest.plan, one, tables.prepared, local)
+                explain_item(plan, made_by, one, tables.prepared, local)
             except InvalidData as error:
                 raise NotRepeatable(str(error)) from error
             _compare(place, _read_again(local), found.table.slice(number, 1))

@@ -17,6 +17,7 @@ from typing import Any
 from fsspec.exceptions import FSTimeoutError
 
 from ..errors import RunConflict, StorageError
+from .counted import count_moved
 from .filesystem import ATTEMPTS, S3, call_store, is_local, of_botocore, open_filesystem, reported
 from .storage import Object, beside, join, read, scratch, stat, stat_if_exists
 
@@ -115,6 +116,7 @@ def _put(filesystem: Any, path: str, source: Path) -> bool:
                 return False
             if not (left and isinstance(error, FSTimeoutError)):  # else it hung, which a client that awaits "100 Continue" does without limit
                 raise
+            count_moved(retried=1)
     return False
 
 
@@ -142,9 +144,12 @@ def create(uri: str, source: Path) -> bool:
     filesystem, path = open_filesystem(uri)
     with reported("write", uri):
         if is_local(filesystem):
-            return _create_locally(source, path)
-        filesystem.invalidate_cache()
-        return not call_store(filesystem, "exists", path) and _put(filesystem, path, source)
+            made = _create_locally(source, path)
+        else:
+            filesystem.invalidate_cache()
+            made = not call_store(filesystem, "exists", path) and _put(filesystem, path, source)
+    count_moved(written=source.stat().st_size if made else 0)
+    return made
 
 
 def create_once(uri: str, source: Path) -> None:
@@ -290,13 +295,19 @@ def update(uri: str, change: Change, single_writer: bool = False) -> None:
         Others were faster SWAPS times in a row, or the store refuses or does not answer.
     """
     filesystem, path = open_filesystem(uri)
+
+    def counted(held: bytes | None) -> bytes | None:
+        made = change(held)
+        count_moved(read=len(held or b""), written=len(made or b""))
+        return made
+
     with reported("write", uri):
         if is_local(filesystem):
-            _update_locally(path, change)
+            _update_locally(path, counted)
             return
         for left in reversed(range(SWAPS)):
             held = stat_if_exists(uri)
-            made = change(None if held is None else call_store(filesystem, "cat_file", path))
+            made = counted(None if held is None else call_store(filesystem, "cat_file", path))
             if made is None:
                 return
             if single_writer:

@@ -12,6 +12,7 @@ import fsspec
 from fsspec.asyn import AsyncFileSystem
 
 from ..errors import InvalidRun, NotAFile, NotThere, StorageError, UnknownStore
+from .counted import count_moved
 
 S3 = "s3"
 HTTP = "aiohttp."  # whose errors of answers that break off are no OSErrors; known by name, since it need not be imported for local files
@@ -176,6 +177,7 @@ def retry_damaged(operation: Callable[[], Any]) -> Any:
     try:
         return operation()
     except of_botocore("FlexibleChecksumError"):
+        count_moved(retried=1)
         return operation()
 
 

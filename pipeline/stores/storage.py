@@ -12,6 +12,7 @@ from stat import S_ISDIR, S_ISREG
 from typing import Any
 
 from ..errors import NotThere, StorageError
+from .counted import count_moved
 from .filesystem import NotRegular, call_store, is_local, open_filesystem, reported, retry_damaged
 
 MARKS = ("generation", "ETag", "etag", "Content-MD5")  # made anew by stores with every write, as fsspec calls them
@@ -181,7 +182,9 @@ def read(uri: str) -> bytes:
     filesystem, path = open_filesystem(uri)
     with reported("read", uri):
         _refuse_endless(filesystem, path)
-        return call_store(filesystem, "cat_file", path)
+        data = call_store(filesystem, "cat_file", path)
+    count_moved(read=len(data))
+    return data
 
 
 def read_if_exists(uri: str) -> bytes | None:
@@ -205,9 +208,11 @@ def read_if_exists(uri: str) -> bytes | None:
     with reported("read", uri):
         try:
             _refuse_endless(filesystem, path)
-            return call_store(filesystem, "cat_file", path)
+            data = call_store(filesystem, "cat_file", path)
         except FileNotFoundError:
             return None
+    count_moved(read=len(data))
+    return data
 
 
 def exists(uri: str) -> bool:
@@ -241,9 +246,11 @@ class _Reported:
     def read(self, n_bytes: int = -1) -> bytes:
         with reported("read", self._uri):
             try:
-                return retry_damaged(lambda: self._file.read(n_bytes))
+                data = retry_damaged(lambda: self._file.read(n_bytes))
             except TypeError as error:  # s3fs looks into the store's message, which some leave out where an object has changed
                 raise error.__context__ or error from None
+        count_moved(read=len(data))
+        return data
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._file, name)
@@ -295,6 +302,7 @@ def download(uri: str, local: Path) -> None:
     with reported("read", uri):
         _refuse_endless(filesystem, path)
         call_store(filesystem, "get_file", path, str(partial), n_bytes=call_store(filesystem, "size", path) or 0)
+        count_moved(read=partial.stat().st_size)
         partial.replace(local)
 
 

@@ -24,6 +24,7 @@ SHELL = re.compile(r"[|<>&;*]")  # what only a shell understands
 # What would install something, or run for minutes, is checked instead: that the target, or the distribution, is there.
 CHECKED = {"make ": "make --dry-run ", "pip install ": f"{sys.executable} -m pip install --quiet --dry-run --no-deps --no-build-isolation "}
 SECONDS = 120  # a command may take
+SHOWN = "sh"  # commands without a prompt, which need other machines, or minutes: nothing runs them
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +161,8 @@ def read_page(page: Path, reader: Reader) -> Iterator[Outcome]:
                 raise AssertionError(f"{where}: {', '.join(absent)} not there")
         elif block.file:
             (reader.folder / block.file[0]).write_text(block.file[1])
+        elif block.language == SHOWN:
+            pass
         elif block.language == FILE or not block.language.startswith("{"):
             raise AssertionError(f"{where}: a block of {block.language or 'no language'!r}, which nothing runs; expected {COMMANDS} or {PYTHON}")
         printed = printed if block.language == PYTHON else ""

@@ -40,10 +40,11 @@ class Tally:
 
 
 def contents(uri: str) -> dict[str, bytes]:
-    """Every object below a URI, by name."""
+    """Every object below a URI, by name, but for the records of how runs were made, which no two runs share."""
     filesystem, path = fsspec.core.url_to_fs(uri)
     filesystem.invalidate_cache()
-    return {name[len(path) + 1 :]: filesystem.cat_file(name) for name in filesystem.find(path)} if filesystem.exists(path) else {}
+    names = [name for name in filesystem.find(path) if not name.endswith("/provenance.json")] if filesystem.exists(path) else []
+    return {name[len(path) + 1 :]: filesystem.cat_file(name) for name in names}
 
 
 def committed(uri: str) -> dict[str, tuple[str, ...]]:

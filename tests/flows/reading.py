@@ -4,8 +4,9 @@ from pathlib import Path
 
 
 def contents(folder):
-    """Every published file, by name."""
-    return {str(path.relative_to(folder)): path.read_bytes() for path in Path(folder).rglob("*") if path.is_file()}
+    """Every published file, by name, but for the record of how the run was made, which no two runs share."""
+    files = (path for path in Path(folder).rglob("*") if path.is_file() and path.name != "provenance.json")
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
 def artifacts_of(client, state):

@@ -1,10 +1,13 @@
 """The flow: the bytes of a plain run, a report of it, its words when it fails, retries for what may pass, and the date it was due."""
 
 import inspect
+import shutil
 from datetime import UTC, date, datetime
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import yaml
 from prefect.client.schemas.schedules import CronSchedule
 from prefect.flow_engine import run_flow
 from prefect.states import Scheduled
@@ -22,13 +25,14 @@ from pipeline.runs.options import Options
 from pipeline.stores import commit
 from tests.flows.reading import contents, stages_of, task_runs
 
+ROOT = Path(__file__).parents[2]
 STAGES = ["load", "plan", "broadcast", "map", "aggregate", "publish"]
 
 
 @pytest.fixture
 def impatient(monkeypatch):
     """Retries follow at once."""
-    for name in ("load", "plan", "count", "broadcast", "map_parts", "aggregate", "publish", "move"):
+    for name in ("load", "plan", "digest", "count", "broadcast", "map_parts", "aggregate", "publish", "move"):
         monkeypatch.setattr(getattr(flows.explain, name), "retry_delay_seconds", [0.01])
 
 
@@ -40,6 +44,24 @@ def test_a_flow_publishes_the_bytes_of_a_plain_run(finished, example, tmp_path):
     assert state.is_completed()
     assert state.message == f"{out}: explained (400 rows in 2 parts)"
     assert state.result().n_rows == 400
+
+
+def test_a_run_says_which_flow_run_made_it(finished, client):
+    """By the name and the id that the server has; called as a function it has no deployment."""
+    state, out = finished
+    made = leafledger.read_run(out).provenance()
+    found = client.read_flow_run(state.state_details.flow_run_id)
+    assert (made.flow.name, made.flow.id, made.flow.deployment) == (found.name, str(found.id), None)
+    assert made.parts_made == 2
+    assert list(made.seconds) == ["planning", "preparing", "explaining", "merging", "publishing"]
+
+
+def test_inputs_are_digested_in_a_stage_of_their_own(server, client, example, tmp_path):
+    """Where that was asked for; the rest of the run is as without."""
+    out = str(tmp_path / "run")
+    state = explain(example.model, example.data, out, scheduler="serial", digest_inputs=True, return_state=True)
+    assert stages_of(client, state) == [*STAGES[:2], "digest", *STAGES[2:]]
+    assert leafledger.check_run(out, deep=True).n_digested > 0
 
 
 def test_every_parameter_is_described_where_prefect_shows_it():
@@ -69,11 +91,12 @@ def test_latest_is_moved_in_a_stage_of_its_own(server, client, example, tmp_path
     """Which is tried again while the store is away, and done by a flow run that finds nothing else to do; one of an earlier date leaves it there."""
     moves, tried = commit.update, []
 
-    def away_once(uri, *arguments):
-        tried.append(uri)
-        if len(tried) == 1:
-            raise StorageError(f"{uri}: cannot write: away")
-        moves(uri, *arguments)
+    def away_once(uri, *arguments, **options):
+        if uri == latest:
+            tried.append(uri)
+            if len(tried) == 1:
+                raise StorageError(f"{uri}: cannot write: away")
+        moves(uri, *arguments, **options)
 
     monkeypatch.setattr(commit, "update", away_once)
     latest = str(tmp_path / "latest.json")
@@ -209,5 +232,19 @@ def test_a_link_that_mlflow_did_not_take_is_a_warning(monkeypatch):
     """The run is published all the same."""
     said, job = [], SimpleNamespace(options=Options(mlflow_run="0123"), out="/run")
     monkeypatch.setattr(flows.explain, "log_run", lambda mlflow_run, out, manifest: f"{out}: no link in {mlflow_run}")
-    flows.explain._move(SimpleNamespace(warning=said.append), SimpleNamespace(job=job), None)
+    flows.explain._move(SimpleNamespace(warning=said.append), SimpleNamespace(job=job, out=job.out), None)
     assert said == ["/run: no link in 0123"]
+
+
+def test_the_shipped_deployment_fails_where_too_much_cannot_be_read(server, example, tmp_path):
+    """Up to its number of pieces a night is published without them, and named for it; one more, and it fails, with nothing published."""
+    most = yaml.safe_load((ROOT / "infra" / "prefect.yaml").read_text())["deployments"][0]["parameters"]["max_rejected"]
+    shutil.copytree(example.data, tmp_path / "data")
+    arguments = [example.model, str(tmp_path / "data")]
+    for n_damaged in range(1, most + 2):
+        shutil.copy(example.model, tmp_path / "data" / f"damaged-{n_damaged}.parquet")
+        if n_damaged >= most:
+            out = tmp_path / f"run-{n_damaged}"
+            state = explain(*arguments, str(out), max_rejected=most, scheduler="serial", return_state=True)
+            assert (state.name, (out / "manifest.json").exists()) == (("PartlyRejected", True) if n_damaged == most else ("Failed", False))
+    assert state.message.endswith(f"({most + 1} of {most + 3} pieces of the data rejected, at most {most} may be)")

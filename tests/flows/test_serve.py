@@ -10,8 +10,9 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
-from prefect.client.schemas.actions import WorkPoolCreate
+from prefect.client.schemas.actions import DeploymentScheduleCreate, WorkPoolCreate
 from prefect.client.schemas.filters import DeploymentFilter, DeploymentFilterId, FlowRunFilter
+from prefect.client.schemas.schedules import CronSchedule
 from prefect.flows import load_flow_from_entrypoint
 from prefect.settings import PREFECT_API_URL, temporary_settings
 
@@ -26,17 +27,31 @@ FIRE_SECONDS = 180  # until what takes ten seconds by itself, beside other work
 
 
 def test_a_schedule_fires_and_the_night_is_explained(server, client, example, tmp_path):
-    """``python -m flows.serve`` runs what the server's scheduler schedules, under the date of the schedule's own time zone; SIGTERM leaves the
-    schedule active."""
+    """Serving runs what the server's scheduler schedules, under the date of the schedule's own time zone; SIGTERM leaves the schedule active. A
+    schedule that the deployment had before is there no more."""
+    before = DeploymentScheduleCreate(schedule=CronSchedule(cron="0 0 1 1 *"), slug="before")
+    explain.to_deployment("seconds", schedules=[before]).apply()
     zone = "Pacific/Kiritimati" if datetime.now(UTC).hour >= 10 else "Pacific/Pago_Pago"  # UTC+14 and UTC-11: another day, an hour later too
-    command = [sys.executable, "-m", "flows.serve", example.model, example.data, "--out", str(tmp_path / "{date}"), "--scheduler", "serial"]
-    command += ["--id", "flight", "--cron", "* * * * * */5", "--time-zone", zone, "--name", "seconds"]  # the sixth field: every 5 seconds
+    command = [sys.executable, "-m", "leafledger.flows.serve", example.model, example.data, "--out", str(tmp_path / "{date}")]
+    command += [
+        "--scheduler",
+        "serial",
+        "--id",
+        "flight",
+        "--cron",
+        "* * * * * */5",
+        "--time-zone",
+        zone,
+        "--name",
+        "seconds",
+    ]  # the sixth field: every 5 seconds
     settings = {"PREFECT_API_URL": server, "PREFECT_RUNNER_POLL_FREQUENCY": "1"}
-    with (tmp_path / "log").open("wb") as log, subprocess.Popen(command, env=os.environ | settings, cwd=ROOT, stdout=log, stderr=log) as process:
+    with (tmp_path / "log").open("wb") as log, subprocess.Popen(command, env=os.environ | settings, cwd=tmp_path, stdout=log, stderr=log) as process:
         try:
 
             def deployed():
-                return [found for found in client.read_deployments() if found.name == "seconds"]
+                found = client.read_deployment_by_name("explain/seconds")
+                return [found] if [each.slug for each in found.schedules] == ["seconds"] else []
 
             (deployment,) = wait_for(deployed, FIRE_SECONDS)
             of_it = DeploymentFilter(id=DeploymentFilterId(any_=[deployment.id]))
@@ -101,9 +116,11 @@ def test_the_deployment_file_deploys(server, client):
     command = [sys.executable, "-m", "prefect", "--no-prompt", "deploy", "--prefect-file", "infra/prefect.yaml", "--all"]
     subprocess.run(command, env=os.environ | {"PREFECT_API_URL": server}, cwd=ROOT, check=True, capture_output=True)
     deployment = client.read_deployment_by_name("explain/nightly")
-    assert load_flow_from_entrypoint(deployment.entrypoint) is explain
-    assert set(deployment.parameters) <= set(inspect.signature(explain.fn).parameters)
-    explain.validate_parameters(deployment.parameters)
+    client.delete_deployment(deployment.id)
+    assert deployment.entrypoint == "leafledger.flows.explain.explain"
+    flow = load_flow_from_entrypoint(deployment.entrypoint)
+    assert set(deployment.parameters) <= set(inspect.signature(flow.fn).parameters)
+    flow.validate_parameters(deployment.parameters)
     assert "{date-1d}" in deployment.parameters["data"]
     assert "{date-1d}" in deployment.parameters["out"]
     (schedule,) = deployment.schedules

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from kernels.distributions import ABOVE, BELOW, CELLS, POINTS, SPREADS, cell_edges, count_column, find_cells, make_tally, read_points
 from kernels.reductions import merge_all
 
-ODD = np.array([0.0, -0.0, np.nan, np.inf, -np.inf, 1e300, -1e300, 1e-300, -1e-300, 3e38, 1.0, -1.0, 1.0078125, 1.0078124, 5e-324])
+ODD = np.array([0.0, -0.0, np.nan, np.inf, -np.inf, 1e300, -1e300, 1e-300, -1e-300, 3e38, 1.0, -1.0, 1.0078125, 1.0078124, 5e-324, 1e-42, -1e-42])
 
 
 def draw(n=700, seed=0):

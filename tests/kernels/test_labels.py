@@ -15,7 +15,7 @@ def test_rows_without_labels_do_not_count():
 
 
 def test_more_groups_than_a_table_is_worth_are_refused():
-    """As many shares as there may be pass, one group more does not; the message names the columns."""
+    """As many values as there may be pass, one group more does not; the message names the columns."""
     check_groups(("month", "carrier"), 32_768, 4)
-    with pytest.raises(InvalidParameters, match="'month', 'carrier' make 32769 groups of 4 shares each, expected at most 131072 shares in all"):
+    with pytest.raises(InvalidParameters, match="'month', 'carrier' make 32769 groups of 4 values each, expected at most 131072 values in all"):
         check_groups(("month", "carrier"), 32_769, 4)

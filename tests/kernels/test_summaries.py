@@ -8,9 +8,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from kernels.batch import attribute_batch
 from kernels.buffers import make_buffers
+from kernels.labels import no_labels
 from kernels.methods import METHODS
+from kernels.parameters import InvalidParameters
 from kernels.prepare import prepare
-from kernels.summaries import IMPORTANCE, INTERACTIONS, Subject
+from kernels.summaries import IMPORTANCE, IMPORTANCE_BY, INTERACTIONS, Subject, list_grouped
 from tests.hypercubes import full_tree
 
 SUBJECT = Subject(("a", "b"), ("x", "y", "z"), np.array([2, 0]), np.array([[0, 2]], np.int32), 4)
@@ -63,6 +65,34 @@ def test_shares_do_not_depend_on_the_unit():
     assert_allclose(summarised(IMPORTANCE, phi * 1e-12)["share"], summarised(IMPORTANCE, phi)["share"], rtol=1e-12)
 
 
+def test_importance_of_groups_is_that_of_their_rows():
+    """Groups in the order of their values, none last; each has the table that its rows alone have, and how many they are."""
+    phi, groups = RNG.normal(size=(2, 2, 50)), np.array(["[10]", "[9]", "[null]"])[RNG.integers(0, 3, 50)]
+    names, group = np.unique(groups, return_inverse=True)
+    labels = no_labels(50)._replace(group=group.astype(np.int64), names=names)
+    reduction = IMPORTANCE_BY.reduction
+    state = reduction.update(reduction.init(2, 2), phi, 50, labels)
+    found = IMPORTANCE_BY.tabulate(state, replace(SUBJECT, by=("k",)))["importance_by"].columns
+    assert tuple(found) == ("k", *IMPORTANCE_BY.columns)
+    assert found["k"] == [9] * 6 + [10] * 6 + [None] * 6
+    for g, name in enumerate(("[9]", "[10]", "[null]")):
+        alone, some = summarised(IMPORTANCE, phi[:, :, groups == name]), slice(6 * g, 6 * g + 6)
+        assert found["rows"][some].tolist() == [(groups == name).sum()] * 6
+        for column in IMPORTANCE.columns:
+            assert list(found[column][some]) == list(alone[column])
+
+
+def test_no_rows_have_no_groups(monkeypatch):
+    """A table without rows has all of its columns; and more groups than are worth a table have none."""
+    subject = replace(SUBJECT, by=("k",))
+    found = IMPORTANCE_BY.tabulate(IMPORTANCE_BY.reduction.init(2, 2), subject)["importance_by"].columns
+    assert {len(column) for column in found.values()} == {0}
+    state = IMPORTANCE_BY.reduction.update(IMPORTANCE_BY.reduction.init(2, 2), np.ones((2, 2, 3)), 3, no_labels(3))
+    monkeypatch.setattr("kernels.labels.MOST_VALUES", 5)
+    with pytest.raises(InvalidParameters, match=r"^'k' make 1 groups of 6 values each, expected at most 5 values in all$"):
+        IMPORTANCE_BY.tabulate(state, subject)
+
+
 def test_a_model_without_pairs_has_a_table_without_rows():
     """All of its columns are there and empty."""
     subject = replace(SUBJECT, pairs=np.zeros((0, 2), np.int32))
@@ -85,10 +115,11 @@ def test_a_summary_reads_what_its_method_writes(method):
     prepared = prepare(TREE, method, parameters, groups)
     buffers = make_buffers(prepared, 3)
     buffers.values[:, :3] = RNG.integers(0, 2, (3, 2)).T[prepared.bins.column]
+    buffers = buffers._replace(labels=buffers.labels._replace(names=np.array(["[]"])))  # one group, of no columns
     attribute_batch(method, prepared, buffers)
     players = (*(f"player {j}" for j in range(2)), *method.phi.scores)
     subject = Subject(("y",), players, prepared.players, prepared.pairs.players, int(prepared.n_steps[0]))
-    for summary in method.summaries:
+    for summary in dict.fromkeys((*method.summaries, *list_grouped(method.summaries))):
         state = summary.update(summary.init(buffers), buffers, 3)
         tables = summary.tabulate(state, subject)
         assert next(iter(tables)) == summary.name

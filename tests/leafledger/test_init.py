@@ -107,7 +107,7 @@ def test_every_package_says_that_it_is_typed():
     assert all((ROOT / package / "py.typed").exists() for package in PACKAGES)
 
 
-@pytest.mark.parametrize("name", ["kernels", "pipeline", "flows"])
+@pytest.mark.parametrize("name", ["kernels", "pipeline"])
 @pytest.mark.parametrize("kind", ["module", "package"])
 def test_somebody_else_s_package_is_told_in_one_line(tmp_path, name, kind):
     """A user's own ``pipeline.py`` beside the script, which Python finds first, is an ImportError that tells both paths."""

@@ -11,6 +11,7 @@ from pipeline.models import load_ensemble
 from pipeline.models.model import Feature, Model
 from pipeline.runs.job import make_job
 from pipeline.runs.options import Options
+from pipeline.runs.provenance import PROVENANCE
 from pipeline.runs.stages import broadcast_run, plan_run
 from tests.pipeline.conftest import FEATURES
 
@@ -27,8 +28,9 @@ def attributions(run):
 
 
 def contents(run):
-    """Every published file of a run, by name."""
-    return {str(path.relative_to(run)): path.read_bytes() for path in sorted(Path(run).rglob("*")) if path.is_file()}
+    """Every published file of a run, by name, but for the record of how it was made, which no two runs share."""
+    files = (path for path in sorted(Path(run).rglob("*")) if path.is_file() and path.name != PROVENANCE)
+    return {str(path.relative_to(run)): path.read_bytes() for path in files}
 
 
 def as_model(ensemble):

@@ -72,7 +72,7 @@ def runs(example, tmp_path_factory):
     asked = {
         "all": {"ids": "flight", "top": 2, "interactions": 2, "reasons": told, "values": True, "background": out / "background.parquet",
                 "background_errors": True},
-        "response": {"space": "response"},
+        "response": {"space": "response", "by": "month"},
         "r2": {"method": "r2", "label": "delay", "by": "month"},
         "ranker": {"method": "ranker"},
         "curves": {"method": "curves"},

@@ -58,7 +58,7 @@ def test_groups_stand_in_the_order_of_their_values():
 
 
 def test_more_groups_than_are_worth_a_table_are_refused(monkeypatch):
-    """By the number of shares in all."""
-    monkeypatch.setattr(labelling, "MOST_SHARES", 8)
-    with pytest.raises(InvalidParameters, match="'g' make 3 groups of 3 shares each, expected at most 8 shares in all"):
+    """By the number of values in all."""
+    monkeypatch.setattr(labelling, "MOST_VALUES", 8)
+    with pytest.raises(InvalidParameters, match="'g' make 3 groups of 3 values each, expected at most 8 values in all"):
         tabulate(grouped(), subject_of(by=("g",)))

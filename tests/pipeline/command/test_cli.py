@@ -120,7 +120,8 @@ def test_shares_of_r2_are_shown(example, tmp_path, capsys):
     arguments = ("--method", "r2", "--label", "delay", "--weight", "month", "--by", "carrier", "month", "--global-only")
     code, said, _ = run(capsys, "plan", example.model, example.data, "--out", tmp_path / "run", *arguments)
     assert code == 0
-    assert "labels  delay, weight month, by carrier and month; rows without one are left out\n" in said
+    assert "labels  delay, weight month; rows without one are left out\n" in said
+    assert "by      carrier, month\n" in said
     code, said, _ = run(capsys, "explain", example.model, example.data, "--out", tmp_path / "run", *arguments, "--scheduler", "serial")
     assert code == 0
     n_missing = example.frame["delay"].isna().sum()

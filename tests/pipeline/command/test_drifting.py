@@ -1,6 +1,8 @@
 """The command that says what changed: exit codes, a table, one JSON document, and names that stay text."""
 
 import json
+import shutil
+import sys
 
 import pytest
 
@@ -40,6 +42,31 @@ def test_json_is_one_document(nights, capsys, tmp_path):
     assert main(asked) == 4
     assert json.loads(capsys.readouterr().out) == json.loads((nights / "b" / "after" / "drift.json").read_text())
     assert main([*asked, "--thresholds", str(tmp_path / "t.toml")]) == 0
+
+
+def test_a_log_has_no_bar(nights, capsys, monkeypatch, tmp_path):
+    """Every line is one of the log, whoever looks on."""
+    run = shutil.copytree(nights / "c", tmp_path / "run")
+    shutil.rmtree(run / "after", ignore_errors=True)  # what was measured before
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    assert main(["drift", str(run), "--against", str(nights / "a"), "--log-format", "json"]) == 0
+    lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    assert {line["level"] for line in lines} == {"info"}
+
+
+def test_groups_are_shown_first_those_that_are_new(nights, example, capsys):
+    """What the mix did and what happened within groups, then every group; names of groups stay text."""
+    frame = make_frame()
+    frame.loc[:99, "carrier"] = "[b]<i>"
+    explain(example.model, write_data(frame, nights / "data-d"), nights / "d", values=True, scheduler="serial")
+    assert main(["drift", str(nights / "d"), "--against", str(nights / "a"), "--by", "carrier", "month"]) == 4
+    out, _ = capsys.readouterr()
+    assert out.splitlines()[1].startswith("differs: groups by carrier, month that are new: carrier=[b]<i>, month=")
+    assert "within groups" in out
+    assert "│ carrier=[b]<i>, month=" in out
+    assert "drift: groups of carrier, month" not in out  # they moved by less than the threshold
+    assert main(["drift", str(nights / "d"), "--against", str(nights / "a"), "--by", "flight"]) == 2
+    assert "by has 'flight', of which it has no column" in capsys.readouterr().err
 
 
 def test_mistakes_are_one_line(nights, capsys):

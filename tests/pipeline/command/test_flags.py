@@ -8,7 +8,7 @@ from cyclopts import App
 from rich.console import Console
 
 from kernels.methods import METHODS
-from pipeline.command.flags import BACKGROUND, CLUSTER, DEFAULTS, DOUBTFUL, GROUPS, INPUT, LABELS, METHOD, MODEL, ROWS, Flags, list_methods
+from pipeline.command.flags import BACKGROUND, CLUSTER, DEFAULTS, DOUBTFUL, GROUPS, INPUT, LABELS, METHOD, METRICS, MODEL, ROWS, Flags, list_methods
 from pipeline.errors import UsageError
 from pipeline.runs.options import Options
 
@@ -74,7 +74,7 @@ def test_every_flag_is_in_the_help_with_its_sentence(capsys):
     assert titles[1:] == [
         *(group.name for group in (INPUT, METHOD)),
         "Methods",
-        *(group.name for group in (MODEL, ROWS, BACKGROUND, LABELS, CLUSTER, DOUBTFUL)),
+        *(group.name for group in (MODEL, ROWS, BACKGROUND, LABELS, CLUSTER, DOUBTFUL, METRICS)),
     ]
     assert sum(map(len, GROUPS.values())) == len(fields(Options))
     for text in ("Columns of the data that are passed through to the attributions", "Which values rows get", "fills {date} in every path and URI"):

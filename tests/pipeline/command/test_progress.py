@@ -2,11 +2,15 @@
 
 import io
 import re
+import sys
 
+import pytest
 from rich.console import Console
 
 from leafledger import explain
-from pipeline.command.progress import Bar, log_lines
+from pipeline.command.progress import Bar, log_lines, watched
+from pipeline.command.terminal import Log, logged
+from pipeline.runs.progress import Work, no_progress
 
 
 def test_the_bar_counts_parts_and_speed(example, tmp_path):
@@ -24,3 +28,20 @@ def test_the_log_has_a_line_per_part(example, tmp_path, capsys):
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 4
     assert re.fullmatch(r"explaining: part 3: \d+ rows, [\d,]+ rows/s; 4 of 4 parts, 3000 of 3000 rows", lines[-1])
+
+
+@pytest.mark.parametrize("form", [None, "json"])
+@pytest.mark.parametrize("somebody", [False, True])
+def test_a_bar_is_for_who_looks_on(monkeypatch, capsys, somebody, form):
+    """A log has lines, and ``--quiet`` nothing, whoever looks on."""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: somebody)
+    with logged(Log(form)), watched(quiet=False) as progress:
+        progress(Work("loading", "run", 0, 0))
+        if somebody and form is None:
+            assert isinstance(progress, Bar)
+        else:
+            assert progress is log_lines
+    assert "loading" in capsys.readouterr().err
+    with logged(Log(form)), watched(quiet=True) as progress:
+        assert progress is no_progress
+    assert capsys.readouterr().err == ""

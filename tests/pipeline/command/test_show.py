@@ -41,7 +41,8 @@ def importance(output, n, **changes):
 def show(console, tmp_path, rows, totals=None, method="shapley", name="importance"):
     (tmp_path / "run" / "summary").mkdir(parents=True)
     (tmp_path / "run" / "summary" / f"{name}.json").write_text(json.dumps(rows))
-    manifest = SimpleNamespace(method=method, summaries=[{"uri": f"summary/{name}.json"}, {"uri": f"summary/{name}.parquet"}], totals=totals or {})
+    listed = {f"{name}.json": {"uri": f"summary/{name}.json"}}
+    manifest = SimpleNamespace(method=method, summary=listed.get, totals=totals or {})
     show_summaries(console, str(tmp_path / "run"), manifest)
     return console.export_text()
 

@@ -15,7 +15,7 @@ from pipeline.models.model import Feature
 
 def compared(*methods, seed=-1, sizes=None):
     """A comparison of rankings by these methods, whose tables are nowhere."""
-    removal = None if sizes is None else Removal("", LabelColumns("y", None, (), "count"), sizes)
+    removal = None if sizes is None else Removal("", LabelColumns("y", None, "count"), sizes)
     gaps = Gaps(("",), "normal", seed, Sample(0, 0, ()))
     rankings = tuple(Ranking(f"{method}:x", method, "", None, ()) for method in methods)
     return Comparison(rankings, "", "", gaps, removal, (1, 3), (Feature("a"), Feature("b")), ("0",), None, ("id",), 5, 64)

@@ -47,7 +47,7 @@ def test_a_run_is_about_the_rows_that_it_saw_with_whatever_ids(example, tmp_path
     (tmp_path / "data").mkdir()
     pq.write_table(table, tmp_path / "data" / "rows.parquet", write_statistics=FEATURES)
     leafledger.explain(example.model, tmp_path / "data", tmp_path / "run", ids="name", scheduler="serial")
-    plan = read_run(str(tmp_path / "run"), leafledger.load_ensemble(example.model))
+    plan = read_run(str(tmp_path / "run"), leafledger.load_ensemble(example.model)).plan
     assert asked_by(plan) == Asked(("name",))
     given = {"methods": ("shapley", f"run:{tmp_path}/run"), "scales": (), "scheduler": "serial"}
     found = compare(example.model, tmp_path / "data", tmp_path / "out.parquet", **given).to_pandas()

@@ -1,6 +1,7 @@
 """Row groups fetched together: the rows of the file in their order, and no more kept of them than fits."""
 
 import sys
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -42,6 +43,37 @@ def test_rows_are_those_of_the_row_groups(path, limit, groups, n_rows):
     rows = pa.Table.from_batches(found)
     assert rows.column_names == ["pair", "i"]
     assert rows["i"].to_pylist() == [i for group in sorted(groups) for i in range(group * GROUP, (group + 1) * GROUP)]
+
+
+class Asked:
+    """A Parquet file that knows which row groups were fetched together."""
+
+    def __init__(self, path, fetched):
+        self.metadata, self.fetched = pq.read_metadata(path), fetched
+
+    def iter_batches(self, n_rows, **given):
+        assert n_rows == GROUP
+        self.fetched.append(given["row_groups"])
+        return iter(())
+
+
+def test_as_many_are_fetched_together_as_fit(path, monkeypatch):
+    """Of stored bytes of the fields that are read, to the byte; one at least. Ten small ones are fetched at once."""
+    fetched, names = [], ["i", "x"]
+    assert not list(read_batches(Asked(path, fetched), range(10), names, GROUP))
+    assert fetched == [[*range(10)]]
+    metadata = pq.read_metadata(path)
+    sizes = [sum(metadata.row_group(group).column(c).total_compressed_size for c in (0, 1)) for group in range(10)]
+    for first in range(10):
+        for last in range(first + 1, 11):
+            limit = sum(sizes[first:last])
+            monkeypatch.setattr(row_groups, "READ_BYTES", limit)
+            fetched.clear()
+            assert not list(read_batches(Asked(path, fetched), range(first, 10), names, GROUP))
+            assert fetched[0] == [*range(first, last)]
+            assert [group for groups in fetched for group in groups] == [*range(first, 10)]
+            assert all(len(groups) == 1 or sum(sizes[group] for group in groups) <= limit for groups in fetched)
+            assert all(sum(sizes[group] for group in [*groups, then[0]]) > limit for groups, then in pairwise(fetched))
 
 
 class Counted:

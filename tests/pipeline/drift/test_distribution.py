@@ -28,7 +28,7 @@ def test_quantiles_and_shares_lie_within_a_cell(name):
     for at in np.quantile(values, [0.0, 0.3, 0.7, 1.0]):
         width = abs(at) / 128
         below, above = (values < at - width).mean(), (values < at + width).mean()
-        assert below <= found.cdf(np.array([at]))[0] <= max(above, 1.0)
+        assert below <= found.cdf(np.array([at]))[0] <= above
     assert_allclose(found.cdf(np.array([-1e30, 1e30])), [0.0, 1.0])
     assert_allclose(found.std, values.std(), rtol=1e-12)
     assert_allclose(found.standard_error, values.std(ddof=1) / math.sqrt(values.size), rtol=1e-12)
@@ -50,6 +50,13 @@ def test_few_values_are_exact():
     assert coarse.coarse() is coarse
     lower, upper = coarse.edges()
     assert (lower[0], upper[-1]) == (1990.0, 2013.0)
+
+
+def test_two_values_have_a_standard_error():
+    """Half their distance; one has none."""
+    two, one = distribution([-1.0, 3.0]), distribution([3.0])
+    assert (two.standard_error, two.standard_error_abs) == (2.0, 1.0)
+    assert np.isnan([one.standard_error, one.standard_error_abs]).all()
 
 
 def test_missing_and_infinite_values_are_counted_apart():

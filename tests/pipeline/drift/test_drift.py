@@ -1,6 +1,7 @@
 """Two runs compared from end to end: the same bytes every time, strict JSON, a reference that is read once; one line for what cannot be compared."""
 
 import json
+from dataclasses import astuple
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -27,6 +28,9 @@ def test_drift_is_found_and_written(nights):
     document = json.loads((b / "after" / "drift.json").read_text(), parse_constant=refuse_constants)
     table = pq.read_table(b / "after" / "drift.parquet")
     assert document == json.loads(json.dumps(found.to_dict()))
+    assert (document["run"], document["reference"], document["n_rows"], document["alarms"]) == (str(b), str(a), 2500, list(found.alarms))
+    for shift, row in zip(found.shifts, document["shifts"], strict=True):
+        assert [None if isinstance(each, float) and not np.isfinite(each) else each for each in astuple(shift)] == list(row.values())
     assert table.to_pylist() == document["shifts"]
     assert table.equals(found.table)
     (split,) = found.outputs

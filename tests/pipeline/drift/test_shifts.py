@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 from scipy import stats
 
 from pipeline.drift.distribution import Distribution
-from pipeline.drift.means import find_means, means_of
+from pipeline.drift.means import find_means, means_of, nothing
 from pipeline.drift.measured import measure_run
 from pipeline.drift.shifts import _shift, judge, set_parts, shift_phi, shift_total, shift_values
 from pipeline.drift.split import take_night
@@ -86,6 +86,15 @@ def test_shifts_are_those_of_the_columns(nights):
         assert shift.rank == now.abs().mean().rank(method="first", ascending=False)[f"phi_{shift.feature}"]
     total = shift_total("margin", "0", current, reference, tuple(pair))
     assert_allclose(total.change, sum(shift.change for shift in found), rtol=1e-6)
+
+
+def test_shares_of_nothing_are_0(nights):
+    """Where no feature moves any prediction."""
+    reference, current = map(measure_run, nights)
+    night = take_night(current, find_means(current, "0"), "0")
+    still = dataclasses.replace(night, phi=dict.fromkeys(night.phi, nothing(night.total.rows)))
+    for shift in shift_phi("0", current, reference, (still, still)):
+        assert (shift.reference_share, shift.share, shift.change_abs) == (0.0, 0.0, 0.0)
 
 
 def test_missing_and_unseen_values_are_compared(nights, frames):

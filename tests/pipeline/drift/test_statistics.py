@@ -92,6 +92,13 @@ def test_categories_are_compared_by_name():
     assert np.isnan(compare_categories(Categories(9, 9, 0, ()), one).p)
 
 
+@pytest.mark.parametrize(("before", "now"), [(50, 90), (90, 50)])
+def test_shares_of_rows_are_tested(before, now):
+    """Whether they rise or fall."""
+    expected = stats.chi2_contingency([[before, 1000 - before], [now, 1200 - now]], correction=False)
+    assert_allclose(compare_shares(before, 1000, now, 1200).p, expected.pvalue)
+
+
 def test_shares_of_no_rows_are_not_compared():
     """Of some rows they are; where no row is of the kind, or all are, that is no test."""
     assert np.isnan([compare_shares(0, 4, 0, 9).p, compare_shares(4, 4, 9, 9).p]).all()

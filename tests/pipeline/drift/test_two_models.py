@@ -6,7 +6,6 @@ from numpy.testing import assert_allclose
 
 import leafledger
 from leafledger import drift, explain
-from pipeline.drift.means import Means
 from pipeline.drift.two_models import split_two_ways
 from pipeline.errors import NotRepeatable
 from tests.pipeline.conftest import FEATURES, train, write_data
@@ -42,6 +41,18 @@ def test_both_ways_add_up(two, frames):
     assert sorted(path.name for path in folder.iterdir() if path.name.startswith("_")) == []
 
 
+@pytest.mark.parametrize(("options", "names"), [({"outputs": ("early", "late", "lost")}, ("early", "late", "lost")), ({"output": "1"}, ("1",))])
+def test_outputs_are_those_of_the_runs(frames, tmp_path, options, names):
+    """By their own names, or the one that was explained; the parts of each add up."""
+    for name, frame in zip("ab", frames, strict=True):
+        train(frame, objective="multiclass", num_class=3).save_model(tmp_path / f"{name}.txt")
+        explain(tmp_path / f"{name}.txt", write_data(frame, tmp_path / f"data-{name}"), tmp_path / name, scheduler="serial", **options)
+    found = drift(tmp_path / "b", against=tmp_path / "a", both_ways=True, scheduler="serial")
+    assert tuple(part.output for part in found.parts) == names
+    for part, split in zip(found.parts, found.outputs, strict=True):
+        assert_allclose(part.data + part.model + split.rounding, split.change, atol=1e-9)
+
+
 def test_one_model_leaves_everything_to_the_data(nights):
     """And nothing is explained for it."""
     found = drift(nights[1], against=nights[0], both_ways=True)
@@ -62,8 +73,7 @@ def test_rows_that_are_others_now_are_refused(two, frames):
 def test_the_split_is_that_of_two_orders():
     """By hand; a feature that one model does not have contributes 0 there."""
     a_a, a_b, b_a, b_b = (
-        {"": Means(0, base, 0, 0, 0), **{name: Means(1, mean, 0, 0, 0) for name, mean in phi.items()}}
-        for base, phi in ((1.0, {"x": 1.0}), (1.0, {"x": 4.0}), (2.0, {"x": 2.0, "y": 5.0}), (2.0, {"x": 7.0, "y": 6.0}))
+        {"": base, **phi} for base, phi in ((1.0, {"x": 1.0}), (1.0, {"x": 4.0}), (2.0, {"x": 2.0, "y": 5.0}), (2.0, {"x": 7.0, "y": 6.0}))
     )
     part = split_two_ways("0", a_a, a_b, b_a, b_b)
     found = {each.player: (each.data, each.model) for each in part.players}

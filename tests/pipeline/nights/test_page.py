@@ -1,5 +1,6 @@
 """The index over the nights: a page that is well formed, fetches nothing, keeps names as text, and is the same for the same runs."""
 
+import re
 from html.parser import HTMLParser
 from urllib.parse import unquote
 
@@ -73,6 +74,15 @@ def test_what_a_reader_sees():
     assert "1 finished run of other methods, or without importances, left out" in text
     links = Page(text).links
     assert [unquote(link) for link in links] == [f"./{NASTY}/report/index.html", "./2026-03-01/report/index.html"]
+
+
+def test_a_column_that_no_run_has_anything_in_is_left_out():
+    """Of what one has, the others have a dash; drift stands among the first, which a phone shows."""
+    heads = re.findall(r'<th scope="col"[^>]*>([^<]*)', write_index("/nights", RUNS, Importances((), (), 0, 0), "/nights/index.html"))
+    assert heads == ["date", "run", "state", "drift", "rows", "rejected", "R²", "residual", "method", "model"]
+    text = write_index("/nights", (night("a", date=None), night("b", date=None, r2=0.5)), Importances((), (), 0, 0), "/nights/index.html")
+    assert re.findall(r'<th scope="col"[^>]*>([^<]*)', text) == ["run", "state", "rows", "R²", "method"]
+    assert text.count('<td class="n">–</td>') == 1
 
 
 def test_lines_break_where_a_run_lacks_the_feature():

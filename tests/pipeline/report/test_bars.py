@@ -17,6 +17,7 @@ def moments(name, phi, rank, share=0.5):
 def test_the_error_of_a_mean_size_is_that_of_the_sizes():
     phi = np.random.default_rng(1).normal(0.3, 2, 500)
     assert error_of_size(moments("a", phi, 1), 500) == pytest.approx(np.abs(phi).std(ddof=1) / np.sqrt(500))
+    assert error_of_size(moments("a", np.array([1.0, -3.0]), 1), 2) == pytest.approx(1.0)
     assert np.isnan(error_of_size(moments("a", phi, 1), 1))
 
 
@@ -26,7 +27,7 @@ def test_the_first_features_are_drawn_and_the_others_added_up():
     figure = draw_importance(rows[::-1], 50, "margin", {}, 3)
     assert [track.label for track in figure.drawing.tracks] == ["f0", "f1", "f2"]
     assert all(track.lines for track in figure.drawing.tracks)
-    assert figure.table.rows[-1][:4] == ("97 others together", "–", "–", "97 %")
+    assert figure.table.rows[-1][:4] == ("97 others together", "–", "–", "97%")
     assert "The first 3 of 100 features." in figure.description
 
 
@@ -42,7 +43,7 @@ def test_negative_shares_of_r2_go_to_the_left():
     rows = [{"feature": "a", "r2": 0.5, "standard_error": 0.1, "rank": 1}, {"feature": "b", "r2": -0.25, "standard_error": None, "rank": 2}]
     up, down = draw_shares(rows).drawing.tracks
     assert down.marks[0].start + down.marks[0].width == pytest.approx(up.marks[0].start, abs=0.02)
-    assert down.lines == ()
+    assert (down.marks[0].start, down.lines) == (0, ())
 
 
 def test_scores_of_rankings_are_in_the_table_alone():
@@ -56,6 +57,10 @@ def test_groups_are_named_by_their_values():
     rows = [{"carrier": None, "feature": name, "total_r2": 0.5, "total_standard_error": 0.1, "n": 7} for name in "ab"]
     figure = draw_groups(rows, ["carrier"])
     assert [(track.label, track.text) for track in figure.drawing.tracks] == [("–", "0.5")]
+    assert figure.drawing.tracks[0].lines != ()
+    sure = draw_groups([row | {"total_standard_error": None} for row in rows], ["carrier"]).drawing.tracks[0]
+    assert [(mark.start, mark.width) for mark in sure.marks] == [(0, 100)]
+    assert sure.lines == ()
 
 
 def test_inputs_are_shares_of_rows():
@@ -64,7 +69,7 @@ def test_inputs_are_shares_of_rows():
         for name, missing, unseen in [("a", 20, 20), ("b", 0, 0)]
     ]
     figure = draw_inputs(rows)
-    assert [track.text for track in figure.drawing.tracks] == ["20 %"]
+    assert [track.text for track in figure.drawing.tracks] == ["20%"]
     assert [mark.width for mark in figure.drawing.tracks[0].marks] == [50, 50]
     assert draw_inputs(rows[1:]) is None
     assert tabulate_inputs(rows, 1).note == "The first 1 of 2 features."

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from leafledger import read_run
+from pipeline.dataset.grouping import GroupColumn
 from pipeline.dataset.listing import Rejected
 from pipeline.errors import InvalidRun
 from pipeline.models.model import Feature
@@ -53,6 +54,26 @@ def test_methods_have_their_own_sections(reported):
     assert [figure.title for figure in found["output-1"].figures] == ["How the ranker got there", "Insertion and deletion"]
     lines = found["output-1"].figures[1].drawing
     assert [name for _, name in lines.keys] == ["insertion", "deletion"]
+
+
+def test_groups_of_rows_are_listed_the_largest_first(reported):
+    """With the first features of each; those without a value have a dash, and those that are left out are counted."""
+    run = read_run(reported)
+    row = {"output": run.plan.outputs[0], "mean_abs": 2.0}
+    rows = [
+        row | {"k": k or None, "feature": name, "rank": rank, "share": share, "rows": 100 - k}
+        for k in range(25)
+        for name, rank, share in (("b", 2, 0.25), ("a", 1, 0.75))
+    ]
+    run = replace(run, plan=replace(run.plan, by=(GroupColumn("k", "int64"),)))
+    page = compose(Material(run, {"importance_by": rows}, {}, ()), LIMITS)
+    (section,) = (section for section in page.sections if section.id == "groups")
+    assert section.title == "What moves predictions by k"
+    ((_, table),) = section.tables
+    assert table.rows[:2] == (("–", "100", "4", "a 75%, b 25%"), ("1", "99", "4", "a 75%, b 25%"))
+    assert len(table.rows) == 20
+    assert "20 of 25 groups" in table.note
+    assert len(write_report(Material(run, {"importance_by": rows}, {}, ()))) < MOST_BYTES
 
 
 def test_what_was_rejected_comes_first_and_is_counted(reported):

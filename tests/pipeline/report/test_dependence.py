@@ -28,6 +28,8 @@ def test_the_mean_of_each_range_is_that_of_its_rows():
     assert float(rows["1 to 1.8"][3].replace("−", "-")) == pytest.approx(PHI[inside].mean(), abs=0.15)
     assert figure.kind == "plane"
     assert figure.drawing.across[0].text == "none"
+    (middle,) = [tick.at for tick in figure.drawing.across if tick.text == "4"]
+    assert middle == pytest.approx(100 * (1 - 25 / figure.drawing.width), abs=0.01)  # of 40 ranges, behind a strip of rows without a value
     assert sum(int(row[1].replace(",", "")) for row in figure.table.rows) == 3000
 
 
@@ -48,3 +50,7 @@ def test_categories_are_boxes_by_their_means():
 def test_without_values_there_is_nothing_to_draw():
     assert draw(None, X) is None
     assert draw(Values(Feature("x"), "value_x", (0.0, 1.0)), X, np.full(3000, np.nan)) is None
+
+
+def test_of_a_value_that_all_rows_have_nothing_is_drawn():
+    assert draw(Values(Feature("x"), "value_x", (1.9, 2.1), (2.0,)), np.full(3000, 2.0)) is None

@@ -9,7 +9,7 @@ from numpy.testing import assert_array_equal
 from leafledger import read_run
 from pipeline.errors import InvalidRun
 from pipeline.report.counting import Counted
-from pipeline.report.part import Asked, count_part, find_spots, merge_parts, nothing, warm
+from pipeline.report.part import Asked, Spot, count_part, find_spots, merge_parts, nothing, warm
 
 COLUMNS = (Counted("phi_delay", (-20.0, 20.0), (-30.0, 30.0), None),)
 
@@ -18,28 +18,38 @@ def test_parts_are_counted_and_merged_in_any_order(reported):
     run = read_run(reported)
     table = run.attributions()
     margin = table["margin"].to_numpy().astype(float)
-    asked = Asked(str(reported), run.manifest.plan, COLUMNS, "margin", float(np.median(margin)))
+    asked = Asked(str(reported), run.manifest.plan, COLUMNS, "margin", float(np.median(margin)), "")
     parts = [count_part(asked, item) for item in run.plan.items]
     total, other = (reduce(merge_parts, order, nothing(COLUMNS)) for order in (parts, parts[::-1]))
     assert_array_equal(total.counts[0].own, other.counts[0].own)
     assert total.spots == other.spots
     assert total.counts[0].own.sum() == table.num_rows
     starts = np.cumsum([0, *(item.n_rows for item in run.plan.items)])
-    rows = [int(starts[spot.part] + spot.row) for spot in total.spots]
+    assert total.spots[3] is None
+    rows = [int(starts[spot.part] + spot.row) for spot in total.spots[:3]]
     assert margin[rows[0]] == margin.max()
     assert margin[rows[1]] == margin.min()
     assert abs(margin[rows[2]] - np.median(margin)) == np.abs(margin - np.median(margin)).min()
 
 
 def test_rows_without_a_finite_margin_are_not_found():
-    assert find_spots(np.array([np.nan, np.inf, -np.inf]), 0.0, 0, 0) == (None, None, None)
-    assert find_spots(np.zeros(0), 0.0, 0, 0) == (None, None, None)
-    assert [spot.row for spot in find_spots(np.array([np.nan, 3.0, 1.0, 2.0]), 2.1, 0, 10)] == [11, 12, 13]
+    none = np.full(4, np.nan)
+    assert find_spots(np.array([np.nan, np.inf, -np.inf]), none[:3], 0.0, 0, 0) == (None,) * 4
+    assert find_spots(np.zeros(0), none[:0], 0.0, 0, 0) == (None,) * 4
+    *rows, missed = find_spots(np.array([np.nan, 3.0, 1.0, 2.0]), none, 2.1, 0, 10)
+    assert [spot.row for spot in rows] == [11, 12, 13]
+    assert missed is None
+
+
+def test_the_largest_residual_is_that_of_the_label_farthest_off_on_either_side():
+    totals = np.array([0.0, 1.0, 2.0, 3.0])
+    assert find_spots(totals, np.array([1.0, -4.0, np.nan, 9.0]), 0.0, 3, 10)[3] == Spot(-6.0, 3, 13)
+    assert find_spots(totals, np.array([1.0, -5.0, np.nan, 9.0]), 0.0, 3, 10)[3] == Spot(-6.0, 3, 11)
 
 
 def test_a_part_without_a_column_is_refused(reported):
     run = read_run(reported)
-    asked = Asked(str(reported), run.manifest.plan, COLUMNS, "no margin", 0.0)
+    asked = Asked(str(reported), run.manifest.plan, COLUMNS, "no margin", 0.0, "")
     warm(asked)
     with pytest.raises(InvalidRun, match="has no column 'no margin'"):
         count_part(asked, run.plan.items[0])

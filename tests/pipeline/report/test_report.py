@@ -1,14 +1,22 @@
 """A report is written once and whole, of any run there is, the same wherever its rows were counted."""
 
+import json
 import re
 import shutil
+from dataclasses import replace
 from unittest.mock import patch
 
+import lightgbm
+import numpy as np
+import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from leafledger import check_run, explain, read_run, report
+from leafledger import attribute, check_run, explain, load_ensemble, read_run, report
 from pipeline.errors import InvalidRun
+from pipeline.report.contents import compose
+from pipeline.report.report import LIMITS, gather
+from pipeline.report.scale import write_number
 from pipeline.runs.after import read_after
 from pipeline.stores import storage
 from tests.pipeline.running import contents
@@ -19,29 +27,49 @@ def written(run, **where):
     return contents(run)[uri.removeprefix(f"{run}/")].decode()
 
 
-def test_a_report_is_listed_beside_the_manifest_and_the_run_stays_sound(reported):
-    before = contents(reported)
-    page = report(reported, scheduler="serial")
-    after = contents(reported)
-    assert page.uri == f"{reported}/report/index.html"
+def copied(run, folder):
+    """A copy of a run as it was published, without what was made of it later."""
+    return shutil.copytree(run, folder / "run", ignore=shutil.ignore_patterns("after*", "report"))
+
+
+def test_a_report_is_listed_beside_the_manifest_and_the_run_stays_sound(reported, tmp_path):
+    run = copied(reported, tmp_path)
+    before = contents(run)
+    page = report(run, scheduler="serial")
+    after = contents(run)
+    assert page.uri == f"{run}/report/index.html"
     assert page.size == len(after["report/index.html"]) < 1_000_000
     assert {name: after[name] for name in before} == before
-    assert "report/index.html" in [entry["uri"] for entry in read_after(str(reported), read_run(reported).manifest.sha256).objects]
-    assert check_run(reported, deep=True).sound
-    (reported / "report/index.html").write_text("changed")
+    assert "report/index.html" in [entry["uri"] for entry in read_after(str(run), read_run(run).manifest.sha256).objects]
+    assert check_run(run, deep=True).sound
+    (run / "report/index.html").write_text("changed")
     with pytest.raises(InvalidRun, match=r"index\.html"):
-        check_run(reported)
-    report(reported, scheduler="serial")
-    assert contents(reported) == after
+        check_run(run)
+    report(run, scheduler="serial")
+    assert contents(run) == after
 
 
 def test_the_page_is_the_same_on_dask(reported, tmp_path):
     """Two processes count what one counts."""
-    copy = shutil.copytree(reported, tmp_path / "run", ignore=shutil.ignore_patterns("after*", "report"))
+    copy = copied(reported, tmp_path)
     serial = written(copy)
     shutil.rmtree(copy / "report")
     with patch("pipeline.report.report.FEW", 0):
         assert written(copy, scheduler=None, workers=2) == serial
+
+
+def test_how_the_run_was_made_is_on_the_page_as_text(reported, tmp_path):
+    """Also where a host is called like markup; a page without the record is the same but for that."""
+    copy = shutil.copytree(reported, tmp_path / "run", ignore=shutil.ignore_patterns("after*", "report"))
+    uri = copy / "provenance.json"
+    made = json.loads(uri.read_text())
+    uri.write_text(json.dumps(made | {"client": {"host": "<b>host</b>", "cpu": "a\x1b[2Jcpu"}}))
+    page = written(copy)
+    assert "<dd>&lt;b&gt;host&lt;/b&gt; (a\\x1b[2Jcpu)</dd>" in page
+    assert written(copy) == page
+    uri.unlink()
+    without = written(copy)
+    assert set(re.findall("<dt>([^<]*)", page)) - set(re.findall("<dt>([^<]*)", without)) >= {"made", "packages", "explained on"}
 
 
 def test_everything_of_the_run_is_on_the_page(reported):
@@ -49,7 +77,7 @@ def test_everything_of_the_run_is_on_the_page(reported):
     titles = re.findall(r"<h3 id=[^>]*>([^<]*)", page)
     assert titles[:2] == ["How much each feature moves predictions", "Which way features move predictions"]
     assert {"How delay acts", "How carrier acts", "Which features act together"} <= set(titles)
-    assert [title.partition(":")[0] for title in titles[-4:-1]] == ["Highest margin", "Lowest margin", "Median margin"]
+    assert titles[-4:-1] == ["Highest margin", "Lowest margin", "Median margin"]
 
 
 def test_classes_have_a_section_each(classes):
@@ -84,6 +112,46 @@ def test_a_page_is_made_of_whatever_rows_there_are(odd, n):
     assert "nan" not in re.sub(r"[A-Za-z]nan|nan[A-Za-z]", "", page)
 
 
+def trained(folder, frame, label):
+    """A run of a model of its own, with values."""
+    model = lightgbm.train({"verbosity": -1, "num_threads": 1}, lightgbm.Dataset(frame, label), 3)
+    model.save_model(folder / "model.txt")
+    (folder / "data").mkdir()
+    frame.to_parquet(folder / "data/x.parquet", index=False)
+    explain(folder / "model.txt", folder / "data", folder / "run", values=True, scheduler="serial")
+    return folder / "run"
+
+
+def test_where_nothing_moves_predictions_the_page_says_so_and_draws_no_zeros(tmp_path):
+    """A model that was trained on a single class has no splits."""
+    frame = pd.DataFrame(np.random.default_rng(1).normal(size=(200, 3)), columns=["a", "b", "c"])
+    page = written(trained(tmp_path, frame, np.ones(200)))
+    assert "No feature moves the margin" in page
+    assert "Which way features move predictions" not in page
+
+
+def test_rows_without_any_value_have_a_page(example, tmp_path):
+    frame = example.frame.copy()
+    frame[["delay", "distance", "carrier"]] = None
+    (tmp_path / "data").mkdir()
+    frame.astype({"delay": float, "distance": float, "carrier": "string"}).to_parquet(tmp_path / "data/x.parquet", index=False)
+    explain(example.model, tmp_path / "data", tmp_path / "run", values=True, scheduler="serial")
+    assert "Where values are missing or unseen" in written(tmp_path / "run")
+
+
+def test_where_all_shares_are_small_the_first_features_are_drawn_all_the_same(reported, tmp_path):
+    """As of thousands of features: none has 1 %, and yet the page says how the first ones act."""
+    run = read_run(copied(reported, tmp_path))
+    material = gather(run, None, {"scheduler": "serial", "workers": None, "plain_tcp": False})
+    small = [row | {"share": row["share"] / 1000} for row in material.summaries["importance"]]
+
+    def acting(found):
+        return {figure.title for section in compose(found, LIMITS[0]).sections for figure in section.figures if figure.title.endswith(" acts")}
+
+    first = acting(replace(material, summaries={**material.summaries, "importance": small}))
+    assert {"How delay acts"} <= first <= acting(material)
+
+
 def test_what_changed_comes_first_and_stays(example, reported, tmp_path):
     """Against another run, and afterwards without naming it again, the page is the same."""
     explain(example.model, f"{example.data}/month=1", tmp_path / "run", values=True, scheduler="serial")
@@ -91,6 +159,27 @@ def test_what_changed_comes_first_and_stays(example, reported, tmp_path):
     assert re.findall(r'<section id="([^"]*)"', against)[:2] == ["changes", "output-1"]
     assert re.search(r'<p class="lede">Compared with run of 3,000 rows, its mean margin is ', against)
     assert written(tmp_path / "run") == against
+
+
+@pytest.mark.parametrize("ids", [["flight"], ["flight", "label"]])
+def test_with_labels_the_row_that_is_farthest_off_is_shown(example, tmp_path, ids):
+    """As the labels and the library's own predictions say; the same on Dask, and of a label that is an id already."""
+    table = example.frame.assign(label=np.random.default_rng(1).normal(0, 10, len(example.frame)))
+    table.loc[::7, "label"] = np.nan
+    (tmp_path / "data").mkdir()
+    for part, rows in enumerate(np.array_split(np.arange(len(table)), 3)):
+        table.iloc[rows].to_parquet(tmp_path / f"data/{part}.parquet", index=False)
+    run = tmp_path / "run"
+    explain(example.model, tmp_path / "data", run, method="r2", label="label", ids=ids, scheduler="serial")
+    page = written(run)
+    model = load_ensemble(example.model)
+    residual = (table["label"] - attribute(model, table).margin[:, 0]).abs()
+    worst = table.loc[residual.idxmax()]
+    assert re.findall(r"<h3 id=[^>]*>([^<]*)", page.split('<section id="rows"')[1])[3] == "Largest residual"
+    assert re.search(rf"Row flight = {worst['flight']}[^<]*, label {re.escape(write_number(worst['label']))}, residual [+−]", page)
+    (run / "report/index.html").unlink()
+    with patch("pipeline.report.report.FEW", 0):
+        assert written(run, scheduler=None, workers=2) == page
 
 
 def test_a_run_in_an_object_store_has_its_page_there(example, bucket):
@@ -101,10 +190,17 @@ def test_a_run_in_an_object_store_has_its_page_there(example, bucket):
     assert check_run(f"{bucket}/run").sound
 
 
-def test_no_run_and_a_damaged_one_are_one_line(reported, tmp_path):
-    with pytest.raises(InvalidRun, match="not a finished run"):
-        report(tmp_path)
-    copy = shutil.copytree(reported, tmp_path / "run", ignore=shutil.ignore_patterns("after*", "report"))
+def test_a_run_that_is_not_finished_is_one_line(reported, tmp_path):
+    copy = copied(reported, tmp_path)
+    (copy / "manifest.json").unlink()
+    for run in (tmp_path, copy):
+        with pytest.raises(InvalidRun, match="not a finished run"):
+            report(run)
+    assert not (copy / "report").exists()
+
+
+def test_a_damaged_run_is_one_line(reported, tmp_path):
+    copy = copied(reported, tmp_path)
     part = copy / "attributions/part-00001.parquet"
     group, damaged = pq.read_metadata(part).row_group(0), bytearray(part.read_bytes())
     offset = next(group.column(c).data_page_offset for c in range(group.num_columns) if group.column(c).path_in_schema == "phi_distance")

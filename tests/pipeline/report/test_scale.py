@@ -21,7 +21,7 @@ def test_a_number_has_few_digits(number, text):
     assert write_number(1.2345, digits=2) == "1.2"
 
 
-@pytest.mark.parametrize(("share", "text"), [(0.5, "50 %"), (0.0123, "1.2 %"), (0.0001, "<0.1 %"), (1, "100 %"), (0.9999, "99.9 %"), (0, "0 %")])
+@pytest.mark.parametrize(("share", "text"), [(0.5, "50%"), (0.0123, "1.2%"), (0.0001, "<0.1%"), (1, "100%"), (0.9999, "99.9%"), (0, "0%")])
 def test_nothing_but_all_is_all_and_nothing_but_none_is_none(share, text):
     assert write_share(share) == text
     assert write_share(math.nan) == write_share(None) == "–"
@@ -51,5 +51,8 @@ def test_an_axis_holds_all_its_numbers_and_its_ticks_fit(found, zero):
 def test_ticks_are_round():
     assert [tick.text for tick in Axis(0, 21.7).ticks()] == ["0", "5", "10", "15", "20"]
     assert [tick.text for tick in Axis(-0.2, 0.11).ticks()] == ["−0.2", "−0.1", "0.0", "0.1"]
-    assert [tick.side for tick in Axis(0, 10).ticks()] == ["start", "middle", "middle", "middle", "middle", "end"]
+    assert [tick.text for tick in Axis(-3e6, 0).ticks()] == ["−3e+06", "−2e+06", "−1e+06", "0"]
+    assert {tick.side for tick in Axis(0, 10).ticks()} == {"middle"}
+    assert [tick.side for tick in Axis(0, 20_000).ticks()] == ["middle", "middle", "middle", "middle", "end"]
+    assert [(tick.at, tick.text) for tick in Axis(0, 0.5).percent()] == [(20.0 * i, f"{10 * i}") for i in range(6)]
     assert len(Axis(0, 700_000).ticks(4, 24)) < len(Axis(0, 700_000).ticks(4, 100))

@@ -8,6 +8,7 @@ from leafledger import read_run
 from pipeline.dataset.listing import Rejected
 from pipeline.report.contents import read_summaries
 from pipeline.report.words import judge, last_name, list_facts, list_provenance, write_headline, write_lede
+from pipeline.runs.attempt import FlowRun
 
 
 @pytest.fixture(scope="module")
@@ -18,7 +19,7 @@ def run(reported):
 def test_the_headline_names_the_first_feature_and_its_share(run):
     summaries = read_summaries(run)
     first = max(summaries["importance"], key=lambda row: row["mean_abs"])
-    assert write_headline(run, summaries) == f"{first['feature']} accounts for {first['share']:.0%}".replace("%", " %") + " of what moves the margin"
+    assert write_headline(run, summaries) == f"{first['feature']} accounts for {first['share']:.0%} of what moves the margin"
     assert write_headline(run, {"r2": [{"feature": "x", "rank": 1, "r2": 0.5}]}) == "x adds the most to R²"
     assert write_headline(run, {"areas": [{"output": run.plan.outputs[0], "feature": "x", "rank": 1, "mean": 1.0}]}) == "x ranks first on average"
     assert write_headline(run, {}) == "3,000 rows explained"
@@ -41,11 +42,26 @@ def test_the_mean_margin_is_that_of_the_rows(run):
 
 
 def test_provenance_has_every_digest(run):
-    said = dict(list_provenance(run))
+    said = dict(list_provenance(run, None))
     assert said["SHA-256 of the model"] == run.plan.model_digest
     assert said["SHA-256 of plan.json"] == run.manifest.plan
     assert said["SHA-256 of manifest.json"] == run.manifest.sha256
     assert "background" not in said
     assert write_lede(run)[0].startswith("3,000 rows of data, explained by model.txt")
+    assert write_lede(run)[0].endswith(": Shapley values; they add up to margin minus base value.")
+    other = replace(run, plan=replace(run.plan, space="probability", background="s3://bucket/rows"))
+    assert write_lede(other)[0].endswith(" base value, against the background rows. Attributions are in units of the probability.")
     assert last_name("s3://bucket/a/b/") == "b"
     assert last_name(None) == ""
+
+
+def test_how_a_run_was_made_is_said_where_it_is_known(run):
+    made = run.provenance()
+    said = dict(list_provenance(run, made))
+    assert said["made"].startswith(f"{made.started} to {made.finished}: planning ")
+    assert said["explained on"].startswith(f"1 process on {made.client.host} (")
+    assert said["parts made, and found"] == "4, and 0"
+    assert f"numpy {made.packages['numpy']}" in said["packages"]
+    assert "flow run" not in said
+    flow = FlowRun("2026-03-02", "b3f0", "nightly")
+    assert dict(list_provenance(run, replace(made, flow=flow)))["flow run"] == "2026-03-02, b3f0 of deployment nightly"

@@ -138,6 +138,7 @@ def reseal(run, name):
     data = (run / name).read_bytes()
     entry |= {"size": len(data), "sha256": hashlib.sha256(data).hexdigest()}
     (run / "manifest.json").write_text(json.dumps(manifest, indent=1))
+    (run / "provenance.json").unlink(missing_ok=True)  # which names the manifest that it is of
 
 
 def swap_two_values(path, row):

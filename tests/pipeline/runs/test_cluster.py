@@ -76,7 +76,7 @@ def _find(number):
 
 def run_all(client, monkeypatch, work):
     WORKS[id(work)] = work
-    monkeypatch.setattr(cluster, "try_part", work)
+    monkeypatch.setattr(cluster, "do_item", work)
     return list(cluster.run_dask(client, "run", "digest", "tables", ITEMS))
 
 

@@ -12,7 +12,7 @@ from leafledger import attribute, explain
 from pipeline.errors import AdditivityBreach, InvalidData
 from pipeline.runs.footer import read_footer
 from pipeline.runs.item import explain_item
-from pipeline.runs.plan import digest
+from pipeline.runs.plan import recipe
 from tests.pipeline.conftest import FEATURES
 from tests.pipeline.running import ready
 
@@ -42,8 +42,8 @@ def made(planned_run, local, item, **changes):
     """What is made of an item: the part's rows, and its footer."""
     run, tables = planned_run
     plan = dataclasses.replace(run.plan, **changes)
-    explain_item(plan, digest(run.plan), item, tables.prepared, local)
-    return pq.read_table(local), read_footer("part", item.part, local, digest(run.plan))
+    explain_item(plan, recipe(run.plan), item, tables.prepared, local)
+    return pq.read_table(local), read_footer("part", local, recipe(run.plan), item)
 
 
 @pytest.mark.parametrize(("skip", "n_rows"), [(0, 600), (0, 1), (300, 64), (299, 303)])

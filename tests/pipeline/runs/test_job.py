@@ -7,7 +7,6 @@ import psutil
 import pytest
 
 from kernels.methods import METHODS
-from pipeline.dataset.labels import LabelColumns
 from pipeline.errors import UsageError
 from pipeline.runs import job
 from pipeline.runs.job import check_parameters, find_method, list_days, make_job
@@ -88,21 +87,6 @@ def test_a_parameter_that_no_method_has_is_refused(name):
     takes = ", ".join(parameter.name for parameter in METHODS[name].parameters) or "none"
     with pytest.raises(UsageError, match=f"^method '{name}' has no parameter 'nothing', it takes {takes}$"):
         check_parameters(METHODS[name], {"nothing": 1})
-
-
-def test_labels_are_for_methods_that_need_them():
-    """And for no others; columns of groups may not be called like those of the summary."""
-    assert made(method="r2", label="y", weight="w", by=["a", "b"], missing_labels="refuse").labels == LabelColumns("y", "w", ("a", "b"), "refuse")
-    assert made().labels is None
-    for given in ({"label": "y"}, {"weight": "w"}, {"by": "a"}):
-        with pytest.raises(UsageError, match=r"^method 'shapley' takes no labels, weights and groups of rows; method 'r2' does$"):
-            made(**given)
-    with pytest.raises(UsageError, match=r"^method 'r2' needs labels; name their column with --label$"):
-        made(method="r2")
-    taken = {column for summary in METHODS["r2"].summaries for column in summary.columns}
-    for column in taken:
-        with pytest.raises(UsageError, match=rf"^by has '{column}', as a column of the summary is called; rename it$"):
-            made(method="r2", label="y", by=["a", column])
 
 
 @pytest.mark.parametrize(

@@ -24,12 +24,12 @@ def where(example, tmp_path):
 def test_a_part_is_made_once(where):
     """The second attempt finds the first one's, and says that it took no time; size and digest are the object's own."""
     names, item = where
-    assert part.fetch_part(names[0], item.part, names[1]) is None
+    assert part.fetch_part(names[0], item, names[1]) is None
     first, second = (part.make_part(*names, item) for _ in range(2))
     data = storage.read(first.uri)
     assert (first.size, first.sha256) == (len(data), hashlib.sha256(data).hexdigest())
     assert first.seconds > 0
-    assert second == dataclasses.replace(first, seconds=0.0) == part.fetch_part(names[0], item.part, names[1])
+    assert second == dataclasses.replace(first, seconds=0.0) == part.fetch_part(names[0], item, names[1])
     assert first.uri == f"{names[0]}/attributions/part-00000.parquet"
     assert first.n_rows == item.n_rows == pq.read_metadata(first.uri).num_rows
 
@@ -73,10 +73,10 @@ def test_a_part_of_another_plan_is_refused(where):
     names, item = where
     made = part.make_part(*names, item)
     with pytest.raises(InvalidRun, match="a part of another plan"):
-        part.fetch_part(names[0], item.part, "b" * 64)
+        part.read_part(made.uri, item, storage.local_path(made.uri), "b" * 64, 0.0)
     storage.local_path(made.uri).rename(part.part_uri(names[0], 1))
-    with pytest.raises(InvalidRun, match=r"part-00001\.parquet: a part of another plan"):
-        part.fetch_part(names[0], 1, names[1])
+    with pytest.raises(InvalidRun, match=r"part-00001\.parquet: says that it is of other rows than the plan's part 1$"):
+        part.fetch_part(names[0], dataclasses.replace(item, part=1, first_row=item.first_row + 1), names[1])
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,7 @@ def mapped(example, tmp_path):
     explained = map_run(run, tables)
     return {
         "run": run.job.out,
+        "place": "",
         "plan": run.plan,
         "library": "lightgbm",
         "prepared": tables.prepared,

@@ -14,7 +14,7 @@ import pytest
 import xgboost
 from numpy.testing import assert_allclose, assert_array_equal
 
-from kernels.labels import MOST_SHARES
+from kernels.labels import MOST_VALUES
 from kernels.methods import METHODS
 from leafledger import attribute, check_run, explain
 from pipeline.errors import AdditivityBreach, InvalidData, LeafledgerError, SchemaMismatch, UnsupportedModel, UsageError
@@ -84,7 +84,9 @@ def test_a_part_has_every_rows_losses(labelled, serial):
     """Rows keep their order and ids; losses are those in memory, null where a label is missing, and their weighted sums are the shares."""
     out, manifest = serial
     table = attributions(out)
-    assert table.column_names == ["flight", "margin", *(f"loss_{name}" for name in FEATURES)]
+    assert table.column_names == ["flight", "margin", *(f"loss_{name}" for name in FEATURES), "label"]
+    assert_array_equal(table["label"].to_pandas(), labelled.frame["label"])
+    assert table["label"].null_count == labelled.frame["label"].isna().sum()
     assert table["flight"].to_pylist() == labelled.frame["flight"].tolist()
     missing = labelled.frame["label"].isna().to_numpy()
     loss = np.column_stack([table[f"loss_{name}"].to_pandas() for name in FEATURES])
@@ -233,7 +235,7 @@ def test_losses_that_do_not_add_up_stop_the_run(labelled, tmp_path, monkeypatch)
         ({"missing_labels": "drop"}, UsageError, "missing_labels is 'drop', expected 'count' or 'refuse'"),
         ({"weight": "delay"}, InvalidData, r"row \d+: weight 'delay' is (nan|-\d+\.0), expected a number between 0 and 1e\+30"),
         ({"global_only": True, "ids": ["flight"]}, UsageError, "ids are flight, but with global_only no rows are written"),
-        ({"method": "shapley"}, UsageError, "method 'shapley' takes no labels, weights and groups of rows; method 'r2' does"),
+        ({"method": "shapley"}, UsageError, "method 'shapley' takes no labels and weights; method 'r2' does"),
         ({"interactions": 3}, UsageError, "method 'r2' has no interactions"),
         ({"background": "model"}, UsageError, "method 'r2' has no marginal game"),
     ],
@@ -248,10 +250,10 @@ def test_refusals_are_one_line(labelled, tmp_path, given, error, says):
 
 def test_more_groups_than_a_table_is_worth_are_refused(labelled, tmp_path, monkeypatch):
     """A column that tells every row apart is no grouping."""
-    monkeypatch.setattr("kernels.labels.MOST_SHARES", 100)
-    with pytest.raises(UsageError, match=r"'flight' make .* groups of 4 shares each, expected at most 100 shares in all"):
+    monkeypatch.setattr("kernels.labels.MOST_VALUES", 100)
+    with pytest.raises(UsageError, match=r"'flight' make .* groups of 4 values each, expected at most 100 values in all"):
         run(labelled, tmp_path / "run", by=["flight"])
-    assert MOST_SHARES > 100_000
+    assert MOST_VALUES > 100_000
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from pipeline.runs import sizes
 from pipeline.runs.sizes import ITEM_CHUNKS, ITEM_ROWS, SLICE_BYTES, SLICE_ROWS, max_group_rows, max_item_rows, max_slice_rows
 
 
-@given(cells=st.integers(0, 10**7), written=st.integers(0, 10**8), n_columns=st.integers(1, 10**6))
+@given(cells=st.integers(0, 10**7), written=st.integers(1, 10**8), n_columns=st.integers(1, 10**6))
 def test_sizes_stay_within_their_bounds(cells, written, n_columns):
     """Slices are whole batches, row groups whole slices; only where one of them is too much already do bytes and chunks exceed their bound."""
     slice_rows = max_slice_rows(cells)
@@ -25,6 +25,16 @@ def test_sizes_stay_within_their_bounds(cells, written, n_columns):
     item_rows = max_item_rows(group_rows, n_columns)
     assert item_rows <= ITEM_ROWS
     assert item_rows <= group_rows or -(-item_rows // group_rows) * n_columns <= ITEM_CHUNKS
+
+
+def test_bounds_stay_as_they_are():
+    """States are merged slice by slice and part by part: with other bounds summaries would have other bits, and workers other peaks of memory."""
+    assert max_item_rows(2048, 32) == 262_144  # rows, or row groups of 65,536 column chunks
+    assert max_item_rows(2048, 32 * 32) == 2048 * 64
+    assert max_slice_rows(1) == max_slice_rows(256) == 32_768  # rows, or 64 MiB
+    assert max_slice_rows(256 * 128) == 256
+    assert max_group_rows(BATCH, 1) == max_group_rows(BATCH, 2048) == 32_768
+    assert max_group_rows(BATCH, 2048 * 128) == 256
 
 
 @pytest.mark.parametrize(("columns", "groups"), [("top", [512, 252]), ("both", [384, 380])])

@@ -74,9 +74,7 @@ def test_no_number_is_null_and_what_is_said_once_is_kept_beside_the_table():
 
 def test_states_are_taken_by_the_names_of_summaries():
     """A part's footer has one for each; what else it has is passed over."""
-    plan = SimpleNamespace(
-        written_outputs=("low", "high"), players=("a", "b", "c", "d"), n_steps=0, labels=None, summaries=(IMPORTANCE, INTERACTIONS)
-    )
+    plan = SimpleNamespace(written_outputs=("low", "high"), players=("a", "b", "c", "d"), n_steps=0, by=(), summaries=(IMPORTANCE, INTERACTIONS))
     plan.features = tuple(map(Feature, "abcd"))
     phi, pairs = (MOMENTS.update(MOMENTS.init(2, n), np.full((2, n, 3), value), 3) for n, value in ((2, 1.5), (1, -2.0)))
     states = {"interactions": pack_state(pairs), "other": "?", "importance": pack_state(phi)}

@@ -1,0 +1,158 @@
+"""Pictures of the pages: figures of a report of February's flights against January's, in SVG, by the report's own code and in its own colours.
+
+``python -m docs.pictures`` draws them anew where the demo's flights and models are, and leaves them as they are elsewhere."""
+
+import sys
+import tempfile
+from pathlib import Path
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+from leafledger import explain, read_run
+from pipeline.report.contents import compose
+from pipeline.report.figure import Figure, Plane, Strips, Tracks
+from pipeline.report.page import TEMPLATES
+from pipeline.report.report import LIMITS, gather
+from pipeline.report.scale import Tick
+from pipeline.report.swarm import SHADES
+
+FOLDER = Path(__file__).parent / "figures"
+DEMO = Path(__file__).parents[1] / "build" / "demo"
+PICTURES = {  # titles of figures
+    "report-importance": "How much each feature moves predictions",
+    "report-directions": "Which way features move predictions",
+    "report-dependence": "How air_time acts",
+    "report-row": "Lowest margin",
+    "drift-mean": "Why the mean margin changed",
+    "drift-columns": "Which columns moved",
+}
+WIDTH, EDGE, HEAD = 720, 20, 56  # pixels: of a picture, around it, and of its title
+LABEL, NUMBER, GAP = 190, 80, 10  # beside a track
+TRACK, STRIP, FIELD = 23, 40, 260  # heights
+STYLE = """
+rect.paper { fill: var(--paper); stroke: var(--rule) }
+text { font: 13px var(--sans); fill: var(--ink); dominant-baseline: central }
+.soft { fill: var(--soft) } .title { font-size: 16px; font-weight: 650 } .rule { stroke: var(--rule) }
+"""
+
+
+def _add(where: Element, tag: str, kind: str = "", **given: float | str) -> Element:
+    numbers = {name: value if isinstance(value, str) else f"{value:.5g}" for name, value in given.items()}
+    return SubElement(where, tag, ({"class": kind} if kind else {}) | numbers)
+
+
+def _write(where: Element, x: float, y: float, text: str, kind: str = "", anchor: str = "start") -> None:
+    _add(where, "text", kind, x=x, y=y, **{"text-anchor": anchor}).text = text
+
+
+def _draw_ticks(where: Element, ticks: tuple[Tick, ...], left: float, width: float, bottom: float, axis: str) -> float:
+    """Numbers below a drawing, and what they are; where it ends."""
+    _add(where, "line", "rule", x1=left, x2=left + width, y1=bottom, y2=bottom)
+    for tick in ticks:
+        _write(where, left + tick.at / 100 * width, bottom + 12, tick.text, "soft", tick.side)
+    _write(where, left + width, bottom + 32, axis, "soft", "end")
+    return bottom + 40
+
+
+def _draw_grid(where: Element, ticks: tuple[Tick, ...], zero: float | None, left: float, width: float, bottom: float) -> None:
+    for kind, at in (*(("grid", tick.at) for tick in ticks), ("zero", zero)):
+        if at is not None:
+            _add(where, "line", kind, x1=left + at / 100 * width, x2=left + at / 100 * width, y1=HEAD, y2=bottom)
+
+
+def _draw_tracks(where: Element, drawing: Tracks) -> float:
+    left, width = EDGE + LABEL, WIDTH - 2 * EDGE - LABEL - NUMBER
+    bottom = HEAD + TRACK * len(drawing.tracks)
+    _draw_grid(where, drawing.ticks, drawing.zero, left, width, bottom)
+    for i, track in enumerate(drawing.tracks):
+        top, middle = HEAD + TRACK * i, HEAD + TRACK * (i + 0.5)
+        _write(where, left - GAP, middle, track.label, anchor="end")
+        for mark in track.marks:
+            start, long = (each / 100 * width for each in (mark.start, mark.width))
+            _add(where, "rect", mark.kind, x=left + start, width=long, y=top + 0.18 * TRACK, height=0.64 * TRACK)
+        for start, end in track.lines:
+            _add(where, "line", "whisker", x1=left + start / 100 * width, x2=left + end / 100 * width, y1=middle, y2=middle)
+        for point in track.points:
+            at = left + point / 100 * width
+            _add(where, "line", "point", x1=at, x2=at, y1=top + 0.08 * TRACK, y2=top + 0.92 * TRACK)
+        _write(where, left + width + GAP, middle, track.text, "soft")
+    return _draw_ticks(where, drawing.ticks, left, width, bottom, drawing.axis)
+
+
+def _draw_strips(where: Element, drawing: Strips) -> float:
+    left, width = EDGE + LABEL, WIDTH - 2 * EDGE - LABEL
+    bottom = HEAD + STRIP * len(drawing.strips)
+    _draw_grid(where, drawing.ticks, drawing.zero, left, width, bottom)
+    for i, strip in enumerate(drawing.strips):
+        middle = HEAD + STRIP * (i + 0.5)
+        _write(where, left - GAP, middle, strip.label, anchor="end")
+        bins = _add(where, "g", transform=f"translate({left} {middle:g}) scale({width / drawing.bins:.5g} {STRIP / 2:g})")
+        for shape in strip.shapes:
+            _add(bins, "path", shape.kind, d=shape.path)
+    end = _draw_ticks(where, drawing.ticks, left, width, bottom, drawing.axis)
+    if drawing.coloured:
+        end += 24
+        for level in range(SHADES):
+            _add(where, "path", f"v{level}", d=f"M{left + 70 + 12 * level} {end - 13}h12v10h-12z")
+        _add(where, "path", "unknown", d=f"M{left + 276} {end - 13}h16v10h-16z")
+        for x, text in ((0, "low value"), (186, "high value"), (300, "no order or missing")):
+            _write(where, left + x, end - 8, text, "soft")
+    return end
+
+
+def _draw_plane(where: Element, drawing: Plane) -> float:
+    left, width, bottom = EDGE + 50, WIDTH - 2 * EDGE - 50, HEAD + 24 + FIELD
+    _write(where, EDGE, HEAD + 8, drawing.side, "soft")
+    for kind, at, text in (*(("grid", tick.at, tick.text) for tick in drawing.upright), ("zero", drawing.zero, "")):
+        if at is not None:
+            y = bottom - at / 100 * FIELD
+            _add(where, "line", kind, x1=left, x2=left + width, y1=y, y2=y)
+            _write(where, left - GAP, y, text, "soft", "end")
+    field = _add(where, "g", transform=f"translate({left} {bottom - FIELD}) scale({width / drawing.width:.5g} {FIELD / drawing.height:.5g})")
+    for shape in drawing.shapes:
+        _add(field, "path", shape.kind, d=shape.path)
+    for line in drawing.lines:
+        _add(field, "path", f"line {line.kind}", d=line.path)
+    return _draw_ticks(where, drawing.across, left, width, bottom, drawing.axis)
+
+
+def draw_picture(figure: Figure) -> str:
+    """Draw a figure of a report as SVG that asks for nothing, in the light or dark colours of the reader's system."""
+    picture = Element("svg", {"xmlns": "http://www.w3.org/2000/svg", "width": str(WIDTH), "role": "img"})
+    _add(picture, "title").text = figure.title
+    _add(picture, "desc").text = figure.description
+    _add(picture, "style").text = (TEMPLATES / "colours.css").read_text() + STYLE
+    paper = _add(picture, "rect", "paper", x=0.5, y=0.5, width=WIDTH - 1, rx=6)
+    _write(picture, EDGE, 30, figure.title, "title")
+    draw = {Tracks: _draw_tracks, Strips: _draw_strips, Plane: _draw_plane}[type(figure.drawing)]
+    height = round(draw(picture, figure.drawing)) + EDGE // 2
+    picture.set("height", str(height))
+    picture.set("viewBox", f"0 0 {WIDTH} {height}")
+    paper.set("height", str(height - 1))
+    indent(picture, "")
+    return tostring(picture, encoding="unicode") + "\n"
+
+
+def draw_pictures(demo: Path) -> dict[str, str]:
+    """Explain two months of the demo's flights, and draw the figures of their report, by name."""
+    where = {"scheduler": "serial", "workers": None, "plain_tcp": False}
+    with tempfile.TemporaryDirectory() as made:
+        january, february = Path(made) / "january", Path(made) / "february"
+        for month, run in enumerate((january, february), 1):
+            data = demo / "flights" / f"month={month}"
+            explain(demo / "models" / "lightgbm.txt", data, run, ids=["carrier", "flight"], values=True, scheduler="serial")
+        page = compose(gather(read_run(february), january, where), LIMITS[0])
+    figures = {figure.title: figure for section in page.sections for figure in section.figures}
+    return {f"{name}.svg": draw_picture(figures[title]) for name, title in PICTURES.items()}
+
+
+def main() -> None:
+    """Draw them anew, or say that they stay."""
+    if not all((DEMO / name).exists() for name in ("models/lightgbm.txt", "flights/month=1", "flights/month=2")):
+        sys.stderr.write(f"{DEMO} has no flights and models, which make demo brings: pictures stay as they are\n")
+        return
+    for name, picture in draw_pictures(DEMO).items():
+        (FOLDER / name).write_text(picture)
+
+
+if __name__ == "__main__":
+    main()

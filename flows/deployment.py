@@ -1,0 +1,220 @@
+"""A deployment of the flow: what every night runs with, and when, refused before it is made where it could only fail at night."""
+
+import asyncio
+import json
+from dataclasses import dataclass, fields, replace
+from datetime import date as Date
+from datetime import datetime
+from itertools import combinations
+from typing import Annotated, Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from cyclopts import Parameter
+from prefect import get_client
+from prefect.client.schemas.schedules import CronSchedule
+from prefect.exceptions import ObjectNotFound
+from prefect.server.schemas.schedules import CronSchedule as ServerSchedule
+from prefect.settings import PREFECT_API_URL
+
+from pipeline.drift.thresholds import read_thresholds
+from pipeline.errors import UsageError
+from pipeline.models.source import normalise_source
+from pipeline.runs.job import MODEL, fill_date, make_job
+from pipeline.runs.options import Options
+from pipeline.stores.places import normalise
+
+# Places among the flow's parameters.
+PLACES = ("data", "out", "latest", "partition", "reasons", "background", "tables", "metrics_file", "lineage", "against", "thresholds")
+LOOKED_AT = 366  # runs of a schedule that are compared with another one's
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Nights:
+    """When the flow runs, and what follows a night that is published."""
+
+    cron: tuple[str, ...]
+    """When to run, as minute, hour, day of month, month and day of week. Several times where nights differ, as those before a weekend."""
+
+    time_zone: str = "UTC"
+    """Of the schedule and of {date}, as in Europe/Berlin."""
+
+    name: str = "nightly"
+    """Of the deployment."""
+
+    against: str | None = None
+    """Say what changed since this run, or the one that this JSON object names, which can be that of --latest; {date} is filled in."""
+
+    thresholds: str | None = None
+    """TOML or JSON file that says what counts as drift, as for leafledger drift."""
+
+    report: Annotated[bool, Parameter(negative=())] = False
+    """Write a page about every run, report/index.html, as leafledger report does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """What is deployed, checked."""
+
+    name: str
+    schedules: dict[str, CronSchedule]  # by slug, under which the server finds each again when the deployment is made anew
+    parameters: dict[str, Any]  # of the flow, in JSON's types: those that are not as by default
+
+
+def _due(schedule: CronSchedule, n: int, start: datetime | None = None) -> list[datetime]:
+    """The next times at which the server will run a schedule."""
+    return list(asyncio.run(ServerSchedule(cron=schedule.cron, timezone=schedule.timezone).get_dates(n, start=start)))
+
+
+def make_schedule(cron: str, time_zone: str) -> CronSchedule:
+    """Make a checked cron schedule.
+
+    Parameters
+    ----------
+    cron : str
+        Minute, hour, day of month, month and day of week, as in ``0 3 * * *``.
+    time_zone : str
+        As in Europe/Berlin.
+
+    Returns
+    -------
+    CronSchedule
+
+    Raises
+    ------
+    UsageError
+        Either is not what it should be, or no day is ever due.
+    """
+    try:
+        ZoneInfo(time_zone)
+    except (ZoneInfoNotFoundError, ValueError):
+        raise UsageError(f"--time-zone is {time_zone!r}, expected a name such as Europe/Berlin") from None
+    try:
+        schedule = CronSchedule(cron=cron, timezone=time_zone)
+    except ValueError:
+        raise UsageError(f"--cron is {cron!r}, expected minute, hour, day of month, month and day of week, as in '0 3 * * *'") from None
+    try:
+        _due(schedule, 1)
+    except ValueError:
+        raise UsageError(f"--cron is {cron!r}, which is never due, expected days that there are") from None
+    return schedule
+
+
+def _meet(first: CronSchedule, second: CronSchedule) -> datetime | None:
+    """When both are due, if that happens among the next runs of either."""
+    met = (due for one, other in ((first, second), (second, first)) for due in _due(one, LOOKED_AT) if due in _due(other, 1, due))
+    return next(met, None)
+
+
+def make_schedules(crons: tuple[str, ...], time_zone: str) -> tuple[CronSchedule, ...]:
+    """Make checked cron schedules of which no two are due at once.
+
+    Parameters
+    ----------
+    crons : tuple of str
+    time_zone : str
+        Of all of them.
+
+    Returns
+    -------
+    tuple of CronSchedule
+
+    Raises
+    ------
+    UsageError
+        One is not what it should be, or two are due at once: the same night would be explained by two runs.
+    """
+    schedules = tuple(make_schedule(cron, time_zone) for cron in crons)
+    for first, second in combinations(schedules, 2):
+        due = _meet(first, second)
+        if due is not None:
+            raise UsageError(f"--cron is {first.cron!r} and {second.cron!r}, both due at {due:%Y-%m-%d %H:%M}; expected times that never coincide")
+    return schedules
+
+
+def check_server() -> str:
+    """Refuse to deploy without a server that runs schedules, which the one that Prefect starts by itself does not.
+
+    Returns
+    -------
+    str
+        Its URL.
+
+    Raises
+    ------
+    UsageError
+        PREFECT_API_URL is not set, or no server answers there.
+    """
+    url = PREFECT_API_URL.value()
+    if url is None:
+        raise UsageError("PREFECT_API_URL is not set, expected that of a Prefect server: `prefect server start` starts one and says its URL")
+    with get_client(sync_client=True) as client:
+        error = client.api_healthcheck()
+    if error is not None:
+        raise UsageError(f"PREFECT_API_URL is {url}, no Prefect server answers there: {' '.join(str(error).split())}")
+    return url
+
+
+def forget_schedules(name: str, deployment: Deployment) -> None:
+    """Remove the schedules that a deployment has on the server and is to have no more: Prefect would keep them.
+
+    Parameters
+    ----------
+    name : str
+        Of the deployment, after that of the flow.
+    deployment : Deployment
+        As it is to be.
+    """
+    with get_client(sync_client=True) as client:
+        try:
+            there = client.read_deployment_by_name(name)
+        except ObjectNotFound:
+            return
+        for schedule in there.schedules:
+            if schedule.slug not in deployment.schedules:
+                client.delete_deployment_schedule(there.id, schedule.id)
+
+
+def make_deployment(model: str, data: str, out: str, options: Options, nights: Nights) -> Deployment:
+    """Check what every night is to run with, as far as that can be done without looking at the data.
+
+    Parameters
+    ----------
+    model, data, out : str
+        As for ``leafledger explain``.
+    options : Options
+    nights : Nights
+
+    Returns
+    -------
+    Deployment
+        Its places are absolute: nights are explained in another working directory.
+
+    Raises
+    ------
+    UsageError
+        An argument cannot be used, two schedules coincide, or all nights would have the same place.
+    StorageError
+        The file of thresholds cannot be read.
+    """
+    schedules = make_schedules(nights.cron, nights.time_zone)
+    today = Date.today()
+    make_job(model, data, out, replace(options, date=today))
+    if options.date is not None:
+        raise UsageError(f"date is {options.date}, which would be that of every night; leave it out")
+    if "{" not in out:
+        raise UsageError(f"{out}: is the same place for every night, whose runs would be one; fill in {{date}}")
+    if nights.against is not None:
+        normalise(fill_date(nights.against, today))
+    read_thresholds(nights.thresholds)
+    by_default = Options()
+    asked = {field.name: getattr(options, field.name) for field in fields(Options)}
+    parameters: dict[str, Any] = {"model": normalise_source(model), "data": data, "out": out}
+    parameters |= {name: value for name, value in asked.items() if value != getattr(by_default, name)}
+    followed = {"against": nights.against, "thresholds": nights.thresholds, "report": nights.report or None}
+    parameters |= {name: value for name, value in followed.items() if value is not None}
+    for place in PLACES:
+        if isinstance(parameters.get(place), str) and (place, parameters[place]) != ("background", MODEL):
+            parameters[place] = normalise(parameters[place])
+    slugs = [nights.name, *(f"{nights.name}-{number}" for number in range(2, len(schedules) + 1))]
+    return Deployment(nights.name, dict(zip(slugs, schedules, strict=True)), json.loads(json.dumps(parameters)))

@@ -1,0 +1,83 @@
+"""What is compiled: for which processor, where it is kept, and how much of it a piece of work needs."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from llvmlite import binding
+from numba.core import config
+from numba.core.event import install_recorder
+
+from .trees.binning import bin_rows
+
+_SETTINGS = vars(config)  # Numba's, as the environment has them
+LEVELS = {  # of x86-64: what a processor needs beyond the level before, in LLVM's words
+    "x86-64-v3": ("avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"),
+    "x86-64-v4": ("avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """What has been compiled meanwhile; it grows."""
+
+    events: list[Any] = field(default_factory=list)
+
+    @property
+    def n_kernels(self) -> int:
+        """How many kernels, each for one set of types."""
+        return sum(event.is_start for _, event in self.events)
+
+
+@contextmanager
+def counted() -> Iterator[Compiled]:
+    """Count what is compiled, and not found on disk, for a while.
+
+    Yields
+    ------
+    Compiled
+    """
+    with install_recorder("numba:compile") as recorder:
+        yield Compiled(recorder.buffer)
+
+
+def find_lacking(level: str) -> tuple[str, ...]:
+    """Find what this machine's processor lacks of a level.
+
+    Parameters
+    ----------
+    level : str
+        one of LEVELS
+
+    Returns
+    -------
+    tuple of str
+        names of features
+    """
+    found = binding.get_host_cpu_features()
+    return tuple(name for name in LEVELS[level] if not found.get(name, False))
+
+
+def find_folder() -> str | None:
+    """Find where compiled kernels are kept.
+
+    Returns
+    -------
+    str or None
+        the folder that NUMBA_CACHE_DIR names, also where it is a temporary one that was found in its place; else this package's, or the user's own
+        for a kernel of it; None where none can be written
+    """
+    kept = getattr(getattr(bin_rows, "_cache", None), "cache_path", None)
+    return None if kept is None else _SETTINGS["CACHE_DIR"] or kept
+
+
+def name_cpu() -> str:
+    """Name the processor that kernels are compiled for.
+
+    Returns
+    -------
+    str
+        in LLVM's words; what NUMBA_CPU_NAME says, or this machine's
+    """
+    return _SETTINGS["CPU_NAME"] or binding.get_host_cpu_name()

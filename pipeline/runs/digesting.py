@@ -1,0 +1,55 @@
+"""The stage in which a run's inputs are read byte by byte, so that they can be told from any others."""
+
+from collections import Counter
+
+from ..dataset.listing import WorkItem
+from .background import Marginal
+from .digests import Inputs, digest_files, refuse_changed, write_inputs
+from .plan import digest
+from .planned import commit_plan
+from .progress import Progress, Work, no_progress
+from .stages import Run
+
+
+def digest_run(run: Run, progress: Progress = no_progress) -> Inputs:
+    """After stage 2, where ``undigested`` of the run says so: digest every byte of the inputs, and commit the plan and the digests.
+
+    Parameters
+    ----------
+    run : Run
+    progress : callable
+        See `explain`.
+
+    Returns
+    -------
+    Inputs
+        Those of an earlier attempt, where there was one.
+
+    Raises
+    ------
+    InvalidData
+        A file has changed since the run was planned.
+    RunConflict
+        A file has other bytes than it had for an earlier attempt, or the output's folder holds another run by now.
+    InvalidRun
+        What is in the place of the digests is something else.
+    StorageError
+        The store does not answer.
+    """
+    plan, out, game = run.plan, run.job.out, run.game
+    rows = Counter[str]()
+    for item in plan.items:
+        rows[item.uri] += item.n_rows
+    data = list(dict.fromkeys((item.uri, item.etag) for item in plan.items))
+    listing = game.listing if isinstance(game, Marginal) else None
+    background = [] if listing is None else [(file.uri, file.etag) for file, _, _ in listing.files]
+    n_rows = [rows[uri] for uri, _ in data] + ([] if listing is None else [sum(groups) for _, _, groups in listing.files])
+    files = [*data, *background]
+    on_done = progress(Work("digesting inputs", out, len(files), sum(n_rows)))
+    found = digest_files(files, lambda k: on_done(WorkItem(k, *files[k], (), 0, n_rows[k], 0, ())))
+    inputs = Inputs(digest(plan), found[: len(data)], found[len(data) :])
+    if run.digested is not None:
+        refuse_changed(run.digested, inputs)
+    commit_plan(out, plan)
+    write_inputs(out, inputs)
+    return inputs

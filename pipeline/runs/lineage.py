@@ -1,0 +1,202 @@
+"""What a run was made of and what came of it, as OpenLineage's events: sent where it was asked for, and nowhere else."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from importlib.metadata import version
+from importlib.util import find_spec
+from typing import Any
+from urllib.parse import urlsplit
+
+from ..errors import UsageError, redact
+from ..stores import storage
+from ..stores.places import normalise
+from .attempt import Attempt
+from .job import Job
+from .lineage_columns import list_fields, trace_columns
+from .part import PARTS
+from .plan import Plan
+from .publish import SUMMARY
+
+NAMESPACE, KEY = "OPENLINEAGE_NAMESPACE", "OPENLINEAGE_API_KEY"  # variables that all of OpenLineage's senders know
+WEB = ("http", "https")
+REGISTRY = ("models:", "runs:")  # of MLflow
+SECONDS = 5.0  # of one request
+RETRIES = 2
+
+
+def name_dataset(uri: str) -> tuple[str, str]:
+    """Name a place as OpenLineage names data sets.
+
+    Parameters
+    ----------
+    uri : str
+        As `normalise` writes it.
+
+    Returns
+    -------
+    namespace, name : str
+        Of S3 the bucket, as s3://bucket, and the key; of a local file ``file`` and its path.
+    """
+    if uri.startswith(REGISTRY):
+        return "mlflow", uri
+    scheme, separator, rest = uri.partition("://")
+    if not separator:
+        return "file", uri
+    where, _, name = rest.partition("/")
+    return f"{scheme}://{where}", name or "/"
+
+
+class _Events:
+    """The events of one attempt; all that they say is taken from the job and the attempt."""
+
+    def __init__(self, job: Job, attempt: Attempt):
+        from openlineage.client.uuid import generate_new_uuid
+
+        self.job, self.attempt, self.id = job, attempt, str(generate_new_uuid())
+        self.said: dict[str, Any] = {"producer": f"pkg:pypi/leafledger@{version('leafledger')}"}
+
+    def make(self, state: str, error: str | None = None) -> Any:
+        from openlineage.client import event_v2 as events
+        from openlineage.client import facet_v2 as facets
+
+        engine = facets.processing_engine_run.ProcessingEngineRunFacet(version("leafledger"), "leafledger", **self.said)
+        run: dict[str, Any] = {"processing_engine": engine}
+        if error is not None:
+            run["errorMessage"] = facets.error_message_run.ErrorMessageRunFacet(error, "PYTHON", **self.said)
+        if self.attempt.flow is not None:
+            flow = self.attempt.flow
+            parent = facets.parent_run.Run(flow.id), facets.parent_run.Job("prefect", flow.deployment or "explain")
+            run["parent"] = facets.parent_run.ParentRunFacet(*parent, **self.said)
+        kind = facets.job_type_job.JobTypeJobFacet("BATCH", "LEAFLEDGER", "JOB", **self.said)
+        return events.RunEvent(
+            eventType=events.RunState(state),
+            eventTime=datetime.now(UTC).isoformat(),
+            run=events.Run(self.id, run),
+            job=events.Job(os.environ.get(NAMESPACE, "leafledger"), self.job.name, {"jobType": kind}),
+            inputs=self._inputs(self.attempt.plan),
+            outputs=self._outputs(self.attempt.plan),
+            **self.said,
+        )
+
+    def _inputs(self, plan: Plan | None) -> list[Any]:
+        from openlineage.client import facet_v2 as facets
+        from openlineage.client.event_v2 import InputDataset
+
+        if plan is None:
+            return [InputDataset(*name_dataset(uri)) for uri in (self.job.data, self.job.model)]
+        fields = [facets.schema_dataset.SchemaDatasetFacetFields(name, kind) for name, kind in list_fields(plan)]
+        read = facets.input_statistics_input_dataset.InputStatisticsInputDatasetFacet(
+            rowCount=plan.n_rows, fileCount=len({item.uri for item in plan.items}), **self.said
+        )
+        schema = facets.schema_dataset.SchemaDatasetFacet(fields, **self.said)
+        found = [InputDataset(*name_dataset(plan.data), inputFacets={"inputStatistics": read}, facets={"schema": schema})]
+        digests = {plan.model: plan.model_digest} | ({} if plan.background_digest is None else {str(plan.background): plan.background_digest})
+        for uri, digest in digests.items():
+            facet = facets.dataset_version_dataset.DatasetVersionDatasetFacet(digest, **self.said)
+            found.append(InputDataset(*name_dataset(uri), facets={"version": facet}))
+        return found
+
+    def _outputs(self, plan: Plan | None) -> list[Any]:
+        from openlineage.client import facet_v2 as facets
+        from openlineage.client.event_v2 import OutputDataset
+
+        manifest, found = self.attempt.manifest, []
+        home = self.job.out if manifest is None else manifest.home(self.job.out)
+        for folder, entries in ((PARTS, manifest and manifest.parts), (SUMMARY, manifest and manifest.summaries)):
+            said: dict[str, Any] = {}
+            written: dict[str, Any] = {}
+            if manifest is not None:
+                version_of = facets.dataset_version_dataset.DatasetVersionDatasetFacet(manifest.sha256, **self.said)
+                rows = manifest.n_rows if folder == PARTS else None
+                counts: dict[str, Any] = {"rowCount": rows, "size": sum(entry["size"] for entry in entries or ()), "fileCount": len(entries or ())}
+                written["outputStatistics"] = facets.output_statistics_output_dataset.OutputStatisticsOutputDatasetFacet(**counts, **self.said)
+                said["version"] = version_of
+            if plan is not None and folder == PARTS and not plan.global_only:
+                said |= self._columns(plan)
+            found.append(OutputDataset(*name_dataset(storage.join(home, folder)), outputFacets=written, facets=said))
+        return found
+
+    def _columns(self, plan: Plan) -> dict[str, Any]:
+        from openlineage.client import facet_v2 as facets
+
+        lineage, where = facets.column_lineage_dataset, name_dataset(plan.data)
+        traced = trace_columns(plan)
+
+        def inputs(names: tuple[str, ...], kind: str, subtype: str) -> list[Any]:
+            return [lineage.InputField(*where, name, [lineage.Transformation(kind, subtype)]) for name in names]
+
+        fields = {column: lineage.Fields(inputs(each.features, "DIRECT", each.how)) for column, each in traced.items()}
+        everything = inputs(tuple(feature.name for feature in plan.features), "INDIRECT", "CONDITIONAL")
+        names = [facets.schema_dataset.SchemaDatasetFacetFields(column, each.kind) for column, each in traced.items()]
+        return {
+            "schema": facets.schema_dataset.SchemaDatasetFacet(names, **self.said),
+            "columnLineage": lineage.ColumnLineageDatasetFacet(fields, everything, **self.said),
+        }
+
+
+def _open(where: str) -> Any:
+    """What carries events to a server or into a file. The client itself would add what nobody asked for, such as where the code is."""
+    from openlineage.client.transport.file import FileConfig, FileTransport
+    from openlineage.client.transport.http import HttpConfig, HttpTransport
+
+    if redact(where) != where:
+        raise UsageError(f"{where}: has credentials, which would be written into logs; give a key as {KEY} in the environment")
+    found = urlsplit(where)
+    if found.scheme not in WEB:
+        path = storage.local_path(normalise(where))
+        if path is None or not path.parent.is_dir() or path.is_dir():
+            raise UsageError(f"lineage is {where!r:.80}, expected a file in a folder of this machine, or the URL of a server")
+        return FileTransport(FileConfig(str(path), append=True))
+    if not found.hostname:
+        raise UsageError(f"lineage is {where!r:.80}, expected a file, or the URL of a server as http://host:5000")
+    given: dict[str, Any] = {"url": f"{found.scheme}://{found.netloc}", "timeout": SECONDS}
+    given["retry"] = dict.fromkeys(("total", "read", "connect"), RETRIES)
+    if found.path.strip("/"):
+        given["endpoint"] = found.path.lstrip("/")
+    if os.environ.get(KEY):
+        given["auth"] = {"type": "api_key", "apiKey": os.environ[KEY]}
+    return HttpTransport(HttpConfig.from_dict(given))
+
+
+@contextmanager
+def traced(job: Job, attempt: Attempt) -> Iterator[None]:
+    """Send an event when an attempt begins, and one when it is over, well or not; nothing where it was not asked for.
+
+    Parameters
+    ----------
+    job : Job
+    attempt : Attempt
+        What cannot be sent is said in its ``warned``.
+
+    Yields
+    ------
+    None
+
+    Raises
+    ------
+    UsageError
+        The library is not installed, or it is no place that events can be sent to.
+    """
+    where = job.options.lineage
+    if where is None:
+        yield
+        return
+    if find_spec("openlineage") is None:
+        raise UsageError("openlineage-python is not installed, expected it for lineage; pip install 'leafledger[lineage]'")
+    transport, events = _open(where), _Events(job, attempt)
+
+    def send(state: str, error: str | None = None) -> None:
+        try:
+            transport.emit(events.make(state, error))
+        except Exception as failed:  # whatever ails the server, or the way to it: the run is worth more
+            attempt.warned.append(f"{where}: event {state} of the run's lineage was not sent: {' '.join(redact(str(failed)).split())}")
+
+    send("START")
+    try:
+        yield
+    except BaseException as error:
+        send("FAIL", redact(" ".join(str(error).split())) or type(error).__name__)
+        raise
+    send("COMPLETE")

@@ -1,0 +1,176 @@
+"""A run as Prometheus reads it: from a port while it works, and from a file that outlives it.
+
+A run is a batch: whoever scrapes its port finds nobody there once it is over. So what is to be told of it afterwards, such as when one last went
+well, has to lie in a file, which node_exporter's textfile collector serves. All are gauges of this run: a counter that begins anew every night adds
+up to nothing.
+"""
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from ..errors import UsageError
+from ..stores import storage
+from ..stores.places import normalise
+from .attempt import Attempt
+from .job import Job
+
+LAST_SUCCESS = "leafledger_run_last_success_timestamp_seconds"
+LABEL = "run"
+LOOPBACK = "127.0.0.1"
+
+
+def read_address(given: str) -> tuple[str, int]:
+    """Read where metrics are served.
+
+    Parameters
+    ----------
+    given : str
+        A port, on the loopback address, or HOST:PORT.
+
+    Returns
+    -------
+    host : str
+    port : int
+
+    Raises
+    ------
+    UsageError
+        It is neither.
+    """
+    host, _, port = given.rpartition(":")
+    if not port.isascii() or not port.isdecimal() or int(port) > 65535:
+        raise UsageError(f"metrics_address is {given!r:.80}, expected a port, or HOST:PORT")
+    return host.strip("[]") or LOOPBACK, int(port)
+
+
+def _find_file(given: str) -> Path:
+    path = storage.local_path(normalise(given))
+    if path is None or not path.parent.is_dir():
+        raise UsageError(f"metrics_file is {given!r:.80}, expected a file in a folder of this machine, from where node_exporter reads it")
+    return path
+
+
+def _read_last_success(path: Path, run: str) -> float | None:
+    """When a run of this name last went well, as an earlier one wrote it."""
+    from prometheus_client.parser import text_string_to_metric_families
+
+    with suppress(OSError, ValueError):
+        for family in text_string_to_metric_families(path.read_text()):
+            for sample in family.samples:
+                if sample.name == LAST_SUCCESS and sample.labels.get(LABEL) == run:
+                    return sample.value
+    return None
+
+
+class RunMetrics:
+    """A collector of prometheus_client: gauges of one attempt at a run.
+
+    Parameters
+    ----------
+    job : Job
+        Its name is the label of all: the same for every date.
+    attempt : Attempt
+    last_success : float or None
+        When a run of this name last went well, seconds since 1970.
+    """
+
+    def __init__(self, job: Job, attempt: Attempt, last_success: float | None):
+        self.job, self.attempt, self.last_success = job, attempt, last_success
+
+    def _list(self) -> Iterator[tuple[str, str, dict[tuple[str, ...], float], tuple[str, ...]]]:
+        """Name, meaning, values by labels, names of these."""
+        attempt, manifest = self.attempt, self.attempt.manifest
+        rows, rejected_rows = (attempt.rows, attempt.rejected_rows) if manifest is None else (manifest.n_rows, manifest.n_rejected)
+        rejected = attempt.rejected if manifest is None else len(manifest.rejected)
+        residual = attempt.residual if manifest is None else manifest.residual
+        single = {
+            "start_timestamp_seconds": ("When the attempt began", attempt.started.timestamp()),
+            "last_success_timestamp_seconds": ("When a run was last finished", self.last_success),
+            "finished": ("1 where this run is finished, 0 where it works or failed", float(manifest is not None)),
+            "rows": ("Rows explained", rows),
+            "rejected_rows": ("Rows known to be rejected", rejected_rows),
+            "rejected_parts": ("Files and work items rejected", rejected),
+            "residual_ratio": ("Largest residual of any row, as a fraction of the margin's bound", residual),
+            "read_bytes": ("Bytes read of files and objects, by client and workers", attempt.moved.read),
+            "written_bytes": ("Bytes of files and objects published", attempt.moved.written),
+            "retries": ("Operations and work items tried again", attempt.moved.retried),
+        }
+        for name, (meaning, value) in single.items():
+            if value is not None:
+                yield name, meaning, {(): float(value)}, ()
+        yield "parts", "Parts of the run", {("made",): attempt.made, ("found",): attempt.found}, ("how",)
+        yield "stage_seconds", "Time that a stage took", {(stage,): seconds for stage, seconds in attempt.seconds.items()}, ("stage",)
+
+    def collect(self) -> Iterator[Any]:
+        """Give the gauges as they are now.
+
+        Yields
+        ------
+        prometheus_client.core.GaugeMetricFamily
+        """
+        from prometheus_client.core import GaugeMetricFamily
+
+        for name, meaning, values, labels in self._list():
+            family = GaugeMetricFamily(f"leafledger_run_{name}", meaning, labels=(LABEL, *labels))
+            for labelled, value in values.items():
+                family.add_metric((self.job.name, *labelled), value)
+            yield family
+
+
+@contextmanager
+def metered(job: Job, attempt: Attempt) -> Iterator[None]:
+    """Serve an attempt's metrics while it is made, and write them when it is over, well or not; neither where it was not asked for.
+
+    Parameters
+    ----------
+    job : Job
+    attempt : Attempt
+        What cannot be written is said in its ``warned``.
+
+    Yields
+    ------
+    None
+
+    Raises
+    ------
+    UsageError
+        The library is not installed, the port is taken, or the file's folder is not there.
+    """
+    address, file = job.options.metrics_address, job.options.metrics_file
+    if address is None and file is None:
+        yield
+        return
+    if find_spec("prometheus_client") is None:
+        raise UsageError("prometheus-client is not installed, expected it for metrics; pip install 'leafledger[metrics]'")
+    from prometheus_client import CollectorRegistry, start_http_server, write_to_textfile
+
+    path = None if file is None else _find_file(file)
+    metrics, registry = RunMetrics(job, attempt, None if path is None else _read_last_success(path, job.name)), CollectorRegistry()
+    registry.register(metrics)
+    server, thread = None, None
+    if address is not None:
+        host, port = read_address(address)
+        try:
+            server, thread = start_http_server(port, host, registry)
+        except OSError as error:
+            raise UsageError(f"metrics_address is {address!r:.80}, which cannot be listened on: {error.strerror or error}") from error
+    try:
+        yield
+    finally:
+        attempt.take_moved()
+        if attempt.manifest is not None:
+            metrics.last_success = time.time()
+        if server is not None and thread is not None:
+            server.shutdown()
+            server.server_close()
+            thread.join()
+        if path is not None:
+            try:
+                write_to_textfile(os.fspath(path), registry)
+            except OSError as error:
+                attempt.warned.append(f"{path}: metrics cannot be written: {error.strerror or error}")

@@ -1,0 +1,81 @@
+"""What a process has made of work items since it began, beside what Dask's workers say of themselves to Prometheus."""
+
+import sys
+import threading
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ..dataset.listing import Rejected
+from ..stores.counted import find_moved
+
+if TYPE_CHECKING:
+    from .part import Part
+
+P = TypeVar("P", bound="Part | Rejected")
+HELP = {
+    "parts": "Parts made",
+    "found": "Parts that were there already",
+    "rows": "Rows explained",
+    "rejected": "Work items rejected, since their rows cannot be read",
+    "seconds": "Time spent on making parts",
+    "read_bytes": "Bytes read of files and objects",
+    "written_bytes": "Bytes of files and objects published",
+    "retries": "Operations and work items tried again",
+}
+_lock = threading.Lock()
+_done = dict.fromkeys(("parts", "found", "rows", "rejected", "seconds"), 0.0)
+
+
+class WorkerMetrics:
+    """A collector of prometheus_client: counters of this process."""
+
+    def collect(self) -> Iterator[Any]:
+        """Give the counters as they are now.
+
+        Yields
+        ------
+        prometheus_client.core.CounterMetricFamily
+        """
+        from prometheus_client.core import CounterMetricFamily
+
+        read, written, retried = find_moved()
+        for name, value in (_done | {"read_bytes": read, "written_bytes": written, "retries": retried}).items():
+            yield CounterMetricFamily(f"leafledger_worker_{name}", HELP[name], value=value)
+
+
+METRICS = WorkerMetrics()
+_registered: list[Any] = []  # registries that have it
+
+
+def _register() -> None:
+    """Let whoever serves this process's metrics, as Dask's workers do, serve these too. Where nobody does, the library is not even imported."""
+    library = sys.modules.get("prometheus_client")
+    registry = getattr(library, "REGISTRY", None)
+    if registry is not None and registry not in _registered:
+        _registered.append(registry)
+        registry.register(METRICS)
+
+
+def count_part(made: P) -> P:
+    """Count what became of a work item.
+
+    Parameters
+    ----------
+    made : Part or Rejected
+
+    Returns
+    -------
+    Part or Rejected
+        The same.
+    """
+    with _lock:
+        _register()
+        if isinstance(made, Rejected):
+            _done["rejected"] += 1
+        elif made.seconds:
+            _done["parts"] += 1
+            _done["rows"] += made.n_rows
+            _done["seconds"] += made.seconds
+        else:
+            _done["found"] += 1
+    return made

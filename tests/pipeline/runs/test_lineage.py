@@ -1,0 +1,188 @@
+"""Lineage is OpenLineage's, by its own schemas; it goes where it was asked to go, and costs no run."""
+
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import jsonschema
+import pytest
+import referencing
+
+from leafledger import explain
+from pipeline.errors import LeafledgerError, UsageError
+from pipeline.runs import lineage
+from pipeline.runs.attempt import Attempt, FlowRun
+from pipeline.runs.job import make_job
+from pipeline.runs.lineage import name_dataset, traced
+from pipeline.runs.options import Options
+from tests.pipeline.conftest import FEATURES
+
+SCHEMAS = [json.loads(path.read_text()) for path in sorted((Path(__file__).parents[2] / "openlineage").glob("*.json"))]
+REGISTRY = referencing.Registry().with_resources(
+    [(schema["$id"], referencing.Resource.from_contents(schema, referencing.jsonschema.DRAFT202012)) for schema in SCHEMAS]
+)
+
+
+def facets_of(event):
+    """Every facet of an event, wherever it is."""
+    found = [*event["run"]["facets"].values(), *event["job"]["facets"].values()]
+    for each in (*event["inputs"], *event["outputs"]):
+        for kind in ("facets", "inputFacets", "outputFacets"):
+            found += each.get(kind, {}).values()
+    return found
+
+
+def check(event):
+    """Refuse what OpenLineage's schemas refuse, of the event and of each facet by the schema that it names."""
+    for schema, held in [(event["schemaURL"], event), *((facet["_schemaURL"], facet) for facet in facets_of(event))]:
+        assert schema.partition("#")[0] in {each["$id"] for each in SCHEMAS}, schema
+        validator = jsonschema.Draft202012Validator({"$ref": schema}, registry=REGISTRY, format_checker=jsonschema.FormatChecker())
+        validator.validate(held)
+
+
+def lines(path):
+    events = [json.loads(line) for line in path.read_text().splitlines()]
+    for event in events:
+        check(event)
+    return events
+
+
+@pytest.fixture
+def server():
+    """A server that takes events, or refuses them with a status."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self):
+            got.append((self.path, self.headers.get("Authorization"), json.loads(self.rfile.read(int(self.headers["Content-Length"])))))
+            self.send_response(status[0])
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    got, status = [], [201]
+    with HTTPServer(("127.0.0.1", 0), Handler) as listening:
+        thread = threading.Thread(target=listening.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{listening.server_port}", got, status
+        listening.shutdown()
+        thread.join()
+
+
+def test_events_are_openlineages(example, tmp_path):
+    """Two for each attempt, of one run of a job that is called the same for every date; a schema and each feature's attribution at the end."""
+    file, out = tmp_path / "events.ndjson", tmp_path / "{date}"
+    manifest = explain(example.model, example.data, out, date="2026-03-02", ids="flight", background=example.data, scheduler="serial", lineage=file)
+    start, complete = lines(file)
+    assert [start["eventType"], complete["eventType"]] == ["START", "COMPLETE"]
+    assert start["run"]["runId"] == complete["run"]["runId"]
+    assert complete["job"] == start["job"]
+    assert (start["job"]["namespace"], start["job"]["name"]) == ("leafledger", str(out))
+    data, model, background = complete["inputs"]
+    assert [(each["namespace"], each["name"]) for each in (data, model)] == [("file", example.data), ("file", example.model)]
+    assert data["inputFacets"]["inputStatistics"]["rowCount"] == manifest.n_rows
+    assert {field["name"]: field.get("type") for field in data["facets"]["schema"]["fields"]} == {
+        "distance": "number", "delay": "number", "carrier": "category", "month": "number", "flight": None
+    }  # fmt: skip
+    assert model["facets"]["version"]["datasetVersion"] == manifest.model_digest
+    assert background["name"] == example.data
+    parts, summaries = complete["outputs"]
+    assert [each["name"] for each in (parts, summaries)] == [f"{tmp_path}/2026-03-02/{name}" for name in ("attributions", "summary")]
+    assert parts["outputFacets"]["outputStatistics"]["rowCount"] == manifest.n_rows
+    assert parts["outputFacets"]["outputStatistics"]["size"] == sum(entry["size"] for entry in manifest.parts)
+    columns = parts["facets"]["columnLineage"]["fields"]
+    for name in FEATURES:
+        (source,) = columns[f"phi_{name}"]["inputFields"]
+        assert (source["namespace"], source["name"], source["field"]) == ("file", example.data, name)
+        assert source["transformations"][0]["type"] == "DIRECT"
+    explain(example.model, example.data, out, date="2026-03-02", ids="flight", background=example.data, scheduler="serial", lineage=file)
+    assert [event["eventType"] for event in lines(file)] == ["START", "COMPLETE"] * 2
+
+
+def test_a_run_that_fails_says_so(example, tmp_path):
+    file = tmp_path / "events.ndjson"
+    with pytest.raises(LeafledgerError) as raised:
+        explain(example.model, tmp_path / "missing", tmp_path / "run", scheduler="serial", lineage=file)
+    _, failed = lines(file)
+    assert failed["eventType"] == "FAIL"
+    assert failed["run"]["facets"]["errorMessage"]["message"] == str(raised.value)
+    assert [each["name"] for each in failed["inputs"]] == [str(tmp_path / "missing"), example.model]
+
+
+def test_a_server_gets_them_with_its_key(example, tmp_path, server, monkeypatch):
+    """At the endpoint of OpenLineage, or the one that is named; without a key none is sent."""
+    url, got, _ = server
+    explain(example.model, example.data, tmp_path / "run", scheduler="serial", lineage=url)
+    monkeypatch.setenv("OPENLINEAGE_API_KEY", "canary")
+    monkeypatch.setenv("OPENLINEAGE_NAMESPACE", "nights")
+    explain(example.model, example.data, tmp_path / "run", scheduler="serial", lineage=f"{url}/own/place")
+    assert [(path, key, event["eventType"], event["job"]["namespace"]) for path, key, event in got] == [
+        ("/api/v1/lineage", None, "START", "leafledger"),
+        ("/api/v1/lineage", None, "COMPLETE", "leafledger"),
+        ("/own/place", "Bearer canary", "START", "nights"),
+        ("/own/place", "Bearer canary", "COMPLETE", "nights"),
+    ]
+    for _, _, event in got:
+        check(event)
+        assert "canary" not in json.dumps(event)
+
+
+def test_nothing_is_sent_unless_it_is_asked_for(example, tmp_path, server, monkeypatch):
+    """Also where OpenLineage's own variables name a server."""
+    url, got, _ = server
+    monkeypatch.setenv("OPENLINEAGE_URL", url)
+    explain(example.model, example.data, tmp_path / "run", scheduler="serial")
+    assert got == []
+
+
+def test_a_server_that_refuses_costs_a_warning(example, tmp_path, server, caplog):
+    """And one that is away."""
+    url, _, status = server
+    status[0] = 400
+    explain(example.model, example.data, tmp_path / "run", scheduler="serial", lineage=url)
+    explain(example.model, example.data, tmp_path / "away", scheduler="serial", lineage="http://127.0.0.1:9")
+    said = [entry.getMessage() for entry in caplog.records if entry.name == "leafledger"]
+    assert [line.split(" of the run")[0] for line in said] == [
+        *(f"{url}: event {state}" for state in ("START", "COMPLETE")),
+        *(f"http://127.0.0.1:9: event {state}" for state in ("START", "COMPLETE")),
+    ]
+    assert all("\n" not in line for line in said)
+
+
+def test_the_flow_run_is_the_parent(example, tmp_path):
+    file = tmp_path / "events.ndjson"
+    job = make_job(example.model, example.data, tmp_path / "run", Options(lineage=str(file)))
+    flow = FlowRun("2026-03-02", "01943c5e-7b1a-7000-8000-000000000000", "nightly")
+    with traced(job, Attempt(flow)):
+        pass
+    parent = lines(file)[0]["run"]["facets"]["parent"]
+    assert (parent["run"]["runId"], parent["job"]["name"]) == (flow.id, "nightly")
+
+
+@pytest.mark.parametrize(
+    ("where", "message"),
+    [
+        ("http://me:canary@host", r"http://\*\*\*@host: has credentials"),
+        ("http://", "expected a file, or the URL of a server"),
+        ("memory://events", "expected a file in a folder of this machine, or the URL of a server"),
+        ("/missing/events", "expected a file in a folder of this machine"),
+    ],
+)
+def test_a_place_that_is_none_is_refused(example, tmp_path, where, message):
+    with pytest.raises(UsageError, match=message):
+        explain(example.model, example.data, tmp_path / "run", scheduler="serial", lineage=where)
+    assert not (tmp_path / "run").exists()
+
+
+def test_without_the_library_it_is_refused(example, tmp_path, monkeypatch):
+    monkeypatch.setattr(lineage, "find_spec", lambda name: None)
+    with pytest.raises(UsageError, match=r"openlineage-python is not installed, expected it for lineage; pip install 'leafledger\[lineage\]'"):
+        explain(example.model, example.data, tmp_path / "run", scheduler="serial", lineage=tmp_path / "events")
+
+
+def test_places_are_named_as_openlineage_names_them():
+    assert name_dataset("s3://bucket/a/b") == ("s3://bucket", "a/b")
+    assert name_dataset("/data/a") == ("file", "/data/a")
+    assert name_dataset("gs://bucket") == ("gs://bucket", "/")
+    assert name_dataset("models:/name/3") == ("mlflow", "models:/name/3")

@@ -1,0 +1,128 @@
+"""A run's metrics say what its manifest says, from a port while it works and from a file afterwards, which remembers when one last went well."""
+
+import shutil
+import socket
+import time
+import urllib.request
+
+import psutil
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from leafledger import explain
+from pipeline.errors import LeafledgerError, UsageError
+from pipeline.runs import metrics
+from pipeline.runs.metrics import read_address
+
+PREFIX = "leafledger_run_"
+
+
+def read(text):
+    """From names, and what they are of besides the run, to values; and the one run that they are of."""
+    samples = [sample for family in text_string_to_metric_families(text) for sample in family.samples]
+    (run,) = {sample.labels["run"] for sample in samples}
+    found = {}
+    for sample in samples:
+        name, labels = sample.name.removeprefix(PREFIX), [value for label, value in sample.labels.items() if label != "run"]
+        found[(name, *labels) if labels else name] = sample.value
+    return run, found
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def test_a_file_says_what_the_manifest_says(example, tmp_path):
+    out, file = tmp_path / "{date}", tmp_path / "flights.prom"
+    manifest = explain(example.model, example.data, out, date="2026-03-02", scheduler="serial", metrics_file=file)
+    run, found = read(file.read_text())
+    assert run == str(out)
+    assert (found["rows"], found["rejected_rows"], found["rejected_parts"], found["finished"]) == (manifest.n_rows, 0, 0, 1)
+    assert (found["parts", "made"], found["parts", "found"]) == (len(manifest.parts), 0)
+    assert found["residual_ratio"] == manifest.residual
+    assert abs(found["last_success_timestamp_seconds"] - time.time()) < 60
+    assert 0 < found["stage_seconds", "explaining"] < 60
+    written = sum(path.stat().st_size for path in (tmp_path / "2026-03-02").rglob("*") if path.is_file())
+    assert written <= found["written_bytes"] < written + 1_000_000  # and the tables, which are removed
+    assert found["read_bytes"] > 0
+    assert found["retries"] == 0
+    explain(example.model, example.data, out, date="2026-03-02", scheduler="serial", metrics_file=file)
+    again = read(file.read_text())[1]
+    assert (again["rows"], again["parts", "made"], again["finished"]) == (manifest.n_rows, 0, 1)
+
+
+def test_a_run_that_fails_leaves_when_one_last_went_well(example, tmp_path):
+    """And says what came of it; a file of another run, or of something else, is not believed."""
+    data, file, out = tmp_path / "data", tmp_path / "x.prom", tmp_path / "{date}"
+    shutil.copytree(example.data, data)
+    explain(example.model, data, out, date="2026-03-01", scheduler="serial", metrics_file=file)
+    before = read(file.read_text())[1]
+    (data / "month=2" / "data.parquet").write_bytes(b"damaged")
+    explain(example.model, data, out, date="2026-03-02", scheduler="serial", metrics_file=file)
+    partly = read(file.read_text())[1]
+    assert (partly["rejected_parts"], partly["finished"]) == (1, 1)
+    with pytest.raises(LeafledgerError):
+        explain(example.model, data, out, date="2026-03-03", scheduler="serial", metrics_file=file, max_rejected=0)
+    failed = read(file.read_text())[1]
+    assert failed["finished"] == 0
+    assert failed["last_success_timestamp_seconds"] == partly["last_success_timestamp_seconds"] > before["last_success_timestamp_seconds"]
+    for text in (file.read_text().replace(str(out), "/other"), "{", "leafledger_run_last_success_timestamp_seconds x\n"):
+        file.write_text(text)
+        with pytest.raises(LeafledgerError):
+            explain(example.model, data, out, date="2026-03-03", scheduler="serial", metrics_file=file, max_rejected=0)
+        assert "last_success_timestamp_seconds" not in read(file.read_text())[1]
+
+
+def test_a_port_says_it_while_the_run_works(example, tmp_path):
+    """To this machine alone; it is free again afterwards."""
+    port, seen = free_port(), []
+
+    def progress(work):
+        def done(part):
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
+                seen.append(read(answer.read().decode())[1])
+            listening = [each.laddr for each in psutil.Process().net_connections("tcp") if each.status == "LISTEN" and each.laddr.port == port]
+            assert [address.ip for address in listening] == ["127.0.0.1"]
+
+        return done
+
+    manifest = explain(example.model, example.data, tmp_path / "run", scheduler="serial", metrics_address=port, progress=progress)
+    assert [found["parts", "made"] for found in seen] == [1, 2, 3, 4]
+    assert [found["finished"] for found in seen] == [0] * 4
+    assert seen[-1]["rows"] == manifest.n_rows
+    assert seen[-1]["residual_ratio"] == manifest.residual
+    with pytest.raises(OSError, match="refused"):
+        urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics")
+
+
+def test_addresses_are_read():
+    assert read_address("9464") == ("127.0.0.1", 9464)
+    assert read_address("0.0.0.0:9464") == ("0.0.0.0", 9464)
+    assert read_address("[::1]:0") == ("::1", 0)
+    for wrong in ("", "x", "host:", "70000", "1.5", ":x", "-1"):
+        with pytest.raises(UsageError, match=r"metrics_address is .*, expected a port, or HOST:PORT"):
+            read_address(wrong)
+
+
+def test_what_cannot_be_done_is_refused_before_anything_is(example, tmp_path, monkeypatch):
+    def refused(message, **options):
+        with pytest.raises(UsageError, match=message):
+            explain(example.model, example.data, tmp_path / "run", scheduler="serial", **options)
+        assert not (tmp_path / "run").exists()
+
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        refused("which cannot be listened on: Address already in use", metrics_address=taken.getsockname()[1])
+    refused("expected a file in a folder of this machine", metrics_file=tmp_path / "missing" / "x.prom")
+    refused("expected a file in a folder of this machine", metrics_file="memory://x.prom")
+    monkeypatch.setattr(metrics, "find_spec", lambda name: None)
+    refused(r"prometheus-client is not installed, expected it for metrics; pip install 'leafledger\[metrics\]'", metrics_file=tmp_path / "x.prom")
+
+
+def test_a_file_that_cannot_be_written_costs_a_warning(example, tmp_path, caplog):
+    (tmp_path / "x.prom").mkdir()
+    explain(example.model, example.data, tmp_path / "run", scheduler="serial", metrics_file=tmp_path / "x.prom")
+    assert [entry.getMessage() for entry in caplog.records] == [f"{tmp_path}/x.prom: metrics cannot be written: Is a directory"]
