@@ -50,6 +50,7 @@ SCHEMAS: dict[str, tuple[Entry, ...]] = {
         Entry("n_rows", "integer", "of the data"),
         Entry("n_files", "integer", "of the data"),
         Entry("n_items", "integer", "pieces of work, a part each"),
+        Entry("where", "string", "in this process, on a local cluster of so many workers, or on the scheduler at an address"),
         Entry("slice_rows", "integer", "rows that a worker holds at a time"),
         Entry("memory", "integer", "bytes that a worker needs at most"),
         Entry("memory_allowed", "integer", "bytes that a worker may take"),

@@ -74,6 +74,7 @@ def _document(job: Any, run: Any) -> dict[str, Any]:
         "n_files": len({item.uri for item in run.plan.items}),
         "n_items": len(run.plan.items),
         "slice_rows": run.plan.slice_rows,
+        "where": run.where,
         "memory": run.memory.total,
         "memory_allowed": job.worker_memory,
         "rejected": [asdict(entry) for entry in run.plan.rejected],
@@ -128,7 +129,7 @@ def plan(model: Place, data: Place, *, out: Place, options: Flags = DEFAULTS, js
         "by": ", ".join(column.name for column in run.plan.by),
         "input": f"{run.plan.n_rows:,} rows in {len({item.uri for item in run.plan.items})} files",
         "work": f"{len(run.plan.items)} items, one part each, slices of {run.plan.slice_rows} rows",
-        "where": job.options.scheduler or f"local cluster of {min(job.workers, max(1, len(run.plan.items)))} processes",
+        "where": run.where,
         "memory": f"{run.memory.total >> 20} MiB a worker (tables {run.memory.tables / 2**20:.1f}, slice {run.memory.slice >> 20}, "
         f"largest row group {run.memory.row_group / 2**20:.1f}, footer {run.memory.footer / 2**20:.1f}), {job.worker_memory >> 20} MiB allowed",
         "output": run.out + _describe_place(run),

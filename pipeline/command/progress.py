@@ -73,7 +73,7 @@ class Bar:
         self._progress.stop()
 
     def __call__(self, work: Work) -> Callable[[Part | Rejected | WorkItem], None]:
-        speed = "starting workers" if work.n_items else ""
+        speed = "starting" if work.n_items else ""
         self._progress.reset(self._task, description=work.doing, total=work.n_items or None, speed=speed)
         started, rows = time.perf_counter(), [0]
 

@@ -16,7 +16,7 @@ from ..errors import StorageError, UsageError
 from ..runs import execute
 from ..runs.after import FOLDER, read_made, write_made
 from ..runs.footer import read_footer
-from ..runs.job import SERIAL, Job
+from ..runs.job import Job, keep_small
 from ..runs.lookup import opened_part
 from ..runs.part import part_uri
 from ..runs.plan import Plan
@@ -165,8 +165,7 @@ def _measure_parts(
     """Of every group, in the order of their names. The bits do not depend on where it is done."""
     manifest, plan, columns = measured.manifest, measured.plan, measured.columns
     items = [plan.items[entry["part"]] for entry in manifest.parts]
-    if job.options.scheduler is None and manifest.n_rows * len(columns) < FEW:
-        job = replace(job, options=replace(job.options, scheduler=SERIAL))
+    job = keep_small(job, manifest.n_rows * len(columns) < FEW)
     on_done = progress(Work("measuring groups", job.out, len(items), manifest.n_rows))
     asked = MeasuringGroups(Measuring(manifest.home(job.out), manifest.plan), by)
     described: tuple[GroupColumn, ...] = tuple(GroupColumn(name, "null") for name in by)

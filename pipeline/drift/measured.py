@@ -13,7 +13,7 @@ from ..errors import StorageError
 from ..runs import execute
 from ..runs.after import FOLDER, read_made, write_made
 from ..runs.finished import read_finished
-from ..runs.job import SERIAL, Job, check_scheduler, count_cores, worker_memory
+from ..runs.job import Job, check_scheduler, count_cores, keep_small, worker_memory
 from ..runs.options import Options
 from ..runs.plan import Plan
 from ..runs.progress import Progress, Work, no_progress
@@ -202,8 +202,7 @@ def measure_parts(job: Job, manifest: Manifest, plan: Plan, progress: Progress) 
     """
     columns = list_columns(plan)
     items = [plan.items[entry["part"]] for entry in manifest.parts]
-    if job.options.scheduler is None and manifest.n_rows * len(columns) < FEW:
-        job = replace(job, options=replace(job.options, scheduler=SERIAL))
+    job = keep_small(job, manifest.n_rows * len(columns) < FEW)
     on_done = progress(Work("measuring", job.out, len(items), manifest.n_rows))
     parts, counts = dict[int, MeasuredPart](), dict.fromkeys(range(len(columns)), NOTHING)
     asked = Measuring(manifest.home(job.out), manifest.plan)

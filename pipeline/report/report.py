@@ -13,7 +13,7 @@ from ..errors import InvalidRun
 from ..in_memory.finished import FinishedRun, read_run
 from ..runs import execute
 from ..runs.after import read_made, write_made
-from ..runs.job import SERIAL
+from ..runs.job import keep_small
 from ..runs.lookup import Found, Place, opened_part
 from ..runs.part import part_uri
 from ..runs.progress import Progress, Work, no_progress
@@ -80,8 +80,7 @@ def _count(measured: Measured, columns: Sequence[Any], where: Mapping[str, Any],
     total = plan.columns[0][0]
     middle = measured.total(plan.written_outputs[0]).quantile(0.5)
     asked = Asked(manifest.home(measured.uri), manifest.plan, tuple(columns), total, middle, plan.label_column)
-    if job.options.scheduler is None and manifest.n_rows * (len(columns) + 1) < FEW:
-        job = replace(job, options=replace(job.options, scheduler=SERIAL))
+    job = keep_small(job, manifest.n_rows * (len(columns) + 1) < FEW)
     on_done, found = progress(Work("counting", measured.uri, len(items), manifest.n_rows)), nothing(columns)
     for item, made in execute.map_items(job, count_part, work.warm, asked, items, WORKER_OVERHEAD + BYTES_OF_COUNTS):
         found = merge_parts(found, made)

@@ -213,7 +213,8 @@ def explain(
     missing_labels : {"count", "refuse"}
         Leave rows without a label out and count them, or end the run at the first.
     scheduler : str, optional
-        Address of a Dask scheduler, or "serial" for this process alone; by default a local cluster.
+        Address of a Dask scheduler, or "serial" for this process alone; by default a local cluster, or this process where there are 10,000 rows or
+        fewer and no ``workers`` are given.
     workers : int, optional
         Processes of the local cluster, by default one per core. Each imports the calling script, so call under ``if __name__ == "__main__"``.
     plain_tcp : bool

@@ -19,6 +19,7 @@ from kernels.tuning import find_open
 
 from ..dataset.labels import LabelColumns
 from ..dataset.listing import Asked
+from ..display import count
 from ..errors import UsageError
 from ..models.row_output import RowOutput, read_row_output
 from ..models.source import normalise_source
@@ -29,6 +30,7 @@ from .labels import check_by, check_labels
 from .options import Options
 
 SERIAL = "serial"
+FEW_ROWS = 10_000  # most methods explain them sooner than a local cluster starts
 DAY = re.compile(r"date(?:([+-][0-9]{1,6})d)?")  # and a day around it
 ENCRYPTED = ("tls", "wss")  # ways to a scheduler
 MODEL = "model"  # as a background
@@ -281,6 +283,43 @@ def check_scheduler(address: str | None, plain_tcp: bool) -> None:
     where = urlsplit(address if "://" in address else f"tcp://{address}")  # as Dask takes it
     if where.scheme not in ENCRYPTED and not _is_this_host(where.hostname or ""):
         raise UsageError(f"{address}: is another host without TLS; use tls://…, or plain_tcp if the network is your own")
+
+
+def keep_small(job: Job, small: bool) -> Job:
+    """Do little work in this process, which is done before a local cluster has started, unless a scheduler or workers were asked for.
+
+    Parameters
+    ----------
+    job : Job
+    small : bool
+        There is little to do.
+
+    Returns
+    -------
+    Job
+    """
+    asked = job.options.scheduler is not None or job.options.workers is not None
+    return replace(job, options=replace(job.options, scheduler=SERIAL)) if small and not asked else job
+
+
+def describe_where(job: Job, n_items: int) -> str:
+    """Say where work is done.
+
+    Parameters
+    ----------
+    job : Job
+    n_items : int
+        Tasks there are.
+
+    Returns
+    -------
+    str
+        In words, such as "in this process".
+    """
+    if job.options.scheduler == SERIAL:
+        return "in this process"
+    workers = count(min(job.workers, max(1, n_items)), "worker")
+    return f"on {job.options.scheduler or f'a local cluster of {workers}'}"
 
 
 def _refuse_within(out: str, name: str, uri: str) -> None:

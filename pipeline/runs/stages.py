@@ -22,7 +22,7 @@ from . import execute
 from .background import Marginal, plan_marginal
 from .digests import Inputs, read_inputs
 from .inputs import check_predictions, refuse_unseen
-from .job import Job, asked_columns, find_method
+from .job import FEW_ROWS, Job, asked_columns, describe_where, find_method, keep_small
 from .latest import Latest, move_latest, read_latest
 from .mlflow_run import find_run
 from .options import OWN
@@ -65,6 +65,11 @@ class Run:
     def uncounted(self) -> bool:
         """Rows of a background have to be counted: no earlier run left what it counted."""
         return isinstance(self.game, Marginal) and self.game.uncounted
+
+    @property
+    def where(self) -> str:
+        """Where rows are explained, in words."""
+        return describe_where(self.job, len(self.plan.items))
 
     @property
     def n_pairs(self) -> int:
@@ -129,6 +134,7 @@ def plan_run(job: Job, model: Model) -> Run:
     Limit(job.options.max_rejected, len(found.files) + len(found.rejected)).check(found.rejected)
     job = tune_job(job, model, groups, found)
     game: Prepared | Marginal | None = plan_marginal(job, model, groups)
+    counted = sum(item.n_rows for item in game.items) if isinstance(game, Marginal) else 0
     if isinstance(game, Marginal):
         plan, memory = make_plan(job, model, groups, found, game.listing, game.extent)
     else:
@@ -140,6 +146,7 @@ def plan_run(job: Job, model: Model) -> Run:
             f"a worker needs {memory.total >> 20} MiB (tables {memory.tables >> 20}, slice {memory.slice >> 20}, largest row group "
             f"{memory.row_group >> 20}, footer {memory.footer >> 20}), it has {job.worker_memory >> 20}; use fewer workers"
         )
+    job = keep_small(job, plan.n_rows + counted <= FEW_ROWS)
     settled = settle(job.out, plan, job.options.if_changed)
     if job.options.mlflow_run is not None:
         find_run(job.options.mlflow_run)
@@ -284,7 +291,7 @@ def map_run(run: Run, tables: Broadcast, progress: Progress = no_progress) -> Ex
     limit.check(rejected)
     given_up = {entry.part for entry in rejected}
     items = [item for item in plan.items if item.part not in given_up]
-    on_done, parts = progress(Work("explaining", job.out, len(items), sum(item.n_rows for item in items))), []
+    on_done, parts = progress(Work(f"explaining {run.where}", job.out, len(items), sum(item.n_rows for item in items))), []
     groups = np.zeros(0, str)
     for done in execute.execute(job, digest(plan), tables.uri, items, run.memory.total):
         on_done(done)

@@ -72,6 +72,23 @@ def test_workers_share_the_machine(monkeypatch):
     assert made().workers == 1
 
 
+@pytest.mark.parametrize(
+    ("options", "small", "where"),
+    [
+        ({}, True, "in this process"),
+        ({}, False, "on a local cluster of 3 workers"),
+        ({"workers": 2}, True, "on a local cluster of 2 workers"),
+        ({"workers": 1}, False, "on a local cluster of 1 worker"),
+        ({"scheduler": "serial"}, False, "in this process"),
+        ({"scheduler": "tls://host:8786"}, True, "on tls://host:8786"),
+    ],
+)
+def test_little_work_stays_in_this_process_unless_asked_otherwise(monkeypatch, options, small, where):
+    """No more workers are named than there are tasks, here three."""
+    monkeypatch.setattr(job.os, "sched_getaffinity", lambda _: {0, 3, 5, 7}, raising=False)
+    assert job.describe_where(job.keep_small(made(**options), small), 3) == where
+
+
 def test_parameters_are_filled_in_and_sorted():
     """Whatever order they are given in, so that the same job is the same plan; texts are read."""
     beta = {parameter.name: parameter.default for parameter in find_method("beta").parameters}

@@ -1,5 +1,6 @@
 """The stages of a run: pieces of work that fit, what is missing is done again, and what changed in between is refused."""
 
+import json
 import shutil
 
 import pyarrow as pa
@@ -10,7 +11,7 @@ from numpy.testing import assert_allclose
 from leafledger import check_run, explain
 from pipeline.dataset.identity import is_still
 from pipeline.errors import InvalidData, RunConflict, StorageError
-from pipeline.runs import sizes
+from pipeline.runs import sizes, stages
 from pipeline.runs.job import make_job
 from pipeline.runs.load import load_model
 from pipeline.runs.options import Options
@@ -126,3 +127,21 @@ def test_a_plan_tries_what_will_be_written(example, tmp_path, bucket, name, plac
         plan(**{name: place})
     explain(example.model, example.data, tmp_path / "run", background=example.data, scheduler="serial")
     assert plan().finished is not None
+
+
+def test_few_rows_are_explained_in_this_process(example, tmp_path, monkeypatch):
+    """The background's count as well; what was chosen is said, and recorded."""
+    n_rows, said = len(example.frame), []
+
+    def where(**options):
+        job = make_job(example.model, example.data, tmp_path / "run", Options(**options))
+        return plan_run(job, load_model(job)).where
+
+    monkeypatch.setattr(stages, "FEW_ROWS", n_rows)
+    assert where() == "in this process"
+    assert where(background=example.data).startswith("on a local cluster of ")
+    explain(example.model, example.data, tmp_path / "run", progress=lambda work: said.append(work.doing) or (lambda done: None))
+    assert said == ["explaining in this process"]
+    assert json.loads((tmp_path / "run" / "provenance.json").read_text())["scheduler"] == "serial"
+    monkeypatch.setattr(stages, "FEW_ROWS", n_rows - 1)
+    assert where().startswith("on a local cluster of ")
