@@ -23,7 +23,7 @@ OURS = "leafledger"
 SHELL = re.compile(r"[|<>&;*]")  # what only a shell understands
 # What would install something, or run for minutes, is checked instead: that the target, or the distribution, is there.
 CHECKED = {"make ": "make --dry-run ", "pip install ": f"{sys.executable} -m pip install --quiet --dry-run --no-deps --no-build-isolation "}
-SECONDS = 120  # a command may take
+SECONDS = 600  # a command may take, beside other work
 SHOWN = "sh"  # commands without a prompt, which need other machines, or minutes: nothing runs them
 
 

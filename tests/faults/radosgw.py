@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 BINARIES = ("ceph-mon", "ceph-osd", "radosgw", "radosgw-admin", "ceph", "ceph-authtool", "monmaptool")
-START_SECONDS = 60
+START_SECONDS = 200
 CONFIG = """[global]
 fsid = {fsid}
 mon host = [v2:127.0.0.1:{mon},v1:127.0.0.1:{old}]

@@ -64,8 +64,8 @@ def cluster(hosts, monkeypatch):
             undo.callback(process.wait)
             undo.callback(process.kill)
         address = f"tcp://127.0.0.1:{PORT}"
-        with distributed.Client(address, timeout=60) as client:
-            client.wait_for_workers(2, timeout=60)
+        with distributed.Client(address, timeout=200) as client:
+            client.wait_for_workers(2, timeout=200)
         yield address
 
 

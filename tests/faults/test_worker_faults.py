@@ -29,7 +29,7 @@ from tests.faults.proxy import Rule, afterwards
 from tests.faults.verdict import ID, committed, contents
 
 SEEDS, KILLS = 20, 8
-START_SECONDS = 120  # of a scheduler and its workers, beside other work
+START_SECONDS = 400  # of a scheduler and its workers, beside other work
 
 
 @pytest.fixture(autouse=True)

@@ -26,7 +26,7 @@ import numpy as np  # noqa: E402 - after the environment that Prefect reads on i
 import pandas as pd  # noqa: E402 - after the environment that Prefect reads on import
 import pytest  # noqa: E402 - after the environment that Prefect reads on import
 
-START_SECONDS = 120  # of a server, on a cold machine beside other work
+START_SECONDS = 400  # of a server, on a cold machine beside other work
 N_ROWS = 400
 
 

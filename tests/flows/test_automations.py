@@ -19,7 +19,7 @@ from flows.explain import explain
 from tests.flows.conftest import wait_for
 
 FILE = Path(__file__).parents[2] / "infra" / "automations.yaml"
-TOLD_SECONDS = 120  # until a notification comes, beside other work
+TOLD_SECONDS = 600  # until a notification comes, beside other work
 
 
 @pytest.fixture
