@@ -15,7 +15,7 @@ from pathlib import Path
 from websockets.sync.client import connect
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-SECONDS = 60
+SECONDS = 200
 FLAGS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--remote-debugging-port=0", "--no-first-run", "--disable-background-networking")
 
 
