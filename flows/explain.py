@@ -142,6 +142,7 @@ def explain(
     missing_labels: MissingLabels = "count",
     scheduler: str | None = None,
     workers: int | None = None,
+    wait: float = 15.0,
     plain_tcp: bool = False,
     max_rejected: int | None = None,
     missing: float | None = None,
@@ -168,7 +169,7 @@ def explain(
     latest, latest_requires, ids, precision, top, sign, columns, reasons, values, global_only, single_writer, if_changed, digest_inputs : optional
     date, method, parameters, partition, interactions, space, combinations, background, background_errors, tables : optional
     label, weight, by, missing_labels : optional
-    scheduler, workers, plain_tcp, max_rejected : optional
+    scheduler, workers, wait, plain_tcp, max_rejected : optional
     missing, allow_unseen : optional
     trees, outputs, output, predictions, mlflow_run, metrics_address, metrics_file, lineage : optional
         As ``leafledger explain`` takes them; what its help says of each is written here by `describe_parameters`.

@@ -1,10 +1,11 @@
-"""Work items on Dask: a local cluster of one process per core, or one that is there already. The only code that imports Dask."""
+"""Work items on Dask: a local cluster of one process per core, or one that is there already."""
 
 import contextlib
 import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
+from functools import partial
 from typing import Any
 
 import dask
@@ -21,15 +22,14 @@ from .certificates import check_expiry
 from .job import Job
 from .part import Part
 from .reuse import do_item
+from .workers import Needs, check_workers, do_checked, need
 
-CONNECT_SECONDS = 15  # Dask's own comm timeouts hang below this
 REPLACE_SECONDS = 300  # that a cluster may be without any worker; new machines take minutes to start
 LOOK_SECONDS = 5  # between two looks at whether there are workers
-POLL_SECONDS = 0.02  # between two looks at whether a task is done
-SAME = ("leafledger", "dask", "distributed", "numpy", "scipy", "numba", "pyarrow")  # what tasks understand, and their bits
-# Dask's cluster ends a worker for good where none of its name is there so long after one of that name was lost: also one that is just being started
-# again since it was lost twice, or since the machine is busy, and with it the healthy task that it was given.
+# Dask's cluster ends a worker for good where none of its name is there so long after one was lost: also one that a busy machine is still starting,
+# and with it the healthy task that it was given.
 KEEP_WORKERS = {"distributed.deploy.lost-worker-timeout": "365 days"}
+Submit = Callable[..., distributed.Future]
 SILENT = logging.CRITICAL  # what a worker has to say reaches the user as an exception
 
 
@@ -49,8 +49,7 @@ def _silenced() -> Iterator[None]:
 def local_client(job: Job, n_items: int) -> Iterator[distributed.Client]:
     """Start one process per core of this machine, and stop them at the end.
 
-    They listen on the loopback address only, and ask for a certificate made for this cluster: whoever reaches a scheduler can run code as its user,
-    and so could all users of the machine.
+    They listen on the loopback address only, and ask for a certificate made for this cluster: all users of the machine could run code as this one.
 
     Parameters
     ----------
@@ -88,29 +87,18 @@ def local_client(job: Job, n_items: int) -> Iterator[distributed.Client]:
         yield client
 
 
-def _check_versions(client: distributed.Client) -> None:
-    """Refuse workers with another Python, or with other packages, than this process."""
-    found: Any = client.get_versions(packages=list(SAME))
-    mine = found["client"]["packages"]
-    for name, worker in found["workers"].items():
-        theirs = worker["packages"]
-        if theirs["python"].split(".")[:2] != mine["python"].split(".")[:2]:
-            raise UsageError(f"{name}: the worker has Python {theirs['python']}, expected {mine['python']} as here")
-        for package in SAME:
-            if theirs[package] != mine[package]:
-                raise UsageError(f"{name}: the worker has {package} {theirs[package] or 'not at all'}, expected {mine[package]} as here")
-
-
 @contextlib.contextmanager
-def remote_client(address: str, memory: int) -> Iterator[distributed.Client]:
+def remote_client(address: str, needs: Needs, wait: float) -> Iterator[distributed.Client]:
     """Connect to a scheduler that is there already, and has workers like this process.
 
     Parameters
     ----------
     address : str
         Of the Dask scheduler, as ``tls://host:port``.
-    memory : int
-        Bytes that every thread of a worker needs.
+    needs : Needs
+        What its workers must have.
+    wait : float
+        Seconds that a scheduler may take to answer, and as many again to have a worker. A cluster that starts workers as there is work is given some.
 
     Yields
     ------
@@ -119,7 +107,7 @@ def remote_client(address: str, memory: int) -> Iterator[distributed.Client]:
     Raises
     ------
     ClusterLost
-        No scheduler answers, or it has no workers, within CONNECT_SECONDS.
+        No scheduler answers, or it has no workers, for so long.
     UsageError
         A worker has less memory, another Python or other packages than this process, or there is no certificate for TLS, or one that expired.
     """
@@ -127,22 +115,19 @@ def remote_client(address: str, memory: int) -> Iterator[distributed.Client]:
     if address.startswith("tls://") and certificate:
         check_expiry(certificate)
     try:
-        client = distributed.Client(address, timeout=CONNECT_SECONDS)
+        client = distributed.Client(address, timeout=wait)
     except (OSError, ValueError, TimeoutError) as error:
         raise ClusterLost(f"{address}: no Dask scheduler answers there: {' '.join(str(error).split())}") from error
     except TypeError as error:  # Dask's word for it
         raise UsageError(f"{address}: Dask has no certificate for TLS; its configuration names one in distributed.comm.tls") from error
     with client:
+        work = client.submit(int, pure=False)  # for which workers are started, where they are started for work
         try:
-            client.wait_for_workers(1, timeout=CONNECT_SECONDS)  # which may just have been lost, or not have been there yet
+            client.wait_for_workers(1, timeout=wait)  # which may just have been lost, or not have been there yet
         except TimeoutError as error:
-            raise ClusterLost(f"{address}: the Dask scheduler has no workers, expected at least one within {CONNECT_SECONDS} seconds") from error
-        workers = client.scheduler_info()["workers"]
-        for name, worker in workers.items():
-            share = worker["memory_limit"] // worker["nthreads"] if worker["memory_limit"] else memory
-            if share < memory:
-                raise UsageError(f"{name}: a task needs {memory >> 20} MiB, the worker has {share >> 20} for each of its threads")
-        _check_versions(client)
+            raise ClusterLost(f"{address}: the Dask scheduler has no workers, expected at least one within {wait:g} seconds") from error
+        del work
+        check_workers(client, needs)
         yield client
 
 
@@ -179,13 +164,19 @@ def warm_client(job: Job, n_items: int, memory: int, warm: Callable[..., None], 
         with local_client(job, n_items) as client:
             yield client
         return
-    with remote_client(job.options.scheduler, memory) as client:
+    needs = need(memory)
+    with remote_client(job.options.scheduler, needs, job.options.wait) as client:
         hosts = {worker["host"]: address for address, worker in client.scheduler_info()["workers"].items()}
         with _reported(f"{job.options.scheduler}: compiling kernels", n_items):
-            warmed = [client.submit(warm, *arguments, workers=[address], allow_other_workers=True, pure=False) for address in hosts.values()]
+            ask = partial(client.submit, do_checked, needs, warm, *arguments, pure=False)
+            warmed = [ask(workers=[address], allow_other_workers=True) for address in hosts.values()]
             for future in _as_completed(client, warmed):
                 future.result()
         yield client
+
+
+def _name(item: WorkItem) -> str:
+    return f"{item.uri}: row groups {list(item.row_groups)}"
 
 
 @contextlib.contextmanager
@@ -217,7 +208,7 @@ def _as_completed(client: distributed.Client, futures: Sequence[distributed.Futu
             yield next(done)
             seen = looked = time.monotonic()
             continue
-        time.sleep(POLL_SECONDS)
+        time.sleep(0.02)
         now = time.monotonic()
         if now - looked > min(LOOK_SECONDS, REPLACE_SECONDS):
             looked = now
@@ -227,7 +218,9 @@ def _as_completed(client: distributed.Client, futures: Sequence[distributed.Futu
                 raise ClusterLost(f"the Dask cluster has had no workers for {REPLACE_SECONDS} seconds; run again to go on from there")
 
 
-def run_dask(client: distributed.Client, run: str, plan_digest: str, tables: str, items: Sequence[WorkItem]) -> Iterator[Part | Rejected]:
+def run_dask(
+    client: distributed.Client, run: str, plan_digest: str, tables: str, items: Sequence[WorkItem], memory: int
+) -> Iterator[Part | Rejected]:
     """Make a part of every item, one task each; the first failure cancels the rest.
 
     A worker that dies takes with it all tasks that it was given, and Dask blames every one of them. So items whose workers died are suspects: they
@@ -244,6 +237,8 @@ def run_dask(client: distributed.Client, run: str, plan_digest: str, tables: str
     tables : str
         URI of the method's prepared tables.
     items : sequence of WorkItem
+    memory : int
+        Bytes that a task needs.
 
     Yields
     ------
@@ -258,29 +253,27 @@ def run_dask(client: distributed.Client, run: str, plan_digest: str, tables: str
         Whatever else a part cannot be made for.
     """
     suspects: list[WorkItem] = []
-    yield from _run_tasks(client, (run, plan_digest, tables), items, "part", suspects.append)
+    submit = partial(client.submit, do_checked, need(memory), do_item, run, plan_digest, tables, pure=False)
+    name = plan_digest[:12]
+    yield from _run_tasks(client, submit, items, f"part-{name}", suspects.append)
     for suspect in suspects:
-        yield from _try_alone(client, (run, plan_digest, tables), suspect)
+        yield from _try_alone(client, submit, suspect, f"alone-{name}")
 
 
-def _try_alone(client: distributed.Client, where: tuple[str, str, str], suspect: WorkItem) -> Iterator[Part | Rejected]:
+def _try_alone(client: distributed.Client, submit: Submit, suspect: WorkItem, key: str) -> Iterator[Part | Rejected]:
     """Make the item's part as the only task of the run, or reject it if its workers die again."""
     deadly: list[WorkItem] = []
     count_moved(retried=1)
-    yield from _run_tasks(client, where, [suspect], "alone", deadly.append)
+    yield from _run_tasks(client, submit, [suspect], key, deadly.append)
     for item in deadly:
         yield Rejected(item.part, item.uri, item.row_groups, item.n_rows, f"{_name(item)}: the workers that it was given to died, every time")
 
 
-def _name(item: WorkItem) -> str:
-    return f"{item.uri}: row groups {list(item.row_groups)}"
-
-
 def _run_tasks(
-    client: distributed.Client, where: tuple[str, str, str], items: Sequence[WorkItem], key: str, died: Callable[[WorkItem], None]
+    client: distributed.Client, submit: Submit, items: Sequence[WorkItem], key: str, died: Callable[[WorkItem], None]
 ) -> Iterator[Part | Rejected]:
     """Make a part of every item, one task each; call ``died`` with the items whose workers died."""
-    waiting = {client.submit(do_item, *where, item, key=f"{key}-{item.part}-{where[1][:12]}", pure=False): item for item in items}
+    waiting = {submit(item, key=f"{key}-{item.part}"): item for item in items}
     try:
         for future in _as_completed(client, list(waiting)):
             item = waiting.pop(future)
@@ -296,7 +289,7 @@ def _run_tasks(
 
 
 def map_dask(
-    client: distributed.Client, work: Callable[[Any, WorkItem], Any], task: Any, items: Sequence[WorkItem]
+    client: distributed.Client, work: Callable[[Any, WorkItem], Any], task: Any, items: Sequence[WorkItem], memory: int
 ) -> Iterator[tuple[WorkItem, Any]]:
     """Do every item in a Dask task of its own. The first failure cancels the rest.
 
@@ -308,6 +301,8 @@ def map_dask(
     task : Any
         A small record that every item needs.
     items : sequence of WorkItem
+    memory : int
+        Bytes that a task needs.
 
     Yields
     ------
@@ -325,7 +320,8 @@ def map_dask(
     LeafledgerError
         Whatever ``work`` raises.
     """
-    waiting = {client.submit(work, task, item, pure=False): item for item in items}
+    submit = partial(client.submit, do_checked, need(memory), work, task, pure=False)
+    waiting = {submit(item): item for item in items}
     try:
         for future in _as_completed(client, list(waiting)):
             item = waiting.pop(future)
@@ -337,7 +333,13 @@ def map_dask(
 
 
 def count_dask(
-    client: distributed.Client, run: str, plan_digest: str, query: str, items: Sequence[WorkItem], on_done: Callable[[WorkItem], None]
+    client: distributed.Client,
+    run: str,
+    plan_digest: str,
+    query: str,
+    items: Sequence[WorkItem],
+    memory: int,
+    on_done: Callable[[WorkItem], None],
 ) -> BackgroundStatistics:
     """Count every item in a task of its own and add the counts up FAN_IN at a time, where they are: neither the client nor a worker ever holds all.
 
@@ -354,6 +356,8 @@ def count_dask(
         URI of the broadcast BackgroundQuery.
     items : sequence of WorkItem
         Of the background, at least one.
+    memory : int
+        Bytes that a task needs.
     on_done : callable
         Called with every item as it is counted.
 
@@ -371,8 +375,8 @@ def count_dask(
     LeafledgerError
         Whatever else an item cannot be counted for.
     """
-    name = plan_digest[:12]
-    waiting = {client.submit(count_item, run, plan_digest, query, item, key=f"count-{item.part}-{name}", pure=False): item for item in items}
+    name, submit = plan_digest[:12], partial(client.submit, do_checked, need(memory), count_item, run, plan_digest, query, pure=False)
+    waiting = {submit(item, key=f"count-{item.part}-{name}"): item for item in items}
     level, left = 0, list(waiting)
     while len(left) > 1:  # what is farther up goes first, which makes room
         level += 1

@@ -110,7 +110,7 @@ def execute(job: Job, plan_digest: str, tables: str, items: Sequence[WorkItem], 
     from . import cluster
 
     with cluster.warm_client(job, len(items), memory, part.warm, tables, job.options.method) as client:
-        yield from cluster.run_dask(client, job.out, plan_digest, tables, items)
+        yield from cluster.run_dask(client, job.out, plan_digest, tables, items, memory)
 
 
 def map_items(job: Job, work: Work, warm: Callable[[Any], None], task: Any, items: Sequence[WorkItem], memory: int) -> Iterator[tuple[WorkItem, Any]]:
@@ -150,7 +150,7 @@ def map_items(job: Job, work: Work, warm: Callable[[Any], None], task: Any, item
     from . import cluster
 
     with cluster.warm_client(job, len(items), memory, warm, task) as client:
-        yield from cluster.map_dask(client, work, task, items)
+        yield from cluster.map_dask(client, work, task, items, memory)
 
 
 def count(
@@ -189,4 +189,4 @@ def count(
     from . import cluster
 
     with cluster.warm_client(job, len(items), memory, background.warm, query) as client:
-        return cluster.count_dask(client, job.out, plan_digest, query, items, on_done)
+        return cluster.count_dask(client, job.out, plan_digest, query, items, memory, on_done)

@@ -123,6 +123,7 @@ def explain(
     missing_labels: MissingLabels = "count",
     scheduler: str | None = None,
     workers: int | None = None,
+    wait: float = 15.0,
     plain_tcp: bool = False,
     max_rejected: int | None = None,
     missing: float | None = None,
@@ -217,6 +218,9 @@ def explain(
         fewer and no ``workers`` are given.
     workers : int, optional
         Processes of the local cluster, by default one per core. Each imports the calling script, so call under ``if __name__ == "__main__"``.
+    wait : float
+        Seconds that a scheduler may take to answer, and as many again until it has a worker. A cluster that starts workers as there is work
+        may need minutes.
     plain_tcp : bool
         Reach a scheduler on another host without TLS, where the network is your own.
     max_rejected : int, optional

@@ -137,6 +137,10 @@ class Options:
     workers: int | None = None
     """Processes of the local cluster, by default one per core."""
 
+    wait: float = 15.0
+    """Seconds that a scheduler may take to answer, and as many again until it has a worker. A cluster that starts workers as there is work may need
+    minutes."""
+
     plain_tcp: bool = False
     """Reach a scheduler on another host without TLS: whoever shares that network can run code on its workers."""
 
@@ -249,6 +253,7 @@ READERS: dict[str, Callable[[str, Any], Any]] = {
     "missing_labels": lambda name, given: read_choice(name, given, get_args(MissingLabels)),
     "scheduler": optional(read_text),
     "workers": optional(lambda name, given: read_number(name, given, 1)),
+    "wait": lambda name, given: read_float(name, given, "seconds, from 1 to 86,400", 1.0, 86400.0),
     "plain_tcp": read_flag,
     "max_rejected": optional(lambda name, given: read_number(name, given, 0)),
     "missing": optional(read_float),

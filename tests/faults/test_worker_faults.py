@@ -245,11 +245,10 @@ def test_a_run_outlives_its_scheduler(many, tally, tmp_path, start_cluster):
     many.go_on(out, scheduler=address)
 
 
-def test_a_scheduler_without_workers_is_said(many, tmp_path, monkeypatch):
+def test_a_scheduler_without_workers_is_said(many, tmp_path):
     """They may still be starting, and are waited for; then the run can be gone on with."""
-    monkeypatch.setattr(cluster, "CONNECT_SECONDS", 5)
     with distributed.LocalCluster(n_workers=0, host="127.0.0.1", dashboard_address="127.0.0.1:0") as local:
-        error = many.fails(str(tmp_path / "run"), scheduler=local.scheduler_address)
+        error = many.fails(str(tmp_path / "run"), scheduler=local.scheduler_address, wait=5)
     assert isinstance(error, ClusterLost)
     assert str(error).endswith("has no workers, expected at least one within 5 seconds")
 
@@ -314,7 +313,6 @@ def certificate(tmp_path):
 @pytest.mark.long
 def test_a_scheduler_with_tls_serves_who_has_its_certificate(many, tmp_path, start_cluster, certificate, monkeypatch):
     """With it a run is the serial one; without it, or without TLS, nothing is done there."""
-    monkeypatch.setattr(cluster, "CONNECT_SECONDS", 10)
     for name, path in certificate.items():
         monkeypatch.setenv("DASK_" + name.replace(".", "__").replace("-", "_").upper(), path)
     with dask.config.set(certificate):

@@ -350,9 +350,8 @@ def test_a_wrong_type_is_told_in_one_line(example, tmp_path, name, wrong):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_scheduler_elsewhere_needs_tls_or_leave(example, tmp_path, monkeypatch):
+def test_a_scheduler_elsewhere_needs_tls_or_leave(example, tmp_path):
     """As a run does."""
-    monkeypatch.setattr("pipeline.runs.cluster.CONNECT_SECONDS", 1)
     given = {"methods": ("shapley",), "scales": (), "scheduler": "tcp://192.0.2.1:8786"}
     with pytest.raises(UsageError, match="is another host without TLS"):
         compare(example.model, example.data, tmp_path / "out.parquet", **given)

@@ -59,6 +59,7 @@ def test_every_option_is_read_documented_and_in_one_group():
         ({"workers": np.int32(2)}, 2),
         ({"missing": -999}, -999.0),
         ({"missing": np.float32(0.5)}, 0.5),
+        ({"wait": 600}, 600.0),
     ],
 )
 def test_what_is_given_is_read(given, read):
@@ -73,8 +74,8 @@ def test_a_wrong_type_is_told_in_one_line(name, wrong):
     """Whatever is given in the place of an option: its name, what it is, in a short line, and what was expected."""
     if name in ("partition", "reasons") and isinstance(wrong, dict):
         return  # a mapping may be one of groups or reasons, which are read when the model's features are known
-    if name == "missing" and isinstance(wrong, float):
-        wrong = np.inf  # which is no value that stands for a missing one
+    if name in ("missing", "wait") and isinstance(wrong, float):
+        wrong = np.inf  # which is no value that stands for a missing one, and no time that anybody waits
     with pytest.raises(UsageError, match=f"^{name} is .*, expected ") as error:
         Options(**{name: wrong})
     assert "\n" not in str(error.value)

@@ -1,0 +1,63 @@
+"""Workers are taken that would give this process's bits and have room, when work begins and when it goes on; the others are refused in one line."""
+
+import distributed
+import pytest
+from distributed.versions import get_package_info
+
+from pipeline.errors import UsageError
+from pipeline.runs.workers import check_workers, do_checked, need
+
+
+@pytest.fixture(scope="module")
+def client():
+    """Of a cluster with one worker, a thread of this process."""
+    with (
+        distributed.LocalCluster(n_workers=1, threads_per_worker=2, processes=False, dashboard_address="127.0.0.1:0", memory_limit="auto") as found,
+        distributed.Client(found) as client,
+    ):
+        yield client
+
+
+def test_a_worker_like_this_process_is_taken(client):
+    """Its tasks are done, with the arguments they are given."""
+    check_workers(client, need(1))
+    assert client.submit(do_checked, need(1), divmod, 7, 2, pure=False).result() == (3, 1)
+
+
+@pytest.mark.parametrize(
+    ("package", "theirs", "says"),
+    [
+        ("numpy", "0.0.7", r"has numpy 0\.0\.7, expected \S+ as here"),
+        ("numba", None, r"has numba not at all, expected \S+ as here"),
+        ("python", "3.9.1.final.0", r"has Python 3\.9\.1\.final\.0, expected \S+ as here"),
+    ],
+)
+def test_workers_with_other_packages_are_refused(client, monkeypatch, package, theirs, says):
+    """Their bits may be others; the micro version of Python does not matter."""
+    get_versions = client.get_versions
+
+    def changed(**given):
+        found = get_versions(**given)
+        for worker in found["workers"].values():
+            worker["packages"] = {**worker["packages"], package: theirs}
+        return found
+
+    check_workers(client, need(0))
+    monkeypatch.setattr(client, "get_versions", changed)
+    with pytest.raises(UsageError, match=f": the worker {says}$"):
+        check_workers(client, need(0))
+
+
+@pytest.mark.parametrize("package", ["numba", "leafledger", "python"])
+def test_a_worker_that_comes_late_with_others_is_refused(client, package):
+    """By its first task: nobody has looked at it before."""
+    mine = {**get_package_info(["numba", "leafledger"]), **need(0).packages}
+    needs = type(need(0))(0, mine | {package: "0.0.7"})
+    with pytest.raises(UsageError, match=rf"^inproc://\S+: the worker has (Python|{package}) \S+, expected 0\.0\.7 as here$"):
+        client.submit(do_checked, needs, abs, -1, pure=False).result()
+
+
+def test_a_worker_that_comes_late_without_room_is_refused(client):
+    """Its tasks would be ended, and the rows be blamed."""
+    with pytest.raises(UsageError, match=r": a task needs 1073741824 MiB, the worker has \d+ for each of its threads$"):
+        client.submit(do_checked, need(1 << 50), abs, -1, pure=False).result()
