@@ -75,7 +75,7 @@ def show_progress(work: Work) -> Callable[[Part | WorkItem], None]:
     callable
         Takes every piece as it is done. A server that is away costs the artifact and a warning, not the run.
     """
-    total, description = work.n_rows, f"{work.doing}: {as_markdown(work.run)}"
+    total, description = work.n_rows, f"{as_markdown(work.said)}: {as_markdown(work.run)}"
     artifact: UUID | None = None
     with _showing("progress"):
         artifact = cast(UUID, create_progress_artifact(0.0 if total else 100.0, key=key_of(PROGRESS), description=description))

@@ -30,7 +30,7 @@ def log_lines(work: Work) -> Callable[[Part | Rejected | WorkItem], None]:
     Parameters
     ----------
     work : Work
-        What is about to be done; it gets a line of its own where it is all one piece.
+        What is about to be done; it gets a line of its own where it is all one piece, or may be done in several places.
 
     Returns
     -------
@@ -38,8 +38,8 @@ def log_lines(work: Work) -> Callable[[Part | Rejected | WorkItem], None]:
         Takes every Part, Rejected or WorkItem as it is done.
     """
     n_done, n_rows = 0, 0
-    if not work.n_items:
-        log(work.doing)
+    if work.where or not work.n_items:
+        log(work.said)
 
     def on_done(done: Part | Rejected | WorkItem) -> None:
         nonlocal n_done, n_rows
@@ -74,7 +74,7 @@ class Bar:
 
     def __call__(self, work: Work) -> Callable[[Part | Rejected | WorkItem], None]:
         speed = "starting" if work.n_items else ""
-        self._progress.reset(self._task, description=work.doing, total=work.n_items or None, speed=speed)
+        self._progress.reset(self._task, description=work.said, total=work.n_items or None, speed=speed)
         started, rows = time.perf_counter(), [0]
 
         def on_done(done: Part | Rejected | WorkItem) -> None:

@@ -13,6 +13,12 @@ class Work:
     run: str  # its folder
     n_items: int  # 0 where it is all one piece
     n_rows: int
+    where: str = ""  # in words, see `describe_where`
+
+    @property
+    def said(self) -> str:
+        """What is done, and where."""
+        return f"{self.doing} {self.where}".rstrip()
 
 
 Progress = Callable[[Work], Callable[[Any], None]]  # called with the work, then with every Part as it is made, or WorkItem as it is counted

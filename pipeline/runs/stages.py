@@ -291,7 +291,7 @@ def map_run(run: Run, tables: Broadcast, progress: Progress = no_progress) -> Ex
     limit.check(rejected)
     given_up = {entry.part for entry in rejected}
     items = [item for item in plan.items if item.part not in given_up]
-    on_done, parts = progress(Work(f"explaining {run.where}", job.out, len(items), sum(item.n_rows for item in items))), []
+    on_done, parts = progress(Work("explaining", job.out, len(items), sum(item.n_rows for item in items), run.where)), []
     groups = np.zeros(0, str)
     for done in execute.execute(job, digest(plan), tables.uri, items, run.memory.total):
         on_done(done)

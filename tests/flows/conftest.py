@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import urllib.request
 from contextlib import contextmanager
@@ -26,6 +27,7 @@ import numpy as np  # noqa: E402 - after the environment that Prefect reads on i
 import pandas as pd  # noqa: E402 - after the environment that Prefect reads on import
 import pytest  # noqa: E402 - after the environment that Prefect reads on import
 
+END_SECONDS = 60  # of this process, once all is said
 START_SECONDS = 400  # of a server, on a cold machine beside other work
 N_ROWS = 400
 
@@ -36,6 +38,13 @@ class Example:
 
     model: str
     data: str
+
+
+def pytest_sessionfinish(exitstatus):
+    """Prefect's worker that sends logs may wait for itself without end when the interpreter ends: then it is ended."""
+    end = threading.Timer(END_SECONDS, os._exit, (int(exitstatus),))
+    end.daemon = True
+    end.start()
 
 
 def wait_for(found, seconds):

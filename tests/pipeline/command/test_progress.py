@@ -23,10 +23,11 @@ def test_the_bar_counts_parts_and_speed(example, tmp_path):
 
 
 def test_the_log_has_a_line_per_part(example, tmp_path, capsys):
-    """Without one: which part, its rows and speed, how far the run is."""
+    """Without one: where it works, then which part, its rows and speed, how far the run is."""
     explain(example.model, example.data, tmp_path / "run", scheduler="serial", progress=log_lines)
     lines = capsys.readouterr().err.splitlines()
-    assert len(lines) == 4
+    assert lines[0] == "explaining in this process"
+    assert len(lines) == 5
     assert re.fullmatch(r"explaining: part 3: \d+ rows, [\d,]+ rows/s; 4 of 4 parts, 3000 of 3000 rows", lines[-1])
 
 

@@ -228,7 +228,9 @@ def test_the_log_has_a_line_per_piece(example, background_uri, tmp_path, capsys)
         main(["explain", example.model, example.data, "--out", str(tmp_path / "run"), "--background", background_uri, "--scheduler", "serial"]) == 0
     )
     lines = capsys.readouterr().err.splitlines()
-    assert [line.split(":")[0] for line in lines] == ["counting background"] * 4 + ["preparing tables"] + ["explaining"] * 4
+    assert [line.split(":")[0] for line in lines] == ["counting background"] * 4 + ["preparing tables", "explaining in this process"] + [
+        "explaining"
+    ] * 4
     assert lines[3] == "counting background: part 3: 251 rows; 4 of 4 parts, 1000 of 1000 rows"
 
 

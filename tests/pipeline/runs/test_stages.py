@@ -140,7 +140,7 @@ def test_few_rows_are_explained_in_this_process(example, tmp_path, monkeypatch):
     monkeypatch.setattr(stages, "FEW_ROWS", n_rows)
     assert where() == "in this process"
     assert where(background=example.data).startswith("on a local cluster of ")
-    explain(example.model, example.data, tmp_path / "run", progress=lambda work: said.append(work.doing) or (lambda done: None))
+    explain(example.model, example.data, tmp_path / "run", progress=lambda work: said.append(work.said) or (lambda done: None))
     assert said == ["explaining in this process"]
     assert json.loads((tmp_path / "run" / "provenance.json").read_text())["scheduler"] == "serial"
     monkeypatch.setattr(stages, "FEW_ROWS", n_rows - 1)
