@@ -2,6 +2,7 @@
 
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,7 +21,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
-from leafledger import check_run, explain
+from leafledger import check_run, drift, explain
+from pipeline.drift import measured
 from pipeline.errors import ClusterLost, UsageError
 from pipeline.runs import cluster
 from tests.faults.interrupting import struck
@@ -117,6 +119,26 @@ def test_chaos(many, tally, tmp_path, seed):
         over.set()
         if killer.ident is not None:
             killer.join()
+
+
+def test_drift_survives_its_workers(many, tally, tmp_path, monkeypatch):
+    """One is killed while a run is measured: what is counted and compared is the same, byte by byte."""
+    monkeypatch.setattr(measured, "FEW", 0)  # numbers that are measured without a cluster
+    for name, rows in (("night", many.data), ("before", f"{many.data}/month=1")):
+        explain(many.model, rows, tmp_path / name, ids=[ID], scheduler="serial")
+    drift(tmp_path / "night", against=tmp_path / "before", scheduler="serial")
+    expected, killed = contents(str(tmp_path / "night")), []
+    shutil.rmtree(tmp_path / "night" / "after")
+    (tmp_path / "night" / "after.json").unlink()
+
+    def kill():
+        killed.extend(workers()[:1])
+        strike(tally, signal.SIGKILL, killed)
+
+    drift(tmp_path / "night", against=tmp_path / "before", workers=2, progress=struck(kill))
+    assert killed
+    assert not any(process.is_running() for process in killed)
+    assert contents(str(tmp_path / "night")) == expected
 
 
 def judge_without(many, tally, out, manifest, part):
