@@ -21,12 +21,13 @@ from prefect.artifacts import (
 from prefect.logging import get_run_logger
 
 from pipeline.dataset.listing import WorkItem
-from pipeline.display import as_markdown, printable
+from pipeline.display import as_markdown, count, printable
 from pipeline.drift.drift import Drift
 from pipeline.report.report import WrittenReport
-from pipeline.runs.part import Part
+from pipeline.runs.part import PARTS, Part
 from pipeline.runs.progress import Work
-from pipeline.runs.publish import Manifest
+from pipeline.runs.publish import MANIFEST, SUMMARY, Manifest
+from pipeline.runs.rejected import REJECTED
 from pipeline.stores import storage
 
 PROGRESS, OUTPUTS, PAGE, CHANGES = "progress", "outputs", "report", "drift"
@@ -132,13 +133,15 @@ def show_outputs(out: str, manifest: Manifest) -> None:
     manifest : Manifest
         Of the run.
     """
+    below = f"{manifest.place}/" if manifest.place else ""
+    left_out = f"; {count(len(manifest.rejected), 'piece')} of the data rejected, see {below}{REJECTED}" if manifest.rejected else ""
     with _showing("outputs"):
         create_link_artifact(
             link=_link(out),
             link_text=as_markdown(out),
             key=key_of(OUTPUTS),
-            description=f"{manifest.n_rows:,} rows in {len(manifest.parts)} parts: attributions/, summary/, manifest.json; "
-            f"SHA-256 of manifest.json {manifest.sha256}",
+            description=f"{manifest.n_rows:,} rows in {len(manifest.parts)} parts: {below}{PARTS}/, {below}{SUMMARY}/, {MANIFEST}{left_out}; "
+            f"SHA-256 of {MANIFEST} {manifest.sha256}",
         )
 
 

@@ -240,6 +240,8 @@ def _compare(log: Any, job: Job, against: str, thresholds: dict[str, Any] | str 
     if changes is None:
         log.info("%s: names no earlier run, nothing is compared", printable(against))
         return None
+    for said in changes.differs:
+        log.info("differs: %s", said)
     for said in changes.alarms:
         log.warning("drift: %s", said)
     artifacts.show_changes(changes)
@@ -265,7 +267,15 @@ def _complete(log: Any, what: str, manifest: Manifest, changes: Drift | None) ->
     for entry in manifest.rejected:
         log.warning("rejected: %s", printable(entry.reason))
     if changes is not None and changes.crossed:
-        message, name = f"{message}; {counted(len(changes.alarms), 'alarm')} against {printable(changes.reference)}", DRIFTED
+        differs = f"; differs: {_first(changes.differs)}" if changes.differs else ""
+        message = f"{message}; {counted(len(changes.alarms), 'alarm')} against {printable(changes.reference)}: {_first(changes.alarms)}{differs}"
+        name = DRIFTED
     if manifest.rejected:
-        message, name = f"{message}; {len(manifest.rejected)} pieces of the data rejected", PARTLY_REJECTED
+        reasons = [printable(entry.reason) for entry in manifest.rejected]
+        message, name = f"{message}; {counted(len(reasons), 'piece')} of the data rejected: {_first(reasons)}", PARTLY_REJECTED
     return Completed(name=name, message=message, data=manifest)
+
+
+def _first(said: Sequence[str]) -> str:
+    """The first of some lines, for whoever is sent one line; the log has the others."""
+    return said[0] + (f" and {len(said) - 1} more" if len(said) > 1 else "")

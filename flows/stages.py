@@ -1,6 +1,7 @@
 """The stages of the flow, a Prefect task each, tried again where that may help."""
 
 from collections.abc import Callable, Mapping
+from datetime import date as Date
 from typing import Any, ParamSpec, TypeVar
 
 import pyarrow as pa
@@ -250,12 +251,12 @@ def compare(job: Job, against: str, thresholds: Mapping[str, Any] | str | None) 
     Returns
     -------
     Drift or None
-        None where the object names no run yet, or this one.
+        None where the object names no run yet, this one, or one of a later date: this night was late.
     """
     place, options = normalise(fill_date(against, job.options.date)), job.options
     if place.endswith(".json"):
         latest = read_latest(place)
-        if latest is None or normalise(latest.run) == job.out:
+        if latest is None or normalise(latest.run) == job.out or (options.date is not None and Date.fromisoformat(latest.date) > options.date):
             return None
         place = latest.run
     return drift(

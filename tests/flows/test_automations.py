@@ -1,67 +1,32 @@
 """infra/automations.yaml: Prefect takes it as it is, and tells of nights that failed, left rows out or drifted, and of no others."""
 
-import json
-import os
 import shutil
-import subprocess
-import sys
-import threading
 from datetime import date
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pandas as pd
 import pytest
 import yaml
-from prefect.blocks.notifications import CustomWebhookNotificationBlock
 
 from flows.explain import explain
 from tests.flows.conftest import wait_for
+from tests.flows.telling import FILE, automated, create, receive
 
-FILE = Path(__file__).parents[2] / "infra" / "automations.yaml"
 TOLD_SECONDS = 600  # until a notification comes, beside other work
 
 
 @pytest.fixture
 def told():
     """A web server on the loopback address, and what was sent to it."""
-
-    class Receiver(BaseHTTPRequestHandler):
-        def do_POST(self):
-            received.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-            self.send_response(204)
-            self.end_headers()
-
-        def log_message(self, *_):
-            pass
-
-    received = []
-    with HTTPServer(("127.0.0.1", 0), Receiver) as receiver:
-        threading.Thread(target=receiver.serve_forever).start()
-        yield f"http://127.0.0.1:{receiver.server_port}", received
-        receiver.shutdown()
-
-
-def create(server, path):
-    """What ``prefect automation create`` makes of a file."""
-    command = [sys.executable, "-m", "prefect", "automation", "create", "--from-file", str(path)]
-    subprocess.run(command, env=os.environ | {"PREFECT_API_URL": server}, check=True, capture_output=True)
+    with receive() as found:
+        yield found
 
 
 @pytest.fixture
 def automation(server, client, tmp_path, told):
     """The automation of the file, whose block is one that sends to ``told``."""
-    url, _ = told
-    fields = {"subject": "{{subject}}", "body": "{{body}}"}
-    block = CustomWebhookNotificationBlock(name="told", url=url, json_data=fields).save("told", overwrite=True)
-    written = yaml.safe_load(FILE.read_text())
-    (action,) = written["automations"][0]["actions"]
-    action["block_document_id"] = str(block)
-    (tmp_path / "automations.yaml").write_text(yaml.safe_dump(written))
-    create(server, tmp_path / "automations.yaml")
-    (found,) = client.request("POST", "/automations/filter").json()
-    yield found
-    client.request("DELETE", "/automations/{id}", path_params={"id": found["id"]})
+    with automated(server, client, tmp_path, told[0]) as found:
+        yield found
 
 
 def test_the_file_is_taken_as_it_is(server, client):

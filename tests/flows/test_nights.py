@@ -4,6 +4,7 @@ import json
 from datetime import date
 from pathlib import Path
 
+import lightgbm
 import pandas as pd
 import pytest
 
@@ -19,12 +20,15 @@ def nights(example, tmp_path):
     for day, rows in zip(("01", "02", "03"), (frame, frame, shifted), strict=True):
         (tmp_path / "data" / f"2026-01-{day}").mkdir(parents=True)
         rows.to_parquet(tmp_path / "data" / f"2026-01-{day}" / "rows.parquet", index=False)
+    lightgbm.train(
+        {"verbosity": -1, "num_threads": 1, "num_leaves": 3}, lightgbm.Dataset(frame[["distance", "delay", "hour"]], frame["late"]), 2
+    ).save_model(tmp_path / "other.txt")
     return tmp_path
 
 
 def night(example, nights, day, **asked):
     """The state of the flow of a day."""
-    places = example.model, str(nights / "data" / "{date}"), str(nights / "explained" / "{date}")
+    places = asked.pop("model", example.model), str(nights / "data" / "{date}"), str(nights / "explained" / "{date}")
     given = {"latest": str(nights / "latest.json"), "ids": ["flight"], "values": True, "scheduler": "serial"} | asked
     return explain(*places, date=date(2026, 1, day), return_state=True, **given)
 
@@ -37,12 +41,13 @@ def test_a_night_is_compared_and_reported_before_latest_moves(server, client, ex
     assert all(state.is_completed() for state in (first, same, shifted))
     assert client.read_flow_run(shifted.state_details.flow_run_id).name == "2026-01-03"
     assert "alarm" not in same.message
-    assert shifted.message.endswith(f"against {nights / 'explained' / '2026-01-02'}")
     assert stages_of(client, shifted)[-4:] == ["publish", "drift", "report", "latest"]
     assert not (nights / "explained" / "2026-01-01" / "after" / "drift.json").exists()
     found = json.loads((nights / "explained" / "2026-01-03" / "after" / "drift.json").read_text())
     assert found["reference"] == str(nights / "explained" / "2026-01-02")
-    assert found["alarms"]
+    assert len(found["alarms"]) > 1
+    said = f"{len(found['alarms'])} alarms against {nights / 'explained' / '2026-01-02'}: {found['alarms'][0]} and {len(found['alarms']) - 1} more"
+    assert shifted.message.endswith(f"; {said}")
     shown = artifacts_of(client, shifted)
     page = nights / "explained" / "2026-01-03" / "report" / "index.html"
     assert page.as_uri() in shown["leafledger-report"].data
@@ -68,3 +73,25 @@ def test_a_finished_night_is_compared_and_reported_afterwards(server, client, ex
     assert again.name == "Drifted"
     assert "finished before" in again.message
     assert night(example, nights, 3, against=str(nights / "latest.json")).name == "Completed"
+
+
+def test_a_night_that_comes_late_is_not_compared_with_a_later_one(server, client, example, nights, caplog):
+    """``latest`` names one of a day after: what changed since then is no question of this night's. It is published, and ``latest`` stays."""
+    latest = str(nights / "latest.json")
+    assert night(example, nights, 3).name == "Completed"
+    late = night(example, nights, 2, against=latest)
+    assert (late.name, "alarm" in late.message) == ("Completed", False)
+    assert f"{latest}: names no earlier run, nothing is compared" in [record.getMessage() for record in caplog.records]
+    assert not (nights / "explained" / "2026-01-02" / "after" / "drift.json").exists()
+    assert json.loads(Path(latest).read_text())["run"] == str(nights / "explained" / "2026-01-03")
+
+
+def test_a_new_model_is_said_beside_the_alarms(server, client, example, nights, caplog):
+    """Whoever is told of a drift is told in the same line that the model is another one, which may be all that there is to it."""
+    latest = str(nights / "latest.json")
+    assert night(example, nights, 1).name == "Completed"
+    other = night(example, nights, 2, model=str(nights / "other.txt"), against=latest)
+    assert other.name == "Drifted"
+    said = [record.getMessage() for record in caplog.records if record.getMessage().startswith("differs: the model is another one: SHA-256 ")]
+    assert len(said) == 1
+    assert other.message.endswith(f"; {said[0]}")

@@ -1,0 +1,61 @@
+"""Whoever is told of nights: a web server that takes what ``infra/automations.yaml`` sends, once its block is one that sends there."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import yaml
+
+FILE = Path(__file__).parents[2] / "infra" / "automations.yaml"
+
+
+@contextmanager
+def receive():
+    """A web server on the loopback address, and what was sent to it."""
+
+    class Receiver(BaseHTTPRequestHandler):
+        def do_POST(self):
+            received.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(204)
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    received = []
+    with HTTPServer(("127.0.0.1", 0), Receiver) as receiver:
+        threading.Thread(target=receiver.serve_forever).start()
+        try:
+            yield f"http://127.0.0.1:{receiver.server_port}", received
+        finally:
+            receiver.shutdown()
+
+
+def create(server, path):
+    """What ``prefect automation create`` makes of a file."""
+    command = [sys.executable, "-m", "prefect", "automation", "create", "--from-file", str(path)]
+    subprocess.run(command, env=os.environ | {"PREFECT_API_URL": server}, check=True, capture_output=True)
+
+
+@contextmanager
+def automated(server, client, folder, url):
+    """The automation of the file, whose block is one that sends to ``url``."""
+    from prefect.blocks.notifications import CustomWebhookNotificationBlock
+
+    fields = {"subject": "{{subject}}", "body": "{{body}}"}
+    block = CustomWebhookNotificationBlock(name="told", url=url, json_data=fields).save("told", overwrite=True)
+    written = yaml.safe_load(FILE.read_text())
+    (action,) = written["automations"][0]["actions"]
+    action["block_document_id"] = str(block)
+    (folder / "automations.yaml").write_text(yaml.safe_dump(written))
+    create(server, folder / "automations.yaml")
+    (found,) = client.request("POST", "/automations/filter").json()
+    try:
+        yield found
+    finally:
+        client.request("DELETE", "/automations/{id}", path_params={"id": found["id"]})
