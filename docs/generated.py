@@ -23,6 +23,7 @@ SHARED_BY = {"interactions": "with `--interactions`", "background_errors": "with
 ROOT = Path(__file__).parents[1]
 RESULTS = Path(__file__).parent / "results.json"  # as `make bench` writes it
 VARIANTS = Path(__file__).parent / "variants.json"  # as `make variants` writes it
+BESIDE = Path(__file__).parent / "beside.json"  # as `python -m tests.beside` writes it
 PAPERS = Path(__file__).parent / "papers" / "results.json"  # as `make papers` writes it, pictures beside it
 
 
@@ -281,6 +282,55 @@ def variants() -> str:
     return f"{len(found['variants'])} variants, made by `make variants` with {versions}. A test holds all of them below {bounds}.\n\n{table}"
 
 
+STEPS = {
+    "start": "to start",
+    "first night": "the night before, with nothing compiled yet",
+    "train": "to train a model of its own",
+    "explain": "**attributions of every row**, in a file",
+    "one process": "the same with `--scheduler serial`",
+    "drift": "**what changed since the night before**",
+    "report": "**what there is to look at**",
+}
+
+
+def _size(n_bytes: float) -> str:
+    units = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
+    unit, name = next(((unit, name) for unit, name in units if n_bytes >= unit), (1.0, "bytes"))
+    return f"{n_bytes / unit:.3g} {name}"
+
+
+def _took(tool: dict[str, Any], name: str) -> str:
+    step = next((step for step in tool["steps"] if step["name"] == name), None)
+    return "" if step is None else f"{step['processor_seconds']:.3g} s ({step['seconds']:.3g} s)"
+
+
+def _fraction(tool: dict[str, Any], name: str) -> str:
+    return "" if tool["values"] is None or tool["values"][name] is None else f"{tool['values'][name]:.0e}"
+
+
+def beside() -> str:
+    """What a night took by each tool, and what there was to look at, side by side."""
+    found = json.loads(BESIDE.read_text())
+    rows: list[tuple[str, Callable[[dict[str, Any]], str]]] = [
+        ("version", lambda tool: next(iter(tool["versions"].values()))),
+        ("packages that are installed with it", lambda tool: f"{tool['packages']}, {_size(tool['installed_bytes'])}"),
+        *((said, lambda tool, name=name: _took(tool, name)) for name, said in STEPS.items()),
+        ("most memory", lambda tool: _size(max(step["peak_bytes"] for step in tool["steps"]))),
+        ("files to look at", lambda tool: ", ".join(f"{n} {kind}" for kind, n in tool["report"]["files"].items())),
+        ("their size", lambda tool: _size(tool["report"]["n_bytes"])),
+        ("of these scripts", lambda tool: _size(tool["report"]["script_bytes"]) if tool["report"]["script_bytes"] else "none"),
+        ("requests to other hosts when the page is opened", lambda tool: str(len(tool["report"]["requests"]))),
+        ("furthest that attributions are from adding up to the tool's own prediction", lambda tool: _fraction(tool, "residual")),
+        ("furthest that they are from Leafledger's, of the same model", lambda tool: _fraction(tool, "apart")),
+    ]
+    table = ((said, *(write(tool) for tool in found["tools"])) for said, write in rows)
+    night, machine = found["night"], ", ".join(f"{name} {value}" for name, value in found["machine"].items())
+    model = f"XGBoost, {night['trees']} trees of depth {night['depth']}, {night['features']} features"
+    said = f"Measured by `python -m tests.beside`: {night['rows']:,} flights, {model}, on: {machine}."
+    return f"{said}\n\n{_table(('', *(tool['name'] for tool in found['tools'])), table)}"
+
+
 PARTS: dict[str, Callable[..., str]] = {
-    part.__name__: part for part in (methods, summaries, parameters, packages, exits, documents, errors, api, benchmarks, variants, verdicts, papers)
+    part.__name__: part
+    for part in (methods, summaries, parameters, packages, exits, documents, errors, api, benchmarks, beside, variants, verdicts, papers)
 }

@@ -45,11 +45,11 @@ def say_change(found: Found) -> str:
     first, n = found["outputs"][0], len(found["alarms"])
     several = f" of output {shorten_name(first['output'])}" if len(found["outputs"]) > 1 else ""
     total = "margin" if found["space"] == "margin" else "prediction"
-    moved = f"its mean {total}{several} is {write_number(first['mean'])}, it was {write_number(first['reference_mean'])}"
+    moved = f"the mean {total}{several} is {write_number(first['mean'])}, it was {write_number(first['reference_mean'])}"
     known = first["standard_error"] is not None
     error = f" (change {write_number(first['change'], True)}, standard error {write_number(first['standard_error'])})" if known else ""
     said = f"{count(n, 'alarm')}: see what changed." if n else "No threshold is crossed."
-    return f"Compared with {_last(found['reference'])} of {count(found['reference_n_rows'], 'row')}, {moved}{error}. {said}"
+    return f"Compared with {_last(found['reference'])} ({count(found['reference_n_rows'], 'row')}), {moved}{error}. {said}"
 
 
 def _draw_split(found: Found, split: Found, unit: str) -> Figure | None:
@@ -153,7 +153,7 @@ def _draw_distances(found: Found) -> Figure | None:
     heads = (
         "column",
         "drifted",
-        "rows elsewhere",
+        "rows that moved",
         "corrected p",
         "PSI",
         "PSI without drift",
@@ -165,11 +165,30 @@ def _draw_distances(found: Found) -> Figure | None:
     left = say_left_out(len(shown), len(known), "columns")
     return Figure(
         "Which columns moved",
-        "Share of rows that are elsewhere than they were (Kolmogorov–Smirnov, or total variation of categories); orange where it counts as drift. "
-        + left,
+        "Share of the rows that have other values than before, at least (Kolmogorov–Smirnov, or total variation of categories); "
+        "what counts as drift comes first, and is orange. " + left,
         Tracks(tracks, axis.percent(), axis.at(0), "share of rows, %"),
         Table(heads, rows, left),
     )
+
+
+def _say_alarm(shift: Found, several: bool) -> str:
+    """In the words of the figures. Distances are what has to move at least, for the rows before to be those of now."""
+    name = _name(shift, several)
+    if shift["kind"] in ("missing", "unseen"):
+        return f"{name}: {write_share(shift['mean'])} of the rows, were {write_share(shift['reference_mean'])}"
+    known = shift["reference_mean"] is not None
+    means = f"; mean {write_number(shift['mean'])}, was {write_number(shift['reference_mean'])}" if known else ""
+    psi = "" if shift["psi"] is None else f" (PSI {write_number(shift['psi'], digits=3)}, by chance {write_number(shift['psi_expected'], digits=2)})"
+    return f"{name}: at least {write_share(shift['distance'])} of the rows have another one{means}{psi}"
+
+
+def _list_alarms(found: Found) -> list[str]:
+    """Orders of features first, then columns of all rows, then groups, which have their own words."""
+    several, said = len(found["outputs"]) > 1, found["alarms"]
+    orders = sum(_number(split["ndcg"]) < found["thresholds"]["ndcg"] for split in found["outputs"] if split["ndcg"] is not None)
+    drifted = [_say_alarm(shift, several) for shift in found["shifts"] if shift["drifted"]]
+    return [f"Alarm: {line}" for line in (*said[:orders], *drifted, *said[orders + len(drifted) :])]
 
 
 def _list(lines: Sequence[str], most: int, noun: str) -> tuple[str, ...]:
@@ -194,6 +213,6 @@ def write_changes(found: Found) -> Section:
     figures: list[Figure | None] = [_draw_split(found, split, unit) for split in outputs]
     figures += [_draw_shares(found, split["output"]) for split in outputs]
     figures.append(_draw_distances(found))
-    alarms = [f"Alarm: {line}" for line in found["alarms"]]
+    alarms = _list_alarms(found)
     items = (*_list(found["differs"], DIFFERENCES, "differences"), *_list(alarms, ALARMS, "alarms, of which the figure below has the largest"))
     return Section("changes", "What changed", items=items, figures=tuple(figure for figure in figures if figure is not None))

@@ -6,6 +6,7 @@ from typing import Any
 
 from ..errors import InvalidRun
 from ..in_memory.finished import FinishedRun
+from ..runs.options import MARGIN
 from ..runs.provenance import Provenance
 from .bars import BARS, draw_groups, draw_importance, draw_inputs, draw_ranks, draw_shares, tabulate_inputs
 from .counting import Counted, Counts
@@ -21,6 +22,7 @@ REASONS = 12  # of rejected pieces that are listed
 SMALL = 0.01  # share of a feature whose dependence tells nothing, unless it is a tenth of the largest
 FIRST = 3  # features of a group of rows that are listed
 OTHERS = 60  # outputs that are listed without figures
+UNIT = "The margin is what the model’s trees add up to for a row, before a link function, where the model has one, makes a prediction of it."
 Row = Mapping[str, Any]
 Summaries = Mapping[str, Sequence[Row]]
 
@@ -160,11 +162,12 @@ def _write_outputs(material: Material, limits: Limits) -> list[Section]:
     sections = []
     plan = material.run.plan
     partial = plan.global_only or not plan.wide
+    unit = UNIT if plan.space == MARGIN and "importance" in material.summaries else ""
     kept = "This run keeps no column of attributions for each feature, so their distribution is not drawn." if partial else ""
     for k, output in enumerate(shown):
         name = shorten_name(output, 60)
         title = "What moves predictions" if single else f"What moves output {name}"
-        text = (kept,) if kept and not k else ()
+        text = tuple(line for line in (unit, kept) if line and not k)
         figures = _figures(material, output, limits)
         if figures or text:
             sections.append(Section(f"output-{k + 1}", title, text, figures=figures, menu="" if single else f"Output {name}"))
@@ -248,7 +251,7 @@ def compose(material: Material, limits: Limits) -> Page:
     rows = Section(
         "rows",
         "Single rows",
-        ("From the base value to what the model says, the largest step first.",) if run.plan.additive else (),
+        ("From the base value, where every row starts, to what the model says of it, the largest step first.",) if run.plan.additive else (),
         figures=material.rows,
     )
     sections = [

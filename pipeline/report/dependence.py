@@ -109,7 +109,7 @@ def _draw_numbers(name: str, asked: Counted, values: Values, counts: Counts, uni
     if has_missing:
         ticks = (Tick(0, "none", "start"), *ticks)
     beyond = int(counts.own[BELOW].sum() + counts.own[-1].sum())
-    said = f" {beyond:,} rows lie beside the field." if beyond else ""
+    said = f" {beyond:,} rows lie outside the field." if beyond else ""
     said += " The strip on the left is of rows without a value." if has_missing else ""
     plane = Plane(
         width,

@@ -13,7 +13,8 @@ def shift(kind, feature, change, **more):
 
 
 def found(**more):
-    split = {"output": "0", "reference_mean": 1.0, "mean": 4.0, "change": 3.0, "standard_error": 0.5, "base": 0.0, "features": 3.0, "rounding": 0.0}
+    split = {"output": "0", "reference_mean": 1.0, "mean": 4.0, "change": 3.0, "standard_error": 0.5, "base": 0.0, "features": 3.0}
+    split |= {"rounding": 0.0, "ndcg": 0.95}
     shifts = [
         shift("phi", "a", 5.0),
         shift("phi", "b", -2.0, distance=0.4),
@@ -26,20 +27,24 @@ def found(**more):
         "n_rows": 90,
         "space": "margin",
         "differs": ["90 rows, there were 100"],
-        "alarms": ["value of a"],
+        "alarms": ["value of a, as it is said elsewhere"],
+        "thresholds": {"ndcg": 0.9},
     }
     return {**base, "outputs": [split], "shifts": shifts, **more}
 
 
 def test_the_change_is_said_with_its_error():
     said = say_change(found())
-    assert said == "Compared with monday of 100 rows, its mean margin is 4, it was 1 (change +3, standard error 0.5). 1 alarm: see what changed."
+    assert said == "Compared with monday (100 rows), the mean margin is 4, it was 1 (change +3, standard error 0.5). 1 alarm: see what changed."
     assert say_change(found(alarms=[])).endswith("No threshold is crossed.")
 
 
 def test_steps_go_from_the_mean_before_to_the_mean_now():
     section = write_changes(found())
-    assert section.items == ("90 rows, there were 100", "Alarm: value of a")
+    assert section.items == (
+        "90 rows, there were 100",
+        "Alarm: value of a: at least 20% of the rows have another one; mean 1, was 1 (PSI 0.1, by chance 0.1)",
+    )
     why, shares, moved = section.figures
     before, first, second, now = why.drawing.tracks
     assert (first.label, second.label) == ("a", "b")
@@ -54,8 +59,29 @@ def test_steps_go_from_the_mean_before_to_the_mean_now():
     ]
 
 
+def test_alarms_are_in_the_words_of_the_figures():
+    """The order of the features first, groups last, both as they are said elsewhere; what is not known is left out."""
+    outputs = [{**found()["outputs"][0], "ndcg": ndcg} for ndcg in (0.8, None)]
+    shifts = [
+        shift("phi", "b", -2.5, distance=0.4, drifted=True, psi=None),
+        shift("phi", "a", 1.0),
+        shift("missing", "a", -0.75, drifted=True),
+        shift("value", "c", 0.0, drifted=True, reference_mean=None, mean=None, psi=0.03271, psi_expected=7.7e-5),
+    ]
+    said = ["order", "phi of b", "missing of a", "value of c", "x=1: value of a"]
+    items = write_changes(found(outputs=outputs, shifts=shifts, alarms=said)).items
+    assert items[1:] == (
+        "Alarm: order",
+        "Alarm: attribution of b, output 0: at least 40% of the rows have another one; mean −1.5, was 1",
+        "Alarm: missing values of a, output 0: 25% of the rows, were 100%",
+        "Alarm: value of c: at least 10% of the rows have another one (PSI 0.0327, by chance 7.7e-05)",
+        "Alarm: x=1: value of a",
+    )
+    assert [track.label for track in write_changes(found(shifts=shifts[:1])).figures[-1].drawing.tracks] == ["attribution of b"]
+
+
 def test_long_lists_are_cut_and_counted():
-    items = write_changes(found(alarms=["x" * 1000] * 100)).items
+    items = write_changes(found(alarms=["x" * 1000] * 100, shifts=[])).items
     assert len(items) == 7
     assert len(items[1]) <= 300
     assert items[-1].startswith("… and 95 more alarms")

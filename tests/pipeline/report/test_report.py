@@ -157,7 +157,7 @@ def test_what_changed_comes_first_and_stays(example, reported, tmp_path):
     explain(example.model, f"{example.data}/month=1", tmp_path / "run", values=True, scheduler="serial")
     against = written(tmp_path / "run", against=reported)
     assert re.findall(r'<section id="([^"]*)"', against)[:2] == ["changes", "output-1"]
-    assert re.search(r'<p class="lede">Compared with run of 3,000 rows, its mean margin is ', against)
+    assert re.search(r'<p class="lede">Compared with run \(3,000 rows\), the mean margin is ', against)
     assert written(tmp_path / "run") == against
 
 
