@@ -177,10 +177,11 @@ def _say_alarm(shift: Found, several: bool) -> str:
     name = _name(shift, several)
     if shift["kind"] in ("missing", "unseen"):
         return f"{name}: {write_share(shift['mean'])} of the rows, were {write_share(shift['reference_mean'])}"
+    moved = "all rows" if shift["distance"] == 1 else f"at least {write_share(shift['distance'])} of the rows"
     known = shift["reference_mean"] is not None
     means = f"; mean {write_number(shift['mean'])}, was {write_number(shift['reference_mean'])}" if known else ""
     psi = "" if shift["psi"] is None else f" (PSI {write_number(shift['psi'], digits=3)}, by chance {write_number(shift['psi_expected'], digits=2)})"
-    return f"{name}: at least {write_share(shift['distance'])} of the rows have another one{means}{psi}"
+    return f"{name}: {moved} have another one{means}{psi}"
 
 
 def _list_alarms(found: Found) -> list[str]:

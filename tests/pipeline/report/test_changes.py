@@ -2,6 +2,7 @@
 
 import pytest
 
+from pipeline.report import changes
 from pipeline.report.changes import say_change, write_changes
 
 
@@ -59,20 +60,22 @@ def test_steps_go_from_the_mean_before_to_the_mean_now():
     ]
 
 
-def test_alarms_are_in_the_words_of_the_figures():
+def test_alarms_are_in_the_words_of_the_figures(monkeypatch):
     """The order of the features first, groups last, both as they are said elsewhere; what is not known is left out."""
+    monkeypatch.setattr(changes, "ALARMS", 6)
     outputs = [{**found()["outputs"][0], "ndcg": ndcg} for ndcg in (0.8, None)]
     shifts = [
         shift("phi", "b", -2.5, distance=0.4, drifted=True, psi=None),
-        shift("phi", "a", 1.0),
+        shift("phi", "a", 1.0, drifted=True, distance=1.0),
         shift("missing", "a", -0.75, drifted=True),
         shift("value", "c", 0.0, drifted=True, reference_mean=None, mean=None, psi=0.03271, psi_expected=7.7e-5),
     ]
-    said = ["order", "phi of b", "missing of a", "value of c", "x=1: value of a"]
+    said = ["order", "phi of b", "phi of a", "missing of a", "value of c", "x=1: value of a"]
     items = write_changes(found(outputs=outputs, shifts=shifts, alarms=said)).items
     assert items[1:] == (
         "Alarm: order",
         "Alarm: attribution of b, output 0: at least 40% of the rows have another one; mean −1.5, was 1",
+        "Alarm: attribution of a, output 0: all rows have another one; mean 2, was 1 (PSI 0.1, by chance 0.1)",
         "Alarm: missing values of a, output 0: 25% of the rows, were 100%",
         "Alarm: value of c: at least 10% of the rows have another one (PSI 0.0327, by chance 7.7e-05)",
         "Alarm: x=1: value of a",
