@@ -25,7 +25,7 @@ def run(capsys, *arguments):
 
 
 def test_explain_says_where_the_results_are(example, tmp_path, capsys):
-    """The first run shows the outputs, the residual and the top features, a line per part on standard error; the second has nothing to do."""
+    """The first run shows outputs, residual and top features, on standard error where it works and each part; the second has nothing to do."""
     out = tmp_path / "run"
     arguments = ("explain", example.model, example.data, "--out", out, "--id", "flight", "name", "--scheduler", "serial")
     code, said, log = run(capsys, *arguments)
@@ -35,7 +35,7 @@ def test_explain_says_where_the_results_are(example, tmp_path, capsys):
     assert f"manifest:     {out}/manifest.json" in said
     assert f"SHA-256:      {hashlib.sha256((out / 'manifest.json').read_bytes()).hexdigest()}\n" in said
     assert "│    1 │ delay" in said
-    assert log.count("\n") == 4
+    assert log.count("\n") == 5
     assert "4 of 4 parts, 3000 of 3000 rows" in log
     code, said, _ = run(capsys, *arguments)
     digest = hashlib.sha256((out / "manifest.json").read_bytes()).hexdigest()
