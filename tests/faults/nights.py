@@ -115,6 +115,8 @@ class Server:
         """The deployment of the file, with the scheduler among the parameters, made as the page says; its id."""
         found = yaml.safe_load(DEPLOYMENT.read_text())
         (deployment,) = found["deployments"]
+        pool = deployment["work_pool"]["name"]
+        wait_until(lambda: any(each["name"] == pool for each in self.ask("/work_pools/filter", {})), 300)  # which its worker makes as it starts
         deployment["parameters"]["scheduler"] = SCHEDULER
         file = folder / "prefect.yaml"
         file.write_text(yaml.safe_dump(found))

@@ -21,6 +21,7 @@ from tests.faults.verdict import contents
 NIGHT = "s3://explained/2013-02-01"  # what the file's own night makes
 LATEST = "explained/latest.json"
 CREDENTIALS = {"AWS_ACCESS_KEY_ID": "demo", "AWS_SECRET_ACCESS_KEY": "demo", "AWS_DEFAULT_REGION": "us-east-1"}
+pytestmark = pytest.mark.long
 RUN_SECONDS = 900  # that a flow run may take, beside other work
 PAGES = {"after.json", "after/drift.json", "report/index.html"}  # which name their own run
 

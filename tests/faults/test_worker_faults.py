@@ -171,9 +171,9 @@ def test_items_that_shared_a_worker_with_a_deadly_one_are_published(many, tally,
     monkeypatch.setenv(SECONDS, "1")  # all have started when the deadly one ends them
     suspects, try_alone = [], cluster._try_alone
 
-    def spy(client, where, suspect):
+    def spy(client, submit, suspect, key):
         suspects.append(suspect.part)
-        return try_alone(client, where, suspect)
+        return try_alone(client, submit, suspect, key)
 
     monkeypatch.setattr(cluster, "_try_alone", spy)
     with (
