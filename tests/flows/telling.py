@@ -1,15 +1,14 @@
 """Whoever is told of nights: a web server that takes what ``infra/automations.yaml`` sends, once its block is one that sends there."""
 
 import json
-import os
-import subprocess
-import sys
 import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import yaml
+
+from tests.flows.conftest import call_prefect
 
 FILE = Path(__file__).parents[2] / "infra" / "automations.yaml"
 
@@ -36,14 +35,8 @@ def receive():
             receiver.shutdown()
 
 
-def create(server, path):
-    """What ``prefect automation create`` makes of a file."""
-    command = [sys.executable, "-m", "prefect", "automation", "create", "--from-file", str(path)]
-    subprocess.run(command, env=os.environ | {"PREFECT_API_URL": server}, check=True, capture_output=True)
-
-
 @contextmanager
-def automated(server, client, folder, url):
+def automated(client, folder, url):
     """The automation of the file, whose block is one that sends to ``url``."""
     from prefect.blocks.notifications import CustomWebhookNotificationBlock
 
@@ -53,7 +46,7 @@ def automated(server, client, folder, url):
     (action,) = written["automations"][0]["actions"]
     action["block_document_id"] = str(block)
     (folder / "automations.yaml").write_text(yaml.safe_dump(written))
-    create(server, folder / "automations.yaml")
+    call_prefect(f"prefect automation create --from-file {folder / 'automations.yaml'}")
     (found,) = client.request("POST", "/automations/filter").json()
     try:
         yield found

@@ -9,8 +9,8 @@ import pytest
 import yaml
 
 from flows.explain import explain
-from tests.flows.conftest import wait_for
-from tests.flows.telling import FILE, automated, create, receive
+from tests.flows.conftest import call_prefect, wait_for
+from tests.flows.telling import FILE, automated, receive
 
 TOLD_SECONDS = 600  # until a notification comes, beside other work
 
@@ -25,13 +25,13 @@ def told():
 @pytest.fixture
 def automation(server, client, tmp_path, told):
     """The automation of the file, whose block is one that sends to ``told``."""
-    with automated(server, client, tmp_path, told[0]) as found:
+    with automated(client, tmp_path, told[0]) as found:
         yield found
 
 
 def test_the_file_is_taken_as_it_is(server, client):
     """Every word of it is one that Prefect knows, and comes back."""
-    create(server, FILE)
+    call_prefect(f"prefect automation create --from-file {FILE}")
     (found,) = client.request("POST", "/automations/filter").json()
     client.request("DELETE", "/automations/{id}", path_params={"id": found["id"]})
     (written,) = yaml.safe_load(FILE.read_text())["automations"]
