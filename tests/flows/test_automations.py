@@ -14,6 +14,8 @@ import pandas as pd
 import pytest
 import yaml
 from prefect.blocks.notifications import CustomWebhookNotificationBlock
+from prefect.events import emit_event
+from prefect.states import Completed, Running
 
 from flows.explain import explain
 from tests.flows.conftest import wait_for
@@ -49,33 +51,47 @@ def create(server, path):
 
 
 @pytest.fixture
-def automation(server, client, tmp_path, told):
-    """The automation of the file, whose block is one that sends to ``told``."""
+def automations(server, client, tmp_path):
+    """A function that puts the file's automations on the server, changed by another one: what the server has then, by name."""
+
+    def put(change):
+        written = yaml.safe_load(FILE.read_text())
+        change({each["name"]: each for each in written["automations"]})
+        (tmp_path / "automations.yaml").write_text(yaml.safe_dump(written))
+        create(server, tmp_path / "automations.yaml")
+        return {each["name"]: each for each in client.request("POST", "/automations/filter").json()}
+
+    yield put
+    for each in client.request("POST", "/automations/filter").json():
+        client.request("DELETE", "/automations/{id}", path_params={"id": each["id"]})
+
+
+@pytest.fixture
+def automation(automations, told):
+    """The automation that tells, whose block is one that sends to ``told``."""
     url, _ = told
     fields = {"subject": "{{subject}}", "body": "{{body}}"}
     block = CustomWebhookNotificationBlock(name="told", url=url, json_data=fields).save("told", overwrite=True)
-    written = yaml.safe_load(FILE.read_text())
-    (action,) = written["automations"][0]["actions"]
-    action["block_document_id"] = str(block)
-    (tmp_path / "automations.yaml").write_text(yaml.safe_dump(written))
-    create(server, tmp_path / "automations.yaml")
-    (found,) = client.request("POST", "/automations/filter").json()
-    yield found
-    client.request("DELETE", "/automations/{id}", path_params={"id": found["id"]})
+
+    def change(written):
+        (action,) = written["leafledger-nights"]["actions"]
+        action["block_document_id"] = str(block)
+
+    return automations(change)["leafledger-nights"]
 
 
-def test_the_file_is_taken_as_it_is(server, client):
+def test_the_file_is_taken_as_it_is(automations):
     """Every word of it is one that Prefect knows, and comes back."""
-    create(server, FILE)
-    (found,) = client.request("POST", "/automations/filter").json()
-    client.request("DELETE", "/automations/{id}", path_params={"id": found["id"]})
-    (written,) = yaml.safe_load(FILE.read_text())["automations"]
-    for part in ("name", "description"):
-        assert found[part] == written[part]
-    trigger = found["trigger"]
-    assert set(trigger.pop("expect")) == set(written["trigger"].pop("expect"))
-    assert written["trigger"].items() <= trigger.items()
-    assert found["actions"] == written["actions"]
+    found, file = automations(lambda written: None), {each["name"]: each for each in yaml.safe_load(FILE.read_text())["automations"]}
+    assert found.keys() == file.keys() == {"leafledger-nights", "leafledger-silent"}
+    for name, written in file.items():
+        assert found[name]["description"] == written["description"]
+        trigger = found[name]["trigger"]
+        for events in ("after", "expect"):
+            assert set(trigger.pop(events)) == set(written["trigger"].pop(events, ()))
+        assert written["trigger"].items() <= trigger.items()
+        for action, expected in zip(found[name]["actions"], written["actions"], strict=True):
+            assert expected.items() <= action.items()
 
 
 def test_whoever_wants_to_know_is_told(automation, told, example, tmp_path):
@@ -95,3 +111,22 @@ def test_whoever_wants_to_know_is_told(automation, told, example, tmp_path):
     expected = {f"explain 2026-01-0{day}: {state.name}": state.message for day, state in enumerate(ended, 1) if day > 1}
     assert {each["subject"]: each["body"] for each in received} == expected
     assert len(received) == 3
+
+
+def test_a_flow_run_of_which_nothing_is_heard_crashes(automations, client):
+    """One that ended in a state of the flow's own stays what it is."""
+
+    def change(written):
+        written["leafledger-silent"]["trigger"]["within"] = 10  # the least that Prefect takes
+
+    automations(change)
+    silent, ended = (client.create_flow_run(explain, parameters={"model": "", "data": "", "out": ""}, state=Running()) for _ in range(2))
+    for run in (silent, ended):
+        flow = {"prefect.resource.id": f"prefect.flow.{run.flow_id}", "prefect.resource.role": "flow", "prefect.resource.name": explain.name}
+        emit_event("prefect.flow-run.heartbeat", resource={"prefect.resource.id": f"prefect.flow-run.{run.id}"}, related=[flow])
+    client.set_flow_run_state(ended.id, Completed(name="Drifted"))
+    wait_for(lambda: client.read_flow_run(silent.id).state.is_crashed(), TOLD_SECONDS)
+    message = client.read_flow_run(silent.id).state.message
+    assert "\n" not in message
+    assert message.endswith("the same run again goes on from there.")
+    assert client.read_flow_run(ended.id).state.name == "Drifted"
