@@ -18,7 +18,7 @@ from tests.faults.containers import ROOT, Container, Mount, Network, Recipe
 FILE = ROOT / "infra" / "compose.yaml"
 IMAGES = ROOT / "infra" / "containers" / "Dockerfile"
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-SECONDS = 300  # that a service may take to be there, on a cold machine beside other work
+SECONDS = 900  # that a service may take to be there, on a cold machine beside other work
 DONE, HEALTHY, STARTED = "service_completed_successfully", "service_healthy", "service_started"
 # An image of others': what its own file says, as far as it matters here. Moto's is run as the Moto that tests have.
 OTHERS = {"docker.io/motoserver/moto": (["moto_server", "-H", "0.0.0.0"], {"PYTHONUNBUFFERED": "1"})}
@@ -161,6 +161,14 @@ class Topology:
             if user is not None:
                 os.chown(here, user, user)
         return Mount(str(here), target, options == ["ro"])
+
+    def up_and_wait(self) -> None:
+        """Start all services that are in no profile, and wait until those are healthy that have a check: ``docker compose up --wait``."""
+        services = [name for name, service in self.services.items() if "profiles" not in service]
+        self.up(*services)
+        for service in services:
+            if "healthcheck" in self.services[service]:
+                self.wait_healthy(service)
 
     def up(self, *services: str) -> None:
         """Start services with all that they depend on, as far as they are not up."""

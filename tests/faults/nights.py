@@ -8,7 +8,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -29,7 +29,7 @@ N_ROWS, N_FILES = 1600, 8  # of a night in the store, a work item each
 DEPLOYMENT = ROOT / "infra" / "prefect.yaml"
 SCHEDULER = "tls://scheduler:8786"
 MODEL = "xgboost.ubj"
-ATTEMPTS = 60  # a second apart, of a request to a server that is away, or whose database is busy
+ATTEMPTS = 300  # a second apart, of a request to a server that is away, or whose database is busy
 FINAL = {"COMPLETED", "FAILED", "CRASHED", "CANCELLED"}
 
 
@@ -96,10 +96,10 @@ class Server:
     def __init__(self, address: str):
         self.url = f"http://{address}:4200/api"
 
-    def ask(self, path: str, body: Mapping[str, Any] | None = None) -> Any:
+    def ask(self, path: str, body: Any = None, method: str | None = None) -> Any:
         """One request; tried again where the server is away."""
         data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(f"{self.url}{path}", data, {"Content-Type": "application/json"})
+        request = urllib.request.Request(f"{self.url}{path}", data, {"Content-Type": "application/json"}, method=method)
         attempts = ATTEMPTS
         while True:
             try:
@@ -120,12 +120,17 @@ class Server:
         deployment["parameters"]["scheduler"] = SCHEDULER
         file = folder / "prefect.yaml"
         file.write_text(yaml.safe_dump(found))
-        command = [sys.executable, "-m", "prefect", "--no-prompt", "deploy", "--prefect-file", str(file), "--all"]
+        self.call(folder, "deploy", "--prefect-file", str(file), "--all")
+        return self.ask("/deployments/name/explain/nightly")["id"]
+
+    def call(self, folder: Path, *arguments: str) -> str:
+        """What Prefect's command says, used as the page does."""
         environment = os.environ | {"PREFECT_API_URL": self.url, "PREFECT_HOME": str(folder / "home")}
-        done = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, timeout=300)
+        command = [sys.executable, "-m", "prefect", "--no-prompt", *arguments]
+        done = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, timeout=600)
         if done.returncode:
             raise RuntimeError(done.stdout + done.stderr)
-        return self.ask("/deployments/name/explain/nightly")["id"]
+        return done.stdout
 
     def schedule(self, deployment: str, seconds: float = 8.0) -> tuple[str, date]:
         """Let a deployment be due so soon, and not again for a day: the flow run that the server makes of it, and its date."""

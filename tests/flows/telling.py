@@ -36,19 +36,29 @@ def receive():
 
 
 @contextmanager
-def automated(client, folder, url):
-    """The automation of the file, whose block is one that sends to ``url``."""
+def automated(client, folder, change=lambda written: None):
+    """The automations of the file on the server, after ``change`` of what the file says; both by name."""
+    written = yaml.safe_load(FILE.read_text())
+    change({each["name"]: each for each in written["automations"]})
+    (folder / "automations.yaml").write_text(yaml.safe_dump(written))
+    call_prefect(f"prefect automation create --from-file {folder / 'automations.yaml'}")
+    found = client.request("POST", "/automations/filter").json()
+    try:
+        yield {each["name"]: each for each in found}
+    finally:
+        for each in found:
+            client.request("DELETE", "/automations/{id}", path_params={"id": each["id"]})
+
+
+def tell(url):
+    """A change of the file's automations: its block is one that sends to ``url``."""
     from prefect.blocks.notifications import CustomWebhookNotificationBlock
 
     fields = {"subject": "{{subject}}", "body": "{{body}}"}
     block = CustomWebhookNotificationBlock(name="told", url=url, json_data=fields).save("told", overwrite=True)
-    written = yaml.safe_load(FILE.read_text())
-    (action,) = written["automations"][0]["actions"]
-    action["block_document_id"] = str(block)
-    (folder / "automations.yaml").write_text(yaml.safe_dump(written))
-    call_prefect(f"prefect automation create --from-file {folder / 'automations.yaml'}")
-    (found,) = client.request("POST", "/automations/filter").json()
-    try:
-        yield found
-    finally:
-        client.request("DELETE", "/automations/{id}", path_params={"id": found["id"]})
+
+    def change(written):
+        (action,) = written["leafledger-nights"]["actions"]
+        action["block_document_id"] = str(block)
+
+    return change

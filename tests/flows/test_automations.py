@@ -1,4 +1,4 @@
-"""infra/automations.yaml: Prefect takes it as it is, and tells of nights that failed, left rows out or drifted, and of no others."""
+"""infra/automations.yaml: Prefect takes it as it is; it tells of nights that failed, left rows out or drifted, of no others, and of silent ones."""
 
 import shutil
 from datetime import date
@@ -7,10 +7,12 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import yaml
+from prefect.events import emit_event
+from prefect.states import Completed, Running
 
 from flows.explain import explain
-from tests.flows.conftest import call_prefect, wait_for
-from tests.flows.telling import FILE, automated, receive
+from tests.flows.conftest import wait_for
+from tests.flows.telling import FILE, automated, receive, tell
 
 TOLD_SECONDS = 600  # until a notification comes, beside other work
 
@@ -23,24 +25,26 @@ def told():
 
 
 @pytest.fixture
-def automation(server, client, tmp_path, told):
-    """The automation of the file, whose block is one that sends to ``told``."""
-    with automated(client, tmp_path, told[0]) as found:
-        yield found
+def automation(client, tmp_path, told):
+    """The automation that tells, and sends to ``told``."""
+    with automated(client, tmp_path, tell(told[0])) as found:
+        yield found["leafledger-nights"]
 
 
-def test_the_file_is_taken_as_it_is(server, client):
+def test_the_file_is_taken_as_it_is(client, tmp_path):
     """Every word of it is one that Prefect knows, and comes back."""
-    call_prefect(f"prefect automation create --from-file {FILE}")
-    (found,) = client.request("POST", "/automations/filter").json()
-    client.request("DELETE", "/automations/{id}", path_params={"id": found["id"]})
-    (written,) = yaml.safe_load(FILE.read_text())["automations"]
-    for part in ("name", "description"):
-        assert found[part] == written[part]
-    trigger = found["trigger"]
-    assert set(trigger.pop("expect")) == set(written["trigger"].pop("expect"))
-    assert written["trigger"].items() <= trigger.items()
-    assert found["actions"] == written["actions"]
+    file = {each["name"]: each for each in yaml.safe_load(FILE.read_text())["automations"]}
+    with automated(client, tmp_path) as found:
+        pass
+    assert found.keys() == file.keys() == {"leafledger-nights", "leafledger-silent"}
+    for name, written in file.items():
+        assert found[name]["description"] == written["description"]
+        trigger = found[name]["trigger"]
+        for events in ("after", "expect"):
+            assert set(trigger.pop(events)) == set(written["trigger"].pop(events, ()))
+        assert written["trigger"].items() <= trigger.items()
+        for action, expected in zip(found[name]["actions"], written["actions"], strict=True):
+            assert expected.items() <= action.items()
 
 
 def test_whoever_wants_to_know_is_told(automation, told, example, tmp_path):
@@ -60,3 +64,22 @@ def test_whoever_wants_to_know_is_told(automation, told, example, tmp_path):
     expected = {f"explain 2026-01-0{day}: {state.name}": state.message for day, state in enumerate(ended, 1) if day > 1}
     assert {each["subject"]: each["body"] for each in received} == expected
     assert len(received) == 3
+
+
+def test_a_flow_run_of_which_nothing_is_heard_crashes(client, tmp_path):
+    """One that ended in a state of the flow's own stays what it is."""
+
+    def change(written):
+        written["leafledger-silent"]["trigger"]["within"] = 10  # the least that Prefect takes
+
+    with automated(client, tmp_path, change):
+        silent, ended = (client.create_flow_run(explain, parameters={"model": "", "data": "", "out": ""}, state=Running()) for _ in range(2))
+        for run in (silent, ended):
+            flow = {"prefect.resource.id": f"prefect.flow.{run.flow_id}", "prefect.resource.role": "flow", "prefect.resource.name": explain.name}
+            emit_event("prefect.flow-run.heartbeat", resource={"prefect.resource.id": f"prefect.flow-run.{run.id}"}, related=[flow])
+        client.set_flow_run_state(ended.id, Completed(name="Drifted"))
+        wait_for(lambda: client.read_flow_run(silent.id).state.is_crashed(), TOLD_SECONDS)
+        message = client.read_flow_run(silent.id).state.message
+        assert "\n" not in message
+        assert message.endswith("the same run again goes on from there.")
+        assert client.read_flow_run(ended.id).state.name == "Drifted"

@@ -28,7 +28,7 @@ import leafledger
 from tests.docs.blocks import read_blocks
 from tests.docs.reader import Reader
 from tests.flows.conftest import call_prefect, free_port, run_server, wait_for
-from tests.flows.telling import automated, receive
+from tests.flows.telling import automated, receive, tell
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "week.md"
@@ -281,7 +281,7 @@ def beginning(server, client, folder):
         world.callback(client.delete_work_pool, "leafledger")
         world.enter_context(working(folder))
         url, told = world.enter_context(receive())
-        world.enter_context(automated(client, folder, url))
+        world.enter_context(automated(client, folder, tell(url)))
         deploy(folder, patch)
         deployment = client.read_deployment_by_name("explain/nightly").id
         world.callback(client.delete_deployment, deployment)

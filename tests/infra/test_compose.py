@@ -1,8 +1,11 @@
 """The demo of everything on one machine."""
 
 import tomllib
+from importlib import import_module
+from pathlib import Path
 
 import yaml
+from prefect.settings import PREFECT_HOME, temporary_settings
 
 from tests.infra.files import INFRA, ROOT, call
 
@@ -31,3 +34,12 @@ def test_what_services_name_is_there():
             assert service["image"].endswith(f":{version}")
             assert service["read_only"]
             assert service["cap_drop"] == ["ALL"]
+
+
+def test_leases_of_flow_runs_outlive_the_server():
+    """They lie in its volume, as its database does: what is left of one without the other is a place that nobody gives back."""
+    server = yaml.safe_load(FILE.read_text())["services"]["server"]
+    volumes = [volume.split(":")[1] for volume in server["volumes"]]
+    storage = import_module(server["environment"]["PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE"]).ConcurrencyLeaseStorage
+    with temporary_settings({PREFECT_HOME: Path(server["environment"]["PREFECT_HOME"])}):
+        assert any(storage().storage_path.is_relative_to(volume) for volume in volumes)

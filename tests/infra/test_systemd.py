@@ -4,6 +4,7 @@ import re
 import subprocess
 
 import pytest
+import yaml
 
 from pipeline.command import cli
 from tests.infra.files import INFRA, find
@@ -30,3 +31,12 @@ def test_the_nights_service_names_options_that_there_are(tmp_path, capsys):
     shown = capsys.readouterr().out
     assert shown.count("nights.toml") == 5
     assert {word for word in given if word.startswith("--")} == {"--config", "--log-format", "--quiet", "--dates"}
+
+
+def test_prefects_server_is_told_what_compose_tells_it():
+    """Where its page may be copied, and where leases outlive it."""
+    unit, compose = (INFRA / "systemd/prefect-server.service").read_text(), yaml.safe_load((INFRA / "compose.yaml").read_text())
+    told = dict(re.findall(r"^Environment=(\w+)=(.*)$", unit, re.MULTILINE))
+    assert told.keys() == compose["services"]["server"]["environment"].keys()
+    lease = "PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE"
+    assert told[lease] == compose["services"]["server"]["environment"][lease]
