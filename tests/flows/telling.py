@@ -2,6 +2,7 @@
 
 import json
 import threading
+import time
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -10,6 +11,7 @@ import yaml
 
 from tests.flows.conftest import call_prefect
 
+SETTLED = 8.0  # seconds; a server from which automations are deleted in the moment in which they are made is deaf to the next ones
 FILE = Path(__file__).parents[2] / "infra" / "automations.yaml"
 
 
@@ -43,6 +45,7 @@ def automated(client, folder, change=lambda written: None):
     (folder / "automations.yaml").write_text(yaml.safe_dump(written))
     call_prefect(f"prefect automation create --from-file {folder / 'automations.yaml'}")
     found = client.request("POST", "/automations/filter").json()
+    time.sleep(SETTLED)
     try:
         yield {each["name"]: each for each in found}
     finally:
