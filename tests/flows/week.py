@@ -192,7 +192,8 @@ class Week:
             ended = sum("Finished in state" in line.message for line in own) >= run.run_count
             return lines if ended and (any(line.level >= ERROR for line in own) or not run.state.is_failed()) else None
 
-        lines = sorted(wait_for(logged, SECONDS), key=lambda line: line.timestamp)
+        sent = {(line.timestamp, line.message): line for line in wait_for(logged, SECONDS)}  # again, where the server was slow to answer
+        lines = sorted(sent.values(), key=lambda line: line.timestamp)
         began = max(line.timestamp for line in lines if "Beginning flow run" in line.message)
         lines, latest = [line for line in lines if line.timestamp >= began], self.read_latest()
         code, error = self.explain("--date", str(day))
