@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 
 from .blocks import agrees
-from .places import PAGES, make_folder, serve_objects
+from .places import TYPED, make_folder, serve_objects
 from .reader import read_page, reading
 
 VARIES = {  # from machine to machine, or from day to day: left open
@@ -42,6 +42,6 @@ def rewrite(page: Path, folder: Path) -> None:
 
 if __name__ == "__main__":
     with serve_objects():
-        for page in map(Path, sys.argv[1:] or PAGES):
+        for page in map(Path, sys.argv[1:] or TYPED):
             with tempfile.TemporaryDirectory() as folder:
                 rewrite(page.absolute(), make_folder(Path(folder)))

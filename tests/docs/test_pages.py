@@ -4,7 +4,7 @@ import pytest
 
 from docs import generated
 from tests.docs.blocks import agrees
-from tests.docs.places import PAGES, ROOT, make_folder, serve_objects
+from tests.docs.places import ROOT, TYPED, make_folder, serve_objects
 from tests.docs.reader import read_page, reading
 
 
@@ -15,7 +15,7 @@ def _object_store():
         yield
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+@pytest.mark.parametrize("page", TYPED, ids=lambda page: str(page.relative_to(ROOT)))
 def test_a_page_says_what_its_blocks_print(page, tmp_path):
     """Every block of a page, typed in turn in a fresh folder with the demo's flights and models, prints what the page says."""
     with reading(make_folder(tmp_path)) as reader:
