@@ -22,6 +22,24 @@ settings.register_profile("mutants", parent=settings.get_profile(PROFILE), phase
 settings.load_profile(PROFILE)
 
 
+def pytest_addoption(parser):
+    parser.addoption(
+        "--long", action="store_true", help="all faults and many seeds, and a week of nights, not only what takes seconds; implies --radosgw"
+    )
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "long: takes minutes, runs with --long alone")
+
+
+def pytest_collection_modifyitems(config, items):
+    if not config.getoption("--long"):
+        for item in items:
+            if item.get_closest_marker("long"):
+                # with many seeds; a few of each kind of fault run always
+                item.add_marker(pytest.mark.skip(reason="takes minutes: make faults"))
+
+
 @pytest.fixture(autouse=True)
 def _float32_overflow_is_meant():
     """A value beyond float32 is infinite to a library that compares float32; NumPy warns of it where kernels run uncompiled."""

@@ -25,27 +25,17 @@ CANARY = {"AWS_ACCESS_KEY_ID": "canary-id", "AWS_SECRET_ACCESS_KEY": "canary-sec
 
 
 def pytest_addoption(parser):
-    parser.addoption("--long", action="store_true", help="all faults and many seeds, not only those that take seconds; implies --radosgw")
     parser.addoption("--radosgw", action="store_true", help="store faults also in front of a real store, where it is installed")
 
 
 def pytest_configure(config):
     config.stash[TALLY] = Tally()
-    config.addinivalue_line("markers", "long: takes minutes, runs with --long alone")
-
-
-def pytest_collection_modifyitems(config, items):
-    if not config.getoption("--long", False):
-        for item in items:
-            if item.get_closest_marker("long"):
-                # with many seeds; a few of each kind of fault run always
-                item.add_marker(pytest.mark.skip(reason="takes minutes: make faults"))
 
 
 def pytest_generate_tests(metafunc):
     """Whatever needs a store is tried in front of each."""
     if "s3_endpoint" in metafunc.fixturenames:
-        real = metafunc.config.getoption("--long", False) or metafunc.config.getoption("--radosgw", False)
+        real = metafunc.config.getoption("--long") or metafunc.config.getoption("--radosgw", False)
         metafunc.parametrize("s3_endpoint", ["moto", RADOSGW] if real else ["moto"], indirect=True, scope="session")
 
 
