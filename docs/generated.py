@@ -23,6 +23,7 @@ SHARED_BY = {"interactions": "with `--interactions`", "background_errors": "with
 ROOT = Path(__file__).parents[1]
 RESULTS = Path(__file__).parent / "results.json"  # as `make bench` writes it
 VARIANTS = Path(__file__).parent / "variants.json"  # as `make variants` writes it
+SCALE = Path(__file__).parent / "scale.json"  # as `make scale` writes it
 BESIDE = Path(__file__).parent / "beside.json"  # as `python -m tests.beside` writes it
 PAPERS = Path(__file__).parent / "papers" / "results.json"  # as `make papers` writes it, pictures beside it
 

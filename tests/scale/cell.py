@@ -1,6 +1,7 @@
 """One measurement: so many parts at so many workers, by the code of a run."""
 
 import json
+import os
 import sys
 import tempfile
 import time
@@ -19,7 +20,7 @@ from pipeline.runs.part import Part
 from pipeline.runs.states import unpack_state
 
 from .simulated import find_peak, simulate
-from .work import SUMMARY, Work, make_items, read_ledger, wait_item, write_work
+from .work import SUMMARY, Work, make_items, read_ledger, stay_cold, wait_item, write_work
 
 DIGEST = "5" * 64  # of the plan
 QUIET_SECONDS = 10  # that a cluster without work is watched
@@ -42,8 +43,9 @@ class Measured:
     cell: Cell
     state_bytes: int  # of a part, packed
     quiet: float  # share of the scheduler, with workers and without work
-    connect: float  # seconds until the client has looked at all workers
-    connect_cpu: float  # of them, the client's
+    connect: float  # seconds until the client has looked at all workers, and scheduler and workers have imported what tasks call
+    connect_scheduler_cpu: float
+    connect_client_cpu: float
     first: float  # seconds from there to the first part
     seconds: float  # seconds from there to the last part
     busy: float  # share of the workers' time, from the first item's beginning to the last one's end, that was work
@@ -75,10 +77,6 @@ def merge_serially(n: int, work: Work) -> bytes:
     return b"".join(array.tobytes() for array in merge_all(MOMENTS, states, 1, work.features))
 
 
-def _stay_cold(tables: str) -> None:
-    """Compile nothing."""
-
-
 def measure(cell: Cell, folder: Path) -> Measured:
     """Start a cluster, let a client do the cell's parts on it, and look at what they cost."""
     tables, items = write_work(folder, cell.work), make_items(cell.parts)
@@ -87,11 +85,12 @@ def measure(cell: Cell, folder: Path) -> Measured:
         quiet = simulated.scheduler.cpu()
         time.sleep(QUIET_SECONDS)
         quiet = (simulated.scheduler.cpu() - quiet) / QUIET_SECONDS
-        before, started, used = find_peak_of_self(), time.perf_counter(), time.process_time()
+        before, cpu, started, used = find_peak(os.getpid()), simulated.scheduler.cpu(), time.perf_counter(), time.process_time()
         job = make_job("model.json", "data", str(folder), Options(scheduler=simulated.address, wait=WAIT))
         done: list[tuple[float, Part | Rejected]] = []
-        with cluster.warm_client(job, len(items), 0, _stay_cold, tables) as client:  # as execute does
-            connect, connect_cpu = time.perf_counter() - started, time.process_time() - used
+        with cluster.warm_client(job, len(items), 0, stay_cold, tables) as client:  # as execute does
+            connect, connect_client_cpu = time.perf_counter() - started, time.process_time() - used
+            connect_scheduler_cpu = simulated.scheduler.cpu() - cpu
             cpus, started, used = [each.cpu() for each in watched], time.perf_counter(), time.process_time()
             first = 0.0
             for part in cluster.run_dask(client, job.out, DIGEST, tables, items, 0):
@@ -103,7 +102,7 @@ def measure(cell: Cell, folder: Path) -> Measured:
         parts = [part for _, part in done if isinstance(part, Part)]
         merged = merge_parts(parts, cell.work)
         merge_cpu = time.process_time() - used
-        peak = find_peak_of_self()
+        peak = find_peak(os.getpid())
         complaints = {"scheduler": simulated.scheduler.complaints(), "workers": simulated.farm.complaints()}
         scheduler_peak = simulated.scheduler.peak()
     ledger = read_ledger(folder)
@@ -115,7 +114,8 @@ def measure(cell: Cell, folder: Path) -> Measured:
         state_bytes=len(cell.work.state(0)),
         quiet=quiet,
         connect=connect,
-        connect_cpu=connect_cpu,
+        connect_scheduler_cpu=connect_scheduler_cpu,
+        connect_client_cpu=connect_client_cpu,
         first=first,
         seconds=seconds,
         busy=float((ledger[:, 2] - ledger[:, 1]).sum() / span / cell.workers),
@@ -133,13 +133,6 @@ def measure(cell: Cell, folder: Path) -> Measured:
         same=merged == merge_serially(cell.parts, cell.work),
         complaints=complaints,
     )
-
-
-def find_peak_of_self() -> int:
-    """Bytes of this process."""
-    import os
-
-    return find_peak(os.getpid())
 
 
 if __name__ == "__main__":

@@ -10,6 +10,8 @@ from pathlib import Path
 import dask
 import distributed
 
+from . import work
+
 TOGETHER = 20  # workers that start at a time
 ALONE = {  # nothing of it reaches a scheduler, but for numbers in heartbeats, which are as long as ever
     "distributed.worker.profile.enabled": False,
@@ -23,7 +25,8 @@ ALONE = {  # nothing of it reaches a scheduler, but for numbers in heartbeats, w
 
 
 async def run_workers(address: str, n: int, folder: str) -> None:
-    """Start them, some at a time, and stay until the scheduler goes away."""
+    """Start them, some at a time, and stay until the scheduler goes away. What items need is imported and compiled by then."""
+    work.Work(seconds=0, spread=0, features=1).state(0)
     turn = asyncio.Semaphore(TOGETHER)
 
     async def start(number: int) -> distributed.Worker:
