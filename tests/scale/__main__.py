@@ -1,4 +1,4 @@
-"""``python -m tests.scale [WORKERSxPARTSxSECONDS ...]``: measure, print, and write ``docs/scale.json`` where all is measured; fail where parts differ.
+"""``python -m tests.scale [WORKERSxPARTSxSECONDS ...]``: measure, print, fail where parts differ; without arguments write ``docs/scale.json``.
 
 Every measurement has a scheduler, workers and a client of its own, in three new processes, one measurement after another.
 """
@@ -17,7 +17,7 @@ from tests.bench.machine import describe_machine
 
 from .work import Work
 
-ALL = ("10x1000x0.1", "100x1000x1", "100x1000x10", "300x3000x10", "1000x10000x10", "1000x10000x1", "100x100000x0.1")
+ALL = ("10x1000x0.1", "100x1000x1", "300x1500x10", "1000x5000x10", "1000x10000x1", "100x30000x0.1")
 SPREAD = 0.2
 FEATURES = 200
 LIMIT = 3600  # seconds of one measurement
