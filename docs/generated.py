@@ -352,8 +352,8 @@ def scale() -> str:
     """What scheduler and client took for so many parts at so many simulated workers."""
     found = json.loads(SCALE.read_text())
     machine = ", ".join(f"{name} {value}" for name, value in found["machine"].items())
-    heads = ("workers", "parts", "took", "workers busy", "scheduler, a part", "its share of a core", "without work", "its memory")
-    table = _table((*heads, "client, a part", "its memory", "late"), map(_measured, found["cells"]), right=True)
+    heads = ("workers", "parts", "took", "workers busy", "scheduler, a part", "share of a core", "without work", "memory")
+    table = _table((*heads, "client, a part", "client's memory", "late"), map(_measured, found["cells"]), right=True)
     said = f"Measured by `make scale` on {found['date']} in {found['seconds']} s, on: {machine}."
     return f"{said} A packed state has {found['cells'][0]['state_bytes']:,} bytes.\n\n{table}"
 

@@ -137,7 +137,10 @@ def draw_picture(figure: Figure) -> str:
 def plot_scale() -> Figure:
     """CPU time of a part, by how many workers there are: the first measurement of every number of workers."""
     cells = {found["cell"]["workers"]: found for found in reversed(json.loads(SCALE.read_text())["cells"])}
-    costs = [(n, *(1e3 * cells[n][name] / cells[n]["cell"]["parts"] for name in ("scheduler_cpu", "client_cpu"))) for n in sorted(cells)]
+    costs = []
+    for n, found in sorted(cells.items()):
+        each = 1e3 / found["cell"]["parts"]
+        costs.append((n, each * (found["scheduler_cpu"] - found["quiet"] * found["seconds"]), each * found["client_cpu"]))
     across, upright = make_axis((n for n, *_ in costs), zero=True), make_axis((cost for _, *both in costs for cost in both), zero=True)
     lines = []
     for kind, which in (("mean", 1), ("l1", 2)):
@@ -145,7 +148,7 @@ def plot_scale() -> Figure:
         lines.append(Shape(kind, "M" + "L".join(points)))
     plane = Plane(100, 100, (), tuple(lines), across.ticks(), upright.ticks(4), None, "workers", "milliseconds of CPU a part")
     rows = tuple((f"{n:,}", f"{scheduler:.2f}", f"{client:.2f}") for n, scheduler, client in costs)
-    description = "The solid line is the scheduler, heartbeats included; the broken one the client."
+    description = "The solid line is the scheduler, beyond what it takes without work; the broken one the client."
     return Figure("What a part costs the scheduler and the client", description, plane, Table(("workers", "scheduler", "client"), rows))
 
 

@@ -15,6 +15,7 @@ import psutil
 START_SECONDS = 300
 END_SECONDS = 60
 SCHEDULER = ("distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file")
+COMPLAINTS = (" - WARNING - ", " - ERROR - ", " - CRITICAL - ", "Event loop was unresponsive")
 ROOT = Path(__file__).parents[2]
 
 
@@ -41,9 +42,9 @@ class Watched:
         return find_peak(self.process.pid)
 
     def complaints(self) -> list[str]:
-        """What it logged as a warning or worse, without times."""
+        """What it logged as a warning or worse, or of a loop that was held up, without times."""
         said = [line.split(" - ", 1)[-1] for line in self.log.read_text().splitlines()]
-        return [line for line in said if " - WARNING - " in line or " - ERROR - " in line or " - CRITICAL - " in line]
+        return [line for line in said if any(mark in line for mark in COMPLAINTS)]
 
 
 @dataclass(frozen=True, slots=True)
