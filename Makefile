@@ -86,7 +86,7 @@ papers: setup
 variants: setup
 	$(BIN)/python -m tests.variants
 
-# A thousand workers that only wait, at a real Dask scheduler: what it and a run's client take, into docs/scale.json; eight minutes. Other sizes, as
+# A thousand workers that only wait, at a real Dask scheduler: what it and a run's client take, into docs/scale.json; six minutes. Other sizes, as
 # workers, parts and seconds of each, print only: SCALE="100x1000x1 1000x5000x10".
 scale: setup
 	$(BIN)/python -m tests.scale $(SCALE)
