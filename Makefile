@@ -15,7 +15,7 @@ WORKER_VENV ?= .venv-worker
 PIP_VERSION := $(shell sed -n 's/^pip==//p' $(CONSTRAINTS))
 UV_VERSION := $(shell sed -n 's/^uv==//p' $(CONSTRAINTS))
 
-.PHONY: setup demo test faults infra bench bench-r2 papers variants lint coverage bounds fuzz frames mutants wheel worker docs docs-outputs constraints clean
+.PHONY: setup demo test faults infra bench bench-r2 papers variants scale lint coverage bounds fuzz frames mutants wheel worker docs docs-outputs constraints clean
 
 setup: $(VENV)/.complete
 
@@ -85,6 +85,11 @@ papers: setup
 # Every kind of model beside what its own library says of the same rows, into docs/variants.json; half a minute.
 variants: setup
 	$(BIN)/python -m tests.variants
+
+# A thousand workers that only wait, at a real Dask scheduler: what it and a run's client take, into docs/scale.json; six minutes. Other sizes, as
+# workers, parts and seconds of each, print only: SCALE="100x1000x1 1000x5000x10".
+scale: setup
+	$(BIN)/python -m tests.scale $(SCALE)
 
 lint: setup
 	$(BIN)/ruff check .

@@ -23,6 +23,7 @@ SHARED_BY = {"interactions": "with `--interactions`", "background_errors": "with
 ROOT = Path(__file__).parents[1]
 RESULTS = Path(__file__).parent / "results.json"  # as `make bench` writes it
 VARIANTS = Path(__file__).parent / "variants.json"  # as `make variants` writes it
+SCALE = Path(__file__).parent / "scale.json"  # as `make scale` writes it
 BESIDE = Path(__file__).parent / "beside.json"  # as `python -m tests.beside` writes it
 PAPERS = Path(__file__).parent / "papers" / "results.json"  # as `make papers` writes it, pictures beside it
 
@@ -330,7 +331,34 @@ def beside() -> str:
     return f"{said}\n\n{_table(('', *(tool['name'] for tool in found['tools'])), table)}"
 
 
+def _measured(found: dict[str, Any]) -> tuple[str, ...]:
+    cell, n = found["cell"], found["cell"]["parts"]
+    return (
+        f"{cell['workers']:,}",
+        f"{n:,} of {cell['work']['seconds']:g} s",
+        f"{found['seconds']:.1f} s",
+        f"{found['busy']:.0%}",
+        f"{1e3 * found['scheduler_cpu'] / n:.2f} ms",
+        f"{found['scheduler_cpu'] / found['seconds']:.1%}",
+        f"{found['quiet']:.1%}",
+        _size(found["scheduler_peak"]),
+        f"{1e3 * found['client_cpu'] / n:.2f} ms",
+        _size(found["client_peak"]),
+        f"{found['late_median']:.2f} s, {found['late_most']:.2f} s",
+    )
+
+
+def scale() -> str:
+    """What scheduler and client took for so many parts at so many simulated workers."""
+    found = json.loads(SCALE.read_text())
+    machine = ", ".join(f"{name} {value}" for name, value in found["machine"].items())
+    heads = ("workers", "parts", "took", "workers busy", "scheduler, a part", "share of a core", "without work", "memory")
+    table = _table((*heads, "client, a part", "client's memory", "late"), map(_measured, found["cells"]), right=True)
+    said = f"Measured by `make scale` on {found['date']} in {found['seconds']} s, on: {machine}."
+    return f"{said} A packed state has {found['cells'][0]['state_bytes']:,} bytes.\n\n{table}"
+
+
 PARTS: dict[str, Callable[..., str]] = {
     part.__name__: part
-    for part in (methods, summaries, parameters, packages, exits, documents, errors, api, benchmarks, beside, variants, verdicts, papers)
+    for part in (methods, summaries, parameters, packages, exits, documents, errors, api, benchmarks, beside, scale, variants, verdicts, papers)
 }

@@ -2,17 +2,19 @@
 
 ``python -m docs.pictures`` draws them anew where the demo's flights and models are, and leaves them as they are elsewhere."""
 
+import json
 import sys
 import tempfile
 from pathlib import Path
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
+from docs.generated import SCALE
 from leafledger import explain, read_run
 from pipeline.report.contents import compose
-from pipeline.report.figure import Figure, Plane, Strips, Tracks
+from pipeline.report.figure import Figure, Plane, Shape, Strips, Table, Tracks
 from pipeline.report.page import TEMPLATES
 from pipeline.report.report import LIMITS, gather
-from pipeline.report.scale import Tick
+from pipeline.report.scale import Tick, make_axis
 from pipeline.report.swarm import SHADES
 
 FOLDER = Path(__file__).parent / "figures"
@@ -132,6 +134,24 @@ def draw_picture(figure: Figure) -> str:
     return tostring(picture, encoding="unicode") + "\n"
 
 
+def plot_scale() -> Figure:
+    """CPU time of a part, by how many workers there are: the first measurement of every number of workers."""
+    cells = {found["cell"]["workers"]: found for found in reversed(json.loads(SCALE.read_text())["cells"])}
+    costs = []
+    for n, found in sorted(cells.items()):
+        each = 1e3 / found["cell"]["parts"]
+        costs.append((n, each * (found["scheduler_cpu"] - found["quiet"] * found["seconds"]), each * found["client_cpu"]))
+    across, upright = make_axis((n for n, *_ in costs), zero=True), make_axis((cost for _, *both in costs for cost in both), zero=True)
+    lines = []
+    for kind, which in (("mean", 1), ("l1", 2)):
+        points = (f"{across.at(each[0]):g} {100 - upright.at(each[which]):g}" for each in costs)
+        lines.append(Shape(kind, "M" + "L".join(points)))
+    plane = Plane(100, 100, (), tuple(lines), across.ticks(), upright.ticks(4), None, "workers", "milliseconds of CPU a part")
+    rows = tuple((f"{n:,}", f"{scheduler:.2f}", f"{client:.2f}") for n, scheduler, client in costs)
+    description = "The solid line is the scheduler, beyond what it takes without work; the broken one the client."
+    return Figure("What a part costs the scheduler and the client", description, plane, Table(("workers", "scheduler", "client"), rows))
+
+
 def draw_pictures(demo: Path) -> dict[str, str]:
     """Explain two months of the demo's flights, and draw the figures of their report, by name."""
     where = {"scheduler": "serial", "workers": None, "plain_tcp": False}
@@ -142,7 +162,7 @@ def draw_pictures(demo: Path) -> dict[str, str]:
             explain(demo / "models" / "lightgbm.txt", data, run, ids=["carrier", "flight"], values=True, scheduler="serial")
         page = compose(gather(read_run(february), january, where), LIMITS[0])
     figures = {figure.title: figure for section in page.sections for figure in section.figures}
-    return {f"{name}.svg": draw_picture(figures[title]) for name, title in PICTURES.items()}
+    return {f"{name}.svg": draw_picture(figures[title]) for name, title in PICTURES.items()} | {"scale.svg": draw_picture(plot_scale())}
 
 
 def main() -> None:

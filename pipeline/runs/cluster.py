@@ -29,6 +29,7 @@ LOOK_SECONDS = 5  # between two looks at whether there are workers
 # Dask's cluster ends a worker for good where none of its name is there so long after one was lost: also one that a busy machine is still starting,
 # and with it the healthy task that it was given.
 KEEP_WORKERS = {"distributed.deploy.lost-worker-timeout": "365 days"}
+TOGETHER = 100  # parts that are asked for at once
 Submit = Callable[..., distributed.Future]
 SILENT = logging.CRITICAL  # what a worker has to say reaches the user as an exception
 
@@ -170,7 +171,7 @@ def warm_client(job: Job, n_items: int, memory: int, warm: Callable[..., None], 
         with _reported(f"{job.options.scheduler}: compiling kernels", n_items):
             ask = partial(client.submit, do_checked, needs, warm, *arguments, pure=False)
             warmed = [ask(workers=[address], allow_other_workers=True) for address in hosts.values()]
-            for future in _as_completed(client, warmed):
+            for (future,) in _as_completed(client, warmed):
                 future.result()
         yield client
 
@@ -190,22 +191,14 @@ def _reported(where: str, n_left: int) -> Iterator[None]:
         raise ClusterLost(f"the Dask cluster went away with {n_left} parts to do; run again to go on from there") from error
 
 
-def _as_completed(client: distributed.Client, futures: Sequence[distributed.Future]) -> Iterator[distributed.Future]:
-    """Yield futures as they are done.
-
-    Dask's own ``as_completed`` waits without end for the workers of a cluster that has none left.
-
-    Raises
-    ------
-    ClusterLost
-        The cluster has had no worker for REPLACE_SECONDS.
-    """
+def _as_completed(client: distributed.Client, futures: Sequence[distributed.Future], most: int = 1) -> Iterator[list[distributed.Future]]:
+    """Yield what is done, at most so many at a time. Where Dask's own waits without end, for a cluster without workers, raise ClusterLost."""
     done = distributed.as_completed(futures)
     del futures  # or results that only the scheduler needs would be kept until all are done
     seen = looked = time.monotonic()
     while not done.is_empty():
         if done.has_ready():
-            yield next(done)
+            yield [next(done) for _ in range(min(most, done.queue.qsize()))]
             seen = looked = time.monotonic()
             continue
         time.sleep(0.02)
@@ -254,10 +247,9 @@ def run_dask(
     """
     suspects: list[WorkItem] = []
     submit = partial(client.submit, do_checked, need(memory), do_item, run, plan_digest, tables, pure=False)
-    name = plan_digest[:12]
-    yield from _run_tasks(client, submit, items, f"part-{name}", suspects.append)
+    yield from _run_tasks(client, submit, items, f"part-{plan_digest[:12]}", suspects.append)
     for suspect in suspects:
-        yield from _try_alone(client, submit, suspect, f"alone-{name}")
+        yield from _try_alone(client, submit, suspect, f"alone-{plan_digest[:12]}")
 
 
 def _try_alone(client: distributed.Client, submit: Submit, suspect: WorkItem, key: str) -> Iterator[Part | Rejected]:
@@ -269,21 +261,30 @@ def _try_alone(client: distributed.Client, submit: Submit, suspect: WorkItem, ke
         yield Rejected(item.part, item.uri, item.row_groups, item.n_rows, f"{_name(item)}: the workers that it was given to died, every time")
 
 
+def _gather(client: distributed.Client, done: Sequence[distributed.Future]) -> dict[str, Any]:
+    """What tasks returned, by their keys, asked for at once: the client waits once for all of them. Nothing where one of them raises."""
+    with contextlib.suppress(Exception):  # which one, it says itself when it is asked alone
+        return client.gather({future.key: future for future in done if future.status == "finished"})
+    return {}
+
+
 def _run_tasks(
     client: distributed.Client, submit: Submit, items: Sequence[WorkItem], key: str, died: Callable[[WorkItem], None]
 ) -> Iterator[Part | Rejected]:
     """Make a part of every item, one task each; call ``died`` with the items whose workers died."""
     waiting = {submit(item, key=f"{key}-{item.part}"): item for item in items}
     try:
-        for future in _as_completed(client, list(waiting)):
-            item = waiting.pop(future)
-            try:
-                with _reported(_name(item), len(waiting) + 1):
-                    part = future.result()
-            except WorkersDied:
-                died(item)
-            else:
-                yield part
+        for done in _as_completed(client, list(waiting), TOGETHER):
+            made = _gather(client, done)
+            for future in done:
+                item = waiting.pop(future)
+                try:
+                    with _reported(_name(item), len(waiting) + 1):
+                        part = made[future.key] if future.key in made else future.result()
+                except WorkersDied:
+                    died(item)
+                else:
+                    yield part
     finally:
         client.cancel(list(waiting))
 
@@ -323,7 +324,7 @@ def map_dask(
     submit = partial(client.submit, do_checked, need(memory), work, task, pure=False)
     waiting = {submit(item): item for item in items}
     try:
-        for future in _as_completed(client, list(waiting)):
+        for (future,) in _as_completed(client, list(waiting)):
             item = waiting.pop(future)
             with _reported(_name(item), len(waiting) + 1):
                 made = future.result()
@@ -384,10 +385,9 @@ def count_dask(
             client.submit(merge_counts, *left[i : i + FAN_IN], key=f"merge-{level}-{i}-{name}", pure=False, priority=level)
             for i in range(0, len(left), FAN_IN)
         ]
-    (total,) = left
-    del left
+    total = left.pop()
     try:
-        for future in _as_completed(client, [*waiting, total]):
+        for (future,) in _as_completed(client, [*waiting, total]):
             item = waiting.pop(future, None)  # nothing but the sum that it is a part of holds on to its counts from here
             if future.status != "finished":
                 with _reported("the background's counts" if item is None else _name(item), len(waiting) + 1):

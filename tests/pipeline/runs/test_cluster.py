@@ -145,7 +145,43 @@ def test_a_cluster_without_workers_is_given_up(monkeypatch):
 def test_results_come_as_they_are_done(client):
     """Not in the order in which they were asked for."""
     futures = [client.submit(time.sleep, seconds, pure=False) for seconds in (0.6, 0.0, 0.3)]
-    assert [futures.index(future) for future in cluster._as_completed(client, futures)] == [1, 2, 0]
+    assert [futures.index(future) for (future,) in cluster._as_completed(client, futures)] == [1, 2, 0]
+
+
+def test_results_that_are_there_come_together(client):
+    """At most so many at a time, every one once."""
+    futures = [client.submit(abs, k, pure=False) for k in range(5)]
+    distributed.wait(futures)
+    found = []
+    for some in cluster._as_completed(client, futures, 2):
+        found.append(some)
+        time.sleep(0.2)  # what is done is there by then
+    assert max(map(len, found)) == 2
+    assert sorted(futures.index(future) for some in found for future in some) == list(range(5))
+
+
+def test_many_results_are_one_question(client, monkeypatch):
+    """What is not there, or failed, is asked for alone, and says so then."""
+    asked, gather = [], client.gather
+    monkeypatch.setattr(client, "gather", lambda futures: asked.append(len(futures)) or gather(futures))
+    futures = [client.submit(abs, -k, pure=False) for k in range(3)]
+    failed = client.submit(int, "x", pure=False)
+    distributed.wait([*futures, failed])
+    assert cluster._gather(client, [*futures, failed]) == {future.key: k for k, future in enumerate(futures)}
+    assert asked == [3]
+
+
+def test_a_result_that_was_lost_leaves_the_others_to_be_asked_alone(client, monkeypatch):
+    """A worker may die between the end of a task and the question for its result."""
+
+    def lose(futures):
+        raise killed(ITEMS[0])
+
+    monkeypatch.setattr(client, "gather", lose)
+    work = Work()
+    assert cluster._gather(client, []) == {}
+    assert sorted(run_all(client, monkeypatch, work)) == [f"run dig tables {k}" for k in range(6)]
+    assert sorted(work.tried) == list(range(6))
 
 
 def test_a_scheduler_that_does_not_answer_is_one_line():
