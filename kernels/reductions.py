@@ -1,16 +1,15 @@
 """Reductions over rows: states updated slice by slice, which merge in a fixed order to the same bits."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ._jit import jit
+from .merge_tree import MergeTree
 from .ordering import ranks_by_score
-
-FAN_IN = 8  # states merged at a time
 
 
 class Moments(NamedTuple):
@@ -41,6 +40,20 @@ class Reduction:
     update: Callable[..., Any]
     merge: Callable[[Any, Any], Any]
     finalize: Callable[[Any, np.ndarray, int], Any]
+
+    def merge_several(self, states: Sequence[Any]) -> Any:
+        """Merge states one after the other.
+
+        Parameters
+        ----------
+        states : sequence of states
+            at least one, in the order of their rows
+
+        Returns
+        -------
+        state : of the rows of all of them
+        """
+        return reduce(self.merge, states)
 
 
 def _init_moments(outputs: int, values: int) -> Moments:
@@ -129,16 +142,8 @@ MOMENTS = Reduction("moments", _init_moments, _update_moments, merge_moments, _f
 MEANS = Reduction("means", _init_moments, _update_moments, merge_moments, _finalize_means)
 
 
-def _merge_groups(reduction: Reduction, states: Iterator[Any]) -> Iterator[Any]:
-    while group := list(islice(states, FAN_IN)):
-        merged = group[0]
-        for state in group[1:]:
-            merged = reduction.merge(merged, state)
-        yield merged
-
-
 def merge_all(reduction: Reduction, states: Iterable[Any], outputs: int, values: int) -> Any:
-    """Merge states in the order given, in a tree of fan-in FAN_IN: the same bits whoever computed them, and in whatever order they came.
+    """Merge states in the order given, in a `MergeTree`: the same bits whoever computed them, and in whatever order they came.
 
     Parameters
     ----------
@@ -153,7 +158,8 @@ def merge_all(reduction: Reduction, states: Iterable[Any], outputs: int, values:
     state : of the reduction
         of all rows; of one state that state itself
     """
-    level = list(_merge_groups(reduction, iter(states))) or [reduction.init(outputs, values)]
-    while len(level) > 1:
-        level = list(_merge_groups(reduction, iter(level)))
-    return level[0]
+    tree = MergeTree(reduction.merge_several)
+    for place, state in enumerate(states):
+        tree.add(place, state)
+    total = tree.total()
+    return reduction.init(outputs, values) if total is None else total

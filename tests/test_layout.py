@@ -31,10 +31,10 @@ GROUND = ("_jit", "lanes", "ordering")
 DECLARED = (*GROUND, "buffers", "game_values", "method", "parameters", "reductions", "summaries", "trees", "tuning")
 ARROWS = {
     "kernels": {
-        **dict.fromkeys(("_jit", "parameters", "game_values", "ordering"), ()),
+        **dict.fromkeys(("_jit", "parameters", "game_values", "merge_tree", "ordering"), ()),
         "lanes": ("_jit",),
         "labels": ("parameters",),
-        "reductions": ("_jit", "ordering"),
+        "reductions": ("_jit", "merge_tree", "ordering"),
         "groups": ("_jit", "labels", "reductions"),
         "distributions": ("_jit", "reductions"),
         "trees": GROUND,

@@ -1,7 +1,7 @@
 """Rows of a call through the tables, a slice at a time: on all cores, or in the thread that asks where there are few."""
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
@@ -13,6 +13,7 @@ from kernels.batch import attribute_batch
 from kernels.buffers import Buffers, Prepared, make_buffers
 from kernels.inputs import INPUTS
 from kernels.lots import BACKGROUND_ERRORS, find_errors
+from kernels.reductions import merge_all
 from kernels.row_outputs import keep_outputs, take_outputs
 from kernels.summaries import INTERACTIONS, Subject, Summary
 from kernels.trees.binning import padded
@@ -61,6 +62,11 @@ class Scratch(threading.local):
         return self.buffers
 
 
+def _tabulate(summary: Summary, states: Iterable[Any], subject: Subject) -> dict[str, pa.Table]:
+    """Of slices, in the order of their rows."""
+    return tabulate(summary, merge_all(summary.reduction, states, len(subject.outputs), subject.place.size), subject)
+
+
 class Summaries(Mapping[str, pa.Table]):
     """Tables of all rows by their names, laid out when the first is looked at."""
 
@@ -72,7 +78,7 @@ class Summaries(Mapping[str, pa.Table]):
         if self._made is None:
             (summaries, states, subject), made = self._of, dict[str, pa.Table]()
             for k, summary in enumerate(summaries):
-                made |= tabulate(summary, (state[k] for state in states), subject)
+                made |= _tabulate(summary, (state[k] for state in states), subject)
             self._made = made
         return self._made
 
@@ -194,7 +200,7 @@ def attribute_rows(
     used = tuple(feature.name for feature in read_features(model.features, prepared.bins))
     subject = Subject(named, names.players, prepared.players.astype(np.int64), prepared.pairs.players, n_steps, inputs=used)
     if n >= ENOUGH and prepared.bins.n_codes.any():  # others are no reason to refuse any
-        refuse_unseen(tabulate(INPUTS, (state[-1] for state in states), subject), question.allow_unseen)
+        refuse_unseen(_tabulate(INPUTS, (state[-1] for state in states), subject), question.allow_unseen)
     if out.interactions is not None:
         keep_largest(out.interactions, count_kept(n_pairs, question.keep))
     return replace(out, summaries=Summaries(summaries, states, subject))

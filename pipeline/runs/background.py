@@ -12,6 +12,7 @@ from importlib.metadata import version
 
 import numpy as np
 
+from kernels.merge_tree import MergeTree
 from kernels.method import BackgroundQuery, BackgroundStatistics, Method
 from kernels.methods import METHODS
 from kernels.parameters import InvalidParameters
@@ -29,12 +30,10 @@ from ..stores.arrays import open_stored_tables, open_tables
 from .job import MODEL, TABLE_BYTES, Job, find_method, table_budget
 from .options import OWN
 from .plan import Plan
-from .planned import read_plan
+from .planned import open_recipe
 from .prepare import ask_model, find_shared, weigh_model
 from .sizes import ITEM_ROWS, Extent, max_slice_rows
 from .warming import call_counting
-
-FAN_IN = 8  # counts that are added up at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,15 +202,15 @@ def count_rows(features: Sequence[Feature], asked: BackgroundQuery, item: WorkIt
     return counted
 
 
-def count_item(run: str, plan_digest: str, query: str, item: WorkItem) -> BackgroundStatistics:
+def count_item(run: str, recipe: str, query: str, item: WorkItem) -> BackgroundStatistics:
     """Count the rows of one item of the background: what a Dask task does. Names and a small record come in.
 
     Parameters
     ----------
     run : str
         URI of the run's folder.
-    plan_digest : str
-        SHA-256 of the run's plan, hexadecimal.
+    recipe : str
+        SHA-256 of the run's recipe, hexadecimal; see `plan.recipe`.
     query : str
         URI of the broadcast BackgroundQuery.
     item : WorkItem
@@ -225,11 +224,11 @@ def count_item(run: str, plan_digest: str, query: str, item: WorkItem) -> Backgr
     InvalidData
         Rows cannot be read, or are others than were planned.
     InvalidRun
-        The run's folder holds another plan.
+        The recipe that was broadcast is another one.
     StorageError
         The store does not answer.
     """
-    plan, asked = read_plan(run, plan_digest), open_tables(query)
+    plan, asked = open_recipe(run, recipe), open_tables(query)
     return count_rows(read_features(plan.features, asked.bins), asked, item)
 
 
@@ -249,7 +248,7 @@ def merge_counts(*counted: BackgroundStatistics) -> BackgroundStatistics:
 
 
 def merge_evenly(parts: Iterable[BackgroundStatistics]) -> BackgroundStatistics:
-    """Add up FAN_IN at a time, by their places alone, so that sums are rounded the same wherever it is done; few are held at once.
+    """Add up by their places alone, so that sums are rounded the same wherever it is done; few are held at once.
 
     Parameters
     ----------
@@ -260,21 +259,13 @@ def merge_evenly(parts: Iterable[BackgroundStatistics]) -> BackgroundStatistics:
     -------
     BackgroundStatistics
     """
-    levels: list[list[BackgroundStatistics]] = [[]]
-    for part in parts:
-        levels[0].append(part)
-        for level, held in enumerate(levels):
-            if len(held) < FAN_IN:
-                break
-            if level + 1 == len(levels):
-                levels.append([])
-            levels[level + 1].append(merge_counts(*held))
-            held.clear()
-    last: list[BackgroundStatistics] = []
-    for held in levels:
-        held += last
-        last = [merge_counts(*held)] if held else []
-    return last[0]
+    tree = MergeTree(merge_statistics)
+    for place, part in enumerate(parts):
+        tree.add(place, part)
+    total = tree.total()
+    if total is None:
+        raise ValueError("nothing to add up, expected at least one part of a background")
+    return total
 
 
 def warm(query: str) -> None:

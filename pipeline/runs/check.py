@@ -3,7 +3,8 @@
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from os import PathLike
 from pathlib import Path
@@ -27,6 +28,7 @@ from .arguments import shorten
 from .digests import check_inputs, find_changed, read_inputs
 from .finished import refuse_other_outputs
 from .footer import Footer, read_footer
+from .merged import MergedStates
 from .part import part_uri
 from .plan import PLAN, Plan, recipe
 from .planned import from_json
@@ -156,12 +158,19 @@ def _check_bytes(run: str, plan: Plan, manifest: Manifest, entry: PartEntry, loc
         return _check_sums(uri, plan, manifest, parquet)
 
 
-def _check_summaries(run: str, plan: Plan, manifest: Manifest, states: list[dict[str, str]], local: Path) -> dict[str, pa.Table]:
-    """Summaries computed again from the parts, which are those that were published."""
+@contextmanager
+def _of_right_shapes(run: str) -> Iterator[None]:
+    """Refuse states with arrays of other shapes than they should have."""
     try:
-        tables = aggregate(plan, manifest.used, manifest.players, manifest.pairs, states)
-    except (ValueError, IndexError, TypeError, OverflowError, UsageError) as error:  # arrays of other shapes than they should have
+        yield
+    except (ValueError, IndexError, TypeError, OverflowError, UsageError) as error:
         raise InvalidRun(f"{run}: the states of the parts do not make summaries: {' '.join(str(error).split())}") from error
+
+
+def _check_summaries(run: str, plan: Plan, manifest: Manifest, states: MergedStates, local: Path) -> dict[str, pa.Table]:
+    """Summaries computed again from the parts, which are those that were published."""
+    with _of_right_shapes(run):
+        tables = aggregate(plan, manifest.used, manifest.players, manifest.pairs, states.total())
     above = f"{manifest.place}/{SUMMARY}" if manifest.place else SUMMARY
     expected = [f"{above}/{name}.{suffix}" for name in tables for suffix in ("parquet", "json")]
     listed = [entry["uri"] for entry in manifest.summaries]
@@ -305,12 +314,13 @@ def check_run(uri: str | PathLike, deep: bool = False, model: str | PathLike | N
     tables = _prepare(plan, None if model is None else str(model), background, unverified) if deep else None
     game = Game(manifest.library, manifest.base, manifest.bound, manifest.used, manifest.players, manifest.pairs) if tables is None else tables.game
     made_by = recipe(plan)
-    states, computed, stored = list[dict[str, str]](), list[float | None](), list[float]()
+    states, computed, stored = MergedStates(plan.summaries), list[float | None](), list[float]()
     with storage.scratch() as folder, published():
         local = folder / "object"
         for entry in manifest.parts:
             footer = _check_footer(run, plan, made_by, manifest, entry)
-            states.append(footer.states)
+            with _of_right_shapes(run):
+                states.add(entry["part"], footer.states)
             computed.append(footer.residual)
             if not deep:
                 continue

@@ -6,22 +6,23 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import dask
 import distributed
 from distributed.scheduler import KilledWorker
 
+from kernels.merge_tree import FAN_IN
 from kernels.method import BackgroundStatistics
 
 from ..dataset.listing import Rejected, WorkItem
 from ..errors import ClusterLost, UsageError, WorkersDied
 from ..stores.counted import count_moved
-from .background import FAN_IN, count_item, merge_counts
+from .background import count_item, merge_counts
+from .bundles import Bundle, Done, Task, do_bundle, name_run
 from .certificates import check_expiry
 from .job import Job
-from .part import Part
-from .reuse import do_item
 from .workers import Needs, check_workers, do_checked, need
 
 REPLACE_SECONDS = 300  # that a cluster may be without any worker; new machines take minutes to start
@@ -211,10 +212,8 @@ def _as_completed(client: distributed.Client, futures: Sequence[distributed.Futu
                 raise ClusterLost(f"the Dask cluster has had no workers for {REPLACE_SECONDS} seconds; run again to go on from there")
 
 
-def run_dask(
-    client: distributed.Client, run: str, plan_digest: str, tables: str, items: Sequence[WorkItem], memory: int
-) -> Iterator[Part | Rejected]:
-    """Make a part of every item, one task each; the first failure cancels the rest.
+def run_dask(client: distributed.Client, task: Task, bundles: Sequence[Bundle], memory: int) -> Iterator[Done]:
+    """Make the parts of every bundle, one task each; the first failure cancels the rest.
 
     A worker that dies takes with it all tasks that it was given, and Dask blames every one of them. So items whose workers died are suspects: they
     wait until all others are done, and are then tried one at a time, with no other task of the run on any worker. One that workers die of again is
@@ -223,19 +222,14 @@ def run_dask(
     Parameters
     ----------
     client : distributed.Client
-    run : str
-        URI of the run's folder.
-    plan_digest : str
-        SHA-256 of the run's plan, hexadecimal.
-    tables : str
-        URI of the method's prepared tables.
-    items : sequence of WorkItem
+    task : Task
+    bundles : sequence of Bundle
     memory : int
         Bytes that a task needs.
 
     Yields
     ------
-    Part or Rejected
+    Done
         In the order in which they are done.
 
     Raises
@@ -245,20 +239,22 @@ def run_dask(
     LeafledgerError
         Whatever else a part cannot be made for.
     """
-    suspects: list[WorkItem] = []
-    submit = partial(client.submit, do_checked, need(memory), do_item, run, plan_digest, tables, pure=False)
-    yield from _run_tasks(client, submit, items, f"part-{plan_digest[:12]}", suspects.append)
-    for suspect in suspects:
-        yield from _try_alone(client, submit, suspect, f"alone-{plan_digest[:12]}")
+    suspects = list[Bundle]()
+    submit, name = partial(client.submit, do_checked, need(memory), do_bundle, task, pure=False), name_run(task.run)
+    yield from _run_tasks(client, submit, bundles, f"part-{name}", suspects.append)
+    for suspect in chain.from_iterable(bundle.split() for bundle in suspects):
+        yield from _try_alone(client, submit, suspect, f"alone-{name}")
 
 
-def _try_alone(client: distributed.Client, submit: Submit, suspect: WorkItem, key: str) -> Iterator[Part | Rejected]:
+def _try_alone(client: distributed.Client, submit: Submit, suspect: Bundle, key: str) -> Iterator[Done]:
     """Make the item's part as the only task of the run, or reject it if its workers die again."""
-    deadly: list[WorkItem] = []
+    deadly = list[Bundle]()
     count_moved(retried=1)
     yield from _run_tasks(client, submit, [suspect], key, deadly.append)
-    for item in deadly:
-        yield Rejected(item.part, item.uri, item.row_groups, item.n_rows, f"{_name(item)}: the workers that it was given to died, every time")
+    for bundle in deadly:
+        (item,) = bundle.items
+        why = f"{_name(item)}: the workers that it was given to died, every time"
+        yield Done(0, item.part, (Rejected(item.part, item.uri, item.row_groups, item.n_rows, why),), None)
 
 
 def _gather(client: distributed.Client, done: Sequence[distributed.Future]) -> dict[str, Any]:
@@ -268,23 +264,23 @@ def _gather(client: distributed.Client, done: Sequence[distributed.Future]) -> d
     return {}
 
 
-def _run_tasks(
-    client: distributed.Client, submit: Submit, items: Sequence[WorkItem], key: str, died: Callable[[WorkItem], None]
-) -> Iterator[Part | Rejected]:
-    """Make a part of every item, one task each; call ``died`` with the items whose workers died."""
-    waiting = {submit(item, key=f"{key}-{item.part}"): item for item in items}
+def _run_tasks(client: distributed.Client, submit: Submit, bundles: Sequence[Bundle], key: str, died: Callable[[Bundle], None]) -> Iterator[Done]:
+    """Do every bundle, one task each; call ``died`` with those whose workers died."""
+    waiting = {submit(bundle, key=f"{key}-{bundle.name}"): bundle for bundle in bundles}
+    left = sum(len(bundle.items) for bundle in bundles)
     try:
-        for done in _as_completed(client, list(waiting), TOGETHER):
-            made = _gather(client, done)
-            for future in done:
-                item = waiting.pop(future)
+        for ready in _as_completed(client, list(waiting), TOGETHER):
+            made = _gather(client, ready)
+            for future in ready:
+                bundle = waiting.pop(future)
                 try:
-                    with _reported(_name(item), len(waiting) + 1):
-                        part = made[future.key] if future.key in made else future.result()
+                    with _reported(_name(bundle.items[0]), left):
+                        done = made[future.key] if future.key in made else future.result()
                 except WorkersDied:
-                    died(item)
+                    died(bundle)
                 else:
-                    yield part
+                    yield done
+                left -= len(bundle.items)
     finally:
         client.cancel(list(waiting))
 
@@ -336,7 +332,7 @@ def map_dask(
 def count_dask(
     client: distributed.Client,
     run: str,
-    plan_digest: str,
+    recipe: str,
     query: str,
     items: Sequence[WorkItem],
     memory: int,
@@ -351,8 +347,8 @@ def count_dask(
     client : distributed.Client
     run : str
         URI of the run's folder.
-    plan_digest : str
-        SHA-256 of the run's plan, hexadecimal.
+    recipe : str
+        SHA-256 of the recipe that was broadcast, hexadecimal.
     query : str
         URI of the broadcast BackgroundQuery.
     items : sequence of WorkItem
@@ -376,7 +372,7 @@ def count_dask(
     LeafledgerError
         Whatever else an item cannot be counted for.
     """
-    name, submit = plan_digest[:12], partial(client.submit, do_checked, need(memory), count_item, run, plan_digest, query, pure=False)
+    name, submit = name_run(run), partial(client.submit, do_checked, need(memory), count_item, run, recipe, query, pure=False)
     waiting = {submit(item, key=f"count-{item.part}-{name}"): item for item in items}
     level, left = 0, list(waiting)
     while len(left) > 1:  # what is farther up goes first, which makes room

@@ -1,36 +1,33 @@
 """Work items done: serially, which is the specification, or on Dask, which gives the same bits."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from kernels.method import BackgroundStatistics
 
-from ..dataset.listing import Rejected, WorkItem
+from ..dataset.listing import WorkItem
 from . import background, part
 from .background import count_item, merge_evenly
+from .bundles import Done, Task, choose_level, do_bundle, make_bundles
 from .job import SERIAL, Job
-from .part import Part
-from .reuse import do_item
 
 Work = Callable[[Any, WorkItem], Any]
 
 
-def run_serial(run: str, plan_digest: str, tables: str, items: Sequence[WorkItem]) -> Iterator[Part | Rejected]:
+def run_serial(task: Task, items: Sequence[WorkItem], earlier: Mapping[int, tuple[str, WorkItem]]) -> Iterator[Done]:
     """Make the part of every item in turn, in this process.
 
     Parameters
     ----------
-    run : str
-        URI of the run's folder.
-    plan_digest : str
-        SHA-256 of the run's plan, hexadecimal.
-    tables : str
-        URI of the method's prepared tables.
+    task : Task
     items : sequence of WorkItem
+        Ascending by their parts.
+    earlier : mapping of int to (str, WorkItem)
+        See `reuse.find_earlier`.
 
     Yields
     ------
-    Part or Rejected
+    Done
         In the order of the items.
 
     Raises
@@ -38,19 +35,19 @@ def run_serial(run: str, plan_digest: str, tables: str, items: Sequence[WorkItem
     LeafledgerError
         A part cannot be made for another reason than its data.
     """
-    for item in items:
-        yield do_item(run, plan_digest, tables, item)
+    for bundle in make_bundles(items, earlier, 0):
+        yield do_bundle(task, bundle)
 
 
-def count_serial(run: str, plan_digest: str, query: str, items: Sequence[WorkItem], on_done: Callable[[WorkItem], None]) -> BackgroundStatistics:
+def count_serial(run: str, recipe: str, query: str, items: Sequence[WorkItem], on_done: Callable[[WorkItem], None]) -> BackgroundStatistics:
     """Count every item of a background in turn, in this process.
 
     Parameters
     ----------
     run : str
         URI of the run's folder.
-    plan_digest : str
-        SHA-256 of the run's plan, hexadecimal.
+    recipe : str
+        SHA-256 of the recipe that was broadcast, hexadecimal.
     query : str
         URI of the broadcast BackgroundQuery.
     items : sequence of WorkItem
@@ -71,30 +68,29 @@ def count_serial(run: str, plan_digest: str, query: str, items: Sequence[WorkIte
 
     def counted() -> Iterator[BackgroundStatistics]:
         for item in items:
-            yield count_item(run, plan_digest, query, item)
+            yield count_item(run, recipe, query, item)
             on_done(item)
 
     return merge_evenly(counted())
 
 
-def execute(job: Job, plan_digest: str, tables: str, items: Sequence[WorkItem], memory: int) -> Iterator[Part | Rejected]:
+def execute(job: Job, task: Task, items: Sequence[WorkItem], earlier: Mapping[int, tuple[str, WorkItem]], memory: int) -> Iterator[Done]:
     """Make the parts of all items, where the job wants them made.
 
     Parameters
     ----------
     job : Job
-    plan_digest : str
-        SHA-256 of the run's plan, hexadecimal.
-    tables : str
-        URI of the method's prepared tables.
+    task : Task
     items : sequence of WorkItem
-        Where there are none, no cluster is started.
+        Ascending by their parts. Where there are none, no cluster is started.
+    earlier : mapping of int to (str, WorkItem)
+        See `reuse.find_earlier`.
     memory : int
         Bytes that a worker needs.
 
     Yields
     ------
-    Part or Rejected
+    Done
         In the order in which they are done.
 
     Raises
@@ -105,12 +101,13 @@ def execute(job: Job, plan_digest: str, tables: str, items: Sequence[WorkItem], 
         Whatever else a part cannot be made for.
     """
     if job.options.scheduler == SERIAL or not items:
-        yield from run_serial(job.out, plan_digest, tables, items)
+        yield from run_serial(task, items, earlier)
         return
     from . import cluster
 
-    with cluster.warm_client(job, len(items), memory, part.warm, tables, job.options.method) as client:
-        yield from cluster.run_dask(client, job.out, plan_digest, tables, items, memory)
+    bundles = make_bundles(items, earlier, choose_level(items))
+    with cluster.warm_client(job, len(bundles), memory, part.warm, task.tables, job.options.method) as client:
+        yield from cluster.run_dask(client, task, bundles, memory)
 
 
 def map_items(job: Job, work: Work, warm: Callable[[Any], None], task: Any, items: Sequence[WorkItem], memory: int) -> Iterator[tuple[WorkItem, Any]]:
@@ -153,16 +150,14 @@ def map_items(job: Job, work: Work, warm: Callable[[Any], None], task: Any, item
         yield from cluster.map_dask(client, work, task, items, memory)
 
 
-def count(
-    job: Job, plan_digest: str, query: str, items: Sequence[WorkItem], memory: int, on_done: Callable[[WorkItem], None]
-) -> BackgroundStatistics:
+def count(job: Job, recipe: str, query: str, items: Sequence[WorkItem], memory: int, on_done: Callable[[WorkItem], None]) -> BackgroundStatistics:
     """Count a background's items and add them up, where the job wants it done. The bits do not depend on where.
 
     Parameters
     ----------
     job : Job
-    plan_digest : str
-        SHA-256 of the run's plan, hexadecimal.
+    recipe : str
+        SHA-256 of the recipe that was broadcast, hexadecimal.
     query : str
         URI of the broadcast BackgroundQuery.
     items : sequence of WorkItem
@@ -185,8 +180,8 @@ def count(
         Whatever else an item cannot be counted for.
     """
     if job.options.scheduler == SERIAL:
-        return count_serial(job.out, plan_digest, query, items, on_done)
+        return count_serial(job.out, recipe, query, items, on_done)
     from . import cluster
 
     with cluster.warm_client(job, len(items), memory, background.warm, query) as client:
-        return cluster.count_dask(client, job.out, plan_digest, query, items, memory, on_done)
+        return cluster.count_dask(client, job.out, recipe, query, items, memory, on_done)

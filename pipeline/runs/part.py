@@ -20,7 +20,7 @@ from ..stores.counted import Moved, count_moved, take_moved
 from .footer import read_footer
 from .item import explain_item
 from .machine import Worker, this_worker
-from .planned import read_plan, read_recipe
+from .planned import open_recipe
 from .states import unpack_state
 from .warming import call_kernels
 from .worker_metrics import count_part
@@ -39,7 +39,7 @@ class Part:
     sha256: str
     residual: float | None  # largest of any row, as a fraction of the bound; None where the method is not additive
     seconds: float  # 0 where an earlier run made it
-    states: dict[str, str]  # reduction -> its state, as text
+    states: dict[str, str]  # reduction -> its state, as text; none of a part whose states were merged with others'
     worker: Worker  # that made it, or found it made
     moved: Moved = field(compare=False)  # by that process, since it last said so
 
@@ -119,17 +119,17 @@ def check_bytes(uri: str, local: Path, states: dict[str, str], summaries: Sequen
         raise InvalidRun(f"{uri}: damaged, or arrived damaged, remove it if it stays so, and the next run makes it again: {reason}") from error
 
 
-def fetch_part(run: str, item: WorkItem, plan_digest: str) -> Part | None:
+def fetch_part(run: str, recipe: str, item: WorkItem) -> Part | None:
     """Read a part as it was published, verified against its footer and page by page.
 
     Parameters
     ----------
     run : str
         URI of the run's folder.
+    recipe : str
+        SHA-256 of the recipe that was broadcast, hexadecimal.
     item : WorkItem
         That it is of.
-    plan_digest : str
-        SHA-256 of the run's plan, hexadecimal.
 
     Returns
     -------
@@ -149,20 +149,20 @@ def fetch_part(run: str, item: WorkItem, plan_digest: str) -> Part | None:
     with storage.scratch() as folder:
         local = folder / "part.parquet"
         storage.download(uri, local)
-        found = read_part(uri, item, local, read_recipe(run, plan_digest), 0.0)
-        check_bytes(uri, local, found.states, read_plan(run, plan_digest).summaries)
+        found = read_part(uri, item, local, recipe, 0.0)
+        check_bytes(uri, local, found.states, open_recipe(run, recipe).summaries)
         return found
 
 
-def make_part(run: str, plan_digest: str, tables: str, item: WorkItem) -> Part:
+def make_part(run: str, recipe: str, tables: str, item: WorkItem) -> Part:
     """Do a work item, or find it done. Names and a small record come in, a small record goes out.
 
     Parameters
     ----------
     run : str
         URI of the run's folder.
-    plan_digest : str
-        SHA-256 of the run's plan, hexadecimal.
+    recipe : str
+        SHA-256 of the recipe that was broadcast, hexadecimal.
     tables : str
         URI of the method's prepared tables.
     item : WorkItem
@@ -180,32 +180,31 @@ def make_part(run: str, plan_digest: str, tables: str, item: WorkItem) -> Part:
     LeafledgerError
         Whatever else a part cannot be made for, see `explain_item`.
     """
-    found = fetch_part(run, item, plan_digest)
+    found = fetch_part(run, recipe, item)
     if found is not None:
         return found
     started = time.perf_counter()
-    plan, recipe, prepared = read_plan(run, plan_digest), read_recipe(run, plan_digest), open_tables(tables)
-    uri = part_uri(run, item.part)
+    plan, prepared, uri = open_recipe(run, recipe), open_tables(tables), part_uri(run, item.part)
     with storage.scratch() as folder:
         local = folder / "part.parquet"
         explain_item(plan, recipe, item, prepared, local)
         if commit.create(uri, local):
             return read_part(uri, item, local, recipe, time.perf_counter() - started)
-    found = fetch_part(run, item, plan_digest)  # another attempt was faster, or a lost acknowledgement was ours
+    found = fetch_part(run, recipe, item)  # another attempt was faster, or a lost acknowledgement was ours
     if found is None:
         raise InvalidRun(f"{uri}: exists and does not")
     return found
 
 
-def try_part(run: str, plan_digest: str, tables: str, item: WorkItem) -> Part | Rejected:
+def try_part(run: str, recipe: str, tables: str, item: WorkItem) -> Part | Rejected:
     """Do a work item, or say why its rows cannot be read. They are tried twice, since bytes may also be damaged on their way.
 
     Parameters
     ----------
     run : str
         URI of the run's folder.
-    plan_digest : str
-        SHA-256 of the run's plan, hexadecimal.
+    recipe : str
+        SHA-256 of the recipe that was broadcast, hexadecimal.
     tables : str
         URI of the method's prepared tables.
     item : WorkItem
@@ -222,10 +221,10 @@ def try_part(run: str, plan_digest: str, tables: str, item: WorkItem) -> Part | 
         Whatever else a part cannot be made for; InvalidData of rows is returned as rejected.
     """
     with suppress(InvalidData):
-        return count_part(make_part(run, plan_digest, tables, item))
+        return count_part(make_part(run, recipe, tables, item))
     count_moved(retried=1)
     try:
-        return count_part(make_part(run, plan_digest, tables, item))
+        return count_part(make_part(run, recipe, tables, item))
     except InvalidLabel:
         raise
     except InvalidData as error:

@@ -20,11 +20,12 @@ from ..models.model import Feature
 from ..models.row_output import SEEDS
 from ..records import read_record
 from ..stores import commit, storage
+from ..stores.arrays import FOLDER
 from .arguments import read_choice, read_interactions, read_names
 from .job import check_parameters, find_method
 from .labels import check_by
 from .options import MARGIN, MissingLabels
-from .plan import PLAN, Plan, differences, recipe, to_json
+from .plan import PLAN, Plan, differences, recipe, to_json, without_rows
 from .reasons import Reasons
 from .reasons_file import check_reasons
 from .sizes import SLICE_ROWS, max_group_rows
@@ -227,3 +228,69 @@ def read_recipe(run: str, plan_digest: str) -> str:
         The plan cannot be read.
     """
     return recipe(read_plan(run, plan_digest))
+
+
+def broadcast_recipe(run: str, plan: Plan) -> str:
+    """Put where workers read it what they need of a plan: which rows there are, each is told with its work.
+
+    Parameters
+    ----------
+    run : str
+        URI of the run's folder.
+    plan : Plan
+
+    Returns
+    -------
+    str
+        SHA-256 of the recipe, hexadecimal; see `plan.recipe`.
+
+    Raises
+    ------
+    InvalidRun
+        An earlier attempt left it there, and it is damaged.
+    StorageError
+        The store refuses or does not answer.
+    """
+    text, name = to_json(without_rows(plan)).encode(), recipe(plan)
+    uri = _recipe_uri(run, name)
+    with storage.scratch() as folder:
+        local = folder / "recipe.json"
+        local.write_bytes(text)
+        if not commit.create(uri, local) and storage.read(uri) != text:
+            raise InvalidRun(f"{uri}: is damaged; remove it")
+    return name
+
+
+def _recipe_uri(run: str, name: str) -> str:
+    return storage.join(run, FOLDER, f"{name}.json")
+
+
+@lru_cache(maxsize=2)
+def open_recipe(run: str, name: str) -> Plan:
+    """Read a recipe that was broadcast, once in every process.
+
+    Parameters
+    ----------
+    run : str
+        URI of the run's folder.
+    name : str
+        As `broadcast_recipe` returned it.
+
+    Returns
+    -------
+    Plan
+        Without its rows, see `plan.without_rows`.
+
+    Raises
+    ------
+    InvalidRun
+        It is another one, or arrived damaged.
+    StorageError
+        It cannot be read.
+    """
+    where = _recipe_uri(run, name)
+    text = storage.read(where)
+    found = hashlib.sha256(text).hexdigest()
+    if found != name:
+        raise InvalidRun(f"{where}: SHA-256 is {found[:12]}, expected {name[:12]}")
+    return from_json(text, where)

@@ -3,8 +3,9 @@
 Each stage is one function; `explain_job` calls them in turn.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,23 +21,26 @@ from ..stores import commit, storage
 from ..stores.arrays import FOLDER, broadcast_tables, store_tables
 from . import execute
 from .background import Marginal, plan_marginal
+from .bundles import Task
 from .digests import Inputs, read_inputs
 from .inputs import check_predictions, refuse_unseen
 from .job import FEW_ROWS, Job, asked_columns, describe_where, find_method, keep_small
 from .latest import Latest, move_latest, read_latest
+from .merged import MergedStates, add_groups
 from .mlflow_run import find_run
 from .options import OWN
 from .part import Part
-from .plan import Plan, digest, make_plan
-from .planned import commit_plan
+from .plan import Plan, make_plan
+from .planned import broadcast_recipe, commit_plan
 from .precision import check_precision
 from .prepare import prepare_model
 from .progress import Progress, Work, no_progress
 from .publish import MANIFEST, Manifest, publish
 from .rejected import Limit, read_rejected, write_rejected
 from .replacement import Standing, settle, take_place
+from .reuse import find_earlier
 from .sizes import Memory, extent_of
-from .summaries import add_groups, aggregate
+from .summaries import aggregate
 from .tuning import tune_job
 
 
@@ -83,14 +87,16 @@ class Explained:
 
     parts: tuple[Part, ...]  # in the order of the plan
     rejected: tuple[Rejected, ...]  # likewise, after files whose footers could not be read
+    states: Mapping[str, Any]  # of all parts, merged, by the names of summaries; None where there are no parts
 
 
 @dataclass(frozen=True, slots=True)
 class Broadcast:
-    """Tables where workers read them, and the same tables here."""
+    """Tables and recipe where workers read them, and the same tables here."""
 
     uri: str
     prepared: Prepared
+    recipe: str  # SHA-256, hexadecimal; see `plan.recipe`
 
 
 def plan_run(job: Job, model: Model) -> Run:
@@ -206,9 +212,9 @@ def count_run(run: Run, progress: Progress = no_progress) -> BackgroundStatistic
     if not isinstance(game, Marginal) or not game.uncounted:
         return None
     commit_plan(run.job.out, run.plan)
-    query = broadcast_tables(game.query, storage.join(run.job.out, FOLDER))
+    recipe, query = broadcast_recipe(run.job.out, run.plan), broadcast_tables(game.query, storage.join(run.job.out, FOLDER))
     on_done = progress(Work("counting background", run.job.out, len(game.items), sum(item.n_rows for item in game.items)))
-    counted = execute.count(run.job, digest(run.plan), query, game.items, run.memory.total, on_done)
+    counted = execute.count(run.job, recipe, query, game.items, run.memory.total, on_done)
     store_tables(counted, game.counts)
     return counted
 
@@ -242,7 +248,7 @@ def broadcast_run(run: Run, counted: BackgroundStatistics | None = None, progres
     if isinstance(prepared, Marginal):
         progress(Work("preparing tables", run.job.out, 0, 0))
         prepared = _prepare(run, prepared, counted)
-    return Broadcast(broadcast_tables(prepared, storage.join(run.job.out, FOLDER)), prepared)
+    return Broadcast(broadcast_tables(prepared, storage.join(run.job.out, FOLDER)), prepared, broadcast_recipe(run.job.out, run.plan))
 
 
 def _prepare(run: Run, game: Marginal, counted: BackgroundStatistics | None) -> Prepared:
@@ -289,24 +295,23 @@ def map_run(run: Run, tables: Broadcast, progress: Progress = no_progress) -> Ex
     rejected = [*plan.rejected, *(entry for entry in read_rejected(job.out) if entry.part is not None)]  # what was decided stays decided
     limit = Limit(job.options.max_rejected, len(plan.items) + len(plan.rejected))
     limit.check(rejected)
-    given_up = {entry.part for entry in rejected}
+    given_up = {entry.part for entry in rejected if entry.part is not None}
     items = [item for item in plan.items if item.part not in given_up]
-    on_done, parts = progress(Work("explaining", job.out, len(items), sum(item.n_rows for item in items), run.where)), []
-    groups = np.zeros(0, str)
-    for done in execute.execute(job, digest(plan), tables.uri, items, run.memory.total):
-        on_done(done)
-        if isinstance(done, Rejected):
-            rejected.append(done)
-            limit.check(rejected)
-        else:
-            parts.append(done)
-            groups = add_groups(plan, groups, done.states)
-    order = {item.part: i for i, item in enumerate(plan.items, 1)}
-    return Explained(tuple(sorted(parts, key=lambda part: part.part)), tuple(sorted(rejected, key=lambda entry: order.get(entry.part or -1, 0))))
+    on_done, parts = progress(Work("explaining", job.out, len(items), sum(item.n_rows for item in items), run.where)), list[Part]()
+    groups, merged, task = np.zeros(0, str), MergedStates(plan.summaries), Task(job.out, tables.recipe, tables.uri)
+    for done in execute.execute(job, task, items, find_earlier(run.replaced, plan), run.memory.total):
+        for piece in done.pieces:
+            on_done(piece)
+        parts += [piece for piece in done.pieces if isinstance(piece, Part)]
+        rejected += [piece for piece in done.pieces if isinstance(piece, Rejected)]
+        limit.check(rejected)
+        groups = add_groups(plan, groups, merged.add(done.place, done.states, done.level))
+    in_turn = sorted(rejected, key=lambda entry: -1 if entry.part is None else entry.part)
+    return Explained(tuple(sorted(parts, key=lambda part: part.part)), tuple(in_turn), merged.total())
 
 
 def aggregate_run(run: Run, tables: Broadcast, explained: Explained) -> dict[str, pa.Table]:
-    """Stage 6: merge the parts' states into summaries, in the order of the parts.
+    """Stage 6: make summaries of the merged states.
 
     Parameters
     ----------
@@ -321,15 +326,13 @@ def aggregate_run(run: Run, tables: Broadcast, explained: Explained) -> dict[str
 
     Raises
     ------
-    InvalidRun
-        A part's state is damaged.
     SchemaMismatch
         The model knows hardly any category of a feature. All rows are explained, so that the run with ``allow_unseen`` has little left to do.
     UsageError
         There are more groups of rows than are worth a table.
     """
-    prepared, states = tables.prepared, [part.states for part in explained.parts]
-    found = aggregate(run.plan, prepared.bins.read.tolist(), prepared.players.tolist(), prepared.pairs.players.tolist(), states)
+    prepared = tables.prepared
+    found = aggregate(run.plan, prepared.bins.read.tolist(), prepared.players.tolist(), prepared.pairs.players.tolist(), explained.states)
     refuse_unseen(found, run.job.options.allow_unseen)
     return found
 

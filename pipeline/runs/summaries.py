@@ -1,20 +1,17 @@
-"""Summaries of all rows: states merged in order, and the tables that they become."""
+"""Summaries of all rows: the tables that merged states become."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from kernels.labels import check_groups
-from kernels.reductions import merge_all
-from kernels.summaries import Column, Subject, Summary, Table, list_grouped
+from kernels.summaries import Column, Subject, Summary, Table
 
 from ..dataset.grouping import GroupColumn, type_values
 from .plan import Plan
 from .prepare import refused
-from .states import unpack_state
 
 METADATA = b"leafledger"  # key of what is said once of a table
 
@@ -30,14 +27,14 @@ def _make_table(table: Table, by: Mapping[str, GroupColumn]) -> pa.Table:
     return made if table.totals is None else made.replace_schema_metadata({METADATA: json.dumps(table.totals)})
 
 
-def tabulate(summary: Summary, states: Iterable[Any], subject: Subject, by: Sequence[GroupColumn] = ()) -> dict[str, pa.Table]:
-    """Merge states of a summary, in the order of their rows and never in order of completion, and lay out its tables.
+def tabulate(summary: Summary, state: Any | None, subject: Subject, by: Sequence[GroupColumn] = ()) -> dict[str, pa.Table]:
+    """Lay out a summary's tables.
 
     Parameters
     ----------
     summary : Summary
-    states : iterable
-        Of slices or parts, in the order of their rows.
+    state : state or None
+        Of all rows; None where there are none.
     subject : Subject
     by : sequence of GroupColumn, optional
         Columns whose values make groups of rows, as the subject has them.
@@ -52,9 +49,10 @@ def tabulate(summary: Summary, states: Iterable[Any], subject: Subject, by: Sequ
     UsageError
         There are more groups of rows than are worth a table.
     """
-    merged = merge_all(summary.reduction, states, len(subject.outputs), subject.place.size)
+    if state is None:
+        state = summary.reduction.init(len(subject.outputs), subject.place.size)
     with refused():
-        return {name: _make_table(table, {column.name: column for column in by}) for name, table in summary.tabulate(merged, subject).items()}
+        return {name: _make_table(table, {column.name: column for column in by}) for name, table in summary.tabulate(state, subject).items()}
 
 
 def describe_subject(plan: Plan, used: Sequence[int], players: Sequence[int], pairs: Sequence[Sequence[int]]) -> Subject:
@@ -86,9 +84,9 @@ def describe_subject(plan: Plan, used: Sequence[int], players: Sequence[int], pa
 
 
 def aggregate(
-    plan: Plan, used: Sequence[int], players: Sequence[int], pairs: Sequence[Sequence[int]], states: Sequence[dict[str, str]]
+    plan: Plan, used: Sequence[int], players: Sequence[int], pairs: Sequence[Sequence[int]], states: Mapping[str, Any]
 ) -> dict[str, pa.Table]:
-    """Make all summaries of a run from the states of its parts.
+    """Make all summaries of a run.
 
     Parameters
     ----------
@@ -99,8 +97,8 @@ def aggregate(
         Those that some split asks for, as ``Prepared.players``.
     pairs : sequence of two int
         Players that interact, as ``Prepared.pairs.players``; may be empty.
-    states : sequence of dict of str to str
-        Of every part, in part order, its packed states by the name of the summary.
+    states : mapping of str to state or None
+        Of all rows, by the names of summaries, see `MergedStates.total`.
 
     Returns
     -------
@@ -109,45 +107,13 @@ def aggregate(
 
     Raises
     ------
-    InvalidRun
-        A state is damaged.
     UsageError
         There are more groups of rows than are worth a table.
     """
     subject, tables = describe_subject(plan, used, players, pairs), dict[str, pa.Table]()
     for summary in plan.summaries:
-        tables |= tabulate(summary, (unpack_state(summary.reduction, state[summary.name]) for state in states), subject, plan.by)
+        tables |= tabulate(summary, states[summary.name], subject, plan.by)
     return tables
-
-
-def add_groups(plan: Plan, names: np.ndarray, states: Mapping[str, str]) -> np.ndarray:
-    """Add the groups of rows of a part to those of other parts, so that too many are refused as soon as they are there.
-
-    Parameters
-    ----------
-    plan : Plan
-    names : (groups,) str
-        Of the other parts, ascending.
-    states : mapping of str to str
-        Of the part, packed, by the name of the summary.
-
-    Returns
-    -------
-    (groups,) str
-        Of all of them, ascending.
-
-    Raises
-    ------
-    UsageError
-        There are more than are worth a table.
-    """
-    if not plan.by:
-        return names
-    for summary in list_grouped(plan.summaries):
-        names = np.union1d(names, unpack_state(summary.reduction, states[summary.name]).names)
-    with refused():
-        check_groups(tuple(column.name for column in plan.by), names.size, len(plan.written_outputs) * len(plan.players))
-    return names
 
 
 def read_totals(tables: Mapping[str, pa.Table]) -> dict[str, Any]:

@@ -11,18 +11,21 @@ from unittest import mock
 
 import numpy as np
 
-from kernels.reductions import MOMENTS, merge_all
+from kernels.reductions import MOMENTS, Moments, merge_all
+from kernels.summaries import IMPORTANCE
 from pipeline.dataset.listing import Rejected
 from pipeline.runs import cluster
+from pipeline.runs.bundles import Task, choose_level, make_bundles
 from pipeline.runs.job import make_job
+from pipeline.runs.merged import MergedStates
 from pipeline.runs.options import Options
 from pipeline.runs.part import Part
 from pipeline.runs.states import unpack_state
 
 from .simulated import find_peak, simulate
-from .work import SUMMARY, Work, make_items, read_ledger, stay_cold, wait_item, write_work
+from .work import SUMMARIES, Work, make_items, read_ledger, stay_cold, wait_bundle, write_work
 
-DIGEST = "5" * 64  # of the plan
+DIGEST = "5" * 64  # of the recipe
 QUIET_SECONDS = 10  # that a cluster without work is watched
 WAIT = 60.0
 
@@ -54,7 +57,7 @@ class Measured:
     scheduler_cpu: float  # from the first task's sending to the last part
     client_cpu: float
     farm_cpu: float
-    merge_cpu: float  # of the client, for all states
+    merge_cpu: float  # of that, for merging states
     scheduler_peak: int  # bytes
     client_before: int
     client_peak: int
@@ -64,23 +67,21 @@ class Measured:
     complaints: dict[str, list[str]]  # of scheduler and workers: warnings and errors
 
 
-def merge_parts(parts: list[Part], work: Work) -> bytes:
-    """Merge their states as a run does, by their numbers: the bits."""
-    ordered = sorted(parts, key=lambda part: part.part)
-    states = (unpack_state(MOMENTS, part.states[SUMMARY]) for part in ordered)
-    return b"".join(array.tobytes() for array in merge_all(MOMENTS, states, 1, work.features))
+def write_bits(state: Moments) -> bytes:
+    """What a state is told from another by."""
+    return b"".join(array.tobytes() for array in state)
 
 
 def merge_serially(n: int, work: Work) -> bytes:
     """The same of items that never left this process."""
     states = (unpack_state(MOMENTS, work.state(part)) for part in range(n))
-    return b"".join(array.tobytes() for array in merge_all(MOMENTS, states, 1, work.features))
+    return write_bits(merge_all(MOMENTS, states, 1, work.features))
 
 
 def measure(cell: Cell, folder: Path) -> Measured:
     """Start a cluster, let a client do the cell's parts on it, and look at what they cost."""
     tables, items = write_work(folder, cell.work), make_items(cell.parts)
-    with simulate(cell.workers, folder) as simulated, mock.patch.object(cluster, "do_item", wait_item):
+    with simulate(cell.workers, folder) as simulated, mock.patch.object(cluster, "do_bundle", wait_bundle):
         watched = (simulated.scheduler, simulated.farm)
         quiet = simulated.scheduler.cpu()
         time.sleep(QUIET_SECONDS)
@@ -92,16 +93,18 @@ def measure(cell: Cell, folder: Path) -> Measured:
             connect, connect_client_cpu = time.perf_counter() - started, time.process_time() - used
             connect_scheduler_cpu = simulated.scheduler.cpu() - cpu
             cpus, started, used = [each.cpu() for each in watched], time.perf_counter(), time.process_time()
-            first = 0.0
-            for part in cluster.run_dask(client, job.out, DIGEST, tables, items, 0):
+            first = merge_cpu = 0.0
+            merged = MergedStates(SUMMARIES)
+            for made in cluster.run_dask(client, Task(job.out, DIGEST, tables), make_bundles(items, {}, choose_level(items)), 0):  # as map_run does
                 first = first or time.perf_counter() - started
-                done.append((time.time(), part))
+                done += [(time.time(), piece) for piece in made.pieces]
+                merge_cpu -= time.process_time()
+                merged.add(made.place, made.states, made.level)
+                merge_cpu += time.process_time()
             seconds, client_cpu = time.perf_counter() - started, time.process_time() - used
             scheduler_cpu, farm_cpu = (each.cpu() - cpu for each, cpu in zip(watched, cpus, strict=True))
-        used = time.process_time()
+        total = merged.total()[IMPORTANCE.name]
         parts = [part for _, part in done if isinstance(part, Part)]
-        merged = merge_parts(parts, cell.work)
-        merge_cpu = time.process_time() - used
         peak = find_peak(os.getpid())
         complaints = {"scheduler": simulated.scheduler.complaints(), "workers": simulated.farm.complaints()}
         scheduler_peak = simulated.scheduler.peak()
@@ -130,7 +133,7 @@ def measure(cell: Cell, folder: Path) -> Measured:
         client_peak=peak,
         twice=len(ledger) - len(ends),
         missing=len({item.part for item in items} - {part.part for part in parts}),
-        same=merged == merge_serially(cell.parts, cell.work),
+        same=total is not None and write_bits(total) == merge_serially(cell.parts, cell.work),
         complaints=complaints,
     )
 

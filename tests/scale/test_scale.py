@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 from kernels.reductions import MOMENTS
+from pipeline.runs.merged import MergedStates
 from pipeline.runs.states import unpack_state
 from tests.scale import __main__ as command
-from tests.scale.cell import merge_parts
-from tests.scale.work import Work, make_items, read_ledger, stay_cold, wait_item, write_work
+from tests.scale.cell import write_bits
+from tests.scale.work import SUMMARIES, Work, make_items, read_ledger, stay_cold, wait_item, write_work
 
 FAN_IN = 8
 N, WORKERS = 40, 4
@@ -32,7 +33,7 @@ def fold(states):
                 merged = MOMENTS.merge(merged, state)
             level.append(merged)
         states = level
-    return b"".join(array.tobytes() for array in states[0])
+    return write_bits(states[0])
 
 
 def test_every_part_comes_once_with_the_bits_of_one_process(found):
@@ -58,7 +59,10 @@ def test_parts_in_any_order_merge_to_the_bits_of_a_serial_fold(tmp_path):
     items = make_items(N)
     parts = {k: wait_item(str(tmp_path), "digest", uri, items[k]) for k in np.random.default_rng(3).permutation(N).tolist()}
     serial = fold([unpack_state(MOMENTS, work.state(k)) for k in range(N)])
-    assert merge_parts(list(parts.values()), work) == serial
+    merged = MergedStates(SUMMARIES)
+    for k, part in parts.items():
+        merged.add(k, part.states)
+    assert write_bits(merged.total()["importance"]) == serial
     assert fold([unpack_state(MOMENTS, part.states["importance"]) for part in parts.values()]) != serial
     ledger = read_ledger(tmp_path)
     assert ledger[:, 0].tolist() == list(parts)

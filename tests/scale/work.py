@@ -6,17 +6,20 @@ import time
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 
 from kernels.reductions import MOMENTS
+from kernels.summaries import IMPORTANCE
 from pipeline.dataset.listing import WorkItem
+from pipeline.runs import bundles
 from pipeline.runs.machine import this_worker
 from pipeline.runs.part import Part, part_uri
 from pipeline.runs.states import pack_state
 from pipeline.stores.counted import Moved
 
-SUMMARY = "importance"
+SUMMARIES = (IMPORTANCE,)
 FILE = "work.json"
 LEDGER = "ledger"  # of a process: a line for every time that an item was done in it
 ROWS = 32  # of a part, as far as its state goes
@@ -56,14 +59,20 @@ def _open_ledger(run: str) -> int:
     return os.open(f"{run}/{LEDGER}-{os.getpid()}", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 
 
-def wait_item(run: str, plan_digest: str, tables: str, item: WorkItem) -> Part:
-    """Stand in for ``do_item``: write down that the item was done, and from when to when."""
+def wait_item(run: str, recipe: str, tables: str, item: WorkItem) -> Part:
+    """Stand in for ``try_part``: write down that the item was done, and from when to when."""
     work, started = _read_work(tables), time.time()
     state = work.state(item.part)
     time.sleep(max(0.0, work.take(item.part) - (time.time() - started)))
     os.write(_open_ledger(run), f"{item.part} {started:.6f} {time.time():.6f}\n".encode())
     seconds = time.time() - started
-    return Part(item.part, part_uri(run, item.part), item.n_rows, 1 << 20, "0" * 64, 0.0, seconds, {SUMMARY: state}, this_worker(), Moved())
+    return Part(item.part, part_uri(run, item.part), item.n_rows, 1 << 20, "0" * 64, 0.0, seconds, {IMPORTANCE.name: state}, this_worker(), Moved())
+
+
+def wait_bundle(task: bundles.Task, bundle: bundles.Bundle) -> bundles.Done:
+    """Do a bundle as a run does, but for its parts; in a process that does nothing else."""
+    bundles.try_part, bundles.open_recipe = wait_item, lambda *_: SimpleNamespace(summaries=SUMMARIES)
+    return bundles.do_bundle(task, bundle)
 
 
 def stay_cold(tables: str) -> None:

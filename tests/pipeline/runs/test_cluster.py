@@ -14,6 +14,7 @@ from distributed.scheduler import KilledWorker
 from pipeline.dataset.listing import Rejected, WorkItem
 from pipeline.errors import ClusterLost, InvalidLabel, StorageError, UsageError, WorkersDied
 from pipeline.runs import cluster
+from pipeline.runs.bundles import Done, Task, make_bundles
 from pipeline.runs.workers import need
 
 ITEMS = tuple(WorkItem(k, f"f{k}.parquet", "", (0, 1), 0, 10, 0, ()) for k in range(6))
@@ -47,7 +48,8 @@ class Work:
         self.left, self.error, self.tried = dict(deaths), error, []
         self.running, self.lock, self.together = 0, threading.Lock(), []
 
-    def __call__(self, run, plan_digest, tables, item):
+    def __call__(self, task, bundle):
+        (item,) = bundle.items
         with self.lock:
             self.running += 1
             self.tried.append(item.part)
@@ -61,7 +63,7 @@ class Work:
             raise killed(item)
         if self.error and item.part == 2:
             raise self.error
-        return f"{run} {plan_digest[:3]} {tables} {item.part}"
+        return f"{task.run} {task.recipe} {task.tables} {item.part}"
 
     def __reduce__(self):
         return _find, (id(self),)
@@ -77,14 +79,14 @@ def _find(number):
 
 def run_all(client, monkeypatch, work):
     WORKS[id(work)] = work
-    monkeypatch.setattr(cluster, "do_item", work)
-    return list(cluster.run_dask(client, "run", "digest", "tables", ITEMS, 0))
+    monkeypatch.setattr(cluster, "do_bundle", work)
+    return list(cluster.run_dask(client, Task("run", "rec", "tables"), make_bundles(ITEMS, {}, 0), 0))
 
 
 def test_every_item_becomes_a_part(client, monkeypatch):
     """From the places that it is told."""
     work = Work()
-    assert sorted(run_all(client, monkeypatch, work)) == [f"run dig tables {k}" for k in range(6)]
+    assert sorted(run_all(client, monkeypatch, work)) == [f"run rec tables {k}" for k in range(6)]
     assert sorted(work.tried) == list(range(6))
 
 
@@ -92,10 +94,10 @@ def test_a_suspect_is_tried_again_alone(client, monkeypatch):
     """Items whose workers died wait until all others are done; one that was there by chance becomes a part, one that kills again is rejected."""
     work = Work({1: 1, 4: 2})
     found = run_all(client, monkeypatch, work)
-    (rejected,) = (each for each in found if isinstance(each, Rejected))
+    (done,) = (each for each in found if isinstance(each, Done))
     says = "f4.parquet: row groups [0, 1]: the workers that it was given to died, every time"
-    assert rejected == Rejected(4, "f4.parquet", (0, 1), 10, says)
-    assert sorted(each for each in found if isinstance(each, str)) == [f"run dig tables {k}" for k in (0, 1, 2, 3, 5)]
+    assert done == Done(0, 4, (Rejected(4, "f4.parquet", (0, 1), 10, says),), None)
+    assert sorted(each for each in found if isinstance(each, str)) == [f"run rec tables {k}" for k in (0, 1, 2, 3, 5)]
     assert sorted(work.tried[:6]) == list(range(6))
     assert sorted(work.tried[6:]) == [1, 4]
     assert all(running == 1 for _, running in work.together[6:])
@@ -180,7 +182,7 @@ def test_a_result_that_was_lost_leaves_the_others_to_be_asked_alone(client, monk
     monkeypatch.setattr(client, "gather", lose)
     work = Work()
     assert cluster._gather(client, []) == {}
-    assert sorted(run_all(client, monkeypatch, work)) == [f"run dig tables {k}" for k in range(6)]
+    assert sorted(run_all(client, monkeypatch, work)) == [f"run rec tables {k}" for k in range(6)]
     assert sorted(work.tried) == list(range(6))
 
 

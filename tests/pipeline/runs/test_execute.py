@@ -12,10 +12,10 @@ from pipeline.dataset.listing import Rejected, WorkItem
 from pipeline.errors import InvalidData
 from pipeline.models import load_ensemble
 from pipeline.runs import cluster, execute
+from pipeline.runs.bundles import Task
 from pipeline.runs.job import make_job
 from pipeline.runs.options import Options
 from pipeline.runs.part import Part
-from pipeline.runs.plan import digest
 from pipeline.runs.stages import count_run, plan_run
 from tests.kernels.attributing import leaves
 from tests.pipeline.conftest import write_data
@@ -92,9 +92,14 @@ def test_no_items_need_no_cluster(monkeypatch):
     monkeypatch.delattr("pipeline.runs.cluster", raising=False)
     job = SimpleNamespace(options=SimpleNamespace(scheduler=None, method="shapley"), out="nowhere")
     assert list(execute.map_items(job, numbered, no_warming, None, (), MEMORY)) == []
-    assert list(execute.execute(job, "", "nowhere", (), MEMORY)) == []
+    assert list(execute.execute(job, Task("nowhere", "", "nowhere"), (), {}, MEMORY)) == []
     with pytest.raises(ImportError):
         list(execute.map_items(job, numbered, no_warming, None, ITEMS, MEMORY))
+
+
+def pieces(done):
+    """Parts and what was rejected, in the order in which they came."""
+    return [piece for each in done for piece in each.pieces]
 
 
 def damage(uri):
@@ -115,7 +120,7 @@ def run(example, tmp_path):
 def test_what_is_rejected_comes_in_its_turn(run):
     """Serially: parts and refusals in the order of the items."""
     found, tables = run
-    done = list(execute.run_serial(found.job.out, digest(found.plan), tables.uri, found.plan.items))
+    done = pieces(execute.run_serial(Task(found.job.out, tables.recipe, tables.uri), found.plan.items, {}))
     assert [(type(each), each.part) for each in done] == [(Part, 0), (Rejected, 1), (Part, 2), (Part, 3)]
     assert [each.n_rows for each in done] == [item.n_rows for item in found.plan.items]
     assert done[1].reason == f"{found.plan.items[1].uri}: changed since the run was planned"
@@ -124,9 +129,9 @@ def test_what_is_rejected_comes_in_its_turn(run):
 def test_dask_makes_and_rejects_what_a_serial_run_does(in_process, run):
     """The second finds the parts of the first."""
     found, tables = run
-    names = (found.job.out, digest(found.plan), tables.uri)
-    done = {each.part: each for each in execute.execute(found.job, *names[1:], found.plan.items, MEMORY)}
-    again = {each.part: each for each in execute.run_serial(*names, found.plan.items)}
+    task = Task(found.job.out, tables.recipe, tables.uri)
+    done = {each.part: each for each in pieces(execute.execute(found.job, task, found.plan.items, {}, MEMORY))}
+    again = {each.part: each for each in pieces(execute.run_serial(task, found.plan.items, {}))}
     assert done[1] == again[1]
     assert {part: each.sha256 for part, each in done.items() if part != 1} == {part: each.sha256 for part, each in again.items() if part != 1}
     assert [each.seconds for each in again.values() if isinstance(each, Part)] == [0.0] * 3

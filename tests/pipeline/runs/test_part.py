@@ -9,7 +9,6 @@ import pytest
 from pipeline.dataset.listing import Rejected
 from pipeline.errors import ClusterLost, InvalidData, InvalidLabel, InvalidRun, StorageError
 from pipeline.runs import part
-from pipeline.runs.plan import digest
 from pipeline.stores import commit, storage
 from tests.pipeline.running import ready
 
@@ -18,18 +17,18 @@ from tests.pipeline.running import ready
 def where(example, tmp_path):
     """Where a worker finds what it needs, and the first item."""
     run, tables = ready(example, tmp_path / "run", ids=["flight"])
-    return (run.job.out, digest(run.plan), tables.uri), run.plan.items[0]
+    return (run.job.out, tables.recipe, tables.uri), run.plan.items[0]
 
 
 def test_a_part_is_made_once(where):
     """The second attempt finds the first one's, and says that it took no time; size and digest are the object's own."""
     names, item = where
-    assert part.fetch_part(names[0], item, names[1]) is None
+    assert part.fetch_part(*names[:2], item) is None
     first, second = (part.make_part(*names, item) for _ in range(2))
     data = storage.read(first.uri)
     assert (first.size, first.sha256) == (len(data), hashlib.sha256(data).hexdigest())
     assert first.seconds > 0
-    assert second == dataclasses.replace(first, seconds=0.0) == part.fetch_part(names[0], item, names[1])
+    assert second == dataclasses.replace(first, seconds=0.0) == part.fetch_part(*names[:2], item)
     assert first.uri == f"{names[0]}/attributions/part-00000.parquet"
     assert first.n_rows == item.n_rows == pq.read_metadata(first.uri).num_rows
 
@@ -76,7 +75,7 @@ def test_a_part_of_another_plan_is_refused(where):
         part.read_part(made.uri, item, storage.local_path(made.uri), "b" * 64, 0.0)
     storage.local_path(made.uri).rename(part.part_uri(names[0], 1))
     with pytest.raises(InvalidRun, match=r"part-00001\.parquet: says that it is of other rows than the plan's part 1$"):
-        part.fetch_part(names[0], dataclasses.replace(item, part=1, first_row=item.first_row + 1), names[1])
+        part.fetch_part(*names[:2], dataclasses.replace(item, part=1, first_row=item.first_row + 1))
 
 
 @pytest.mark.parametrize(

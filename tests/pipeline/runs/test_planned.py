@@ -1,12 +1,13 @@
 """Plans are read back as they were written, and nothing else is taken for one."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from pipeline.errors import InvalidRun
-from pipeline.runs.plan import to_json
-from pipeline.runs.planned import from_json, read_plan
+from pipeline.runs.plan import recipe, to_json
+from pipeline.runs.planned import broadcast_recipe, from_json, open_recipe, read_plan
 from tests.pipeline.running import planned
 
 
@@ -68,3 +69,19 @@ def test_another_plan_is_not_read(example, tmp_path):
     (tmp_path / "plan.json").write_text(to_json(planned(example, example.data)[0]))
     with pytest.raises(InvalidRun, match="not the plan of this run, got "):
         read_plan(str(tmp_path), "0" * 64)
+
+
+def test_a_recipe_is_read_as_it_was_broadcast(example, tmp_path):
+    """All that parts depend on but the rows, by its digest, which is also that of every plan with the same recipe; never one that is damaged."""
+    plan, run = planned(example, example.data)[0], str(tmp_path)
+    name = broadcast_recipe(run, plan)
+    assert name == broadcast_recipe(run, plan) == recipe(plan) == recipe(replace(plan, items=plan.items[:1]))
+    found = open_recipe(run, name)
+    assert found == replace(plan, model="", data="", items=())
+    uri = tmp_path / "_tables" / f"{name}.json"
+    uri.write_bytes(uri.read_bytes().replace(b'"shapley"', b'"banzhaf"'))
+    open_recipe.cache_clear()
+    with pytest.raises(InvalidRun, match=rf"^{uri}: SHA-256 is [0-9a-f]{{12}}, expected {name[:12]}$"):
+        open_recipe(run, name)
+    with pytest.raises(InvalidRun, match=rf"^{uri}: is damaged; remove it$"):
+        broadcast_recipe(run, plan)

@@ -1,13 +1,16 @@
 """What is taken over from the run whose place is taken: parts of the same rows made in the same way, and nothing else."""
 
 import shutil
+from dataclasses import replace
 
 import pyarrow.parquet as pq
 import pytest
 
+from kernels.trees.binning import BATCH
 from leafledger import explain, read_run
 from pipeline.runs import part, reuse
-from pipeline.stores import storage
+from pipeline.runs.replacement import Standing
+from tests.pipeline.running import planned
 
 
 @pytest.fixture
@@ -83,11 +86,12 @@ def test_a_damaged_part_is_made_again(night, tmp_path):
     assert found.equals(run(tmp_path / "fresh")[0])
 
 
-def test_a_damaged_plan_there_takes_nothing_over(night, tmp_path):
-    """Where what stands beside a run cannot be read while it is made, all of it is made."""
-    _, run, _ = night
-    run(tmp_path / "run")
-    place = str(tmp_path / "run" / "replacements" / "0")
-    assert reuse._find_earlier(str(tmp_path / "elsewhere"), "0" * 64) is None  # it takes nobody's place
-    storage.local_path(str(tmp_path / "run" / "plan.json")).write_text("{")
-    assert reuse._find_earlier(place, "0" * 64) is None
+def test_nothing_is_taken_over_where_no_place_is_taken(example):
+    """Nor from a run made by another recipe; of one made by the same, every part of the same rows, by its own number there."""
+    plan = planned(example, example.data)[0]
+    last = replace(plan, items=tuple(replace(item, part=k) for k, item in enumerate(plan.items[2:])))
+    assert reuse.find_earlier(None, plan) == {}
+    assert reuse.find_earlier(Standing("there", replace(plan, slice_rows=BATCH), None), plan) == {}
+    found = reuse.find_earlier(Standing("there", last, None), plan)
+    assert found == {item.part: (f"there/attributions/part-{k:05d}.parquet", last.items[k]) for k, item in enumerate(plan.items[2:])}
+    assert found

@@ -1,7 +1,6 @@
 """Summaries of all rows: the moments of the rows, however they were cut, and the same bits in whatever order parts are done."""
 
 import json
-from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -10,13 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from kernels.reductions import MOMENTS
+from kernels.reductions import MOMENTS, merge_all
 from kernels.summaries import IMPORTANCE, INTERACTIONS, Subject, Summary, Table
-from pipeline.models.model import Feature
-from pipeline.runs import execute, plan, sizes
+from pipeline.runs import execute, sizes
+from pipeline.runs.bundles import Task, do_bundle, make_bundles
 from pipeline.runs.stages import aggregate_run, map_run
-from pipeline.runs.states import pack_state
-from pipeline.runs.summaries import aggregate, read_totals, tabulate
+from pipeline.runs.summaries import read_totals, tabulate
 from tests.pipeline.conftest import write_data
 from tests.pipeline.running import ready
 
@@ -29,7 +27,7 @@ def test_importance_is_the_moments_of_all_rows(sizes, seed):
     phi = np.random.default_rng(seed).normal(size=(2, 2, sum(sizes)))
     cuts = np.split(phi, np.cumsum(sizes)[:-1], axis=2)
     states = [MOMENTS.update(MOMENTS.init(2, 2), part, part.shape[2]) for part in cuts]
-    table = tabulate(IMPORTANCE, states, SUBJECT)["importance"]
+    table = tabulate(IMPORTANCE, merge_all(MOMENTS, states, 2, 2), SUBJECT)["importance"]
     assert table.column_names == list(IMPORTANCE.columns)
     assert table["output"].to_pylist() == ["low"] * 4 + ["high"] * 4
     assert table["feature"].to_pylist() == ["a", "b", "c", "d"] * 2
@@ -55,7 +53,7 @@ def test_importance_is_the_moments_of_all_rows(sizes, seed):
 def test_columns_have_one_type_each_also_without_rows(summary, shape):
     """Names are texts, ranks whole numbers, the rest doubles, whether or not any part was made."""
     states = [summary.reduction.update(summary.reduction.init(*shape), np.ones((*shape, 3)), 3)]
-    whole, empty = (tabulate(summary, some, SUBJECT)[summary.name].schema for some in (states, []))
+    whole, empty = (tabulate(summary, some, SUBJECT)[summary.name].schema for some in (*states, None))
     assert whole.equals(empty)
     for field in whole:
         kind = "text" if field.name in {"output", "feature", "first", "second"} else "rank" if field.name == "rank" else "number"
@@ -66,22 +64,10 @@ def test_no_number_is_null_and_what_is_said_once_is_kept_beside_the_table():
     """NaN does not get into a file; totals are JSON in the table's metadata, and read back where there are any."""
     said = Table({"x": np.array([1.0, np.nan]), "name": ["a", "b"]}, {"r2": 0.5, "n": 3, "none": None})
     summary = Summary("s", MOMENTS, lambda buffers: buffers.phi, lambda *_: {"s": said, "t": Table({"x": np.zeros(1)})}, (), "")
-    tables = tabulate(summary, [], SUBJECT)
+    tables = tabulate(summary, None, SUBJECT)
     assert tables["s"].to_pylist() == [{"x": 1.0, "name": "a"}, {"x": None, "name": "b"}]
     assert read_totals(tables) == {"s": {"r2": 0.5, "n": 3, "none": None}}
     assert json.loads(tables["s"].schema.metadata[b"leafledger"]) == said.totals
-
-
-def test_states_are_taken_by_the_names_of_summaries():
-    """A part's footer has one for each; what else it has is passed over."""
-    plan = SimpleNamespace(written_outputs=("low", "high"), players=("a", "b", "c", "d"), n_steps=0, by=(), summaries=(IMPORTANCE, INTERACTIONS))
-    plan.features = tuple(map(Feature, "abcd"))
-    phi, pairs = (MOMENTS.update(MOMENTS.init(2, n), np.full((2, n, 3), value), 3) for n, value in ((2, 1.5), (1, -2.0)))
-    states = {"interactions": pack_state(pairs), "other": "?", "importance": pack_state(phi)}
-    found = aggregate(plan, [1, 3], [1, 3], [[1, 3]], [states, states])
-    assert list(found) == ["importance", "interactions"]
-    assert found["importance"]["mean"].to_pylist() == [0, 1.5, 0, 1.5] * 2
-    assert found["interactions"].select(["first", "second", "mean"]).to_pylist() == [{"first": "b", "second": "d", "mean": -2.0}] * 2
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -90,12 +76,14 @@ def test_the_order_in_which_parts_are_done_does_not_show(example, tmp_path, monk
     monkeypatch.setattr(sizes, "ITEM_ROWS", 150)
     run, tables = ready(example, tmp_path / "run", data=f"{tmp_path}/data")
     in_turn = aggregate_run(run, tables, map_run(run, tables))
-    parts = list(execute.run_serial(run.job.out, plan.digest(run.plan), tables.uri, run.plan.items))
-    assert len(parts) > 9  # more than are merged at a time
-    order = np.random.default_rng(seed).permutation(len(parts))
-    monkeypatch.setattr(execute, "execute", lambda *_: (parts[k] for k in order))
-    found = aggregate_run(run, tables, map_run(run, tables))
-    assert {name: table.equals(in_turn[name], check_metadata=True) for name, table in found.items()} == {"importance": True, "inputs": True}
+    task = Task(run.job.out, tables.recipe, tables.uri)
+    assert len(run.plan.items) > 9  # more than are merged at a time
+    for level in (0, 1):
+        done = [do_bundle(task, bundle) for bundle in make_bundles(run.plan.items, {}, level)]
+        order = np.random.default_rng(seed).permutation(len(done))
+        monkeypatch.setattr(execute, "execute", lambda *_, done=done, order=order: (done[k] for k in order))
+        found = aggregate_run(run, tables, map_run(run, tables))
+        assert {name: table.equals(in_turn[name], check_metadata=True) for name, table in found.items()} == {"importance": True, "inputs": True}
 
 
 @pytest.fixture(autouse=True)
