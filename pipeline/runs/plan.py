@@ -5,7 +5,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from importlib.metadata import version
 from typing import Any
 
@@ -54,9 +54,9 @@ CHANGED = {
 }  # of what differs but is not shown
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Plan:
-    """A run before it runs: everything that decides its output, and nothing else."""
+    """A run before it runs: everything that decides its output, and nothing else. Names of columns, which may be many, are made once."""
 
     version: str
     model: str  # its file, or what MLflow calls it, by its version
@@ -104,7 +104,7 @@ class Plan:
         """Rows of all work items."""
         return sum(item.n_rows for item in self.items)
 
-    @property
+    @cached_property
     def columns(self) -> tuple[list[str], list[str], list[str]]:
         """Names of a part's columns of margins or predictions, attributions and interactions."""
         phi, taken = METHODS[self.method].phi, (*self.ids, *self.chosen)
@@ -117,19 +117,19 @@ class Plan:
         """There is a column for every player."""
         return self.top is None or self.top.wide
 
-    @property
+    @cached_property
     def top_columns(self) -> list[str]:
         """Names of a part's columns of the largest attributions, one for each output."""
         taken = (*self.ids, *self.chosen, *(name for names in self.columns for name in names), *self.error_columns)
         return [] if self.top is None else schema.name_columns(TOP, self.written_outputs, taken)
 
-    @property
+    @cached_property
     def error_columns(self) -> list[str]:
         """Names of a part's columns of standard errors, one for each of attributions."""
         taken = (*self.ids, *self.chosen, *(name for names in self.columns for name in names))
         return schema.player_columns(schema.ERROR, self.players, self.written_outputs, taken) if self.background_errors and self.wide else []
 
-    @property
+    @cached_property
     def value_columns(self) -> list[str]:
         """Names of a part's columns of values, one for each feature."""
         taken = (*self.ids, *self.chosen, *(name for names in self.columns for name in names), *self.error_columns, *self.top_columns)
@@ -142,7 +142,7 @@ class Plan:
             return ""
         return self.labels.label if self.labels.label in self.ids else schema.name_columns(LABEL, ("",), self.ids)[0]
 
-    @property
+    @cached_property
     def reason_columns(self) -> list[str]:
         """Names of a part's columns of reasons, those of an output together."""
         taken = (*self.ids, *self.chosen, *(name for names in self.columns for name in names), *self.error_columns, *self.top_columns)
@@ -161,7 +161,7 @@ class Plan:
         """The column of the output that a row is explained for, if there is one."""
         return () if self.row_output is None else (OUTPUT,)
 
-    @property
+    @cached_property
     def players(self) -> tuple[str, ...]:
         """Whose phi a row has."""
         return player_names(METHODS[self.method], self.groups, self.features, self.combinations)
@@ -182,7 +182,7 @@ class Plan:
         """Phi sums to margin, or prediction, minus base value on every row."""
         return self.check is not None and self.check.of_margins
 
-    @property
+    @cached_property
     def summaries(self) -> tuple[Summary, ...]:
         """What the run keeps of all rows."""
         asked = (*((INTERACTIONS,) if self.interactions is not None else ()), *((BACKGROUND_ERRORS,) if self.background_errors else ()))

@@ -228,6 +228,11 @@ def open_tables(uri: str) -> Any:
     """
     if not _is_sound(uri) or not _has_its_name(uri):
         raise InvalidRun(f"{uri}: the tables there are damaged, or others than were broadcast")
+    return _records(uri)
+
+
+@lru_cache(maxsize=2)
+def _records(uri: str) -> Any:
     index, mapped = _open(uri)
     return _rebuild(index["layout"], mapped)
 
@@ -251,6 +256,7 @@ def _is_sound(uri: str) -> bool:
 def _forget() -> None:
     """What was read of places whose files may have been replaced."""
     _open.cache_clear()
+    _records.cache_clear()
     _is_sound.cache_clear()
 
 
@@ -275,8 +281,7 @@ def open_stored_tables(uri: str) -> Any | None:
         return None
     _forget()
     if storage.exists(storage.join(uri, BYTES)) and _is_sound(uri):
-        index, mapped = _open(uri)
-        return _rebuild(index["layout"], mapped)
+        return _records(uri)
     _forget()
     raise InvalidRun(f"{uri}: the tables of an earlier run are damaged there; remove this folder")
 

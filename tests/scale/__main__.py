@@ -1,4 +1,4 @@
-"""``python -m tests.scale [WORKERSxPARTSxSECONDS ...]``: measure, print, fail where parts differ; without arguments write ``docs/scale.json``.
+"""``python -m tests.scale [WORKERSxPARTSxSECONDS[xFEATURES] ...]``: measure, print, fail where parts differ; without arguments write ``docs/scale.json``.
 
 Every measurement has a scheduler, workers and a client of its own, in three new processes, one measurement after another.
 """
@@ -25,8 +25,8 @@ LIMIT = 3600  # seconds of one measurement
 
 def run_cell(text: str) -> dict[str, Any]:
     """Measure one in a process of its own."""
-    workers, parts, seconds = text.split("x")
-    asked = {"workers": int(workers), "parts": int(parts), "work": asdict(Work(float(seconds), SPREAD, FEATURES))}
+    workers, parts, seconds, *features = text.split("x")
+    asked = {"workers": int(workers), "parts": int(parts), "work": asdict(Work(float(seconds), SPREAD, int(*features or [FEATURES])))}
     done = subprocess.run([sys.executable, "-m", "tests.scale.cell", json.dumps(asked)], stdout=subprocess.PIPE, text=True, check=True, timeout=LIMIT)
     return json.loads(done.stdout.splitlines()[-1])
 
