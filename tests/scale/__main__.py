@@ -1,5 +1,6 @@
-"""``python -m tests.scale [WORKERSxPARTSxSECONDS[xFEATURES] ...]``: measure, print, fail where parts differ; without arguments write ``docs/scale.json``.
+"""``python -m tests.scale [WORKERSxPARTSxSECONDS[xFEATURES] ...]``: measure, print, fail where parts differ.
 
+Without arguments the four sizes of ``docs/scale.json`` are measured and written there.
 Every measurement has a scheduler, workers and a client of its own, in three new processes, one measurement after another.
 """
 
