@@ -1,15 +1,22 @@
-"""The cluster of batch jobs: its script, run as Slurm would by a program of the same name."""
+"""The cluster of batch jobs: its script, run as Slurm would by a program of the same name, and by Slurm where it is installed."""
 
 import importlib.util
 import os
+import re
 import signal
+import subprocess
+import sys
 from contextlib import suppress
 
 import pytest
 import yaml
 
+from leafledger import explain
+from pipeline.command import cli
 from pipeline.runs.certificates import ROLES, make_certificates
 from tests.infra.files import INFRA
+from tests.infra.slurm import missing, slurm
+from tests.pipeline.conftest import make_frame, train, write_data
 
 SBATCH = """#!/bin/sh
 for script; do :; done
@@ -58,3 +65,45 @@ def test_jobs_join_the_cluster(night, tmp_path):
         cluster.scale(jobs=1)
         cluster.wait_for_workers(1, timeout=500)
         assert all(address.startswith("tls://") for address in cluster.scheduler_info["workers"])
+
+
+@pytest.fixture
+def scheduled(monkeypatch):
+    """A Slurm of this machine."""
+    if os.geteuid() != 0 or missing():  # packages of the system, which pip cannot install
+        pytest.skip(f"root, and slurmctld, slurmd, slurm-client and munge are needed; missing: {', '.join(missing()) or 'root'}")
+    with slurm() as config:
+        monkeypatch.setenv("SLURM_CONF", str(config))
+        yield
+
+
+def ask(text, what, value):
+    """The example's text with another value of one of its settings."""
+    changed, times = re.subn(rf"\b({what} ?= ?)[^,\n]+", rf"\g<1>{value}", text)
+    assert times == 1
+    return changed
+
+
+def test_a_night_on_slurm_is_one_of_this_process(scheduled, tmp_path, monkeypatch):
+    """The example is run as its first lines say, with smaller jobs: Slurm starts them, they join by TLS, results are the same, no job is left."""
+    script = (INFRA / "slurm/night.py").read_text()
+    for what, value in (("JOBS", "2"), ("cores", "1"), ("processes", "1"), ("memory", '"2GiB"')):
+        script = ask(script, what, value)
+    (tmp_path / "night.py").write_text(script)
+    train(make_frame()).save_model(tmp_path / "model.txt")
+    write_data(make_frame(), tmp_path / "flights/date=2026-11-22")
+    make_certificates(tmp_path / "tls")
+    monkeypatch.setenv("DASK_CONFIG", str(tmp_path / "tls/dask.yaml"))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    places = ["model.txt", "flights/date={date}", "explained/{date}"]
+    command = [sys.executable, "night.py", *(f"{tmp_path}/{place}" for place in places), "2026-11-22"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+    out = tmp_path / "explained/2026-11-22"
+    assert cli.main(["check", str(out)]) == 0
+    serial = explain(tmp_path / "model.txt", tmp_path / "flights/date=2026-11-22", tmp_path / "serial", date="2026-11-22", scheduler="serial")
+    assert done.stdout == f"3,000 rows, SHA-256 {serial.sha256}\n"
+    logs = [path.read_text() for path in tmp_path.glob("slurm-*.out")]
+    assert len(logs) == 2
+    assert any(re.search("Registered to: +tls://", log) for log in logs)
+    assert subprocess.run(["squeue", "--noheader"], capture_output=True, text=True, check=True).stdout == ""
