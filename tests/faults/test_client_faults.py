@@ -9,8 +9,8 @@ from tests.faults.interrupting import interrupt
 from tests.faults.proxy import afterwards, before
 from tests.faults.verdict import ID, committed, contents
 
-# Writes of a fault-free run: probe five times, plan, tables twice, four parts, summaries four times, tables removed, manifest, how it was made.
-STEPS, MANIFEST = 19, 17
+# Writes of a run: probe five times, plan, tables twice, recipe, four parts, summaries four times, tables removed, manifest, how it was made.
+STEPS, MANIFEST = 20, 18
 SOME = {9, MANIFEST}  # for the short suite: a part, the manifest
 
 

@@ -172,7 +172,7 @@ def test_items_that_shared_a_worker_with_a_deadly_one_are_published(many, tally,
     suspects, try_alone = [], cluster._try_alone
 
     def spy(client, submit, suspect, key):
-        suspects.append(suspect.part)
+        suspects.append(suspect)
         return try_alone(client, submit, suspect, key)
 
     monkeypatch.setattr(cluster, "_try_alone", spy)

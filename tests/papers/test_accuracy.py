@@ -14,6 +14,6 @@ def test_errors_are_of_both_groups(monkeypatch):
 
 
 def test_sage_finds_the_same_features():
-    figure, claims = accuracy.beside_sage(["diabetes"])
+    figure, claims = accuracy.beside_sage(["diabetes"], timed=False)
     assert len(figure.lines) == 5
-    assert claims[0].holds
+    assert [claim.holds for claim in claims] == [True]

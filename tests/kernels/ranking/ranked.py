@@ -5,7 +5,7 @@ import numpy as np
 from kernels.methods import METHODS
 from kernels.prepare import prepare
 from kernels.ranking.ranked_curves import SCORES
-from tests.kernels.attributing import attributed, run
+from tests.kernels.attributing import ATOL, attributed, run
 
 
 def expected_ranks(ensemble, order):
@@ -13,6 +13,12 @@ def expected_ranks(ensemble, order):
     ranks = np.zeros(ensemble.n_features)
     ranks[order] = np.arange(1, len(order) + 1)
     return ranks
+
+
+def assert_ranked(ranks, scores):
+    """By descending score, all of them; those that lie within rounding of each other in any order."""
+    assert sorted(ranks) == list(range(1, len(ranks) + 1))
+    assert (np.diff(scores[np.argsort(ranks)]) <= ATOL).all()
 
 
 def curved(ensemble, rows, ranking):

@@ -16,7 +16,7 @@ from tests import naive
 from tests.hypercubes import full_tree
 from tests.kernels.attributing import ATOL, attributed, defaults, run, scores_by
 from tests.kernels.marginal.against import against
-from tests.kernels.ranking.ranked import curved, expected_ranks
+from tests.kernels.ranking.ranked import assert_ranked, curved, expected_ranks
 from tests.strategies import batches, forests
 from tests.trees import chain
 
@@ -51,8 +51,9 @@ def test_curves_against_a_background(data, ensemble, ranking):
     buffers = attributed("curves", against("curves", ensemble, background, {"ranking": ranking}), rows)
     for i, k in np.ndindex(scores.shape[:2]):
         n = ensemble.n_features
-        assert_array_equal(buffers.phi[k, :n, i], expected_ranks(ensemble, naive.ranking(scores[i, k])))
-        expected = np.array([curve(ensemble, rows[i], scores[i, k], k, background) for curve in (naive.insertion, naive.deletion)], float)
+        ranks = buffers.phi[k, :n, i]
+        assert_ranked(ranks, scores[i, k])
+        expected = np.array([curve(ensemble, rows[i], -ranks, k, background) for curve in (naive.insertion, naive.deletion)], float)
         assert_allclose(buffers.path[k, :, i], expected.reshape(-1), rtol=0, atol=ATOL)
         assert_allclose(buffers.phi[k, n : n + 2, i], expected[:, 1:].mean(axis=1), rtol=0, atol=ATOL)
 
