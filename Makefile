@@ -67,8 +67,8 @@ infra: $(INFRA_VENV)/.complete
 	$(INFRA_VENV)/bin/python -m pytest tests/infra $(INFRA)
 
 # Rows per second beside the newest of what else there is, which needs Python 3.12, and beside qshap, which needs 3.11: BENCH="--cases xgboost-100x6",
-# BENCH=--marginal. BENCH=--quick is a minute of it in the environment of development, where there are no peers.
-quick := $(filter --quick,$(BENCH))
+# BENCH=--marginal. BENCH=--quick is a minute of it in the environment of development, where there are no peers; nor does BENCH=--forecasts need any.
+quick := $(filter --quick --forecasts,$(BENCH))
 bench: $(if $(quick),setup,$(BENCH_VENV)/.complete $(QSHAP_VENV)/.complete)
 	$(if $(quick),$(BIN),$(BENCH_VENV)/bin)/python -m tests.bench $(BENCH)
 	$(if $(BENCH),,$(QSHAP_VENV)/bin/python -m tests.bench.r2)

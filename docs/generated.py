@@ -10,6 +10,7 @@ from typing import Any
 
 import leafledger
 import pipeline.errors
+from docs.foreseen import COMPARED, REACHED, compare_runs, count_near, reach
 from kernels.methods import METHODS, SHARED
 from kernels.summaries import list_grouped
 from pipeline.command.documents import SCHEMAS
@@ -24,6 +25,7 @@ ROOT = Path(__file__).parents[1]
 RESULTS = Path(__file__).parent / "results.json"  # as `make bench` writes it
 VARIANTS = Path(__file__).parent / "variants.json"  # as `make variants` writes it
 SCALE = Path(__file__).parent / "scale.json"  # as `make scale` writes it
+FORECASTS = Path(__file__).parent / "forecasts.json"  # as `make bench BENCH=--forecasts` writes results.json
 BESIDE = Path(__file__).parent / "beside.json"  # as `python -m tests.beside` writes it
 PAPERS = Path(__file__).parent / "papers" / "results.json"  # as `make papers` writes it, pictures beside it
 
@@ -358,7 +360,18 @@ def scale() -> str:
     return f"{said} A packed state has {found['cells'][0]['state_bytes']:,} bytes.\n\n{table}"
 
 
-PARTS: dict[str, Callable[..., str]] = {
-    part.__name__: part
-    for part in (methods, summaries, parameters, packages, exits, documents, errors, api, benchmarks, beside, scale, variants, verdicts, papers)
-}
+def forecasts() -> str:
+    """Forecasts beside the runs that they are of."""
+    found = json.loads(FORECASTS.read_text())
+    machine = ", ".join(f"{name} {value}" for name, value in found["machine"].items())
+    table = _table(COMPARED, compare_runs(found["forecasts"]), right=True)
+    return f"Measured by `make bench BENCH=--forecasts`, on: {machine}. {count_near(found['forecasts'])}\n\n{table}"
+
+
+def billion() -> str:
+    """What many more rows than were measured would take."""
+    return _table(REACHED, reach(json.loads(FORECASTS.read_text())["forecasts"], _size), right=True)
+
+
+SHOWN = (methods, summaries, parameters, packages, exits, documents, errors, api, benchmarks, beside, scale, forecasts, billion, variants, verdicts)
+PARTS: dict[str, Callable[..., str]] = {part.__name__: part for part in (*SHOWN, papers)}

@@ -32,7 +32,7 @@ from pipeline.runs.stages import Run
 
 from . import artifacts
 from .logs import log_refusals_as_lines
-from .stages import aggregate, broadcast, compare, count, digest, load, map_parts, move, plan, publish, tidy, write_page
+from .stages import aggregate, broadcast, commit, compare, count, digest, load, map_parts, move, plan, publish, tidy, write_page
 
 HERE = {  # what is to be said of parameters besides what the command's help says
     "date": " By default the date for which the flow run was scheduled.",
@@ -115,6 +115,7 @@ def explain(
     out: str,
     latest: str | None = None,
     latest_requires: float = 0.0,
+    table: str | None = None,
     ids: str | Sequence[str] = (),
     precision: Precision = "float32",
     top: int | None = None,
@@ -166,7 +167,8 @@ def explain(
     Parameters
     ----------
     model, data, out : str
-    latest, latest_requires, ids, precision, top, sign, columns, reasons, values, global_only, single_writer, if_changed, digest_inputs : optional
+    latest, latest_requires, table, ids, precision, top, sign, columns, reasons, values : optional
+    global_only, single_writer, if_changed, digest_inputs : optional
     date, method, parameters, partition, interactions, space, combinations, background, background_errors, tables : optional
     label, weight, by, missing_labels : optional
     scheduler, workers, wait, plain_tcp, max_rejected : optional
@@ -196,7 +198,9 @@ def explain(
             attempt.plan, attempt.manifest = run.plan, run.finished
             what = "explained" if run.finished is None else f"kept, differs in {run.kept}" if run.kept else "finished before, nothing to do"
             manifest = attempt.manifest or _work(log, run, attempt)
-            if manifest.place:
+            if job.options.table is not None:
+                commit(run, manifest)
+            elif manifest.place:
                 tidy(run, manifest)
             changes = None if against is None else _compare(log, job, against, thresholds)
             if report:

@@ -34,6 +34,7 @@ from pipeline.runs.stages import (
     publish_run,
     update_latest,
 )
+from pipeline.runs.table import commit_table, record_table
 from pipeline.stores.places import normalise
 
 from . import artifacts
@@ -221,6 +222,12 @@ def publish(run: Run, tables: Broadcast, explained: Explained, summaries: dict[s
     return publish_run(run, tables, explained, summaries)
 
 
+def _tidy(run: Run, manifest: Manifest) -> None:
+    commit_table(run.job, run.out, manifest)
+    remove_replaced(run.out, manifest)
+    record_table(run.job, run.out, manifest)
+
+
 @stage("tidy")
 def tidy(run: Run, manifest: Manifest) -> None:
     """Stage 8: remove what is left of runs whose place this one took.
@@ -232,7 +239,21 @@ def tidy(run: Run, manifest: Manifest) -> None:
     manifest : Manifest
         Of the run.
     """
-    remove_replaced(run.out, manifest)
+    _tidy(run, manifest)
+
+
+@stage("table")
+def commit(run: Run, manifest: Manifest) -> None:
+    """Stage 8, where there is a table of all nights: commit the run to it, and only then remove what is left of runs whose place it took.
+
+    Parameters
+    ----------
+    run : Run
+        Finished.
+    manifest : Manifest
+        Of the run.
+    """
+    _tidy(run, manifest)
 
 
 @stage("drift")

@@ -15,7 +15,7 @@ PACKAGES = ("kernels", "pipeline", "flows", "leafledger")
 MIRRORED = ("kernels", "pipeline", "flows")
 UNTESTED = {"pipeline/runs/progress.py": "types, and a function that does nothing"}  # modules without tests of their own, and why
 MODULES = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
-VENDORS = {"xgboost", "lightgbm", "catboost", "mlflow"}
+VENDORS = {"xgboost", "lightgbm", "catboost", "mlflow", "deltalake", "pyiceberg"}
 DASK = {"dask", "distributed"}
 ALLOWED = {  # first names that a package may import beyond the standard library
     "kernels": {"numpy", "scipy", "numba", "llvmlite"},
@@ -56,8 +56,9 @@ ARROWS = {
         "iterations": ("errors",),
         "stores": ("errors",),
         "models": ("errors", "display", "records", "iterations", "stores"),
-        "dataset": ("errors", "display", "stores", "models"),
-        "runs": ("errors", "display", "records", "iterations", "stores", "models", "dataset"),
+        "tables": ("errors", "stores"),
+        "dataset": ("errors", "display", "stores", "models", "tables"),
+        "runs": ("errors", "display", "records", "iterations", "stores", "models", "tables", "dataset"),
         "in_memory": ("errors", "display", "records", "stores", "models", "dataset", "runs"),
         "comparisons": ("errors", "display", "records", "stores", "models", "dataset", "runs"),
         "drift": ("errors", "display", "records", "stores", "models", "dataset", "runs"),

@@ -72,7 +72,7 @@ def explain(
     model
         XGBoost JSON or UBJ, LightGBM text, CatBoost cbm or JSON; of MLflow models:/NAME/VERSION, models:/NAME@ALIAS or runs:/RUN/PATH.
     data
-        Parquet file, folder, glob or Hive-partitioned data set, a path or an fsspec URI.
+        Parquet file, folder, glob or Hive-partitioned data set, a path or an fsspec URI; or a table of Delta Lake or Iceberg.
     out
         Folder of the run: a path or an fsspec URI such as s3://bucket/prefix; {date} is filled in, here as in all paths and URIs.
     options
@@ -114,6 +114,7 @@ def _explain(model: str, data: str, out: str, options: Flags, quiet: bool, as_js
     from ..runs.job import make_job
     from ..runs.latest import why_latest_stays
     from ..runs.space import TOTALS
+    from ..runs.table_place import choose_table
     from .progress import watched
     from .show import show_summaries
 
@@ -143,11 +144,12 @@ def _explain(model: str, data: str, out: str, options: Flags, quiet: bool, as_js
     total = TOTALS[manifest.space]
     if manifest.residual is not None:
         say(console, f"attributions add up to {total} - base value within {manifest.residual:.1e} of the {total}'s bound")
-    home = manifest.home(run)
+    home, table = manifest.home(run), choose_table(job.options, job.out)
     where = {
         "attributions": "" if job.options.global_only else f"{home}/attributions",
         "summary": f"{home}/summary",
         "manifest": f"{run}/manifest.json",
+        "table": "" if table is None else table.uri,
     }
     for name, uri in where.items():
         if uri:

@@ -55,6 +55,13 @@ SCHEMAS: dict[str, tuple[Entry, ...]] = {
         Entry("memory", "integer", "bytes that a worker needs at most"),
         Entry("memory_allowed", "integer", "bytes that a worker may take"),
         Entry("rejected", "array", "files that cannot be listed, as in rejected.json"),
+        Entry(
+            "forecast",
+            "object or null",
+            "what the run will take, with `--forecast` and if it is not finished: `seconds`, `cpu_seconds`, `workers`, `memory` of all processes, "
+            "`read_bytes`, `written_bytes`, `objects`; `stages`, seconds of each; `row`, seconds of a worker that a row takes; `tried_rows` and "
+            "`tried_seconds`, on how many rows and in what time that was measured",
+        ),
     ),
     "compare": (
         Entry("measures", "string", "URI of the measures"),

@@ -46,7 +46,10 @@ CLUSTER = Group("Cluster", sort_key=6)
 DOUBTFUL = Group("Rows that cannot be read, or are not what the model was trained on", sort_key=7)
 METRICS = Group("What is told to others", sort_key=8)
 GROUPS = {
-    INPUT: ("latest", "latest_requires", "ids", "precision", "global_only", "single_writer", "if_changed", "digest_inputs", "date", "mlflow_run"),
+    INPUT: (
+        *("latest", "latest_requires", "table", "ids", "precision", "global_only", "single_writer", "if_changed", "digest_inputs", "date"),
+        "mlflow_run",
+    ),
     ROWS: ("top", "sign", "columns", "reasons", "values"),
     METHOD: ("method", "parameters", "partition", "interactions", "space", "combinations", "by"),
     BACKGROUND: ("background", "background_errors", "tables"),

@@ -1,16 +1,19 @@
 """The command that shows what a run would do."""
 
 from dataclasses import asdict
-from typing import Any
+from typing import Annotated, Any
 
+from cyclopts import Parameter
 from rich.console import Console
 from rich.text import Text
 
-from ..display import printable
+from ..display import count, printable
 from .documents import write_document
-from .flags import DEFAULTS, Flags, Json, Place
+from .flags import DEFAULTS, INPUT, Flags, Json, Place
 
 SHOWN = 60  # characters of a parameter
+UNITS = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
+Forecast = Annotated[bool, Parameter(group=INPUT, negative=())]
 
 
 def _write_value(value: Any) -> str:
@@ -58,7 +61,33 @@ def _describe_place(run: Any) -> str:
     return " (finished before: nothing to do)" if run.finished else ""
 
 
-def _document(job: Any, run: Any) -> dict[str, Any]:
+def _time(seconds: float) -> str:
+    """In words that one reads at a glance."""
+    if seconds < 100:
+        return f"{seconds:.2g} s" if seconds < 10 else f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:,.1f} h"
+
+
+def _size(n_bytes: float) -> str:
+    return next((f"{n_bytes / unit:,.3g} {name}" for unit, name in UNITS if n_bytes >= unit), f"{n_bytes:.0f} bytes")
+
+
+def _describe_forecast(found: Any) -> dict[str, str]:
+    """Lines that say what the run will take, and how that was found."""
+    stages = ", ".join(f"{name} {_time(seconds)}" for name, seconds in found.stages.items())
+    row = ", ".join(f"{name} {1e6 * seconds:.3g} µs" for name, seconds in found.row.items())
+    return {
+        "time": f"{_time(found.seconds)} on {count(found.workers, 'worker')} ({stages})",
+        "of a row": f"{row}, of a worker",
+        "processors": f"{found.cpu_seconds / 3600:,.3g} CPU hours",
+        "held": f"{_size(found.memory)} by all processes",
+        "read": _size(found.read_bytes),
+        "written": f"{_size(found.written_bytes)} in {count(found.objects, 'object')}",
+        "measured": f"on {found.tried_rows:,} rows in {_time(found.tried_seconds)}, beside the output; they are removed again",
+    }
+
+
+def _document(job: Any, run: Any, found: Any) -> dict[str, Any]:
     return {
         "run": run.out,
         "finished": run.finished is not None,
@@ -78,10 +107,11 @@ def _document(job: Any, run: Any) -> dict[str, Any]:
         "memory": run.memory.total,
         "memory_allowed": job.worker_memory,
         "rejected": [asdict(entry) for entry in run.plan.rejected],
+        "forecast": None if found is None else asdict(found),
     }
 
 
-def plan(model: Place, data: Place, *, out: Place, options: Flags = DEFAULTS, json: Json = False) -> None:
+def plan(model: Place, data: Place, *, out: Place, options: Flags = DEFAULTS, forecast: Forecast = False, json: Json = False) -> None:
     """Show what explain would do: work items, rows, memory, refusals. Leaves nothing behind.
 
     Parameters
@@ -94,6 +124,9 @@ def plan(model: Place, data: Place, *, out: Place, options: Flags = DEFAULTS, js
         As for explain.
     options
         As for explain.
+    forecast
+        Also explain a few seconds' worth of rows where the run would, beside OUT, remove them, and say what the run will take: time, CPU hours,
+        memory, bytes and objects. Takes as long as workers take to start, and these seconds.
     json
         Write one JSON document instead.
 
@@ -103,14 +136,19 @@ def plan(model: Place, data: Place, *, out: Place, options: Flags = DEFAULTS, js
         One line: what was got, what was expected, where.
     """
     from ..dataset.names import say_positions
+    from ..runs.forecast import forecast_run
     from ..runs.job import make_job
     from ..runs.load import load_model
+    from ..runs.spent import Taken, measured
     from ..runs.stages import plan_run
 
-    job = make_job(model, data, out, options)
-    run = plan_run(job, load_model(job))
+    job, planning, found = make_job(model, data, out, options), list[Taken](), None
+    with measured(planning):
+        run = plan_run(job, load_model(job))
+    if forecast and run.finished is None:
+        found = forecast_run(run, *planning)
     if json:
-        write_document(_document(job, run))
+        write_document(_document(job, run, found))
         return
     parameters = ", ".join(f"{name}={_write_value(value)}" for name, value in run.plan.parameters if value != ())
     n_players = len(run.plan.groups)
@@ -133,7 +171,7 @@ def plan(model: Place, data: Place, *, out: Place, options: Flags = DEFAULTS, js
         "memory": f"{run.memory.total >> 20} MiB a worker (tables {run.memory.tables / 2**20:.1f}, slice {run.memory.slice >> 20}, "
         f"largest row group {run.memory.row_group / 2**20:.1f}, footer {run.memory.footer / 2**20:.1f}), {job.worker_memory >> 20} MiB allowed",
         "output": run.out + _describe_place(run),
-    }
+    } | ({} if found is None else _describe_forecast(found))
     console = Console()
     shown = {name: text for name, text in said.items() if text}
     for name, text in shown.items():

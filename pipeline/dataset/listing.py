@@ -16,6 +16,8 @@ from ..errors import InvalidData, NotThere, SchemaMismatch
 from ..models.model import Feature, Model
 from ..stores import storage
 from ..stores.listing import list_parquet
+from ..tables.live import Columns, Hive, LiveFile, Snapshot
+from ..tables.reading import read_snapshot
 from . import schema
 from .grouping import check_group_columns
 from .identity import identify
@@ -23,10 +25,8 @@ from .names import spell
 from .row_groups import columns_of
 
 FOOTER_READERS = 16
+NUMBER = b"PARQUET:field_id"  # what Arrow calls a column's number in its metadata
 _NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
-
-
-Hive = tuple[tuple[str, str | None], ...]  # columns that a path carries, as in month=4/: names, and values as they are written there
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +58,7 @@ class Rejected:
 class Listing:
     """What the footers of a data set say."""
 
+    uri: str  # names the data set as it is now: a table at its version
     files: tuple[tuple[storage.Object, Hive, tuple[int, ...]], ...]  # known by their etags; columns that the path carries, rows of row groups
     row_group: int  # bytes of the largest, in columns that are read
     n_chunks: int  # column chunks that a file has at most
@@ -143,7 +144,17 @@ def _differ(model: Model, other: Model) -> str:
     return f"has column {mine!r}, it is {theirs!r}"
 
 
-def _read_footer(file: storage.Object, partition: Hive, model: Model, asked: Asked) -> _Footer:
+def _check_numbers(found: pa.Schema, columns: Columns, uri: str) -> None:
+    """Refuse a file that calls a column otherwise than its table does."""
+    for field in found:
+        number = (field.metadata or {}).get(NUMBER)
+        other = columns.find_other(field.name, None if number is None else int(number))
+        if other is not None:
+            raise SchemaMismatch(f"{uri}: column {field.name!r} {other}; explain a copy of the table's rows")
+
+
+def _read_footer(live: LiveFile, model: Model, asked: Asked) -> _Footer:
+    file, partition = live.file, live.partition
     with storage.opened(file.uri) as opened:
         try:
             metadata = pq.read_metadata(opened)
@@ -155,6 +166,8 @@ def _read_footer(file: storage.Object, partition: Hive, model: Model, asked: Ask
             identity = identify(file, opened, metadata, read)
         except (pa.ArrowException, OSError) as error:
             raise InvalidData(f"{file.uri}: not a Parquet file: {' '.join(str(error).split())}") from error
+    if live.columns is not None:
+        _check_numbers(found, live.columns, file.uri)
     schema.check_columns(model.features, asked.names, found, carried, file.uri)
     _check_partition_values(model.features, partition, found, file.uri)
     in_file = {field.name: field.type for field in found}
@@ -171,12 +184,17 @@ def _read_footer(file: storage.Object, partition: Hive, model: Model, asked: Ask
     )
 
 
-def _try_footer(file: storage.Object, partition: Hive, model: Model, asked: Asked) -> _Footer | Rejected:
+def _try_footer(live: LiveFile, model: Model, asked: Asked) -> _Footer | Rejected:
     """What the footer says, or that it cannot be read; a schema that does not match is refused all the same."""
     try:
-        return _read_footer(file, partition, model, asked)
+        return _read_footer(live, model, asked)
     except InvalidData as error:
-        return Rejected(None, file.uri, (), None, str(error))
+        return Rejected(None, live.file.uri, (), None, str(error))
+
+
+def _list_files(uri: str) -> Snapshot:
+    """Files that count by a table's log, or else by their names."""
+    return read_snapshot(uri) or Snapshot(uri, tuple(LiveFile(file, _partition(file.uri)) for file in list_parquet(uri)))
 
 
 def list_data(uri: str, model: Model, asked: Asked = NOTHING) -> Listing:
@@ -187,7 +205,7 @@ def list_data(uri: str, model: Model, asked: Asked = NOTHING) -> Listing:
     Parameters
     ----------
     uri : str
-        A Parquet file, a folder, a glob, or a Hive-partitioned data set.
+        A Parquet file, a folder, a glob, or a Hive-partitioned data set; or a table of Delta Lake or Iceberg, see `read_snapshot`.
     model : Model
     asked : Asked
         By default no column but the features.
@@ -202,23 +220,24 @@ def list_data(uri: str, model: Model, asked: Asked = NOTHING) -> Listing:
     NotThere
         There are no Parquet files.
     SchemaMismatch
-        A column is missing, stands twice, has a type that does not fit, or has another type than in another file.
+        A column is missing, stands twice, is called otherwise than in its table, has a type that does not fit, or has another type than in another
+        file.
     InvalidData
         No file can be read; it says why the first cannot.
     StorageError
         The store does not answer.
     """
-    files = list_parquet(uri)
-    if not files:
+    snapshot = _list_files(uri)
+    if not snapshot.files:
         raise NotThere(f"{uri}: no Parquet files there")
-    partitions = [_partition(file.uri) for file in files]
     schema.check_categories(_used(model), uri)
     types_of: dict[str, tuple[pa.DataType, str]] = {}
     found: list[tuple[storage.Object, Hive, tuple[int, ...]]] = []
     rejected, row_group, n_chunks, spelt = [], 0, 0, model
     with ThreadPoolExecutor(FOOTER_READERS) as readers:
-        footers = readers.map(lambda file, partition: _try_footer(file, partition, model, asked), files, partitions)
-        for file, partition, footer in zip(files, partitions, footers, strict=True):
+        footers = readers.map(lambda live: _try_footer(live, model, asked), snapshot.files)
+        for live, footer in zip(snapshot.files, footers, strict=True):
+            file = live.file
             if isinstance(footer, Rejected):
                 rejected.append(footer)
                 continue
@@ -231,11 +250,13 @@ def list_data(uri: str, model: Model, asked: Asked = NOTHING) -> Listing:
             if found and footer.model.features != spelt.features:
                 raise SchemaMismatch(f"{file.uri}: {_differ(footer.model, spelt)} in {found[0][0].uri}")
             spelt = footer.model
-            found.append((replace(file, etag=footer.identity), partition, footer.rows))
+            found.append((replace(file, etag=footer.identity), live.partition, footer.rows))
             row_group, n_chunks = max(row_group, footer.row_group), max(n_chunks, footer.n_chunks)
     if not found:
         raise InvalidData(rejected[0].reason)
-    return Listing(tuple(found), row_group, n_chunks, tuple(rejected), spelt, {name: is_type for name, (is_type, _) in types_of.items()})
+    return Listing(
+        snapshot.uri, tuple(found), row_group, n_chunks, tuple(rejected), spelt, {name: is_type for name, (is_type, _) in types_of.items()}
+    )
 
 
 def _group(counts: Sequence[int], item_rows: int) -> list[tuple[int, ...]]:

@@ -13,6 +13,7 @@ from ..runs.latest import read_latest
 from ..runs.plan import PLAN
 from ..runs.publish import MANIFEST
 from ..runs.replacement import REPLACEMENTS
+from ..runs.table import withdraw
 from ..stores import commit, storage
 from ..stores.listing import list_folder
 from ..stores.places import normalise
@@ -101,7 +102,9 @@ def _find_within(run: str) -> str | None:
 
 
 def _remove(run: str) -> None:
-    """Its manifest first, its plan last: whatever ends this in between, what is left is an unfinished run, which the next one removes."""
+    """Out of its table first, then its manifest, its plan last: whatever ends this in between, what is left is an unfinished run, which the next one
+    removes."""
+    withdraw(run)
     commit.remove(storage.join(run, MANIFEST))
     here = list_folder(run)
     for name in (*here.folders, *(name for name in here.files if name not in (PLAN, MANIFEST))):

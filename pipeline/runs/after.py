@@ -107,6 +107,36 @@ def read_made(run: str, manifest: str, name: str) -> bytes | None:
     return None if entry is None else _fetch(run, entry)
 
 
+def read_replaced(run: str, manifest: str, name: str) -> bytes | None:
+    """Read an object that was made of another run, in whose place a run is.
+
+    Parameters
+    ----------
+    run : str
+        URI of the run's folder.
+    manifest : str
+        SHA-256 of the manifest that is there now, hexadecimal.
+    name : str
+        Of the object.
+
+    Returns
+    -------
+    bytes or None
+        None where it was not made, or what is there was made of the run that is there now.
+
+    Raises
+    ------
+    InvalidRun
+        The record is none.
+    StorageError
+        The store does not answer.
+    """
+    uri = storage.join(run, AFTER)
+    data = storage.read_if_exists(uri)
+    found = None if data is None else _read(data, uri)
+    return None if found is None or found.manifest == manifest else read_made(run, found.manifest, name)
+
+
 def _replace(uri: str, data: bytes) -> None:
     """Whoever writes last wins: what the record lists is told by its digest."""
     try:

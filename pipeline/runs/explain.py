@@ -23,6 +23,7 @@ from .provenance import keep_provenance
 from .publish import Manifest
 from .replacement import remove_replaced
 from .stages import Run, aggregate_run, broadcast_run, count_run, map_run, plan_run, publish_run, update_latest
+from .table import commit_table, record_table
 
 
 class Done(NamedTuple):
@@ -65,7 +66,9 @@ def explain_job(job: Job, progress: Progress) -> Done:
             logging.getLogger("leafledger").info("%s: features %s", job.data, matched)
         attempt.plan, attempt.manifest, inputs = run.plan, run.finished, run.digested
         manifest = attempt.manifest or _work(run, attempt, progress)
+        commit_table(job, job.out, manifest)
         remove_replaced(job.out, manifest)
+        record_table(job, job.out, manifest)
         latest, unlogged = update_latest(run, manifest), log_run(job.options.mlflow_run, job.out, manifest)
     if run.finished is not None and inputs is None and job.options.digest_inputs:
         attempt.warned.append(f"{job.out}: was finished before, without digests of its inputs")
@@ -96,6 +99,7 @@ def explain(
     *,
     latest: str | PathLike | None = None,
     latest_requires: float = 0.0,
+    table: str | None = None,
     ids: str | Iterable[str] = (),
     precision: Precision = "float32",
     top: int | None = None,
@@ -146,7 +150,8 @@ def explain(
         Model file, a path or URI: XGBoost JSON or UBJ, LightGBM text, CatBoost cbm or JSON; or what MLflow keeps, ``models:/name/version``,
         ``models:/name@alias`` or ``runs:/run/path``. The plan and the manifest have the version that an alias meant.
     data : str or path
-        Parquet file, folder, glob or Hive-partitioned data set.
+        Parquet file, folder, glob or Hive-partitioned data set; or a table of Delta Lake, by its folder or as ``TABLE@v12``, or of Iceberg, as
+        "iceberg:CATALOG.NAMESPACE.TABLE" or by its metadata file.
     out : str or path
         Folder of the run.
     latest : str or path, optional
@@ -154,6 +159,9 @@ def explain(
         moves to an earlier date.
     latest_requires : float
         Share of the data's rows that have to be explained for `latest` to move, 0 to 1.
+    table : str, optional
+        A table of all nights that the parts are committed to, as they are, partitioned by date, once: "delta", the folder above ``date={date}`` in
+        `out`, as a table of Delta Lake, or "iceberg:CATALOG.NAMESPACE.TABLE".
     ids : str or sequence of str
         Columns of the data that are passed through to the attributions.
     precision : {"float32", "float64"}

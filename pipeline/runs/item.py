@@ -27,6 +27,7 @@ from .footer import Footer, write_footer
 from .plan import Plan
 from .prepare import refused
 from .space import TOTALS, find_base
+from .spent import Spent, Watch
 from .states import pack_state
 
 PREDICTED = 1e-5  # of margins that libraries add up in single precision, over thousands of trees
@@ -142,7 +143,27 @@ def check_predictions(plan: Plan, prepared: Prepared, batch: pa.RecordBatch, buf
             )
 
 
-def explain_item(plan: Plan, recipe: str, item: WorkItem, prepared: Prepared, local: Path) -> None:
+def read_names(plan: Plan, prepared: Prepared) -> list[str]:
+    """Name the columns that are read of an item's rows.
+
+    Parameters
+    ----------
+    plan : Plan
+    prepared : Prepared
+        Tables of the plan's method.
+
+    Returns
+    -------
+    list of str
+        Each once.
+    """
+    features = (feature.name for feature in read_features(plan.features, prepared.bins))
+    labels = () if plan.labels is None else plan.labels.numbers
+    passed = [feature.name for feature in plan.features] if plan.values else []
+    return list(dict.fromkeys((*features, *plan.ids, *labels, *(column.name for column in plan.by), *plan.predictions, *passed)))
+
+
+def explain_item(plan: Plan, recipe: str, item: WorkItem, prepared: Prepared, local: Path) -> Spent:
     """Attribute every row of an item and write the part to a local file, the states of its reductions in its footer.
 
     Parameters
@@ -156,6 +177,10 @@ def explain_item(plan: Plan, recipe: str, item: WorkItem, prepared: Prepared, lo
         Tables of the plan's method.
     local : Path
         Where to write. It has no rows where the plan asks for summaries alone.
+
+    Returns
+    -------
+    Spent
 
     Raises
     ------
@@ -172,18 +197,17 @@ def explain_item(plan: Plan, recipe: str, item: WorkItem, prepared: Prepared, lo
     StorageError
         The store does not answer.
     """
-    method = METHODS[plan.method]
+    method, watch = METHODS[plan.method], Watch()
     buffers = make_buffers(prepared, min(plan.slice_rows, item.n_rows))
     empty = buffers if plan.row_output is None else keep_outputs(buffers, np.zeros(buffers.margin.shape[1], np.int64))
     states = {summary.name: summary.init(empty) for summary in plan.summaries}
-    labels = () if plan.labels is None else plan.labels.numbers
     by, groups = tuple(column.name for column in plan.by), np.zeros(0, str)
     features = read_features(plan.features, prepared.bins)
-    passed = [feature.name for feature in plan.features] if plan.values else []
-    wanted = list(dict.fromkeys((*(feature.name for feature in features), *plan.ids, *labels, *by, *plan.predictions, *passed)))
     residual, done, writer, held = (0.0 if plan.additive else None), 0, None, list[pa.RecordBatch]()
+    watch.lap("kernel")
     try:
-        for batch in read_slices(item, wanted, plan.slice_rows):
+        for batch in read_slices(item, read_names(plan, prepared), plan.slice_rows):
+            watch.lap("reading")
             n = batch.num_rows
             if padded(n) != buffers.values.shape[1]:  # kernels take all of a buffer, so the last slice gets a smaller one
                 buffers = make_buffers(prepared, n)
@@ -204,12 +228,15 @@ def explain_item(plan: Plan, recipe: str, item: WorkItem, prepared: Prepared, lo
             residual = found if residual is None or found is None else max(residual, found, missed)
             kept = carried if output is None else keep_outputs(carried, output)
             states = {summary.name: summary.update(states[summary.name], kept, n) for summary in plan.summaries}
+            watch.lap("kernel")
             if writer is None:
                 columns = list_columns(plan, prepared, batch.schema)
                 writer = open_part(local, columns, min(plan.group_rows, item.n_rows))
             done += n
             if not plan.global_only:
                 held = write_full(writer, [*held, make_batch(columns, prepared, batch, kept, output)], plan.group_rows)
+            watch.lap("writing")
+        watch.lap("reading")
         if done != item.n_rows or writer is None:
             raise miscounted(item, done)
         write_full(writer, held, 1)
@@ -219,3 +246,5 @@ def explain_item(plan: Plan, recipe: str, item: WorkItem, prepared: Prepared, lo
     finally:
         if writer is not None:
             writer.close()
+    watch.lap("writing")
+    return watch.spent()

@@ -28,6 +28,7 @@ from ..stores.places import is_within, normalise
 from .arguments import read_date, read_place, refuse, shorten
 from .labels import check_by, check_labels
 from .options import Options
+from .table_place import choose_table
 
 SERIAL = "serial"
 FEW_ROWS = 10_000  # most methods explain them sooner than a local cluster starts
@@ -370,6 +371,7 @@ def make_job(model: Any, data: Any, out: Any, options: Options) -> Job:
     for name, uri in (("data", data), ("background", background)):
         if uri not in (None, MODEL):
             _refuse_within(out, name, uri)
+    choose_table(options, out)
     method = find_method(options.method)
     values = check_parameters(method, options.parameters or {})
     _check_written(values)

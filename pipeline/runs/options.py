@@ -7,6 +7,7 @@ from os import PathLike
 from typing import Any, Literal, get_args
 
 from ..iterations import read_iterations
+from ..tables.names import EXPECTED, names_table
 from .arguments import (
     optional,
     read_choice,
@@ -46,6 +47,10 @@ class Options:
 
     latest_requires: float = 0.0
     """Share of the data's rows that have to be explained for LATEST to move, 0 to 1. Where it stays for that, the command's exit code is 3."""
+
+    table: str | None = None
+    """Commit the parts, as they are, to a table of all nights, partitioned by date, once: "delta", the folder above date={date} in OUT, as a table of
+    Delta Lake, or "iceberg:CATALOG.NAMESPACE.TABLE"."""
 
     ids: tuple[str, ...] = ()
     """Columns of the data that are passed through to the attributions."""
@@ -223,9 +228,16 @@ def _read_address(name: str, given: Any) -> str:
     return read_text(name, str(given) if type(given) is int else given)
 
 
+def _read_table(name: str, given: Any) -> str:
+    if not isinstance(given, str) or not names_table(given):
+        raise refuse(name, given, EXPECTED)
+    return given
+
+
 READERS: dict[str, Callable[[str, Any], Any]] = {
     "latest": optional(read_place),
     "latest_requires": lambda name, given: read_float(name, given, "a number from 0 to 1", 0.0, 1.0),
+    "table": optional(_read_table),
     "ids": read_names,
     "precision": lambda name, given: read_choice(name, given, get_args(Precision)),
     "top": optional(lambda name, given: read_number(name, given, 1)),

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -21,6 +21,7 @@ from .footer import read_footer
 from .item import explain_item
 from .machine import Worker, this_worker
 from .planned import open_recipe
+from .spent import Spent
 from .states import unpack_state
 from .warming import call_kernels
 from .worker_metrics import count_part
@@ -42,6 +43,7 @@ class Part:
     states: dict[str, str]  # reduction -> its state, as text; none of a part whose states were merged with others'
     worker: Worker  # that made it, or found it made
     moved: Moved = field(compare=False)  # by that process, since it last said so
+    spent: Spent = field(default=Spent(), compare=False)  # of the seconds
 
 
 def part_uri(run: str, part: int) -> str:
@@ -187,9 +189,10 @@ def make_part(run: str, recipe: str, tables: str, item: WorkItem) -> Part:
     plan, prepared, uri = open_recipe(run, recipe), open_tables(tables), part_uri(run, item.part)
     with storage.scratch() as folder:
         local = folder / "part.parquet"
-        explain_item(plan, recipe, item, prepared, local)
+        spent, cpu = explain_item(plan, recipe, item, prepared, local), time.process_time()
         if commit.create(uri, local):
-            return read_part(uri, item, local, recipe, time.perf_counter() - started)
+            made = read_part(uri, item, local, recipe, time.perf_counter() - started)
+            return replace(made, spent=spent.publish(made.seconds, time.process_time() - cpu))
     found = fetch_part(run, recipe, item)  # another attempt was faster, or a lost acknowledgement was ours
     if found is None:
         raise InvalidRun(f"{uri}: exists and does not")

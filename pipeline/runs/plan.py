@@ -327,7 +327,7 @@ def make_plan(job: Job, model: Model, groups: Groups, found: Listing, background
         precision=job.options.precision,
         space=job.options.space,
         link=link,
-        data=job.data,
+        data=found.uri,
         background=job.options.background,
         background_digest=None if background is None else background.digest,
         background_errors=job.options.background_errors,

@@ -7,6 +7,7 @@ import numpy as np
 from kernels.buffers import Prepared
 from kernels.trees.binning import BATCH
 
+from ..errors import UsageError
 from ..stores.arrays import table_bytes
 
 ITEM_ROWS = 1 << 18  # rows a work item aims at: seconds of work, an object of tens of megabytes,
@@ -42,6 +43,25 @@ class Memory:
     def total(self) -> int:
         """Bytes in all, with the worker process itself."""
         return WORKER_OVERHEAD + self.tables + self.slice + self.row_group + self.footer
+
+    def check(self, available: int) -> None:
+        """Refuse workers that have fewer bytes.
+
+        Parameters
+        ----------
+        available : int
+            What one worker may hold, in bytes.
+
+        Raises
+        ------
+        UsageError
+            What takes how much.
+        """
+        if self.total > available:
+            raise UsageError(
+                f"a worker needs {self.total >> 20} MiB (tables {self.tables >> 20}, slice {self.slice >> 20}, largest row group "
+                f"{self.row_group >> 20}, footer {self.footer >> 20}), it has {available >> 20}; use fewer workers"
+            )
 
 
 def extent_of(prepared: Prepared) -> Extent:

@@ -41,6 +41,7 @@ from .replacement import Standing, settle, take_place
 from .reuse import find_earlier
 from .sizes import Memory, extent_of
 from .summaries import aggregate
+from .table import check_table
 from .tuning import tune_job
 
 
@@ -147,15 +148,13 @@ def plan_run(job: Job, model: Model) -> Run:
         asked = job.options.interactions is not None, job.options.combinations == OWN
         game = prepare_model(model, find_method(job.options.method), dict(job.parameters), groups, *asked)
         plan, memory = make_plan(job, model, groups, found, None, extent_of(game))
-    if job.options.scheduler is None and memory.total > job.worker_memory:
-        raise UsageError(
-            f"a worker needs {memory.total >> 20} MiB (tables {memory.tables >> 20}, slice {memory.slice >> 20}, largest row group "
-            f"{memory.row_group >> 20}, footer {memory.footer >> 20}), it has {job.worker_memory >> 20}; use fewer workers"
-        )
+    if job.options.scheduler is None:
+        memory.check(job.worker_memory)
     job = keep_small(job, plan.n_rows + counted <= FEW_ROWS)
     settled = settle(job.out, plan, job.options.if_changed)
     if job.options.mlflow_run is not None:
         find_run(job.options.mlflow_run)
+    check_table(job, found.types)
     if job.options.latest is not None:
         read_latest(job.options.latest)  # or what is there is something else
         commit.check_writable(storage.beside(job.options.latest, ""))

@@ -15,6 +15,7 @@ from .storage import Object, describe
 HIDDEN = ("_", ".")  # what names of other programs' files begin with
 SUFFIXES = (".parquet", ".pq", ".parq")
 MAGIC = b"PAR1"  # what a Parquet file begins with
+WEB = "http"
 LOGS = {"_delta_log": "Delta", ".hoodie": "Hudi"}  # folders that say which files of a table count
 _ICEBERG = re.compile(r"(^|/)metadata/[^/]*\.metadata\.json$")
 _GLOB = re.compile(r"[*?\[]")
@@ -49,7 +50,7 @@ def _parents(folder: str, root: str) -> Iterator[str]:
         yield folder
 
 
-def _find_table(below: list[str]) -> str | None:
+def _name_table(below: list[str]) -> str | None:
     """The format of a table whose own log is among the names below a folder."""
     for name in below:
         for part in name.split("/")[:-1]:
@@ -73,9 +74,12 @@ def _list_folder(filesystem: Any, root: str, uri: str) -> list[str]:
     """The Parquet files below a folder."""
     start = len(root.rstrip("/")) + 1
     below = [name[start:] for name in (_walk_folder(root.rstrip("/")) if is_local(filesystem) else call_store(filesystem, "find", root))]
-    table = _find_table(below)
+    table = _name_table(below)
     if table is not None:
-        raise UsageError(f"{uri}: is a table of {table}, whose log says which of its files count; explain a copy of its rows, written as Parquet")
+        raise UsageError(
+            f"{uri}: is a table of {table}, whose log says which of its files count; explain a copy of its rows, written as Parquet, or name "
+            "its own folder if it is of Delta or Iceberg"
+        )
     paths = [root.rstrip("/") + "/" + name for name in below if name and not name.endswith("/") and not _is_hidden(name)]
     return [path for path in paths if _is_parquet(filesystem, path)]
 
@@ -85,6 +89,35 @@ def _match(filesystem: Any, pattern: str) -> list[str]:
     spelled = [part for part in pattern.split("/") if part.startswith(HIDDEN)]
     found = call_store(filesystem, "glob", pattern)
     return [path for path in found if all(any(fnmatchcase(part, each) for each in spelled) for part in path.split("/") if _hides(part))]
+
+
+def find_table(uri: str) -> str | None:
+    """Tell whether a folder is a table with a log of its own.
+
+    Parameters
+    ----------
+    uri : str
+
+    Returns
+    -------
+    str or None
+        "Delta", "Iceberg" or "Hudi"; None for anything else, also where there is nothing.
+
+    Raises
+    ------
+    StorageError
+        The store does not answer.
+    """
+    filesystem, path = open_filesystem(uri)
+    with reported("list", uri):
+        filesystem.invalidate_cache()
+        if WEB in filesystem.protocol or not call_store(filesystem, "isdir", path):  # to look into a page takes reading all of it
+            return None
+        names = [name.rstrip("/").rpartition("/")[2] for name in call_store(filesystem, "ls", path, detail=False)]
+        below = [f"{name}/" for name in names if name in LOGS]
+        if "metadata" in names and call_store(filesystem, "isdir", inner := f"{path.rstrip('/')}/metadata"):
+            below += [f"metadata/{name.rpartition('/')[2]}" for name in call_store(filesystem, "ls", inner, detail=False)]
+    return _name_table(below)
 
 
 def list_parquet(uri: str) -> list[Object]:

@@ -10,6 +10,7 @@ from ..errors import UsageError, redact
 from .filesystem import is_local, open_filesystem
 
 ONE_BY_ONE = ("http", "https")  # schemes of one file system that are not two names of one place
+CATALOG = "iceberg:"  # before the name of a table in a catalog, which is no place
 _GLOB = re.compile(r"[*?\[]")
 _SLASHES = re.compile(r"(?<!:)/{2,}")
 
@@ -20,7 +21,7 @@ def normalise(uri: str) -> str:
     Parameters
     ----------
     uri : str
-        A URI, or a path, possibly relative.
+        A URI, or a path, possibly relative; or a table's name in a catalog, which stays as it is.
 
     Returns
     -------
@@ -39,6 +40,8 @@ def normalise(uri: str) -> str:
         raise UsageError(
             f"{uri}: has credentials, which would be written into the plan and into logs; give them in the environment or in fsspec's configuration"
         )
+    if uri.startswith(CATALOG):
+        return uri
     filesystem, path = open_filesystem(uri)
     if is_local(filesystem):
         path = _SLASHES.sub("/", path)

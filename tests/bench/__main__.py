@@ -1,5 +1,5 @@
 """``python -m tests.bench [--quick] [--cases KEY...] [--marginal [KEY...]] [--rankings [KEY...]] [--interactions] [--gap]
-[--folder FOLDER]``: measure everything, print, write ``results.json``."""
+[--forecasts] [--folder FOLDER]``: measure everything, print, write ``results.json``."""
 
 import argparse
 import json
@@ -15,8 +15,9 @@ from rich.console import Console
 
 from pipeline.runs.job import count_cores
 
-from .bars import TOTALS, judge, judge_gaps, judge_interactions, judge_usual
+from .bars import TOTALS, judge, judge_forecasts, judge_gaps, judge_interactions, judge_usual
 from .compare import compare
+from .forecasts import measure_forecasts
 from .gap import SIZES, measure_gaps
 from .interactions import measure_interactions
 from .machine import describe_machine
@@ -28,6 +29,7 @@ from .report import (
     show_bars,
     show_comparison,
     show_first,
+    show_forecasts,
     show_gaps,
     show_interactions,
     show_marginal,
@@ -61,6 +63,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--rankings", nargs="*", choices=keys, metavar="KEY", help="the ranker and curves alone, on these models or all")
     parser.add_argument("--interactions", action="store_true", help="interactions of every two features alone")
     parser.add_argument("--gap", action="store_true", help="the prediction gap alone")
+    parser.add_argument("--forecasts", action="store_true", help="forecasts of runs beside the runs, alone")
     parser.add_argument("--folder", type=Path, default=Path("build/bench"), help="where models are kept and results.json is written")
     return parser.parse_args()
 
@@ -79,7 +82,7 @@ def main() -> None:
     folder.mkdir(parents=True, exist_ok=True)
     warnings.simplefilter("ignore")  # the peers' own
     console, cores, started = Console(width=max(WIDTH, Console().width)), count_cores(), time.perf_counter()
-    parts = (options.cases, options.interactions, options.gap)
+    parts = (options.cases, options.interactions, options.gap, options.forecasts)
     whole = not any(parts) and options.marginal is None and options.rankings is None
     chosen = _choose(CASES, options.cases, quick and whole, whole)
     marginal_cases = _choose(MARGINAL, options.marginal, quick, whole or options.marginal == [])
@@ -132,7 +135,14 @@ def main() -> None:
     if usual:
         keep("usual", [asdict(found) for found in usual])
         console.print(show_usual(usual))
+    forecasts = []
+    for found in measure_forecasts(folder, quick) if options.forecasts else ():
+        forecasts.append(found)
+        keep("forecasts", [asdict(each) for each in forecasts])
+    if forecasts:
+        console.print(show_forecasts(forecasts))
     bars = judge(comparisons, totals, marginal, rankings, cores) + judge_interactions(interactions) + judge_gaps(gaps) + judge_usual(usual)
+    bars += judge_forecasts(forecasts)
     keep("bars", [asdict(bar) | {"met": bar.met} for bar in bars])
     if whole:
         scaling = measure_scaling(folder, repeats, quick)

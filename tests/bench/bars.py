@@ -3,7 +3,10 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from pipeline.display import count
+
 from .compare import PREDICT, Comparison
+from .forecasts import Foreseen
 from .gap import BAR as GAP_BAR
 from .gap import GREEDY, MOST_SECONDS, PLAIN, SET, GapStep
 from .gap import TIMES as TIMES_PLAIN
@@ -38,6 +41,7 @@ PAIR_TIMES = {
 RANKER_TIMES = 25  # of Banzhaf values, where these are walked too: a tree that is looked up costs nearly nothing
 USUAL_TIMES = {"categories": 10, "forest": 10}  # a data frame in, attributions out
 SHAP_DIFFERENCE = 1e-12  # of the largest attribution of scikit-learn's models
+FORESEEN = 0.2  # of what a run takes, by which its forecast may be off
 CORES_TIMES, CORES, BANZHAF_TIMES = 1.9, 2, 2.0
 
 
@@ -108,6 +112,15 @@ def judge_gaps(steps: Sequence[GapStep]) -> list[Bar]:
         case = f"gap-{step.n_trees}x{step.depth}"
         bars.append(Bar(case, "ms of a greedy ranking", 1e3 * step.seconds[GREEDY], 1e3 * MOST_SECONDS, most=True))
         bars.append(Bar(case, f"times {PLAIN} in Python", step.seconds[PLAIN] / step.seconds[SET], TIMES_PLAIN))
+    return bars
+
+
+def judge_forecasts(found: Sequence[Foreseen]) -> list[Bar]:
+    """How far forecasts are from what their runs took."""
+    bars = []
+    for each in found:
+        case = f"{each.model}: {each.method}, {count(each.workers, 'worker')}"
+        bars += [Bar(case, f"forecast of {name} off by", abs(each.ratio(name) - 1), FORESEEN, most=True) for name in each.run]
     return bars
 
 

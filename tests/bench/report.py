@@ -4,6 +4,7 @@ from rich.table import Table
 
 from .bars import Bar
 from .compare import EXACT, PREDICT, Comparison
+from .forecasts import Foreseen
 from .gap import PLAIN, SET, GapStep
 from .interactions import OURS, Interactions
 from .marginal import TOTAL_BACKGROUND, Marginal
@@ -137,6 +138,16 @@ def show_usual(found: list[Usual]) -> Table:
         for speed in (each.ours, each.theirs, each.predict):
             of_peer = (f"{each.ratio:.3g}", f"{each.difference:.0e}") if speed is each.theirs else ("", "")
             table.add_row(*_cells(speed), *of_peer)
+    return table
+
+
+def show_forecasts(found: list[Foreseen]) -> Table:
+    """Seconds, and the forecast of everything over what the run took."""
+    table = _columns("Forecasts and their runs", "workers", "rows", "forecast s", "run s", *found[0].run, caption="forecast over run")
+    for each in found:
+        seconds = (f"{said['seconds']:.1f}" for said in (each.forecast, each.run))
+        ratios = (f"{each.ratio(name):.2f}" for name in each.run)
+        table.add_row(f"{each.model}: {each.method}", str(each.workers), f"{each.n_rows:,}", *seconds, *ratios)
     return table
 
 

@@ -2,11 +2,14 @@
 
 import json
 import re
+import statistics
+from collections import Counter
 from dataclasses import asdict
 
 import pytest
 
 from docs import generated
+from docs.foreseen import OFF
 from tests.bench.compare import Check, Comparison
 from tests.bench.ours import BANZHAF, SHAPLEY, WHOLE
 from tests.bench.timing import Speed
@@ -83,3 +86,32 @@ def test_figures_of_speed_are_those_of_the_benchmark(tmp_path, monkeypatch):
     assert measured == "Measured by `make bench`, on: cores 2."
     assert one.splitlines()[2] == "| A model | 6,000 | 100 (60 ×) | not exact | 16,000 |"
     assert two.splitlines()[2] == "| B model | 1,000 | peer 50 (20 ×) |"
+
+
+def test_forecasts_on_the_page_keep_their_promise():
+    """Three models, two methods, one worker and two, twice: what was kept was not made in a hurry, and the page says how many are off by how much."""
+    found = json.loads(generated.FORECASTS.read_text())
+    cells = Counter((each["model"], each["method"], each["workers"]) for each in found["forecasts"])
+    assert [len(set(some)) for some in zip(*cells, strict=True)] == [3, 2, 2]
+    assert len(cells) == 12
+    assert set(cells.values()) == {2}
+    assert not found["quick"]
+    page = generated.forecasts()
+    for name, said in OFF.items():
+        off = [abs(each["forecast"][name] / each["run"][name] - 1) for each in found["forecasts"]]
+        assert f"{said} {sum(each <= 0.2 for each in off)} of 24" in page
+        assert statistics.median(off) <= 0.1, name
+
+
+def test_a_billion_rows_take_so_many_times_what_was_measured(tmp_path, monkeypatch):
+    """By hand: two workers took 100 seconds of a million rows, after 10 seconds in which they started."""
+    run = {"seconds": 110.0, "read_bytes": 5_000_000, "written_bytes": 80_000_000}
+    forecast = {"seconds": 120.0, "stages": {"explaining": 110.0}}
+    each = {"model": "Model", "method": "m", "n_rows": 1_000_000, "workers": 2, "forecast": forecast, "run": run}
+    path = tmp_path / "forecasts.json"
+    path.write_text(json.dumps({"forecasts": [each, each | {"workers": 1}]}))
+    monkeypatch.setattr(generated, "FORECASTS", path)
+    *_, row = generated.billion().splitlines()
+    cells = [cell.strip() for cell in row.strip("|").split("|")]
+    # 200 µs a row of a worker are 2e5 seconds, 55.6 hours; 3,815 parts of 52.4 s are 1,908 rounds of 2, 39 of 100 and 4 of 1,000 workers
+    assert cells == ["Model: m", "200.00 µs", "55.6", "27.8 h", "34.2 min", "3.7 min", "5 GB", "80 GB", "3,815"]

@@ -6,6 +6,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from types import SimpleNamespace
 
+import polars
 import pytest
 import yaml
 from prefect.client.schemas.schedules import CronSchedule
@@ -32,7 +33,7 @@ STAGES = ["load", "plan", "broadcast", "map", "aggregate", "publish"]
 @pytest.fixture
 def impatient(monkeypatch):
     """Retries follow at once."""
-    for name in ("load", "plan", "digest", "count", "broadcast", "map_parts", "aggregate", "publish", "move"):
+    for name in ("load", "plan", "digest", "count", "broadcast", "map_parts", "aggregate", "publish", "commit", "move"):
         monkeypatch.setattr(getattr(flows.explain, name), "retry_delay_seconds", [0.01])
 
 
@@ -112,6 +113,28 @@ def test_latest_is_moved_in_a_stage_of_its_own(server, client, example, tmp_path
     assert tried == [latest] * 2
     assert stages(2) == (["load", "plan", "latest"], str(tmp_path / "2026-01-02"))
     assert stages(1) == ([*STAGES, "latest"], str(tmp_path / "2026-01-02"))
+
+
+def test_a_table_gets_the_night_in_a_stage_of_its_own(server, client, example, tmp_path, impatient, monkeypatch):
+    """Which is tried again while the store is away; a flow run that finds nothing else to do commits nothing twice."""
+    commits, tried = flows.stages.commit_table, []
+
+    def away_once(*given):
+        tried.append(given)
+        if len(tried) == 1:
+            raise StorageError("away")
+        commits(*given)
+
+    monkeypatch.setattr(flows.stages, "commit_table", away_once)
+    out = f"{tmp_path}/nights/date={{date}}"
+    for stages in ([*STAGES, "table"], ["load", "plan", "table"]):
+        state = explain(example.model, example.data, out, table="delta", scheduler="serial", date=date(2026, 1, 2), return_state=True)
+        assert state.is_completed()
+        assert stages_of(client, state) == stages
+    assert len(tried) == 3
+    found = polars.read_delta(f"{tmp_path}/nights")
+    assert found["date"].to_list() == [date(2026, 1, 2)] * state.result().n_rows
+    assert sum(path.name.endswith(".json") for path in (tmp_path / "nights" / "_delta_log").iterdir()) == 1
 
 
 def test_a_background_is_counted_in_a_stage_of_its_own(server, client, example, tmp_path):

@@ -3,6 +3,8 @@
 import json
 
 from pipeline.command import cli
+from pipeline.errors import Exit
+from tests.pipeline.conftest import write_data
 
 
 def test_a_plan_leaves_nothing_and_knows_a_finished_run(example, serial, tmp_path, capsys):
@@ -19,3 +21,35 @@ def test_a_plan_leaves_nothing_and_knows_a_finished_run(example, serial, tmp_pat
     assert (found["finished"], found["n_items"], found["method"]) == (False, 4, "shapley")
     assert 0 < found["memory"] < found["memory_allowed"]
     assert not (tmp_path / "run").exists()
+
+
+def test_a_forecast_is_said_where_it_is_asked_for(example, serial, tmp_path, capsys):
+    """As lines and as numbers; there is none of a run that is finished, and nothing is left of it."""
+    out, _ = serial
+    told = ["plan", example.model, example.data, "--scheduler", "serial", "--out"]
+    asked = [*told, str(tmp_path / "nights" / "run"), "--forecast"]
+    assert cli.main(asked) == 0
+    lines = capsys.readouterr().out.splitlines()
+    said = {line.split()[0]: line for line in lines}
+    assert " on 1 worker (planning " in said["time"]
+    assert "CPU hours" in said["processors"]
+    assert cli.main([*asked, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["forecast"]
+    assert f" in {found['objects']} objects" in said["written"]
+    assert found["seconds"] > 0 < found["cpu_seconds"]
+    assert list(tmp_path.iterdir()) == []
+    assert cli.main([*told, str(tmp_path / "run"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["forecast"] is None
+    assert cli.main([*told, str(out), "--id", "flight", "name", "--forecast", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["forecast"] is None
+
+
+def test_data_of_which_no_row_can_be_read_have_no_forecast(example, tmp_path, capsys):
+    """One line, and the exit code of data that are refused."""
+    data = write_data(example.frame, tmp_path / "data")
+    for path in (tmp_path / "data").rglob("*.parquet"):
+        content = path.read_bytes()
+        path.write_bytes(content[:4] + bytes(len(content) // 2) + content[4 + len(content) // 2 :])
+    assert cli.main(["plan", example.model, data, "--scheduler", "serial", "--out", str(tmp_path / "run"), "--forecast"]) == Exit.REFUSED
+    assert capsys.readouterr().err.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["data"]

@@ -94,7 +94,9 @@ def test_an_empty_folder_is_refused(example, tmp_path):
 def listings(draw):
     """Files with the rows of their row groups, some without any."""
     rows = draw(st.lists(st.lists(st.integers(0, 40), max_size=6), max_size=4))
-    return Listing(tuple((Object(f"f{i}", 1, f"tag {i}"), (("month", i),), tuple(counts)) for i, counts in enumerate(rows)), 0, 0, (), None, {})
+    return Listing(
+        "data", tuple((Object(f"f{i}", 1, f"tag {i}"), (("month", i),), tuple(counts)) for i, counts in enumerate(rows)), 0, 0, (), None, {}
+    )
 
 
 @given(found=listings(), item_rows=st.integers(1, 30))
@@ -132,7 +134,7 @@ def test_the_digest_is_that_of_the_files():
     a, b = (Object("a", 1, "x"), (), (3, 4)), (Object("b", 1, "y"), (), (5,))
 
     def digest(*files):
-        return Listing(files, 0, 0, (), None, {}).digest
+        return Listing("data", files, 0, 0, (), None, {}).digest
 
     assert digest(a, b) == digest(b, a) == digest((a[0], (), (7,)), b)
     others = [digest(a), digest(a, (Object("c", 1, "y"), (), (5,))), digest(a, (Object("b", 1, "z"), (), (5,))), digest(a, (b[0], (), (6,)))]

@@ -6,7 +6,7 @@ import pytest
 
 from leafledger import check_run, explain
 from pipeline.errors import InvalidRun, StorageError
-from pipeline.runs.after import After, check_after, read_after, read_made, write_made
+from pipeline.runs.after import After, check_after, read_after, read_made, read_replaced, write_made
 from pipeline.stores import commit
 
 ME, OTHER = "a" * 64, "b" * 64
@@ -90,3 +90,14 @@ def test_objects_of_a_store(bucket):
         write_made(run, ME, {"after/x": b"1"})
         write_made(run, ME, {"after/y": b"2"})
         assert [read_made(run, ME, name) for name in ("after/x", "after/y")] == [b"1", b"2"]
+
+
+def test_what_was_made_of_a_replaced_run_is_read(tmp_path):
+    """As long as it is there, and not what was made of the run itself."""
+    run = str(tmp_path)
+    assert read_replaced(run, ME, "after/x") is None
+    write_made(run, ME, {"after/x": b"1"})
+    other = "f" * 64
+    assert read_replaced(run, other, "after/x") == b"1"
+    assert read_replaced(run, other, "after/y") is None
+    assert read_replaced(run, ME, "after/x") is None

@@ -13,7 +13,8 @@ from werkzeug.serving import make_server
 
 from pipeline.errors import NotThere, StorageError, UsageError
 from pipeline.stores import storage
-from pipeline.stores.listing import list_folder, list_parquet
+from pipeline.stores.filesystem import open_filesystem
+from pipeline.stores.listing import find_table, list_folder, list_parquet
 from tests.pipeline.stores.placing import put
 
 
@@ -179,3 +180,27 @@ def test_what_lies_right_below_a_folder(tmp_path, bucket):
         assert (found.folders, found.files) == (("b",), {"d.json": 5})
         with pytest.raises(NotThere):
             list_folder(f"{root}/nowhere")
+
+
+@pytest.mark.parametrize(
+    ("names", "kind"),
+    [
+        (("_delta_log/00000000000000000000.json", "a.parquet"), "Delta"),
+        (("metadata/v1.metadata.json", "data/a.parquet"), "Iceberg"),
+        ((".hoodie/hoodie.properties",), "Hudi"),
+        (("metadata/notes.json", "a.parquet"), None),
+        (("deeper/_delta_log/00000000000000000000.json",), None),
+        (("metadata",), None),
+    ],
+)
+@pytest.mark.parametrize("where", ["folder", "bucket"])
+def test_a_table_is_found_in_its_own_folder(tmp_path, request, names, kind, where):
+    """By its log; one that lies deeper is none of this folder's."""
+    root = str(tmp_path / "table") if where == "folder" else f"{request.getfixturevalue('bucket')}/table"
+    filesystem, path = open_filesystem(root)
+    for name in names:
+        filesystem.makedirs(f"{path}/{name}".rpartition("/")[0], exist_ok=True)
+        filesystem.pipe_file(f"{path}/{name}", b"{}")
+    assert find_table(root) == find_table(f"{root}/") == kind
+    assert find_table(f"{root}/{names[0]}") is None
+    assert find_table(f"{root}/nothing") is None

@@ -122,3 +122,8 @@ def test_what_holds_no_secret_is_taken(uri, monkeypatch):
     """A name without a password, a version, a month; what is asked of the store is another matter."""
     monkeypatch.setattr(places, "open_filesystem", lambda uri: (SimpleNamespace(protocol=uri.partition(":")[0]), uri))  # for there is no such host
     assert normalise(uri) == uri
+
+
+def test_a_name_in_a_catalog_is_no_place():
+    """It stays as it is, wherever one works."""
+    assert normalise("iceberg:nights.prod.flights") == "iceberg:nights.prod.flights"

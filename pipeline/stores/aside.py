@@ -1,0 +1,38 @@
+"""A place for a while, near one that may not be touched yet, and removed with all that is in it."""
+
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from . import commit, storage
+
+NAME = "_trial"  # that no listing of data or of tables shows
+
+
+@contextmanager
+def aside(uri: str) -> Iterator[str]:
+    """Name a place on the same disk or in the same bucket, where nothing is, and remove afterwards what was written there.
+
+    Parameters
+    ----------
+    uri : str
+        Of a folder that may not be there. Neither it nor a folder above it is made.
+
+    Yields
+    ------
+    str
+        URI of a folder beside it; of a local one, in the first folder above it that is there.
+
+    Raises
+    ------
+    StorageError
+        The store refuses or does not answer.
+    """
+    name, local = f"{NAME}-{secrets.token_hex(8)}", storage.local_path(uri)
+    place = storage.beside(uri, name)
+    if local is not None:
+        place = str(next(folder for folder in local.parents if folder.is_dir()) / name)
+    try:
+        yield place
+    finally:
+        commit.remove(place)

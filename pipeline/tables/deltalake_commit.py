@@ -1,0 +1,253 @@
+"""Parts of a run as files of a Delta table: added where they lie, in one entry of the table's log, once.
+
+The table is the folder above the runs', and a run lies in a folder date=2026-11-22 of it: so that the log names parts by paths below the table, which
+all readers know, and those that take a partition's value from the path find it there. The log says of every run which manifest was committed last, in
+the action ``txn`` that Delta has for this: whoever commits at the same time is refused by the log, looks again, and finds it done.
+"""
+
+import json
+import time
+from collections.abc import Mapping
+from datetime import date as Date
+from typing import Any
+from urllib.parse import unquote
+
+import pyarrow as pa
+
+from ..errors import UsageError
+from .deltalake_table import open_table, options_for, place_of, reported
+from .live import write_value
+from .share import DATE, Share, check_all_there, new_columns, within
+
+ATTEMPTS = 10  # lost to others before a commit is given up
+# Others clean a table's folder of all files that its log does not name: plans, manifests and summaries of the runs. Not for a hundred years.
+KEPT = {"delta.deletedFileRetentionDuration": "interval 36500 days"}
+WRITERS, READERS = {"appendOnly", "invariants", "timestampNtz"}, {"timestampNtz"}  # what a table may ask of who writes and reads it
+OLDEST_FEATURES = 7  # version of writers from which on a table lists what it asks for; 2 asks for what is in WRITERS alone
+NOTHING = 0  # mark of a run that was withdrawn
+
+
+def locate_delta(name: str, run: str, date: Date) -> str:
+    """Find the table that a run belongs to.
+
+    Parameters
+    ----------
+    name : str
+        Empty: the table has no other.
+    run : str
+        URI of the run's folder.
+    date : date
+        Of the run.
+
+    Returns
+    -------
+    str
+        URI of the folder above date=2026-11-22.
+
+    Raises
+    ------
+    UsageError
+        The run lies in no such folder, or there is a name.
+    """
+    root, folder, _ = f"{run}/".rpartition(f"/{DATE}={date}/")
+    if name:
+        raise UsageError(f"table is delta:{name}, expected delta alone: the table is the folder above {DATE}={date}")
+    if not folder or not root:
+        raise UsageError(f"{run}: lies in no folder {DATE}={date}, which a Delta table takes; use an output such as explained/{DATE}={{date}}")
+    return root
+
+
+def _exists(uri: str) -> bool:
+    from deltalake import DeltaTable
+
+    return DeltaTable.is_deltatable(uri, options_for(uri))
+
+
+def check_delta(uri: str) -> None:
+    """Refuse a table that parts cannot be added to as they are, while nothing is explained yet.
+
+    Parameters
+    ----------
+    uri : str
+        Of its folder, where there need not be one.
+
+    Raises
+    ------
+    UsageError
+        The library is not installed, the table is not partitioned by the date alone, or asks more of who writes it than to add files.
+    StorageError
+        The store does not answer.
+    """
+    with reported("read", uri):
+        if not _exists(uri):
+            return
+    _refuse_other(open_table(uri), uri)
+
+
+def _refuse_other(table: Any, uri: str) -> None:
+    partitions, protocol = table.metadata().partition_columns, table.protocol()
+    if partitions != [DATE]:
+        raise UsageError(f"{uri}: is a Delta table partitioned by {', '.join(partitions) or 'nothing'}, expected {DATE}")
+    asked = set(protocol.writer_features or ()) - WRITERS | set(protocol.reader_features or ()) - READERS
+    if asked or 2 < protocol.min_writer_version < OLDEST_FEATURES:
+        version = f"version {protocol.min_writer_version} of the protocol"
+        raise UsageError(f"{uri}: asks for {', '.join(sorted(asked)) or version} of who writes it, which leafledger does not know")
+
+
+def _names(uri: str, run: str) -> tuple[str, str]:
+    """What the log calls a run: for its manifest, and for how many parts it had."""
+    place = run.removeprefix(f"{uri}/")
+    return f"leafledger {place}", f"leafledger parts of {place}"
+
+
+def _mark(manifest: str) -> int:
+    """A whole number that stands for a manifest, as large as Delta's can be."""
+    return int(manifest[:15], 16) + 1
+
+
+def _list_live(table: Any, uri: str) -> dict[str, Any]:
+    """From files that count to what removes each from the log, into which the library writes paths as URIs have them."""
+    from deltalake.transaction import RemoveAction
+
+    now, found = int(time.time() * 1000), pa.table(table.get_add_actions()).select(["path", "size_bytes", "partition"]).to_pylist()
+    return {
+        place_of(entry["path"], uri): RemoveAction(
+            unquote(entry["path"]), True, now, entry["size_bytes"], {DATE: write_value(entry["partition"][DATE])}
+        )
+        for entry in found
+    }
+
+
+def _list_types(schema: Any) -> dict[str, str]:
+    """Types of columns in Delta's words, whatever may be null."""
+
+    def bare(kind: Any) -> Any:
+        if isinstance(kind, list):
+            return [bare(each) for each in kind]
+        return (
+            {name: bare(each) for name, each in kind.items() if name not in ("nullable", "containsNull", "metadata")}
+            if isinstance(kind, dict)
+            else kind
+        )
+
+    found = {field["name"]: bare(field["type"]) for field in json.loads(schema.to_json())["fields"]}
+    return {name: kind if isinstance(kind, str) else json.dumps(kind) for name, kind in found.items()}
+
+
+def _properties(uri: str, run: str, mark: int, n_parts: int, said: Mapping[str, str]) -> Any:
+    from deltalake.transaction import CommitProperties, Transaction
+
+    names = _names(uri, run)
+    return CommitProperties(custom_metadata=dict(said), app_transactions=[Transaction(names[0], mark), Transaction(names[1], n_parts)])
+
+
+def _add(uri: str, share: Share) -> list[Any]:
+    from deltalake.transaction import AddAction
+
+    now, value = int(time.time() * 1000), {DATE: share.date.isoformat()}
+    return [AddAction(part.uri.removeprefix(f"{uri}/"), part.size, value, now, True, json.dumps({"numRecords": part.n_rows})) for part in share.parts]
+
+
+def _try(uri: str, share: Share) -> None:
+    """One attempt, from the newest version."""
+    from deltalake import DeltaTable, Schema
+    from deltalake.transaction import create_table_with_add_actions
+
+    schema, mark = Schema.from_arrow(share.schema.append(pa.field(DATE, pa.date32()))), _mark(share.manifest)
+    properties = _properties(uri, share.run, mark, len(share.parts), {"leafledger": share.manifest})
+    if not _exists(uri):
+        create_table_with_add_actions(
+            uri, schema, _add(uri, share), "error", [DATE], configuration=KEPT, storage_options=options_for(uri), commit_properties=properties
+        )
+        return
+    table: DeltaTable = open_table(uri)
+    _refuse_other(table, uri)
+    mine, parts = _names(uri, share.run)
+    if table.transaction_version(mine) == mark:
+        return
+    live = _list_live(table, uri)
+    old = within(share.run, live)
+    check_all_there(table.transaction_version(parts) or 0, len(old), share.run, uri)
+    missing = new_columns(_list_types(table.schema()), _list_types(schema), uri)
+    if missing:
+        table.alter.add_columns([field for field in schema.fields if field.name in missing])
+        table = open_table(uri)
+    actions = [
+        *_add(uri, share),
+        *(live[each] for each in sorted(old - {part.uri for part in share.parts})),
+    ]  # what is added anew takes its own place
+    table.create_write_transaction(actions, "append", schema, [DATE], commit_properties=properties)
+
+
+def commit_delta(uri: str, share: Share) -> None:
+    """Let a table have a run's parts, in the place of those of an earlier run in the same folder; do nothing where it has them.
+
+    Parameters
+    ----------
+    uri : str
+        Of the table's folder, which need not be one yet.
+    share : Share
+        Whose run lies below it.
+
+    Raises
+    ------
+    SchemaMismatch
+        A column is of another type in the table, or files of the earlier run were rewritten by others.
+    UsageError
+        The table is partitioned otherwise, or asks more of who writes it than to add files.
+    StorageError
+        The store refuses or does not answer, or others were faster ATTEMPTS times in a row.
+    """
+    _repeat(uri, lambda: _try(uri, share))
+
+
+def _repeat(uri: str, attempt: Any) -> None:
+    """Try again where somebody else committed at the same time."""
+    with reported("write", uri):
+        from deltalake.exceptions import CommitFailedError, DeltaError
+
+        for left in reversed(range(ATTEMPTS)):
+            existed = _exists(uri)
+            try:
+                attempt()
+                return
+            except DeltaError as error:
+                made = not existed and _exists(uri)  # by somebody else
+                if not left or not (made or isinstance(error, CommitFailedError)):
+                    raise
+
+
+def withdraw_delta(uri: str, run: str) -> None:
+    """Take a run's parts out of a table, before they are removed.
+
+    Parameters
+    ----------
+    uri : str
+        Of the table's folder.
+    run : str
+        URI of the run's folder.
+
+    Raises
+    ------
+    SchemaMismatch
+        Its files were rewritten by others.
+    UsageError
+        The table asks more of who writes it than to remove files.
+    StorageError
+        The store refuses or does not answer, or others were faster ATTEMPTS times in a row.
+    """
+
+    def attempt() -> None:
+        if not _exists(uri):
+            return
+        table = open_table(uri)
+        _refuse_other(table, uri)
+        mine, _ = _names(uri, run)
+        if not table.transaction_version(mine):
+            return
+        live = _list_live(table, uri)
+        actions = [live[each] for each in sorted(within(run, live))]
+        properties = _properties(uri, run, NOTHING, 0, {"leafledger": "withdrawn"})
+        table.create_write_transaction(actions, "append", table.schema(), [DATE], commit_properties=properties)
+
+    _repeat(uri, attempt)

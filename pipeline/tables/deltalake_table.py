@@ -1,0 +1,175 @@
+"""Tables of Delta Lake, through the library ``deltalake``: how they are opened, and which of their files count."""
+
+import os
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import unquote
+
+import pyarrow as pa
+
+from ..errors import StorageError, UsageError
+from ..stores import storage
+from .live import Hive, LiveFile, Snapshot, write_value
+
+LOOKERS = 16  # files that are looked up at a time
+# What a table may ask of its readers. Of these, deletion vectors and mapped columns are looked for; the others change no row of a file.
+KNOWN = {"deletionVectors", "columnMapping", "timestampNtz", "v2Checkpoint", "vacuumProtocolCheck", "variantType", "variantType-preview"}
+
+
+@contextmanager
+def reported(doing: str, uri: str) -> Iterator[None]:
+    """Turn what the library raises inside into one line.
+
+    Parameters
+    ----------
+    doing : str
+        What is tried, as in "cannot read": "read", "write".
+    uri : str
+        Of the table.
+
+    Yields
+    ------
+    None
+
+    Raises
+    ------
+    UsageError
+        The library is not installed.
+    StorageError
+        Whatever else it says.
+    """
+    try:
+        from deltalake.exceptions import DeltaError
+    except ImportError as error:
+        raise UsageError(f"{uri}: is a Delta table, which takes the library deltalake: pip install 'leafledger[delta]' ({error})") from error
+    try:
+        yield
+    except (DeltaError, OSError, ValueError) as error:  # followed by where in the library it was
+        raise StorageError(f"{uri}: cannot {doing}: {str(error).strip().partition(chr(10))[0]}") from error
+
+
+def options_for(uri: str) -> dict[str, str]:
+    """Say how a store is reached. Credentials are the library's to find, in the environment.
+
+    Parameters
+    ----------
+    uri : str
+
+    Returns
+    -------
+    dict of str to str
+    """
+    endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL", "")
+    plain = uri.startswith("s3://") and endpoint.startswith("http://")
+    return {"aws_endpoint": endpoint, "aws_allow_http": "true"} if plain else {}
+
+
+def open_table(uri: str, version: int | None = None) -> Any:
+    """Open a table.
+
+    Parameters
+    ----------
+    uri : str
+        Of its folder.
+    version : int, optional
+        By default the newest.
+
+    Returns
+    -------
+    deltalake.DeltaTable
+
+    Raises
+    ------
+    UsageError
+        The library is not installed.
+    StorageError
+        There is no such table or version, or its log cannot be read.
+    """
+    with reported("read", uri):
+        from deltalake import DeltaTable
+
+        return DeltaTable(uri, version=version, storage_options=options_for(uri))
+
+
+def _refuse_unread(table: Any, uri: str) -> None:
+    """What its reader would have to do besides reading files."""
+    unknown = sorted(set(table.protocol().reader_features or ()) - KNOWN)
+    if unknown:
+        raise UsageError(f"{uri}: asks its readers for {', '.join(unknown)}, which leafledger does not know; explain a copy of its rows")
+    mode = table.metadata().configuration.get("delta.columnMapping.mode", "none")
+    if mode != "none":
+        raise UsageError(
+            f"{uri}: its columns are mapped by {mode} (delta.columnMapping.mode), so that files call them otherwise; explain a copy of its rows"
+        )
+    if "deletionVectors" in (table.protocol().reader_features or ()):
+        with_deleted = pa.table(table.deletion_vectors().read_all())["filepath"].to_pylist()
+        if with_deleted:
+            raise UsageError(
+                f"{uri}: {len(with_deleted)} of its files have deletion vectors, as {with_deleted[0].rpartition('/')[2]}: some of their rows are "
+                "deleted; have them written anew, as by REORG TABLE … APPLY (PURGE)"
+            )
+
+
+def _values(partition: dict[str, Any] | None, uri: str) -> Hive:
+    found = []
+    for name, value in sorted((partition or {}).items()):
+        try:
+            found.append((name, write_value(value)))
+        except ValueError as error:
+            raise UsageError(f"{uri}: is partitioned by {name!r}, which {error}; explain a copy of its rows") from None
+    return tuple(found)
+
+
+def place_of(path: str, uri: str) -> str:
+    """Find a file that a log names.
+
+    Parameters
+    ----------
+    path : str
+        As the log has it: below the table or absolute, with %20 for a space.
+    uri : str
+        Of the table.
+
+    Returns
+    -------
+    str
+        URI of the file.
+    """
+    path = unquote(path)
+    return path if "://" in path or path.startswith("/") else storage.join(uri, path)
+
+
+def read_delta(uri: str, version: int | None = None) -> Snapshot:
+    """List the files of a table that count.
+
+    Parameters
+    ----------
+    uri : str
+        Of its folder.
+    version : int, optional
+        By default the newest.
+
+    Returns
+    -------
+    Snapshot
+        Called TABLE@vN.
+
+    Raises
+    ------
+    UsageError
+        The library is not installed; the table has deletion vectors, mapped columns or other features that ask more of a reader than to read files;
+        or it is partitioned by what is no text, whole number, boolean or date.
+    StorageError
+        There is no such version, its log or a file cannot be read.
+    """
+    table = open_table(uri, version)
+    with reported("read", uri):
+        _refuse_unread(table, uri)
+        listed = pa.table(table.get_add_actions()).to_pylist()
+    places = {place_of(entry["path"], uri): _values(entry.get("partition"), uri) for entry in listed}
+    with ThreadPoolExecutor(LOOKERS) as lookers:
+        found = list(lookers.map(storage.stat, sorted(places)))
+    files = (LiveFile(file, places[place]) for file, place in zip(found, sorted(places), strict=True))
+    return Snapshot(f"{uri}@v{table.version()}", tuple(files))

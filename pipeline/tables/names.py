@@ -1,0 +1,22 @@
+"""Names of tables that parts are committed to, as an option has them; nothing is imported to read one."""
+
+import re
+
+NAMES = ("delta", "iceberg")  # of formats
+TABLE = re.compile(r"(\w+)(?::(.*))?", re.DOTALL)
+EXPECTED = "delta, or iceberg:CATALOG.NAMESPACE.TABLE"
+
+
+def names_table(text: str) -> bool:
+    """Tell whether a text names a table of some format.
+
+    Parameters
+    ----------
+    text : str
+
+    Returns
+    -------
+    bool
+    """
+    found = TABLE.fullmatch(text)
+    return found is not None and found[1] in NAMES and found[2] != ""

@@ -1,0 +1,245 @@
+"""Parts of a run as files of an Iceberg table: added where they lie, in one snapshot, once.
+
+Parts have no column of dates: the table is partitioned by it as it is, so that readers take it from the log, as of imported Hive folders; and it
+knows columns by their names, since parts number none. A property of the table says of every run which manifest was committed last. It changes in the
+commit that adds the parts, which the catalog refuses where the table has another snapshot by then.
+"""
+
+from collections.abc import Callable
+from datetime import date as Date
+from typing import Any
+
+import pyarrow as pa
+
+from ..errors import UsageError
+from ..stores.places import CATALOG, normalise
+from .pyiceberg_table import EPOCH, FILES, list_entries, reported
+from .share import DATE, Share, SharedPart, check_all_there, new_columns, plain_fields, within
+
+ATTEMPTS = 10  # lost to others before a commit is given up
+MAPPING = "schema.name-mapping.default"
+FORMAT = {"format-version": "2"}
+
+
+def locate_iceberg(name: str, run: str, date: Date) -> str:  # noqa: ARG001 - it may lie anywhere
+    """Find the table that a run belongs to.
+
+    Parameters
+    ----------
+    name : str
+        As CATALOG.NAMESPACE.TABLE.
+    run : str
+        URI of the run's folder.
+    date : date
+        Of the run.
+
+    Returns
+    -------
+    str
+        The name, after ``iceberg:``.
+
+    Raises
+    ------
+    UsageError
+        It is no such name.
+    """
+    if len([part for part in name.split(".") if part]) < 3 or ".." in name:
+        raise UsageError(f"table is iceberg:{name}, expected iceberg:CATALOG.NAMESPACE.TABLE")
+    return f"{CATALOG}{name}"
+
+
+def _open(uri: str) -> tuple[Any, str, Any]:
+    """The catalog, the table's name there, and the table; None where there is none yet."""
+    from pyiceberg.catalog import load_catalog
+    from pyiceberg.exceptions import NoSuchTableError
+
+    called, _, name = uri.removeprefix(CATALOG).partition(".")
+    catalog = load_catalog(called, **FILES)
+    try:
+        return catalog, name, catalog.load_table(name)
+    except NoSuchTableError:
+        return catalog, name, None
+
+
+def _refuse_other(table: Any, uri: str) -> None:
+    fields = [(field.name, str(field.transform)) for field in table.spec().fields]
+    if fields != [(DATE, "identity")] or table.schema().find_column_name(table.spec().fields[0].source_id) != DATE:
+        made = ", ".join(f"{name} ({how})" for name, how in fields) or "nothing"
+        raise UsageError(f"{uri}: is partitioned by {made}, expected {DATE}")
+    if table.metadata.format_version > 2:
+        raise UsageError(f"{uri}: is of version {table.metadata.format_version} of Iceberg's format, expected 1 or 2")
+
+
+def check_iceberg(uri: str) -> None:
+    """Refuse a table that parts cannot be added to as they are, while nothing is explained yet.
+
+    Parameters
+    ----------
+    uri : str
+        As iceberg:CATALOG.NAMESPACE.TABLE; there need not be one.
+
+    Raises
+    ------
+    UsageError
+        The library is not installed, or the table is not partitioned by the date alone.
+    StorageError
+        There is no such catalog or namespace, or it does not answer.
+    """
+    with reported("read", uri):
+        catalog, name, table = _open(uri)
+        if table is None:
+            catalog.load_namespace_properties(name.rpartition(".")[0])
+    if table is not None:
+        _refuse_other(table, uri)
+
+
+def _data_file(table_metadata: Any, part: SharedPart, date: Date) -> Any:
+    from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
+    from pyiceberg.typedef import Record
+
+    return DataFile.from_args(
+        content=DataFileContent.DATA,
+        file_path=part.uri if "://" in part.uri else f"file://{part.uri}",
+        file_format=FileFormat.PARQUET,
+        partition=Record((date - EPOCH).days),
+        record_count=part.n_rows,
+        file_size_in_bytes=part.size,
+        sort_order_id=None,
+        spec_id=table_metadata.default_spec_id,
+        equality_ids=None,
+        key_metadata=None,
+    )
+
+
+def _list_types(schema: pa.Schema) -> dict[str, str]:
+    """Types of columns as Arrow calls them; Iceberg has no whole numbers of 8 and 16 bits."""
+    return {field.name: str(field.type).replace("int16", "int32").replace("int8", "int32") for field in plain_fields(schema)}
+
+
+def _create(catalog: Any, name: str, share: Share) -> None:
+    """A table with the run's parts, in one commit that is refused where there is a table by then."""
+    with catalog.create_table_transaction(name, share.schema.append(pa.field(DATE, pa.date32())), properties=FORMAT) as transaction:
+        with transaction.update_spec() as spec:
+            spec.add_identity(DATE)
+        _map_names(transaction)
+        _change(transaction, share, [])
+
+
+def _map_names(transaction: Any) -> None:
+    transaction.set_properties({MAPPING: transaction.table_metadata.schema().name_mapping.model_dump_json()})
+
+
+def _property(run: str) -> str:
+    return f"leafledger.{run}"
+
+
+def _change(transaction: Any, share: Share, old: list[Any]) -> None:
+    transaction.set_properties({_property(share.run): f"{share.manifest} {len(share.parts)}"})
+    update = transaction.update_snapshot(snapshot_properties={"leafledger.manifest": share.manifest})
+    with update.overwrite() if old else update.fast_append() as snapshot:
+        for found in old:
+            snapshot.delete_data_file(found)
+        for part in share.parts:
+            snapshot.append_data_file(_data_file(transaction.table_metadata, part, share.date))
+
+
+def _once(table: Any) -> None:
+    """Let the library not try again by itself: it would add parts once more that somebody else has just added."""
+    table.metadata.properties["commit.retry.num-retries"] = "0"  # of this object; what is committed are changes
+
+
+def _find_old(table: Any, uri: str, run: str) -> list[Any]:
+    live = {normalise(found.file_path): found for found, _ in list_entries(table, uri)}
+    return [live[each] for each in sorted(within(run, live))]
+
+
+def _try(uri: str, share: Share) -> None:
+    """One attempt, from the newest snapshot."""
+    catalog, name, table = _open(uri)
+    if table is None:
+        _create(catalog, name, share)
+        return
+    _refuse_other(table, uri)
+    mark, _, held = table.properties.get(_property(share.run), "").partition(" ")
+    if mark == share.manifest:
+        return
+    old = _find_old(table, uri, share.run)
+    check_all_there(int(held or 0), len(old), share.run, uri)
+    missing = new_columns(_list_types(table.schema().as_arrow()), _list_types(share.schema), uri)
+    _once(table)
+    with table.transaction() as transaction:
+        if missing:
+            with transaction.update_schema() as schema:
+                schema.union_by_name(pa.schema([share.schema.field(each) for each in missing]))
+        if table.name_mapping() is None:
+            _map_names(transaction)
+        _change(transaction, share, old)
+
+
+def _repeat(uri: str, attempt: Callable[[], None]) -> None:
+    """Try again where somebody else committed at the same time."""
+    with reported("write", uri):
+        from pyiceberg.exceptions import CommitFailedException, TableAlreadyExistsError
+
+        for left in reversed(range(ATTEMPTS)):
+            try:
+                attempt()
+                return
+            except (CommitFailedException, TableAlreadyExistsError):
+                if not left:
+                    raise
+
+
+def commit_iceberg(uri: str, share: Share) -> None:
+    """Let a table have a run's parts, in the place of those of an earlier run in the same folder; do nothing where it has them.
+
+    Parameters
+    ----------
+    uri : str
+        As iceberg:CATALOG.NAMESPACE.TABLE; there need not be one, but the namespace has to be.
+    share : Share
+
+    Raises
+    ------
+    SchemaMismatch
+        A column is of another type in the table, or files of the earlier run were rewritten by others.
+    UsageError
+        The table is partitioned otherwise, or has files that say which rows are deleted.
+    StorageError
+        The catalog refuses or does not answer, or others were faster ATTEMPTS times in a row.
+    """
+    _repeat(uri, lambda: _try(uri, share))
+
+
+def withdraw_iceberg(uri: str, run: str) -> None:
+    """Take a run's parts out of a table, before they are removed.
+
+    Parameters
+    ----------
+    uri : str
+        As iceberg:CATALOG.NAMESPACE.TABLE.
+    run : str
+        URI of the run's folder.
+
+    Raises
+    ------
+    UsageError
+        The table has files that say which rows are deleted.
+    StorageError
+        The catalog refuses or does not answer, or others were faster ATTEMPTS times in a row.
+    """
+
+    def attempt() -> None:
+        _, _, table = _open(uri)
+        if table is None or _property(run) not in table.properties:
+            return
+        old = _find_old(table, uri, run)
+        _once(table)
+        with table.transaction() as transaction:
+            transaction.remove_properties(_property(run))
+            if old:
+                with transaction.update_snapshot().overwrite() as snapshot:
+                    for found in old:
+                        snapshot.delete_data_file(found)
+
+    _repeat(uri, attempt)

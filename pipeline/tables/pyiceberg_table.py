@@ -1,0 +1,191 @@
+"""Tables of Iceberg, through the library ``pyiceberg``: how they are opened, and which of their files count."""
+
+import re
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from datetime import date as Date
+from datetime import timedelta
+from typing import Any
+
+from ..errors import StorageError, UsageError
+from ..stores import storage
+from ..stores.listing import list_folder
+from ..stores.places import CATALOG, normalise
+from .live import Columns, Hive, LiveFile, Snapshot, write_value
+
+LOOKERS = 16  # files that are looked up at a time
+METADATA = re.compile(r"(?:^|/)metadata/[^/]+\.metadata\.json$")
+_NUMBERED = re.compile(r"v(\d+)\.metadata\.json")  # by tables whose folder is their only catalog
+_LIBRARIES = ("pyiceberg.", "sqlalchemy.", "requests.", "pydantic", "botocore.")  # whose errors have no base of their own
+FILES = {"py-io-impl": "pyiceberg.io.fsspec.FsspecFileIO"}  # stores are reached as all others are
+WRITTEN = ("string", "int", "long", "boolean", "date")  # types of values of which each is written in one way
+EPOCH = Date(1970, 1, 1)
+
+
+@contextmanager
+def reported(doing: str, uri: str) -> Iterator[None]:
+    """Turn what the library raises inside into one line.
+
+    Parameters
+    ----------
+    doing : str
+        What is tried, as in "cannot read": "read", "write".
+    uri : str
+        Of the table.
+
+    Yields
+    ------
+    None
+
+    Raises
+    ------
+    UsageError
+        The library is not installed.
+    StorageError
+        Whatever else it says.
+    """
+    try:
+        import pyiceberg.table  # noqa: F401 - whether it is there
+    except ImportError as error:
+        raise UsageError(f"{uri}: is an Iceberg table, which takes the library pyiceberg: pip install 'leafledger[iceberg]' ({error})") from error
+    try:
+        yield
+    except Exception as error:
+        if not isinstance(error, (OSError, ValueError)) and not type(error).__module__.startswith(_LIBRARIES):
+            raise
+        raise StorageError(f"{uri}: cannot {doing}: {' '.join(str(error).split()) or type(error).__name__}") from error
+
+
+def load_named(name: str) -> Any:
+    """Load a table by its name in a catalog, which the library's own configuration knows.
+
+    Parameters
+    ----------
+    name : str
+        As iceberg:CATALOG.NAMESPACE.TABLE.
+
+    Returns
+    -------
+    pyiceberg.table.Table
+
+    Raises
+    ------
+    UsageError
+        The library is not installed.
+    StorageError
+        There is no such catalog or table, or it does not answer.
+    """
+    catalog, _, table = name.removeprefix(CATALOG).partition(".")
+    with reported("read", name):
+        from pyiceberg.catalog import load_catalog
+
+        return load_catalog(catalog, **FILES).load_table(table)
+
+
+def _find_metadata(uri: str) -> str:
+    """The metadata file of a folder that is its own catalog."""
+    if METADATA.search(uri):
+        return uri
+    names = {int(found[1]): name for name in list_folder(storage.join(uri, "metadata")).files if (found := _NUMBERED.fullmatch(name))}
+    if not names:
+        raise UsageError(
+            f"{uri}: is an Iceberg table of which its catalog alone knows what counts; name it as {CATALOG}CATALOG.NAMESPACE.TABLE, or name "
+            "the file, metadata/….metadata.json"
+        )
+    return storage.join(uri, "metadata", names[max(names)])
+
+
+def _values(spec: Any, schema: Any, record: Any, uri: str) -> Hive:
+    """What the log carries for a whole file of the columns that the table is partitioned by as they are, which need not be in the file."""
+    found = []
+    for position, field in enumerate(spec.fields):
+        name = schema.find_column_name(field.source_id)
+        if name is None or str(field.transform) != "identity":
+            continue
+        value, kind = record[position], str(schema.find_type(field.source_id))
+        if kind not in WRITTEN:
+            raise UsageError(
+                f"{uri}: is partitioned by {name!r}, which is a {kind}, expected one of {', '.join(WRITTEN)}; explain a copy of its rows"
+            )
+        found.append((name, write_value(EPOCH + timedelta(days=value) if kind == "date" and value is not None else value)))
+    return tuple(sorted(found))
+
+
+def _number_columns(table: Any) -> Columns:
+    """Numbers of the columns, and what they are called in files that have no numbers."""
+    mapping, now = table.name_mapping(), {field.name: field.field_id for field in table.schema().fields}
+    unnumbered = {} if mapping is None else {name: field.field_id for field in mapping.root for name in field.names if field.field_id is not None}
+    return Columns(now, unnumbered)
+
+
+def list_entries(table: Any, uri: str) -> Iterator[tuple[Any, Hive]]:
+    """List the files of a table that count.
+
+    Parameters
+    ----------
+    table : pyiceberg.table.Table
+    uri : str
+        Of the table, for messages.
+
+    Yields
+    ------
+    found : pyiceberg.manifest.DataFile
+    values : Hive
+        What the log carries for all of its rows.
+
+    Raises
+    ------
+    UsageError
+        Rows are deleted by files of their own; files are not Parquet; or it is partitioned by what is no text, whole number, boolean or date.
+    """
+    snapshot = table.current_snapshot()
+    for manifest in () if snapshot is None else snapshot.manifests(table.io):
+        for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=True):
+            found = entry.data_file
+            if found.content.name != "DATA":
+                raise UsageError(
+                    f"{uri}: {found.file_path.rpartition('/')[2]} says which rows of its files are deleted ({found.content.name.lower()}); have them "
+                    "written anew, as by rewrite_data_files"
+                )
+            if found.file_format.name != "PARQUET":
+                raise UsageError(f"{uri}: {found.file_path.rpartition('/')[2]} is a file of {found.file_format.name}, expected Parquet")
+            yield found, _values(table.specs()[manifest.partition_spec_id], table.schema(), found.partition, uri)
+
+
+def read_iceberg(uri: str) -> Snapshot:
+    """List the files of a table that count.
+
+    Parameters
+    ----------
+    uri : str
+        Its name in a catalog, as iceberg:CATALOG.NAMESPACE.TABLE; its folder, where that is its only catalog; or a file metadata/….metadata.json.
+
+    Returns
+    -------
+    Snapshot
+        Called as the metadata file that it is of.
+
+    Raises
+    ------
+    UsageError
+        The library is not installed; its catalog alone knows what counts; rows are deleted by files of their own; files are not Parquet; or it is
+        partitioned by what is no text, whole number, boolean or date.
+    StorageError
+        There is no such table, or its metadata or a file cannot be read.
+    """
+    if uri.startswith(CATALOG):
+        table = load_named(uri)
+    else:
+        place = _find_metadata(uri)
+        with reported("read", uri):
+            from pyiceberg.table import StaticTable
+
+            table = StaticTable.from_metadata(place, FILES)
+    with reported("read", uri):
+        places = {normalise(found.file_path): values for found, values in list_entries(table, uri)}
+        columns = _number_columns(table)
+    with ThreadPoolExecutor(LOOKERS) as lookers:
+        found = list(lookers.map(storage.stat, sorted(places)))
+    files = (LiveFile(file, places[place], columns) for file, place in zip(found, sorted(places), strict=True))
+    return Snapshot(normalise(table.metadata_location), tuple(files))

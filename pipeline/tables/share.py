@@ -1,0 +1,169 @@
+"""What a finished run has for a table of all nights: its parts as they lie there, with the columns that a table can have."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date as Date
+
+import pyarrow as pa
+from pyarrow import types
+
+from ..errors import SchemaMismatch
+
+PARTS = "attributions"  # folder of a run that they lie in
+DATE = "date"  # column that tables are partitioned by, which the parts have not
+# Types that Delta Lake and Iceberg have both. Others are stored as one of them, and readers that trust the table would take them for it.
+KNOWN: tuple[Callable[[pa.DataType], bool], ...] = (
+    *(types.is_int8, types.is_int16, types.is_int32, types.is_int64, types.is_float32, types.is_float64, types.is_decimal128),
+    *(types.is_boolean, types.is_string, types.is_binary, types.is_date32),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SharedPart:
+    """A Parquet file of a run."""
+
+    uri: str
+    size: int  # bytes
+    n_rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A finished run, as a table gets it."""
+
+    run: str  # URI of its folder
+    manifest: str  # SHA-256
+    date: Date
+    schema: pa.Schema  # of every part, as `plain` writes it
+    parts: tuple[SharedPart, ...]
+
+
+def _plain_type(found: pa.DataType) -> pa.DataType | None:
+    """The type as tables have it; None where they have none."""
+    if types.is_dictionary(found):
+        return _plain_type(found.value_type)
+    if types.is_list(found) or types.is_large_list(found):
+        inner = _plain_type(found.value_type)
+        return None if inner is None else pa.list_(pa.field("element", inner))
+    if types.is_struct(found):
+        inner = [(field.name, _plain_type(field.type)) for field in found]
+        return None if any(kind is None for _, kind in inner) else pa.struct(inner)
+    if types.is_timestamp(found):
+        return None if found.unit != "us" else pa.timestamp("us", None if found.tz is None else "UTC")
+    if types.is_large_string(found) or types.is_large_binary(found):
+        return pa.string() if types.is_large_string(found) else pa.binary()
+    return found if any(known(found) for known in KNOWN) else None
+
+
+def plain(columns: Mapping[str, pa.DataType], where: str) -> pa.Schema:
+    """Write columns as both formats of tables have them.
+
+    Parameters
+    ----------
+    columns : mapping of str to pa.DataType
+        Of a run.
+    where : str
+        The run, for the message.
+
+    Returns
+    -------
+    pa.Schema
+        Every column may be null: a later night may lack it.
+
+    Raises
+    ------
+    SchemaMismatch
+        A column is of a type that such tables do not have, or has the name of the column that they are partitioned by.
+    """
+    found = {name: _plain_type(kind) for name, kind in columns.items()}
+    for name, kind in found.items():
+        if kind is None:
+            raise SchemaMismatch(
+                f"{where}: column {name!r} is {columns[name]}, which tables of Delta Lake and Iceberg do not have; leave it out or cast it"
+            )
+        if name.lower() == DATE:
+            raise SchemaMismatch(f"{where}: has a column {name!r}, which is what the table is partitioned by; leave it out or call it otherwise")
+    return pa.schema([pa.field(name, kind) for name, kind in found.items()])
+
+
+def plain_fields(schema: pa.Schema) -> list[pa.Field]:
+    """Write a table's columns as `plain` writes those of a run, so that both compare.
+
+    Parameters
+    ----------
+    schema : pa.Schema
+
+    Returns
+    -------
+    list of pa.Field
+        Types that a run cannot have stay as they are.
+    """
+    return [pa.field(field.name, _plain_type(field.type) or field.type) for field in schema]
+
+
+def new_columns(held: Mapping[str, str], mine: Mapping[str, str], where: str) -> list[str]:
+    """Compare the columns of a table with those of a run.
+
+    Parameters
+    ----------
+    held : mapping of str to str
+        Types of the table's columns, in the format's words.
+    mine : mapping of str to str
+        Of the run's.
+    where : str
+        The table, for the message.
+
+    Returns
+    -------
+    list of str
+        Names that the table has not yet.
+
+    Raises
+    ------
+    SchemaMismatch
+        A column is of another type in the table.
+    """
+    for name, kind in mine.items():
+        if held.get(name, kind) != kind:
+            raise SchemaMismatch(f"{where}: column {name!r} is {held[name]}, the run's is {kind}; commit it to another table")
+    return [name for name in mine if name not in held]
+
+
+def within(run: str, uris: Iterable[str]) -> set[str]:
+    """Pick the parts of a run; what others wrote into its folder is none.
+
+    Parameters
+    ----------
+    run : str
+        URI of the folder.
+    uris : iterable of str
+
+    Returns
+    -------
+    set of str
+    """
+    return {uri for uri in uris if uri.startswith(f"{run}/") and uri.split("/")[-2] == PARTS}
+
+
+def check_all_there(held: int, live: int, run: str, where: str) -> None:
+    """Refuse to replace what a run had in a table, where somebody else has rewritten or removed it since.
+
+    Parameters
+    ----------
+    held : int
+        Files that were committed of it.
+    live : int
+        Files in its folder that count now.
+    run, where : str
+        URIs of the run and the table, for the message.
+
+    Raises
+    ------
+    SchemaMismatch
+        These are not as many.
+    """
+    if held != live:
+        raise SchemaMismatch(
+            f"{where}: {held} files of an earlier run in {run} were committed, of which {live} count now: others have rewritten or removed them, so "
+            "that its rows cannot be replaced; remove these rows there, and commit this run from another folder"
+        )

@@ -1,0 +1,81 @@
+"""Tables of all nights that a run's parts are committed to: one row for each format."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date as Date
+
+from .deltalake_commit import check_delta, commit_delta, locate_delta, withdraw_delta
+from .pyiceberg_commit import check_iceberg, commit_iceberg, locate_iceberg, withdraw_iceberg
+from .share import Share
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """What can be done with a table."""
+
+    locate: Callable[[str, str, Date], str]  # from its name, the run's folder and its date to its place
+    check: Callable[[str], None]  # that parts can be added, before there are any
+    commit: Callable[[str, Share], None]
+    withdraw: Callable[[str, str], None]  # from its place and the run's folder
+
+
+FORMATS = {
+    "delta": Format(locate_delta, check_delta, commit_delta, withdraw_delta),
+    "iceberg": Format(locate_iceberg, check_iceberg, commit_iceberg, withdraw_iceberg),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A table."""
+
+    format: str
+    uri: str
+
+    def check(self) -> None:
+        """Refuse a table that parts cannot be added to as they are, while nothing is explained yet."""
+        FORMATS[self.format].check(self.uri)
+
+    def commit(self, share: Share) -> None:
+        """Let the table have a run's parts, once.
+
+        Parameters
+        ----------
+        share : Share
+        """
+        FORMATS[self.format].commit(self.uri, share)
+
+    def withdraw(self, run: str) -> None:
+        """Take a run's parts out of the table.
+
+        Parameters
+        ----------
+        run : str
+            URI of the run's folder.
+        """
+        FORMATS[self.format].withdraw(self.uri, run)
+
+
+def find_place(table: str, run: str, date: Date) -> Place:
+    """Find the table that a run's parts are committed to.
+
+    Parameters
+    ----------
+    table : str
+        As `names_table` takes it.
+    run : str
+        URI of the run's folder.
+    date : date
+        Of the run.
+
+    Returns
+    -------
+    Place
+
+    Raises
+    ------
+    UsageError
+        The run lies elsewhere than such a table takes it.
+    """
+    kind, _, name = table.partition(":")
+    return Place(kind, FORMATS[kind].locate(name, run, date))

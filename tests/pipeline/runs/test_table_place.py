@@ -1,0 +1,31 @@
+"""Which table a run is committed to, by its options."""
+
+import pytest
+
+from pipeline.errors import UsageError
+from pipeline.runs.job import make_job
+from pipeline.runs.options import Options
+from pipeline.runs.table_place import choose_table
+from pipeline.tables.writing import Place
+
+
+def test_the_table_of_a_run():
+    """None by default; else by the folder that the date was filled into."""
+    options = Options(table="delta", date="2026-11-22")
+    job = make_job("model.json", "/data", "/runs/date={date}", options)
+    assert choose_table(job.options, job.out) == Place("delta", "/runs")
+    assert choose_table(Options(), "/runs") is None
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({}, "table is delta: it is partitioned by date, but no date was given"),
+        ({"date": "2026-11-22", "global_only": True}, "table is delta: it is one of rows, but with global_only no rows are written"),
+        ({"date": "2026-11-21"}, "/runs/date=2026-11-22: lies in no folder date=2026-11-21"),
+    ],
+)
+def test_what_a_table_takes(given, said):
+    """Refused where a job is made, before anything is looked at."""
+    with pytest.raises(UsageError, match=f"^{said}"):
+        make_job("model.json", "/data", "/runs/date=2026-11-22", Options(table="delta", **given))

@@ -1,0 +1,136 @@
+"""Entries of a Delta table's log: parts where they lie, what is refused, and what others did meanwhile."""
+
+import json
+from datetime import date
+from pathlib import Path
+
+import polars
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from deltalake import DeltaTable, write_deltalake
+from deltalake.exceptions import CommitFailedError
+
+from pipeline.errors import StorageError, UsageError
+from pipeline.tables import deltalake_commit
+from pipeline.tables.deltalake_commit import ATTEMPTS, check_delta, commit_delta, withdraw_delta
+from pipeline.tables.share import Share, SharedPart, plain
+
+ROWS = pa.table({"flight": [1, 2, 3], "phi a": pa.array([0.1, 0.2, 0.3], pa.float32())})
+
+
+def share(root, day="2026-11-22", manifest="0123456789abcdef", rows=ROWS, folder=""):
+    """A run of one part."""
+    run = f"{root}/date={day}{folder}"
+    path = Path(run) / "attributions" / "part-00000.parquet"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(rows, path)
+    columns = {field.name: field.type for field in rows.schema}
+    return Share(run, manifest, date.fromisoformat(day), plain(columns, run), (SharedPart(str(path), path.stat().st_size, rows.num_rows),))
+
+
+def flights(root):
+    return sorted(pa.table(DeltaTable(root).scan())["flight"].to_pylist())
+
+
+def test_the_log_says_what_was_added(tmp_path):
+    """By a path below the table, with the date, rows and size; and which manifest, in its own action."""
+    mine = share(tmp_path, folder="/a b%")
+    commit_delta(str(tmp_path), mine)
+    (log,) = (tmp_path / "_delta_log").glob("*.json")
+    actions = [json.loads(line) for line in log.read_text().splitlines()]
+    (added,) = (action["add"] for action in actions if "add" in action)
+    assert added["path"] == "date=2026-11-22/a%20b%25/attributions/part-00000.parquet"
+    assert added["partitionValues"] == {"date": "2026-11-22"}
+    assert (added["size"], json.loads(added["stats"])) == (mine.parts[0].size, {"numRecords": 3})
+    marks = {action["txn"]["appId"]: action["txn"]["version"] for action in actions if "txn" in action}
+    assert marks == {"leafledger date=2026-11-22/a b%": int("0123456789abcde", 16) + 1, "leafledger parts of date=2026-11-22/a b%": 1}
+    assert flights(tmp_path) == [1, 2, 3]
+    assert polars.read_delta(str(tmp_path))["date"].to_list() == [date(2026, 11, 22)] * 3
+    commit_delta(str(tmp_path), share(tmp_path, folder="/a b%", manifest="f" * 64, rows=ROWS.slice(1)))
+    assert flights(tmp_path) == [2, 3]
+    withdraw_delta(str(tmp_path), mine.run)
+    assert flights(tmp_path) == []
+
+
+def test_once_whoever_else_commits(tmp_path):
+    """Another run's commit in between changes nothing."""
+    for mine in (share(tmp_path), share(tmp_path, "2026-11-23"), share(tmp_path)):
+        commit_delta(str(tmp_path), mine)
+    assert DeltaTable(tmp_path).version() == 1
+    assert flights(tmp_path) == [1, 1, 2, 2, 3, 3]
+
+
+def test_an_earlier_manifest_may_come_back(tmp_path):
+    """It is the last that counts, not whether it was there once."""
+    for manifest, n_rows in (("a" * 64, 3), ("b" * 64, 2), ("a" * 64, 3)):
+        commit_delta(str(tmp_path), share(tmp_path, manifest=manifest, rows=ROWS.slice(0, n_rows)))
+        assert flights(tmp_path) == [1, 2, 3][:n_rows]
+    assert DeltaTable(tmp_path).version() == 2
+
+
+def test_what_is_withdrawn_may_come_back(tmp_path):
+    """Withdrawing twice, or what was never there, does nothing."""
+    withdraw_delta(str(tmp_path), f"{tmp_path}/date=2026-11-22")
+    for mine in (share(tmp_path), share(tmp_path, "2026-11-23")):
+        commit_delta(str(tmp_path), mine)
+    for _ in range(2):
+        withdraw_delta(str(tmp_path), f"{tmp_path}/date=2026-11-22")
+    assert DeltaTable(tmp_path).version() == 2
+    assert flights(tmp_path) == [1, 2, 3]
+    commit_delta(str(tmp_path), share(tmp_path))
+    assert flights(tmp_path) == [1, 1, 2, 2, 3, 3]
+
+
+def test_columns_are_added_and_missing_ones_stay(tmp_path):
+    """A checkpoint in between changes nothing."""
+    commit_delta(str(tmp_path), share(tmp_path))
+    DeltaTable(tmp_path).create_checkpoint()
+    more = ROWS.append_column("top", pa.array([[{"feature": "x"}]] * 3))
+    commit_delta(str(tmp_path), share(tmp_path, "2026-11-23", rows=more))
+    commit_delta(str(tmp_path), share(tmp_path, "2026-11-24"))
+    commit_delta(str(tmp_path), share(tmp_path))
+    found = pa.table(DeltaTable(tmp_path).scan())
+    assert found.num_rows == 9
+    assert found["top"].null_count == 6
+
+
+@pytest.mark.parametrize(
+    ("configuration", "said"),
+    [
+        ({"delta.enableDeletionVectors": "true"}, "asks for deletionVectors"),
+        ({"delta.enableChangeDataFeed": "true"}, "asks for version 4 of the protocol"),
+    ],
+)
+def test_tables_that_ask_more_of_a_writer_are_refused(tmp_path, configuration, said):
+    """What their readers would then not find."""
+    rows = ROWS.append_column("date", pa.array([date(2026, 1, 1)] * 3))
+    write_deltalake(tmp_path, rows, partition_by=["date"], configuration=configuration)
+    for act in (lambda: check_delta(str(tmp_path)), lambda: commit_delta(str(tmp_path), share(tmp_path))):
+        with pytest.raises(UsageError, match=rf"^{tmp_path}: {said}.* of who writes it, which leafledger does not know$"):
+            act()
+
+
+def test_tables_of_others_are_taken(tmp_path):
+    """Where they are partitioned by the date; rows of theirs stay, whatever is withdrawn."""
+    rows = ROWS.append_column("date", pa.array([date(2026, 11, 22)] * 3))
+    write_deltalake(tmp_path, rows, partition_by=["date"])
+    check_delta(str(tmp_path))
+    commit_delta(str(tmp_path), share(tmp_path))
+    assert flights(tmp_path) == [1, 1, 2, 2, 3, 3]
+    withdraw_delta(str(tmp_path), f"{tmp_path}/date=2026-11-22")
+    assert flights(tmp_path) == [1, 2, 3]
+
+
+def test_who_always_loses_gives_up(tmp_path, monkeypatch):
+    """After some attempts, in one line."""
+    tried = []
+
+    def lose(*_):
+        tried.append(True)
+        raise CommitFailedError("Failed to commit transaction: others were faster")
+
+    monkeypatch.setattr(deltalake_commit, "_try", lose)
+    with pytest.raises(StorageError, match=rf"^{tmp_path}: cannot write: Failed to commit transaction: others were faster$"):
+        commit_delta(str(tmp_path), share(tmp_path))
+    assert len(tried) == ATTEMPTS

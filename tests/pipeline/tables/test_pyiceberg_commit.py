@@ -1,0 +1,167 @@
+"""Snapshots of an Iceberg table: parts where they lie, what is refused, and what others did meanwhile."""
+
+from datetime import date
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pyiceberg.catalog
+import pytest
+from pyiceberg.catalog import load_catalog
+from pyiceberg.exceptions import CommitFailedException
+from pyiceberg.utils.config import Config
+
+from pipeline.errors import SchemaMismatch, StorageError, UsageError
+from pipeline.tables import pyiceberg_commit
+from pipeline.tables.pyiceberg_commit import ATTEMPTS, check_iceberg, commit_iceberg, withdraw_iceberg
+from pipeline.tables.share import Share, SharedPart, plain
+
+NAME = "iceberg:nights.prod.explained"
+ROWS = pa.table({"flight": pa.array([1, 2, 3], pa.int16()), "phi a": pa.array([0.1, 0.2, 0.3], pa.float32())})
+
+
+@pytest.fixture
+def catalog(tmp_path, monkeypatch):
+    """A catalog in SQLite that the environment names."""
+    for name, value in {"TYPE": "sql", "URI": f"sqlite:///{tmp_path}/catalog.db", "WAREHOUSE": f"file://{tmp_path}/warehouse"}.items():
+        monkeypatch.setenv(f"PYICEBERG_CATALOG__NIGHTS__{name}", value)
+    monkeypatch.setattr(pyiceberg.catalog, "_ENV_CONFIG", Config())
+    catalog = load_catalog("nights")
+    catalog.create_namespace("prod")
+    return catalog
+
+
+def share(root, day="2026-11-22", manifest="0123456789abcdef", rows=ROWS, folder=""):
+    """A run of one part."""
+    run = f"{root}/runs/{day}{folder}"
+    path = Path(run) / "attributions" / "part-00000.parquet"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(rows, path)
+    columns = {field.name: field.type for field in rows.schema}
+    return Share(run, manifest, date.fromisoformat(day), plain(columns, run), (SharedPart(str(path), path.stat().st_size, rows.num_rows),))
+
+
+def read(catalog):
+    return catalog.load_table("prod.explained").scan().to_arrow()
+
+
+def flights(catalog):
+    return sorted(read(catalog)["flight"].to_pylist())
+
+
+def test_the_table_says_what_was_added(catalog, tmp_path):
+    """A property of which manifest, a snapshot that names it too, files with the date, rows and size; and it knows columns by their names."""
+    mine = share(tmp_path, folder="/a b%")
+    commit_iceberg(NAME, mine)
+    table = catalog.load_table("prod.explained")
+    assert table.properties[f"leafledger.{mine.run}"] == "0123456789abcdef 1"
+    assert [snapshot.summary["leafledger.manifest"] for snapshot in table.snapshots()] == ["0123456789abcdef"]
+    (task,) = table.scan().plan_files()
+    assert (task.file.file_path, task.file.record_count, task.file.file_size_in_bytes) == (f"file://{mine.parts[0].uri}", 3, mine.parts[0].size)
+    assert table.metadata.format_version == 2
+    found = read(catalog)
+    assert found["date"].to_pylist() == [date(2026, 11, 22)] * 3
+    assert found["flight"].type == pa.int32()
+
+
+def test_once_whoever_else_commits(catalog, tmp_path):
+    """Another run's commit in between changes nothing, nor do snapshots that expire."""
+    for mine in (share(tmp_path), share(tmp_path, "2026-11-23")):
+        commit_iceberg(NAME, mine)
+    table = catalog.load_table("prod.explained")
+    table.maintenance.expire_snapshots().by_id(table.snapshots()[0].snapshot_id).commit()
+    commit_iceberg(NAME, share(tmp_path))
+    assert len(catalog.load_table("prod.explained").snapshots()) == 1
+    assert flights(catalog) == [1, 1, 2, 2, 3, 3]
+
+
+def test_an_earlier_manifest_may_come_back(catalog, tmp_path):
+    """It is the last that counts, not whether it was there once."""
+    for manifest, n_rows in (("a" * 64, 3), ("b" * 64, 2), ("a" * 64, 3)):
+        commit_iceberg(NAME, share(tmp_path, manifest=manifest, rows=ROWS.slice(0, n_rows)))
+        assert flights(catalog) == [1, 2, 3][:n_rows]
+
+
+def test_what_is_withdrawn_may_come_back(catalog, tmp_path):
+    """Withdrawing twice, or what was never there, does nothing."""
+    withdraw_iceberg(NAME, f"{tmp_path}/runs/2026-11-22")
+    for mine in (share(tmp_path), share(tmp_path, "2026-11-23")):
+        commit_iceberg(NAME, mine)
+    for _ in range(2):
+        withdraw_iceberg(NAME, f"{tmp_path}/runs/2026-11-22")
+    assert flights(catalog) == [1, 2, 3]
+    commit_iceberg(NAME, share(tmp_path))
+    assert flights(catalog) == [1, 1, 2, 2, 3, 3]
+
+
+def test_columns_are_added_and_missing_ones_stay(catalog, tmp_path):
+    """With what is in them, lists of records too; one of another type is refused."""
+    commit_iceberg(NAME, share(tmp_path))
+    more = ROWS.append_column("top", pa.array([[{"feature": "x"}]] * 3))
+    commit_iceberg(NAME, share(tmp_path, "2026-11-23", rows=more))
+    commit_iceberg(NAME, share(tmp_path, "2026-11-24"))
+    found = read(catalog)
+    assert found.num_rows == 9
+    assert found["top"].null_count == 6
+    assert found["top"].drop_null()[0].as_py() == [{"feature": "x"}]
+    with pytest.raises(SchemaMismatch, match=rf"^{NAME}: column 'flight' is int32, the run's is string; commit it to another table$"):
+        commit_iceberg(NAME, share(tmp_path, "2026-11-25", rows=pa.table({"flight": ["a"]})))
+
+
+def test_a_namespace_has_to_be_there(catalog):
+    """A table need not."""
+    check_iceberg(NAME)
+    with pytest.raises(StorageError, match=r"^iceberg:nights\.other\.explained: cannot read: [^\n]+$"):
+        check_iceberg("iceberg:nights.other.explained")
+
+
+def test_tables_of_others(catalog, tmp_path):
+    """Taken where they are partitioned by the date as it is, and know columns by their names or by none."""
+    schema = pa.schema([("flight", pa.int32()), ("phi a", pa.float32()), ("date", pa.date32())])
+    table = catalog.create_table("prod.explained", schema)
+    with pytest.raises(UsageError, match=rf"^{NAME}: is partitioned by nothing, expected date$"):
+        check_iceberg(NAME)
+    with table.update_spec() as spec:
+        spec.add_field("date", "month", "month")
+    with pytest.raises(UsageError, match=rf"^{NAME}: is partitioned by month \(month\), expected date$"):
+        commit_iceberg(NAME, share(tmp_path))
+    catalog.drop_table("prod.explained")
+    table = catalog.create_table("prod.explained", schema)
+    with table.update_spec() as spec:
+        spec.add_identity("date")
+    table.append(pa.table({"flight": [7], "phi a": [0.5], "date": [date(2026, 11, 22)]}, schema))
+    commit_iceberg(NAME, share(tmp_path))
+    assert flights(catalog) == [1, 2, 3, 7]
+    withdraw_iceberg(NAME, f"{tmp_path}/runs/2026-11-22")
+    assert flights(catalog) == [7]
+
+
+def test_the_library_does_not_try_again_by_itself(catalog, tmp_path, monkeypatch):
+    """It would add the same parts to a snapshot that it has not seen; whoever lost looks first."""
+    commit_iceberg(NAME, share(tmp_path))
+    wrapped, commits = type(catalog).commit_table, []
+
+    def overtaken(self, *given):
+        commits.append(True)
+        if len(commits) == 1:
+            commit_iceberg(NAME, share(tmp_path, "2026-11-23"))
+        return wrapped(self, *given)
+
+    monkeypatch.setattr(type(catalog), "commit_table", overtaken)
+    commit_iceberg(NAME, share(tmp_path, "2026-11-23"))
+    assert len(commits) == 2
+    assert flights(catalog) == [1, 1, 2, 2, 3, 3]
+
+
+def test_who_always_loses_gives_up(monkeypatch, tmp_path):
+    """After some attempts, in one line."""
+    tried = []
+
+    def lose(*_):
+        tried.append(True)
+        raise CommitFailedException("others were faster")
+
+    monkeypatch.setattr(pyiceberg_commit, "_try", lose)
+    with pytest.raises(StorageError, match=rf"^{NAME}: cannot write: others were faster$"):
+        commit_iceberg(NAME, share(tmp_path))
+    assert len(tried) == ATTEMPTS

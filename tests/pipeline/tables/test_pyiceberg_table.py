@@ -1,0 +1,248 @@
+"""Input from Iceberg: the rows of the newest snapshot, whatever lies in its folder, and nothing that would take more than reading files."""
+
+import json
+import shutil
+import sys
+from datetime import date
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pyiceberg.catalog
+import pytest
+from pyiceberg.catalog import load_catalog
+from pyiceberg.manifest import DataFile, DataFileContent, FileFormat, ManifestContent, ManifestWriterV2
+from pyiceberg.typedef import Record
+from pyiceberg.utils.config import Config
+
+from leafledger import explain
+from pipeline.errors import NotThere, SchemaMismatch, StorageError, UsageError
+from pipeline.runs.replacement import read_standing
+from pipeline.tables.pyiceberg_table import read_iceberg
+from tests.pipeline.conftest import write_data
+from tests.pipeline.running import attributions
+
+GIVEN = {"ids": ["flight"], "scheduler": "serial"}
+NAME = "iceberg:nights.prod.flights"
+
+
+def by_flight(run):
+    """Attributions in the order of flights: files of a table have random names."""
+    return attributions(run).sort_by("flight")
+
+
+@pytest.fixture
+def catalog(tmp_path, monkeypatch):
+    """A catalog in SQLite that the environment names."""
+    for name, value in {"TYPE": "sql", "URI": f"sqlite:///{tmp_path}/catalog.db", "WAREHOUSE": f"file://{tmp_path}/warehouse"}.items():
+        monkeypatch.setenv(f"PYICEBERG_CATALOG__NIGHTS__{name}", value)
+    monkeypatch.setattr(pyiceberg.catalog, "_ENV_CONFIG", Config())
+    catalog = load_catalog("nights")
+    catalog.create_namespace("prod")
+    return catalog
+
+
+def as_rows(frame):
+    return pa.Table.from_pandas(frame, preserve_index=False)
+
+
+@pytest.fixture
+def table(catalog, example):
+    """The example's rows as an Iceberg table, by month."""
+    rows = as_rows(example.frame)
+    table = catalog.create_table("prod.flights", rows.schema)
+    with table.update_spec() as spec:
+        spec.add_identity("month")
+    table.append(rows)
+    return table
+
+
+def check_rows(example, data, frame, tmp_path):
+    """A table is explained as the same rows in plain Parquet files are; returns the run's plan."""
+    explain(example.model, data, tmp_path / "run", **GIVEN)
+    explain(example.model, write_data(frame, tmp_path / "plain"), tmp_path / "expected", **GIVEN)
+    assert by_flight(tmp_path / "run").equals(by_flight(tmp_path / "expected"))
+    return read_standing(str(tmp_path / "run")).plan
+
+
+def test_rows_are_those_of_the_newest_snapshot(example, table, tmp_path):
+    """Rows were deleted, a partition dropped, others appended, and files that nobody committed lie around."""
+    frame = example.frame
+    table.delete("flight < 100")
+    table.delete("month == 4")
+    more = frame[frame["month"] == 4].head(50).assign(flight=lambda rows: rows["flight"] + 10_000)
+    table.append(as_rows(more))
+    pq.write_table(as_rows(frame), tmp_path / "warehouse" / "prod" / "flights" / "data" / "uncommitted.parquet")
+    kept = frame[(frame["flight"] >= 100) & (frame["month"] != 4)]
+    plan = check_rows(example, NAME, pd.concat([kept, more]), tmp_path)
+    assert f"file://{plan.data}" == table.metadata_location
+
+
+def test_a_version_is_named_by_its_metadata(example, table, tmp_path):
+    """As plans write it down: the table goes on, the run's rows stay."""
+    before = table.metadata_location
+    table.delete("flight < 100")
+    for data in (before, before.removeprefix("file://")):
+        (tmp_path / str(len(data))).mkdir()
+        plan = check_rows(example, data, example.frame, tmp_path / str(len(data)))
+        assert f"file://{plan.data}" == before
+
+
+def test_a_folder_that_is_its_own_catalog(example, table, tmp_path):
+    """Its metadata are numbered v1, v2, …; of any other the catalog alone knows which counts."""
+    folder = tmp_path / "warehouse" / "prod" / "flights"
+    with pytest.raises(UsageError, match=r"flights: is an Iceberg table of which its catalog alone knows what counts; name it as iceberg:CATALOG\."):
+        explain(example.model, folder, tmp_path / "run", **GIVEN)
+    for number, name in ((9, table.metadata_location), (10, table.delete("flight < 100") or table.metadata_location)):
+        shutil.copy(name.removeprefix("file://"), folder / "metadata" / f"v{number}.metadata.json")
+    plan = check_rows(example, folder, example.frame[example.frame["flight"] >= 100], tmp_path)
+    assert plan.data == str(folder / "metadata" / "v10.metadata.json")
+
+
+def test_imported_files_have_the_partition_s_value(example, catalog, tmp_path):
+    """Files of a Hive data set lack the column; the log has it."""
+    schema = as_rows(example.frame).schema
+    table = catalog.create_table("prod.flights", schema)
+    with table.update_spec() as spec:
+        spec.add_identity("month")
+    with table.transaction() as transaction:
+        transaction.set_properties({"schema.name-mapping.default": transaction.table_metadata.schema().name_mapping.model_dump_json()})
+        with transaction.update_snapshot().fast_append() as snapshot:
+            for number, path in enumerate(sorted(Path(example.data).rglob("*.parquet")), 1):
+                shutil.copy(path, copy := tmp_path / f"{number}.parquet")  # whose path says nothing
+                snapshot.append_data_file(made_of(copy, Record(number), table))
+    check_rows(example, NAME, example.frame, tmp_path)
+
+
+def made_of(path, values, table, content=DataFileContent.DATA):
+    """An entry of a manifest."""
+    return DataFile.from_args(
+        content=content,
+        file_path=str(path),
+        file_format=FileFormat.PARQUET,
+        partition=values,
+        record_count=1,
+        file_size_in_bytes=path.stat().st_size,
+        sort_order_id=None,
+        spec_id=table.metadata.default_spec_id,
+        equality_ids=None,
+        key_metadata=None,
+    )
+
+
+def test_values_are_written_as_paths_have_them(catalog, tmp_path):
+    """Texts, whole numbers, booleans and dates; a null is one."""
+    rows = pa.table({"x": [1.0, 2.0], "city": ["a b%", None], "day": [date(2026, 1, 1), date(1969, 12, 31)], "n": [-1, 2], "is": [True, None]})
+    table = catalog.create_table("prod.flights", rows.schema)
+    with table.update_spec() as spec:
+        for name in ("city", "day", "n", "is"):
+            spec.add_identity(name)
+    table.append(rows)
+    found = {pq.read_table(live.file.uri, partitioning=None)["x"].to_pylist()[0]: live.partition for live in read_iceberg(NAME).files}
+    assert found == {
+        1.0: (("city", "a b%"), ("day", "2026-01-01"), ("is", "true"), ("n", "-1")),
+        2.0: (("city", None), ("day", "1969-12-31"), ("is", None), ("n", "2")),
+    }
+
+
+@pytest.mark.parametrize("content", [DataFileContent.POSITION_DELETES, DataFileContent.EQUALITY_DELETES])
+def test_rows_deleted_by_files_are_refused_by_name(example, table, tmp_path, monkeypatch, content):
+    """Manifests list such a file; what it deletes is not read."""
+    (tmp_path / "gone.parquet").write_bytes(b"PAR1")
+    monkeypatch.setattr(ManifestWriterV2, "content", lambda self: ManifestContent.DELETES)
+    with table.transaction() as transaction, transaction.update_snapshot().fast_append() as snapshot:
+        snapshot.append_data_file(made_of(tmp_path / "gone.parquet", Record(1), table, content))
+    said = rf"^{NAME}: gone\.parquet says which rows of its files are deleted \({content.name.lower()}\); have them written anew"
+    with pytest.raises(UsageError, match=said):
+        explain(example.model, NAME, tmp_path / "run", **GIVEN)
+
+
+def test_a_renamed_column_is_refused_by_name(example, table, tmp_path):
+    """Files call it as they did; one that has its name now is another."""
+    with table.update_schema() as schema:
+        schema.rename_column("distance", "miles")
+    with pytest.raises(SchemaMismatch, match=r"\.parquet: column 'distance' is called 'miles' in the table by now; explain a copy"):
+        explain(example.model, NAME, tmp_path / "run", **GIVEN)
+    with table.update_schema() as schema:
+        schema.add_column("distance", pyiceberg.types.DoubleType())
+    with pytest.raises(SchemaMismatch, match=r"\.parquet: column 'distance' is "):
+        explain(example.model, NAME, tmp_path / "run", **GIVEN)
+
+
+def test_a_dropped_column_that_came_back_is_refused_by_name(example, table, tmp_path):
+    """Rows from before have no value in it, though their files do."""
+    with table.update_schema() as schema:
+        schema.delete_column("distance")
+    with table.update_schema() as schema:
+        schema.add_column("distance", pyiceberg.types.DoubleType())
+    with pytest.raises(SchemaMismatch, match=r"\.parquet: column 'distance' is another column than the table's of that name"):
+        explain(example.model, NAME, tmp_path / "run", **GIVEN)
+
+
+def test_files_without_a_column_of_the_table_are_refused(example, catalog, tmp_path):
+    """The schema has evolved since."""
+    frame = example.frame.drop(columns="distance")
+    table = catalog.create_table("prod.flights", as_rows(frame).schema)
+    table.append(as_rows(frame))
+    with table.update_schema() as schema:
+        schema.union_by_name(as_rows(example.frame).schema)
+    table.append(as_rows(example.frame))
+    with pytest.raises(SchemaMismatch, match=r"\.parquet: .*'distance'"):
+        explain(example.model, NAME, tmp_path / "run", **GIVEN)
+
+
+def test_a_table_by_moments_is_refused(catalog, tmp_path):
+    """Several texts may stand for one; one by their days is not: files have the column."""
+    pq.write_table(pa.table({"x": [1.0], "at": pa.array([0], pa.timestamp("us"))}), path := tmp_path / "data.parquet")
+    for name, transform in (("whole", "identity"), ("days", "day")):
+        table = catalog.create_table(f"prod.{name}", pq.read_schema(path))
+        with table.update_spec() as spec:
+            spec.add_field("at", transform)
+        with table.transaction() as transaction, transaction.update_snapshot().fast_append() as snapshot:
+            snapshot.append_data_file(made_of(path, Record(0), table))
+    with pytest.raises(UsageError, match=r"whole: is partitioned by 'at', which is a timestamp, expected one of string, int, long, boolean, date;"):
+        read_iceberg("iceberg:nights.prod.whole")
+    (live,) = read_iceberg("iceberg:nights.prod.days").files
+    assert live.partition == ()
+
+
+def test_an_empty_table_has_no_files(example, catalog, tmp_path):
+    """As a folder without any."""
+    catalog.create_table("prod.flights", as_rows(example.frame).schema)
+    with pytest.raises(NotThere, match=f"^{NAME}: no Parquet files there$"):
+        explain(example.model, NAME, tmp_path / "run", **GIVEN)
+
+
+@pytest.mark.parametrize("name", ["iceberg:nights.prod.nothing", "iceberg:nights", "iceberg:others.prod.flights"])
+def test_a_table_that_is_not_there(example, catalog, tmp_path, name):
+    """One line."""
+    with pytest.raises(StorageError, match=rf"^{name}: cannot read: [^\n]+$"):
+        explain(example.model, name, tmp_path / "run", **GIVEN)
+
+
+def test_metadata_that_are_none(example, tmp_path):
+    """One line."""
+    (tmp_path / "metadata").mkdir()
+    (tmp_path / "metadata" / "v1.metadata.json").write_text(json.dumps({"format-version": 2}))
+    with pytest.raises(StorageError, match=rf"^{tmp_path}: cannot read: [^\n]+$"):
+        explain(example.model, tmp_path, f"{tmp_path}-run", **GIVEN)
+
+
+def test_a_bucket_s_table(example, catalog, bucket, tmp_path):
+    """Files are reached as all others are, with credentials from the environment."""
+    rows = as_rows(example.frame)
+    files = {"py-io-impl": "pyiceberg.io.fsspec.FsspecFileIO"}
+    table = load_catalog("nights", **files).create_table("prod.flights", rows.schema, location=f"{bucket}/flights")
+    table.append(rows)
+    table.delete("flight < 100")
+    plan = check_rows(example, NAME, example.frame[example.frame["flight"] >= 100], tmp_path)
+    assert plan.data == table.metadata_location
+    assert plan.items[0].uri.startswith(f"{bucket}/flights/data/")
+
+
+def test_without_the_library_one_line_says_what_to_install(example, table, tmp_path, monkeypatch):
+    """It is an extra."""
+    monkeypatch.setitem(sys.modules, "pyiceberg.table", None)
+    with pytest.raises(UsageError, match=r"is an Iceberg table, which takes the library pyiceberg: pip install 'leafledger\[iceberg\]' \(.*\)$"):
+        explain(example.model, NAME, tmp_path / "run", **GIVEN)
