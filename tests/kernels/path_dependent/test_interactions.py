@@ -17,7 +17,7 @@ from kernels.trees.forest import make_forest
 from tests import naive
 from tests.kernels.attributing import ATOL, WEIGHTS, attributed, defaults
 from tests.strategies import batches, forests, partitions
-from tests.trees import players_of_paths
+from tests.trees import chain, players_of_paths
 
 FEW_ROWS = 2
 
@@ -39,7 +39,18 @@ def test_interactions_are_those_of_the_definition(data, ensemble, name):
 @given(data=st.data(), ensemble=forests(max_trees=4, max_depth=6, max_features=8))
 def test_banzhaf_interactions_among_all_others(data, ensemble):
     """Where all others are present, at p = 1, an interaction is v(N) - v(N - i) - v(N - j) + v(N - i - j)."""
-    rows = data.draw(batches(ensemble, 1))
+    check_among_all_others(ensemble, data.draw(batches(ensemble, 1)))
+
+
+def test_interactions_on_a_long_path():
+    """Nine points, of ten players: more than a walk takes at once."""
+    rng = np.random.default_rng(0)
+    ensemble = chain(np.arange(10), rng.standard_normal(11), rng.uniform(1, 9, 11), 10)
+    check_among_all_others(ensemble, np.ones((1, 10)))
+
+
+def check_among_all_others(ensemble, rows):
+    """All interactions of a row are the four coalitions' that are told apart by the two players alone."""
     prepared = prepare(ensemble, METHODS["banzhaf"], {"p": 1.0}, interactions=True)
     buffers = attributed("banzhaf", prepared, rows)
     everyone = set(range(ensemble.n_features))
