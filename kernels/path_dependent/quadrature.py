@@ -34,7 +34,7 @@ import numpy as np
 
 from .._jit import frozen, jit
 from ..lanes import LANES, constant, inside, load, splat, store
-from ..trees.binning import BATCH, is_member
+from ..trees.binning import BATCH, copy_batch, is_member
 from .interactions import PairWalkTables, StepPartners
 from .walks import (
     MAX_NODES,
@@ -82,7 +82,7 @@ def _make_walker(Q: int, scalar: bool, pairs: bool) -> Callable[[np.ndarray, Wal
         """Add the attributions of all walks, or the interactions; see ``add_walks`` and ``add_pair_walks``."""
         n_used, n = bins.shape
         n_rows = phi.shape[1]
-        flat_bins, flat_phi, steps, constants = bins.reshape(-1), phi.reshape(-1), walks.steps, walks.constants
+        flat_phi, steps, constants = phi.reshape(-1), walks.steps, walks.constants
         levels, width = walks.levels[0] + 1, 1 if scalar else walks.width[0]
         STACK = Q * ROWS
         SUMS = width * STACK
@@ -94,9 +94,7 @@ def _make_walker(Q: int, scalar: bool, pairs: bool) -> Callable[[np.ndarray, Wal
         changes, products, absent = np.empty(ROWS), np.empty(STACK), np.empty(Q)  # of the split that a step comes up from, where pairs are asked for
         batch = np.zeros((n_used + 1) * ROWS, bins.dtype)  # one row more, for membership in a category set
         for row in range(0, n, ROWS):
-            for j in range(n_used):
-                for i in range(ROWS):  # a copy of a slice would have Numba compile what is said of wrong shapes, for seconds
-                    batch[j * ROWS + i] = flat_bins[j * n + row + i]
+            copy_batch(bins, row, ROWS, batch)
             for w in range(walks.start.size):
                 for q in range(Q):
                     S[q * ROWS : (q + 1) * ROWS] = walks.weights[w, q]
