@@ -125,6 +125,25 @@ def test_files_elsewhere_are_found(example, table, tmp_path):
     check_rows(example, tmp_path / "clone", example.frame, tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("s3://me:secret@bucket/a.parquet", r"^s3://\*\*\*@bucket/a\.parquet: has credentials"),
+        (None, r"names .*\.parquet twice, expected every file once"),
+    ],
+    ids=["credentials", "twice"],
+)
+def test_logs_that_name_files_in_doubtful_ways(example, table, tmp_path, path, said):
+    """Credentials would be written into the plan; rows that readers of the table see twice would be explained once."""
+    log = table / "_delta_log" / "00000000000000000000.json"
+    (added, *_) = [json.loads(line)["add"] for line in log.read_text().splitlines() if '"add"' in line]
+    again = json.dumps({"add": added | {"path": path or f"file://{table}/{added['path']}"}})
+    log.write_text(f"{log.read_text()}{again}\n")
+    with pytest.raises(UsageError, match=said):
+        explain(example.model, table, tmp_path / "run", **GIVEN)
+    assert not (tmp_path / "run").exists()
+
+
 def test_places_of_files():
     """Below the table, or absolute; percent signs are the log's."""
     assert place_of("a%20b/c%2525.parquet", "s3://nightly/table/") == "s3://nightly/table/a b/c%25.parquet"
