@@ -25,7 +25,7 @@ def larger(x: int, y: int = 3) -> bool:
     """Words stay."""
     if x < 0:
         raise ValueError(f"{x} is less than {0}")
-    print(x)
+    print(x, zip([x], [y], strict=True))
     return not x <= y and max(x, y) > 7
 '''
 
@@ -51,7 +51,7 @@ def test_every_change_is_of_one_node_of_code_that_runs_uncompiled(small):
         "if x < 0: -> if not x < 0:",
         "x < 0 -> x <= 0",
         "0 -> 1 at 7 of if x < 0:",
-        "print(x) -> pass",
+        "print(x, zip([x], [y], strict=True)) -> pass",
         "return not x <= y and max(x, y) > 7 -> return None",
         "not x <= y and max(x, y) > 7 -> not x <= y or max(x, y) > 7",
         "not x <= y -> x <= y",
