@@ -21,6 +21,18 @@ def test_steps_join_up():
     assert figure.table.rows == (("base value", "1"), ("a = 3", "+4"), ("b", "−2"), ("margin", "3"))
 
 
+@pytest.mark.parametrize(("base", "total"), [(-2.0, 1.0), (0.0, 3.0), (10.0, 13.0)])
+def test_zero_is_marked_where_the_axis_reaches_it(base, total):
+    """Between the points of the numbers that it lies between, and nowhere else."""
+    row = one([Step("a", None, 3.0)], base=base, total=total)
+    drawing = draw_waterfall(shown(row), row, row.outputs[0], "Highest").drawing
+    start, end = drawing.tracks[0].points[0], drawing.tracks[-1].points[0]
+    if base > 0:
+        assert drawing.zero is None
+    else:
+        assert drawing.zero == pytest.approx(start + (end - start) * -base / (total - base), abs=0.01)  # percent, written with two digits
+
+
 def test_many_steps_are_shortened_and_still_add_up():
     row = one([Step(f"f{j}", None, 1.0) for j in range(100)], base=0.0, total=100.0)
     figure = draw_waterfall(shown(row), row, row.outputs[0], "Highest")
