@@ -86,10 +86,11 @@ def list_changes(value: Any) -> Iterator[Change]:
             if json.dumps(other) != json.dumps(held):
                 yield Change(f"{name} = {json.dumps(other)[:60]}", str(place[0]), _changed(value, place, _put(other)))
         yield Change(f"del {name}", str(place[0]), _changed(value, place, lambda inner, key: inner.__delitem__(key)))
-    yield Change("one more", "", {**value, "more": 1})
+    if isinstance(value, dict):
+        yield Change("one more", "", {**value, "more": 1})
 
 
-def make_run(folder: Path, kind: str) -> Path:
+def make_run(folder: Path, kind: str, provenance: bool = False) -> Path:
     """A small run that has what its kind asks for, and a file that cannot be read."""
     draw = np.random.default_rng(1)
     rows = pd.DataFrame({name: draw.normal(size=2 * N_ROWS).round(2) for name in "abc"}).round({"c": 0})
@@ -106,7 +107,8 @@ def make_run(folder: Path, kind: str) -> Path:
     if "background" in arguments:
         arguments["background"] = str(folder / arguments["background"])
     explain(folder / "model.txt", folder / "data", folder / "run", scheduler="serial", **arguments)
-    (folder / "run" / "provenance.json").unlink()  # whoever seals manifests anew changes the digest in it, too
+    if not provenance:
+        (folder / "run" / "provenance.json").unlink()  # whoever seals manifests anew changes the digest in it, too
     return folder / "run"
 
 

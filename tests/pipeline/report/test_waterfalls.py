@@ -13,6 +13,7 @@ def test_steps_join_up():
     row = one([Step("a", 3, 4.0), Step("b", None, -2.0)], base=1.0, total=3.0)
     figure = draw_waterfall(shown(row), row, row.outputs[0], "Highest margin")
     base, first, second, total = figure.drawing.tracks
+    assert figure.small  # several stand beside each other
     assert base.points[0] == first.marks[0].start
     assert first.marks[0].start + first.marks[0].width == pytest.approx(second.marks[0].start + second.marks[0].width)
     assert total.points[0] == second.marks[0].start
