@@ -4,13 +4,16 @@ import json
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 import pytest
+
+CALLS = 50  # of a function that are followed in a test: whoever is called more often would take all the time
 
 
 @dataclass
@@ -26,12 +29,17 @@ class Recorder:
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
         """Of one test, what it needs included."""
         found, place, began = self.lines.setdefault(item.nodeid, set()), str(self.module), time.monotonic()
+        calls = Counter[CodeType]()
+
+        def follow(frame: FrameType, event: str, value: Any) -> Any:
+            found.add(frame.f_lineno)
+            return follow
 
         def trace(frame: FrameType, event: str, value: Any) -> Any:
-            if frame.f_code.co_filename != place:
+            if frame.f_code.co_filename != place or calls[frame.f_code] >= CALLS:
                 return None
-            found.add(frame.f_lineno)
-            return trace
+            calls[frame.f_code] += 1
+            return follow
 
         sys.settrace(trace)
         threading.settrace(trace)
