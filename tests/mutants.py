@@ -18,7 +18,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -175,10 +175,11 @@ def tests_of(path: Path) -> str:
     return str(Path("tests") / below.parent / f"test_{below.name}")
 
 
-def draw(n: int, seed: int, only: str, n_modules: int = 10**9) -> list[Mutant]:
+def draw(n: int, seed: int, only: Sequence[str] = ("",), n_modules: int = 10**9) -> list[Mutant]:
     """So many mutants of so many modules that have tests of their own, at random."""
-    modules = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py")) if only in str(path.relative_to(ROOT))]
-    tested = [path for path in modules if (ROOT / tests_of(path)).exists()]
+    modules = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
+    asked = [path for path in modules if any(part in str(path.relative_to(ROOT)) for part in only)]
+    tested = [path for path in asked if (ROOT / tests_of(path)).exists()]
     known, chance = json.loads(EQUIVALENT.read_text()), random.Random(seed)
     if n_modules < len(tested):
         tested = sorted(chance.sample(tested, n_modules))
@@ -238,7 +239,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description="Changes of the code that the tests should notice.")
     parser.add_argument("--mutants", type=int, default=500)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--only", default="", help="modules whose path has this in it")
+    parser.add_argument("--only", nargs="+", default=[""], metavar="PATH", help="modules whose path has one of these in it")
     parser.add_argument("--modules", type=int, default=10**9, help="that they are drawn from: each has to be run as it is, too")
     parser.add_argument("--seconds", type=int, default=SECONDS, help="that the tests of a module may take")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)

@@ -147,7 +147,7 @@ def test_what_is_known_to_be_equivalent_is_there_and_not_drawn(monkeypatch, tmp_
         path = name.partition(":")[0]
         assert name in {str(mutant) for mutant in mutants.mutants_of(mutants.ROOT / path)}
         assert len(reason.split()) > 3
-    only = "runs/inputs.py"
+    only = ("runs/inputs.py",)
     some = [str(mutant) for mutant in mutants.draw(10**9, 0, only)]
     (tmp_path / "one.json").write_text(mutants.json.dumps({some[0]: "it stands for all that are known"}))
     monkeypatch.setattr(mutants, "EQUIVALENT", tmp_path / "one.json")
