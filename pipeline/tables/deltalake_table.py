@@ -9,7 +9,7 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
-from ..errors import StorageError, UsageError
+from ..errors import NotThere, StorageError, UsageError
 from ..stores import storage
 from ..stores.places import normalise
 from .live import Hive, LiveFile, Snapshot, list_once, write_value
@@ -85,12 +85,18 @@ def open_table(uri: str, version: int | None = None) -> Any:
     ------
     UsageError
         The library is not installed.
+    NotThere
+        There is no such version yet.
     StorageError
-        There is no such table or version, or its log cannot be read.
+        There is no such table, or its log cannot be read.
     """
     with reported("read", uri):
         from deltalake import DeltaTable
 
+        if version is not None:
+            newest = DeltaTable(uri, storage_options=options_for(uri)).version()
+            if version > newest:  # for which the library would look at all versions in between
+                raise NotThere(f"{uri}: has no version {version}, its newest is {newest}")
         return DeltaTable(uri, version=version, storage_options=options_for(uri))
 
 
