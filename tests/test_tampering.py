@@ -30,6 +30,14 @@ def test_parts_have_rows_where_the_plan_says_so(tmp_path, global_only):
     assert tampering.try_change(run, tampering.PLAN, change, "all digests", deep=True) is None
 
 
+def test_a_plan_of_an_output_that_the_model_has_not_is_refused(tmp_path):
+    """It ended in a traceback, where all digests were true."""
+    run = tampering.make_run(tmp_path, "told")
+    plan = tampering._read(run / tampering.PLAN)
+    change = tampering.Change("output", "output", plan | {"output": 2})
+    assert tampering.try_change(run, tampering.PLAN, change, "all digests", deep=True) is None
+
+
 def test_an_unchanged_run_is_sound(tmp_path):
     """As it is, and written anew by who changes it: what is refused is refused for its change."""
     run = tampering.make_run(tmp_path, "interactions")
