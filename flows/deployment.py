@@ -206,7 +206,7 @@ def make_deployment(model: str, data: str, out: str, options: Options, nights: N
         raise UsageError(f"{out}: is the same place for every night, whose runs would be one; fill in {{date}}")
     if nights.against is not None:
         normalise(fill_date(nights.against, today))
-    read_thresholds(nights.thresholds)
+    read_thresholds(None if nights.thresholds is None else fill_date(nights.thresholds, today))
     by_default = Options()
     asked = {field.name: getattr(options, field.name) for field in fields(Options)}
     parameters: dict[str, Any] = {"model": normalise_source(model), "data": data, "out": out}

@@ -267,7 +267,7 @@ def compare(job: Job, against: str, thresholds: Mapping[str, Any] | str | None) 
     against : str
         Folder of the other run, or the object that names the latest one; the job's date is filled in.
     thresholds : mapping or str, optional
-        What counts as drift, see ``leafledger.drift``.
+        What counts as drift, see ``leafledger.drift``; the job's date is filled in.
 
     Returns
     -------
@@ -283,7 +283,7 @@ def compare(job: Job, against: str, thresholds: Mapping[str, Any] | str | None) 
     return drift(
         job.out,
         against=place,
-        thresholds=thresholds,
+        thresholds=fill_date(thresholds, options.date) if isinstance(thresholds, str) else thresholds,
         scheduler=options.scheduler,
         workers=options.workers,
         plain_tcp=options.plain_tcp,

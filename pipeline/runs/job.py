@@ -389,6 +389,8 @@ def make_job(model: Any, data: Any, out: Any, options: Options) -> Job:
             background=background,
             partition=place(options.partition) if isinstance(options.partition, str) else options.partition,
             reasons=place(options.reasons) if isinstance(options.reasons, str) else options.reasons,
+            metrics_file=None if options.metrics_file is None else place(options.metrics_file),
+            lineage=None if options.lineage is None else fill_date(options.lineage, options.date),
         ),
         parameters=tuple(sorted(values.items())),
         tables=storage.beside(out, TABLES) if options.tables is None else place(options.tables),

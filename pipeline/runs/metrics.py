@@ -22,6 +22,7 @@ from .job import Job
 LAST_SUCCESS = "leafledger_run_last_success_timestamp_seconds"
 LABEL = "run"
 LOOPBACK = "127.0.0.1"
+SUFFIX = ".prom"  # of files that node_exporter reads
 
 
 def read_address(given: str) -> tuple[str, int]:
@@ -52,6 +53,8 @@ def _find_file(given: str) -> Path:
     path = storage.local_path(normalise(given))
     if path is None or not path.parent.is_dir():
         raise UsageError(f"metrics_file is {given!r:.80}, expected a file in a folder of this machine, from where node_exporter reads it")
+    if path.suffix != SUFFIX:
+        raise UsageError(f"metrics_file is {given!r:.80}, expected NAME{SUFFIX}: node_exporter passes over files of other names")
     return path
 
 

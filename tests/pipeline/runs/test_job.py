@@ -41,6 +41,9 @@ def test_dates_are_filled_into_every_place(here):
     found = made("m-{date}", "d/{date:%Y}/{date:%m}", "o/{date}", date=night, background="b-{date:%d}", tables="t-{date}", latest="l-{date:%Y}")
     assert (found.model, found.data, found.out) == (f"{here}/m-2026-11-02", f"{here}/d/2026/11", f"{here}/o/2026-11-02")
     assert (found.options.background, found.tables, found.options.latest) == (f"{here}/b-02", f"{here}/t-2026-11-02", f"{here}/l-2026")
+    told = made(out="o/{date}", date=night, metrics_file="{date:%Y}.prom", lineage="{date-1d}.ndjson", partition="p-{date}", reasons="r-{date:%m}").options
+    assert (told.metrics_file, told.lineage) == (f"{here}/2026.prom", "2026-11-01.ndjson")
+    assert (told.partition, told.reasons) == (f"{here}/p-2026-11-02", f"{here}/r-11")
 
 
 @pytest.mark.parametrize(
