@@ -4,7 +4,7 @@ import asyncio
 import json
 from dataclasses import dataclass, fields, replace
 from datetime import date as Date
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import combinations
 from typing import Annotated, Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -19,13 +19,14 @@ from prefect.settings import PREFECT_API_URL
 from pipeline.drift.thresholds import read_thresholds
 from pipeline.errors import UsageError
 from pipeline.models.source import normalise_source
-from pipeline.runs.job import MODEL, fill_date, make_job
+from pipeline.runs.dates import fill_date, refuse_shared
+from pipeline.runs.job import MODEL, make_job
 from pipeline.runs.options import Options
 from pipeline.stores.places import normalise
 
 # Places among the flow's parameters.
 PLACES = ("data", "out", "latest", "partition", "reasons", "background", "tables", "metrics_file", "lineage", "against", "thresholds")
-LOOKED_AT = 366  # runs of a schedule that are compared with another one's
+LOOKED_AT = 366  # runs of a schedule that are compared with another one's, and nights whose places are
 
 
 @Parameter(name="*")
@@ -204,6 +205,8 @@ def make_deployment(model: str, data: str, out: str, options: Options, nights: N
         raise UsageError(f"date is {options.date}, which would be that of every night; leave it out")
     if "{" not in out:
         raise UsageError(f"{out}: is the same place for every night, whose runs would be one; fill in {{date}}")
+    if options.if_changed != "replace":
+        refuse_shared(out, [today + timedelta(days=day) for day in range(LOOKED_AT + 1)])
     if nights.against is not None:
         normalise(fill_date(nights.against, today))
     read_thresholds(None if nights.thresholds is None else fill_date(nights.thresholds, today))

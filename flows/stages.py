@@ -15,9 +15,10 @@ from pipeline.models import Model
 from pipeline.report.report import WrittenReport, report
 from pipeline.runs.attempt import Attempt
 from pipeline.runs.background import BackgroundStatistics
+from pipeline.runs.dates import fill_date
 from pipeline.runs.digesting import digest_run
 from pipeline.runs.digests import Inputs
-from pipeline.runs.job import Job, fill_date
+from pipeline.runs.job import Job
 from pipeline.runs.latest import Latest, read_latest
 from pipeline.runs.load import load_model
 from pipeline.runs.publish import Manifest

@@ -99,7 +99,7 @@ def explain(
     LeafledgerError
         One line: what was got, what was expected, where.
     """
-    from ..runs.job import list_days
+    from ..runs.dates import list_days
 
     asked = dataclasses.replace(options, if_changed="replace" if replace else options.if_changed)
     if dates is None:
@@ -116,14 +116,15 @@ def explain(
 
 def _explain_night(model: str, data: str, out: str, options: Flags, quiet: bool, as_json: bool) -> tuple[int, dict[str, Any]]:
     """One run of several; what keeps this night alone from being explained is said, and the others go on."""
-    from ..runs.job import fill_date
+    from ..runs.dates import fill_date
+    from ..stores.places import normalise
 
     try:
         return _explain(model, data, out, options, quiet, as_json)
     except LeafledgerError as error:
         if error.exit_code not in OF_A_NIGHT:
             raise
-        with named(fill_date(out, options.date)):
+        with named(normalise(fill_date(out, options.date))):
             complain(str(error), "error")
         return error.exit_code, error_document(type(error).__name__, error.exit_code, str(error))
 

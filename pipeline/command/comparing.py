@@ -7,7 +7,7 @@ from cyclopts import Group, Parameter
 from ..errors import UsageError
 from .dated import Day, fill_day
 from .documents import write_document
-from .flags import CLUSTER, INPUT, METHOD, MODEL, Json, Place, Quiet
+from .flags import CLUSTER, METHOD, MODEL, Json, Place, Quiet
 from .terminal import open_console, say
 
 MEASURES = Group("Measures", sort_key=3)

@@ -29,6 +29,6 @@ def fill_day(place: str, date: str | None) -> str:
         There is no such day, none is given to fill in, or something else stands between the braces.
     """
     from ..runs.arguments import read_date
-    from ..runs.job import fill_date
+    from ..runs.dates import fill_date
 
     return fill_date(place, None if date is None else read_date("date", date))

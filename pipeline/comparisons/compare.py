@@ -19,7 +19,8 @@ from ..dataset.names import say_positions
 from ..errors import InvalidData, UsageError
 from ..runs import execute
 from ..runs.arguments import read_date, read_flag, read_names, read_number, read_numbers, read_text
-from ..runs.job import Job, check_parameters, fill_date, make_job
+from ..runs.dates import fill_date
+from ..runs.job import Job, check_parameters, make_job
 from ..runs.load import load_model
 from ..runs.options import Options
 from ..runs.progress import Progress, Work, no_progress
