@@ -23,6 +23,7 @@ LAST_SUCCESS = "leafledger_run_last_success_timestamp_seconds"
 LABEL = "run"
 LOOPBACK = "127.0.0.1"
 SUFFIX = ".prom"  # of files that node_exporter reads
+READABLE = 0o644  # by node_exporter, which is another user
 
 
 def read_address(given: str) -> tuple[str, int]:
@@ -166,7 +167,7 @@ def metered(job: Job, attempt: Attempt) -> Iterator[None]:
         yield
     finally:
         attempt.take_moved()
-        if attempt.manifest is not None:
+        if attempt.finished_it:  # a night that was finished before says nothing of whether nights are finished still
             metrics.last_success = time.time()
         if server is not None and thread is not None:
             server.shutdown()
@@ -175,5 +176,6 @@ def metered(job: Job, attempt: Attempt) -> Iterator[None]:
         if path is not None:
             try:
                 write_to_textfile(os.fspath(path), registry)
+                path.chmod(READABLE)
             except OSError as error:
                 attempt.warned.append(f"{path}: metrics cannot be written: {error.strerror or error}")

@@ -48,9 +48,11 @@ def test_a_file_says_what_the_manifest_says(example, tmp_path):
     assert written <= found["written_bytes"] < written + 1_000_000  # and the tables, which are removed
     assert found["read_bytes"] > 0
     assert found["retries"] == 0
+    assert file.stat().st_mode & 0o777 == 0o644
     explain(example.model, example.data, out, date="2026-03-02", scheduler="serial", metrics_file=file)
     again = read(file.read_text())[1]
     assert (again["rows"], again["parts", "made"], again["finished"]) == (manifest.n_rows, 0, 1)
+    assert again["last_success_timestamp_seconds"] == found["last_success_timestamp_seconds"]  # nights that are passed over hide none that is missed
 
 
 def test_a_run_that_fails_leaves_when_one_last_went_well(example, tmp_path):
@@ -118,6 +120,7 @@ def test_what_cannot_be_done_is_refused_before_anything_is(example, tmp_path, mo
         refused("which cannot be listened on: Address already in use", metrics_address=taken.getsockname()[1])
     refused("expected a file in a folder of this machine", metrics_file=tmp_path / "missing" / "x.prom")
     refused("expected a file in a folder of this machine", metrics_file="memory://x.prom")
+    refused(r"x.txt', expected NAME\.prom: node_exporter passes over files of other names", metrics_file=tmp_path / "x.txt")
     monkeypatch.setattr(metrics, "find_spec", lambda name: None)
     refused(r"prometheus-client is not installed, expected it for metrics; pip install 'leafledger\[metrics\]'", metrics_file=tmp_path / "x.prom")
 
