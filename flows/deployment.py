@@ -15,6 +15,7 @@ from prefect.client.schemas.schedules import CronSchedule
 from prefect.exceptions import ObjectNotFound
 from prefect.server.schemas.schedules import CronSchedule as ServerSchedule
 from prefect.settings import PREFECT_API_URL
+from prefect.types import BANNED_CHARACTERS
 
 from pipeline.drift.thresholds import read_thresholds
 from pipeline.errors import UsageError
@@ -60,6 +61,24 @@ class Deployment:
     name: str
     schedules: dict[str, CronSchedule]  # by slug, under which the server finds each again when the deployment is made anew
     parameters: dict[str, Any]  # of the flow, in JSON's types: those that are not as by default
+
+
+def check_name(flag: str, name: str) -> None:
+    """Refuse a name that a Prefect server would refuse.
+
+    Parameters
+    ----------
+    flag : str
+        That gives it.
+    name : str
+
+    Raises
+    ------
+    UsageError
+        It is empty, or has a character that addresses have a use for.
+    """
+    if not name.strip() or any(character in name for character in BANNED_CHARACTERS):
+        raise UsageError(f"--{flag} is {name!r:.80}, expected a name without {' '.join(BANNED_CHARACTERS)}")
 
 
 def _due(schedule: CronSchedule, n: int, start: datetime | None = None) -> list[datetime]:
@@ -198,6 +217,7 @@ def make_deployment(model: str, data: str, out: str, options: Options, nights: N
     StorageError
         The file of thresholds cannot be read.
     """
+    check_name("name", nights.name)
     schedules = make_schedules(nights.cron, nights.time_zone)
     today = Date.today()
     make_job(model, data, out, replace(options, date=today))

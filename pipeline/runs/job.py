@@ -25,6 +25,7 @@ from ..stores.places import is_within, normalise
 from .arguments import read_place, shorten
 from .dates import fill_date
 from .labels import check_by, check_labels
+from .listeners import check_metrics_file, is_server
 from .options import Options
 from .table_place import choose_table
 
@@ -290,6 +291,11 @@ def make_job(model: Any, data: Any, out: Any, options: Options) -> Job:
         if uri not in (None, MODEL):
             _refuse_within(out, name, uri)
     choose_table(options, out)
+    metrics_file, lineage = (None if uri is None else fill_date(uri, options.date) for uri in (options.metrics_file, options.lineage))
+    if metrics_file is not None:
+        check_metrics_file(metrics_file)
+    if lineage is not None:
+        is_server(lineage)
     method = find_method(options.method)
     values = check_parameters(method, options.parameters or {})
     _check_written(values)
@@ -307,8 +313,8 @@ def make_job(model: Any, data: Any, out: Any, options: Options) -> Job:
             background=background,
             partition=place(options.partition) if isinstance(options.partition, str) else options.partition,
             reasons=place(options.reasons) if isinstance(options.reasons, str) else options.reasons,
-            metrics_file=None if options.metrics_file is None else place(options.metrics_file),
-            lineage=None if options.lineage is None else fill_date(options.lineage, options.date),
+            metrics_file=metrics_file,
+            lineage=lineage,
         ),
         parameters=tuple(sorted(values.items())),
         tables=storage.beside(out, TABLES) if options.tables is None else place(options.tables),

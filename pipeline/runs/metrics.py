@@ -18,44 +18,17 @@ from ..stores import storage
 from ..stores.places import normalise
 from .attempt import Attempt
 from .job import Job
+from .listeners import read_address
 
 LAST_SUCCESS = "leafledger_run_last_success_timestamp_seconds"
 LABEL = "run"
-LOOPBACK = "127.0.0.1"
-SUFFIX = ".prom"  # of files that node_exporter reads
 READABLE = 0o644  # by node_exporter, which is another user
-
-
-def read_address(given: str) -> tuple[str, int]:
-    """Read where metrics are served.
-
-    Parameters
-    ----------
-    given : str
-        A port, on the loopback address, or HOST:PORT.
-
-    Returns
-    -------
-    host : str
-    port : int
-
-    Raises
-    ------
-    UsageError
-        It is neither.
-    """
-    host, _, port = given.rpartition(":")
-    if not port.isascii() or not port.isdecimal() or int(port) > 65535:
-        raise UsageError(f"metrics_address is {given!r:.80}, expected a port, or HOST:PORT")
-    return host.strip("[]") or LOOPBACK, int(port)
 
 
 def _find_file(given: str) -> Path:
     path = storage.local_path(normalise(given))
     if path is None or not path.parent.is_dir():
         raise UsageError(f"metrics_file is {given!r:.80}, expected a file in a folder of this machine, from where node_exporter reads it")
-    if path.suffix != SUFFIX:
-        raise UsageError(f"metrics_file is {given!r:.80}, expected NAME{SUFFIX}: node_exporter passes over files of other names")
     return path
 
 

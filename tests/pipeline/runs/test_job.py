@@ -44,7 +44,7 @@ def test_dates_are_filled_into_every_place(here):
     told = made(
         out="o/{date}", date=night, metrics_file="{date:%Y}.prom", lineage="{date-1d}.ndjson", partition="p-{date}", reasons="r-{date:%m}"
     ).options
-    assert (told.metrics_file, told.lineage) == (f"{here}/2026.prom", "2026-11-01.ndjson")
+    assert (told.metrics_file, told.lineage) == ("2026.prom", "2026-11-01.ndjson")
     assert (told.partition, told.reasons) == (f"{here}/p-2026-11-02", f"{here}/r-11")
 
 

@@ -12,7 +12,6 @@ from prometheus_client.parser import text_string_to_metric_families
 from leafledger import explain
 from pipeline.errors import LeafledgerError, UsageError
 from pipeline.runs import metrics
-from pipeline.runs.metrics import read_address
 
 PREFIX = "leafledger_run_"
 
@@ -97,15 +96,6 @@ def test_a_port_says_it_while_the_run_works(example, tmp_path):
     assert seen[-1]["residual_ratio"] == manifest.residual
     with pytest.raises(OSError, match="refused"):
         urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics")
-
-
-def test_addresses_are_read():
-    assert read_address("9464") == ("127.0.0.1", 9464)
-    assert read_address("0.0.0.0:9464") == ("0.0.0.0", 9464)
-    assert read_address("[::1]:0") == ("::1", 0)
-    for wrong in ("", "x", "host:", "70000", "1.5", ":x", "-1"):
-        with pytest.raises(UsageError, match=r"metrics_address is .*, expected a port, or HOST:PORT"):
-            read_address(wrong)
 
 
 def test_what_cannot_be_done_is_refused_before_anything_is(example, tmp_path, monkeypatch):
