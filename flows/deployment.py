@@ -64,7 +64,7 @@ class Deployment:
 
 
 def check_name(flag: str, name: str) -> None:
-    """Refuse a name that a Prefect server would refuse.
+    """Refuse a name that a Prefect server would refuse, or that is none of a label on Kubernetes, which Prefect's worker makes of it.
 
     Parameters
     ----------
@@ -75,10 +75,11 @@ def check_name(flag: str, name: str) -> None:
     Raises
     ------
     UsageError
-        It is empty, or has a character that addresses have a use for.
+        It is empty, begins or ends with a mark, or has a character that addresses have a use for.
     """
-    if not name.strip() or any(character in name for character in BANNED_CHARACTERS):
-        raise UsageError(f"--{flag} is {name!r:.80}, expected a name without {' '.join(BANNED_CHARACTERS)}")
+    if not (name[:1].isalnum() and name[-1:].isalnum()) or any(character in name for character in BANNED_CHARACTERS):
+        expected = f"a name from a letter or digit to a letter or digit, without {' '.join(BANNED_CHARACTERS)}"
+        raise UsageError(f"--{flag} is {name!r:.80}, expected {expected}")
 
 
 def _due(schedule: CronSchedule, n: int, start: datetime | None = None) -> list[datetime]:

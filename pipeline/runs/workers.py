@@ -47,9 +47,7 @@ class Needs:
         for package in SAME:
             if packages[package] != self.packages[package]:
                 had = packages[package] or "not at all"
-                raise UnfitCluster(
-                    f"{name}: the worker has {package} {had}, expected {self.packages[package]} as here; start workers from the same image or environment"
-                )
+                raise UnfitCluster(f"{name}: the worker has {package} {had}, expected {self.packages[package]} as here; {ALIKE}")
 
 
 def need(memory: int) -> Needs:
