@@ -1,7 +1,12 @@
-"""What can go wrong, each in one line that says what was got, what was expected, and where, and never a credential; and with which exit code."""
+"""What can go wrong, each in one line that says what was got, what was expected, and where, and never a credential; and with which exit code.
+
+Names that came with the data may hold line ends and control characters: here they are escaped, wherever a message goes from here.
+"""
 
 import re
 from enum import IntEnum
+
+from .display import printable
 
 HIDDEN = "***"
 _URI = re.compile(r"[a-zA-Z][\w+.-]*://[^\s'\"<>]*[^\s'\"<>:,;.)]")
@@ -70,7 +75,7 @@ class LeafledgerError(Exception):
     exit_code = Exit.FAILED
 
     def __init__(self, *said: object):
-        super().__init__(*(redact(each) if isinstance(each, str) else each for each in said))
+        super().__init__(*(printable(redact(each)) if isinstance(each, str) else each for each in said))
 
 
 class UsageError(LeafledgerError):

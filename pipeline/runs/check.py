@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -26,16 +25,14 @@ from .after import check_after
 from .again import Tables, explain_again, prepare_again
 from .arguments import shorten
 from .digests import check_inputs, find_changed, read_inputs
-from .finished import refuse_other_outputs
+from .finished import refuse_others
 from .footer import Footer, read_footer
 from .merged import MergedStates
-from .part import part_uri
 from .plan import PLAN, Plan, recipe
 from .planned import from_json
 from .provenance import check_provenance
 from .publish import MANIFEST, SUMMARY, Game, Manifest, PartEntry, SummaryEntry, make_manifest, read_manifest, write_rows
 from .rejected import REJECTED, read_rejected
-from .replacement import find_place
 from .sizes import SLICE_BYTES
 from .space import TOTALS
 from .summaries import aggregate
@@ -139,6 +136,9 @@ def _check_footer(run: str, plan: Plan, made_by: str, manifest: Manifest, entry:
         footer = read_footer(uri, file, made_by, item)
     if not footer.n_rows == entry["n_rows"] == item.n_rows:
         raise InvalidRun(f"{uri}: has {footer.n_rows} rows, the manifest says {entry['n_rows']}, the plan {item.n_rows}")
+    stored = 0 if plan.global_only else item.n_rows
+    if footer.stored != stored:
+        raise InvalidRun(f"{uri}: holds {footer.stored} rows, expected {stored or 'none, as of a run of summaries alone'}")
     if footer.space != plan.space or json.dumps(footer.base) != json.dumps(dict(zip(plan.outputs, manifest.base, strict=True))):
         raise InvalidRun(f"{uri}: its base values are {shorten(footer.base)} in space {footer.space!r}, the manifest's {shorten(manifest.base)}")
     adds_up = plan.additive
@@ -210,27 +210,8 @@ def _check_lists(run: str) -> tuple[Manifest, Plan]:
     plan, found = from_json(text, where), hashlib.sha256(text).hexdigest()
     if found != manifest.plan:
         raise InvalidRun(f"{where}: SHA-256 is {found[:12]}, the manifest says {shorten(manifest.plan[:12])}")
-    if manifest.place not in ("", find_place(plan)):
-        raise InvalidRun(f"{storage.join(run, MANIFEST)}: place is {shorten(manifest.place)}, expected {find_place(plan)}, or none")
-    listed = [entry["part"] for entry in manifest.parts]
-    rejected = [entry.part for entry in manifest.rejected if entry.part is not None]
-    if Counter(listed) + Counter(rejected) != Counter(item.part for item in plan.items):
-        raise InvalidRun(f"{run}: the manifest's {len(listed)} parts and {len(rejected)} rejected ones differ from the plan's {len(plan.items)}")
+    refuse_others(run, manifest, plan)
     _check_rejected(run, home, plan, manifest.rejected)
-    if manifest.n_rows + manifest.n_rejected != plan.n_rows:
-        raise InvalidRun(f"{run}: the manifest counts {manifest.n_rows} rows and {manifest.n_rejected} rejected ones, the plan {plan.n_rows}")
-    for entry in manifest.parts:
-        expected = part_uri(home, entry["part"])
-        if storage.join(run, entry["uri"]) != expected:
-            raise InvalidRun(f"{storage.join(run, MANIFEST)}: part {entry['part']} is at {shorten(entry['uri'])}, expected {expected}")
-    refuse_other_outputs(run, manifest, plan)
-    n_players = len(plan.players)
-    strange = [column for column in manifest.used if not 0 <= column < len(plan.features)]
-    if strange:
-        raise InvalidRun(f"{storage.join(run, MANIFEST)}: has feature {shorten(strange[0])}, the plan has {len(plan.features)}")
-    strange = [player for player in (*manifest.players, *sum(manifest.pairs, ())) if not 0 <= player < n_players]
-    if strange:
-        raise InvalidRun(f"{storage.join(run, MANIFEST)}: has player {shorten(strange[0])}, the plan has {n_players}")
     return manifest, plan
 
 

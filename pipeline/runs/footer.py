@@ -25,6 +25,7 @@ class Footer:
     states: dict[str, str]
     space: Space  # units of attributions and base values
     base: dict[str, float]  # of every output of the model
+    stored: int  # rows that the part holds: all of the item, or none where summaries alone are asked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ class _Written:
     n_rows: int
     first_row: int
     partition: Hive
-    stored: int  # rows that the part holds
+    stored: int
     residual: float | None
     states: dict[str, str]
     space: Space
@@ -50,7 +51,7 @@ def _rows_of(item: WorkItem) -> dict[str, Any]:
     return {field.name: getattr(item, field.name) for field in fields(item) if field.name != "part"}
 
 
-def write_footer(writer: pq.ParquetWriter, recipe: str, item: WorkItem, footer: Footer, n_stored: int) -> None:
+def write_footer(writer: pq.ParquetWriter, recipe: str, item: WorkItem, footer: Footer) -> None:
     """Add the footer to a part that is about to be closed.
 
     Parameters
@@ -63,11 +64,15 @@ def write_footer(writer: pq.ParquetWriter, recipe: str, item: WorkItem, footer: 
         That the part is of.
     footer : Footer
         Of all rows of the item.
-    n_stored : int
-        Rows that the part holds: all of the item, or none where summaries alone are asked for.
     """
     found = _Written(
-        recipe=recipe, **_rows_of(item), stored=n_stored, residual=footer.residual, states=footer.states, space=footer.space, base=footer.base
+        recipe=recipe,
+        **_rows_of(item),
+        stored=footer.stored,
+        residual=footer.residual,
+        states=footer.states,
+        space=footer.space,
+        base=footer.base,
     )
     writer.add_key_value_metadata({KEY.decode(): json.dumps(asdict(found))})
 
@@ -106,4 +111,4 @@ def read_footer(uri: str, file: Any, recipe: str, item: WorkItem) -> Footer:
         raise InvalidRun(f"{uri}: says that it is of other rows than the plan's part {item.part}")
     if footer.stored != metadata.num_rows:
         raise InvalidRun(f"{uri}: holds {metadata.num_rows} rows, its footer says {footer.stored}")
-    return Footer(footer.n_rows, footer.residual, footer.states, footer.space, footer.base)
+    return Footer(footer.n_rows, footer.residual, footer.states, footer.space, footer.base, footer.stored)

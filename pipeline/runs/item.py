@@ -242,7 +242,7 @@ def explain_item(plan: Plan, recipe: str, item: WorkItem, prepared: Prepared, lo
         write_full(writer, held, 1)
         packed = {name: pack_state(state) for name, state in states.items()}
         base = dict(zip(plan.outputs, find_base(plan.link, prepared).tolist(), strict=True))
-        write_footer(writer, recipe, item, Footer(done, residual, packed, plan.space, base), 0 if plan.global_only else done)
+        write_footer(writer, recipe, item, Footer(done, residual, packed, plan.space, base, 0 if plan.global_only else done))
     finally:
         if writer is not None:
             writer.close()
