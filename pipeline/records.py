@@ -1,12 +1,13 @@
 """Records from JSON that anybody may have written: every value of the type that its field says, or refused."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import fields, is_dataclass
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 R = TypeVar("R")
+EMPTY = "left out where empty"  # marks fields, by their metadata, that a text has only where there is something in them
 SHOWN = 40  # characters of a value in a message
 WORDS = {int: "a whole number", float: "a number with a point", str: "a text", bool: "true or false", NoneType: "null"}
 
@@ -26,18 +27,38 @@ def as_tuples(entry: Any) -> Any:
     return tuple(map(as_tuples, entry)) if isinstance(entry, list) else entry
 
 
+def as_fields(record: Any) -> dict[str, Any]:
+    """List what a text has of a record, for ``json.dumps``. One at a time: a hundred thousand as nested dicts take hundreds of megabytes.
+
+    Parameters
+    ----------
+    record : dataclass
+        Fields whose metadata has EMPTY are left out where they are empty.
+
+    Returns
+    -------
+    dict of str to Any
+        Values by the names of fields.
+    """
+    return {field.name: value for field in fields(record) if (value := getattr(record, field.name)) or EMPTY not in field.metadata}
+
+
 def _refuse(name: str, entry: Any, expected: str) -> ValueError:
     written = json.dumps(entry)
     return ValueError(f"{name or 'it'} is {written if len(written) <= SHOWN else f'{written[: SHOWN - 1]}…'}, expected {expected}")
 
 
-def _read_fields(kinds: Mapping[str, Any], entry: Any, name: str) -> dict[str, Any]:
+def _read_fields(kinds: Mapping[str, Any], entry: Any, name: str, optional: Container[str] = ()) -> dict[str, Any]:
     if not isinstance(entry, dict):
         raise _refuse(name, entry, "an object")
     for key in (*kinds, *entry):
-        if key not in kinds or key not in entry:
+        if key not in kinds or (key not in entry and key not in optional):
             raise ValueError(f"{name or 'it'} has {'no' if key in kinds else 'a'} {key[:SHOWN]!r}")
-    return {key: _read(kind, entry[key], f"{name}.{key}" if name else key) for key, kind in kinds.items()}
+    found = {key: _read(kind, entry[key], f"{name}.{key}" if name else key) for key, kind in kinds.items() if key in entry}
+    for key in found:
+        if key in optional and not found[key]:
+            raise _refuse(f"{name}.{key}" if name else key, entry[key], "something, or to be left out")
+    return found
 
 
 def _read_tuple(kinds: tuple[Any, ...], entry: Any, name: str) -> tuple[Any, ...]:
@@ -67,7 +88,8 @@ def _read(kind: Any, entry: Any, name: str) -> Any:
         return as_tuples(entry)
     if is_dataclass(kind) and isinstance(kind, type):
         hints = get_type_hints(kind)
-        return kind(**_read_fields({field.name: hints[field.name] for field in fields(kind)}, entry, name))
+        optional = [field.name for field in fields(kind) if EMPTY in field.metadata]
+        return kind(**_read_fields({field.name: hints[field.name] for field in fields(kind)}, entry, name, optional))
     if is_typeddict(kind):
         return _read_fields(get_type_hints(kind), entry, name)
     if origin in (Union, UnionType):

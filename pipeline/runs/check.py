@@ -18,6 +18,7 @@ from kernels.links import IDENTITY, find_reach
 from kernels.method import TOLERANCE
 
 from ..dataset.listing import Rejected
+from ..display import count
 from ..errors import InvalidRun, NotFinished, NotRepeatable, UsageError
 from ..stores import storage
 from ..stores.filesystem import published
@@ -29,12 +30,12 @@ from .digests import check_inputs, find_changed, read_inputs
 from .finished import refuse_other_outputs
 from .footer import Footer, read_footer
 from .merged import MergedStates
-from .part import part_uri
+from .part import part_uri, reject
 from .plan import PLAN, Plan, recipe
 from .planned import from_json
 from .provenance import check_provenance
 from .publish import MANIFEST, SUMMARY, Game, Manifest, PartEntry, SummaryEntry, make_manifest, read_manifest, write_rows
-from .rejected import REJECTED, read_rejected
+from .rejected import REJECTED, find_given_up, read_rejected
 from .replacement import find_place
 from .sizes import SLICE_BYTES
 from .space import TOTALS
@@ -137,8 +138,12 @@ def _check_footer(run: str, plan: Plan, made_by: str, manifest: Manifest, entry:
     uri, item = _stat(run, entry), plan.items[entry["part"]]
     with storage.opened(uri) as file:
         footer = read_footer(uri, file, made_by, item)
-    if not footer.n_rows == entry["n_rows"] == item.n_rows:
-        raise InvalidRun(f"{uri}: has {footer.n_rows} rows, the manifest says {entry['n_rows']}, the plan {item.n_rows}")
+    left_out = [each for each in manifest.rejected if each.part == item.part] if item.joined else []
+    if list(reject(item, footer.rejected)) != left_out:
+        raise InvalidRun(f"{uri}: leaves out {count(len(footer.rejected), 'file')}, otherwise than the manifest says")
+    n_rows = item.n_rows - sum(each.n_rows or 0 for each in left_out)
+    if not footer.n_rows == entry["n_rows"] == n_rows:
+        raise InvalidRun(f"{uri}: has {footer.n_rows} rows, the manifest says {entry['n_rows']}, the plan {n_rows}")
     if footer.space != plan.space or json.dumps(footer.base) != json.dumps(dict(zip(plan.outputs, manifest.base, strict=True))):
         raise InvalidRun(f"{uri}: its base values are {shorten(footer.base)} in space {footer.space!r}, the manifest's {shorten(manifest.base)}")
     adds_up = plan.additive
@@ -194,8 +199,11 @@ def _check_rejected(run: str, home: str, plan: Plan, rejected: Sequence[Rejected
         raise InvalidRun(f"{where}: the files that it says cannot be read are not those of the plan")
     for entry in rejected:
         item = None if entry.part is None else plan.items[entry.part]
-        if item is not None and (entry.uri, entry.row_groups, entry.n_rows) != (item.uri, item.row_groups, item.n_rows):
+        if item is not None and all((entry.uri, entry.row_groups, entry.n_rows) != (each.uri, each.row_groups, each.n_rows) for each in item.pieces):
             raise InvalidRun(f"{where}: rejected part {entry.part} has {entry.n_rows} rows of {entry.uri}, the plan {item.n_rows} of {item.uri}")
+    twice = [each for each, n in Counter((entry.part, entry.uri) for entry in rejected).items() if n > 1 and each[0] is not None]
+    if twice:
+        raise InvalidRun(f"{where}: rejects rows of {twice[0][1]} twice in part {twice[0][0]}")
 
 
 def _check_lists(run: str) -> tuple[Manifest, Plan]:
@@ -213,7 +221,7 @@ def _check_lists(run: str) -> tuple[Manifest, Plan]:
     if manifest.place not in ("", find_place(plan)):
         raise InvalidRun(f"{storage.join(run, MANIFEST)}: place is {shorten(manifest.place)}, expected {find_place(plan)}, or none")
     listed = [entry["part"] for entry in manifest.parts]
-    rejected = [entry.part for entry in manifest.rejected if entry.part is not None]
+    rejected = find_given_up(plan.items, manifest.rejected)
     if Counter(listed) + Counter(rejected) != Counter(item.part for item in plan.items):
         raise InvalidRun(f"{run}: the manifest's {len(listed)} parts and {len(rejected)} rejected ones differ from the plan's {len(plan.items)}")
     _check_rejected(run, home, plan, manifest.rejected)
@@ -248,7 +256,7 @@ def _find_changed(run: str, plan: Plan, manifest: Manifest, deep: bool) -> tuple
     inputs = read_inputs(home)
     if inputs is None:
         return 0, {}, None
-    check_inputs(home, inputs, manifest.plan, list(dict.fromkeys(item.uri for item in plan.items)))
+    check_inputs(home, inputs, manifest.plan, list(dict.fromkeys(uri for uri, _ in plan.files)))
     files = {file.uri: file for file in (*inputs.data, *inputs.background)} if deep else {}
     changed = find_changed(list(files.values()))
     return len(files) - len(changed), changed, next((changed[file.uri] for file in inputs.background if file.uri in changed), None)
@@ -328,11 +336,12 @@ def check_run(uri: str | PathLike, deep: bool = False, model: str | PathLike | N
             stored += [] if residual is None else [residual]
             if tables is not None:
                 item = plan.items[entry["part"]]
-                if item.uri in changed:
-                    skipped.append(changed[item.uri])
+                other = next((changed[piece.uri] for piece in item.pieces if piece.uri in changed), None)
+                if other is not None:
+                    skipped.append(other)
                     continue
                 try:
-                    n_again += explain_again(storage.join(run, entry["uri"]), plan, made_by, item, tables, local, all_rows)
+                    n_again += explain_again(storage.join(run, entry["uri"]), plan, made_by, item, tables, local, all_rows, footer.rejected)
                 except NotRepeatable as error:
                     skipped.append(str(error))
         summaries = _check_summaries(run, plan, manifest, states, local)

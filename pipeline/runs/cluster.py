@@ -16,13 +16,14 @@ from distributed.scheduler import KilledWorker
 from kernels.merge_tree import FAN_IN
 from kernels.method import BackgroundStatistics
 
-from ..dataset.listing import Rejected, WorkItem
+from ..dataset.listing import WorkItem
 from ..errors import ClusterLost, UsageError, WorkersDied
 from ..stores.counted import count_moved
 from .background import count_item, merge_counts
 from .bundles import Bundle, Done, Task, do_bundle, name_run
 from .certificates import check_expiry
 from .job import Job
+from .part import reject
 from .workers import Needs, check_workers, do_checked, need
 
 REPLACE_SECONDS = 300  # that a cluster may be without any worker; new machines take minutes to start
@@ -254,7 +255,7 @@ def _try_alone(client: distributed.Client, submit: Submit, suspect: Bundle, key:
     for bundle in deadly:
         (item,) = bundle.items
         why = f"{_name(item)}: the workers that it was given to died, every time"
-        yield Done(0, item.part, (Rejected(item.part, item.uri, item.row_groups, item.n_rows, why),), None)
+        yield Done(0, item.part, reject(item, {piece.uri: why for piece in item.pieces}), None)
 
 
 def _gather(client: distributed.Client, done: Sequence[distributed.Future]) -> dict[str, Any]:
