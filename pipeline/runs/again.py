@@ -150,7 +150,7 @@ def _compare_footers(uri: str, found: Footer, stored: Footer, summaries: Sequenc
 
 
 def explain_again(
-    uri: str, plan: Plan, made_by: str, item: WorkItem, tables: Tables, local: Path, all_rows: bool, rejected: Mapping[str, str]
+    uri: str, plan: Plan, made_by: str, item: WorkItem, prepared: Prepared, local: Path, all_rows: bool, rejected: Mapping[str, str]
 ) -> int:
     """Explain a part's first SAMPLE_ROWS rows once more, or all, and compare.
 
@@ -163,7 +163,8 @@ def explain_again(
         Recipe of the plan, see `plan.recipe`.
     item : WorkItem
         That the part is of.
-    tables : Tables
+    prepared : Prepared
+        The method's tables.
     local : Path
         The part.
     all_rows : bool
@@ -192,7 +193,7 @@ def explain_again(
     asked = item if all_rows else take_rows(there, 0, n_rows)
     again = local.with_name("again")
     try:
-        explain_item(plan, made_by, asked, tables.prepared, again, rejected if all_rows else {})
+        explain_item(plan, made_by, asked, prepared, again, rejected if all_rows else {})
     except InvalidData as error:
         raise NotRepeatable(str(error)) from error
     if all_rows and storage.sha256(again) == storage.sha256(local):

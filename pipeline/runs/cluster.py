@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from functools import partial
 from itertools import chain
-from typing import Any
+from typing import Any, TypeVar
 
 import dask
 import distributed
@@ -32,6 +32,7 @@ LOOK_SECONDS = 5  # between two looks at whether there are workers
 # and with it the healthy task that it was given.
 KEEP_WORKERS = {"distributed.deploy.lost-worker-timeout": "365 days"}
 TOGETHER = 100  # parts that are asked for at once
+W = TypeVar("W")  # a work item, or several
 Submit = Callable[..., distributed.Future]
 SILENT = logging.CRITICAL  # what a worker has to say reaches the user as an exception
 
@@ -178,8 +179,8 @@ def warm_client(job: Job, n_items: int, memory: int, warm: Callable[..., None], 
         yield client
 
 
-def _name(item: WorkItem) -> str:
-    return f"{item.uri}: row groups {list(item.row_groups)}"
+def _name(item: Any) -> str:
+    return f"{item.uri}: row groups {list(item.row_groups)}" if isinstance(item, WorkItem) else str(item)
 
 
 @contextlib.contextmanager
@@ -286,9 +287,7 @@ def _run_tasks(client: distributed.Client, submit: Submit, bundles: Sequence[Bun
         client.cancel(list(waiting))
 
 
-def map_dask(
-    client: distributed.Client, work: Callable[[Any, WorkItem], Any], task: Any, items: Sequence[WorkItem], memory: int
-) -> Iterator[tuple[WorkItem, Any]]:
+def map_dask(client: distributed.Client, work: Callable[[Any, W], Any], task: Any, items: Sequence[W], memory: int) -> Iterator[tuple[W, Any]]:
     """Do every item in a Dask task of its own. The first failure cancels the rest.
 
     Parameters
@@ -298,13 +297,13 @@ def map_dask(
         ``work(task, item)``, a function of a module, which workers import by name.
     task : Any
         A small record that every item needs.
-    items : sequence of WorkItem
+    items : sequence of WorkItem or Several
     memory : int
         Bytes that a task needs.
 
     Yields
     ------
-    item : WorkItem
+    item : WorkItem or Several
         In the order in which they are done.
     made : Any
         What ``work`` returned.
