@@ -112,6 +112,7 @@ bounds: setup
 fuzz: setup
 	$(BIN)/python -m tests.fuzz $(FUZZ)
 	$(if $(FUZZ),,$(BIN)/python -m tests.tampering)
+	$(if $(FUZZ),,$(BIN)/python -m tests.forged --changes 200)
 
 # Random data sets in random types, against the libraries' own predictions: FRAMES="--runs 500".
 frames: setup

@@ -15,7 +15,7 @@ from pipeline.command.flags import DEFAULTS, Flags, Json, Place
 from pipeline.command.terminal import open_console, say, write_raw
 from pipeline.errors import UsageError
 
-from .deployment import Deployment, Nights, check_server, forget_schedules, make_deployment
+from .deployment import Deployment, Nights, check_name, check_server, forget_schedules, make_deployment
 from .explain import explain
 
 ENTRYPOINT = f"{explain.__module__}.{explain.fn.__name__}"
@@ -153,6 +153,7 @@ def deploy(
     LeafledgerError
         One line: what was got, what was expected, where.
     """
+    check_name("pool", pool)
     deployment = make_deployment(model, data, out, options, nights)
     name = f"{explain.name}/{deployment.name}"
     made = apply_deployment(deployment, pool) if apply else None

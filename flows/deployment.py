@@ -4,7 +4,7 @@ import asyncio
 import json
 from dataclasses import dataclass, fields, replace
 from datetime import date as Date
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import combinations
 from typing import Annotated, Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -15,17 +15,19 @@ from prefect.client.schemas.schedules import CronSchedule
 from prefect.exceptions import ObjectNotFound
 from prefect.server.schemas.schedules import CronSchedule as ServerSchedule
 from prefect.settings import PREFECT_API_URL
+from prefect.types import BANNED_CHARACTERS
 
 from pipeline.drift.thresholds import read_thresholds
 from pipeline.errors import UsageError
 from pipeline.models.source import normalise_source
-from pipeline.runs.job import MODEL, fill_date, make_job
+from pipeline.runs.dates import fill_date, refuse_shared
+from pipeline.runs.job import MODEL, make_job
 from pipeline.runs.options import Options
 from pipeline.stores.places import normalise
 
 # Places among the flow's parameters.
 PLACES = ("data", "out", "latest", "partition", "reasons", "background", "tables", "metrics_file", "lineage", "against", "thresholds")
-LOOKED_AT = 366  # runs of a schedule that are compared with another one's
+LOOKED_AT = 366  # runs of a schedule that are compared with another one's, and nights whose places are
 
 
 @Parameter(name="*")
@@ -59,6 +61,25 @@ class Deployment:
     name: str
     schedules: dict[str, CronSchedule]  # by slug, under which the server finds each again when the deployment is made anew
     parameters: dict[str, Any]  # of the flow, in JSON's types: those that are not as by default
+
+
+def check_name(flag: str, name: str) -> None:
+    """Refuse a name that a Prefect server would refuse, or that is none of a label on Kubernetes, which Prefect's worker makes of it.
+
+    Parameters
+    ----------
+    flag : str
+        That gives it.
+    name : str
+
+    Raises
+    ------
+    UsageError
+        It is empty, begins or ends with a mark, or has a character that addresses have a use for.
+    """
+    if not (name[:1].isalnum() and name[-1:].isalnum()) or any(character in name for character in BANNED_CHARACTERS):
+        expected = f"a name from a letter or digit to a letter or digit, without {' '.join(BANNED_CHARACTERS)}"
+        raise UsageError(f"--{flag} is {name!r:.80}, expected {expected}")
 
 
 def _due(schedule: CronSchedule, n: int, start: datetime | None = None) -> list[datetime]:
@@ -197,6 +218,7 @@ def make_deployment(model: str, data: str, out: str, options: Options, nights: N
     StorageError
         The file of thresholds cannot be read.
     """
+    check_name("name", nights.name)
     schedules = make_schedules(nights.cron, nights.time_zone)
     today = Date.today()
     make_job(model, data, out, replace(options, date=today))
@@ -204,9 +226,11 @@ def make_deployment(model: str, data: str, out: str, options: Options, nights: N
         raise UsageError(f"date is {options.date}, which would be that of every night; leave it out")
     if "{" not in out:
         raise UsageError(f"{out}: is the same place for every night, whose runs would be one; fill in {{date}}")
+    if options.if_changed != "replace":
+        refuse_shared(out, [today + timedelta(days=day) for day in range(LOOKED_AT + 1)])
     if nights.against is not None:
         normalise(fill_date(nights.against, today))
-    read_thresholds(nights.thresholds)
+    read_thresholds(None if nights.thresholds is None else fill_date(nights.thresholds, today))
     by_default = Options()
     asked = {field.name: getattr(options, field.name) for field in fields(Options)}
     parameters: dict[str, Any] = {"model": normalise_source(model), "data": data, "out": out}

@@ -15,9 +15,10 @@ from pipeline.models import Model
 from pipeline.report.report import WrittenReport, report
 from pipeline.runs.attempt import Attempt
 from pipeline.runs.background import BackgroundStatistics
+from pipeline.runs.dates import fill_date
 from pipeline.runs.digesting import digest_run
 from pipeline.runs.digests import Inputs
-from pipeline.runs.job import Job, fill_date
+from pipeline.runs.job import Job
 from pipeline.runs.latest import Latest, read_latest
 from pipeline.runs.load import load_model
 from pipeline.runs.publish import Manifest
@@ -267,7 +268,7 @@ def compare(job: Job, against: str, thresholds: Mapping[str, Any] | str | None) 
     against : str
         Folder of the other run, or the object that names the latest one; the job's date is filled in.
     thresholds : mapping or str, optional
-        What counts as drift, see ``leafledger.drift``.
+        What counts as drift, see ``leafledger.drift``; the job's date is filled in.
 
     Returns
     -------
@@ -283,7 +284,7 @@ def compare(job: Job, against: str, thresholds: Mapping[str, Any] | str | None) 
     return drift(
         job.out,
         against=place,
-        thresholds=thresholds,
+        thresholds=fill_date(thresholds, options.date) if isinstance(thresholds, str) else thresholds,
         scheduler=options.scheduler,
         workers=options.workers,
         plain_tcp=options.plain_tcp,

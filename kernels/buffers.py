@@ -14,7 +14,7 @@ class Pairs(NamedTuple):
     """Pairs of players that interact; none where interactions are not asked for."""
 
     players: np.ndarray  # (pairs, 2) int32, numbers as in Prepared.players
-    tables: Any  # SemivalueTables of the game of pairs
+    tables: Any  # InteractionTables of the game of pairs
 
 
 NO_PAIRS = np.zeros((0, 2), np.int32)

@@ -13,7 +13,7 @@ from .marginal.query import MarginalUse
 from .method import BackgroundQuery, BackgroundStatistics, Method, Parameters, refuse_other
 from .parameters import InvalidParameters
 from .path_dependent.interactions import play_pairs
-from .semivalues.tables import no_semivalues, prepare_semivalue
+from .semivalues.tables import no_interactions, prepare_interactions
 from .trees.binning import BinTables, bin_dtype, bin_rows, padded
 from .trees.ensemble import TreeEnsemble
 from .trees.forest import Forest, make_forest
@@ -158,9 +158,9 @@ def weigh_leaves(ensemble: TreeEnsemble, method: Method, groups: np.ndarray | No
 def _pair_up(forest: Forest, value: GameValue | None) -> Pairs:
     """Make tables of the interactions of a game value, or of none."""
     if value is None:
-        return Pairs(NO_PAIRS, no_semivalues(forest))
-    game, pairs = play_pairs(forest, value)
-    return Pairs(forest.players[pairs], prepare_semivalue(game, forest))
+        return Pairs(NO_PAIRS, no_interactions(forest))
+    played, pairs = play_pairs(forest, value)
+    return Pairs(forest.players[pairs], prepare_interactions(played, forest))
 
 
 def _share_out(rows: np.ndarray, shared: Shared) -> tuple[np.ndarray, Sharing]:

@@ -1,7 +1,12 @@
-"""What can go wrong, each in one line that says what was got, what was expected, and where, and never a credential; and with which exit code."""
+"""What can go wrong, each in one line that says what was got, what was expected, and where, and never a credential; and with which exit code.
+
+Names that came with the data may hold line ends and control characters: here they are escaped, wherever a message goes from here.
+"""
 
 import re
 from enum import IntEnum
+
+from .display import printable
 
 HIDDEN = "***"
 _URI = re.compile(r"[a-zA-Z][\w+.-]*://[^\s'\"<>]*[^\s'\"<>:,;.)]")
@@ -26,6 +31,7 @@ class Exit(IntEnum):
     CONFLICT = 7
     REFUSED = 8
     AWAY = 9
+    UNFIT = 10
     INTERRUPTED = 130
 
 
@@ -41,6 +47,8 @@ MEANINGS = {
     Exit.CONFLICT: "conflict: the output holds something else already; choose another one, or remove it",
     Exit.REFUSED: "the data or the model were refused: damaged, of a kind that cannot be explained, or not made for each other",
     Exit.AWAY: "a store or a cluster is away, or refuses: try again; the same command goes on from there",
+    Exit.UNFIT: "a cluster that does not fit: workers with other packages or too little memory, or a certificate that expired; mend it, and the same "
+    "command goes on from there",
     Exit.INTERRUPTED: "interrupted; the same command goes on from there",
 }
 
@@ -67,7 +75,7 @@ class LeafledgerError(Exception):
     exit_code = Exit.FAILED
 
     def __init__(self, *said: object):
-        super().__init__(*(redact(each) if isinstance(each, str) else each for each in said))
+        super().__init__(*(printable(redact(each)) if isinstance(each, str) else each for each in said))
 
 
 class UsageError(LeafledgerError):
@@ -176,3 +184,9 @@ class ClusterLost(LeafledgerError):
 
 class WorkersDied(ClusterLost):
     """Every worker that a task was given to died."""
+
+
+class UnfitCluster(LeafledgerError):
+    """Workers have other packages than this process or too little memory for a task, or a certificate is not valid at this time."""
+
+    exit_code = Exit.UNFIT

@@ -17,17 +17,21 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
 
+from tests.lines_run import First, Recorder
+
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("kernels", "pipeline")
 COPIED = ("kernels", "pipeline", "flows", "leafledger", "tests", "docs", "infra", "pyproject.toml", "README.md", "CONTRIBUTING.md", "CHANGELOG.md")
 COMPILED = ("jit", "intrinsic", "overload", "register_jitable", "register_model", "lower_cast")
-SECONDS = 240  # that the tests of a module may take; who hangs is noticed
+SECONDS = 240  # that the tests of a module may take
+LONGER, BESIDE = 5, 20  # times what they take as the code is, and seconds for what else the machine does: who hangs is noticed
 # Other people's packages are imported once, since that takes longer than the tests of many a module.
 IMPORTED = ("numba", "scipy.stats", "pandas", "pyarrow.dataset", "lightgbm", "xgboost", "catboost", "sklearn.ensemble", "skops.io")
 IMPORTED += ("distributed", "s3fs", "rich.console", "cyclopts", "hypothesis.extra.numpy", "pytest")
@@ -86,6 +90,12 @@ class Mutant:
         return f"{change} at {self.node.col_offset - len(line) + len(line.lstrip())} of {line.strip()}"
 
     @property
+    def lines(self) -> range:
+        """Those whose tests can notice it."""
+        first = getattr(self.node, "lineno", 0)
+        return range(first, first + 1 if isinstance(self.node, ast.If | ast.While) else getattr(self.node, "end_lineno", first) + 1)
+
+    @property
     def source(self) -> str:
         """The module with the node in the other's place."""
         return ast.unparse(_Swap(self.node, self.new).visit(copy.deepcopy(self.tree, {id(self.node): self.node})))
@@ -101,6 +111,8 @@ def _runs(node: ast.AST) -> Iterator[ast.AST]:
         return
     if isinstance(node, ast.FunctionDef) and any(name in ast.unparse(mark) for mark in node.decorator_list for name in COMPILED):
         return
+    if isinstance(node, ast.keyword) and node.arg == "strict":
+        return  # of zip: it guards against mistakes of the code, and no claim fails without it
     if isinstance(node, ast.If) and not node.orelse and ast.unparse(node.test) == "TYPE_CHECKING":
         return  # imports; tests of the command hold what it imports at its start
     yield node
@@ -163,22 +175,26 @@ def tests_of(path: Path) -> str:
     return str(Path("tests") / below.parent / f"test_{below.name}")
 
 
-def draw(n: int, seed: int, only: str) -> list[Mutant]:
-    """So many mutants of all modules that have tests of their own, at random."""
-    modules = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py")) if only in str(path.relative_to(ROOT))]
-    known = json.loads(EQUIVALENT.read_text())
-    found = [mutant for path in modules if (ROOT / tests_of(path)).exists() for mutant in mutants_of(path) if str(mutant) not in known]
-    return random.Random(seed).sample(found, min(n, len(found)))
+def draw(n: int, seed: int, only: Sequence[str] = ("",), n_modules: int = 10**9) -> list[Mutant]:
+    """So many mutants of so many modules that have tests of their own, at random."""
+    modules = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
+    asked = [path for path in modules if any(part in str(path.relative_to(ROOT)) for part in only)]
+    tested = [path for path in asked if (ROOT / tests_of(path)).exists()]
+    known, chance = json.loads(EQUIVALENT.read_text()), random.Random(seed)
+    if n_modules < len(tested):
+        tested = sorted(chance.sample(tested, n_modules))
+    found = [mutant for path in tested for mutant in mutants_of(path) if str(mutant) not in known]
+    return chance.sample(found, min(n, len(found)))
 
 
-def passes(path: Path, copied: Path, seconds: float = SECONDS) -> bool:
+def passes(path: Path, copied: Path, seconds: float = SECONDS, plugin: Recorder | First | None = None) -> bool:
     """Whether the tests of a module pass in a copy, in time."""
-    environment = {"NUMBA_CACHE_DIR": str(copied / "numba"), "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(copied)}
+    environment = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(copied)}
     if path.is_relative_to(ROOT / "kernels"):
         environment["NUMBA_DISABLE_JIT"] = "1"  # nothing is compiled anew for it
     processes = multiprocessing.get_context("forkserver")
     processes.set_forkserver_preload([*IMPORTED])
-    run = processes.Process(target=_run, args=(tests_of(path), copied, environment))
+    run = processes.Process(target=_run, args=(tests_of(path), copied, environment, plugin))
     run.start()
     run.join(seconds)
     if run.exitcode is None:
@@ -189,7 +205,7 @@ def passes(path: Path, copied: Path, seconds: float = SECONDS) -> bool:
     return run.exitcode == 0
 
 
-def _run(tests: str, copied: Path, environment: dict[str, str]) -> None:
+def _run(tests: str, copied: Path, environment: dict[str, str], plugin: Recorder | First | None) -> None:
     """Run tests in a copy, in this process, where nothing of ours stays imported."""
     os.setpgrp()
     os.chdir(copied)
@@ -202,17 +218,18 @@ def _run(tests: str, copied: Path, environment: dict[str, str]) -> None:
     for name in [name for name in sys.modules if name.partition(".")[0] in COPIED]:
         del sys.modules[name]
     sys.path[:] = [str(copied), *(place for place in sys.path if Path(place).resolve() != Path(__file__).parents[1])]
+    plugins = [] if plugin is None else [plugin]
     options = ("-x", "-q", "-p", "no:cacheprovider", "--hypothesis-profile=mutants", "-W", "ignore:Module already imported")
-    os._exit(importlib.import_module("pytest").main([*options, tests]))  # without waiting for threads that a test has left
+    os._exit(importlib.import_module("pytest").main([*options, tests], plugins=plugins))  # without waiting for threads that a test has left
 
 
-def survives(mutant: Mutant, copied: Path, seconds: float = SECONDS) -> bool:
-    """Whether the tests of its module pass."""
+def survives(mutant: Mutant, copied: Path, seconds: float = SECONDS, record: Path | None = None) -> bool:
+    """Whether the tests of its module pass, first those that run its lines by a record of what runs."""
     place = copied / mutant.path.relative_to(ROOT)
     was = place.read_text()
     place.write_text(mutant.source)
     try:
-        return passes(mutant.path, copied, seconds)
+        return passes(mutant.path, copied, seconds, None if record is None else First(record, mutant.lines))
     finally:
         place.write_text(was)
 
@@ -222,31 +239,36 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description="Changes of the code that the tests should notice.")
     parser.add_argument("--mutants", type=int, default=500)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--only", default="", help="modules whose path has this in it")
+    parser.add_argument("--only", nargs="+", default=[""], metavar="PATH", help="modules whose path has one of these in it")
+    parser.add_argument("--modules", type=int, default=10**9, help="that they are drawn from: each has to be run as it is, too")
+    parser.add_argument("--seconds", type=int, default=SECONDS, help="that the tests of a module may take")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     given = parser.parse_args()
-    chosen = draw(given.mutants, given.seed, given.only)
+    chosen = draw(given.mutants, given.seed, given.only, given.modules)
     survivors = []
+    limits: dict[Path, tuple[float, Path]] = {}  # seconds, and which tests run which lines
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(given.jobs) as threads:
         places: SimpleQueue[Path] = SimpleQueue()
         for k in range(given.jobs):
             place = Path(folder) / str(k)
             place.mkdir()
-            for name in COPIED:
+            for name in COPIED:  # with kernels that were compiled there
                 (shutil.copytree if (ROOT / name).is_dir() else shutil.copy)(ROOT / name, place / name)
             places.put(place)
 
         def attempt(mutant: Mutant) -> tuple[Mutant, bool]:
             place = places.get()
             try:
-                return mutant, survives(mutant, place)
+                return mutant, survives(mutant, place, *limits[mutant.path])
             finally:
                 places.put(place)
 
-        failing = [path for path in dict.fromkeys(mutant.path for mutant in chosen) if not passes(path, Path(folder) / "0")]
-        if failing:  # every change of theirs would seem to be noticed
-            print(f"{tests_of(failing[0])} fails, or takes more than {SECONDS} s, as the code is", flush=True)
-            return 2
+        for path in dict.fromkeys(mutant.path for mutant in chosen):
+            began, record, copied = time.monotonic(), Path(folder) / f"{len(limits)}.json", Path(folder) / "0"
+            if not passes(path, copied, given.seconds, Recorder(copied / path.relative_to(ROOT), record)):  # every change would seem to be noticed
+                print(f"{tests_of(path)} fails, or takes more than {given.seconds} s, as the code is", flush=True)
+                return 2
+            limits[path] = min(given.seconds, BESIDE + LONGER * (time.monotonic() - began)), record
         for mutant, survived in threads.map(attempt, chosen):
             if survived:
                 survivors.append(mutant)

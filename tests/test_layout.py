@@ -50,8 +50,8 @@ ARROWS = {
         "prediction_gap": (*DECLARED, "path_dependent", "semivalues", "ranking"),
     },
     "pipeline": {
-        "errors": (),
         "display": (),
+        "errors": ("display",),
         "records": (),
         "iterations": ("errors",),
         "stores": ("errors",),

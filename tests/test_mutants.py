@@ -5,6 +5,7 @@ import ast
 import pytest
 
 from tests import mutants
+from tests.lines_run import First, Recorder
 
 SMALL = '''"""Words stay."""
 
@@ -25,7 +26,7 @@ def larger(x: int, y: int = 3) -> bool:
     """Words stay."""
     if x < 0:
         raise ValueError(f"{x} is less than {0}")
-    print(x)
+    print(x, zip([x], [y], strict=True))
     return not x <= y and max(x, y) > 7
 '''
 
@@ -51,7 +52,7 @@ def test_every_change_is_of_one_node_of_code_that_runs_uncompiled(small):
         "if x < 0: -> if not x < 0:",
         "x < 0 -> x <= 0",
         "0 -> 1 at 7 of if x < 0:",
-        "print(x) -> pass",
+        "print(x, zip([x], [y], strict=True)) -> pass",
         "return not x <= y and max(x, y) > 7 -> return None",
         "not x <= y and max(x, y) > 7 -> not x <= y or max(x, y) > 7",
         "not x <= y -> x <= y",
@@ -84,6 +85,48 @@ def test_a_change_survives_where_no_test_fails(small, tmp_path):
     assert small.read_text().startswith("x, y = 1, 2")
 
 
+SPEAKING = """import pathlib, threading, time
+import pytest
+from pipeline.small import even
+
+@pytest.fixture(autouse=True)
+def say(request):
+    with (pathlib.Path(__file__).parents[1] / "order").open("a") as order:
+        order.write(request.node.name + " ")
+
+def test_others():
+    pass
+
+def test_slow():
+    time.sleep(0.3)
+    thread = threading.Thread(target=even, args=(1,))
+    thread.start()
+    thread.join()
+
+def test_odd():
+    assert not even(3)
+
+def test_often():
+    assert all(even(2 * i) for i in range(1000))
+"""
+
+
+def test_tests_that_run_a_line_come_first(small, tmp_path):
+    """The fastest first, also where a thread runs it; of the others too, since what they start may run it."""
+    small.write_text("def even(x):\n    if x % 2:\n        return False\n    return True\n")
+    (tmp_path / "tests/pipeline/test_small.py").write_text(SPEAKING)
+    order, record = tmp_path / "tests" / "order", tmp_path / "record.json"
+    assert mutants.passes(small, tmp_path, 120, Recorder(small, record))
+    assert order.read_text().split() == ["test_others", "test_slow", "test_odd", "test_often"]
+    found = {name.partition("::")[2]: lines for name, (_, lines) in mutants.json.loads(record.read_text()).items()}
+    assert found == {"test_others": [], "test_slow": [2, 3], "test_odd": [2, 3], "test_often": [2, 4]}
+    (odd,) = [mutant for mutant in mutants.mutants_of(small) if "False -> True" in str(mutant)]
+    assert odd.lines == range(3, 4)
+    order.unlink()
+    assert mutants.passes(small, tmp_path, 120, First(record, odd.lines))
+    assert order.read_text().split() == ["test_odd", "test_slow", "test_others", "test_often"]
+
+
 def test_tests_that_fail_anyway_notice_nothing(small, monkeypatch, capsys):
     """They would seem to notice every change."""
     monkeypatch.setattr(mutants, "COPIED", ("pipeline", "tests"))
@@ -104,7 +147,7 @@ def test_what_is_known_to_be_equivalent_is_there_and_not_drawn(monkeypatch, tmp_
         path = name.partition(":")[0]
         assert name in {str(mutant) for mutant in mutants.mutants_of(mutants.ROOT / path)}
         assert len(reason.split()) > 3
-    only = "runs/inputs.py"
+    only = ("runs/inputs.py",)
     some = [str(mutant) for mutant in mutants.draw(10**9, 0, only)]
     (tmp_path / "one.json").write_text(mutants.json.dumps({some[0]: "it stands for all that are known"}))
     monkeypatch.setattr(mutants, "EQUIVALENT", tmp_path / "one.json")

@@ -1,7 +1,10 @@
 """Whatever is changed in a manifest, a plan or a footer is refused in one line; ``make fuzz`` tries every change."""
 
+import shutil
+
 import pytest
 
+from leafledger import explain
 from tests import tampering
 
 CHANGES = 25  # of each file of each run
@@ -11,6 +14,28 @@ CHANGES = 25  # of each file of each run
 def test_changed_manifests_and_plans_are_refused(kind):
     """Seeded; also where the plan's digest is made again, and where parts are."""
     assert tampering.try_changes(kind, CHANGES) == []
+
+
+@pytest.mark.parametrize("global_only", [False, True])
+def test_parts_have_rows_where_the_plan_says_so(tmp_path, global_only):
+    """Whoever turns rows into summaries alone, or the other way, and makes all digests true, leaves rows that nobody would look at."""
+    run = tampering.make_run(tmp_path, "marginal")
+    if global_only:
+        shutil.rmtree(run)
+        given = tampering.KINDS["marginal"] | {"background": str(tmp_path / "data/part=1")}
+        explain(tmp_path / "model.txt", tmp_path / "data", run, scheduler="serial", global_only=True, **given)
+        (run / "provenance.json").unlink()
+    plan = tampering._read(run / tampering.PLAN)
+    change = tampering.Change("turned", "global_only", plan | {"global_only": not global_only})
+    assert tampering.try_change(run, tampering.PLAN, change, "all digests", deep=True) is None
+
+
+def test_a_plan_of_an_output_that_the_model_has_not_is_refused(tmp_path):
+    """It ended in a traceback, where all digests were true."""
+    run = tampering.make_run(tmp_path, "told")
+    plan = tampering._read(run / tampering.PLAN)
+    change = tampering.Change("output", "output", plan | {"output": 2})
+    assert tampering.try_change(run, tampering.PLAN, change, "all digests", deep=True) is None
 
 
 def test_an_unchanged_run_is_sound(tmp_path):

@@ -1,18 +1,134 @@
-"""Interactions of two players of the path-dependent game."""
+"""Interactions of two players of the path-dependent game: what a walk has to know beside the splits.
+
+With D_k = o - a, what a factor F_k = (1 - t) a + t o grows by with t, the interaction of i and j is the sum over leaves and over points t of
+weight * value * D_i * D_j * product of the other factors (Grabisch and Roubens 1999, for any semivalue). It telescopes as single values do (see
+``quadrature``), over the splits of either player that come below an edge of the other:
+
+    pair += (o a' - o' a) sum over nodes of weight * S * D / F'(o' = 1)^2 * D_k / F_k    for every other player k above the split
+
+with k's nearest edge above. D_k / F_k is -1 / (1 - t) where the row leaves that edge's way, whatever a is, and (1 - a) / F_k where it does not: a
+constant of the edge that is added where the bit is 1. So a walk goes as for single values, and gives each of these products to a few more rows.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
 
+from .._jit import jit
 from ..game_values import GameValue, Quadrature
 from ..ordering import pack_pairs, unpack_pairs
 from ..trees.forest import Forest
 from ..trees.paths import first_splits, most_on_a_path, trace
-from .games import Game, cut_trees, points_of_trees, product_points
+from .games import Game, points_of_trees, same_points
+from .walks import STEP_KIND, WALK_DOWN, WALK_DOWN_AGAIN, Walks, WalkTables, find_places, lay_out_steps, lay_out_walks, order_splits
 
-PRESENCE = Quadrature(np.array([1.0, 0.0]), np.array([1.0, -1.0]))  # with the other player, less without it
+MOST_GROWTH = 100.0  # mean of 1 / t + 1 / (1 - t), by which what is divided by factors loses digits; Gauss-Legendre rules of 40 points have 17
 
 
-def play_pairs(forest: Forest, value: GameValue) -> tuple[Game, np.ndarray]:
-    """Play for interactions of two players, i < j: j's value where i is present less that where i is absent (Grabisch and Roubens 1999).
+class Partners(NamedTuple):
+    """Of every split, the other players above it, with whom its own player interacts."""
+
+    start: np.ndarray  # (nodes + 1,) int64, those of node v are start[v]:start[v + 1]; leaves have none
+    edge: np.ndarray  # (partners,) int32, the node that the partner's nearest edge leads to
+    row: np.ndarray  # (partners,) int32, of the pair
+
+
+class PairGame(NamedTuple):
+    """A game of which the players' interactions are asked for, a row for each pair."""
+
+    game: Game  # in which nobody's own value is asked for
+    partners: Partners
+
+
+class StepPartners(NamedTuple):
+    """Partners of the splits that steps of Walks come up from."""
+
+    start: np.ndarray  # (steps + 1,) int64, those of step s are partners[start[s]:start[s + 1]]
+    partners: np.ndarray  # (partners, 3) int32: the pair's row, the place of the partner's bit, and where its constants start
+    present: np.ndarray  # float64, of every edge and node: what D_k / F_k is more where the bit is 1
+
+
+class PairWalkTables(NamedTuple):
+    """Walks with their partners, by their number of quadrature nodes."""
+
+    walks: WalkTables
+    partners: tuple[StepPartners, StepPartners, StepPartners, StepPartners]
+
+    def of_tree(self, tree: int) -> "PairWalkTables":
+        """Take the walks of one of the model's trees, as ``Walks.of_tree`` does.
+
+        Parameters
+        ----------
+        tree : int
+
+        Returns
+        -------
+        PairWalkTables
+        """
+        return self._replace(walks=self.walks.of_tree(tree))
+
+
+@jit
+def _climb(parent: np.ndarray, player: np.ndarray, n_players: int, start: np.ndarray, edge: np.ndarray, partner: np.ndarray) -> None:
+    """Find the partners of every split, the nearest first.
+
+    Parameters
+    ----------
+    parent, player : (nodes,) int32, -1 at roots and at leaves
+    n_players : int
+    start, edge : see Partners, overwritten
+    partner : like ``edge``, overwritten with the partners' numbers
+    """
+    met = np.full(n_players, -1, np.int64)  # the last split above which a player was met
+    n_found = 0
+    for v in range(player.size):
+        start[v] = n_found
+        if player[v] >= 0:
+            met[player[v]] = v
+            below, above = v, parent[v]
+            while above >= 0:
+                if met[player[above]] != v:
+                    met[player[above]] = v
+                    edge[n_found], partner[n_found] = below, player[above]
+                    n_found += 1
+                below, above = above, parent[above]
+    start[player.size] = n_found
+
+
+def interior(rule: Quadrature, n_terms: int) -> Quadrature:
+    """Move a rule inside of (0, 1), where no factor vanishes: the rule that agrees with it on polynomials of ``n_terms`` coefficients.
+
+    It interpolates at Gauss–Legendre's nodes, by the barycentric formula (Wang and Xiang 2012, of Legendre points).
+
+    Parameters
+    ----------
+    rule : Quadrature
+    n_terms : int
+        at least 1
+
+    Returns
+    -------
+    Quadrature
+        the rule itself, where its nodes are far enough from 0 and 1
+    """
+    with np.errstate(divide="ignore"):
+        growth = np.abs(rule.weights) @ (1 / rule.nodes + 1 / (1 - rule.nodes))
+    if growth <= MOST_GROWTH:
+        return rule
+    x, gauss = np.polynomial.legendre.leggauss(n_terms)
+    nodes, apart = (x + 1) / 2, rule.nodes[:, None] - (x + 1) / 2
+    barycentric = (-1.0) ** np.arange(n_terms) * np.sqrt((1 - x * x) * gauss)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = barycentric / apart
+        shares /= shares.sum(axis=1, keepdims=True)
+    on_node = (apart == 0).any(axis=1)
+    shares[on_node] = apart[on_node] == 0
+    return Quadrature(nodes, rule.weights @ shares)
+
+
+def play_pairs(forest: Forest, value: GameValue) -> tuple[PairGame, np.ndarray]:
+    """Play for interactions of two players, i < j.
 
     Parameters
     ----------
@@ -22,34 +138,77 @@ def play_pairs(forest: Forest, value: GameValue) -> tuple[Game, np.ndarray]:
 
     Returns
     -------
-    game : Game
-        phi has a row per pair
+    played : PairGame
     pairs : (rows, 2) int32
         players that share a path, ascending; no others interact
     """
-    player = forest.player_of_node
+    ensemble, player = forest.ensemble, forest.player_of_node
+    traced = trace(ensemble, player, forest.n_players)
     inner = np.flatnonzero(player >= 0)
-    tree, lower = unpack_pairs(np.unique(pack_pairs(forest.trace.tree[inner], player[inner])))
-    has_higher = np.flatnonzero(tree[1:] == tree[:-1])  # all but each tree's last player, who is nobody's lower one
-    trees, own = tree[has_higher].astype(np.int32), lower[has_higher].astype(np.int32)
-    cut = cut_trees(forest, trees, own)
-    player = np.where(cut.splits.feature < 0, -1, player[cut.node]).astype(np.int32)
-    asked = player > cut.own
-    keys, row = np.unique(pack_pairs(cut.own[asked], player[asked]), return_inverse=True)
-    gain = np.full(player.size, keys.size, np.int32)
-    gain[asked] = row
-    traced = trace(cut.ensemble, player, forest.n_players)
+    parent = np.full(player.size, -1, np.int32)
+    parent[ensemble.left[inner]] = parent[ensemble.right[inner]] = inner
+    most = int(traced.level[inner].sum())
+    start, edge, partner = np.zeros(player.size + 1, np.int64), np.empty(most, np.int32), np.empty(most, np.int32)
+    _climb(parent, player, forest.n_players, start, edge, partner)
+    edge, partner = edge[: start[-1]], partner[: start[-1]]
+    mine = np.repeat(player, np.diff(start))
+    keys, row = np.unique(pack_pairs(np.minimum(mine, partner), np.maximum(mine, partner)), return_inverse=True)
+
+    def points(n_players: int) -> Quadrature:
+        n_terms = max(1, n_players - 1)
+        return interior(value(n_terms), n_terms)
+
     game = Game(
-        ensemble=cut.ensemble,
-        splits=cut.splits,
+        ensemble=ensemble,
+        splits=forest.splits,
         trace=traced,
-        node=cut.node,
-        source=trees,
-        gain=gain,
-        own=player == cut.own,
-        points=points_of_trees(
-            lambda n: product_points(value(max(1, n - 1)), PRESENCE), most_on_a_path(cut.ensemble, traced, first_splits(cut.ensemble, traced))
-        ),
+        node=np.arange(player.size, dtype=np.int32),
+        source=np.arange(ensemble.root.size, dtype=np.int32),
+        gain=np.full(player.size, keys.size, np.int32),
+        own=np.zeros(player.size, bool),
+        points=points_of_trees(lambda n: same_points(points(n)), most_on_a_path(ensemble, traced, first_splits(ensemble, traced))),
         n_rows=keys.size,
     )
-    return game, np.stack(unpack_pairs(keys), axis=1).astype(np.int32)
+    return PairGame(game, Partners(start, edge, row.astype(np.int32))), np.stack(unpack_pairs(keys), axis=1).astype(np.int32)
+
+
+def _find_step_partners(played: PairGame, walks: Walks, q: int) -> StepPartners:
+    game, partners = played
+    splits = order_splits(game)
+    steps = lay_out_steps(game, splits, game.splits, walks.tree)
+    node, walk = steps.node[steps.split], steps.walk[steps.split]
+    n_partners = np.diff(partners.start)[node]
+    n_partners[np.isin(steps.columns[:, STEP_KIND], (WALK_DOWN, WALK_DOWN_AGAIN))] = 0
+    start = np.concatenate(([0], np.cumsum(n_partners)))
+    taken = np.arange(start[-1]) + np.repeat(partners.start[node] - start[:-1], n_partners)
+    edge = partners.edge[taken]
+
+    in_tree = np.zeros(game.node.size, np.int64)  # place of a split among its tree's
+    in_tree[splits.node] = np.arange(splits.node.size) - splits.start[game.trace.tree[splits.node]]
+    n_splits = np.diff(splits.start)[walks.tree]
+    first_split = np.cumsum(n_splits) - n_splits
+    constants = q * (first_split[np.repeat(walk, n_partners)] + in_tree[edge])
+    a, t = game.trace.absent[steps.node][:, None], walks.nodes[steps.walk]
+    return StepPartners(
+        start=start,
+        partners=np.stack((partners.row[taken], find_places(game, splits)[edge], constants), axis=1).astype(np.int32),
+        present=((1 - a) / ((1 - t) * a + t) + 1 / (1 - t)).reshape(-1),
+    )
+
+
+def lay_out_pair_walks(played: PairGame, trees: Iterable[int]) -> PairWalkTables:
+    """Write trees as walks with partners.
+
+    Parameters
+    ----------
+    played : PairGame
+    trees : iterable of int
+        trees of the game; walks keep their order
+
+    Returns
+    -------
+    PairWalkTables
+    """
+    walks = lay_out_walks(played.game, trees)
+    one, two, three, four = (_find_step_partners(played, some, q) for q, some in enumerate(walks, 1))
+    return PairWalkTables(walks, (one, two, three, four))

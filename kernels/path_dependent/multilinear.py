@@ -18,7 +18,7 @@ import numpy as np
 
 from .._jit import frozen, jit
 from ..lanes import LANES, constant, inside, load, splat, store
-from ..trees.binning import BinnedSplits, is_member
+from ..trees.binning import BinnedSplits, copy_batch, is_member
 from ..trees.ensemble import TreeEnsemble
 from .games import Game
 from .walks import (
@@ -189,10 +189,8 @@ def take_batch(bins: np.ndarray, tables: GradientTables, row: int, batch: np.nda
     row : int, the first of GRADIENT_ROWS rows
     batch : of Stacks, overwritten
     """
-    n_used, n = bins.shape
-    flat = bins.reshape(-1)
-    for j in range(n_used):
-        batch[j * GRADIENT_ROWS : (j + 1) * GRADIENT_ROWS] = flat[j * n + row : j * n + row + GRADIENT_ROWS]
+    n_used = bins.shape[0]
+    copy_batch(bins, row, GRADIENT_ROWS, batch)
     for m in range(len(tables.members)):
         feature, word = tables.members[m]
         for i in range(GRADIENT_ROWS):

@@ -32,7 +32,7 @@ import numpy as np
 from .._jit import jit
 from ..game_values import thin_sizes
 from ..lanes import LANES, inside, load, splat, store
-from ..trees.binning import BATCH, BinnedSplits, child_intervals, is_member
+from ..trees.binning import BATCH, BinnedSplits, child_intervals, copy_batch, is_member
 from ..trees.ensemble import TreeEnsemble
 from ..trees.paths import Trace
 
@@ -320,15 +320,14 @@ def add_probabilistic(bins: np.ndarray, tables: ProbabilisticTables, phi: np.nda
     width = BATCH
     while width > LANES and 16 * n_means * width > WORK_BYTES:
         width //= 2
-    flat_bins, flat_phi, passes, steps = bins.reshape(-1), phi.reshape(-1), tables.passes, tables.steps
+    flat_phi, passes, steps = phi.reshape(-1), tables.passes, tables.steps
     batch, bits = np.zeros((n_used + 1) * width, bins.dtype), np.empty((tables.most[0] + 1) * width)
     means, functionals, gained = np.zeros(n_means * width), np.zeros(n_means * width), np.zeros(n_rows * width)
     means[:width] = 1.0
     bits[:width] = 1.0
     work = _Workspace(batch, bits, means, functionals, gained)
     for row in range(0, n, width):
-        for j in range(n_used):
-            batch[j * width : (j + 1) * width] = flat_bins[j * n + row : j * n + row + width]
+        copy_batch(bins, row, width, batch)
         for w in range(passes.start.size):
             for s in range(passes.start[w], passes.stop[w]):
                 kind, p, node = steps[s, LIST_KIND], np.int64(steps[s, LIST_PLACE]), np.int64(steps[s, LIST_NODE])

@@ -36,6 +36,7 @@ class Walks(NamedTuple):
     stop: np.ndarray  # (walks,) int64
     tree: np.ndarray  # (walks,) int32, the model's
     output: np.ndarray  # (walks,) int32, the first output the tree adds to
+    nodes: np.ndarray  # (walks, q) float64, probabilities with which players are present, but for a tree's own
     weights: np.ndarray  # (walks, q) float64
     width: np.ndarray  # (1,) int64, numbers in a leaf: one, or one for every output
     levels: np.ndarray  # (1,) int64, most levels of splits in a walk
@@ -57,7 +58,7 @@ class Walks(NamedTuple):
             with all steps and constants, of which these walks are a part
         """
         mine = slice(*np.searchsorted(self.tree, (tree, tree + 1)))
-        return self._replace(**{name: getattr(self, name)[mine] for name in ("start", "stop", "tree", "output", "weights")})
+        return self._replace(**{name: getattr(self, name)[mine] for name in ("start", "stop", "tree", "output", "nodes", "weights")})
 
 
 class WalkTables(NamedTuple):
@@ -67,6 +68,19 @@ class WalkTables(NamedTuple):
     two: Walks
     three: Walks
     four: Walks
+
+    def of_tree(self, tree: int) -> "WalkTables":
+        """Take the walks of one of the model's trees, as ``Walks.of_tree`` does.
+
+        Parameters
+        ----------
+        tree : int
+
+        Returns
+        -------
+        WalkTables
+        """
+        return WalkTables(*(some.of_tree(tree) for some in self))
 
 
 class Splits(NamedTuple):
@@ -125,6 +139,24 @@ def order_splits(game: Game) -> Splits:
     return Splits(node, start, first, second, last, position, n_steps)
 
 
+def find_places(game: Game, splits: Splits) -> np.ndarray:
+    """Find where on a walk's stacks the numbers of every node are: twice its level, and one more if it is its parent's second child.
+
+    Parameters
+    ----------
+    game : Game
+    splits : Splits
+        of the game
+
+    Returns
+    -------
+    place : (nodes,) int32
+    """
+    second_child = np.zeros(game.node.size, bool)
+    second_child[splits.second] = True
+    return 2 * game.trace.level + second_child
+
+
 class Steps(NamedTuple):
     """Trees as steps: what every kernel that walks them has to know, whatever its constants are."""
 
@@ -169,9 +201,7 @@ def lay_out_steps(game: Game, splits: Splits, binned: BinnedSplits, trees: np.nd
     split[down] = split[last] = np.arange(walk.size)
     kind[last] = splits.last[mine]
 
-    second_child = np.zeros(ensemble.feature.size, bool)
-    second_child[second] = True
-    place, above = 2 * trace.level + second_child, trace.above[node]
+    place, above = find_places(game, splits), trace.above[node]
     lower, span = child_intervals(binned, node, first == ensemble.left[node])
     of_splits = np.stack((place[node], binned.feature[node], np.where(above < 0, 0, place[above]), lower, span), axis=1)
     return Steps(
@@ -275,6 +305,7 @@ def _lay_out(game: Game, splits: Splits, walks: list[_Walk], q: int) -> Walks:
         stop=steps.stop,
         tree=game.source[tree],
         output=ensemble.output[tree],
+        nodes=np.array([walk.points.nodes[:, 0] for walk in walks]).reshape(-1, q),
         weights=np.array([walk.points.weights for walk in walks]).reshape(-1, q),
         width=np.array([ensemble.value.shape[1]], np.int64),
         levels=steps.levels,

@@ -170,7 +170,7 @@ def locate_row(bins: np.ndarray, i: int, distribution: BinDistributions, regions
         overwritten but for its blocks
     """
     conditions, interval, inside, probability = regions.sides.conditions, regions.sides.interval, row.inside, row.probability
-    units, top = regions.units, np.int64(np.iinfo(bins.dtype).max)
+    units, resampled, top = regions.units, regions.sides.resampled, np.int64(np.iinfo(bins.dtype).max)
     start, feature, first_member, member = conditions.start, conditions.feature, conditions.first_member, conditions.member
     lower, upper, missing = conditions.interval.lower, conditions.interval.upper, conditions.interval.missing
     for s in range(inside.size):
@@ -183,8 +183,7 @@ def locate_row(bins: np.ndarray, i: int, distribution: BinDistributions, regions
                 holds &= missing[c] > 0
             else:
                 holds &= lower[c] < bin_ and bin_ <= upper[c]
-        inside[s] = holds
-    probability[:] = regions.sides.resampled
+        inside[s], probability[s] = holds, resampled[s]
     for u in range(units.noised.size):
         if units.noised[u]:
             cumulative, present, lost = distribution.cumulative[units.cell[u] : units.cell[u + 1]], distribution.present[u], distribution.missing[u]

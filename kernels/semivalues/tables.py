@@ -1,5 +1,6 @@
 """Tables of a value of either game: trees walked and trees looked up; leaves with what is kept of a background."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +12,8 @@ from ..marginal.patterns import PatternTables, add_patterns, no_patterns
 from ..marginal.subsets import SubsetTables, add_subsets, no_subsets
 from ..ordering import group_starts, pack_pairs, unpack_pairs
 from ..path_dependent.games import Game, play
-from ..path_dependent.quadrature import add_walks
+from ..path_dependent.interactions import PairGame, PairWalkTables, lay_out_pair_walks, play_pairs
+from ..path_dependent.quadrature import add_pair_walks, add_walks
 from ..path_dependent.walks import WalkTables, lay_out_walks
 from ..trees.binning import padded
 from ..trees.forest import Forest
@@ -27,33 +29,39 @@ class SemivalueTables(NamedTuple):
     patterns: PatternTables
 
 
-def _columns(game: Game, n_trees: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+class InteractionTables(NamedTuple):
+    """What interactions are computed from, in either game."""
+
+    walked: PairWalkTables  # trees
+    looked_up: LookupTables  # see SemivalueTables
+    subsets: SubsetTables
+    patterns: PatternTables
+
+
+def _columns(tree: np.ndarray, row: np.ndarray, n_trees: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Find the rows of phi in which each of the model's trees gains.
+
+    Parameters
+    ----------
+    tree, row : (gains,) int
+        in which tree something is gained, and in which row
+    n_trees : int
 
     Returns
     -------
     rows : (columns,) int64, the trees' rows end to end, each tree's ascending
     start : (trees + 1,) int64, tree t's are rows[start[t]:start[t + 1]]
-    local : (nodes,) int32, which of its tree's rows a split's player gains in, -1 if it is not asked for
+    local : (gains,) int32, which of its tree's rows it is
     """
-    asked = np.flatnonzero(game.gain < game.n_rows)
-    asked = asked[game.ensemble.feature[asked] >= 0]
-    tree = game.source[game.trace.tree[asked]]
-    keys, position = np.unique(pack_pairs(tree, game.gain[asked]), return_inverse=True)
-    owner, row = unpack_pairs(keys)
+    keys, position = np.unique(pack_pairs(tree, row), return_inverse=True)
+    owner, rows = unpack_pairs(keys)
     start = group_starts(owner, n_trees)
-    local = np.full(game.gain.size, -1, np.int32)
-    local[asked] = position - start[tree]
-    return row, start, local
+    return rows, start, (position - start[tree]).astype(np.int32)
 
 
-def _look_up(game: Game, forest: Forest, chosen: np.ndarray, rows: np.ndarray, start: np.ndarray, local: np.ndarray) -> LookupTables:
-    """Make the tables of the model's trees ``chosen``: the kernel itself fills them, with every outcome of a tree's comparisons as a row of data.
-
-    ``rows``, ``start`` and ``local`` are what ``_columns`` found.
-    """
-    most, width = int(np.diff(start)[chosen].max(initial=0)), game.ensemble.value.shape[1]
-    bits = game._replace(
+def _as_bits(game: Game, forest: Forest, n_rows: int) -> Game:
+    """Play the same on rows that are outcomes of a tree's comparisons; all trees add to the first output."""
+    return game._replace(
         splits=game.splits._replace(
             feature=forest.comparisons.number[game.node],
             lower=np.ones(game.node.size, np.int64),
@@ -61,20 +69,38 @@ def _look_up(game: Game, forest: Forest, chosen: np.ndarray, rows: np.ndarray, s
             members=np.full(game.node.size, -1, np.int64),
         ),
         ensemble=game.ensemble._replace(output=np.zeros_like(game.ensemble.output)),
-        gain=np.where(local < 0, most, local),
-        n_rows=most,
+        n_rows=n_rows,
     )
-    walks = frozen(lay_out_walks(bits, np.flatnonzero(np.isin(game.source, chosen))))
+
+
+def _look_up(
+    game: Game, forest: Forest, chosen: np.ndarray, rows: np.ndarray, start: np.ndarray, add: Callable[[int, np.ndarray, np.ndarray], None]
+) -> LookupTables:
+    """Make the tables of the model's trees ``chosen``: the kernel itself fills them, with every outcome of a tree's comparisons as a row of data.
+
+    ``rows`` and ``start`` are what ``_columns`` found; ``add`` takes a tree, bins and phi with a row for each of the tree's.
+    """
+    most, width = int(np.diff(start)[chosen].max(initial=0)), game.ensemble.value.shape[1]
     targets, tables = [], []
     for tree in chosen:
         n_comparisons, n_columns = int(np.diff(forest.comparisons.start)[tree]), start[tree + 1] - start[tree]
         bins = outcomes(n_comparisons, padded(2**n_comparisons), forest.bin_type)
         phi = np.zeros((width, most, bins.shape[1]))
-        add_walks(bins, WalkTables(*(some.of_tree(tree) for some in walks)), phi)
+        add(tree, bins, phi)
         tables.append(phi[:, :n_columns, : 2**n_comparisons].reshape(-1, 2**n_comparisons).T)
         first_output, mine = forest.ensemble.output[tree], rows[start[tree] : start[tree + 1]]
         targets.append(np.concatenate([(first_output + k) * game.n_rows + mine for k in range(width)]))
     return look_up(forest.splits, forest.comparisons, chosen, targets, tables)
+
+
+def _choose(game: Game, forest: Forest, start: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
+    """Choose which of the model's trees are looked up, and which of the game's are walked; and how many rows a tree gains in at most."""
+    n_columns = np.diff(start)
+    n_nodes = np.bincount(forest.trace.tree, minlength=n_columns.size)
+    chosen = worth_looking_up(forest.comparisons, n_nodes, n_columns * game.ensemble.value.shape[1])
+    walked = np.flatnonzero(~chosen[game.source] & (n_columns[game.source] > 0))
+    chosen = np.flatnonzero(chosen)
+    return chosen, walked[np.argsort(game.ensemble.output[walked], kind="stable")], int(n_columns[chosen].max(initial=0))
 
 
 def prepare_semivalue(game: Game, forest: Forest) -> SemivalueTables:
@@ -89,15 +115,39 @@ def prepare_semivalue(game: Game, forest: Forest) -> SemivalueTables:
     -------
     SemivalueTables
     """
-    n_trees = forest.ensemble.root.size
-    rows, start, local = _columns(game, n_trees)
-    n_nodes = np.bincount(forest.trace.tree, minlength=n_trees)
-    chosen = worth_looking_up(forest.comparisons, n_nodes, np.diff(start) * game.ensemble.value.shape[1])
-    walked = np.flatnonzero(~chosen[game.source])
-    walked = walked[np.argsort(game.ensemble.output[walked], kind="stable")]
-    looked_up = _look_up(game, forest, np.flatnonzero(chosen), rows, start, local)
+    asked = np.flatnonzero((game.gain < game.n_rows) & (game.ensemble.feature >= 0))
+    rows, start, local = _columns(game.source[game.trace.tree[asked]], game.gain[asked], forest.ensemble.root.size)
+    chosen, walked, most = _choose(game, forest, start)
+    gain = np.full(game.gain.size, most, np.int32)
+    gain[asked] = local
+    bits = _as_bits(game, forest, most)._replace(gain=gain)
+    filling = frozen(lay_out_walks(bits, np.flatnonzero(np.isin(game.source, chosen))))
+    looked_up = _look_up(game, forest, chosen, rows, start, lambda tree, bins, phi: add_walks(bins, filling.of_tree(tree), phi))
     words = forest.splits.words
     return SemivalueTables(lay_out_walks(game, walked), looked_up, no_subsets(words), no_patterns(words))
+
+
+def prepare_interactions(played: PairGame, forest: Forest) -> InteractionTables:
+    """Write the trees of a game of pairs on a forest for ``add_interactions``.
+
+    Parameters
+    ----------
+    played : PairGame
+    forest : Forest
+
+    Returns
+    -------
+    InteractionTables
+    """
+    game, partners = played
+    tree = np.repeat(game.trace.tree, np.diff(partners.start))
+    rows, start, local = _columns(tree, partners.row, forest.ensemble.root.size)
+    chosen, walked, most = _choose(game, forest, start)
+    bits = PairGame(_as_bits(game, forest, most)._replace(gain=np.full_like(game.gain, most)), partners._replace(row=local))
+    filling = frozen(lay_out_pair_walks(bits, chosen))
+    looked_up = _look_up(game, forest, chosen, rows, start, lambda tree, bins, phi: add_pair_walks(bins, filling.of_tree(tree), phi))
+    words = forest.splits.words
+    return InteractionTables(lay_out_pair_walks(played, walked), looked_up, no_subsets(words), no_patterns(words))
 
 
 def no_semivalues(forest: Forest) -> SemivalueTables:
@@ -113,6 +163,21 @@ def no_semivalues(forest: Forest) -> SemivalueTables:
     """
     looked_up, words = look_up(forest.splits, forest.comparisons, (), (), ()), forest.splits.words
     return SemivalueTables(lay_out_walks(play(forest, shapley), ()), looked_up, no_subsets(words), no_patterns(words))
+
+
+def no_interactions(forest: Forest) -> InteractionTables:
+    """Make tables of no pairs, as ``no_semivalues`` does of no values.
+
+    Parameters
+    ----------
+    forest : Forest
+
+    Returns
+    -------
+    InteractionTables
+    """
+    looked_up, words = look_up(forest.splits, forest.comparisons, (), (), ()), forest.splits.words
+    return InteractionTables(lay_out_pair_walks(play_pairs(forest, shapley)[0], ()), looked_up, no_subsets(words), no_patterns(words))
 
 
 def add_semivalues(bins: np.ndarray, tables: SemivalueTables, phi: np.ndarray) -> None:
@@ -133,19 +198,18 @@ def add_semivalues(bins: np.ndarray, tables: SemivalueTables, phi: np.ndarray) -
         add_patterns(bins, tables.patterns, phi)
 
 
-def add_interactions(bins: np.ndarray, tables: SemivalueTables, pairs: np.ndarray) -> None:
+def add_interactions(bins: np.ndarray, tables: InteractionTables, pairs: np.ndarray) -> None:
     """Add every row's interactions to ``pairs``.
 
     Parameters
     ----------
     bins : (used, n) unsigned integers, n a multiple of BATCH
-    tables : SemivalueTables
-        of a game of pairs
+    tables : InteractionTables
     pairs : (outputs, pairs, n) float64, margin units
     """
     if tables.looked_up.first.size:
         add_lookups(bins, tables.looked_up, pairs.reshape(-1, pairs.shape[2]))
-    add_walks(bins, tables.walked, pairs)
+    add_pair_walks(bins, tables.walked, pairs)
     if tables.subsets.first.size:
         add_pair_subsets(bins, tables.subsets, pairs)
     if tables.patterns.leaves.output.size:

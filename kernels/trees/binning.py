@@ -305,3 +305,23 @@ def bin_rows(values: np.ndarray, tables: BinTables, out: np.ndarray) -> None:
                 _bin_numbers(x, tables.threshold, start, stop, found)
             for i in range(x.size):
                 out[j, first + i] = found[i] if n_codes > 0 or not np.isnan(x[i]) else top
+
+
+@jit
+def copy_batch(bins: np.ndarray, row: int, n_rows: int, batch: np.ndarray) -> None:
+    """Copy the bins of some rows that lie together, feature by feature.
+
+    One by one, since of a copied slice Numba also compiles what it would say of a wrong shape, for seconds.
+
+    Parameters
+    ----------
+    bins : (used, n) unsigned integers
+    row : int
+        the first
+    n_rows : int
+    batch : (at least used * n_rows,) unsigned integers
+        overwritten
+    """
+    for j in range(bins.shape[0]):
+        for i in range(n_rows):
+            batch[j * n_rows + i] = bins[j, row + i]

@@ -8,6 +8,7 @@ from cyclopts import Parameter
 
 from ..display import count
 from ..errors import Exit, InvalidRun, NotFinished, UsageError
+from .dated import Day, fill_day
 from .documents import write_document
 from .flags import CLUSTER, INPUT, Json, Quiet
 from .terminal import complain, is_logged, open_console, say
@@ -15,20 +16,17 @@ from .terminal import complain, is_logged, open_console, say
 
 def _find(run: str | None, date: str | None, latest: str | None) -> str:
     """The run that is meant: named, that of a date, or what ``latest`` names, whose manifest has to be the one that it was moved to."""
-    from ..runs.arguments import read_date
-    from ..runs.job import fill_date
     from ..runs.latest import read_latest
     from ..runs.publish import read_manifest
     from ..stores.places import normalise
 
-    day = None if date is None else read_date("date", date)
     if run is not None:
         if latest is not None:
             raise UsageError("check takes either a run or --latest, got both")
-        return fill_date(run, day)
+        return fill_day(run, date)
     if latest is None:
         raise UsageError("check takes either a run or --latest, got neither")
-    place = fill_date(latest, day)
+    place = fill_day(latest, date)
     named = read_latest(normalise(place))
     if named is None:
         raise NotFinished(f"{place}: not there: no run was finished yet")
@@ -44,7 +42,7 @@ def check(
     run: Annotated[str | None, Parameter(group=INPUT)] = None,
     *,
     latest: Annotated[str | None, Parameter(group=INPUT)] = None,
-    date: Annotated[str | None, Parameter(group=INPUT)] = None,
+    date: Day = None,
     deep: Annotated[bool, Parameter(negative=())] = False,
     model: str | None = None,
     all_rows: Annotated[bool, Parameter(negative=())] = False,

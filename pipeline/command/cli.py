@@ -16,7 +16,7 @@ from .certifying import certificates
 from .checking import check
 from .comparing import compare
 from .configuring import completion, show_settings
-from .documents import write_document, write_error
+from .documents import error_document, write_document, write_error
 from .drifting import drift
 from .flags import DEFAULTS, INPUT, Flags, Json, Place, Quiet
 from .inspecting import inspect
@@ -37,6 +37,7 @@ app = App(
     result_action="return_value",
     suppress_keyboard_interrupt=False,  # main says how to go on
 )
+OF_A_NIGHT = (Exit.NOT_YET, Exit.CONFLICT, Exit.REFUSED)  # what keeps one night from being explained, and no other
 app.meta.group_parameters = Group("Every command", sort_key=9)
 
 
@@ -80,8 +81,8 @@ def explain(
     replace
         The same as --if-changed replace.
     dates
-        FIRST..LAST, two days as YYYY-MM-DD: a run for each day from the first to the last. Those that are finished are passed over, and the first
-        that fails ends the command.
+        FIRST..LAST, two days as YYYY-MM-DD: a run for each day from the first to the last. Those that are finished are passed over. A night whose
+        data are not there or are refused, or whose output holds another run, keeps no other from being explained; what else fails ends the command.
     quiet
         Show nothing but errors; in a log, and one line at the end.
     json
@@ -91,21 +92,41 @@ def explain(
     -------
     int
         Exit code: 0, or 3 where rows were left out that cannot be read, too few are explained for ``latest``, or MLflow took no link; of several
-        dates 3 if any run's is.
+        dates that of the nights that failed, 6 if any is not there yet; else 3 if any run's is.
 
     Raises
     ------
     LeafledgerError
         One line: what was got, what was expected, where.
     """
-    from ..runs.job import list_days
+    from ..runs.dates import list_days
 
-    days = [options.date] if dates is None else list_days(dates, out, options.date)
-    if_changed = "replace" if replace else options.if_changed
-    done = [_explain(model, data, out, dataclasses.replace(options, date=day, if_changed=if_changed), quiet, json) for day in days]
+    asked = dataclasses.replace(options, if_changed="replace" if replace else options.if_changed)
+    if dates is None:
+        code, document = _explain(model, data, out, asked, quiet, json)
+    else:
+        nights = [dataclasses.replace(asked, date=day) for day in list_days(dates, out, asked.date)]
+        done = [_explain_night(model, data, out, night, quiet, json) for night in nights]
+        failed = [code for code, _ in done if code in OF_A_NIGHT]
+        code, document = min(failed) if failed else max(code for code, _ in done), {"runs": [document for _, document in done]}
     if json:
-        write_document(done[0][1] if dates is None else {"runs": [document for _, document in done]})
-    return max(code for code, _ in done)
+        write_document(document)
+    return code
+
+
+def _explain_night(model: str, data: str, out: str, options: Flags, quiet: bool, as_json: bool) -> tuple[int, dict[str, Any]]:
+    """One run of several; what keeps this night alone from being explained is said, and the others go on."""
+    from ..runs.dates import fill_date
+    from ..stores.places import normalise
+
+    try:
+        return _explain(model, data, out, options, quiet, as_json)
+    except LeafledgerError as error:
+        if error.exit_code not in OF_A_NIGHT:
+            raise
+        with named(normalise(fill_date(out, options.date))):
+            complain(str(error), "error")
+        return error.exit_code, error_document(type(error).__name__, error.exit_code, str(error))
 
 
 def _explain(model: str, data: str, out: str, options: Flags, quiet: bool, as_json: bool) -> tuple[int, dict[str, Any]]:

@@ -5,8 +5,9 @@ from typing import Annotated, Literal
 from cyclopts import Group, Parameter
 
 from ..errors import UsageError
+from .dated import Day, fill_day
 from .documents import write_document
-from .flags import CLUSTER, INPUT, METHOD, MODEL, Json, Place, Quiet
+from .flags import CLUSTER, METHOD, MODEL, Json, Place, Quiet
 from .terminal import open_console, say
 
 MEASURES = Group("Measures", sort_key=3)
@@ -41,7 +42,7 @@ def compare(
     trees: Annotated[str | None, Parameter(group=MODEL)] = None,
     outputs: Annotated[tuple[str, ...], Parameter(group=MODEL, negative=(), consume_multiple=True)] = (),
     output: Annotated[str | None, Parameter(group=MODEL)] = None,
-    date: Annotated[str | None, Parameter(group=INPUT)] = None,
+    date: Day = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
@@ -91,7 +92,7 @@ def compare(
     output
         As for explain.
     date
-        YYYY-MM-DD, fills {date} in MODEL, DATA and --out.
+        YYYY-MM-DD, fills {date} in MODEL, DATA, --out and the runs among --methods.
     quiet
         Show nothing but errors.
     json
@@ -104,7 +105,6 @@ def compare(
     """
     from ..comparisons.compare import compare as compare_rankings
     from ..comparisons.publish import name_beside
-    from ..runs.arguments import read_date
     from .progress import watched
     from .show import show_comparison
 
@@ -134,7 +134,7 @@ def compare(
             date=date,
             progress=progress,
         )
-    place = out if date is None else out.format(date=read_date("date", date))
+    place = fill_day(out, date)
     places = {"measures": place, **name_beside(place)}
     if json:
         write_document(places | {"table": found.to_pylist()})

@@ -35,7 +35,7 @@ RUN = (
 )
 SCHEMAS: dict[str, tuple[Entry, ...]] = {
     "explain": RUN,
-    "explain --dates": (Entry("runs", "array", "a document of explain for every date"),),
+    "explain --dates": (Entry("runs", "array", "a document of explain for every date, or one with the error that kept it from being explained"),),
     "plan": (
         Entry("run", "string", "folder of the run"),
         Entry("finished", "boolean", "nothing is left to do"),
@@ -193,6 +193,24 @@ def write_document(document: Mapping[str, Any]) -> None:
     say(open_console(), json.dumps(_strict(document), allow_nan=False, default=str))
 
 
+def error_document(kind: str, exit_code: int, message: str) -> dict[str, Any]:
+    """Make the document of what failed.
+
+    Parameters
+    ----------
+    kind : str
+        Name of the error.
+    exit_code : int
+    message : str
+        Its line.
+
+    Returns
+    -------
+    dict
+    """
+    return {"error": {"type": kind, "exit_code": int(exit_code), "message": message}}
+
+
 def write_error(kind: str, exit_code: int, message: str) -> None:
     """Write the document of a command that failed.
 
@@ -204,4 +222,4 @@ def write_error(kind: str, exit_code: int, message: str) -> None:
     message : str
         Its line.
     """
-    write_document({"error": {"type": kind, "exit_code": int(exit_code), "message": message}})
+    write_document(error_document(kind, exit_code, message))

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from ..display import count, printable
 from ..errors import Exit
+from .dated import Day, fill_day
 from .documents import write_document
 from .flags import CLUSTER, INPUT, Json, Quiet
 from .terminal import open_console, say
@@ -130,6 +131,7 @@ def drift(
     thresholds: Annotated[str | None, Parameter(group=MEASURES)] = None,
     by: Annotated[tuple[str, ...], Parameter(group=MEASURES, negative=(), consume_multiple=True)] = (),
     both_ways: Annotated[bool, Parameter(group=MEASURES, negative=())] = False,
+    date: Day = None,
     json: Json = False,
     scheduler: Annotated[str | None, Parameter(group=CLUSTER)] = None,
     workers: Annotated[int | None, Parameter(group=CLUSTER)] = None,
@@ -151,6 +153,8 @@ def drift(
         change of the mean margin is split into what comes of the mix of groups and what happened within them.
     both_ways
         Where the models differ, explain both nights by both, and split each change into what the data did and what the model did.
+    date
+        YYYY-MM-DD, fills {date} in RUN, --against and --thresholds.
     json
         Write one JSON document instead, with everything.
     scheduler
@@ -178,9 +182,9 @@ def drift(
 
     with watched(quiet) as progress:
         found = compare_nights(
-            run,
-            against=against,
-            thresholds=thresholds,
+            fill_day(run, date),
+            against=fill_day(against, date),
+            thresholds=None if thresholds is None else fill_day(thresholds, date),
             by=by,
             both_ways=both_ways,
             scheduler=scheduler,

@@ -4,6 +4,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from .dated import Day, fill_day
 from .documents import write_document
 from .flags import CLUSTER, INPUT, Json, Quiet
 from .terminal import open_console, say
@@ -13,6 +14,7 @@ def report(
     run: Annotated[str, Parameter(group=INPUT)],
     *,
     against: Annotated[str | None, Parameter(group=INPUT)] = None,
+    date: Day = None,
     scheduler: Annotated[str | None, Parameter(group=CLUSTER)] = None,
     workers: Annotated[int | None, Parameter(group=CLUSTER)] = None,
     plain_tcp: Annotated[bool, Parameter(group=CLUSTER, negative=())] = False,
@@ -27,6 +29,8 @@ def report(
         Folder of the run, a path or an fsspec URI.
     against
         Folder of another run, or the JSON object that names the latest one: say what changed since. Said anyway where the two were compared before.
+    date
+        YYYY-MM-DD, fills {date} in RUN and --against.
     scheduler
         As for explain.
     workers
@@ -46,8 +50,9 @@ def report(
     from ..report.report import report as write_report
     from .progress import watched
 
+    run, before = fill_day(run, date), None if against is None else fill_day(against, date)
     with watched(quiet) as progress:
-        written = write_report(run, against=against, scheduler=scheduler, workers=workers, plain_tcp=plain_tcp, progress=progress)
+        written = write_report(run, against=before, scheduler=scheduler, workers=workers, plain_tcp=plain_tcp, progress=progress)
     if json:
         write_document({"run": run, "page": written.uri, "size": written.size})
     else:

@@ -13,6 +13,7 @@ from kernels.summaries import Shown
 
 from ..comparisons.comparison import REMOVAL
 from ..display import printable
+from ..errors import InvalidRun
 from ..stores import storage
 from .terminal import say
 
@@ -58,15 +59,20 @@ def show_summaries(console: Console, run: str, manifest: Any) -> None:
 
     Raises
     ------
+    InvalidRun
+        A summary, or what the manifest says of it, is not as it is written.
     StorageError
         A summary cannot be read.
     """
-    for summary in (*METHODS[manifest.method].summaries, *SHARED):
-        if summary.headline is not None and summary.name in manifest.totals:
-            _say_line(console, summary.headline(manifest.totals[summary.name]))
-        entry = manifest.summary(f"{summary.name}.json")
-        if summary.display and entry is not None:
-            _show_summary(console, storage.join(run, entry["uri"]), summary.name, summary.display)
+    try:
+        for summary in (*METHODS[manifest.method].summaries, *SHARED):
+            if summary.headline is not None and summary.name in manifest.totals:
+                _say_line(console, summary.headline(manifest.totals[summary.name]))
+            entry = manifest.summary(f"{summary.name}.json")
+            if summary.display and entry is not None:
+                _show_summary(console, storage.join(run, entry["uri"]), summary.name, summary.display)
+    except (KeyError, TypeError, ValueError) as error:  # whoever may write there has changed them
+        raise InvalidRun(f"{run}: its summaries are not as leafledger writes them: {type(error).__name__}: {error}; see leafledger check") from error
 
 
 def _show_measures(console: Console, title: str, caption: str, names: Iterable[str], cells: dict[tuple[str, str], Any]) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from ..errors import Exit, NotRepeatable, UsageError
+from .dated import Day, fill_day
 from .documents import write_document
 from .flags import INPUT, Json
 from .terminal import complain, open_console, say
@@ -60,6 +61,7 @@ def show(
     html: Annotated[str | None, Parameter(group=INPUT)] = None,
     verify: Annotated[bool, Parameter(group=INPUT, negative=())] = False,
     model: Annotated[str | None, Parameter(group=INPUT)] = None,
+    date: Day = None,
 ) -> int:
     """Show rows of a finished run: prediction, base value, and what each feature added.
 
@@ -85,6 +87,8 @@ def show(
         Explain the rows again from the model and the data that the plan names, and compare every column with what is stored.
     model
         The model's file, where it is not any more where it was.
+    date
+        YYYY-MM-DD, fills {date} in RUN and --html.
 
     Returns
     -------
@@ -103,14 +107,14 @@ def show(
     if model is not None and not verify:
         raise UsageError("a model is given, but no row is explained again; ask for --verify")
     read_number("top", top, 1)
-    finished, console = read_run(run), open_console()
+    finished, console = read_run(fill_day(run, date)), open_console()
     found = finished.find(asked, most)
     shown = finished.describe(found, output)
     verified, said = _verify(finished, found, model) if verify else (True, "")
     if html is not None:
         from ..in_memory.row_page import save_page
 
-        save_page(html, shown, top, said)
+        save_page(fill_day(html, date), shown, top, said)
     if json:
         write_document(shown.to_dict() | ({"verified": verified} if verify else {}))
     else:

@@ -19,6 +19,7 @@ from ..dataset.names import say_positions
 from ..errors import InvalidData, UsageError
 from ..runs import execute
 from ..runs.arguments import read_date, read_flag, read_names, read_number, read_numbers, read_text
+from ..runs.dates import fill_date
 from ..runs.job import Job, check_parameters, make_job
 from ..runs.load import load_model
 from ..runs.options import Options
@@ -164,7 +165,7 @@ def compare(
     plain_tcp : bool
         Reach a scheduler on another host without TLS, where the network is your own.
     date : date or str, optional
-        Fills ``{date}`` in ``model``, ``data`` and ``out``.
+        Fills ``{date}`` in ``model``, ``data``, ``out`` and the runs among ``methods``.
     progress : callable
         As for `explain`; called before perturbations are measured, where they are, and before rows are compared.
 
@@ -197,4 +198,5 @@ def compare(
         label=None if label is None else read_text("label", label),
         differing_rows=read_number("differing_rows", differing_rows, 1),
     )
-    return compare_job(job, read_names("methods", methods, "a method, a finished run, or several"), measures, progress)
+    named = [fill_date(name, when) for name in read_names("methods", methods, "a method, a finished run, or several")]
+    return compare_job(job, named, measures, progress)

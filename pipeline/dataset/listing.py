@@ -25,7 +25,7 @@ from . import schema
 from .grouping import check_group_columns
 from .identity import identify
 from .names import spell
-from .row_groups import columns_of
+from .row_groups import largest_held
 
 FOOTER_READERS = 16
 NUMBER = b"PARQUET:field_id"  # what Arrow calls a column's number in its metadata
@@ -83,7 +83,7 @@ class Listing:
 
     uri: str  # names the data set as it is now: a table at its version
     files: tuple[tuple[storage.Object, Hive, tuple[int, ...]], ...]  # known by their etags; columns that the path carries, rows of row groups
-    row_group: int  # bytes of the largest, in columns that are read
+    row_group: int  # bytes that are held of the largest, in columns that are read
     n_chunks: int  # column chunks that a file has at most
     rejected: tuple[Rejected, ...]  # files whose footers cannot be read
     model: Model  # its features are called as the columns are
@@ -118,13 +118,6 @@ def _check_partition_values(features: Sequence[Feature], partition: Hive, found:
         value = values.get(feature.name)
         if value is not None and not schema.has_several_types(feature):  # no split asks for such a one, see check_categories
             schema.check_text(feature, value, f"{where} (its path)")
-
-
-def _row_group_bytes(metadata: pq.FileMetaData, columns: set[str]) -> int:
-    """Bytes of the largest row group in the columns named."""
-    read = columns_of(metadata, columns)
-    groups = map(metadata.row_group, range(metadata.num_row_groups))
-    return max((sum(group.column(c).total_uncompressed_size for c in read) for group in groups), default=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +193,7 @@ def _read_footer(live: LiveFile, model: Model, asked: Asked) -> _Footer:
     check_group_columns(by, by, file.uri)
     return _Footer(
         rows=tuple(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)),
-        row_group=_row_group_bytes(metadata, read),
+        row_group=largest_held(metadata, read),
         n_chunks=metadata.num_row_groups * metadata.num_columns,
         types={name: in_file[name] for name in (*asked.ids, *passed) if name in in_file} | by,
         identity=identity,

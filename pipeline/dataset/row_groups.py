@@ -1,11 +1,17 @@
-"""Row groups of a file, so many fetched at a time that they fit: of what Arrow has fetched ahead it lets nothing go before the next time."""
+"""Row groups of a file, so many fetched at a time that they fit: of what Arrow has fetched ahead it lets nothing go before the next time.
+
+One that does not fit is fetched piece by piece, by pages.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-READ_BYTES = 1 << 26  # as they are stored, of row groups that are fetched together, unless one has more
+READ_BYTES = 1 << 26  # as they are stored, of row groups that are fetched together, or of one that is fetched piece by piece
+PAGES_BYTES = 4 << 20  # held of a column read by pages: its dictionary, a page as stored and as read, a megabyte each as most write them
+PIECE_BYTES = 1 << 18  # of a column that are fetched at a time, at least
 
 
 def columns_of(metadata: pq.FileMetaData, names: Iterable[str]) -> list[int]:
@@ -26,6 +32,57 @@ def columns_of(metadata: pq.FileMetaData, names: Iterable[str]) -> list[int]:
     return [c for c in range(metadata.num_columns) if metadata.schema.column(c).path.split(".")[0] in asked]
 
 
+def _column_bytes(metadata: pq.FileMetaData, row_group: int, columns: Sequence[int]) -> tuple[int, int]:
+    """Bytes of some columns of a row group as they are stored, and as they are read."""
+    chunks = [*map(metadata.row_group(row_group).column, columns)]
+    return sum(chunk.total_compressed_size for chunk in chunks), sum(chunk.total_uncompressed_size for chunk in chunks)
+
+
+def _is_paged(stored: int, n_columns: int) -> bool:
+    """Whether a row group is fetched by pages: it does not fit, and that takes less."""
+    return stored > max(READ_BYTES, n_columns * PAGES_BYTES)
+
+
+def largest_held(metadata: pq.FileMetaData, names: Iterable[str]) -> int:
+    """Find how much is held at most of a row group that is read.
+
+    Parameters
+    ----------
+    metadata : pq.FileMetaData
+    names : iterable of str
+        Fields that are read.
+
+    Returns
+    -------
+    int
+        Bytes.
+    """
+    columns = columns_of(metadata, names)
+    sizes = [_column_bytes(metadata, group, columns) for group in range(metadata.num_row_groups)]
+    return max((len(columns) * PAGES_BYTES if _is_paged(stored, len(columns)) else whole for stored, whole in sizes), default=0)
+
+
+def choose_pieces(metadata: pq.FileMetaData, row_groups: Iterable[int], names: Iterable[str]) -> dict[str, Any]:
+    """Choose how the columns of row groups are fetched.
+
+    Parameters
+    ----------
+    metadata : pq.FileMetaData
+    row_groups : iterable of int
+    names : iterable of str
+        Fields that are read.
+
+    Returns
+    -------
+    dict of str to Any
+        Options for ``pq.ParquetFile``. None where all fit, which are fetched whole and ahead; else every column piece by piece, READ_BYTES of all.
+    """
+    columns = columns_of(metadata, names)
+    if not any(_is_paged(_column_bytes(metadata, group, columns)[0], len(columns)) for group in row_groups):
+        return {}
+    return {"pre_buffer": False, "buffer_size": max(PIECE_BYTES, READ_BYTES // len(columns))}
+
+
 def _together(metadata: pq.FileMetaData, row_groups: Sequence[int], names: Iterable[str]) -> Iterator[list[int]]:
     """Neighbours that are fetched together."""
     if sum(metadata.row_group(group).total_byte_size for group in row_groups) <= READ_BYTES:
@@ -33,8 +90,7 @@ def _together(metadata: pq.FileMetaData, row_groups: Sequence[int], names: Itera
         return
     held, n_bytes, columns = list[int](), 0, columns_of(metadata, names)
     for group in row_groups:
-        found = metadata.row_group(group)
-        size = sum(found.column(c).total_compressed_size for c in columns)
+        size, _ = _column_bytes(metadata, group, columns)
         if held and n_bytes + size > READ_BYTES:
             yield held
             held, n_bytes = [], 0

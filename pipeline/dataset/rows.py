@@ -1,7 +1,7 @@
 """The rows of a work item: the columns that are asked for, from the file and from its path, a slice at a time."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import pyarrow as pa
@@ -12,7 +12,7 @@ from ..errors import InvalidColumn, InvalidData, StorageError
 from ..stores import storage
 from .identity import has_footer, is_still
 from .listing import WorkItem
-from .row_groups import read_batches
+from .row_groups import choose_pieces, read_batches
 from .texts import decode, find_texts
 
 
@@ -80,14 +80,17 @@ def read_slices(item: WorkItem, wanted: Sequence[str], slice_rows: int) -> Itera
 
 def _read_slices(item: WorkItem, wanted: Sequence[str], slice_rows: int) -> Iterator[pa.RecordBatch]:
     carried = dict(item.partition)
-    with storage.opened(item.uri) as file:
+    with ExitStack() as stack:
+        file = stack.enter_context(storage.opened(item.uri))
         try:
             parquet = _open_parquet(file)
             if not has_footer(item.etag, file):
                 raise InvalidData(f"{item.uri}: changed since the run was planned")
             present = set(parquet.schema_arrow.names)
             columns = [name for name in wanted if name in present]
-            encoded = _open_parquet(file, metadata=parquet.metadata, read_dictionary=find_texts(parquet.schema_arrow, columns))
+            pieces = choose_pieces(parquet.metadata, item.row_groups, columns)
+            source = stack.enter_context(storage.opened(item.uri, ahead=False)) if pieces else file  # columns take turns: nobody goes on from there
+            encoded = _open_parquet(source, metadata=parquet.metadata, read_dictionary=find_texts(parquet.schema_arrow, columns), **pieces)
             read = read_batches(encoded, item.row_groups, columns, slice_rows)
             for batch in decode(window(read, item.skip, item.n_rows), parquet.schema_arrow, slice_rows):
                 for name in wanted:

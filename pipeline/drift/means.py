@@ -62,7 +62,10 @@ def _read(run: str, uri: str, sha256: str) -> pa.Table:
     data = storage.read(where)
     if hashlib.sha256(data).hexdigest() != sha256:
         raise InvalidRun(f"{where}: its SHA-256 is not what the manifest says")
-    return pq.read_table(pa.BufferReader(data))
+    try:
+        return pq.read_table(pa.BufferReader(data))
+    except (pa.ArrowException, OSError) as error:
+        raise InvalidRun(f"{where}: is damaged: {' '.join(str(error).split())}") from error
 
 
 def read_summary(run: str, manifest: Manifest, name: str) -> list[dict] | None:

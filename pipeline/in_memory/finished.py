@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from ..errors import UsageError
+from ..errors import InvalidRun, UsageError
 from ..runs.arguments import read_number
 from ..runs.finished import read_finished
 from ..runs.lookup import Found, find_rows, read_condition
@@ -155,6 +155,8 @@ class FinishedRun:
         ------
         UsageError
             The run has none of this name.
+        InvalidRun
+            It is damaged.
         StorageError
             The store does not answer.
         """
@@ -163,8 +165,12 @@ class FinishedRun:
             listed = (each["uri"].rpartition("/")[2] for each in self.manifest.summaries)
             names = ", ".join(each.removesuffix(".parquet") for each in listed if each.endswith(".parquet"))
             raise UsageError(f"{self.uri}: has no summary {name!r:.80}, expected one of {names}")
-        with published(), storage.opened(storage.join(self.uri, entry["uri"])) as file:
-            return pq.read_table(file)
+        uri = storage.join(self.uri, entry["uri"])
+        with published(), storage.opened(uri) as file:
+            try:
+                return pq.read_table(file)
+            except (pa.ArrowException, OSError) as error:
+                raise InvalidRun(f"{uri}: is damaged: {' '.join(str(error).split())}") from error
 
     def row(self, **where: Any) -> Attributions:
         """Read the attributions of some rows.
@@ -292,6 +298,8 @@ class FinishedRun:
         ------
         UsageError
             ``n`` is no such number, or the run has not all attributions of a row.
+        InvalidRun
+            The parts have fewer rows than the manifest says, or other columns than the plan.
         StorageError
             The store does not answer.
         """
@@ -299,7 +307,11 @@ class FinishedRun:
         n, n_rows = read_number("n", n, 1), self.manifest.n_rows
         drawn = np.sort(np.random.default_rng(read_number("seed", seed, 0)).choice(n_rows, min(n, n_rows), replace=False))
         with reported("read", self.uri):
-            return self._hold(self.dataset().take(pa.array(drawn, pa.int64())))
+            try:
+                taken = self.dataset().take(pa.array(drawn, pa.int64()))
+            except pa.ArrowIndexError as error:
+                raise InvalidRun(f"{self.uri}: its parts have fewer rows than the {n_rows} of the manifest") from error
+            return self._hold(taken)
 
     def _refuse_partial(self) -> None:
         if not self.plan.wide or self.plan.global_only:
@@ -312,6 +324,9 @@ class FinishedRun:
         plan, n = self.plan, table.num_rows
         totals, phi, _ = plan.columns
         outputs, players = plan.written_outputs, plan.players
+        for name in (*totals, *phi, *plan.chosen, *plan.ids, *plan.error_columns, *plan.value_columns):
+            if name not in table.schema.names:
+                raise InvalidRun(f"{self.uri}: its parts have no column {name!r:.80}, which the plan has")
 
         def read(names: Sequence[str], *shape: int) -> np.ndarray:
             columns = [table[name].to_numpy().astype(np.float64) for name in names]

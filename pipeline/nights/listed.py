@@ -129,8 +129,8 @@ def _check_there(run: str, manifest: Manifest, here: Folder) -> None:
     there = list_folder(manifest.home(run)) if manifest.place else here
     below = {name: list_folder(storage.join(manifest.home(run), name)).files if name in there.folders else {} for name in (PARTS, SUMMARY)}
     for entry in (*manifest.parts, *manifest.summaries):
-        folder, name = entry["uri"].split("/")[-2:]
-        size = below.get(folder, {}).get(name)
+        folder, _, name = entry["uri"].rpartition("/")
+        size = below.get(folder.rpartition("/")[2], {}).get(name)
         if size != entry["size"]:
             raise InvalidRun(f"{entry['uri']}: {'is missing' if size is None else f'has {size} bytes'}, the manifest says {entry['size']} bytes")
 

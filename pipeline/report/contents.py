@@ -187,7 +187,7 @@ def _write_r2(summaries: Summaries, totals: Mapping[str, Mapping[str, Any]], by:
         "remainder": "what shares leave of it",
         "n_unlabelled": "rows without a label",
     }
-    facts = [f"{name} {write_number(said[key])}" for key, name in names.items() if said.get(key) is not None]
+    facts = [f"{name} {write_number(said[key])}" for key, name in names.items() if isinstance(said.get(key), int | float)]
     return Section("r2", "How well the model does", (f"{'; '.join(facts)}.",) if facts else (), figures=tuple(figures))
 
 
@@ -300,6 +300,6 @@ def read_summaries(run: FinishedRun) -> Summaries:
     for name in names:
         try:
             found[name] = run.summary(name).to_pylist()
-        except (OSError, ValueError, KeyError) as error:
+        except (ValueError, KeyError) as error:
             raise InvalidRun(f"{run.uri}/summary/{name}.parquet: is damaged: {' '.join(str(error).split())}") from error
     return found

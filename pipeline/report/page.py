@@ -49,8 +49,6 @@ class Section:
     terms : tuple of (str, str)
     menu : str
         What the contents call it; by default its title.
-    inner : bool
-        It is part of the section before.
     """
 
     id: str
@@ -61,7 +59,6 @@ class Section:
     tables: tuple[tuple[str, Table], ...] = ()
     terms: tuple[tuple[str, str], ...] = ()
     menu: str = ""
-    inner: bool = False
 
 
 @dataclass(frozen=True, slots=True)

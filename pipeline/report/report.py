@@ -171,7 +171,12 @@ def gather(run: FinishedRun, against: str | PathLike | None, where: Mapping[str,
     """
     found = _find_changes(run, against, where, progress)
     material = replace(_count_rows(run, where, progress), made=run.provenance())
-    return material if found is None else replace(material, changed=say_change(found), changes=write_changes(found))
+    if found is None:
+        return material
+    try:
+        return replace(material, changed=say_change(found), changes=write_changes(found))
+    except (LookupError, TypeError, ValueError, AttributeError) as error:  # whoever may write there has changed it
+        raise InvalidRun(f"{storage.join(run.uri, DRIFT)}: is not as leafledger writes it; compare the runs again") from error
 
 
 def write_report(material: Material) -> bytes:

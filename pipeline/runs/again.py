@@ -16,6 +16,7 @@ from ..dataset.listing import WorkItem
 from ..dataset.names import spell
 from ..dataset.pieces import leave_out, take_rows
 from ..dataset.rows import window
+from ..display import count
 from ..errors import InvalidData, InvalidRun, LeafledgerError, NotRepeatable, UsageError
 from ..models import load_ensemble
 from ..models.row_output import choose_among
@@ -80,6 +81,8 @@ def prepare_again(plan: Plan, model: str | None) -> Tables:
         if model is not None:
             raise UsageError(f"{model}: {differs}")
         raise NotRepeatable(f"{plan.model}: {differs}")
+    if plan.output is not None and plan.output >= len(found.outputs):
+        raise InvalidRun(f"{plan.model}: has {count(len(found.outputs), 'output')}, the run's plan is of number {plan.output} alone")
     found = choose_among(plan.row_output, found if plan.output is None else keep_output(found, plan.output))
     found = replace(found, outputs=plan.outputs) if len(plan.outputs) == len(found.outputs) else found  # they may have been given names
     found = spell(found, [feature.name for feature in plan.features], plan.model)

@@ -78,6 +78,11 @@ class Attempt:
         self.warned: list[str] = []
         take_moved()  # by whoever was here before
 
+    @property
+    def finished_it(self) -> bool:
+        """Whether the run was finished by this attempt, not by one before."""
+        return self.manifest is not None and "publishing" in self.seconds
+
     def take_moved(self) -> None:
         """Add what this process moved."""
         self.moved = add(self.moved, take_moved())

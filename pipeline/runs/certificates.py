@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from ..errors import RunConflict, UsageError
+from ..errors import RunConflict, UnfitCluster, UsageError
 
 ROLES = ("scheduler", "worker", "client")
 AUTHORITY = "ca.pem"
@@ -149,13 +149,13 @@ def check_expiry(path: str | os.PathLike[str]) -> None:
 
     Raises
     ------
-    UsageError
+    UnfitCluster
         Its time is over, or has not come.
     """
     with suppress(OSError, ValueError):
         certificate, now = x509.load_pem_x509_certificate(Path(path).read_bytes()), datetime.now(UTC)
         first, last = certificate.not_valid_before_utc, certificate.not_valid_after_utc
         if now > last:
-            raise UsageError(f"{path}: this certificate expired on {last:%Y-%m-%d %H:%M} UTC; `leafledger certificates` makes new ones")
+            raise UnfitCluster(f"{path}: this certificate expired on {last:%Y-%m-%d %H:%M} UTC; `leafledger certificates` makes new ones")
         if now < first:
-            raise UsageError(f"{path}: this certificate is valid from {first:%Y-%m-%d %H:%M} UTC on; is the clock right?")
+            raise UnfitCluster(f"{path}: this certificate is valid from {first:%Y-%m-%d %H:%M} UTC on; is the clock right?")

@@ -32,18 +32,16 @@ from .again import Tables, prepare_again
 from .arguments import shorten
 from .bundles import choose_level
 from .digests import check_inputs, find_changed, read_inputs
-from .finished import refuse_other_outputs
+from .finished import refuse_others
 from .job import SERIAL, Job, describe_where
 from .merged import MergedStates
-from .part import part_uri
 from .part_check import Asked, Checked, Found, Listed, Several, check_parts, check_size, fetch, right_shapes, warm
 from .plan import PLAN, Plan
 from .planned import from_json
 from .progress import Progress, Work, no_progress
 from .provenance import check_provenance
 from .publish import MANIFEST, SUMMARY, Game, Manifest, make_manifest, read_manifest, write_rows
-from .rejected import REJECTED, find_given_up, read_rejected
-from .replacement import find_place
+from .rejected import REJECTED, read_rejected
 from .run_job import make_run_job
 from .sizes import SLICE_BYTES, WORKER_OVERHEAD
 from .space import TOTALS
@@ -125,27 +123,8 @@ def _check_lists(run: str) -> tuple[Manifest, Plan]:
     plan, found = from_json(text, where), hashlib.sha256(text).hexdigest()
     if found != manifest.plan:
         raise InvalidRun(f"{where}: SHA-256 is {found[:12]}, the manifest says {shorten(manifest.plan[:12])}")
-    if manifest.place not in ("", find_place(plan)):
-        raise InvalidRun(f"{storage.join(run, MANIFEST)}: place is {shorten(manifest.place)}, expected {find_place(plan)}, or none")
-    listed = [entry["part"] for entry in manifest.parts]
-    rejected = find_given_up(plan.items, manifest.rejected)
-    if Counter(listed) + Counter(rejected) != Counter(item.part for item in plan.items):
-        raise InvalidRun(f"{run}: the manifest's {len(listed)} parts and {len(rejected)} rejected ones differ from the plan's {len(plan.items)}")
+    refuse_others(run, manifest, plan)
     _check_rejected(run, home, plan, manifest.rejected)
-    if manifest.n_rows + manifest.n_rejected != plan.n_rows:
-        raise InvalidRun(f"{run}: the manifest counts {manifest.n_rows} rows and {manifest.n_rejected} rejected ones, the plan {plan.n_rows}")
-    for entry in manifest.parts:
-        expected = part_uri(home, entry["part"])
-        if storage.join(run, entry["uri"]) != expected:
-            raise InvalidRun(f"{storage.join(run, MANIFEST)}: part {entry['part']} is at {shorten(entry['uri'])}, expected {expected}")
-    refuse_other_outputs(run, manifest, plan)
-    n_players = len(plan.players)
-    strange = [column for column in manifest.used if not 0 <= column < len(plan.features)]
-    if strange:
-        raise InvalidRun(f"{storage.join(run, MANIFEST)}: has feature {shorten(strange[0])}, the plan has {len(plan.features)}")
-    strange = [player for player in (*manifest.players, *sum(manifest.pairs, ())) if not 0 <= player < n_players]
-    if strange:
-        raise InvalidRun(f"{storage.join(run, MANIFEST)}: has player {shorten(strange[0])}, the plan has {n_players}")
     return manifest, plan
 
 

@@ -112,8 +112,10 @@ def remote_client(address: str, needs: Needs, wait: float) -> Iterator[distribut
     ------
     ClusterLost
         No scheduler answers, or it has no workers, for so long.
+    UnfitCluster
+        A worker has less memory, another Python or other packages than this process, or the certificate for TLS expired.
     UsageError
-        A worker has less memory, another Python or other packages than this process, or there is no certificate for TLS, or one that expired.
+        There is no certificate for TLS.
     """
     certificate = dask.config.get("distributed.comm.tls.client.cert", None)
     if address.startswith("tls://") and certificate:
@@ -129,7 +131,8 @@ def remote_client(address: str, needs: Needs, wait: float) -> Iterator[distribut
         try:
             client.wait_for_workers(1, timeout=wait)  # which may just have been lost, or not have been there yet
         except TimeoutError as error:
-            raise ClusterLost(f"{address}: the Dask scheduler has no workers, expected at least one within {wait:g} seconds") from error
+            many = f"{address}: the Dask scheduler has no workers, expected at least one within {wait:g} seconds"
+            raise ClusterLost(f"{many}; see why none starts, such as a quota, or --wait longer") from error
         del work
         check_workers(client, needs)
         yield client
@@ -160,7 +163,7 @@ def warm_client(job: Job, n_items: int, memory: int, warm: Callable[..., None], 
     ------
     ClusterLost
         There are no workers, or they went away.
-    UsageError
+    UnfitCluster
         The workers do not fit, see `remote_client`.
     """
     if job.options.scheduler is None:

@@ -26,6 +26,7 @@ class Footer:
     states: dict[str, str]
     space: Space  # units of attributions and base values
     base: dict[str, float]  # of every output of the model
+    stored: int  # rows that the part holds: all of the item, or none where summaries alone are asked for
     rejected: dict[str, str] = field(default_factory=dict)  # files of the item that could not be read, and why
 
 
@@ -41,7 +42,7 @@ class _Written:
     n_rows: int
     first_row: int
     partition: Hive
-    stored: int  # rows that the part holds
+    stored: int
     residual: float | None
     states: dict[str, str]
     space: Space
@@ -54,7 +55,7 @@ def _rows_of(item: WorkItem) -> dict[str, Any]:
     return {field.name: getattr(item, field.name) for field in fields(item) if field.name != "part"}
 
 
-def write_footer(writer: pq.ParquetWriter, recipe: str, item: WorkItem, footer: Footer, n_stored: int) -> None:
+def write_footer(writer: pq.ParquetWriter, recipe: str, item: WorkItem, footer: Footer) -> None:
     """Add the footer to a part that is about to be closed.
 
     Parameters
@@ -67,11 +68,9 @@ def write_footer(writer: pq.ParquetWriter, recipe: str, item: WorkItem, footer: 
         That the part is of.
     footer : Footer
         Of all rows of the item that could be read.
-    n_stored : int
-        Rows that the part holds: these, or none where summaries alone are asked for.
     """
-    said = {name: getattr(footer, name) for name in ("residual", "states", "space", "base", "rejected")}
-    found = _Written(recipe=recipe, **_rows_of(item), stored=n_stored, **said)
+    said = {name: getattr(footer, name) for name in ("stored", "residual", "states", "space", "base", "rejected")}
+    found = _Written(recipe=recipe, **_rows_of(item), **said)
     writer.add_key_value_metadata({KEY.decode(): json.dumps(found, default=as_fields)})
 
 
@@ -111,4 +110,4 @@ def read_footer(uri: str, file: Any, recipe: str, item: WorkItem) -> Footer:
         raise InvalidRun(f"{uri}: holds {metadata.num_rows} rows, its footer says {footer.stored}")
     if footer.rejected and not footer.rejected.keys() < {piece.uri for piece in item.pieces}:
         raise InvalidRun(f"{uri}: says that files cannot be read that are not the plan's, or none of them")
-    return Footer(leave_out(item, footer.rejected).n_rows, footer.residual, footer.states, footer.space, footer.base, footer.rejected)
+    return Footer(leave_out(item, footer.rejected).n_rows, footer.residual, footer.states, footer.space, footer.base, footer.stored, footer.rejected)

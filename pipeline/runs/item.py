@@ -265,8 +265,8 @@ def explain_item(
         write_full(writer, held, 1)
         packed = {name: pack_state(state) for name, state in states.items()}
         base = dict(zip(plan.outputs, find_base(plan.link, prepared).tolist(), strict=True))
-        footer = Footer(done, residual, packed, plan.space, base, dict(rejected))
-        write_footer(writer, recipe, item, footer, 0 if plan.global_only else done)
+        footer = Footer(done, residual, packed, plan.space, base, 0 if plan.global_only else done, dict(rejected))
+        write_footer(writer, recipe, item, footer)
     finally:
         if writer is not None:
             writer.close()

@@ -1,13 +1,10 @@
 """What a run is asked to do: one frozen record, built and checked in one place. The only code that asks what the machine has room for."""
 
 import os
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import date as Date
-from datetime import timedelta
 from ipaddress import ip_address
-from string import Formatter
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -25,14 +22,15 @@ from ..models.row_output import RowOutput, read_row_output
 from ..models.source import normalise_source
 from ..stores import storage
 from ..stores.places import is_within, normalise
-from .arguments import read_date, read_place, refuse, shorten
+from .arguments import read_place, shorten
+from .dates import fill_date
 from .labels import check_by, check_labels
+from .listeners import check_metrics_file, is_server
 from .options import Options
 from .table_place import choose_table
 
 SERIAL = "serial"
 FEW_ROWS = 10_000  # most methods explain them sooner than a local cluster starts
-DAY = re.compile(r"date(?:([+-][0-9]{1,6})d)?")  # and a day around it
 ENCRYPTED = ("tls", "wss")  # ways to a scheduler
 MODEL = "model"  # as a background
 FOLDERS = ("attributions", "summary")  # of a run
@@ -169,85 +167,6 @@ def find_method(name: str) -> Method:
     return METHODS[name]
 
 
-class _Dates(Formatter):
-    """Fills in ``{date}`` and days around it, ``{date-1d}``."""
-
-    def __init__(self, date: Date) -> None:
-        self.date = date
-
-    def get_field(self, field_name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, str]:  # noqa: ARG002 - a formatter's
-        found = DAY.fullmatch(field_name)
-        if found is None:
-            raise KeyError(field_name)
-        return self.date + timedelta(days=int(found[1] or 0)), field_name
-
-
-def fill_date(uri: str, date: Date | None) -> str:
-    """Fill a date into a path or URI.
-
-    Parameters
-    ----------
-    uri : str
-        With {date} in it, or not.
-    date : date or None
-
-    Returns
-    -------
-    str
-
-    Raises
-    ------
-    UsageError
-        There is no date to fill in, or something else between the braces.
-    """
-    if "{" not in uri:
-        return uri
-    if date is None:
-        raise UsageError(f"{uri}: has a {{date}} to fill in, but no date was given")
-    try:
-        return _Dates(date).vformat(uri, (), {})
-    except (KeyError, IndexError, ValueError, AttributeError, OverflowError) as error:
-        raise UsageError(
-            f"{uri}: only {{date}}, a day around it such as {{date-1d}}, or a form of these such as {{date-1d:%Y/%m}} can be filled in ({error!r})"
-        ) from None
-
-
-def list_days(dates: str, out: str, date: Date | None) -> list[Date]:
-    """List the days of a range.
-
-    Parameters
-    ----------
-    dates : str
-        FIRST..LAST, each as YYYY-MM-DD.
-    out : str
-        Of the runs, one for each day.
-    date : date or None
-        Of a single run, which a range takes the place of.
-
-    Returns
-    -------
-    list of date
-        From the first to the last, both among them.
-
-    Raises
-    ------
-    UsageError
-        It is no such range, a date is given too, or all runs would have the same place.
-    """
-    first, dots, last = dates.partition("..")
-    if not dots:
-        raise refuse("dates", dates, "two days, as 2026-01-01..2026-01-31")
-    start, end = read_date("the first of dates", first), read_date("the last of dates", last)
-    if end < start:
-        raise UsageError(f"dates are {dates}: the last day is before the first")
-    if date is not None:
-        raise UsageError(f"dates are {dates}, and date is {date}; leave out one or the other")
-    days = [start + timedelta(days=day) for day in range((end - start).days + 1)]
-    if len({fill_date(out, day) for day in days}) < len(days):
-        raise UsageError(f"{out}: is the same place for several dates, whose runs would be one; fill in {{date}}")
-    return days
-
-
 def _find_latest(latest: str, out: str, date: Date | None) -> str:
     if date is None:
         raise UsageError(f"{latest}: names the run of the latest date, but no date was given")
@@ -372,6 +291,11 @@ def make_job(model: Any, data: Any, out: Any, options: Options) -> Job:
         if uri not in (None, MODEL):
             _refuse_within(out, name, uri)
     choose_table(options, out)
+    metrics_file, lineage = (None if uri is None else fill_date(uri, options.date) for uri in (options.metrics_file, options.lineage))
+    if metrics_file is not None:
+        check_metrics_file(metrics_file)
+    if lineage is not None:
+        is_server(lineage)
     method = find_method(options.method)
     values = check_parameters(method, options.parameters or {})
     _check_written(values)
@@ -389,6 +313,8 @@ def make_job(model: Any, data: Any, out: Any, options: Options) -> Job:
             background=background,
             partition=place(options.partition) if isinstance(options.partition, str) else options.partition,
             reasons=place(options.reasons) if isinstance(options.reasons, str) else options.reasons,
+            metrics_file=metrics_file,
+            lineage=lineage,
         ),
         parameters=tuple(sorted(values.items())),
         tables=storage.beside(out, TABLES) if options.tables is None else place(options.tables),

@@ -15,12 +15,12 @@ from ..stores.places import normalise
 from .attempt import Attempt
 from .job import Job
 from .lineage_columns import list_fields, trace_columns
+from .listeners import KEY, is_server
 from .part import PARTS
 from .plan import Plan
 from .publish import SUMMARY
 
-NAMESPACE, KEY = "OPENLINEAGE_NAMESPACE", "OPENLINEAGE_API_KEY"  # variables that all of OpenLineage's senders know
-WEB = ("http", "https")
+NAMESPACE = "OPENLINEAGE_NAMESPACE"  # a variable that all of OpenLineage's senders know
 REGISTRY = ("models:", "runs:")  # of MLflow
 SECONDS = 5.0  # of one request
 RETRIES = 2
@@ -139,16 +139,12 @@ def _open(where: str) -> Any:
     from openlineage.client.transport.file import FileConfig, FileTransport
     from openlineage.client.transport.http import HttpConfig, HttpTransport
 
-    if redact(where) != where:
-        raise UsageError(f"{where}: has credentials, which would be written into logs; give a key as {KEY} in the environment")
-    found = urlsplit(where)
-    if found.scheme not in WEB:
+    if not is_server(where):
         path = storage.local_path(normalise(where))
         if path is None or not path.parent.is_dir() or path.is_dir():
             raise UsageError(f"lineage is {where!r:.80}, expected a file in a folder of this machine, or the URL of a server")
         return FileTransport(FileConfig(str(path), append=True))
-    if not found.hostname:
-        raise UsageError(f"lineage is {where!r:.80}, expected a file, or the URL of a server as http://host:5000")
+    found = urlsplit(where)
     given: dict[str, Any] = {"url": f"{found.scheme}://{found.netloc}", "timeout": SECONDS}
     given["retry"] = dict.fromkeys(("total", "read", "connect"), RETRIES)
     if found.path.strip("/"):

@@ -18,34 +18,11 @@ from ..stores import storage
 from ..stores.places import normalise
 from .attempt import Attempt
 from .job import Job
+from .listeners import read_address
 
 LAST_SUCCESS = "leafledger_run_last_success_timestamp_seconds"
 LABEL = "run"
-LOOPBACK = "127.0.0.1"
-
-
-def read_address(given: str) -> tuple[str, int]:
-    """Read where metrics are served.
-
-    Parameters
-    ----------
-    given : str
-        A port, on the loopback address, or HOST:PORT.
-
-    Returns
-    -------
-    host : str
-    port : int
-
-    Raises
-    ------
-    UsageError
-        It is neither.
-    """
-    host, _, port = given.rpartition(":")
-    if not port.isascii() or not port.isdecimal() or int(port) > 65535:
-        raise UsageError(f"metrics_address is {given!r:.80}, expected a port, or HOST:PORT")
-    return host.strip("[]") or LOOPBACK, int(port)
+READABLE = 0o644  # by node_exporter, which is another user
 
 
 def _find_file(given: str) -> Path:
@@ -163,7 +140,7 @@ def metered(job: Job, attempt: Attempt) -> Iterator[None]:
         yield
     finally:
         attempt.take_moved()
-        if attempt.manifest is not None:
+        if attempt.finished_it:  # a night that was finished before says nothing of whether nights are finished still
             metrics.last_success = time.time()
         if server is not None and thread is not None:
             server.shutdown()
@@ -172,5 +149,6 @@ def metered(job: Job, attempt: Attempt) -> Iterator[None]:
         if path is not None:
             try:
                 write_to_textfile(os.fspath(path), registry)
+                path.chmod(READABLE)
             except OSError as error:
                 attempt.warned.append(f"{path}: metrics cannot be written: {error.strerror or error}")

@@ -23,6 +23,7 @@ from .arguments import (
     read_text,
     refuse,
 )
+from .listeners import read_address
 
 Precision = Literal["float32", "float64"]
 MissingLabels = Literal["count", "refuse"]
@@ -229,7 +230,9 @@ def _read_reasons(name: str, given: Any) -> Mapping[str, Any] | str:
 
 
 def _read_address(name: str, given: Any) -> str:
-    return read_text(name, str(given) if type(given) is int else given)
+    address = read_text(name, str(given) if type(given) is int else given)
+    read_address(address)
+    return address
 
 
 def _read_table(name: str, given: Any) -> str:

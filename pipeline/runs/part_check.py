@@ -234,6 +234,9 @@ def _check_footer(plan: Plan, made_by: str, asked: Asked, each: Listed) -> Foote
     n_rows = item.n_rows - sum(entry.n_rows or 0 for entry in each.left_out)
     if not footer.n_rows == entry["n_rows"] == n_rows:
         raise InvalidRun(f"{uri}: has {footer.n_rows} rows, the manifest says {entry['n_rows']}, the plan {n_rows}")
+    stored = 0 if plan.global_only else n_rows
+    if footer.stored != stored:
+        raise InvalidRun(f"{uri}: holds {footer.stored} rows, expected {stored or 'none, as of a run of summaries alone'}")
     if footer.space != plan.space or json.dumps(footer.base) != json.dumps(dict(zip(plan.outputs, asked.base, strict=True))):
         raise InvalidRun(f"{uri}: its base values are {shorten(footer.base)} in space {footer.space!r}, the manifest's {shorten(asked.base)}")
     if (footer.residual is not None) != plan.additive:

@@ -54,6 +54,11 @@ def _check_reasons(plan: Plan, reasons: Reasons) -> None:
     method = METHODS[plan.method]
     if plan.global_only or not method.attributes or reasons.most < 1 or not 0 <= reasons.least <= 1:
         raise ValueError(f"reasons are at most {reasons.most} of at least {reasons.least}, of method {plan.method!r}")
+    if reasons.default is not None and not reasons.default.for_others:
+        raise ValueError("default reasons are for some values, expected all")
+    for band in (band for each in reasons.worded for band in each.bands):
+        if None not in (band.above, band.at_least) or None not in (band.below, band.at_most):
+            raise ValueError("a reason begins or ends at two bounds")
     check_reasons(reasons, plan.players, plan.features, plan.groups if method.phi.of_groups else (), (), "reasons")
 
 

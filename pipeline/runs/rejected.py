@@ -38,6 +38,25 @@ class Limit:
             raise InvalidData(f"{rejected[0].reason} ({len(rejected)} of {self.n_pieces} pieces of the data rejected, at most {most} may be)")
 
 
+def count_rejected(rejected: Sequence[Rejected]) -> Counter[int]:
+    """Count the rows of work items that are rejected.
+
+    Parameters
+    ----------
+    rejected : sequence of Rejected
+
+    Returns
+    -------
+    Counter of int
+        Rows by the numbers of parts.
+    """
+    n_rows = Counter[int]()
+    for entry in rejected:
+        if entry.part is not None:
+            n_rows[entry.part] += entry.n_rows or 0
+    return n_rows
+
+
 def find_given_up(items: Sequence[WorkItem], rejected: Sequence[Rejected]) -> set[int]:
     """Find the work items of which all rows are rejected: there is no part of them.
 
@@ -52,11 +71,7 @@ def find_given_up(items: Sequence[WorkItem], rejected: Sequence[Rejected]) -> se
     set of int
         Numbers of parts.
     """
-    n_rows = Counter[int]()
-    for entry in rejected:
-        if entry.part is not None:
-            n_rows[entry.part] += entry.n_rows or 0
-    return {part for part, n in n_rows.items() if not 0 <= part < len(items) or n == items[part].n_rows}
+    return {part for part, n in count_rejected(rejected).items() if not 0 <= part < len(items) or n == items[part].n_rows}
 
 
 def write_rejected(run: str, rejected: Sequence[Rejected]) -> None:

@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 P = TypeVar("P", bound="Part | Rejected")
 HELP = {
     "parts": "Parts made",
-    "found": "Parts that were there already",
+    "parts_found": "Parts that were there already",
+    "parts_rejected": "Work items rejected, since their rows cannot be read",
     "rows": "Rows explained",
-    "rejected": "Work items rejected, since their rows cannot be read",
-    "seconds": "Time spent on making parts",
+    "busy_seconds": "Time spent on making parts",
     "read_bytes": "Bytes read of files and objects",
     "written_bytes": "Bytes of files and objects published",
     "retries": "Operations and work items tried again",
 }
 _lock = threading.Lock()
-_done = dict.fromkeys(("parts", "found", "rows", "rejected", "seconds"), 0.0)
+_done = dict.fromkeys(("parts", "parts_found", "parts_rejected", "rows", "busy_seconds"), 0.0)
 
 
 class WorkerMetrics:
@@ -71,11 +71,11 @@ def count_part(made: P) -> P:
     with _lock:
         _register()
         if isinstance(made, Rejected):
-            _done["rejected"] += 1
+            _done["parts_rejected"] += 1
         elif made.seconds:
             _done["parts"] += 1
             _done["rows"] += made.n_rows
-            _done["seconds"] += made.seconds
+            _done["busy_seconds"] += made.seconds
         else:
-            _done["found"] += 1
+            _done["parts_found"] += 1
     return made

@@ -7,8 +7,9 @@ from typing import Any
 import distributed
 from distributed.versions import get_package_info
 
-from ..errors import UsageError
+from ..errors import UnfitCluster
 
+ALIKE = "start workers from the same image or environment"
 SAME = ("leafledger", "dask", "distributed", "numpy", "scipy", "numba", "pyarrow")  # what tasks understand, and their bits
 
 
@@ -33,18 +34,20 @@ class Needs:
 
         Raises
         ------
-        UsageError
+        UnfitCluster
             It has less memory, another Python, or another version of a package.
         """
         if share is not None and share < self.memory:
-            raise UsageError(f"{name}: a task needs {self.memory >> 20} MiB, the worker has {share >> 20} for each of its threads")
+            raise UnfitCluster(
+                f"{name}: a task needs {self.memory >> 20} MiB, the worker has {share >> 20} for each of its threads; give it more, or fewer threads"
+            )
         mine, theirs = self.packages["python"] or "", packages["python"] or ""
         if theirs.split(".")[:2] != mine.split(".")[:2]:
-            raise UsageError(f"{name}: the worker has Python {theirs}, expected {mine} as here")
+            raise UnfitCluster(f"{name}: the worker has Python {theirs}, expected {mine} as here; {ALIKE}")
         for package in SAME:
             if packages[package] != self.packages[package]:
                 had = packages[package] or "not at all"
-                raise UsageError(f"{name}: the worker has {package} {had}, expected {self.packages[package]} as here")
+                raise UnfitCluster(f"{name}: the worker has {package} {had}, expected {self.packages[package]} as here; {ALIKE}")
 
 
 def need(memory: int) -> Needs:
@@ -72,7 +75,7 @@ def check_workers(client: distributed.Client, needs: Needs) -> None:
 
     Raises
     ------
-    UsageError
+    UnfitCluster
         As `Needs.check`.
     """
     versions: Any = client.get_versions(packages=list(SAME))
@@ -99,7 +102,7 @@ def do_checked(needs: Needs, work: Callable[..., Any], *arguments: Any) -> Any:
 
     Raises
     ------
-    UsageError
+    UnfitCluster
         As `Needs.check`.
     """
     worker = distributed.get_worker()

@@ -195,7 +195,7 @@ def _open(uri: str) -> tuple[dict, np.ndarray]:
     for _ in range(FETCHES):
         with storage.scratch() as folder:
             storage.download(storage.join(uri, BYTES), folder / BYTES)
-            with suppress(ValueError, KeyError, TypeError):
+            with suppress(ValueError, EOFError, LookupError, TypeError, RecursionError):
                 index, mapped = json.loads(storage.read(storage.join(uri, INDEX))), _map_bytes(folder)
                 if _digest(index["layout"], mapped) == index["sha256"]:
                     return index, mapped  # a mapping outlives its file's name, so nothing is left behind
@@ -249,7 +249,7 @@ def _is_sound(uri: str) -> bool:
         index, mapped = _open(uri)
         _rebuild(index["layout"], mapped)
         return _digest(index["layout"], mapped) == index["sha256"]
-    except (ValueError, EOFError, KeyError, TypeError, RecursionError, InvalidRun):
+    except (ValueError, EOFError, LookupError, TypeError, AttributeError, OverflowError, RecursionError, InvalidRun):
         return False
 
 

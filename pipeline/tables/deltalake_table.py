@@ -9,9 +9,10 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
-from ..errors import StorageError, UsageError
+from ..errors import NotThere, StorageError, UsageError
 from ..stores import storage
-from .live import Hive, LiveFile, Snapshot, write_value
+from ..stores.places import normalise
+from .live import Hive, LiveFile, Snapshot, list_once, write_value
 
 LOOKERS = 16  # files that are looked up at a time
 # What a table may ask of its readers. Of these, deletion vectors and mapped columns are looked for; the others change no row of a file.
@@ -84,12 +85,18 @@ def open_table(uri: str, version: int | None = None) -> Any:
     ------
     UsageError
         The library is not installed.
+    NotThere
+        There is no such version yet.
     StorageError
-        There is no such table or version, or its log cannot be read.
+        There is no such table, or its log cannot be read.
     """
     with reported("read", uri):
         from deltalake import DeltaTable
 
+        if version is not None:
+            newest = DeltaTable(uri, storage_options=options_for(uri)).version()
+            if version > newest:  # for which the library would look at all versions in between
+                raise NotThere(f"{uri}: has no version {version}, its newest is {newest}")
         return DeltaTable(uri, version=version, storage_options=options_for(uri))
 
 
@@ -160,7 +167,7 @@ def read_delta(uri: str, version: int | None = None) -> Snapshot:
     ------
     UsageError
         The library is not installed; the table has deletion vectors, mapped columns or other features that ask more of a reader than to read files;
-        or it is partitioned by what is no text, whole number, boolean or date.
+        it is partitioned by what is no text, whole number, boolean or date; or its log names a file twice, or with credentials.
     StorageError
         There is no such version, its log or a file cannot be read.
     """
@@ -168,8 +175,8 @@ def read_delta(uri: str, version: int | None = None) -> Snapshot:
     with reported("read", uri):
         _refuse_unread(table, uri)
         listed = pa.table(table.get_add_actions()).to_pylist()
-    places = {place_of(entry["path"], uri): _values(entry.get("partition"), uri) for entry in listed}
+    places = list_once([(normalise(place_of(entry["path"], uri)), _values(entry.get("partition"), uri)) for entry in listed], uri)
     with ThreadPoolExecutor(LOOKERS) as lookers:
-        found = list(lookers.map(storage.stat, sorted(places)))
-    files = (LiveFile(file, places[place]) for file, place in zip(found, sorted(places), strict=True))
+        found = list(lookers.map(storage.stat, places))
+    files = (LiveFile(file, values) for file, values in zip(found, places.values(), strict=True))
     return Snapshot(f"{uri}@v{table.version()}", tuple(files))

@@ -1,10 +1,11 @@
 """What the log of a table says of its files: which of them count, and what their columns are called."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date as Date
 from typing import Any
 
+from ..errors import UsageError
 from ..stores.storage import Object
 
 Hive = tuple[tuple[str, str | None], ...]  # columns that a path or a log carries for a whole file: names, and values as they are written in paths
@@ -80,3 +81,30 @@ def write_value(value: Any) -> str | None:
     if isinstance(value, int) or type(value) is Date:
         return str(value)
     raise ValueError(f"is a {type(value).__name__}, expected a text, a whole number, a boolean or a date")
+
+
+def list_once(listed: Iterable[tuple[str, Hive]], uri: str) -> dict[str, Hive]:
+    """Put files in the order of their names.
+
+    Parameters
+    ----------
+    listed : iterable of (str, Hive)
+        URIs of files as a log names them, and what it carries for each.
+    uri : str
+        Of the table, for the message.
+
+    Returns
+    -------
+    dict of str to Hive
+
+    Raises
+    ------
+    UsageError
+        The log names a file twice: readers of the table see its rows twice, and a run explains every row once.
+    """
+    found: dict[str, Hive] = {}
+    for place, values in sorted(listed, key=lambda each: each[0]):
+        if place in found:
+            raise UsageError(f"{uri}: names {place.rpartition('/')[2]} twice, expected every file once; explain a copy of its rows")
+        found[place] = values
+    return found

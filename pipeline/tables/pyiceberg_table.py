@@ -8,16 +8,15 @@ from datetime import date as Date
 from datetime import timedelta
 from typing import Any
 
-from ..errors import StorageError, UsageError
+from ..errors import LeafledgerError, StorageError, UsageError
 from ..stores import storage
 from ..stores.listing import list_folder
 from ..stores.places import CATALOG, normalise
-from .live import Columns, Hive, LiveFile, Snapshot, write_value
+from .live import Columns, Hive, LiveFile, Snapshot, list_once, write_value
 
 LOOKERS = 16  # files that are looked up at a time
 METADATA = re.compile(r"(?:^|/)metadata/[^/]+\.metadata\.json$")
 _NUMBERED = re.compile(r"v(\d+)\.metadata\.json")  # by tables whose folder is their only catalog
-_LIBRARIES = ("pyiceberg.", "sqlalchemy.", "requests.", "pydantic", "botocore.")  # whose errors have no base of their own
 FILES = {"py-io-impl": "pyiceberg.io.fsspec.FsspecFileIO"}  # stores are reached as all others are
 WRITTEN = ("string", "int", "long", "boolean", "date")  # types of values of which each is written in one way
 EPOCH = Date(1970, 1, 1)
@@ -51,9 +50,9 @@ def reported(doing: str, uri: str) -> Iterator[None]:
         raise UsageError(f"{uri}: is an Iceberg table, which takes the library pyiceberg: pip install 'leafledger[iceberg]' ({error})") from error
     try:
         yield
-    except Exception as error:
-        if not isinstance(error, (OSError, ValueError)) and not type(error).__module__.startswith(_LIBRARIES):
-            raise
+    except LeafledgerError:
+        raise
+    except Exception as error:  # the library and its own have no base, and of damaged files it says whatever it stumbles over
         raise StorageError(f"{uri}: cannot {doing}: {' '.join(str(error).split()) or type(error).__name__}") from error
 
 
@@ -137,9 +136,12 @@ def list_entries(table: Any, uri: str) -> Iterator[tuple[Any, Hive]]:
     Raises
     ------
     UsageError
-        Rows are deleted by files of their own; files are not Parquet; or it is partitioned by what is no text, whole number, boolean or date.
+        Rows are deleted by files of their own; files are not Parquet; it is partitioned by what is no text, whole number, boolean or date; or the
+        newest snapshot is missing.
     """
     snapshot = table.current_snapshot()
+    if snapshot is None and table.metadata.current_snapshot_id is not None:
+        raise UsageError(f"{uri}: has no snapshot {table.metadata.current_snapshot_id}, which is its newest; its metadata are damaged")
     for manifest in () if snapshot is None else snapshot.manifests(table.io):
         for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=True):
             found = entry.data_file
@@ -169,8 +171,8 @@ def read_iceberg(uri: str) -> Snapshot:
     Raises
     ------
     UsageError
-        The library is not installed; its catalog alone knows what counts; rows are deleted by files of their own; files are not Parquet; or it is
-        partitioned by what is no text, whole number, boolean or date.
+        The library is not installed; its catalog alone knows what counts; rows are deleted by files of their own; files are not Parquet; it is
+        partitioned by what is no text, whole number, boolean or date; the newest snapshot is missing; or a file is named twice, or with credentials.
     StorageError
         There is no such table, or its metadata or a file cannot be read.
     """
@@ -183,9 +185,9 @@ def read_iceberg(uri: str) -> Snapshot:
 
             table = StaticTable.from_metadata(place, FILES)
     with reported("read", uri):
-        places = {normalise(found.file_path): values for found, values in list_entries(table, uri)}
+        places = list_once([(normalise(found.file_path), values) for found, values in list_entries(table, uri)], uri)
         columns = _number_columns(table)
     with ThreadPoolExecutor(LOOKERS) as lookers:
-        found = list(lookers.map(storage.stat, sorted(places)))
-    files = (LiveFile(file, places[place], columns) for file, place in zip(found, sorted(places), strict=True))
+        found = list(lookers.map(storage.stat, places))
+    files = (LiveFile(file, values, columns) for file, values in zip(found, places.values(), strict=True))
     return Snapshot(normalise(table.metadata_location), tuple(files))

@@ -15,6 +15,7 @@ from tests.pipeline.conftest import run_moto
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 TYPED = [page for page in PAGES if page != ROOT / "docs" / "week.md"]  # which takes a Prefect server, and tests/flows/test_week.py
+SIZES = Path("infra/kubernetes/sizes.py")
 OBJECTS = {"flights/month=2/flights.parquet": "flights", "models/xgboost.ubj": "models"}  # below the demo's folder, and the bucket
 
 
@@ -26,7 +27,9 @@ def find_inputs() -> Path:
 
 
 def make_folder(folder: Path) -> Path:
-    """A folder with the demo's inputs where ``make demo`` puts them."""
+    """A folder with the demo's inputs where ``make demo`` puts them, and what a reader runs of the repository."""
+    (folder / SIZES).parent.mkdir(parents=True)
+    shutil.copy(ROOT / SIZES, folder / SIZES)
     for name in ("flights", "models"):
         shutil.copytree(find_inputs() / name, folder / FOLDER / name)
     return folder

@@ -11,7 +11,7 @@ import dask
 import distributed
 import pytest
 
-from pipeline.errors import UsageError
+from pipeline.errors import UnfitCluster
 from tests.faults.interrupting import struck
 from tests.faults.preload import SECONDS
 
@@ -119,7 +119,7 @@ def test_a_worker_that_comes_late_with_other_packages_is_refused(many, tally, tm
         join(local.scheduler_address, PYTHONPATH=os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
         tally.faults["late worker with other packages"] += 1
 
-    with pytest.raises(UsageError, match=r"^tcp://\S+: the worker has numba 0\.0\.7, expected \S+ as here$"):
+    with pytest.raises(UnfitCluster, match=r"^tcp://\S+: the worker has numba 0\.0\.7, expected \S+ as here; start"):
         many.explain(out, scheduler=local.scheduler_address, progress=struck(come))
     monkeypatch.setenv(SECONDS, "0")
     many.go_on(out)

@@ -314,7 +314,7 @@ def test_certificates_that_expired_are_said_and_made_anew(stack, undisturbed, ta
     another = [word.replace("2013-02-01", "2013-02-02") for word in stack.topology.services["night"]["command"]]  # that one is finished
     code, said = stack.topology.run("night", *another)
     *before, last = said.splitlines()
-    assert (code, before) == (2, ["explaining on tls://scheduler:8786"]), said
+    assert (code, before) == (10, ["explaining on tls://scheduler:8786"]), said
     assert last.startswith(f"leafledger: {line}")
     name = start(stack, out)
     state = stack.server.ended(name, RUN_SECONDS)["state"]

@@ -45,6 +45,8 @@ def test_schedules_that_do_not_coincide_are_taken(crons):
     ("out", "options", "says"),
     [
         ("s3://explained/run", {}, "s3://explained/run: is the same place for every night, whose runs would be one; fill in {date}"),
+        ("s3://explained/{date:%m-%d}", {}, "s3://explained/{date:%m-%d}: is the same place on "),
+        ("s3://explained/{date:%Y%M%d}", {}, "got the form %Y%M%d: %M is no part of a day"),
         ("s3://explained/{date}", {"date": "2026-03-02"}, "date is 2026-03-02, which would be that of every night; leave it out"),
         ("data/{date}", {}, "/data/{date}: lies within the data"),
     ],

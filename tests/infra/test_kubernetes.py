@@ -2,7 +2,10 @@
 
 import asyncio
 import json
+import re
+import shutil
 import subprocess
+import sys
 import uuid
 from pathlib import Path
 from unittest.mock import AsyncMock
@@ -12,8 +15,13 @@ import jsonschema
 import kubernetes_validate
 import pytest
 import yaml
+from dask.utils import parse_bytes
 
+from flows.deployment import check_name
+from infra.kubernetes.sizes import size
+from pipeline.command.documents import SCHEMAS
 from pipeline.runs.certificates import ROLES, make_certificates
+from pipeline.runs.workers import need
 from tests.infra.files import INFRA, find
 
 KUBERNETES = INFRA / "kubernetes"
@@ -129,6 +137,51 @@ def test_dask_reads_what_the_manifests_say(rendered):
         assert __import__(route, fromlist=["routes"]).routes
 
 
+PLAN = {"n_rows": 10**9, "n_items": 4000, "memory": 900 << 20, "forecast": {"row": {"reading": 1e-6, "kernel": 24e-6, "writing": 1e-6}}}
+
+
+def test_sizes_are_those_of_a_forecast(tmp_path):
+    """As many threads as the rows take, and workers that a run would not refuse; in what kubectl renders requests, limits and Dask agree."""
+    kubectl = find("kubectl") or pytest.skip("there is no kubectl")
+    (tmp_path / "mine/sizes").mkdir(parents=True)
+    shutil.copytree(KUBERNETES / "base", tmp_path / "base")
+    (tmp_path / "mine/kustomization.yaml").write_text(
+        "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [../base]\ncomponents: [sizes]\n"
+    )
+    for hours, threads, workers in ((0.5, 4, 4), (10.0, 2, 1), (0.001, 8, 500)):
+        written = size(PLAN, hours, threads)
+        (tmp_path / "mine/sizes/kustomization.yaml").write_text(written)
+        said = subprocess.run([kubectl, "kustomize", str(tmp_path / "mine")], capture_output=True, text=True, timeout=60)
+        assert said.returncode == 0, said.stderr
+        found = {each["kind"]: each for each in yaml.safe_load_all(said.stdout)}
+        for manifest in found.values():
+            check(manifest)
+        assert found["DaskAutoscaler"]["spec"]["maximum"] == workers
+        assert workers == 500 or (workers - 1) * threads < 1e9 * 26e-6 / 3600 / hours <= workers * threads  # 500 have an item for each thread
+        container = found["DaskCluster"]["spec"]["worker"]["spec"]["containers"][0]
+        told = dict(word.removeprefix("--").split("=") for word in container["args"] if "=" in word)
+        limit = parse_bytes(told["memory-limit"])
+        need(PLAN["memory"]).check("worker", limit // int(told["nthreads"]), need(0).packages)
+        assert container["resources"]["requests"] == {"cpu": told["nthreads"], "memory": told["memory-limit"].removesuffix("B")}
+        assert parse_bytes(f"{container['resources']['limits']['memory']}B") == limit + (1 << 30)
+
+
+def test_sizes_ask_for_a_forecast():
+    """In one line; a plan has the fields that are read."""
+    script = [sys.executable, str(KUBERNETES / "sizes.py")]
+    for given, more, says in (
+        ("{}", ["--hours", "1"], "no forecast there"),
+        ("", ["--hours", "1"], "Expecting value"),
+        ("{}", ["--hours", "0"], "above 0"),
+    ):
+        done = subprocess.run([*script, *more], input=given, capture_output=True, text=True, timeout=60)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert says in done.stderr.splitlines()[-1]
+    assert set(PLAN) <= {entry.name for entry in SCHEMAS["plan"]}
+    (forecast,) = (entry.meaning for entry in SCHEMAS["plan"] if entry.name == "forecast")
+    assert "`row`, seconds of a worker that a row takes" in forecast
+
+
 def test_prefect_renders_the_job(rendered):
     """As its worker does for a flow run: with the run's variables, and those of the template that stand there for Dask."""
     from prefect.client.schemas.objects import FlowRun
@@ -163,3 +216,26 @@ def test_prefect_renders_the_job(rendered):
         if "app.kubernetes.io/name" in source["podSelector"]["matchLabels"]
     )
     assert allowed.items() <= labels.items()
+
+
+@pytest.mark.parametrize("name", ["2026-11-22", "Nächtliche Läufe: alle", "a_.-b", "x" * 300])
+def test_names_are_those_that_kubernetes_takes(name):
+    """Prefect's worker makes them of those of the flow run and its deployment, which may be what `leafledger deploy` takes."""
+    check_name("name", name)
+    from prefect.client.schemas.objects import FlowRun
+    from prefect.client.schemas.responses import DeploymentResponse
+    from prefect_kubernetes.worker import KubernetesWorkerJobConfiguration
+
+    async def render():
+        template = json.loads(TEMPLATE.read_text())
+        return await KubernetesWorkerJobConfiguration.from_template_and_values(template, {}, client=AsyncMock())
+
+    configuration, flow = asyncio.run(render()), uuid.uuid4()
+    deployment = DeploymentResponse(id=uuid.uuid4(), name=name, flow_id=flow)
+    configuration.prepare_for_flow_run(FlowRun(id=uuid.uuid4(), name=name, flow_id=flow), deployment)
+    made = configuration.job_manifest["metadata"]
+    assert len(made["generateName"]) <= 63
+    assert re.fullmatch(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", made["generateName"] + "abcde"), made["generateName"]
+    for label, value in made["labels"].items():
+        assert len(value) <= 63
+        assert re.fullmatch(r"([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?", value), (label, value)

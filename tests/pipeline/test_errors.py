@@ -16,6 +16,7 @@ CODES = {
     "RunConflict": 7,
     **dict.fromkeys(("InvalidModel", "UnsupportedModel", "SchemaMismatch", "InvalidData", "InvalidColumn", "InvalidLabel", "PredictionMismatch"), 8),
     **dict.fromkeys(("StorageError", "ClusterLost", "WorkersDied"), 9),
+    "UnfitCluster": 10,
 }  # of all others 1
 SIGNED = "https://host/f.parquet?versionId=3&X-Amz-Signature=s3cret&X-Amz-Security-Token=s3cret"
 
@@ -69,5 +70,6 @@ def test_every_code_says_what_it_means():
         "CONFLICT": 7,
         "REFUSED": 8,
         "AWAY": 9,
+        "UNFIT": 10,
         "INTERRUPTED": 130,
     }

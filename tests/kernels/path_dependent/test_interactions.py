@@ -1,6 +1,7 @@
 """Interactions are those of their definition, walked and looked up."""
 
 import itertools
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -8,15 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from kernels.game_values import shapley
+from kernels.game_values import Quadrature, banzhaf, beta, shapley
 from kernels.methods import METHODS
-from kernels.path_dependent.interactions import play_pairs
+from kernels.path_dependent.interactions import interior, play_pairs
 from kernels.prepare import prepare
 from kernels.trees.forest import make_forest
 from tests import naive
 from tests.kernels.attributing import ATOL, WEIGHTS, attributed, defaults
 from tests.strategies import batches, forests, partitions
-from tests.trees import players_of_paths
+from tests.trees import chain, players_of_paths
 
 FEW_ROWS = 2
 
@@ -38,7 +39,18 @@ def test_interactions_are_those_of_the_definition(data, ensemble, name):
 @given(data=st.data(), ensemble=forests(max_trees=4, max_depth=6, max_features=8))
 def test_banzhaf_interactions_among_all_others(data, ensemble):
     """Where all others are present, at p = 1, an interaction is v(N) - v(N - i) - v(N - j) + v(N - i - j)."""
-    rows = data.draw(batches(ensemble, 1))
+    check_among_all_others(ensemble, data.draw(batches(ensemble, 1)))
+
+
+def test_interactions_on_a_long_path():
+    """Nine points, of ten players: more than a walk takes at once."""
+    rng = np.random.default_rng(0)
+    ensemble = chain(np.arange(10), rng.standard_normal(11), rng.uniform(1, 9, 11), 10)
+    check_among_all_others(ensemble, np.ones((1, 10)))
+
+
+def check_among_all_others(ensemble, rows):
+    """All interactions of a row are the four coalitions' that are told apart by the two players alone."""
     prepared = prepare(ensemble, METHODS["banzhaf"], {"p": 1.0}, interactions=True)
     buffers = attributed("banzhaf", prepared, rows)
     everyone = set(range(ensemble.n_features))
@@ -54,6 +66,48 @@ def test_pairs_are_those_that_share_a_path(data, ensemble):
     forest = make_forest(ensemble, data.draw(partitions(ensemble, max_groups=5)))[1]
     paths = [path for root in ensemble.root for path in players_of_paths(ensemble, forest.player_of_node, root, frozenset())]
     expected = {pair for path in paths for pair in itertools.combinations(sorted(path), 2)}
-    game, pairs = play_pairs(forest, shapley)
+    played, pairs = play_pairs(forest, shapley)
     assert list(map(tuple, pairs.tolist())) == sorted(expected)
-    assert game.n_rows == len(expected)
+    assert played.game.n_rows == len(expected)
+
+
+@given(data=st.data(), ensemble=forests(max_depth=5, max_features=4))
+def test_partners_are_the_other_players_above(data, ensemble):
+    """Of every split: each other player once, by the nearest of its edges, with the row of the pair."""
+    forest = make_forest(ensemble, data.draw(partitions(ensemble, max_groups=4)))[1]
+    played, pairs = play_pairs(forest, shapley)
+    player, partners = forest.player_of_node, played.partners
+    expected = {}
+
+    def descend(node, edges):
+        if player[node] >= 0:
+            expected[node] = {(edge, *sorted((other, player[node]))) for other, edge in edges.items() if other != player[node]}
+            for child in (ensemble.left[node], ensemble.right[node]):
+                descend(child, edges | {player[node]: child})
+
+    for root in ensemble.root:
+        descend(root, {})
+    for node in range(player.size):
+        mine = slice(partners.start[node], partners.start[node + 1])
+        found = [(edge, *pairs[row]) for edge, row in zip(partners.edge[mine], partners.row[mine], strict=True)]
+        assert len(found) == len(expected.get(node, ()))
+        assert set(found) == expected.get(node, set())
+
+
+@pytest.mark.parametrize("atoms", [[(1.0, 1.0)], [(0.0, 1.0)], [(0.0, 0.25), (1.0, 0.75)], [(0.0, -1.0), (0.5, 1.5), (1.0 - 1e-9, 0.5)]])
+@pytest.mark.parametrize("n_terms", [1, 2, 7, 40])
+def test_a_rule_on_the_border_agrees_with_one_inside(atoms, n_terms):
+    """On every power of t below ``n_terms``, in exact fractions of the same atoms; and no node is where a factor vanishes."""
+    t, weight = np.array(atoms).T
+    rule = interior(Quadrature(t, weight), n_terms)
+    assert ((rule.nodes > 0) & (rule.nodes < 1)).all()
+    for power in range(n_terms):
+        expected = sum(Fraction(w) * Fraction(at) ** power for at, w in atoms)
+        assert abs(float(rule.weights @ rule.nodes**power) - float(expected)) < 1e-13
+
+
+@pytest.mark.parametrize("n_players", [2, 9, 60])
+def test_rules_inside_stay_as_they_are(n_players):
+    """Gauss's rules of densities need no other."""
+    for rule in (shapley(n_players), banzhaf(n_players, 0.5), beta(n_players, 2.0, 3.0)):
+        assert interior(rule, n_players) is rule

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from kernels.game_values import banzhaf, shapley
-from kernels.path_dependent.games import play
-from kernels.path_dependent.interactions import play_pairs
+from kernels.path_dependent.games import play, play_owen
 from kernels.path_dependent.walks import (
     MAX_NODES,
     STEP_ABOVE,
@@ -30,7 +29,7 @@ from kernels.path_dependent.walks import (
 )
 from kernels.trees.binning import child_intervals
 from kernels.trees.forest import make_forest
-from tests.strategies import forests
+from tests.strategies import forests, partitions
 from tests.trees import chain, join
 
 
@@ -106,15 +105,15 @@ def test_walks_of_one_tree_are_taken_out():
     walks = lay_out_walks(play(make_forest(ensemble)[1], shapley), range(4)).four
     for tree in range(4):
         found, mine = walks.of_tree(tree), np.flatnonzero(walks.tree == tree)
-        for name in ("start", "stop", "tree", "output", "weights"):
+        for name in ("start", "stop", "tree", "output", "nodes", "weights"):
             assert (getattr(found, name) == getattr(walks, name)[mine]).all()
         assert found.steps is walks.steps
 
 
 @given(data=st.data(), ensemble=forests(max_depth=4))
 def test_games_are_walked_as_often_as_they_have_copies(data, ensemble):
-    """A tree of a game of pairs stands in it once for each lower player, and each copy has walks, of the model's tree."""
-    game, _ = play_pairs(make_forest(ensemble)[1], shapley)
+    """A tree of a game of groups stands in it once for each group of which it has several, and each copy has walks, of the model's tree."""
+    game = play_owen(make_forest(ensemble, data.draw(partitions(ensemble, max_groups=3)))[1], shapley, shapley)
     chosen = [t for t in range(game.source.size) if data.draw(st.booleans())]
     walks = lay_out_walks(game, chosen)
     found = sorted(tree for some in walks for tree in some.tree.tolist())

@@ -1,6 +1,7 @@
 """The command line: what it prints, its exit codes, and that a mistake never ends in a traceback."""
 
 import hashlib
+import json
 import re
 import shutil
 import subprocess
@@ -8,6 +9,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from kernels.methods import METHODS
@@ -74,19 +77,38 @@ def test_quiet_is_quiet(example, tmp_path, capsys):
 
 
 def test_a_range_of_dates_is_a_run_for_each(example, tmp_path, capsys):
-    """Those that are done are passed over; a day without data ends it, and what was done stays."""
-    for month in (1, 2):
-        shutil.copytree(Path(example.data) / f"month={month}", tmp_path / "nights" / f"2026-03-0{month}" / f"month={month}")
+    """Those that are done are passed over; a day without data, or with data that do not fit, keeps no other from being explained."""
+    for month, day in ((1, 1), (2, 2), (3, 4)):
+        shutil.copytree(Path(example.data) / f"month={month}", tmp_path / "nights" / f"2026-03-0{day}" / f"month={month}")
     arguments = ["explain", example.model, str(tmp_path / "nights/{date-1d}"), "--out", str(tmp_path / "runs/{date}"), "--scheduler", "serial"]
     assert cli.main([*arguments, "--dates", "2026-03-02..2026-03-02", "--quiet"]) == 0
     assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == ["2026-03-02"]
     capsys.readouterr()
-    assert cli.main([*arguments, "--dates", "2026-03-02..2026-03-04"]) == 6
+    assert cli.main([*arguments, "--dates", "2026-03-02..2026-03-05"]) == 6
     said = capsys.readouterr()
     assert f"{tmp_path}/runs/2026-03-02: finished before, nothing to do" in said.out.replace("\n", "")
-    assert said.err.splitlines()[-1] == f"leafledger: {tmp_path}/nights/2026-03-03: cannot list: no such file or object"
-    assert check_run(tmp_path / "runs" / "2026-03-03").sound
+    (line,) = [line for line in said.err.splitlines() if "cannot" in line]
+    assert line == f"leafledger: {tmp_path}/nights/2026-03-03: cannot list: no such file or object"
     assert not (tmp_path / "runs" / "2026-03-04").exists()
+    for day in ("2026-03-03", "2026-03-05"):
+        assert check_run(tmp_path / "runs" / day).sound
+    (tmp_path / "nights/2026-03-05").mkdir()
+    pq.write_table(pa.table({"other": [1.0]}), tmp_path / "nights/2026-03-05/data.parquet")
+    code, said, log = run(capsys, *arguments, "--dates", "2026-03-04..2026-03-06", "--json")
+    assert code == 6
+    late, done, refused = json.loads(said)["runs"]
+    assert (late["error"]["type"], done["finished_before"], refused["error"]["exit_code"]) == ("NotThere", True, 8)
+    assert [line.split(": ")[1] for line in log.splitlines()] == [late["error"]["message"].split(": ")[0], refused["error"]["message"].split(": ")[0]]
+    assert cli.main([*arguments, "--dates", "2026-03-05..2026-03-06", "--quiet"]) == 8
+
+
+def test_what_is_wrong_with_all_nights_ends_a_range(example, tmp_path, capsys):
+    """A mistake in the options, and a store that is away, are said once."""
+    arguments = ["explain", example.model, example.data, "--out", str(tmp_path / "runs/{date}"), "--dates", "2026-03-02..2026-03-04", "--quiet"]
+    code, _, log = run(capsys, *arguments, "--method", "shaply")
+    assert (code, log.count("\n")) == (2, 1)
+    code, _, log = run(capsys, *arguments, "--scheduler", "tcp://127.0.0.1:1", "--wait", "1")
+    assert (code, log.count("\n")) == (9, 1)
 
 
 def test_plan_writes_nothing(example, tmp_path, capsys):

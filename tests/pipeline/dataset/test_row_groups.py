@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.dataset import row_groups
-from pipeline.dataset.row_groups import columns_of, read_batches
+from pipeline.dataset.row_groups import choose_pieces, columns_of, largest_held, read_batches
 from pipeline.stores import storage
 
 N_ROWS, GROUP = 1000, 100
@@ -104,3 +104,43 @@ def test_what_was_fetched_is_let_go(path, monkeypatch):
             most = max(most, file.held())
     assert sum(map(len, file.read_bytes)) >= 0.9 * size
     assert 0 < most < 0.3 * size
+
+
+@pytest.fixture
+def large(tmp_path):
+    """One row group of numbers and texts that does not fit, where 4 MB and 256 kB of a column do."""
+    path, rng, n = tmp_path / "large.parquet", np.random.default_rng(1), 1_500_000
+    texts = pa.array([f"of {k} kinds" for k in range(1000)]).take(pa.array(rng.integers(0, 1000, n)))
+    pq.write_table(pa.table({"i": np.arange(n), "x": rng.normal(size=n), "text": texts}), path, row_group_size=n, compression="none")
+    return path
+
+
+def test_a_large_row_group_is_fetched_by_pages(large, monkeypatch):
+    """What is held of it at any time is a part of what is stored and within what is projected; the rows are all there, in their order."""
+    names, stored = ["i", "x", "text"], large.stat().st_size
+    metadata = pq.read_metadata(large)
+    whole = largest_held(metadata, names)
+    assert whole >= 0.9 * stored
+    assert choose_pieces(metadata, [0], names) == {}
+    monkeypatch.setattr(row_groups, "READ_BYTES", 1 << 21)
+    projected = largest_held(metadata, names)
+    assert projected < whole
+    with storage.opened(str(large), ahead=False) as opened:
+        file, most, before = Counted(opened), 0, pa.total_allocated_bytes()
+        parquet, first = pq.ParquetFile(file, **choose_pieces(metadata, [0], names)), 0
+        for batch in read_batches(parquet, [0], names, 10_000):
+            assert batch.column("i").to_pylist() == [*range(first, first + batch.num_rows)]
+            first += batch.num_rows
+            most = max(most, file.held() + pa.total_allocated_bytes() - before)
+            file.read_bytes = [found for found in file.read_bytes if sys.getrefcount(found) > 3]
+    assert first == metadata.num_rows
+    assert 0 < most <= projected + row_groups.READ_BYTES < 0.7 * stored
+
+
+def test_narrow_pieces_are_not_worth_it(large, monkeypatch):
+    """A row group of which the pages alone would be as much is fetched whole."""
+    metadata = pq.read_metadata(large)
+    monkeypatch.setattr(row_groups, "READ_BYTES", 1 << 20)
+    monkeypatch.setattr(row_groups, "PAGES_BYTES", large.stat().st_size // 3)
+    assert choose_pieces(metadata, [0], ["i", "x", "text"]) == {}
+    assert largest_held(metadata, ["x"]) <= metadata.row_group(0).column(1).total_uncompressed_size

@@ -2,6 +2,7 @@
 
 import os
 from datetime import date, datetime
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipeline.dataset import row_groups
 from pipeline.dataset.identity import identify
 from pipeline.dataset.listing import WorkItem
 from pipeline.dataset.rows import located, miscounted, read_slices, window
@@ -46,6 +48,23 @@ def test_rows_are_those_of_the_item(uri, table, skip, n_rows, slice_rows):
     assert all(0 < batch.num_rows <= slice_rows for batch in batches)
     found = pa.Table.from_batches(batches).select(["word", "i"])
     assert found.equals(table.select(["word", "i"]).slice(2 * GROUP + skip, n_rows))
+
+
+def test_rows_that_are_read_by_pages_are_the_same(uri, table, monkeypatch):
+    """Where row groups do not fit, and the damage of one is said as of others."""
+    monkeypatch.setattr(row_groups, "READ_BYTES", 1)
+    monkeypatch.setattr(row_groups, "PAGES_BYTES", 1)
+    opened, asked = storage.opened, []
+    monkeypatch.setattr(storage, "opened", lambda uri, **given: asked.append(given) or opened(uri, **given))
+    found = pa.Table.from_batches(read_slices(item_of(uri, skip=30, n_rows=100), ["word", "i"], 7)).select(["word", "i"])
+    assert found.equals(table.select(["word", "i"]).slice(2 * GROUP + 30, 100))
+    assert asked == [{}, {}, {"ahead": False}]  # what the test opens, the footer, and the rows
+    item, chunk = item_of(uri), pq.read_metadata(uri).row_group(3).column(1)
+    data = bytearray(Path(uri).read_bytes())
+    data[chunk.data_page_offset + chunk.total_compressed_size - 5] ^= 0x10
+    Path(uri).write_bytes(data)
+    with pytest.raises(InvalidData, match=r"row group 3: column 'x': cannot read: .*CRC"):
+        list(read_slices(WorkItem(0, uri, item_of(uri).etag, item.row_groups, 0, item.n_rows, 0, ()), ["i", "x"], 64))
 
 
 def test_row_groups_need_not_be_neighbours(uri, table):

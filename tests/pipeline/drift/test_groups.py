@@ -11,7 +11,8 @@ from numpy.testing import assert_allclose
 from scipy import stats
 
 from leafledger import check_run, drift, explain
-from pipeline.drift.groups import FEW_ROWS
+from pipeline.dataset.grouping import GroupColumn
+from pipeline.drift.groups import FEW_ROWS, SOME, GroupDrift, list_states
 from pipeline.errors import UsageError
 from tests.pipeline.conftest import FEATURES, train, write_data
 from tests.pipeline.running import attributions
@@ -118,6 +119,14 @@ def test_what_is_written(compared, nights):
     drift(b, against=nights[0])
     assert {row["group"] for row in pq.read_table(b / "after" / "drift.parquet").to_pylist()} == {""}
     assert check_run(b).sound
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_the_first_groups_are_named_and_the_others_counted(more):
+    """Nothing more is said where there are no more."""
+    found = [GroupDrift(f"k={k}", (k,), "new", 0, 7, (), ()) for k in range(SOME + more)]
+    (said,) = list_states([GroupColumn("k", "string")], found)
+    assert said.endswith(f"; and {more} more" if more else f"k={SOME - 1} (7 rows)")
 
 
 def test_groups_of_few_rows_are_said_and_not_tested(example, frames, tmp_path):

@@ -2,12 +2,26 @@
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from numpy.testing import assert_array_equal
 
 from leafledger import explain, read_run
 from pipeline.drift import item
-from pipeline.drift.item import TEXTS, Counts, Measuring, Values, count_values, measure_item, merge_counts, merge_values, warm
+from pipeline.drift.item import (
+    CELLS,
+    NOTHING,
+    TEXTS,
+    Counts,
+    Measuring,
+    Values,
+    count_values,
+    measure_columns,
+    measure_item,
+    merge_counts,
+    merge_values,
+    warm,
+)
 from pipeline.errors import InvalidRun
 from pipeline.models.cityhash import HashedCategory
 from pipeline.models.model import Feature
@@ -32,6 +46,43 @@ def test_few_columns_at_a_time_change_nothing(run, monkeypatch):
     for a, b in zip(whole.counts, other.counts, strict=True):
         for one, two in zip(merge_counts(a, b)[:2], merge_counts(b, a)[:2], strict=True):
             assert_array_equal(one, two)
+
+
+class Watched:
+    """A Parquet file that says which columns are read together."""
+
+    def __init__(self, parquet):
+        self._parquet, self.columns = parquet, []
+
+    def __getattr__(self, name):
+        return getattr(self._parquet, name)
+
+    def read_row_group(self, group, columns, **given):
+        self.columns.append(columns)
+        return self._parquet.read_row_group(group, columns, **given)
+
+
+def test_cells_of_all_groups_count_for_memory(run, monkeypatch):
+    """Of three groups of rows a third as many columns fit; the groups together have what the part has."""
+    monkeypatch.setattr(item, "TABLE_BYTES", 8 * CELLS * 6)
+    asked = Measuring(run.uri, run.manifest.plan)
+    whole = measure_item(asked, run.plan.items[0])
+    with pq.ParquetFile(f"{run.uri}/attributions/part-00000.parquet") as parquet:
+        watched, n = Watched(parquet), parquet.num_row_groups
+        rows = [[np.arange(parquet.metadata.row_group(i).num_rows)[k::3] for i in range(n)] for k in range(3)]
+        thirds = measure_columns("", run.plan, watched, rows)
+    assert max(map(len, watched.columns)) == 2
+    for c, expected in enumerate(whole.counts):
+        found = merge_counts(merge_counts(thirds[0].counts[c], thirds[1].counts[c]), thirds[2].counts[c])
+        assert_array_equal(found.cells, expected.cells)
+        assert_array_equal(found.counts, expected.counts)
+
+
+def test_nothing_changes_no_counts():
+    """It is where adding up begins."""
+    piece = Counts(np.array([3]), np.array([2]), (np.array([1.5]), np.array([2])))
+    for merged in (merge_counts(NOTHING, piece), merge_counts(piece, NOTHING)):
+        assert [part.tolist() for part in (merged.cells, merged.counts, *merged.points)] == [[3], [2], [1.5], [2]]
 
 
 def test_many_different_values_are_not_counted_one_by_one():

@@ -6,12 +6,12 @@ import numpy as np
 from numpy.testing import assert_allclose
 from scipy import stats
 
-from pipeline.drift.distribution import Distribution
+from pipeline.drift.distribution import Categories, Distribution
 from pipeline.drift.means import find_means, means_of, nothing
 from pipeline.drift.measured import measure_run
-from pipeline.drift.shifts import _shift, judge, set_parts, shift_phi, shift_total, shift_values
+from pipeline.drift.shifts import _compare, _shift, judge, set_parts, shift_groups, shift_phi, shift_total, shift_values
 from pipeline.drift.split import take_night
-from pipeline.drift.statistics import compare_numbers
+from pipeline.drift.statistics import Apart, compare_numbers
 from pipeline.drift.thresholds import Thresholds
 from tests.pipeline.running import attributions
 
@@ -66,6 +66,40 @@ def test_what_is_sure_but_small_is_no_drift():
     assert not judged.drifted
     assert judge(small, Thresholds(psi=0.005))[0].drifted
     assert not judge(small, Thresholds(psi=0.5))[0].drifted
+
+
+def test_a_threshold_is_crossed_where_it_is_reached():
+    """As help says: at least so far, and at most so likely by chance."""
+    night = nothing(100)
+    at = _shift("value", "", "f", night, night, Apart(distance=0.05, p=0.01))
+    given = Thresholds(false_discovery_rate=0.01, distance=0.05)
+    assert judge([at], given)[0].drifted
+    assert not judge([dataclasses.replace(at, distance=np.nextafter(0.05, 0))], given)[0].drifted
+    assert not judge([dataclasses.replace(at, p=np.nextafter(0.01, 1))], given)[0].drifted
+
+
+def test_numbers_and_categories_are_not_compared():
+    """A column that was one and is the other has no distance, and no chance."""
+    numbers, texts = draw(np.random.default_rng(0), 9), Categories(9, 0, None, (("a", 9),))
+    for pair in ((numbers, texts), (texts, numbers), (None, texts), (numbers, None)):
+        assert repr(_compare(*pair)) == repr(Apart())
+    assert _compare(texts, texts).distance == 0.0
+
+
+def test_groups_have_the_rows_of_their_nights():
+    """And total variation as their distance: of 1/4 and 3/4 against halves, 1/4."""
+    found = shift_groups("carrier", {"a": 10, "b": 30}, {"a": 25, "b": 25})
+    assert (found.reference_rows, found.rows, found.distance) == (40, 50, 0.25)
+
+
+def test_missing_values_of_a_group_are_those_of_its_rows(nights, frames):
+    """Summaries are of all rows: of a group its columns of values alone tell."""
+    reference, current = (dataclasses.replace(measure_run(night), group='["x"]') for night in nights)
+    found = {(shift.kind, shift.feature): shift for shift in shift_values(current, reference)}
+    for (kind, feature), shift in found.items():
+        if kind == "missing":
+            assert_allclose((shift.reference_mean, shift.mean), [frame[feature].isna().mean() for frame in frames])
+    assert {name for kind, name in found if kind == "missing"} == {"distance", "delay", "carrier", "month"}
 
 
 def test_shifts_are_those_of_the_columns(nights):

@@ -9,7 +9,7 @@ from numpy.testing import assert_array_equal
 from leafledger import read_run
 from pipeline.errors import InvalidRun
 from pipeline.report.counting import Counted
-from pipeline.report.part import Asked, Spot, count_part, find_spots, merge_parts, nothing, warm
+from pipeline.report.part import Asked, PartCounts, Spot, count_part, find_spots, merge_parts, nothing, warm
 
 COLUMNS = (Counted("phi_delay", (-20.0, 20.0), (-30.0, 30.0), None),)
 
@@ -45,6 +45,21 @@ def test_the_largest_residual_is_that_of_the_label_farthest_off_on_either_side()
     totals = np.array([0.0, 1.0, 2.0, 3.0])
     assert find_spots(totals, np.array([1.0, -4.0, np.nan, 9.0]), 0.0, 3, 10)[3] == Spot(-6.0, 3, 13)
     assert find_spots(totals, np.array([1.0, -5.0, np.nan, 9.0]), 0.0, 3, 10)[3] == Spot(-6.0, 3, 11)
+
+
+def test_rows_of_several_parts_are_found_as_of_one():
+    """Whichever part comes first: the highest, the lowest, the middle one and the one farthest from its label."""
+    rng = np.random.default_rng(3)
+    totals, labels = rng.normal(size=40), rng.normal(size=40)
+    whole = find_spots(totals, labels, 0.1, 0, 0)
+    for cut in range(41):
+        halves = find_spots(totals[:cut], labels[:cut], 0.1, 0, 0), find_spots(totals[cut:], labels[cut:], 0.1, 0, cut)
+        pair = [PartCounts((), spots) for spots in halves]
+        assert merge_parts(*pair).spots == merge_parts(*pair[::-1]).spots == whole
+    highest, lowest, middle, missed = (totals[spot.row] for spot in whole)
+    assert (highest, lowest) == (totals.max(), totals.min())
+    assert abs(middle - 0.1) == np.abs(totals - 0.1).min()
+    assert missed == totals[np.abs(totals - labels).argmax()]
 
 
 def test_a_part_without_a_column_is_refused(reported):

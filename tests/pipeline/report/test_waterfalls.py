@@ -13,12 +13,25 @@ def test_steps_join_up():
     row = one([Step("a", 3, 4.0), Step("b", None, -2.0)], base=1.0, total=3.0)
     figure = draw_waterfall(shown(row), row, row.outputs[0], "Highest margin")
     base, first, second, total = figure.drawing.tracks
+    assert figure.small  # several stand beside each other
     assert base.points[0] == first.marks[0].start
     assert first.marks[0].start + first.marks[0].width == pytest.approx(second.marks[0].start + second.marks[0].width)
     assert total.points[0] == second.marks[0].start
     assert [track.label for track in figure.drawing.tracks] == ["base value", "a = 3", "b", "margin"]
     assert [mark.kind for track in figure.drawing.tracks for mark in track.marks] == ["up", "down"]
     assert figure.table.rows == (("base value", "1"), ("a = 3", "+4"), ("b", "−2"), ("margin", "3"))
+
+
+@pytest.mark.parametrize(("base", "total"), [(-2.0, 1.0), (0.0, 3.0), (10.0, 13.0)])
+def test_zero_is_marked_where_the_axis_reaches_it(base, total):
+    """Between the points of the numbers that it lies between, and nowhere else."""
+    row = one([Step("a", None, 3.0)], base=base, total=total)
+    drawing = draw_waterfall(shown(row), row, row.outputs[0], "Highest").drawing
+    start, end = drawing.tracks[0].points[0], drawing.tracks[-1].points[0]
+    if base > 0:
+        assert drawing.zero is None
+    else:
+        assert drawing.zero == pytest.approx(start + (end - start) * -base / (total - base), abs=0.01)  # percent, written with two digits
 
 
 def test_many_steps_are_shortened_and_still_add_up():

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 
-from pipeline.errors import RunConflict, UsageError
+from pipeline.errors import RunConflict, UnfitCluster, UsageError
 from pipeline.runs import certificates
 from pipeline.runs.certificates import ROLES, check_expiry, make_certificates
 
@@ -115,7 +115,7 @@ def test_certificates_of_another_time_are_named(tmp_path, shifted, monkeypatch, 
     shifted(days)
     make_certificates(tmp_path, days=5)
     monkeypatch.undo()
-    with pytest.raises(UsageError, match=said):
+    with pytest.raises(UnfitCluster, match=said):
         check_expiry(tmp_path / "client.pem")
 
 
@@ -163,7 +163,7 @@ def test_a_run_on_a_cluster_with_these_certificates(example, tmp_path, shifted, 
         assert address.startswith("tls://127.0.0.1:")
         assert explain(example, tmp_path / "run", address, tmp_path / "tls/dask.yaml") == (0, "")
         code, said = explain(example, tmp_path / "late", address, tmp_path / "old/dask.yaml")
-        assert (code, said.count("\n")) == (2, 1)
+        assert (code, said.count("\n")) == (10, 1)
         assert "old/client.pem: this certificate expired on" in said
         code, said = explain(example, tmp_path / "stranger", address, tmp_path / "other/dask.yaml")
         assert (code, said.count("\n")) == (9, 1)

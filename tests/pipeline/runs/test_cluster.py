@@ -12,7 +12,7 @@ import pytest
 from distributed.scheduler import KilledWorker
 
 from pipeline.dataset.listing import Rejected, WorkItem
-from pipeline.errors import ClusterLost, InvalidLabel, StorageError, UsageError, WorkersDied
+from pipeline.errors import ClusterLost, InvalidLabel, StorageError, UnfitCluster, WorkersDied
 from pipeline.runs import cluster
 from pipeline.runs.bundles import Done, Task, make_bundles
 from pipeline.runs.workers import need
@@ -198,7 +198,7 @@ def test_a_worker_without_room_is_refused(threads):
     address, share = threads.scheduler_address, threads.workers[0].memory_manager.memory_limit // 4
     has = share >> 20
     with (
-        pytest.raises(UsageError, match=rf": a task needs {has + 1} MiB, the worker has {has} for each of its threads$"),
+        pytest.raises(UnfitCluster, match=rf": a task needs {has + 1} MiB, the worker has {has} for each of its threads; give it more"),
         cluster.remote_client(address, need((has + 1) << 20), 1),
     ):
         pytest.fail("it has no room")

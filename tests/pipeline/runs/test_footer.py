@@ -16,16 +16,16 @@ from pipeline.runs.footer import KEY, Footer, read_footer, write_footer
 
 DIGEST = "a" * 64
 ITEM = WorkItem(3, "s3://data/é.parquet", "tag", (0, 2), 5, 7, 25, (("month", "4"), ("night", None)))
-FOOTER = Footer(7, 1e-16, {"importance": "AAAA"}, "margin", {"yes": 0.1})
+FOOTER = Footer(7, 1e-16, {"importance": "AAAA"}, "margin", {"yes": 0.1}, 7)
 
 
-def written(footer=FOOTER, n_rows=7, n_stored=7, digest=DIGEST):
+def written(footer=FOOTER, n_rows=7, digest=DIGEST):
     """A part of so many rows, as bytes."""
     part = io.BytesIO()
     table = pa.table({"i": range(n_rows)})
     with pq.ParquetWriter(part, table.schema) as writer:
         writer.write_table(table)
-        write_footer(writer, digest, ITEM, footer, n_stored)
+        write_footer(writer, digest, ITEM, footer)
     return part.getvalue()
 
 
@@ -40,7 +40,7 @@ def read(data, digest=DIGEST, item=ITEM):
 )
 def test_a_footer_comes_back_as_it_was_written(residual, base, states):
     """To the last bit of the residual and of the base values."""
-    footer = Footer(ITEM.n_rows, residual, states, "probability", base)
+    footer = Footer(ITEM.n_rows, residual, states, "probability", base, 7)
     assert read(written(footer)) == footer
 
 
@@ -63,10 +63,10 @@ def test_a_footer_says_which_rows_it_is_of():
 def test_another_part_is_refused():
     """By its recipe, or other rows than it says that it holds."""
     with pytest.raises(InvalidRun, match=r"^run/part: holds 7 rows, its footer says 8$"):
-        read(written(n_stored=8))
+        read(written(replace(FOOTER, stored=8)))
     with pytest.raises(InvalidRun, match=r"^run/part: a part of another plan \(aaaaaaaaaaaa\), expected b{12}$"):
         read(written(), digest="b" * 64)
-    assert read(written(n_rows=0, n_stored=0)).n_rows == 7  # of a run that publishes summaries alone
+    assert read(written(replace(FOOTER, stored=0), n_rows=0)).n_rows == 7  # of a run that publishes summaries alone
 
 
 def test_another_item_is_refused():

@@ -165,7 +165,8 @@ def test_the_flow_run_is_the_parent(example, tmp_path):
     [
         ("http://me:canary@host", r"http://\*\*\*@host: has credentials"),
         ("http://", "expected a file, or the URL of a server"),
-        ("memory://events", "expected a file in a folder of this machine, or the URL of a server"),
+        ("memory://events", "expected a file, or the URL of a server as http://host:5000"),
+        ("ftp://host/events", "expected a file, or the URL of a server as http://host:5000"),
         ("/missing/events", "expected a file in a folder of this machine"),
     ],
 )

@@ -12,7 +12,6 @@ from prometheus_client.parser import text_string_to_metric_families
 from leafledger import explain
 from pipeline.errors import LeafledgerError, UsageError
 from pipeline.runs import metrics
-from pipeline.runs.metrics import read_address
 
 PREFIX = "leafledger_run_"
 
@@ -48,9 +47,11 @@ def test_a_file_says_what_the_manifest_says(example, tmp_path):
     assert written <= found["written_bytes"] < written + 1_000_000  # and the tables, which are removed
     assert found["read_bytes"] > 0
     assert found["retries"] == 0
+    assert file.stat().st_mode & 0o777 == 0o644
     explain(example.model, example.data, out, date="2026-03-02", scheduler="serial", metrics_file=file)
     again = read(file.read_text())[1]
     assert (again["rows"], again["parts", "made"], again["finished"]) == (manifest.n_rows, 0, 1)
+    assert again["last_success_timestamp_seconds"] == found["last_success_timestamp_seconds"]  # nights that are passed over hide none that is missed
 
 
 def test_a_run_that_fails_leaves_when_one_last_went_well(example, tmp_path):
@@ -97,15 +98,6 @@ def test_a_port_says_it_while_the_run_works(example, tmp_path):
         urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics")
 
 
-def test_addresses_are_read():
-    assert read_address("9464") == ("127.0.0.1", 9464)
-    assert read_address("0.0.0.0:9464") == ("0.0.0.0", 9464)
-    assert read_address("[::1]:0") == ("::1", 0)
-    for wrong in ("", "x", "host:", "70000", "1.5", ":x", "-1"):
-        with pytest.raises(UsageError, match=r"metrics_address is .*, expected a port, or HOST:PORT"):
-            read_address(wrong)
-
-
 def test_what_cannot_be_done_is_refused_before_anything_is(example, tmp_path, monkeypatch):
     def refused(message, **options):
         with pytest.raises(UsageError, match=message):
@@ -118,6 +110,7 @@ def test_what_cannot_be_done_is_refused_before_anything_is(example, tmp_path, mo
         refused("which cannot be listened on: Address already in use", metrics_address=taken.getsockname()[1])
     refused("expected a file in a folder of this machine", metrics_file=tmp_path / "missing" / "x.prom")
     refused("expected a file in a folder of this machine", metrics_file="memory://x.prom")
+    refused(r"x.txt', expected NAME\.prom: node_exporter passes over files of other names", metrics_file=tmp_path / "x.txt")
     monkeypatch.setattr(metrics, "find_spec", lambda name: None)
     refused(r"prometheus-client is not installed, expected it for metrics; pip install 'leafledger\[metrics\]'", metrics_file=tmp_path / "x.prom")
 

@@ -56,6 +56,20 @@ def test_labels_and_parameters_make_sense(example):
     assert "parameters of method 'ranker' are left open" in reread(example, lambda plan: plan.update(parameters=still_open), method="ranker")
 
 
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda reasons: reasons["worded"][0]["bands"][0].update(at_least=7.0), "a reason begins or ends at two bounds"),
+        (lambda reasons: reasons["worded"][0]["bands"][0].update(below=9.0, at_most=9.0), "a reason begins or ends at two bounds"),
+        (lambda reasons: reasons["default"].update(below=9.0), "default reasons are for some values, expected all"),
+    ],
+)
+def test_reasons_make_sense(example, change, says):
+    """What their file could not say is not in a plan: of two bounds one would be passed over."""
+    reasons = {"direction": "raises", "default": {"text": "{feature}"}, "reason": [{"feature": "delay", "text": "late", "above": 0}]}
+    assert says in reread(example, lambda plan: change(plan["reasons"]), reasons=reasons)
+
+
 def test_a_plan_is_written_in_one_way(example):
     """So that its digest is that of what it says."""
     text = to_json(planned(example, example.data)[0])

@@ -27,10 +27,10 @@ def test_parts_are_counted():
     assert [count_part(each) for each in (made, found, rejected)] == [made, found, rejected]
     assert {name: value - before[name] for name, value in totals().items() if value != before[name]} == {
         "leafledger_worker_parts_total": 1,
-        "leafledger_worker_found_total": 1,
+        "leafledger_worker_parts_found_total": 1,
         "leafledger_worker_rows_total": 10,
-        "leafledger_worker_rejected_total": 1,
-        "leafledger_worker_seconds_total": 2.0,
+        "leafledger_worker_parts_rejected_total": 1,
+        "leafledger_worker_busy_seconds_total": 2.0,
     }
 
 

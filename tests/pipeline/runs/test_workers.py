@@ -4,7 +4,7 @@ import distributed
 import pytest
 from distributed.versions import get_package_info
 
-from pipeline.errors import UsageError
+from pipeline.errors import UnfitCluster
 from pipeline.runs.workers import check_workers, do_checked, need
 
 
@@ -44,7 +44,7 @@ def test_workers_with_other_packages_are_refused(client, monkeypatch, package, t
 
     check_workers(client, need(0))
     monkeypatch.setattr(client, "get_versions", changed)
-    with pytest.raises(UsageError, match=f": the worker {says}$"):
+    with pytest.raises(UnfitCluster, match=f": the worker {says}; start workers from the same image or environment$"):
         check_workers(client, need(0))
 
 
@@ -53,11 +53,13 @@ def test_a_worker_that_comes_late_with_others_is_refused(client, package):
     """By its first task: nobody has looked at it before."""
     mine = {**get_package_info(["numba", "leafledger"]), **need(0).packages}
     needs = type(need(0))(0, mine | {package: "0.0.7"})
-    with pytest.raises(UsageError, match=rf"^inproc://\S+: the worker has (Python|{package}) \S+, expected 0\.0\.7 as here$"):
+    with pytest.raises(UnfitCluster, match=rf"^inproc://\S+: the worker has (Python|{package}) \S+, expected 0\.0\.7 as here; start"):
         client.submit(do_checked, needs, abs, -1, pure=False).result()
 
 
 def test_a_worker_that_comes_late_without_room_is_refused(client):
     """Its tasks would be ended, and the rows be blamed."""
-    with pytest.raises(UsageError, match=r": a task needs 1073741824 MiB, the worker has \d+ for each of its threads$"):
+    with pytest.raises(
+        UnfitCluster, match=r": a task needs 1073741824 MiB, the worker has \d+ for each of its threads; give it more, or fewer threads$"
+    ):
         client.submit(do_checked, need(1 << 50), abs, -1, pure=False).result()

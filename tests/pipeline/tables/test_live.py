@@ -5,7 +5,8 @@ from decimal import Decimal
 
 import pytest
 
-from pipeline.tables.live import Columns, write_value
+from pipeline.errors import UsageError
+from pipeline.tables.live import Columns, list_once, write_value
 
 
 def test_values_that_are_written_in_one_way():
@@ -41,3 +42,10 @@ COLUMNS = Columns({"miles": 1, "delay": 2, "city": 3}, {"distance": 1, "delay": 
 def test_a_column_is_what_its_number_says(name, number, said):
     """Whatever it is called."""
     assert COLUMNS.find_other(name, number) == said
+
+
+def test_every_file_once_in_the_order_of_names():
+    """Whatever the order of the log; the same file with other values is the same file."""
+    assert list(list_once([("t/b", ()), ("t/a", (("k", "1"),))], "t").items()) == [("t/a", (("k", "1"),)), ("t/b", ())]
+    with pytest.raises(UsageError, match=r"^t: names a twice, expected every file once; explain a copy of its rows$"):
+        list_once([("t/a", ()), ("t/b", ()), ("t/a", (("k", "1"),))], "t")

@@ -229,6 +229,39 @@ def test_metadata_that_are_none(example, tmp_path):
         explain(example.model, tmp_path, f"{tmp_path}-run", **GIVEN)
 
 
+def test_damaged_metadata_are_one_line(catalog, example, tmp_path):
+    """Whatever the library stumbles over: properties that are none, a snapshot that is not there, a manifest of other bytes."""
+    table = catalog.create_table("prod.flights", as_rows(example.frame).schema)
+    table.append(as_rows(example.frame))
+    metadata = Path(table.metadata_location.removeprefix("file://"))
+    sound = json.loads(metadata.read_text())
+    said = {
+        r"cannot read: [^\n]+": {"properties": 1},
+        "has no snapshot 2, which is its newest; its metadata are damaged": {"current-snapshot-id": 2, "refs": {}},
+    }
+    for expected, change in said.items():
+        metadata.write_text(json.dumps(sound | change))
+        with pytest.raises((StorageError, UsageError), match=f"^{metadata}: {expected}$"):
+            explain(example.model, metadata, tmp_path / "run", **GIVEN)
+    metadata.write_text(json.dumps(sound))
+    (entries,) = metadata.parent.glob("*-m0.avro")
+    entries.write_bytes(entries.read_bytes().replace(b"avro.codec", b"avro.codex"))
+    with pytest.raises(StorageError, match=rf"^{metadata}: cannot read: [^\n]+$"):
+        explain(example.model, metadata, tmp_path / "run", **GIVEN)
+
+
+def test_a_file_that_is_named_twice_is_refused(catalog, example, tmp_path):
+    """Readers of the table see its rows twice; a run would explain them once, and say nothing."""
+    rows = as_rows(example.frame)
+    table = catalog.create_table("prod.flights", rows.schema)
+    pq.write_table(rows, path := tmp_path / "flights.parquet")
+    for _ in range(2):
+        table.add_files([f"file://{path}"], check_duplicate_files=False)
+    assert table.scan().to_arrow().num_rows == 2 * len(rows)
+    with pytest.raises(UsageError, match=f"^{NAME}: names flights.parquet twice, expected every file once; explain a copy of its rows$"):
+        explain(example.model, NAME, tmp_path / "run", **GIVEN)
+
+
 def test_a_bucket_s_table(example, catalog, bucket, tmp_path):
     """Files are reached as all others are, with credentials from the environment."""
     rows = as_rows(example.frame)

@@ -1,0 +1,83 @@
+"""Who is told of a run besides its readers: addresses, files and servers, as far as they can be read without asking anybody."""
+
+from urllib.parse import urlsplit
+
+from ..errors import UsageError, redact
+from ..stores import storage
+from ..stores.places import normalise
+
+LOOPBACK = "127.0.0.1"
+SUFFIX = ".prom"  # of files that node_exporter reads
+WEB = ("http", "https")
+KEY = "OPENLINEAGE_API_KEY"  # a variable that all of OpenLineage's senders know
+
+
+def read_address(given: str) -> tuple[str, int]:
+    """Read where metrics are served.
+
+    Parameters
+    ----------
+    given : str
+        A port, on the loopback address, or HOST:PORT.
+
+    Returns
+    -------
+    host : str
+    port : int
+
+    Raises
+    ------
+    UsageError
+        It is neither.
+    """
+    host, _, port = given.rpartition(":")
+    if not port.isascii() or not port.isdecimal() or int(port) > 65535:
+        raise UsageError(f"metrics_address is {given!r:.80}, expected a port, or HOST:PORT")
+    return host.strip("[]") or LOOPBACK, int(port)
+
+
+def check_metrics_file(given: str) -> None:
+    """Refuse a file of metrics that nobody would read.
+
+    Parameters
+    ----------
+    given : str
+        A path or URI.
+
+    Raises
+    ------
+    UsageError
+        It is on no disk of this machine, or node_exporter passes over files of its name.
+    """
+    path = storage.local_path(normalise(given))
+    if path is None:
+        raise UsageError(f"metrics_file is {given!r:.80}, expected a file in a folder of this machine, from where node_exporter reads it")
+    if path.suffix != SUFFIX:
+        raise UsageError(f"metrics_file is {given!r:.80}, expected NAME{SUFFIX}: node_exporter passes over files of other names")
+
+
+def is_server(where: str) -> bool:
+    """Tell whether events of lineage go to a server, and refuse a place where none can go.
+
+    Parameters
+    ----------
+    where : str
+        A path, or a server's URL.
+
+    Returns
+    -------
+    bool
+
+    Raises
+    ------
+    UsageError
+        It has credentials, or is neither.
+    """
+    if redact(where) != where:
+        raise UsageError(f"{where}: has credentials, which would be written into logs; give a key as {KEY} in the environment")
+    found = urlsplit(where)
+    if found.scheme in WEB and found.hostname:
+        return True
+    if found.scheme in WEB or ("://" in where and found.scheme != "file"):
+        raise UsageError(f"lineage is {where!r:.80}, expected a file, or the URL of a server as http://host:5000")
+    return False

@@ -1,0 +1,36 @@
+"""Addresses, files and servers that are told of a run are read before anything is asked of them."""
+
+import pytest
+
+from pipeline.errors import UsageError
+from pipeline.runs.listeners import check_metrics_file, is_server, read_address
+
+
+def test_addresses_are_read():
+    assert read_address("9464") == ("127.0.0.1", 9464)
+    assert read_address("0.0.0.0:9464") == ("0.0.0.0", 9464)
+    assert read_address("[::1]:0") == ("::1", 0)
+    for wrong in ("", "x", "host:", "70000", "1.5", ":x", "-1"):
+        with pytest.raises(UsageError, match=r"metrics_address is .*, expected a port, or HOST:PORT"):
+            read_address(wrong)
+
+
+def test_files_that_node_exporter_reads():
+    """On this machine, by their ending."""
+    check_metrics_file("/textfiles/nights.prom")
+    for wrong, says in (("nights.txt", "expected NAME.prom"), ("/textfiles/.prom", "expected NAME.prom"), ("memory://x.prom", "of this machine")):
+        with pytest.raises(UsageError, match=says):
+            check_metrics_file(wrong)
+
+
+def test_servers_and_files_of_lineage():
+    """A server by its URL, a file by its path; nothing is looked up for what is neither."""
+    assert [is_server(where) for where in ("http://host:5000", "https://host/api/v1/lineage")] == [True, True]
+    assert [is_server(where) for where in ("events.ndjson", "/var/events.ndjson", "file:///var/events.ndjson")] == [False] * 3
+    for wrong, says in (
+        ("http://", "expected a file"),
+        ("ftp://host/x", "expected a file"),
+        ("https://me:canary@host", r"\*\*\*@host: has credentials"),
+    ):
+        with pytest.raises(UsageError, match=says):
+            is_server(wrong)
