@@ -16,7 +16,9 @@ if config.DISABLE_JIT:
 settings.register_profile("compiled", deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 # Kernels as plain Python are slow, and their coverage must not depend on what is drawn.
 settings.register_profile("interpreted", parent=settings.get_profile("compiled"), max_examples=20, derandomize=True)
-PROFILE = "interpreted" if config.DISABLE_JIT else "compiled"
+# An index that is out of bounds is so on nearly every forest; what is right, `make test` checks on more of them.
+settings.register_profile("checked", parent=settings.get_profile("compiled"), max_examples=20)
+PROFILE = "interpreted" if config.DISABLE_JIT else "checked" if config.BOUNDSCHECK else "compiled"
 # One example that fails is enough for tests.mutants, and it need not be small; nor may it be tried again with the next change.
 settings.register_profile("mutants", parent=settings.get_profile(PROFILE), phases=(Phase.explicit, Phase.generate), database=None)
 settings.load_profile(PROFILE)

@@ -188,6 +188,8 @@ def _explain(model: str, data: str, out: str, options: Flags, quiet: bool, as_js
 def _tell(done: _Finished) -> tuple[int, dict[str, Any]]:
     """Say what could not be explained, and why the newest run is not this one, or MLflow has no link to it; the exit code, and all of it."""
     manifest, how = done.manifest, "finished before" if done.before else "finished"
+    if done.kept:
+        how = f"kept as it is, what is asked for differs in {done.kept}"
     said = [*(f"rejected: {entry.reason}" for entry in manifest.rejected), *done.short]
     with named(done.run):
         for line in said:

@@ -218,7 +218,7 @@ def test_prefect_renders_the_job(rendered):
     assert allowed.items() <= labels.items()
 
 
-@pytest.mark.parametrize("name", ["2026-11-22", "Nächtliche Läufe: alle", "a_.-b", "x" * 300])
+@pytest.mark.parametrize("name", ["2026-11-22", "Nächtliche Läufe: Bäche", "a_.-b", "x" * 300])
 def test_names_are_those_that_kubernetes_takes(name):
     """Prefect's worker makes them of those of the flow run and its deployment, which may be what `leafledger deploy` takes."""
     check_name("name", name)

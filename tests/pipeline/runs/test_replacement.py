@@ -236,6 +236,8 @@ def test_the_command_line_says_what_becomes_of_the_run_there(example, night, tmp
     assert "(takes the place of another run: what is asked for differs in input files" in capsys.readouterr().out
     assert main(["explain", *arguments, "--if-changed", "keep"]) == 0
     assert f"{out}: kept as it is; what is asked for differs in input files" in capsys.readouterr().out
+    assert main(["--log-format", "text", "explain", *arguments, "--if-changed", "keep", "--quiet"]) == 0
+    assert f" INFO {out} kept as it is, what is asked for differs in input files (" in capsys.readouterr().err
     assert main(["explain", *arguments, "--replace", "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert (said["place"], said["kept"]) == (read_manifest(str(out)).place, "")
