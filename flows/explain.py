@@ -127,6 +127,7 @@ def explain(
     single_writer: bool = False,
     if_changed: IfChanged = "refuse",
     digest_inputs: bool = False,
+    item_rows: int | None = None,
     date: Date | None = None,
     method: str = "shapley",
     parameters: dict[str, Any] | None = None,
@@ -168,7 +169,7 @@ def explain(
     ----------
     model, data, out : str
     latest, latest_requires, table, ids, precision, top, sign, columns, reasons, values : optional
-    global_only, single_writer, if_changed, digest_inputs : optional
+    global_only, single_writer, if_changed, digest_inputs, item_rows : optional
     date, method, parameters, partition, interactions, space, combinations, background, background_errors, tables : optional
     label, weight, by, missing_labels : optional
     scheduler, workers, wait, plain_tcp, max_rejected : optional

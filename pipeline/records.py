@@ -1,12 +1,16 @@
 """Records from JSON that anybody may have written: every value of the type that its field says, or refused."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import fields, is_dataclass
+from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 R = TypeVar("R")
+Path = tuple[Any, str | int] | None  # of an entry of a text: the path above it, and its key or number there; None for all of it
+Reader = Callable[[Any, Path], Any]
+EMPTY = "left out where empty"  # marks fields, by their metadata, that a text has only where there is something in them
 SHOWN = 40  # characters of a value in a message
 WORDS = {int: "a whole number", float: "a number with a point", str: "a text", bool: "true or false", NoneType: "null"}
 
@@ -26,65 +30,137 @@ def as_tuples(entry: Any) -> Any:
     return tuple(map(as_tuples, entry)) if isinstance(entry, list) else entry
 
 
-def _refuse(name: str, entry: Any, expected: str) -> ValueError:
+def as_fields(record: Any) -> dict[str, Any]:
+    """List what a text has of a record, for ``json.dumps``. One at a time: a hundred thousand as nested dicts take hundreds of megabytes.
+
+    Parameters
+    ----------
+    record : dataclass
+        Fields whose metadata has EMPTY are left out where they are empty.
+
+    Returns
+    -------
+    dict of str to Any
+        Values by the names of fields.
+    """
+    return {field.name: value for field in fields(record) if (value := getattr(record, field.name)) or EMPTY not in field.metadata}
+
+
+def _say(path: Path) -> str:
+    """Where in a text: ``items[3].uri``."""
+    if path is None:
+        return ""
+    above, key = path
+    if isinstance(key, int):
+        return f"{_say(above)}[{key}]"
+    return key if above is None else f"{_say(above)}.{key}"
+
+
+def _refuse(path: Path, entry: Any, expected: str) -> ValueError:
     written = json.dumps(entry)
-    return ValueError(f"{name or 'it'} is {written if len(written) <= SHOWN else f'{written[: SHOWN - 1]}…'}, expected {expected}")
+    return ValueError(f"{_say(path) or 'it'} is {written if len(written) <= SHOWN else f'{written[: SHOWN - 1]}…'}, expected {expected}")
 
 
-def _read_fields(kinds: Mapping[str, Any], entry: Any, name: str) -> dict[str, Any]:
-    if not isinstance(entry, dict):
-        raise _refuse(name, entry, "an object")
-    for key in (*kinds, *entry):
-        if key not in kinds or key not in entry:
-            raise ValueError(f"{name or 'it'} has {'no' if key in kinds else 'a'} {key[:SHOWN]!r}")
-    return {key: _read(kind, entry[key], f"{name}.{key}" if name else key) for key, kind in kinds.items()}
+def _fields_reader(kinds: Mapping[str, Any], optional: Container[str] = ()) -> Callable[[Any, Path], dict[str, Any]]:
+    readers = {key: _reader(kind) for key, kind in kinds.items()}
+
+    def read(entry: Any, path: Path) -> dict[str, Any]:
+        if not isinstance(entry, dict):
+            raise _refuse(path, entry, "an object")
+        if entry.keys() != readers.keys():
+            for key in (*readers, *entry):
+                if key not in readers or (key not in entry and key not in optional):
+                    raise ValueError(f"{_say(path) or 'it'} has {'no' if key in readers else 'a'} {key[:SHOWN]!r}")
+        found = {key: reader(entry[key], (path, key)) for key, reader in readers.items() if key in entry}
+        if optional:
+            for key in found:
+                if key in optional and not found[key]:
+                    raise _refuse((path, key), entry[key], "something, or to be left out")
+        return found
+
+    return read
 
 
-def _read_tuple(kinds: tuple[Any, ...], entry: Any, name: str) -> tuple[Any, ...]:
-    if not isinstance(entry, list):
-        raise _refuse(name, entry, "a list")
-    if kinds[-1] is Ellipsis:
-        kinds = kinds[:1] * len(entry)
-    if len(kinds) != len(entry):
-        raise _refuse(name, entry, f"{len(kinds)} entries")
-    return tuple(_read(kind, each, f"{name}[{i}]") for i, (kind, each) in enumerate(zip(kinds, entry, strict=True)))
+def _tuple_reader(kinds: tuple[Any, ...]) -> Reader:
+    readers, any_number = [_reader(kind) for kind in kinds if kind is not Ellipsis], kinds[-1] is Ellipsis
+
+    def read(entry: Any, path: Path) -> tuple[Any, ...]:
+        if not isinstance(entry, list):
+            raise _refuse(path, entry, "a list")
+        if any_number:
+            return tuple([readers[0](each, (path, i)) for i, each in enumerate(entry)])
+        if len(readers) != len(entry):
+            raise _refuse(path, entry, f"{len(readers)} entries")
+        return tuple([reader(each, (path, i)) for i, (reader, each) in enumerate(zip(readers, entry, strict=True))])
+
+    return read
 
 
-def _read_union(kinds: tuple[Any, ...], entry: Any, name: str) -> Any:
-    if entry is None and NoneType in kinds:
-        return None
+def _union_reader(kinds: tuple[Any, ...]) -> Reader:
     others = [kind for kind in kinds if kind is not NoneType]
-    if len(others) == 1:
-        return _read(others[0], entry, name)  # which says best what is wrong
-    if type(entry) not in others:
-        raise _refuse(name, entry, " or ".join(WORDS[kind] for kind in kinds))
-    return entry
+    only = _reader(others[0]) if len(others) == 1 else None  # which says best what is wrong
+
+    def read(entry: Any, path: Path) -> Any:
+        if entry is None and NoneType in kinds:
+            return None
+        if only is not None:
+            return only(entry, path)
+        if type(entry) not in others:
+            raise _refuse(path, entry, " or ".join(WORDS[kind] for kind in kinds))
+        return entry
+
+    return read
 
 
-def _read(kind: Any, entry: Any, name: str) -> Any:
+def _dict_reader(kind: Any) -> Reader:
+    reader = _reader(kind)
+
+    def read(entry: Any, path: Path) -> dict[str, Any]:
+        if not isinstance(entry, dict):
+            raise _refuse(path, entry, "an object")
+        return {key: reader(value, (path, key)) for key, value in entry.items()}
+
+    return read
+
+
+def _plain_reader(kind: Any) -> Reader:
+    def read(entry: Any, path: Path) -> Any:
+        if type(entry) is not kind:  # true is no number, and 1 is not 1.0
+            raise _refuse(path, entry, WORDS[kind])
+        return entry
+
+    return read
+
+
+def _literal_reader(allowed: tuple[Any, ...]) -> Reader:
+    def read(entry: Any, path: Path) -> Any:
+        if entry not in allowed:
+            raise _refuse(path, entry, " or ".join(map(repr, allowed)))
+        return entry
+
+    return read
+
+
+@cache
+def _reader(kind: Any) -> Reader:
+    """What reads an entry of a type, made once: a text may have a hundred thousand of them."""
     origin, inner = get_origin(kind), get_args(kind)
     if kind is Any:
-        return as_tuples(entry)
+        return lambda entry, path: as_tuples(entry)
     if is_dataclass(kind) and isinstance(kind, type):
         hints = get_type_hints(kind)
-        return kind(**_read_fields({field.name: hints[field.name] for field in fields(kind)}, entry, name))
+        optional = [field.name for field in fields(kind) if EMPTY in field.metadata]
+        read_fields = _fields_reader({field.name: hints[field.name] for field in fields(kind)}, optional)
+        return lambda entry, path: kind(**read_fields(entry, path))
     if is_typeddict(kind):
-        return _read_fields(get_type_hints(kind), entry, name)
+        return _fields_reader(get_type_hints(kind))
     if origin in (Union, UnionType):
-        return _read_union(inner, entry, name)
+        return _union_reader(inner)
     if origin is Literal:
-        if entry not in inner:
-            raise _refuse(name, entry, " or ".join(map(repr, inner)))
-        return entry
+        return _literal_reader(inner)
     if origin is tuple:
-        return _read_tuple(inner, entry, name)
-    if origin is dict:
-        if not isinstance(entry, dict):
-            raise _refuse(name, entry, "an object")
-        return {key: _read(inner[1], value, f"{name}.{key}") for key, value in entry.items()}
-    if type(entry) is not kind:  # true is no number, and 1 is not 1.0
-        raise _refuse(name, entry, WORDS[kind])
-    return entry
+        return _tuple_reader(inner)
+    return _dict_reader(inner[1]) if origin is dict else _plain_reader(kind)
 
 
 def read_record(kind: type[R], text: str | bytes) -> R:
@@ -106,8 +182,9 @@ def read_record(kind: type[R], text: str | bytes) -> R:
     ValueError
         A field is missing, unknown or of another type, or it is no JSON; the message names it in one line.
     """
+    asked: Any = kind
     try:
-        return _read(kind, json.loads(text), "")
+        return _reader(asked)(json.loads(text), None)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     except ValueError as error:

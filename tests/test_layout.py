@@ -57,7 +57,7 @@ ARROWS = {
         "stores": ("errors",),
         "models": ("errors", "display", "records", "iterations", "stores"),
         "tables": ("errors", "stores"),
-        "dataset": ("errors", "display", "stores", "models", "tables"),
+        "dataset": ("errors", "display", "records", "stores", "models", "tables"),
         "runs": ("errors", "display", "records", "iterations", "stores", "models", "tables", "dataset"),
         "in_memory": ("errors", "display", "records", "stores", "models", "dataset", "runs"),
         "comparisons": ("errors", "display", "records", "stores", "models", "dataset", "runs"),

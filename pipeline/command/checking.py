@@ -1,5 +1,6 @@
 """The command that verifies a finished run."""
 
+import sys
 from dataclasses import asdict
 from typing import Annotated
 
@@ -9,8 +10,8 @@ from ..display import count
 from ..errors import Exit, InvalidRun, NotFinished, UsageError
 from .dated import Day, fill_day
 from .documents import write_document
-from .flags import INPUT, Json
-from .terminal import complain, open_console, say
+from .flags import CLUSTER, INPUT, Json, Quiet
+from .terminal import complain, is_logged, open_console, say
 
 
 def _find(run: str | None, date: str | None, latest: str | None) -> str:
@@ -45,7 +46,11 @@ def check(
     deep: Annotated[bool, Parameter(negative=())] = False,
     model: str | None = None,
     all_rows: Annotated[bool, Parameter(negative=())] = False,
+    scheduler: Annotated[str | None, Parameter(group=CLUSTER)] = None,
+    workers: Annotated[int | None, Parameter(group=CLUSTER)] = None,
+    plain_tcp: Annotated[bool, Parameter(group=CLUSTER, negative=())] = False,
     json: Json = False,
+    quiet: Quiet = False,
 ) -> int:
     """Verify a finished run by what its objects say of themselves: every part once, row counts, summaries computed again.
 
@@ -64,8 +69,17 @@ def check(
         The model's file, where it is not any more where it was.
     all_rows
         Explain all rows again.
+    scheduler
+        Address of a Dask scheduler, tls:// where it is another host; by default this process does all, unless workers are given. With deep, tables
+        are put beside the run for workers, and removed again.
+    workers
+        Processes of a local cluster. What is found, and what is found first, is the same.
+    plain_tcp
+        Reach a scheduler on another host without TLS: whoever shares that network can run code on its workers.
     json
         Write one JSON document instead.
+    quiet
+        Show nothing but errors.
 
     Returns
     -------
@@ -78,9 +92,12 @@ def check(
         The first thing found wrong, and where; or an argument that cannot be used.
     """
     from ..runs.check import check_run
+    from .progress import watched
 
     run = _find(run, date, latest)
-    report = check_run(run, deep, model, all_rows)
+    unseen = quiet or not (is_logged() or sys.stderr.isatty() or scheduler or workers)  # a job that checks here and now has said enough in the end
+    with watched(unseen) as progress:
+        report = check_run(run, deep, model, all_rows, scheduler=scheduler, workers=workers, plain_tcp=plain_tcp, progress=progress)
     how = "as stored" if report.as_stored else "as computed"
     additive = "" if report.residual is None else f", attributions add up within {report.residual:.1e} of the {report.total}'s bound {how}"
     rejected = f", {report.n_rejected} pieces of the data rejected" if report.n_rejected else ""
@@ -89,7 +106,7 @@ def check(
     verdict = "sound" if report.sound else "not verified in full"
     if json:
         write_document({"run": run, "sound": report.sound} | asdict(report))
-    console = open_console(json)
+    console = open_console(json or quiet)
     say(console, f"{run}: {verdict}, {report.n_rows:,} rows in {report.parts} parts{rejected}{additive}{again}{digested}")
     say(console, f"SHA-256 of manifest.json: {report.manifest}")
     for reason in report.unverified:

@@ -47,8 +47,8 @@ DOUBTFUL = Group("Rows that cannot be read, or are not what the model was traine
 METRICS = Group("What is told to others", sort_key=8)
 GROUPS = {
     INPUT: (
-        *("latest", "latest_requires", "table", "ids", "precision", "global_only", "single_writer", "if_changed", "digest_inputs", "date"),
-        "mlflow_run",
+        *("latest", "latest_requires", "table", "ids", "precision", "global_only", "single_writer", "if_changed", "digest_inputs"),
+        *("item_rows", "date", "mlflow_run"),
     ),
     ROWS: ("top", "sign", "columns", "reasons", "values"),
     METHOD: ("method", "parameters", "partition", "interactions", "space", "combinations", "by"),

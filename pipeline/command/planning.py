@@ -100,7 +100,7 @@ def _document(job: Any, run: Any, found: Any) -> dict[str, Any]:
         "parameters": dict(run.plan.parameters),
         "space": run.plan.space,
         "n_rows": run.plan.n_rows,
-        "n_files": len({item.uri for item in run.plan.items}),
+        "n_files": len(run.plan.files),
         "n_items": len(run.plan.items),
         "where": run.where,
         "slice_rows": run.plan.slice_rows,
@@ -165,7 +165,7 @@ def plan(model: Place, data: Place, *, out: Place, options: Flags = DEFAULTS, fo
         "background": _describe(run.game) if run.plan.background else "",
         "labels": _describe_labels(run.plan.labels),
         "by": ", ".join(column.name for column in run.plan.by),
-        "input": f"{run.plan.n_rows:,} rows in {len({item.uri for item in run.plan.items})} files",
+        "input": f"{run.plan.n_rows:,} rows in {len(run.plan.files)} files",
         "work": f"{len(run.plan.items)} items, one part each, slices of {run.plan.slice_rows} rows",
         "where": run.where,
         "memory": f"{run.memory.total >> 20} MiB a worker (tables {run.memory.tables / 2**20:.1f}, slice {run.memory.slice >> 20}, "

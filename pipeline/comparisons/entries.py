@@ -144,10 +144,12 @@ def choose_items(list_files: Callable[[Asked], Listing], asked: Asked, plans: di
     Raises
     ------
     UsageError
-        A run is about other rows, or has them in other parts than the run before it.
+        A run is about other rows, has them in other parts than the run before it, or parts of several files each.
     """
     items = make_items(list_files(asked), ITEM_ROWS)
     for n_before, (run, plan) in enumerate(plans.items()):
+        if any(item.joined for item in plan.items):
+            raise UsageError(f"{run}: has parts of several files each (--item-rows), beside which rows are not read; compare a run without them")
         if _pieces(plan.items) != _pieces(make_items(list_files(asked_by(plan)), ITEM_ROWS)):
             raise UsageError(f"{run}: is about other rows, or they have changed since")
         if n_before and plan.items != items:

@@ -1,7 +1,9 @@
 """Parquet files that a URI names, as their footers have them: matched against the model, their row groups grouped into work items."""
 
+import dataclasses
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -14,6 +16,7 @@ from kernels.trees.binning import read_columns
 
 from ..errors import InvalidData, NotThere, SchemaMismatch
 from ..models.model import Feature, Model
+from ..records import EMPTY
 from ..stores import storage
 from ..stores.listing import list_parquet
 from ..tables.live import Columns, Hive, LiveFile, Snapshot
@@ -30,17 +33,37 @@ _NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 
 
 @dataclass(frozen=True, slots=True)
+class Joined:
+    """A small file whose rows follow those of other files in a work item."""
+
+    uri: str
+    etag: str
+    row_groups: tuple[int, ...]
+    n_rows: int
+
+
+@dataclass(frozen=True, slots=True)
 class WorkItem:
-    """One deterministic piece of work: some row groups of one file, or some rows of a large one."""
+    """One deterministic piece of work: some row groups of one file, some rows of a large one, or several small files one after another."""
 
     part: int
     uri: str
     etag: str  # of the file, see identity
     row_groups: tuple[int, ...]
     skip: int  # rows of the row groups before the item's
-    n_rows: int
+    n_rows: int  # of all files
     first_row: int  # of the file, for messages
     partition: Hive
+    joined: tuple[Joined, ...] = dataclasses.field(default=(), metadata={EMPTY: True})  # files after the first
+
+    @property
+    def pieces(self) -> tuple["WorkItem", ...]:
+        """The item file by file."""
+        if not self.joined:
+            return (self,)
+        first = replace(self, n_rows=self.n_rows - sum(file.n_rows for file in self.joined), joined=())
+        others = (WorkItem(self.part, file.uri, file.etag, file.row_groups, 0, file.n_rows, 0, self.partition) for file in self.joined)
+        return (first, *others)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +88,7 @@ class Listing:
     rejected: tuple[Rejected, ...]  # files whose footers cannot be read
     model: Model  # its features are called as the columns are
     types: Mapping[str, pa.DataType]  # of columns that are passed through from files, and of those that make groups of rows
+    alike: bool = True  # what is passed through is in all files, or in the paths of all
 
     @property
     def n_rows(self) -> int:
@@ -226,7 +250,7 @@ def list_data(uri: str, model: Model, asked: Asked = NOTHING) -> Listing:
     schema.check_categories(_used(model), uri)
     types_of: dict[str, tuple[pa.DataType, str]] = {}
     found: list[tuple[storage.Object, Hive, tuple[int, ...]]] = []
-    rejected, row_group, n_chunks, spelt = [], 0, 0, model
+    rejected, row_group, n_chunks, spelt, alike = [], 0, 0, model, True
     with ThreadPoolExecutor(FOOTER_READERS) as readers:
         footers = readers.map(lambda live: _try_footer(live, model, asked), snapshot.files)
         for live, footer in zip(snapshot.files, footers, strict=True):
@@ -234,6 +258,7 @@ def list_data(uri: str, model: Model, asked: Asked = NOTHING) -> Listing:
             if isinstance(footer, Rejected):
                 rejected.append(footer)
                 continue
+            alike = alike and not (found and footer.types.keys() != types_of.keys())
             for name, is_type in footer.types.items():
                 first_type, first_uri = types_of.setdefault(name, (is_type, file.uri))
                 if is_type != first_type:
@@ -247,9 +272,8 @@ def list_data(uri: str, model: Model, asked: Asked = NOTHING) -> Listing:
             row_group, n_chunks = max(row_group, footer.row_group), max(n_chunks, footer.n_chunks)
     if not found:
         raise InvalidData(rejected[0].reason)
-    return Listing(
-        snapshot.uri, tuple(found), row_group, n_chunks, tuple(rejected), spelt, {name: is_type for name, (is_type, _) in types_of.items()}
-    )
+    types = {name: is_type for name, (is_type, _) in types_of.items()}
+    return Listing(snapshot.uri, tuple(found), row_group, n_chunks, tuple(rejected), spelt, types, alike)
 
 
 def _group(counts: Sequence[int], item_rows: int) -> list[tuple[int, ...]]:
@@ -265,7 +289,7 @@ def _group(counts: Sequence[int], item_rows: int) -> list[tuple[int, ...]]:
     return [tuple(group) for group in groups]
 
 
-def make_items(found: Listing, item_rows: int) -> tuple[WorkItem, ...]:
+def make_items(found: Listing, item_rows: int, joins: bool = False) -> tuple[WorkItem, ...]:
     """Cut the rows of a data set into work items, in the order of files and rows.
 
     Parameters
@@ -273,11 +297,13 @@ def make_items(found: Listing, item_rows: int) -> tuple[WorkItem, ...]:
     found : Listing
     item_rows : int
         Rows that an item aims at. Row groups are put together up to it; only what has more than twice as many rows is cut.
+    joins : bool
+        Also whole files are put together up to it, where they follow each other and their paths carry the same columns.
 
     Returns
     -------
     tuple of WorkItem
-        Every row is in exactly one of them, and item i has part number i. They depend on the listing and ``item_rows`` alone.
+        Every row is in exactly one of them, and item i has part number i. They depend on the arguments alone.
     """
     items: list[WorkItem] = []
     for file, partition, rows in found.files:
@@ -287,4 +313,35 @@ def make_items(found: Listing, item_rows: int) -> tuple[WorkItem, ...]:
             for skip in range(0, n_rows, piece):
                 taken = min(piece, n_rows - skip)
                 items.append(WorkItem(len(items), file.uri, file.etag, group, skip, taken, first_row + skip, partition))
-    return tuple(items)
+    return join_items(items, item_rows) if joins and found.alike else tuple(items)
+
+
+def join_items(items: Sequence[WorkItem], item_rows: int) -> tuple[WorkItem, ...]:
+    """Put items of whole files together.
+
+    Parameters
+    ----------
+    items : sequence of WorkItem
+        In the order of files and rows.
+    item_rows : int
+        Rows that those of several files have at most.
+
+    Returns
+    -------
+    tuple of WorkItem
+        In the same order.
+    """
+    pieces, joined, held, n_rows = Counter(item.uri for item in items), list[WorkItem](), list[WorkItem](), 0
+
+    def close() -> None:
+        files = tuple(Joined(each.uri, each.etag, each.row_groups, each.n_rows) for each in held[1:])
+        joined.append(replace(held[0], part=len(joined), n_rows=n_rows, joined=files))
+
+    for item in items:
+        if held and (pieces[item.uri] > 1 or pieces[held[0].uri] > 1 or item.partition != held[0].partition or n_rows + item.n_rows > item_rows):
+            close()
+            held, n_rows = [], 0
+        held, n_rows = [*held, item], n_rows + item.n_rows
+    if held:
+        close()
+    return tuple(joined)

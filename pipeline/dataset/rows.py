@@ -69,12 +69,13 @@ def read_slices(item: WorkItem, wanted: Sequence[str], slice_rows: int) -> Itera
     StorageError
         The store does not answer.
     """
-    _check_unchanged(item)
-    try:
-        yield from _read_slices(item, wanted, slice_rows)
-    except StorageError:
-        _check_unchanged(item)  # between two requests, of which the store does not answer the second with other bytes
-        raise
+    for piece in item.pieces:
+        _check_unchanged(piece)
+        try:
+            yield from _read_slices(piece, wanted, slice_rows)
+        except StorageError:
+            _check_unchanged(piece)  # between two requests, of which the store does not answer the second with other bytes
+            raise
 
 
 def _read_slices(item: WorkItem, wanted: Sequence[str], slice_rows: int) -> Iterator[pa.RecordBatch]:

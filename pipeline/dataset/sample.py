@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 
 from ..stores import storage
 from .listing import WorkItem
+from .pieces import take_rows
 
 
 def spread(items: Sequence[WorkItem], n_items: int) -> list[WorkItem]:
@@ -67,6 +68,8 @@ def cut(item: WorkItem, n_rows: int, where: float) -> WorkItem:
     """
     if item.n_rows <= n_rows:
         return item
+    if item.joined:
+        return take_rows(item, int(where * (item.n_rows - n_rows)), n_rows)
     if len(item.row_groups) == 1:
         skipped = int(where * (item.n_rows - n_rows))
         return replace(item, skip=item.skip + skipped, n_rows=n_rows, first_row=item.first_row + skipped)

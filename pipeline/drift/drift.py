@@ -18,12 +18,13 @@ from ..runs.arguments import read_flag, read_names, read_place
 from ..runs.latest import read_latest
 from ..runs.options import Space
 from ..runs.progress import Progress, no_progress
+from ..runs.run_job import make_run_job
 from ..stores.places import normalise
 from .compared import compare_columns
 from .differences import list_differences, refuse_unlike
 from .grouped import MeasuredGroups, count_rows, measure_groups, refuse_ungrouped
 from .groups import TESTED, GroupDrift, compare_groups, list_states, mix_groups, refuse_other_types
-from .measured import Measured, make_run_job, measure_run
+from .measured import Measured, measure_run
 from .mix import Mix
 from .shifts import Shift, judge, set_parts, shift_groups
 from .split import Split
@@ -308,7 +309,7 @@ def drift(
     if columns:
         for each in nights:
             refuse_ungrouped(each, columns)
-        jobs = [make_run_job(each.uri, each.plan, scheduler, workers, plain_tcp) for each in nights]
+        jobs = [make_run_job(each.uri, scheduler, workers, plain_tcp) for each in nights]
         old, new = (measure_groups(job, each, columns, progress) for job, each in zip(jobs, nights, strict=True))
         groups = new, old
     found = compare_runs(nights[1], nights[0], asked, explain_both_ways(nights[1], nights[0], where) if both_ways else (), groups)

@@ -13,11 +13,11 @@ from ..errors import StorageError
 from ..runs import execute
 from ..runs.after import FOLDER, read_made, write_made
 from ..runs.finished import read_finished
-from ..runs.job import Job, check_scheduler, count_cores, keep_small, worker_memory
-from ..runs.options import Options
+from ..runs.job import Job, keep_small
 from ..runs.plan import Plan
 from ..runs.progress import Progress, Work, no_progress
 from ..runs.publish import Manifest
+from ..runs.run_job import make_run_job
 from ..runs.sizes import WORKER_OVERHEAD
 from ..stores.places import normalise
 from . import item as work
@@ -214,32 +214,6 @@ def measure_parts(job: Job, manifest: Manifest, plan: Plan, progress: Progress) 
     return gather(plan, columns, parts, counts)
 
 
-def make_run_job(run: str, plan: Plan, scheduler: str | None, workers: int | None, plain_tcp: bool) -> Job:
-    """Say where something is done with a finished run.
-
-    Parameters
-    ----------
-    run : str
-        URI of the run's folder.
-    plan : Plan
-    scheduler, workers, plain_tcp : optional
-        As for `explain`.
-
-    Returns
-    -------
-    Job
-
-    Raises
-    ------
-    UsageError
-        One of them cannot be used.
-    """
-    options = Options(scheduler=scheduler, workers=workers, plain_tcp=plain_tcp)
-    check_scheduler(options.scheduler, options.plain_tcp)
-    n_workers = options.workers or count_cores()
-    return Job(plan.model, plan.data, run, options, plan.parameters, "", plan.labels, plan.row_output, n_workers, worker_memory(n_workers))
-
-
 def measure_run(
     run: str | PathLike,
     *,
@@ -279,7 +253,7 @@ def measure_run(
     """
     uri = normalise(str(run))
     manifest, plan = read_finished(uri)
-    job, columns = make_run_job(uri, plan, scheduler, workers, plain_tcp), list_columns(plan)
+    job, columns = make_run_job(uri, scheduler, workers, plain_tcp), list_columns(plan)
     if plan.global_only:
         return Measured(uri, manifest, plan, columns, ())
     kept = read_made(uri, manifest.sha256, DISTRIBUTIONS)

@@ -10,7 +10,7 @@ from kernels.links import IDENTITY, find_reach
 from kernels.method import TOLERANCE
 
 from ..errors import InvalidRun
-from ..runs.check import ROUNDING
+from ..runs.part_check import ROUNDING
 from ..runs.space import TOTALS
 from .means import Means, means_of
 from .measured import Measured

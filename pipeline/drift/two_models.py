@@ -70,7 +70,7 @@ def _arguments(plan: Plan) -> dict[str, Any]:
 
 
 def _pieces(plan: Plan) -> set[tuple[str, str, int]]:
-    return {(item.uri, item.etag, group) for item in plan.items for group in item.row_groups}
+    return {(piece.uri, piece.etag, group) for item in plan.items for piece in item.pieces for group in piece.row_groups}
 
 
 def _explain(model: Measured, data: Measured, folder: str, where: Where) -> dict[str, Night]:

@@ -7,6 +7,7 @@ from typing import Any
 from kernels.methods import METHODS
 
 from ..dataset import schema
+from ..dataset.pieces import leave_out, take_rows
 from ..errors import InvalidRun, UsageError
 from ..runs import interactions
 from ..runs.lookup import Found
@@ -122,8 +123,9 @@ def show_rows(uri: str, manifest: Manifest, plan: Plan, found: Found, output: st
             ids, values = {name: stored[name] for name in plan.ids}, _read_values(plan, stored)
         except (KeyError, TypeError, ValueError) as error:
             raise InvalidRun(f"{where}: not a row of this run: {' '.join(str(error).split())}") from error
-        item = plan.items[place.part]
+        item = leave_out(plan.items[place.part], {each.uri for each in manifest.rejected if each.part == place.part})
+        row = take_rows(item, place.row, 1)
         outputs.sort(key=lambda each: -each.total)
-        rows.append(ShownRow(place, item.uri, item.first_row + place.row, ids, values, tuple(outputs)))
+        rows.append(ShownRow(place, row.uri, row.first_row, ids, values, tuple(outputs)))
     phi, total = METHODS[plan.method].phi, TOTALS[plan.space]
     return Shown(uri, manifest.sha256, plan.method, phi.column, phi.whole, total, plan.additive, found.n_found, tuple(rows))

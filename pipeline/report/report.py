@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from ..drift.measured import FEW, Measured, make_run_job, measure_run
+from ..drift.measured import FEW, Measured, measure_run
 from ..errors import InvalidRun
 from ..in_memory.finished import FinishedRun, read_run
 from ..runs import execute
@@ -17,6 +17,7 @@ from ..runs.job import keep_small
 from ..runs.lookup import Found, Place, opened_part
 from ..runs.part import part_uri
 from ..runs.progress import Progress, Work, no_progress
+from ..runs.run_job import make_run_job
 from ..runs.sizes import WORKER_OVERHEAD
 from ..runs.space import TOTALS
 from ..stores import storage
@@ -75,7 +76,7 @@ def _choose(measured: Measured, summaries: Summaries, limits: Limits) -> dict[st
 def _count(measured: Measured, columns: Sequence[Any], where: Mapping[str, Any], progress: Progress) -> PartCounts:
     """One pass over the columns that are drawn."""
     plan, manifest = measured.plan, measured.manifest
-    job = make_run_job(measured.uri, plan, **where)
+    job = make_run_job(measured.uri, **where)
     items = [plan.items[entry["part"]] for entry in manifest.parts]
     total = plan.columns[0][0]
     middle = measured.total(plan.written_outputs[0]).quantile(0.5)

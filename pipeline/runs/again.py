@@ -1,6 +1,6 @@
 """A finished run done again, to compare: the tables from the model and the background, and the rows of parts."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -14,6 +14,7 @@ from kernels.summaries import Summary
 
 from ..dataset.listing import WorkItem
 from ..dataset.names import spell
+from ..dataset.pieces import leave_out, take_rows
 from ..dataset.rows import window
 from ..display import count
 from ..errors import InvalidData, InvalidRun, LeafledgerError, NotRepeatable, UsageError
@@ -134,7 +135,7 @@ def _compare(uri: str, found: Path, stored: Path, n_rows: int, at_a_time: int) -
     """Refuse the first rows of a part where they differ from those explained again."""
     done = 0
     with pq.ParquetFile(found, pre_buffer=False) as ours, pq.ParquetFile(stored, pre_buffer=False) as theirs:
-        if not ours.schema_arrow.equals(theirs.schema_arrow):
+        if [(each.name, each.type) for each in ours.schema_arrow] != [(each.name, each.type) for each in theirs.schema_arrow]:
             raise InvalidRun(f"{uri}: its columns differ from those of its rows explained again")
         for mine, other in zip(_pieces(ours, n_rows, at_a_time), _pieces(theirs, n_rows, at_a_time), strict=True):
             for name in mine.column_names:
@@ -151,7 +152,9 @@ def _compare_footers(uri: str, found: Footer, stored: Footer, summaries: Sequenc
             raise InvalidRun(f"{uri}: its state of {summary.name!r} differs from that of its rows explained again")
 
 
-def explain_again(uri: str, plan: Plan, made_by: str, item: WorkItem, tables: Tables, local: Path, all_rows: bool) -> int:
+def explain_again(
+    uri: str, plan: Plan, made_by: str, item: WorkItem, prepared: Prepared, local: Path, all_rows: bool, rejected: Mapping[str, str]
+) -> int:
     """Explain a part's first SAMPLE_ROWS rows once more, or all, and compare.
 
     Parameters
@@ -163,11 +166,14 @@ def explain_again(uri: str, plan: Plan, made_by: str, item: WorkItem, tables: Ta
         Recipe of the plan, see `plan.recipe`.
     item : WorkItem
         That the part is of.
-    tables : Tables
+    prepared : Prepared
+        The method's tables.
     local : Path
         The part.
     all_rows : bool
         Then what the part's footer says is compared as well.
+    rejected : mapping of str to str
+        URIs of files of the item that the part leaves out, and why.
 
     Returns
     -------
@@ -185,16 +191,18 @@ def explain_again(uri: str, plan: Plan, made_by: str, item: WorkItem, tables: Ta
     """
     if plan.global_only and not all_rows:
         raise NotRepeatable(f"{uri}: it has summaries alone, for which all rows would have to be explained again")
-    asked = item if all_rows else replace(item, n_rows=min(SAMPLE_ROWS, item.n_rows))
+    there = leave_out(item, rejected)
+    n_rows = there.n_rows if all_rows else min(SAMPLE_ROWS, there.n_rows)
+    asked = item if all_rows else take_rows(there, 0, n_rows)
     again = local.with_name("again")
     try:
-        explain_item(plan, made_by, asked, tables.prepared, again)
+        explain_item(plan, made_by, asked, prepared, again, rejected if all_rows else {})
     except InvalidData as error:
         raise NotRepeatable(str(error)) from error
     if all_rows and storage.sha256(again) == storage.sha256(local):
-        return asked.n_rows
-    _compare(uri, again, local, 0 if plan.global_only else asked.n_rows, plan.slice_rows if all_rows else SAMPLE_ROWS)
+        return n_rows
+    _compare(uri, again, local, 0 if plan.global_only else n_rows, plan.slice_rows if all_rows else SAMPLE_ROWS)
     if all_rows:
         found, stored = (read_footer(uri, path, made_by, item) for path in (again, local))
         _compare_footers(uri, found, stored, plan.summaries)
-    return asked.n_rows
+    return n_rows

@@ -143,11 +143,11 @@ def do_bundle(task: Task, bundle: Bundle) -> Done:
     for item in bundle.items:
         if item.part in bundle.earlier:
             take_over(*bundle.earlier[item.part], task.run, task.recipe, item)
-        done = try_part(task.run, task.recipe, task.tables, item)
+        done, *left_out = try_part(task.run, task.recipe, task.tables, item)
         if isinstance(done, Part):
             if len(bundle.items) == 1:
-                return Done(bundle.level, bundle.place, (replace(done, states={}),), done.states)
+                return Done(bundle.level, bundle.place, (replace(done, states={}), *left_out), done.states)
             merged.add(done.part, done.states)
             done = replace(done, states={})
-        pieces.append(done)
+        pieces += [done, *left_out]
     return Done(bundle.level, bundle.place, tuple(pieces), merged.pack())

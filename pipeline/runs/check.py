@@ -2,43 +2,58 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
+from functools import partial
+from itertools import groupby
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from kernels.links import IDENTITY, find_reach
-from kernels.method import TOLERANCE
+from kernels.buffers import Prepared
+from kernels.merge_tree import FAN_IN
 
 from ..dataset.listing import Rejected
-from ..errors import InvalidRun, NotFinished, NotRepeatable, UsageError
+from ..errors import InvalidRun, LeafledgerError, NotFinished, NotRepeatable, UsageError
 from ..stores import storage
+from ..stores.arrays import broadcast_tables, table_bytes
+from ..stores.aside import aside
 from ..stores.filesystem import published
 from ..stores.places import normalise
+from . import execute
 from .after import check_after
-from .again import Tables, explain_again, prepare_again
+from .again import Tables, prepare_again
 from .arguments import shorten
+from .bundles import choose_level
 from .digests import check_inputs, find_changed, read_inputs
 from .finished import refuse_others
-from .footer import Footer, read_footer
+from .job import SERIAL, Job, describe_where
 from .merged import MergedStates
-from .plan import PLAN, Plan, recipe
+from .part_check import Asked, Checked, Found, Listed, Several, check_parts, check_size, fetch, right_shapes, warm
+from .plan import PLAN, Plan
 from .planned import from_json
+from .progress import Progress, Work, no_progress
 from .provenance import check_provenance
-from .publish import MANIFEST, SUMMARY, Game, Manifest, PartEntry, SummaryEntry, make_manifest, read_manifest, write_rows
+from .publish import MANIFEST, SUMMARY, Game, Manifest, make_manifest, read_manifest, write_rows
 from .rejected import REJECTED, read_rejected
-from .sizes import SLICE_BYTES
+from .run_job import make_run_job
+from .sizes import SLICE_BYTES, WORKER_OVERHEAD
 from .space import TOTALS
 from .summaries import aggregate
 
-# What is stored is rounded; a row's sum may be off by half a unit in the last place of each of its terms, besides what a kernel may miss.
-ROUNDING = {"float32": 2.0**-24, "float64": 2.0**-53}
+
+@dataclass(frozen=True, slots=True)
+class Checks:
+    """What was found of all parts."""
+
+    found: list[Found]  # in their order
+    states: MergedStates
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,114 +77,9 @@ class Report:
         return not self.unverified
 
 
-def _stat(run: str, entry: PartEntry | SummaryEntry) -> str:
-    """Refuse an object that the manifest lists where it is missing or has another size."""
-    uri = storage.join(run, entry["uri"])
-    size = storage.stat(uri).size
-    if size != entry["size"]:
-        raise InvalidRun(f"{uri}: has {size} bytes, the manifest says {entry['size']}")
-    return uri
-
-
-def _download(run: str, entry: PartEntry | SummaryEntry, local: Path) -> str:
-    """Fetch what the manifest lists, and refuse other bytes."""
-    uri = storage.join(run, entry["uri"])
-    storage.download(uri, local)
-    found = storage.sha256(local)
-    if found != entry["sha256"]:
-        raise InvalidRun(f"{uri}: SHA-256 is {found[:12]}, the manifest says {shorten(entry['sha256'][:12])}")
-    return uri
-
-
-def _read_sums(parquet: pq.ParquetFile, group: int, columns: list[str], n_columns: int) -> tuple[np.ndarray, np.ndarray]:
-    """Sum and sum of magnitudes of columns over a row group, ``(n,) float64`` each; ``n_columns`` are read at a time."""
-    n = parquet.metadata.row_group(group).num_rows
-    total, size = np.zeros(n), np.zeros(n)
-    for start in range(0, len(columns), n_columns):
-        for column in parquet.read_row_group(group, columns[start : start + n_columns]).columns:
-            values = column.to_numpy().astype(np.float64)
-            total += values
-            size += np.abs(values)
-    return total, size
-
-
-def _read_outputs(uri: str, plan: Plan, parquet: pq.ParquetFile, group: int, n: int) -> np.ndarray:
-    """Which of the model's outputs a row group's margins are of, ``(margins, n) int``."""
-    if not plan.chosen:
-        return np.repeat(np.arange(len(plan.outputs))[:, None], n, axis=1)
-    named = parquet.read_row_group(group, list(plan.chosen)).column(0).combine_chunks()
-    found = pc.index_in(named, pa.array(plan.outputs))
-    if found.null_count:
-        raise InvalidRun(f"{uri}: has an output that the plan does not have, expected {', '.join(plan.outputs)}")
-    return found.to_numpy()[None]
-
-
-def _check_sums(uri: str, plan: Plan, manifest: Manifest, parquet: pq.ParquetFile) -> float:
-    """The largest residual of attributions as stored, or InvalidRun where they do not add up."""
-    margins, phi, _ = plan.columns
-    n_players, worst, done = len(plan.players), 0.0, 0
-    for group in range(parquet.num_row_groups):
-        n = parquet.metadata.row_group(group).num_rows
-        at_a_time = max(1, SLICE_BYTES // (8 * max(1, n)))
-        outputs = _read_outputs(uri, plan, parquet, group, n)
-        for k, margin in enumerate(margins):
-            total, size = _read_sums(parquet, group, phi[k * n_players : (k + 1) * n_players], at_a_time)
-            stored, stored_size = _read_sums(parquet, group, [margin], 1)
-            base, bound = (np.array(numbers)[outputs[k]] for numbers in (manifest.base, manifest.bound))
-            missed, reach = np.abs(total + base - stored), find_reach(plan.link or IDENTITY, base, bound, stored)
-            allowed = ROUNDING[plan.precision] * (size + stored_size) + TOLERANCE * reach
-            if not (missed <= allowed).all():
-                row = int(np.flatnonzero(~(missed <= allowed))[0])
-                raise InvalidRun(
-                    f"{uri}: row {done + row}: attributions miss {TOTALS[plan.space]} - base value by {missed[row]:.3g}, "
-                    f"expected at most {allowed[row]:.3g}"
-                )
-            worst = max(worst, float((missed / np.maximum(reach, np.finfo(np.float64).tiny)).max(initial=0.0)))
-        done += n
-    return worst
-
-
-def _check_footer(run: str, plan: Plan, made_by: str, manifest: Manifest, entry: PartEntry) -> Footer:
-    """The footer of a part, which says what the manifest and the plan say."""
-    uri, item = _stat(run, entry), plan.items[entry["part"]]
-    with storage.opened(uri) as file:
-        footer = read_footer(uri, file, made_by, item)
-    if not footer.n_rows == entry["n_rows"] == item.n_rows:
-        raise InvalidRun(f"{uri}: has {footer.n_rows} rows, the manifest says {entry['n_rows']}, the plan {item.n_rows}")
-    stored = 0 if plan.global_only else item.n_rows
-    if footer.stored != stored:
-        raise InvalidRun(f"{uri}: holds {footer.stored} rows, expected {stored or 'none, as of a run of summaries alone'}")
-    if footer.space != plan.space or json.dumps(footer.base) != json.dumps(dict(zip(plan.outputs, manifest.base, strict=True))):
-        raise InvalidRun(f"{uri}: its base values are {shorten(footer.base)} in space {footer.space!r}, the manifest's {shorten(manifest.base)}")
-    adds_up = plan.additive
-    if (footer.residual is not None) != adds_up:
-        raise InvalidRun(f"{uri}: its residual is {footer.residual}, of method {plan.method!r}")
-    if footer.states.keys() != {summary.name for summary in plan.summaries}:
-        raise InvalidRun(f"{uri}: has states of {shorten(sorted(footer.states))}, expected {', '.join(summary.name for summary in plan.summaries)}")
-    return footer
-
-
-def _check_bytes(run: str, plan: Plan, manifest: Manifest, entry: PartEntry, local: Path) -> float | None:
-    """A part's digest, and its residual as stored; None where it has no rows, not all attributions of a row, or they need not add up."""
-    uri = _download(run, entry, local)
-    if not plan.additive or plan.global_only or not plan.wide:
-        return None
-    with pq.ParquetFile(local, page_checksum_verification=True) as parquet:
-        return _check_sums(uri, plan, manifest, parquet)
-
-
-@contextmanager
-def _of_right_shapes(run: str) -> Iterator[None]:
-    """Refuse states with arrays of other shapes than they should have."""
-    try:
-        yield
-    except (ValueError, IndexError, TypeError, OverflowError, UsageError) as error:
-        raise InvalidRun(f"{run}: the states of the parts do not make summaries: {' '.join(str(error).split())}") from error
-
-
 def _check_summaries(run: str, plan: Plan, manifest: Manifest, states: MergedStates, local: Path) -> dict[str, pa.Table]:
     """Summaries computed again from the parts, which are those that were published."""
-    with _of_right_shapes(run):
+    with right_shapes(run):
         tables = aggregate(plan, manifest.used, manifest.players, manifest.pairs, states.total())
     above = f"{manifest.place}/{SUMMARY}" if manifest.place else SUMMARY
     expected = [f"{above}/{name}.{suffix}" for name in tables for suffix in ("parquet", "json")]
@@ -177,8 +87,8 @@ def _check_summaries(run: str, plan: Plan, manifest: Manifest, states: MergedSta
     if listed != expected:
         raise InvalidRun(f"{storage.join(run, MANIFEST)}: lists summaries {shorten(listed)}, expected {shorten(expected)}")
     for entry in manifest.summaries:
-        _stat(run, entry)
-        uri, table = _download(run, entry, local), tables[Path(entry["uri"]).stem]
+        check_size(run, entry)
+        uri, table = fetch(run, entry, local), tables[Path(entry["uri"]).stem]
         same = local.read_text() == "".join(write_rows(table)) if uri.endswith(".json") else pq.read_table(local).equals(table, check_metadata=True)
         if not same:
             raise InvalidRun(f"{uri}: differs from the summary computed again from the parts")
@@ -194,8 +104,11 @@ def _check_rejected(run: str, home: str, plan: Plan, rejected: Sequence[Rejected
         raise InvalidRun(f"{where}: the files that it says cannot be read are not those of the plan")
     for entry in rejected:
         item = None if entry.part is None else plan.items[entry.part]
-        if item is not None and (entry.uri, entry.row_groups, entry.n_rows) != (item.uri, item.row_groups, item.n_rows):
+        if item is not None and all((entry.uri, entry.row_groups, entry.n_rows) != (each.uri, each.row_groups, each.n_rows) for each in item.pieces):
             raise InvalidRun(f"{where}: rejected part {entry.part} has {entry.n_rows} rows of {entry.uri}, the plan {item.n_rows} of {item.uri}")
+    twice = [each for each, n in Counter((entry.part, entry.uri) for entry in rejected).items() if n > 1 and each[0] is not None]
+    if twice:
+        raise InvalidRun(f"{where}: rejects rows of {twice[0][1]} twice in part {twice[0][0]}")
 
 
 def _check_lists(run: str) -> tuple[Manifest, Plan]:
@@ -229,7 +142,7 @@ def _find_changed(run: str, plan: Plan, manifest: Manifest, deep: bool) -> tuple
     inputs = read_inputs(home)
     if inputs is None:
         return 0, {}, None
-    check_inputs(home, inputs, manifest.plan, list(dict.fromkeys(item.uri for item in plan.items)))
+    check_inputs(home, inputs, manifest.plan, list(dict.fromkeys(uri for uri, _ in plan.files)))
     files = {file.uri: file for file in (*inputs.data, *inputs.background)} if deep else {}
     changed = find_changed(list(files.values()))
     return len(files) - len(changed), changed, next((changed[file.uri] for file in inputs.background if file.uri in changed), None)
@@ -249,7 +162,55 @@ def _say_parts(skipped: Sequence[str], n_parts: int) -> list[str]:
     return [f"rows of {len(skipped)} of {n_parts} parts were not explained again: {skipped[0]}"] if skipped else []
 
 
-def check_run(uri: str | PathLike, deep: bool = False, model: str | PathLike | None = None, all_rows: bool = False) -> Report:
+def _list_parts(plan: Plan, manifest: Manifest, changed: Mapping[str, str]) -> Iterator[Listed]:
+    """The manifest's parts, with what else is known of each."""
+    left_out = defaultdict[int | None, list[Rejected]](list)
+    for rejected in manifest.rejected:
+        left_out[rejected.part].append(rejected)
+    for entry in manifest.parts:
+        item = plan.items[entry["part"]]
+        other = next((changed[piece.uri] for piece in item.pieces if piece.uri in changed), None)
+        yield Listed(item, entry, tuple(left_out.get(item.part, ())), other)
+
+
+def _check_parts(job: Job, asked: Asked, plan: Plan, parts: Sequence[Listed], prepared: Prepared | None, progress: Progress) -> Checks:
+    """Check all parts where the job wants it done. What is found is the same anywhere, and so is the first thing wrong: that of the first part.
+
+    Parts are checked several at a time, as small items are explained. Where one is not sound, those before it are waited for.
+    """
+    level = choose_level([each.item for each in parts])
+    grouped = ((place, tuple(some)) for place, some in groupby(parts, lambda each: each.item.part // FAN_IN**level))
+    left = {place: Several(level, place, some) for place, some in grouped}
+    on_done = progress(Work("checking", asked.run, len(parts), sum(each.item.n_rows for each in parts), describe_where(job, len(left))))
+    work: Callable[[Any, Any], Checked] = partial(check_parts, plan=plan, prepared=prepared) if job.options.scheduler == SERIAL else check_parts
+    merged, found, wrong = MergedStates(plan.summaries), dict[int, tuple[Found, ...]](), dict[int, LeafledgerError]()
+    memory = WORKER_OVERHEAD + 2 * SLICE_BYTES + (0 if prepared is None else table_bytes(prepared))
+    for several, made in execute.map_items(job, work, warm, asked, list(left.values()), memory):
+        del left[several.place]
+        if made.wrong is None:
+            found[several.place] = made.found
+            with right_shapes(asked.run):
+                merged.add(several.place, made.states, level)
+            for each in several.parts:
+                on_done(each.item)
+        else:
+            wrong[several.place] = made.wrong
+        if wrong and min(wrong) < min(left, default=math.inf):
+            raise wrong[min(wrong)]
+    return Checks([one for place in sorted(found) for one in found[place]], merged)
+
+
+def check_run(
+    uri: str | PathLike,
+    deep: bool = False,
+    model: str | PathLike | None = None,
+    all_rows: bool = False,
+    *,
+    scheduler: str | None = None,
+    workers: int | None = None,
+    plain_tcp: bool = False,
+    progress: Progress = no_progress,
+) -> Report:
     """Verify a finished run: its manifest says what plan, parts and summaries say, every part is there once, with the rows of the plan, and the
     parts' states give the summaries. What was made of the run afterwards is what its own record lists, and how it was made is of this very run.
 
@@ -268,6 +229,11 @@ def check_run(uri: str | PathLike, deep: bool = False, model: str | PathLike | N
         The model's file, with ``deep``; by default where it was.
     all_rows : bool
         Explain all rows again, not the first ones alone; ``deep`` goes without saying.
+    scheduler, workers, plain_tcp : optional
+        As for `explain`, but this process does the work where neither a scheduler nor workers are given. With ``deep``, tables are put beside the run
+        for workers, and removed again.
+    progress : callable
+        As for `explain`.
 
     Returns
     -------
@@ -287,41 +253,28 @@ def check_run(uri: str | PathLike, deep: bool = False, model: str | PathLike | N
     run, deep = normalise(str(uri)), deep or all_rows
     if model is not None and not deep:
         raise UsageError("a model is given, but no row is explained again; ask for a deep check")
+    job = make_run_job(run, SERIAL if scheduler is None and workers is None else scheduler, workers, plain_tcp)
     manifest, plan = _check_lists(run)
     check_after(run, manifest.sha256, bool(manifest.place))
-    unverified, skipped, n_again = list[str](), list[str](), 0
+    unverified = list[str]()
     n_digested, changed, background = _find_changed(run, plan, manifest, deep)
     unverified += [f"{len(changed)} of {n_digested + len(changed)} input files: {next(iter(changed.values()))}"] if changed else []
     tables = _prepare(plan, None if model is None else str(model), background, unverified) if deep else None
     game = Game(manifest.library, manifest.base, manifest.bound, manifest.used, manifest.players, manifest.pairs) if tables is None else tables.game
-    made_by = recipe(plan)
-    states, computed, stored = MergedStates(plan.summaries), list[float | None](), list[float]()
+    prepared, alone, parts = None if tables is None else tables.prepared, job.options.scheduler == SERIAL, list(_list_parts(plan, manifest, changed))
+    with nullcontext("") if prepared is None or alone else aside(run) as place:
+        put = broadcast_tables(prepared, place) if place else ""
+        asked = Asked(run, manifest.home(run), manifest.plan, manifest.base, manifest.bound, deep, all_rows, put)
+        checks = _check_parts(job, asked, plan, parts, prepared, progress)
     with storage.scratch() as folder, published():
-        local = folder / "object"
-        for entry in manifest.parts:
-            footer = _check_footer(run, plan, made_by, manifest, entry)
-            with _of_right_shapes(run):
-                states.add(entry["part"], footer.states)
-            computed.append(footer.residual)
-            if not deep:
-                continue
-            residual = _check_bytes(run, plan, manifest, entry, local)
-            stored += [] if residual is None else [residual]
-            if tables is not None:
-                item = plan.items[entry["part"]]
-                if item.uri in changed:
-                    skipped.append(changed[item.uri])
-                    continue
-                try:
-                    n_again += explain_again(storage.join(run, entry["uri"]), plan, made_by, item, tables, local, all_rows)
-                except NotRepeatable as error:
-                    skipped.append(str(error))
-        summaries = _check_summaries(run, plan, manifest, states, local)
-    parts = sorted(manifest.parts, key=lambda entry: entry["part"])
-    expected = make_manifest(plan, manifest.place, game, parts, computed, manifest.summaries, manifest.rejected, summaries)
+        summaries = _check_summaries(run, plan, manifest, checks.states, folder / "object")
+    entries = sorted(manifest.parts, key=lambda entry: entry["part"])
+    computed = [one.residual for one in checks.found]
+    expected = make_manifest(plan, manifest.place, game, entries, computed, manifest.summaries, manifest.rejected, summaries)
     _check_manifest(run, manifest, expected)
     check_provenance(manifest.home(run), manifest.sha256)
+    stored = [one.stored for one in checks.found if one.stored is not None]
     worst = max(stored, default=None) if stored else expected.residual
-    unverified += _say_parts(skipped, len(manifest.parts))
-    counts = len(parts), manifest.n_rows, len(manifest.rejected)
+    unverified += _say_parts([one.skipped for one in checks.found if one.skipped is not None], len(manifest.parts))
+    counts, n_again = (len(entries), manifest.n_rows, len(manifest.rejected)), sum(one.n_again for one in checks.found)
     return Report(manifest.sha256, *counts, worst, TOTALS[plan.space], bool(stored), n_again, n_digested, tuple(unverified))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from functools import partial
 from itertools import chain
-from typing import Any
+from typing import Any, TypeVar
 
 import dask
 import distributed
@@ -16,13 +16,14 @@ from distributed.scheduler import KilledWorker
 from kernels.merge_tree import FAN_IN
 from kernels.method import BackgroundStatistics
 
-from ..dataset.listing import Rejected, WorkItem
+from ..dataset.listing import WorkItem
 from ..errors import ClusterLost, UsageError, WorkersDied
 from ..stores.counted import count_moved
 from .background import count_item, merge_counts
 from .bundles import Bundle, Done, Task, do_bundle, name_run
 from .certificates import check_expiry
 from .job import Job
+from .part import reject
 from .workers import Needs, check_workers, do_checked, need
 
 REPLACE_SECONDS = 300  # that a cluster may be without any worker; new machines take minutes to start
@@ -31,6 +32,7 @@ LOOK_SECONDS = 5  # between two looks at whether there are workers
 # and with it the healthy task that it was given.
 KEEP_WORKERS = {"distributed.deploy.lost-worker-timeout": "365 days"}
 TOGETHER = 100  # parts that are asked for at once
+W = TypeVar("W")  # a work item, or several
 Submit = Callable[..., distributed.Future]
 SILENT = logging.CRITICAL  # what a worker has to say reaches the user as an exception
 
@@ -180,8 +182,8 @@ def warm_client(job: Job, n_items: int, memory: int, warm: Callable[..., None], 
         yield client
 
 
-def _name(item: WorkItem) -> str:
-    return f"{item.uri}: row groups {list(item.row_groups)}"
+def _name(item: Any) -> str:
+    return f"{item.uri}: row groups {list(item.row_groups)}" if isinstance(item, WorkItem) else str(item)
 
 
 @contextlib.contextmanager
@@ -257,7 +259,7 @@ def _try_alone(client: distributed.Client, submit: Submit, suspect: Bundle, key:
     for bundle in deadly:
         (item,) = bundle.items
         why = f"{_name(item)}: the workers that it was given to died, every time"
-        yield Done(0, item.part, (Rejected(item.part, item.uri, item.row_groups, item.n_rows, why),), None)
+        yield Done(0, item.part, reject(item, {piece.uri: why for piece in item.pieces}), None)
 
 
 def _gather(client: distributed.Client, done: Sequence[distributed.Future]) -> dict[str, Any]:
@@ -288,9 +290,7 @@ def _run_tasks(client: distributed.Client, submit: Submit, bundles: Sequence[Bun
         client.cancel(list(waiting))
 
 
-def map_dask(
-    client: distributed.Client, work: Callable[[Any, WorkItem], Any], task: Any, items: Sequence[WorkItem], memory: int
-) -> Iterator[tuple[WorkItem, Any]]:
+def map_dask(client: distributed.Client, work: Callable[[Any, W], Any], task: Any, items: Sequence[W], memory: int) -> Iterator[tuple[W, Any]]:
     """Do every item in a Dask task of its own. The first failure cancels the rest.
 
     Parameters
@@ -300,13 +300,13 @@ def map_dask(
         ``work(task, item)``, a function of a module, which workers import by name.
     task : Any
         A small record that every item needs.
-    items : sequence of WorkItem
+    items : sequence of WorkItem or Several
     memory : int
         Bytes that a task needs.
 
     Yields
     ------
-    item : WorkItem
+    item : WorkItem or Several
         In the order in which they are done.
     made : Any
         What ``work`` returned.

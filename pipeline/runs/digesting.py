@@ -1,6 +1,7 @@
 """The stage in which a run's inputs are read byte by byte, so that they can be told from any others."""
 
 from collections import Counter
+from itertools import chain
 
 from ..dataset.listing import WorkItem
 from .background import Marginal
@@ -38,9 +39,9 @@ def digest_run(run: Run, progress: Progress = no_progress) -> Inputs:
     """
     plan, out, game = run.plan, run.job.out, run.game
     rows = Counter[str]()
-    for item in plan.items:
-        rows[item.uri] += item.n_rows
-    data = list(dict.fromkeys((item.uri, item.etag) for item in plan.items))
+    for piece in chain.from_iterable(item.pieces for item in plan.items):
+        rows[piece.uri] += piece.n_rows
+    data = plan.files
     listing = game.listing if isinstance(game, Marginal) else None
     background = [] if listing is None else [(file.uri, file.etag) for file, _, _ in listing.files]
     n_rows = [rows[uri] for uri, _ in data] + ([] if listing is None else [sum(groups) for _, _, groups in listing.files])

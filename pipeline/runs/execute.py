@@ -1,7 +1,7 @@
 """Work items done: serially, which is the specification, or on Dask, which gives the same bits."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from kernels.method import BackgroundStatistics
 
@@ -11,7 +11,7 @@ from .background import count_item, merge_evenly
 from .bundles import Done, Task, choose_level, do_bundle, make_bundles
 from .job import SERIAL, Job
 
-Work = Callable[[Any, WorkItem], Any]
+W = TypeVar("W")  # a work item, or several
 
 
 def run_serial(task: Task, items: Sequence[WorkItem], earlier: Mapping[int, tuple[str, WorkItem]]) -> Iterator[Done]:
@@ -110,7 +110,9 @@ def execute(job: Job, task: Task, items: Sequence[WorkItem], earlier: Mapping[in
         yield from cluster.run_dask(client, task, bundles, memory)
 
 
-def map_items(job: Job, work: Work, warm: Callable[[Any], None], task: Any, items: Sequence[WorkItem], memory: int) -> Iterator[tuple[WorkItem, Any]]:
+def map_items(
+    job: Job, work: Callable[[Any, W], Any], warm: Callable[[Any], None], task: Any, items: Sequence[W], memory: int
+) -> Iterator[tuple[W, Any]]:
     """Do something with every item, where the job wants it done.
 
     Parameters
@@ -122,14 +124,14 @@ def map_items(job: Job, work: Work, warm: Callable[[Any], None], task: Any, item
         ``warm(task)`` compiles what ``work`` calls; not called where items are done in this process.
     task : Any
         A small record that every item needs.
-    items : sequence of WorkItem
+    items : sequence of WorkItem or Several
         Where there are none, no cluster is started.
     memory : int
         Bytes that a worker needs.
 
     Yields
     ------
-    item : WorkItem
+    item : WorkItem or Several
         In the order in which they are done.
     made : Any
         What ``work`` returned.

@@ -111,6 +111,7 @@ def explain(
     single_writer: bool = False,
     if_changed: IfChanged = "refuse",
     digest_inputs: bool = False,
+    item_rows: int | None = None,
     date: Date | str | None = None,
     method: str = "shapley",
     parameters: Mapping[str, Any] | None = None,
@@ -187,6 +188,9 @@ def explain(
     digest_inputs : bool
         Read every byte of the data and the background once more, in this process, before rows are explained, and keep the files' SHA-256 in
         ``inputs.json``. Whoever goes on with the run, and `check_run` with ``deep``, compares them again. Results are the same.
+    item_rows : int, optional
+        Put small files into one part until it has so many rows, where they follow each other in one partition, and cut larger files into parts of
+        about as many; at most as many as parts have by default. The order of rows stays. By default every file has parts of its own.
     date : date or str, optional
         Fills ``{date}`` in every path and URI.
     method : str

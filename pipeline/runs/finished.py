@@ -10,6 +10,7 @@ from .part import part_uri
 from .plan import Plan
 from .planned import read_plan
 from .publish import MANIFEST, Manifest, read_manifest
+from .rejected import count_rejected, find_given_up
 from .replacement import find_place
 
 
@@ -32,18 +33,19 @@ def refuse_others(run: str, manifest: Manifest, plan: Plan) -> None:
     if manifest.place not in ("", find_place(plan)):
         raise InvalidRun(f"{where}: place is {shorten(manifest.place)}, expected {find_place(plan)}, or none")
     listed = [entry["part"] for entry in manifest.parts]
-    rejected = [entry.part for entry in manifest.rejected if entry.part is not None]
+    rejected = find_given_up(plan.items, manifest.rejected)
     if Counter(listed) + Counter(rejected) != Counter(item.part for item in plan.items):
         raise InvalidRun(f"{run}: the manifest's {len(listed)} parts and {len(rejected)} rejected ones differ from the plan's {len(plan.items)}")
     if manifest.n_rows + manifest.n_rejected != plan.n_rows:
         raise InvalidRun(f"{run}: the manifest counts {manifest.n_rows} rows and {manifest.n_rejected} rejected ones, the plan {plan.n_rows}")
-    home = manifest.home(run)
+    home, left_out = manifest.home(run), count_rejected(manifest.rejected)
     for entry in manifest.parts:
         item, expected = plan.items[entry["part"]], part_uri(home, entry["part"])
         if storage.join(run, entry["uri"]) != expected:
             raise InvalidRun(f"{where}: part {entry['part']} is at {shorten(entry['uri'])}, expected {expected}")
-        if entry["n_rows"] != item.n_rows:
-            raise InvalidRun(f"{where}: part {entry['part']} has {entry['n_rows']} rows, the plan says {item.n_rows}")
+        n_rows = item.n_rows - left_out[item.part]
+        if entry["n_rows"] != n_rows:
+            raise InvalidRun(f"{where}: part {entry['part']} has {entry['n_rows']} rows, the plan says {n_rows}")
     if not len(manifest.base) == len(manifest.bound) == len(plan.outputs):
         raise InvalidRun(f"{where}: has not one base value and one bound for every output")
     n_players = len(plan.players)

@@ -1,16 +1,17 @@
 """The footer of a part: the recipe and the rows that it was made of, units and base values, and its states of reductions."""
 
 import json
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ..dataset.listing import Hive, WorkItem
+from ..dataset.listing import Hive, Joined, WorkItem
+from ..dataset.pieces import leave_out
 from ..display import printable
 from ..errors import InvalidRun
-from ..records import read_record
+from ..records import EMPTY, as_fields, read_record
 from .options import Space
 
 KEY = b"leafledger"
@@ -26,6 +27,7 @@ class Footer:
     space: Space  # units of attributions and base values
     base: dict[str, float]  # of every output of the model
     stored: int  # rows that the part holds: all of the item, or none where summaries alone are asked for
+    rejected: dict[str, str] = field(default_factory=dict)  # files of the item that could not be read, and why
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,8 @@ class _Written:
     states: dict[str, str]
     space: Space
     base: dict[str, float]
+    joined: tuple[Joined, ...] = field(default=(), metadata={EMPTY: True})
+    rejected: dict[str, str] = field(default_factory=dict, metadata={EMPTY: True})
 
 
 def _rows_of(item: WorkItem) -> dict[str, Any]:
@@ -63,18 +67,11 @@ def write_footer(writer: pq.ParquetWriter, recipe: str, item: WorkItem, footer: 
     item : WorkItem
         That the part is of.
     footer : Footer
-        Of all rows of the item.
+        Of all rows of the item that could be read.
     """
-    found = _Written(
-        recipe=recipe,
-        **_rows_of(item),
-        stored=footer.stored,
-        residual=footer.residual,
-        states=footer.states,
-        space=footer.space,
-        base=footer.base,
-    )
-    writer.add_key_value_metadata({KEY.decode(): json.dumps(asdict(found))})
+    said = {name: getattr(footer, name) for name in ("stored", "residual", "states", "space", "base", "rejected")}
+    found = _Written(recipe=recipe, **_rows_of(item), **said)
+    writer.add_key_value_metadata({KEY.decode(): json.dumps(found, default=as_fields)})
 
 
 def read_footer(uri: str, file: Any, recipe: str, item: WorkItem) -> Footer:
@@ -111,4 +108,6 @@ def read_footer(uri: str, file: Any, recipe: str, item: WorkItem) -> Footer:
         raise InvalidRun(f"{uri}: says that it is of other rows than the plan's part {item.part}")
     if footer.stored != metadata.num_rows:
         raise InvalidRun(f"{uri}: holds {metadata.num_rows} rows, its footer says {footer.stored}")
-    return Footer(footer.n_rows, footer.residual, footer.states, footer.space, footer.base, footer.stored)
+    if footer.rejected and not footer.rejected.keys() < {piece.uri for piece in item.pieces}:
+        raise InvalidRun(f"{uri}: says that files cannot be read that are not the plan's, or none of them")
+    return Footer(leave_out(item, footer.rejected).n_rows, footer.residual, footer.states, footer.space, footer.base, footer.stored, footer.rejected)

@@ -1,6 +1,8 @@
 """The rows of one work item, from Parquet to a part in a local file."""
 
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +20,7 @@ from ..dataset import schema
 from ..dataset.grouping import group_rows
 from ..dataset.labels import read_labels
 from ..dataset.listing import WorkItem
+from ..dataset.pieces import leave_out
 from ..dataset.rows import located, miscounted, read_slices
 from ..dataset.values import fill_values, read_features
 from ..errors import AdditivityBreach, PredictionMismatch
@@ -163,7 +166,25 @@ def read_names(plan: Plan, prepared: Prepared) -> list[str]:
     return list(dict.fromkeys((*features, *plan.ids, *labels, *(column.name for column in plan.by), *plan.predictions, *passed)))
 
 
-def explain_item(plan: Plan, recipe: str, item: WorkItem, prepared: Prepared, local: Path) -> Spent:
+def _read_rows(item: WorkItem, names: Sequence[str], slice_rows: int) -> Iterator[tuple[WorkItem, int, pa.RecordBatch]]:
+    """Slices of an item's files, one after another: the file's piece, the number of the slice's first row in the file, and its rows."""
+    for piece in item.pieces:
+        done = 0
+        for batch in read_slices(piece, names, slice_rows):
+            yield piece, piece.first_row + done, batch
+            done += batch.num_rows
+        if done != piece.n_rows:
+            raise miscounted(piece, done)
+
+
+def _fields_of(item: WorkItem, batch: pa.RecordBatch) -> pa.Schema:
+    """What columns that are passed through are: where there are other files to come, some of these may have nulls where the first has none."""
+    return batch.schema if not item.joined else pa.schema([pa.field(each.name, each.type) for each in batch.schema])
+
+
+def explain_item(
+    plan: Plan, recipe: str, item: WorkItem, prepared: Prepared, local: Path, rejected: Mapping[str, str] = MappingProxyType({})
+) -> Spent:
     """Attribute every row of an item and write the part to a local file, the states of its reductions in its footer.
 
     Parameters
@@ -177,6 +198,8 @@ def explain_item(plan: Plan, recipe: str, item: WorkItem, prepared: Prepared, lo
         Tables of the plan's method.
     local : Path
         Where to write. It has no rows where the plan asks for summaries alone.
+    rejected : mapping of str to str
+        URIs of files of the item that cannot be read, but not of all, and why: they are left out.
 
     Returns
     -------
@@ -206,43 +229,44 @@ def explain_item(plan: Plan, recipe: str, item: WorkItem, prepared: Prepared, lo
     residual, done, writer, held = (0.0 if plan.additive else None), 0, None, list[pa.RecordBatch]()
     watch.lap("kernel")
     try:
-        for batch in read_slices(item, read_names(plan, prepared), plan.slice_rows):
+        for piece, first_row, batch in _read_rows(leave_out(item, rejected), read_names(plan, prepared), plan.slice_rows):
             watch.lap("reading")
-            n = batch.num_rows
+            n, where = batch.num_rows, f"{piece.uri}: "
             if padded(n) != buffers.values.shape[1]:  # kernels take all of a buffer, so the last slice gets a smaller one
                 buffers = make_buffers(prepared, n)
-            with located(item):
+            with located(piece):
                 fill_values(features, prepared.bins, [batch.column(feature.name) for feature in features], buffers.values)
                 if plan.labels is not None:
-                    buffers = buffers._replace(labels=read_labels(plan.labels, batch, item.uri, item.first_row + done))
+                    buffers = buffers._replace(labels=read_labels(plan.labels, batch, piece.uri, first_row))
                 if by:
                     buffers = buffers._replace(labels=group_rows(buffers.labels, batch, plan.by))
                     groups = np.union1d(groups, buffers.labels.names)
                     with refused():
                         check_groups(by, groups.size, len(plan.written_outputs) * len(plan.players))
             attribute_batch(method, prepared, buffers)
-            found = check_rows(plan.check, prepared, buffers, n, f"{item.uri}: ", item.first_row + done)
-            output = None if plan.row_output is None else plan.row_output.choose(buffers.margin, item.first_row + done)
-            carried, missed = enter_space(plan.link, prepared, buffers, n, f"{item.uri}: ", item.first_row + done)
-            check_predictions(plan, prepared, batch, carried, item.first_row + done, item.uri)
+            found = check_rows(plan.check, prepared, buffers, n, where, first_row)
+            output = None if plan.row_output is None else plan.row_output.choose(buffers.margin, first_row)
+            carried, missed = enter_space(plan.link, prepared, buffers, n, where, first_row)
+            check_predictions(plan, prepared, batch, carried, first_row, piece.uri)
             residual = found if residual is None or found is None else max(residual, found, missed)
             kept = carried if output is None else keep_outputs(carried, output)
             states = {summary.name: summary.update(states[summary.name], kept, n) for summary in plan.summaries}
             watch.lap("kernel")
             if writer is None:
-                columns = list_columns(plan, prepared, batch.schema)
+                columns = list_columns(plan, prepared, _fields_of(item, batch))
                 writer = open_part(local, columns, min(plan.group_rows, item.n_rows))
             done += n
             if not plan.global_only:
                 held = write_full(writer, [*held, make_batch(columns, prepared, batch, kept, output)], plan.group_rows)
             watch.lap("writing")
         watch.lap("reading")
-        if done != item.n_rows or writer is None:
+        if writer is None:
             raise miscounted(item, done)
         write_full(writer, held, 1)
         packed = {name: pack_state(state) for name, state in states.items()}
         base = dict(zip(plan.outputs, find_base(plan.link, prepared).tolist(), strict=True))
-        write_footer(writer, recipe, item, Footer(done, residual, packed, plan.space, base, 0 if plan.global_only else done))
+        footer = Footer(done, residual, packed, plan.space, base, 0 if plan.global_only else done, dict(rejected))
+        write_footer(writer, recipe, item, footer)
     finally:
         if writer is not None:
             writer.close()

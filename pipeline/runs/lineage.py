@@ -87,9 +87,7 @@ class _Events:
         if plan is None:
             return [InputDataset(*name_dataset(uri)) for uri in (self.job.data, self.job.model)]
         fields = [facets.schema_dataset.SchemaDatasetFacetFields(name, kind) for name, kind in list_fields(plan)]
-        read = facets.input_statistics_input_dataset.InputStatisticsInputDatasetFacet(
-            rowCount=plan.n_rows, fileCount=len({item.uri for item in plan.items}), **self.said
-        )
+        read = facets.input_statistics_input_dataset.InputStatisticsInputDatasetFacet(rowCount=plan.n_rows, fileCount=len(plan.files), **self.said)
         schema = facets.schema_dataset.SchemaDatasetFacet(fields, **self.said)
         found = [InputDataset(*name_dataset(plan.data), inputFacets={"inputStatistics": read}, facets={"schema": schema})]
         digests = {plan.model: plan.model_digest} | ({} if plan.background_digest is None else {str(plan.background): plan.background_digest})

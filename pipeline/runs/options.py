@@ -87,6 +87,10 @@ class Options:
     """Read every byte of the data and the background once more, before rows are explained, and keep the files' SHA-256 in inputs.json. They are
     compared again where a run is gone on with, and by check --deep."""
 
+    item_rows: int | None = None
+    """Put small files into one part until it has so many rows, where they follow each other in one partition; larger files are cut into parts of
+    about as many. By default every file has parts of its own."""
+
     date: Date | None = None
     """YYYY-MM-DD, fills {date} in every path and URI."""
 
@@ -252,6 +256,7 @@ READERS: dict[str, Callable[[str, Any], Any]] = {
     "single_writer": read_flag,
     "if_changed": lambda name, given: read_choice(name, given, get_args(IfChanged)),
     "digest_inputs": read_flag,
+    "item_rows": optional(lambda name, given: read_number(name, given, 1)),
     "date": optional(read_date),
     "method": read_text,
     "parameters": read_parameters,

@@ -1,10 +1,11 @@
 """One part of a run: what a Dask task makes of a work item. May run twice; the object it makes is created once."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -20,6 +21,7 @@ from ..stores.counted import Moved, count_moved, take_moved
 from .footer import read_footer
 from .item import explain_item
 from .machine import Worker, this_worker
+from .plan import Plan
 from .planned import open_recipe
 from .spent import Spent
 from .states import unpack_state
@@ -44,6 +46,7 @@ class Part:
     worker: Worker  # that made it, or found it made
     moved: Moved = field(compare=False)  # by that process, since it last said so
     spent: Spent = field(default=Spent(), compare=False)  # of the seconds
+    rejected: tuple[Rejected, ...] = ()  # files of the item that could not be read, which are left out
 
 
 def part_uri(run: str, part: int) -> str:
@@ -88,7 +91,36 @@ def read_part(uri: str, item: WorkItem, local: Path, recipe: str, seconds: float
         It is no part, or one of another plan.
     """
     footer, size = read_footer(uri, local, recipe, item), local.stat().st_size
-    return Part(item.part, uri, footer.n_rows, size, storage.sha256(local), footer.residual, seconds, footer.states, this_worker(), take_moved())
+    return Part(
+        item.part,
+        uri,
+        footer.n_rows,
+        size,
+        storage.sha256(local),
+        footer.residual,
+        seconds,
+        footer.states,
+        this_worker(),
+        take_moved(),
+        rejected=reject(item, footer.rejected),
+    )
+
+
+def reject(item: WorkItem, reasons: Mapping[str, str]) -> tuple[Rejected, ...]:
+    """Say of files of an item that they are left out.
+
+    Parameters
+    ----------
+    item : WorkItem
+    reasons : mapping of str to str
+        By URIs of files.
+
+    Returns
+    -------
+    tuple of Rejected
+        In the order of the files.
+    """
+    return tuple(Rejected(item.part, each.uri, each.row_groups, each.n_rows, reasons[each.uri]) for each in item.pieces if each.uri in reasons)
 
 
 def check_bytes(uri: str, local: Path, states: dict[str, str], summaries: Sequence[Summary]) -> None:
@@ -156,7 +188,7 @@ def fetch_part(run: str, recipe: str, item: WorkItem) -> Part | None:
         return found
 
 
-def make_part(run: str, recipe: str, tables: str, item: WorkItem) -> Part:
+def make_part(run: str, recipe: str, tables: str, item: WorkItem, rejected: Mapping[str, str] = MappingProxyType({})) -> Part:
     """Do a work item, or find it done. Names and a small record come in, a small record goes out.
 
     Parameters
@@ -168,6 +200,8 @@ def make_part(run: str, recipe: str, tables: str, item: WorkItem) -> Part:
     tables : str
         URI of the method's prepared tables.
     item : WorkItem
+    rejected : mapping of str to str
+        URIs of files of the item that cannot be read, but not of all, and why: they are left out, unless the part is there with them.
 
     Returns
     -------
@@ -189,7 +223,7 @@ def make_part(run: str, recipe: str, tables: str, item: WorkItem) -> Part:
     plan, prepared, uri = open_recipe(run, recipe), open_tables(tables), part_uri(run, item.part)
     with storage.scratch() as folder:
         local = folder / "part.parquet"
-        spent, cpu = explain_item(plan, recipe, item, prepared, local), time.process_time()
+        spent, cpu = explain_item(plan, recipe, item, prepared, local, rejected), time.process_time()
         if commit.create(uri, local):
             made = read_part(uri, item, local, recipe, time.perf_counter() - started)
             return replace(made, spent=spent.publish(made.seconds, time.process_time() - cpu))
@@ -199,8 +233,29 @@ def make_part(run: str, recipe: str, tables: str, item: WorkItem) -> Part:
     return found
 
 
-def try_part(run: str, recipe: str, tables: str, item: WorkItem) -> Part | Rejected:
+def _find_unreadable(recipe: Plan, made_by: str, tables: str, item: WorkItem) -> dict[str, str]:
+    """Files of an item that cannot be read, each tried by itself, twice, and why not."""
+    found = dict[str, str]()
+    for piece in item.pieces:
+        with storage.scratch() as folder:
+            for left in (True, False):
+                try:
+                    explain_item(recipe, made_by, piece, open_tables(tables), folder / "part.parquet")
+                except InvalidData as error:
+                    if not left and isinstance(error, InvalidLabel):
+                        raise
+                    found[piece.uri] = str(error)
+                else:
+                    found.pop(piece.uri, None)
+                    break
+    return found
+
+
+def try_part(run: str, recipe: str, tables: str, item: WorkItem) -> tuple[Part | Rejected, ...]:
     """Do a work item, or say why its rows cannot be read. They are tried twice, since bytes may also be damaged on their way.
+
+    A file that cannot be read takes no rows of others with it: of an item of several files, they are tried one by one, and those that can be read
+    make the part.
 
     Parameters
     ----------
@@ -214,7 +269,8 @@ def try_part(run: str, recipe: str, tables: str, item: WorkItem) -> Part | Rejec
 
     Returns
     -------
-    Part or Rejected
+    tuple of Part or Rejected
+        The part, if there is one, and each file that is left out.
 
     Raises
     ------
@@ -224,14 +280,21 @@ def try_part(run: str, recipe: str, tables: str, item: WorkItem) -> Part | Rejec
         Whatever else a part cannot be made for; InvalidData of rows is returned as rejected.
     """
     with suppress(InvalidData):
-        return count_part(make_part(run, recipe, tables, item))
+        return _count(make_part(run, recipe, tables, item))
     count_moved(retried=1)
+    unreadable = dict[str, str]() if not item.joined else _find_unreadable(open_recipe(run, recipe), recipe, tables, item)
+    if item.joined and len(unreadable) == len(item.pieces):
+        return tuple(map(count_part, reject(item, unreadable)))
     try:
-        return count_part(make_part(run, recipe, tables, item))
+        return _count(make_part(run, recipe, tables, item, unreadable))
     except InvalidLabel:
         raise
     except InvalidData as error:
-        return count_part(Rejected(item.part, item.uri, item.row_groups, item.n_rows, str(error)))
+        return tuple(map(count_part, reject(item, {piece.uri: unreadable.get(piece.uri, str(error)) for piece in item.pieces})))
+
+
+def _count(part: Part) -> tuple[Part | Rejected, ...]:
+    return count_part(part), *map(count_part, part.rejected)
 
 
 def warm(tables: str, method: str) -> None:

@@ -30,6 +30,7 @@ from ..dataset.row_groups import READ_BYTES
 from ..display import as_html, count
 from ..models.model import Feature, Model
 from ..models.row_output import OUTPUT, RowOutput
+from ..records import as_fields
 from . import told
 from .interactions import count_kept
 from .job import Job
@@ -103,6 +104,11 @@ class Plan:
     def n_rows(self) -> int:
         """Rows of all work items."""
         return sum(item.n_rows for item in self.items)
+
+    @property
+    def files(self) -> tuple[tuple[str, str], ...]:
+        """URIs and etags of the files that rows are of, in their order."""
+        return tuple(dict.fromkeys((piece.uri, piece.etag) for item in self.items for piece in item.pieces))
 
     @cached_property
     def columns(self) -> tuple[list[str], list[str], list[str]]:
@@ -201,12 +207,7 @@ def to_json(plan: Plan) -> str:
     -------
     str
     """
-    return json.dumps(plan, indent=1, sort_keys=True, default=_as_fields)
-
-
-def _as_fields(record: Any) -> dict[str, Any]:
-    """One record at a time: a hundred thousand items as nested dicts take hundreds of megabytes."""
-    return {field.name: getattr(record, field.name) for field in dataclasses.fields(record)}
+    return json.dumps(plan, indent=1, sort_keys=True, default=as_fields)
 
 
 @lru_cache(maxsize=2)
@@ -273,8 +274,7 @@ def differences(old: Plan, new: Plan) -> str:
         if was == now:
             continue
         if field.name == "items":
-            files_was, files_now = ({(item.uri, item.etag) for item in items} for items in (was, now))
-            changed = sorted({uri for uri, _ in files_was ^ files_now})
+            changed = sorted({uri for uri, _ in {*old.files} ^ {*new.files}})
             changes.append(f"input files ({', '.join(changed[:3])}{' …' if len(changed) > 3 else ''})" if changed else "work items")
         elif field.name in CHANGED:
             changes.append(CHANGED[field.name])
@@ -360,7 +360,8 @@ def make_plan(job: Job, model: Model, groups: Groups, found: Listing, background
     n_entries = n_kept + sum(kept.most for kept in (draft.top, draft.reasons) if kept is not None)
     written = 8 * n_columns + ENTRY_BYTES * n_entries * len(draft.written_outputs)
     group_rows = max_group_rows(slice_rows, written)
-    items = make_items(found, max_item_rows(group_rows, n_columns))
+    most = max_item_rows(group_rows, n_columns)
+    items = make_items(found, min(job.options.item_rows or most, most), joins=job.options.item_rows is not None)
     plan = dataclasses.replace(draft, slice_rows=slice_rows, group_rows=group_rows, items=items)
     n_groups = max((-(-item.n_rows // group_rows) for item in items), default=0)
     # Values, bins, kinds, columns as read; attributions, before and after rounding, and encoded; interactions, and entries as they are written.

@@ -42,9 +42,12 @@ def _with_hashes(feature: Feature) -> Feature:
 
 
 def _check_item(item: WorkItem) -> None:
-    groups, numbers = item.row_groups, (*item.row_groups, item.skip, item.n_rows, item.first_row)
-    if not all(0 <= number < MOST for number in numbers) or list(groups) != sorted(set(groups)):
-        raise ValueError(f"item {item.part} has rows that no file has")
+    for piece in item.pieces:
+        groups, numbers = piece.row_groups, (*piece.row_groups, piece.skip, piece.n_rows, piece.first_row)
+        if not all(0 <= number < MOST for number in numbers) or list(groups) != sorted(set(groups)) or (item.joined and not piece.n_rows):
+            raise ValueError(f"item {item.part} has rows that no file has")
+    if len({piece.uri for piece in item.pieces}) != 1 + len(item.joined):
+        raise ValueError(f"item {item.part} has a file twice")
 
 
 def _check_reasons(plan: Plan, reasons: Reasons) -> None:

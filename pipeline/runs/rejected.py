@@ -1,10 +1,11 @@
 """Work that cannot be done since its data cannot be read: said, counted and published, while the rest of the run goes on."""
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
-from ..dataset.listing import Rejected
+from ..dataset.listing import Rejected, WorkItem
 from ..errors import InvalidData, InvalidRun
 from ..records import read_record
 from ..stores import commit, storage
@@ -17,7 +18,7 @@ class Limit:
     """How many rejections a run bears."""
 
     most: int | None  # None for any number, as long as something is left
-    n_pieces: int  # work items, and files whose footers cannot be read
+    n_pieces: int  # work items, or files of those that have several, and files whose footers cannot be read
 
     def check(self, rejected: Sequence[Rejected]) -> None:
         """Refuse more rejections than the run bears.
@@ -35,6 +36,42 @@ class Limit:
         most = max(0, self.n_pieces - 1 if self.most is None else min(self.most, self.n_pieces - 1))
         if len(rejected) > most:
             raise InvalidData(f"{rejected[0].reason} ({len(rejected)} of {self.n_pieces} pieces of the data rejected, at most {most} may be)")
+
+
+def count_rejected(rejected: Sequence[Rejected]) -> Counter[int]:
+    """Count the rows of work items that are rejected.
+
+    Parameters
+    ----------
+    rejected : sequence of Rejected
+
+    Returns
+    -------
+    Counter of int
+        Rows by the numbers of parts.
+    """
+    n_rows = Counter[int]()
+    for entry in rejected:
+        if entry.part is not None:
+            n_rows[entry.part] += entry.n_rows or 0
+    return n_rows
+
+
+def find_given_up(items: Sequence[WorkItem], rejected: Sequence[Rejected]) -> set[int]:
+    """Find the work items of which all rows are rejected: there is no part of them.
+
+    Parameters
+    ----------
+    items : sequence of WorkItem
+        Of the plan, all of them.
+    rejected : sequence of Rejected
+
+    Returns
+    -------
+    set of int
+        Numbers of parts.
+    """
+    return {part for part, n in count_rejected(rejected).items() if not 0 <= part < len(items) or n == items[part].n_rows}
 
 
 def write_rejected(run: str, rejected: Sequence[Rejected]) -> None:

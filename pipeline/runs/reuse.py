@@ -62,5 +62,7 @@ def take_over(source: str, old: WorkItem, run: str, made_by: str, item: WorkItem
         local = folder / "part.parquet"
         storage.download(source, local)
         part = read_part(source, old, local, made_by, 0.0)
+        if part.rejected:
+            return  # what could not be read then may be read now
         check_bytes(source, local, part.states, open_recipe(run, made_by).summaries)
         commit.create(target, local)

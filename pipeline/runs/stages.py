@@ -36,7 +36,7 @@ from .precision import check_precision
 from .prepare import prepare_model
 from .progress import Progress, Work, no_progress
 from .publish import MANIFEST, Manifest, publish
-from .rejected import Limit, read_rejected, write_rejected
+from .rejected import Limit, find_given_up, read_rejected, write_rejected
 from .replacement import Standing, settle, take_place
 from .reuse import find_earlier
 from .sizes import Memory, extent_of
@@ -291,10 +291,10 @@ def map_run(run: Run, tables: Broadcast, progress: Progress = no_progress) -> Ex
         The store does not answer.
     """
     plan, job = run.plan, run.job
-    rejected = [*plan.rejected, *(entry for entry in read_rejected(job.out) if entry.part is not None)]  # what was decided stays decided
-    limit = Limit(job.options.max_rejected, len(plan.items) + len(plan.rejected))
+    given_up = find_given_up(plan.items, decided := read_rejected(job.out))  # what was decided stays decided; parts say what else
+    rejected = [*plan.rejected, *(entry for entry in decided if entry.part in given_up)]
+    limit = Limit(job.options.max_rejected, sum(1 + len(item.joined) for item in plan.items) + len(plan.rejected))
     limit.check(rejected)
-    given_up = {entry.part for entry in rejected if entry.part is not None}
     items = [item for item in plan.items if item.part not in given_up]
     on_done, parts = progress(Work("explaining", job.out, len(items), sum(item.n_rows for item in items), run.where)), list[Part]()
     groups, merged, task = np.zeros(0, str), MergedStates(plan.summaries), Task(job.out, tables.recipe, tables.uri)

@@ -1,12 +1,12 @@
 """Rows of a finished run explained again, from the inputs that its plan names, and compared with what is stored."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ..dataset.pieces import leave_out, take_rows
 from ..errors import InvalidData, InvalidRun, NotRepeatable
 from ..stores import storage
 from .again import prepare_again, same_values
@@ -75,7 +75,7 @@ def verify_rows(run: str, manifest: Manifest, plan: Plan, found: Found, model: s
     with storage.scratch() as folder:
         for number, place in enumerate(found.places):
             item, local = plan.items[place.part], folder / f"row-{number}.parquet"
-            one = replace(item, skip=item.skip + place.row, first_row=item.first_row + place.row, n_rows=1)
+            one = take_rows(leave_out(item, {each.uri for each in manifest.rejected if each.part == item.part}), place.row, 1)
             try:
                 explain_item(plan, made_by, one, tables.prepared, local)
             except InvalidData as error:

@@ -17,7 +17,7 @@ def dask_setup(worker) -> None:
     """Called once by every worker process."""
     explain = part.explain_item
 
-    def explained(plan, plan_digest, item, prepared, local):
+    def explained(plan, plan_digest, item, *rest):
         deadly, seconds = str(item.part) == os.environ.get(DEADLY), float(os.environ.get(SECONDS, "0"))
         select.select([], [], [], seconds / 2 if deadly else seconds)  # sleep does not bear libfaketime
         if deadly:
@@ -26,7 +26,7 @@ def dask_setup(worker) -> None:
         while str(item.part) == os.environ.get(GREEDY):
             taken.append(b"0" * PIECE)
             time.sleep(0.05)  # whoever watches looks ten times a second
-        return explain(plan, plan_digest, item, prepared, local)
+        return explain(plan, plan_digest, item, *rest)
 
     part.explain_item = explained
     measure = measuring.measure_columns

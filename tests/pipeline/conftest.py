@@ -32,6 +32,9 @@ class Example:
     data: str
 
 
+SMALL = (7, 30, 1, 44, 60, 39, 2, 120, 13, 19)  # rows of files
+
+
 def make_frame():
     """Rows with missing numbers and categories; ``month`` is what the data set is partitioned by."""
     rng = np.random.default_rng(7)
@@ -57,6 +60,24 @@ def write_data(frame, folder, row_group_size=300):
         path.parent.mkdir(parents=True, exist_ok=True)
         pq.write_table(pa.Table.from_pandas(rows.drop(columns="month"), preserve_index=False), path, row_group_size=row_group_size)
     return str(folder)
+
+
+def write_small(frame, folder):
+    """Write two months of small files; ids are dictionaries, and have nulls in some files alone."""
+    first = 0
+    for month in (1, 2):
+        for k, size in enumerate(SMALL):
+            rows = frame[first : first + size].drop(columns="month")
+            first += size
+            path = folder / f"month={month}" / f"{k:02}.parquet"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            table = pa.Table.from_pandas(rows, preserve_index=False)
+            names = table["name"].dictionary_encode()
+            at = table.schema.get_field_index("name")
+            field = pa.field("name", names.type, nullable=k != 0)
+            names = names if k != 1 else pa.chunked_array([pa.array([None] * size, pa.string()).dictionary_encode().cast(names.type)])
+            pq.write_table(table.set_column(at, field, names), path, write_page_checksum=True)
+    return folder
 
 
 def train(frame, **parameters):

@@ -14,10 +14,11 @@ from leafledger import explain
 from pipeline.drift import grouped, measured
 from pipeline.drift.distribution import Categories
 from pipeline.drift.grouped import count_rows, measure_groups, refuse_ungrouped, say_group, values_of
-from pipeline.drift.measured import make_run_job, measure_run
+from pipeline.drift.measured import measure_run
 from pipeline.errors import InvalidRun, SchemaMismatch, UsageError
 from pipeline.runs import sizes
 from pipeline.runs.progress import no_progress
+from pipeline.runs.run_job import make_run_job
 from tests.pipeline.conftest import FEATURES, write_data
 from tests.pipeline.running import attributions
 
@@ -38,7 +39,7 @@ def runs(example, tmp_path_factory):
 
 def measure(run, by=BY, **where):
     found = measure_run(run)
-    job = make_run_job(found.uri, found.plan, where.get("scheduler", "serial"), where.get("workers"), False)
+    job = make_run_job(found.uri, where.get("scheduler", "serial"), where.get("workers"), False)
     return measure_groups(job, found, tuple(by), no_progress)
 
 

@@ -61,10 +61,10 @@ def test_a_bundle_is_its_items_and_their_states_merged(example, tmp_path, monkey
     run, tables = ready(example, tmp_path / "run", data=f"{tmp_path}/data")
     task, make = Task(run.job.out, tables.recipe, tables.uri), part.make_part
 
-    def fail_second(where, made_by, uri, item):
+    def fail_second(where, made_by, uri, item, *rest):
         if item.part == 1:
             raise InvalidData("f.parquet: damaged")
-        return make(where, made_by, uri, item)
+        return make(where, made_by, uri, item, *rest)
 
     alone = [do_bundle(task, bundle) for bundle in make_bundles(run.plan.items, {}, 0)]
     assert [(done.level, done.place) for done in alone] == [(0, 0), (0, 1), (0, 2), (0, 3)]

@@ -15,7 +15,7 @@ import pytest
 from kernels.methods import METHODS
 from leafledger import check_run, explain
 from pipeline.errors import InvalidRun, LeafledgerError, UsageError
-from pipeline.runs import again, check
+from pipeline.runs import again, part_check
 from tests.pipeline.conftest import train
 
 
@@ -258,8 +258,8 @@ def test_what_is_stored_adds_up_as_well_as_is_reported(serial, several):
 def test_every_stored_value_counts(several, tmp_path, monkeypatch, size, most):
     """One value of one row that is off, in any column, of any output: the row is named, whatever the row groups, and however many columns are read
     together, which memory decides. Digests are made again, so nothing but the sum says so."""
-    monkeypatch.setattr(check, "SLICE_BYTES", size)
-    monkeypatch.setattr(check, "explain_again", lambda *_: 0)
+    monkeypatch.setattr(part_check, "SLICE_BYTES", size)
+    monkeypatch.setattr(part_check, "explain_again", lambda *_: 0)
     reads, read = [], pq.ParquetFile.read_row_group
     monkeypatch.setattr(pq.ParquetFile, "read_row_group", lambda self, group, columns: reads.append(len(columns)) or read(self, group, columns))
     name = "attributions/part-00000.parquet"

@@ -1,0 +1,30 @@
+"""Where something is done with a finished run: here, on a local cluster, or on a scheduler's workers."""
+
+from .job import Job, check_scheduler, count_cores, worker_memory
+from .options import Options
+
+
+def make_run_job(run: str, scheduler: str | None, workers: int | None, plain_tcp: bool) -> Job:
+    """Say where something is done with a finished run.
+
+    Parameters
+    ----------
+    run : str
+        URI of the run's folder.
+    scheduler, workers, plain_tcp : optional
+        As for `explain`.
+
+    Returns
+    -------
+    Job
+        Of no model and no data.
+
+    Raises
+    ------
+    UsageError
+        One of them cannot be used.
+    """
+    options = Options(scheduler=scheduler, workers=workers, plain_tcp=plain_tcp)
+    check_scheduler(options.scheduler, options.plain_tcp)
+    n_workers = options.workers or count_cores()
+    return Job("", "", run, options, (), "", None, None, n_workers, worker_memory(n_workers))

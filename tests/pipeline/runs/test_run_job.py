@@ -1,0 +1,32 @@
+"""Where something is done with a finished run."""
+
+import pytest
+
+from pipeline.errors import UsageError
+from pipeline.runs.job import SERIAL, describe_where
+from pipeline.runs.run_job import make_run_job
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "workers", "where"),
+    [
+        (SERIAL, None, "in this process"),
+        (None, 3, "on a local cluster of 3 workers"),
+        ("tcp://127.0.0.1:8786", None, "on tcp://127.0.0.1:8786"),
+    ],
+)
+def test_it_is_where_it_was_asked_for(scheduler, workers, where):
+    """As for ``explain``, with a worker's share of the machine's memory."""
+    job = make_run_job("/runs/one", scheduler, workers, False)
+    assert (job.out, describe_where(job, 10)) == ("/runs/one", where)
+    assert job.worker_memory > 0
+    assert job.workers == (workers or job.workers)
+
+
+def test_what_explain_refuses_is_refused():
+    """No workers, and a scheduler elsewhere without TLS, unless that is asked for."""
+    with pytest.raises(UsageError, match="workers"):
+        make_run_job("/runs/one", None, 0, False)
+    with pytest.raises(UsageError, match="tls://"):
+        make_run_job("/runs/one", "tcp://10.0.0.1:8786", None, False)
+    assert make_run_job("/runs/one", "tcp://10.0.0.1:8786", None, True).options.plain_tcp
