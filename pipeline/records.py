@@ -3,12 +3,15 @@
 import json
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
+from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 R = TypeVar("R")
 SHOWN = 40  # characters of a value in a message
 WORDS = {int: "a whole number", float: "a number with a point", str: "a text", bool: "true or false", NoneType: "null"}
+
+_find_hints = cache(get_type_hints)  # models and plans have a record of each of a hundred thousand features
 
 
 def as_tuples(entry: Any) -> Any:
@@ -66,10 +69,10 @@ def _read(kind: Any, entry: Any, name: str) -> Any:
     if kind is Any:
         return as_tuples(entry)
     if is_dataclass(kind) and isinstance(kind, type):
-        hints = get_type_hints(kind)
+        hints = _find_hints(kind)
         return kind(**_read_fields({field.name: hints[field.name] for field in fields(kind)}, entry, name))
     if is_typeddict(kind):
-        return _read_fields(get_type_hints(kind), entry, name)
+        return _read_fields(_find_hints(kind), entry, name)
     if origin in (Union, UnionType):
         return _read_union(inner, entry, name)
     if origin is Literal:
