@@ -20,7 +20,7 @@ DASK = {"dask", "distributed"}
 ALLOWED = {  # first names that a package may import beyond the standard library
     "kernels": {"numpy", "scipy", "numba", "llvmlite"},
     "pipeline": {"kernels", "numpy", "pyarrow", "fsspec", "psutil", "cyclopts", "rich", "pandas", "shap", "yaml", "jinja2", "markupsafe"}
-    | {"prometheus_client", "cryptography", "openlineage"}
+    | {"prometheus_client", "cryptography", "openlineage", "azure"}
     | DASK
     | VENDORS,
     "flows": {"pipeline", "prefect", "pyarrow", "cyclopts", "rich", "yaml"},

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 
 READ_BYTES = 1 << 26  # as they are stored, of row groups that are fetched together, or of one that is fetched piece by piece
 PAGES_BYTES = 4 << 20  # held of a column read by pages: its dictionary, a page as stored and as read, a megabyte each as most write them
+COLUMN_BYTES = 16 << 10  # of a column's reader, whatever it reads
 PIECE_BYTES = 1 << 18  # of a column that are fetched at a time, at least
 
 
@@ -59,7 +60,8 @@ def largest_held(metadata: pq.FileMetaData, names: Iterable[str]) -> int:
     """
     columns = columns_of(metadata, names)
     sizes = [_column_bytes(metadata, group, columns) for group in range(metadata.num_row_groups)]
-    return max((len(columns) * PAGES_BYTES if _is_paged(stored, len(columns)) else whole for stored, whole in sizes), default=0)
+    most = max((len(columns) * PAGES_BYTES if _is_paged(stored, len(columns)) else whole for stored, whole in sizes), default=0)
+    return most + len(columns) * COLUMN_BYTES
 
 
 def choose_pieces(metadata: pq.FileMetaData, row_groups: Iterable[int], names: Iterable[str]) -> dict[str, Any]:

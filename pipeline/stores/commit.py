@@ -17,6 +17,7 @@ from typing import Any
 from fsspec.exceptions import FSTimeoutError
 
 from ..errors import RunConflict, StorageError
+from . import conditions
 from .counted import count_moved
 from .filesystem import ATTEMPTS, S3, call_store, is_local, of_botocore, open_filesystem, reported
 from .storage import Object, beside, join, read, scratch, stat, stat_if_exists
@@ -98,7 +99,7 @@ def _put_pieces(filesystem: Any, path: str, source: Path) -> None:
 def _put_once(filesystem: Any, path: str, source: Path) -> None:
     n_bytes = source.stat().st_size
     if S3 not in filesystem.protocol:
-        call_store(filesystem, "put_file", str(source), path, n_bytes=n_bytes)
+        conditions.put_new(filesystem, path, source)
     elif n_bytes <= SINGLE_PUT:
         call_store(filesystem, "put_file", str(source), path, n_bytes=n_bytes, mode="create", chunksize=SINGLE_PUT)
     else:
@@ -263,10 +264,12 @@ def _update_locally(path: str, change: Change) -> None:
 
 def _swap(filesystem: Any, path: str, held: Object | None, made: bytes) -> bool:
     """One conditional PUT; False where the object is not, or is no longer, the one that was held."""
+    if conditions.has_conditions(filesystem):
+        return conditions.swap(filesystem, path, held, made)
     bucket, key, _ = filesystem.split_path(path)
     # Ceph compares with the ETag as it keeps it, without the quotes that HTTP has.
-    conditions: list[dict[str, Any]] = [{"IfNoneMatch": "*"}] if held is None else [{"IfMatch": f'"{held.etag}"'}, {"IfMatch": held.etag}]
-    for condition in conditions:
+    marks: list[dict[str, Any]] = [{"IfNoneMatch": "*"}] if held is None else [{"IfMatch": f'"{held.etag}"'}, {"IfMatch": held.etag}]
+    for condition in marks:
         try:
             call_store(filesystem, "call_s3", "put_object", Bucket=bucket, Key=key, Body=made, **condition)
         except OSError as error:
@@ -341,10 +344,8 @@ def swaps(uri: str) -> bool:
     """
     uri = beside(uri, f"_probe-{secrets.token_hex(8)}")
     filesystem, path = open_filesystem(uri)
-    if is_local(filesystem):
-        return True
-    if S3 not in filesystem.protocol:
-        return False
+    if is_local(filesystem) or not (S3 in filesystem.protocol or conditions.has_conditions(filesystem)):
+        return is_local(filesystem)
     with reported("write", uri):
         _swap(filesystem, path, None, b"0")
         held = stat(uri)

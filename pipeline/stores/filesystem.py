@@ -15,7 +15,7 @@ from ..errors import InvalidRun, NotAFile, NotThere, StorageError, UnknownStore
 from .counted import count_moved
 
 S3 = "s3"
-HTTP = "aiohttp."  # whose errors of answers that break off are no OSErrors; known by name, since it need not be imported for local files
+HTTP = ("aiohttp.", "azure.", "gcsfs.", "google.")  # whose errors are no OSErrors; known by name, since they need not be imported for local files
 SECONDS, BYTES_PER_SECOND = 120.0, 1 << 20  # an operation may take so long, and longer if it has more to move than that
 # Of one request; botocore tries it again three times, after 5xx too and, in this mode alone, after 429, and s3fs the whole once more.
 REQUEST = {"connect_timeout": 10, "read_timeout": 30, "retries": {"mode": "legacy", "total_max_attempts": 4}}

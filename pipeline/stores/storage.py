@@ -301,7 +301,7 @@ def download(uri: str, local: Path) -> None:
     partial = local.with_name(f".{local.name}.{secrets.token_hex(8)}")
     with reported("read", uri):
         _refuse_endless(filesystem, path)
-        call_store(filesystem, "get_file", path, str(partial), n_bytes=call_store(filesystem, "size", path) or 0)
+        call_store(filesystem, "get_file", path, str(partial), n_bytes=call_store(filesystem, "info", path)["size"] or 0)
         count_moved(read=partial.stat().st_size)
         partial.replace(local)
 

