@@ -23,7 +23,7 @@ from cryptography.x509.oid import NameOID
 
 from leafledger import check_run, drift, explain
 from pipeline.drift import measured
-from pipeline.errors import ClusterLost, UsageError
+from pipeline.errors import ClusterLost, UnfitCluster, UsageError
 from pipeline.runs import cluster
 from tests.faults.interrupting import struck
 from tests.faults.preload import DEADLY, GREEDY, SECONDS
@@ -313,7 +313,7 @@ def test_workers_with_other_packages_are_refused(many, tally, tmp_path, start_cl
     (tmp_path / f"{package}-0.0.7.dist-info" / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 0.0.7\n")
     address, _ = start_cluster(PYTHONPATH=os.pathsep.join([str(tmp_path), os.environ["PYTHONPATH"]]))
     tally.faults["workers with other packages"] += 1
-    with pytest.raises(UsageError, match=f"the worker has {package} 0.0.7, expected .* as here"):
+    with pytest.raises(UnfitCluster, match=f"the worker has {package} 0.0.7, expected .* as here"):
         many.explain(str(tmp_path / "run"), scheduler=address)
     assert committed(str(tmp_path / "run")) == {}
 
