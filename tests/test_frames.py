@@ -28,7 +28,13 @@ def test_random_data_sets_are_explained_as_predicted_or_refused():
 )
 def test_what_is_wrong_is_found(monkeypatch, ours, says):
     """Another margin, a row too few, a traceback, a refusal of several lines."""
-    monkeypatch.setattr(frames, "refuse", lambda text: (_ for _ in ()).throw(SchemaMismatch(text)), raising=False)
+
+    def refuse(text):
+        error = SchemaMismatch("")  # which would escape what it is given
+        error.args = (text,)
+        raise error
+
+    monkeypatch.setattr(frames, "refuse", refuse, raising=False)
     monkeypatch.setattr(frames, "explained", ours)
     found = frames.compare(range(6)).faults
     assert found

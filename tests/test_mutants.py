@@ -124,7 +124,9 @@ def test_tests_that_run_a_line_come_first(small, tmp_path):
     assert odd.lines == range(3, 4)
     order.unlink()
     assert mutants.passes(small, tmp_path, 120, First(record, odd.lines))
-    assert order.read_text().split() == ["test_odd", "test_slow", "test_others", "test_often"]
+    asked = order.read_text().split()
+    assert asked[:2] == ["test_odd", "test_slow"]
+    assert sorted(asked[2:]) == ["test_often", "test_others"]  # in the order of moments, which no two runs share
 
 
 def test_tests_that_fail_anyway_notice_nothing(small, monkeypatch, capsys):

@@ -3,8 +3,6 @@
 from urllib.parse import urlsplit
 
 from ..errors import UsageError, redact
-from ..stores import storage
-from ..stores.places import normalise
 
 LOOPBACK = "127.0.0.1"
 SUFFIX = ".prom"  # of files that node_exporter reads
@@ -49,6 +47,9 @@ def check_metrics_file(given: str) -> None:
     UsageError
         It is on no disk of this machine, or node_exporter passes over files of its name.
     """
+    from ..stores import storage  # help names what is here, and need not wait for what reads stores
+    from ..stores.places import normalise
+
     path = storage.local_path(normalise(given))
     if path is None:
         raise UsageError(f"metrics_file is {given!r:.80}, expected a file in a folder of this machine, from where node_exporter reads it")

@@ -57,7 +57,7 @@ def test_parts_in_any_order_merge_to_the_bits_of_a_serial_fold(tmp_path):
     uri = write_work(tmp_path, work)
     stay_cold(uri)
     items = make_items(N)
-    parts = {k: wait_item(str(tmp_path), "digest", uri, items[k]) for k in np.random.default_rng(3).permutation(N).tolist()}
+    parts = {k: wait_item(str(tmp_path), "digest", uri, items[k])[0] for k in np.random.default_rng(3).permutation(N).tolist()}
     serial = fold([unpack_state(MOMENTS, work.state(k)) for k in range(N)])
     merged = MergedStates(SUMMARIES)
     for k, part in parts.items():

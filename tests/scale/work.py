@@ -59,14 +59,15 @@ def _open_ledger(run: str) -> int:
     return os.open(f"{run}/{LEDGER}-{os.getpid()}", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 
 
-def wait_item(run: str, recipe: str, tables: str, item: WorkItem) -> Part:
+def wait_item(run: str, recipe: str, tables: str, item: WorkItem) -> tuple[Part]:
     """Stand in for ``try_part``: write down that the item was done, and from when to when."""
     work, started = _read_work(tables), time.time()
     state = work.state(item.part)
     time.sleep(max(0.0, work.take(item.part) - (time.time() - started)))
     os.write(_open_ledger(run), f"{item.part} {started:.6f} {time.time():.6f}\n".encode())
     seconds = time.time() - started
-    return Part(item.part, part_uri(run, item.part), item.n_rows, 1 << 20, "0" * 64, 0.0, seconds, {IMPORTANCE.name: state}, this_worker(), Moved())
+    states = {IMPORTANCE.name: state}
+    return (Part(item.part, part_uri(run, item.part), item.n_rows, 1 << 20, "0" * 64, 0.0, seconds, states, this_worker(), Moved()),)
 
 
 def wait_bundle(task: bundles.Task, bundle: bundles.Bundle) -> bundles.Done:

@@ -110,7 +110,7 @@ def test_what_cannot_be_done_is_refused_before_anything_is(example, tmp_path, mo
         refused("which cannot be listened on: Address already in use", metrics_address=taken.getsockname()[1])
     refused("expected a file in a folder of this machine", metrics_file=tmp_path / "missing" / "x.prom")
     refused("expected a file in a folder of this machine", metrics_file="memory://x.prom")
-    refused(r"x.txt', expected NAME\.prom: node_exporter passes over files of other names", metrics_file=tmp_path / "x.txt")
+    refused(r"expected NAME\.prom: node_exporter passes over files of other names", metrics_file=tmp_path / "x.txt")
     monkeypatch.setattr(metrics, "find_spec", lambda name: None)
     refused(r"prometheus-client is not installed, expected it for metrics; pip install 'leafledger\[metrics\]'", metrics_file=tmp_path / "x.prom")
 
