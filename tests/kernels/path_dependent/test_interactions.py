@@ -17,7 +17,7 @@ from kernels.trees.forest import make_forest
 from tests import naive
 from tests.kernels.attributing import ATOL, WEIGHTS, attributed, defaults
 from tests.strategies import batches, forests, partitions
-from tests.trees import chain, players_of_paths
+from tests.trees import chain, join, players_of_paths
 
 FEW_ROWS = 2
 
@@ -47,6 +47,20 @@ def test_interactions_on_a_long_path():
     rng = np.random.default_rng(0)
     ensemble = chain(np.arange(10), rng.standard_normal(11), rng.uniform(1, 9, 11), 10)
     check_among_all_others(ensemble, np.ones((1, 10)))
+
+
+@pytest.mark.parametrize("p", [0.0, 1e-12, 1e-3, 1 - 1e-6, 1 - 1e-12, 1.0])
+def test_points_at_and_near_the_border_lose_nothing(p):
+    """Weighted Banzhaf interactions by enumeration in exact fractions of the same p, where branches without training weight are there too."""
+    rng = np.random.default_rng(1)
+    ensemble = join([chain(rng.permutation(5), rng.standard_normal(6), rng.uniform(1, 5, 6) * [1, 1, 0, 1, 0, 1], 5) for _ in range(3)])
+    row, exact = np.array([[1.0, 0.0, 1.0, 1.0, 0.0]]), Fraction(p)
+    prepared = prepare(ensemble, METHODS["banzhaf"], {"p": p}, interactions=True)
+    buffers = attributed("banzhaf", prepared, row)
+    expected = naive.interactions(ensemble, row[0], lambda size, n: exact**size * (1 - exact) ** (n - 1 - size))
+    i, j = prepared.pairs.players.T
+    assert np.abs(expected).max() > 0.1
+    assert_allclose(buffers.pairs[0, :, 0], expected[0, i, j], rtol=0, atol=ATOL)
 
 
 def check_among_all_others(ensemble, rows):
