@@ -3,6 +3,7 @@
 import contextlib
 import logging
 import multiprocessing
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
@@ -73,10 +74,13 @@ def local_client(job: Job, n_items: int) -> Iterator[distributed.Client]:
     UnfitCluster
         The workers do not start.
     UsageError
-        This process is itself a worker that is starting, and imports a script that calls this.
+        This process is itself a worker that is starting, and imports a script that calls this; or the script is no file that workers can import.
     """
     if getattr(multiprocessing.current_process(), "_inheriting", False):  # what multiprocessing asks before it refuses with a page
         raise UsageError(f"a worker imports the script that started it, which calls Leafledger again; {GUARD}")
+    script = getattr(sys.modules["__main__"], "__file__", None) or ""
+    if script.startswith("<"):
+        raise UsageError(f"the script is read from {script}, but workers of a local cluster import it; write it to a file, or give scheduler='serial'")
     try:
         cluster = distributed.LocalCluster(
             n_workers=max(1, min(job.workers, n_items)),

@@ -262,3 +262,16 @@ def test_a_script_that_is_not_guarded_is_told_so(example, tmp_path):
     assert lines[-1].startswith("pipeline.errors.UnfitCluster: the local cluster's workers do not start (")
     assert lines[-1].endswith(f"; {guard}, since every worker imports it")
     assert not (tmp_path / "out" / "manifest.json").exists()
+
+
+def test_a_script_from_standard_input_is_told_so(example, tmp_path):
+    """Python's workers would look for a file of that name; what is not a script at all, as with -c or in a notebook, is not imported."""
+    script = f"import leafledger\nleafledger.explain({example.model!r}, {example.data!r}, {str(tmp_path / 'out')!r}, workers=1)\n"
+    said = subprocess.run([sys.executable, "-"], input=script, capture_output=True, text=True, timeout=240, check=False)
+    assert said.returncode == 1
+    assert said.stderr.splitlines()[-1] == (
+        "pipeline.errors.UsageError: the script is read from <stdin>, but workers of a local cluster import it; write it to a file, or give "
+        "scheduler='serial'"
+    )
+    subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=240, check=True)
+    assert (tmp_path / "out" / "manifest.json").exists()
