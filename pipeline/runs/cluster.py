@@ -80,7 +80,7 @@ def local_client(job: Job, n_items: int) -> Iterator[distributed.Client]:
         raise UsageError(f"a worker imports the script that started it, which calls Leafledger again; {GUARD}")
     script = getattr(sys.modules["__main__"], "__file__", None) or ""
     if script.startswith("<"):
-        raise UsageError(f"the script is read from {script}, but workers of a local cluster import it; write it to a file, or give scheduler='serial'")
+        raise UsageError(f"the script is read from {script}, and a local cluster's workers import it: write it to a file, or give scheduler='serial'")
     try:
         cluster = distributed.LocalCluster(
             n_workers=max(1, min(job.workers, n_items)),

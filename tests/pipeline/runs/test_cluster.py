@@ -270,7 +270,7 @@ def test_a_script_from_standard_input_is_told_so(example, tmp_path):
     said = subprocess.run([sys.executable, "-"], input=script, capture_output=True, text=True, timeout=240, check=False)
     assert said.returncode == 1
     assert said.stderr.splitlines()[-1] == (
-        "pipeline.errors.UsageError: the script is read from <stdin>, but workers of a local cluster import it; write it to a file, or give "
+        "pipeline.errors.UsageError: the script is read from <stdin>, and a local cluster's workers import it: write it to a file, or give "
         "scheduler='serial'"
     )
     subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=240, check=True)
