@@ -166,6 +166,16 @@ def test_the_exit_code_is_the_run_s(example, tmp_path):
     assert (done.returncode, done.stderr) == (0, b"")
 
 
+def test_no_file_gets_the_number_of_a_closed_stream(tmp_path):
+    """Else a library that writes to standard error would write into it."""
+    code = "import os, sys\nfrom pipeline.command.terminal import guarded_streams\nwith guarded_streams():\n"
+    code += "    numbers = [os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT) for _ in range(2)]\n    os.write(numbers[0], repr(numbers).encode())"
+    written = tmp_path / "numbers"
+    command = ["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", sys.executable, "-c", code, str(written)]
+    subprocess.run(command, check=True, cwd=Path(__file__).parents[3])
+    assert min(json.loads(written.read_text())) > 2
+
+
 def test_lines_of_a_log_say_when_how_grave_and_of_which_run(capsys):
     """As text, and as JSON; without a log they are as people read them."""
     with logged(Log("json")), named("build/run"):
