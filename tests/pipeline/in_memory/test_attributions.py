@@ -143,7 +143,6 @@ def test_a_waterfall_goes_from_base_value_to_prediction():
     assert (odds.title, odds.total_name) == ("row 59, output 2", "prediction")
 
 
-@pytest.mark.filterwarnings("ignore")  # of shap's plots
 def test_a_waterfall_of_nothing_adds_up_to_nothing():
     """Of a model that says 0 of every row: there is no way to go, and none that is missing."""
     zero = as_model(one_tree([0, -1, -1], [0.5, 0, 0], [1, -1, -1], [2, -1, -1], [0, 0, 0], [2, 1, 1], 1))
@@ -151,6 +150,7 @@ def test_a_waterfall_of_nothing_adds_up_to_nothing():
     assert (way.base, [step.phi for step in way.steps], way.total) == (0.0, [0.0], 0.0)
 
 
+@pytest.mark.filterwarnings("ignore")  # of shap's plots
 @pytest.mark.parametrize("plot", ["beeswarm", "bar", "waterfall", "scatter"])
 def test_shap_draws_them(plot):
     """Every point that shap shows is one of ours."""

@@ -107,38 +107,8 @@ def test_killed_at_every_step_rows_are_there_once(example, night, kind, tmp_path
     assert {*steps} == {"create", "update", "remove", "log"}
 
 
-def test_two_at_once_commit_once(night, kind, monkeypatch):
-    """Both have looked when the first commits; the second is refused by the log, looks again and finds it done."""
-    run, _, there = night
-    run("2026-11-21")
-    run("2026-11-22", table=None)
-    owner, name = kind.log[-1]
-    together, wrapped, met = threading.Barrier(2), getattr(owner, name), []
-
-    def meet(*given, **named):
-        if len(met) < 2:
-            met.append(True)
-            together.wait(30)
-        return wrapped(*given, **named)
-
-    monkeypatch.setattr(owner, name, meet)
-    runs = [threading.Thread(target=run, args=("2026-11-22",)) for _ in range(2)]
-    for each in runs:
-        each.start()
-    for each in runs:
-        each.join()
-    assert len(met) == 2
-    assert there.count_commits() == 2
-    assert plain(there.by_polars()).equals(expected(f"{there.root}/date=2026-11-21", f"{there.root}/date=2026-11-22"))
-
-
-def test_two_at_once_make_one_table(night, kind, monkeypatch):
-    """Neither has found one; the second is refused, looks again and adds its own night."""
-    run, _, there = night
-    days = ("2026-11-21", "2026-11-22")
-    for day in days:
-        run(day, table=None)
-    owner, name = kind.log[0]
+def run_together(run, days, owner, name, monkeypatch):
+    """Run two days at once, which wait for each other before either writes the log by ``owner.name``; how many came there."""
     together, wrapped, met = threading.Barrier(2), getattr(owner, name), []
 
     def meet(*given, **named):
@@ -153,6 +123,26 @@ def test_two_at_once_make_one_table(night, kind, monkeypatch):
         each.start()
     for each in runs:
         each.join()
+    return len(met)
+
+
+def test_two_at_once_commit_once(night, kind, monkeypatch):
+    """Both have looked when the first commits; the second is refused by the log, looks again and finds it done."""
+    run, _, there = night
+    run("2026-11-21")
+    run("2026-11-22", table=None)
+    assert run_together(run, ("2026-11-22", "2026-11-22"), *kind.log[-1], monkeypatch) == 2
+    assert there.count_commits() == 2
+    assert plain(there.by_polars()).equals(expected(f"{there.root}/date=2026-11-21", f"{there.root}/date=2026-11-22"))
+
+
+def test_two_at_once_make_one_table(night, kind, monkeypatch):
+    """Neither has found one; the second is refused, looks again and adds its own night."""
+    run, _, there = night
+    days = ("2026-11-21", "2026-11-22")
+    for day in days:
+        run(day, table=None)
+    assert run_together(run, days, *kind.log[0], monkeypatch) == 2
     assert plain(there.by_polars()).equals(expected(*(f"{there.root}/date={day}" for day in days)))
 
 
