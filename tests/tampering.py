@@ -42,7 +42,7 @@ KINDS = {  # what runs are asked for: together they have every field of a manife
     "told": {"space": "probability", "top": 2, "columns": "both", "values": True, "ids": ["id"], "reasons": REASONS},
 }
 # What of a plan nothing else tells, where whoever changes it writes manifest and parts anew too: the name of the data, and of their pieces what
-# the model does not read.
+# the model does not read. The name of the data stands in no part, which names its files.
 INFORMATIVE = ("data", "items")
 
 
@@ -101,9 +101,10 @@ def make_run(folder: Path, kind: str, provenance: bool = False) -> Path:
     """A small run that has what its kind asks for, and a file that cannot be read."""
     draw = np.random.default_rng(1)
     rows = pd.DataFrame({name: draw.normal(size=2 * N_ROWS).round(2) for name in "abc"}).round({"c": 0})
-    rows = rows.assign(k=draw.choice(["x", "y"], 2 * N_ROWS), y=rows.a + rows.b * rows.c, w=draw.random(2 * N_ROWS), id=np.arange(2 * N_ROWS))
+    rows = rows.assign(k=draw.choice(["x", "y"], 2 * N_ROWS), w=draw.random(2 * N_ROWS), id=np.arange(2 * N_ROWS))
+    rows = rows.assign(y=rows.a + rows.b * rows.c + 3 * rows.c * (rows.k == "x"))  # every two of the players interact
     inputs = rows[["a", "b", "c", "k"]].assign(k=rows["k"].astype("category"))
-    given = {"verbosity": -1, "num_threads": 1, "num_leaves": 5, "min_data_in_leaf": 5, "seed": 1}
+    given = {"verbosity": -1, "num_threads": 1, "num_leaves": 8, "min_data_in_leaf": 2, "min_data_per_group": 2, "learning_rate": 0.5, "seed": 1}
     given["objective"] = "binary" if "space" in KINDS[kind] else "regression"
     lightgbm.train(given, lightgbm.Dataset(inputs, rows["y"] > 0 if "space" in KINDS[kind] else rows["y"]), 3).save_model(folder / "model.txt")
     for i in range(2):
@@ -181,8 +182,10 @@ def try_change(run: Path, name: str, change: Change, seal: str, deep: bool) -> s
         except Exception as error:
             return f"{change.where}: {type(error).__name__}: {error}"
         beyond = change.field == "reasons" and change.where.endswith(f"= {json.dumps(1e308)}")  # a bound that no value reaches is none
-        informative = seal in ("all digests", "digests of parts") and (change.field in INFORMATIVE or beyond)
-        return f"{change.where}: sound" if report.sound and not informative else None
+        same = beyond or change.where == "['output'] = 0"  # of a model with one output this is the only one, asked for or not
+        informative = seal in ("all digests", "digests of parts") and (change.field in INFORMATIVE or same)
+        named = seal == "the plan's digest" and change.field == "data"
+        return f"{change.where}: sound" if report.sound and not (informative or named) else None
 
 
 def try_changes(kind: str, n_changes: int | None, seed: int = 1) -> list[str]:
