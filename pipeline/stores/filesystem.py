@@ -20,6 +20,7 @@ SECONDS, BYTES_PER_SECOND = 120.0, 1 << 20  # an operation may take so long, and
 # Of one request; botocore tries it again three times, after 5xx too and, in this mode alone, after 429, and s3fs the whole once more.
 REQUEST = {"connect_timeout": 10, "read_timeout": 30, "retries": {"mode": "legacy", "total_max_attempts": 4}}
 ATTEMPTS = 2
+EXTRAS = {"gs": "gcs", "gcs": "gcs", "abfs": "azure", "az": "azure"}  # of this package, by scheme: what brings the package that serves it
 
 
 def of_botocore(name: str) -> Any:
@@ -131,7 +132,9 @@ def open_filesystem(uri: str) -> tuple[Any, str]:
     try:
         filesystem, path = fsspec.core.url_to_fs(uri, **_limits(uri))
     except (ValueError, TypeError, ImportError) as error:
-        raise UnknownStore(f"{uri}: cannot open: {' '.join(str(error).split())}") from error
+        extra = EXTRAS.get(uri.partition("://")[0]) if isinstance(error, ImportError) else None
+        brought = f": pip install 'leafledger[{extra}]'" if extra else ""
+        raise UnknownStore(f"{uri}: cannot open: {' '.join(str(error).split())}{brought}") from error
     except OSError as error:  # some connect as soon as they are made
         raise StorageError(f"{uri}: cannot open: {' '.join(str(error).split())}") from error
     filesystem.retries = ATTEMPTS

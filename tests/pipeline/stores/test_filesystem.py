@@ -1,12 +1,16 @@
 """File systems by URI: every operation has a deadline, what may pass is tried again, and what goes wrong is one line."""
 
+import sys
+from importlib.metadata import requires
+
 import botocore.exceptions
 import fsspec
 import pytest
 from fsspec.asyn import AsyncFileSystem
 from fsspec.implementations.local import LocalFileSystem
+from packaging.requirements import Requirement
 
-from pipeline.errors import StorageError
+from pipeline.errors import StorageError, UnknownStore
 from pipeline.stores import filesystem
 
 
@@ -148,3 +152,16 @@ def test_what_cannot_be_opened_is_one_line(uri, says):
         filesystem.open_filesystem(uri)
     assert str(error.value).startswith(f"{uri}: cannot open: {says}")
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(("schemes", "package", "extra"), [(("gs", "gcs"), "gcsfs", "gcs"), (("abfs", "az"), "adlfs", "azure")])
+def test_a_package_that_is_missing_is_named_with_the_extra_that_brings_it(monkeypatch, schemes, package, extra):
+    """As the project's own metadata have it, wherever the package is installed or not."""
+    monkeypatch.setitem(sys.modules, package, None)
+    for scheme in schemes:
+        monkeypatch.delitem(sys.modules["fsspec.registry"]._registry, scheme, raising=False)  # where it was imported before
+        says = rf"^{scheme}://b/a: cannot open: (Please install|Install) {package} to access [^:]*: pip install 'leafledger\[{extra}\]'$"
+        with pytest.raises(UnknownStore, match=says):
+            filesystem.open_filesystem(f"{scheme}://b/a")
+    needed = [Requirement(line) for line in requires("leafledger") or []]
+    assert [each.name for each in needed if each.marker and not each.marker.evaluate() and each.marker.evaluate({"extra": extra})] == [package]
