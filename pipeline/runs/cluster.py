@@ -24,7 +24,7 @@ from .bundles import Bundle, Done, Task, do_bundle, name_run
 from .certificates import check_expiry
 from .job import Job
 from .part import reject
-from .workers import Needs, check_workers, do_checked, need
+from .workers import Needs, check_workers, do_checked, need, warm_late
 
 REPLACE_SECONDS = 300  # that a cluster may be without any worker; new machines take minutes to start
 LOOK_SECONDS = 5  # between two looks at whether there are workers
@@ -151,7 +151,7 @@ def warm_client(job: Job, n_items: int, memory: int, warm: Callable[..., None], 
     memory : int
         Bytes that a task needs.
     warm : callable
-        Calls all kernels that tasks call. It runs here for a local cluster, on one worker of every host otherwise.
+        Calls all kernels that tasks call. It runs here for a local cluster; otherwise on one worker of every host, and on those that come later.
     *arguments
         What it is called with.
 
@@ -179,7 +179,8 @@ def warm_client(job: Job, n_items: int, memory: int, warm: Callable[..., None], 
             warmed = [ask(workers=[address], allow_other_workers=True) for address in hosts.values()]
             for (future,) in _as_completed(client, warmed):
                 future.result()
-        yield client
+        with warm_late(client, needs, warm, *arguments):
+            yield client
 
 
 def _name(item: Any) -> str:
