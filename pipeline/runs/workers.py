@@ -2,6 +2,8 @@
 
 import asyncio
 import contextlib
+import multiprocessing
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -12,9 +14,10 @@ from dask.tokenize import tokenize
 from distributed.protocol import pickle
 from distributed.versions import get_package_info
 
-from ..errors import UnfitCluster
+from ..errors import UnfitCluster, UsageError
 
 ALIKE = "start workers from the same image or environment"
+GUARD = "a script that calls Leafledger must do so under if __name__ == '__main__'"
 FORGET_SECONDS = 5  # that workers have to forget a run; a frozen one never does
 SAME = ("leafledger", "dask", "distributed", "numpy", "scipy", "numba", "pyarrow")  # what tasks understand, and their bits
 
@@ -54,6 +57,21 @@ class Needs:
             if packages[package] != self.packages[package]:
                 had = packages[package] or "not at all"
                 raise UnfitCluster(f"{name}: the worker has {package} {had}, expected {self.packages[package]} as here; {ALIKE}")
+
+
+def check_script() -> None:
+    """Refuse a script that processes which it starts cannot import.
+
+    Raises
+    ------
+    UsageError
+        This process is itself a worker that is starting, and imports a script that starts some; or the script is no file.
+    """
+    if getattr(multiprocessing.current_process(), "_inheriting", False):  # what multiprocessing asks before it refuses with a page
+        raise UsageError(f"a worker imports the script that started it, which calls Leafledger again; {GUARD}")
+    script = getattr(sys.modules["__main__"], "__file__", None) or ""
+    if script.startswith("<"):
+        raise UsageError(f"the script is read from {script}, and a local cluster's workers import it: write it to a file, or give scheduler='serial'")
 
 
 def need(memory: int) -> Needs:
