@@ -152,7 +152,7 @@ docs-outputs: setup
 # Resolve every version anew, for all Pythons at once; with UPGRADE= those that are pinned already stay.
 UPGRADE ?= --upgrade
 constraints: setup
-	$(BIN)/uv pip compile pyproject.toml --group dev --group bench --group qshap --group infra --universal --python-version 3.11 $(UPGRADE) \
+	$(BIN)/uv pip compile pyproject.toml --all-extras --group dev --group bench --group qshap --group infra --universal --python-version 3.11 $(UPGRADE) \
 		--no-header --no-annotate --output-file $(CONSTRAINTS)
 	$(BIN)/uv pip compile pyproject.toml --override infra/not-on-workers.txt --constraint $(CONSTRAINTS) --universal --python-version 3.11 \
 		--no-header --no-annotate --output-file infra/worker-requirements.txt

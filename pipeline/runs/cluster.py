@@ -2,8 +2,6 @@
 
 import contextlib
 import logging
-import multiprocessing
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
@@ -26,7 +24,7 @@ from .bundles import Bundle, Done, Task, do_bundle, name_run
 from .certificates import check_expiry
 from .job import Job
 from .part import reject
-from .workers import Needs, check_workers, do_checked, need
+from .workers import GUARD, Needs, check_script, check_workers, do_checked, need, warm_late
 
 REPLACE_SECONDS = 300  # that a cluster may be without any worker; new machines take minutes to start
 LOOK_SECONDS = 5  # between two looks at whether there are workers
@@ -36,7 +34,6 @@ KEEP_WORKERS = {"distributed.deploy.lost-worker-timeout": "365 days"}
 TOGETHER = 100  # parts that are asked for at once
 W = TypeVar("W")  # a work item, or several
 Submit = Callable[..., distributed.Future]
-GUARD = "a script that calls Leafledger must do so under if __name__ == '__main__'"
 SILENT = logging.CRITICAL  # what a worker has to say reaches the user as an exception
 
 
@@ -76,11 +73,7 @@ def local_client(job: Job, n_items: int) -> Iterator[distributed.Client]:
     UsageError
         This process is itself a worker that is starting, and imports a script that calls this; or the script is no file that workers can import.
     """
-    if getattr(multiprocessing.current_process(), "_inheriting", False):  # what multiprocessing asks before it refuses with a page
-        raise UsageError(f"a worker imports the script that started it, which calls Leafledger again; {GUARD}")
-    script = getattr(sys.modules["__main__"], "__file__", None) or ""
-    if script.startswith("<"):
-        raise UsageError(f"the script is read from {script}, and a local cluster's workers import it: write it to a file, or give scheduler='serial'")
+    check_script()
     try:
         cluster = distributed.LocalCluster(
             n_workers=max(1, min(job.workers, n_items)),
@@ -158,7 +151,7 @@ def warm_client(job: Job, n_items: int, memory: int, warm: Callable[..., None], 
     memory : int
         Bytes that a task needs.
     warm : callable
-        Calls all kernels that tasks call. It runs here for a local cluster, on one worker of every host otherwise.
+        Calls all kernels that tasks call. It runs here for a local cluster; otherwise on one worker of every host, and on those that come later.
     *arguments
         What it is called with.
 
@@ -186,7 +179,8 @@ def warm_client(job: Job, n_items: int, memory: int, warm: Callable[..., None], 
             warmed = [ask(workers=[address], allow_other_workers=True) for address in hosts.values()]
             for (future,) in _as_completed(client, warmed):
                 future.result()
-        yield client
+        with warm_late(client, needs, warm, *arguments):
+            yield client
 
 
 def _name(item: Any) -> str:

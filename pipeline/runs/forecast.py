@@ -46,7 +46,7 @@ class Costs:
     kernel: Cost
     writing: Cost  # with the object that it becomes
     client: float  # of an item, beside the workers
-    cpu: Cost  # of all three, in seconds of processors
+    cpu: Cost  # of all three, in seconds of processors, by the rows that the kernel works on
     read: Cost  # bytes
     part: Cost  # bytes of an object
     finishing: Taken  # merging and publishing
@@ -184,18 +184,19 @@ def work_seconds(costs: Costs, tasks: Sequence[Sequence[int]], n_workers: int, a
 
 def _find_costs(run: Run, trial: Trial, planning: Taken, n_workers: int, apart: bool) -> Costs:
     rows, whole = [tried.n_rows for tried in trial.parts], [n for n, _ in trial.reading]
+    worked = [padded(n) for n in rows]
 
     def fitted(value: Callable[[Tried], float], n_rows: Sequence[int] = rows) -> Cost:
         return fit(n_rows, [value(tried) for tried in trial.parts])
 
     reading, reading_cpu, read = (fit(whole, [taken[k] for _, taken in trial.reading]) for k in range(3))
-    cpu = fitted(lambda tried: tried.spent.cpu)
+    cpu = fitted(lambda tried: tried.spent.cpu, worked)
     costs = Costs(
         planning=planning,
         preparing=_prepare(run, trial, n_workers),
         start=trial.loading,
         reading=reading,
-        kernel=fitted(lambda tried: tried.spent.kernel, [padded(n) for n in rows]),
+        kernel=fitted(lambda tried: tried.spent.kernel, worked),
         writing=fitted(lambda tried: tried.spent.writing + tried.spent.publishing),
         client=trial.client,
         cpu=Cost(cpu.item + reading_cpu.item, cpu.row + reading_cpu.row),
@@ -208,7 +209,7 @@ def _find_costs(run: Run, trial: Trial, planning: Taken, n_workers: int, apart: 
         peak=max((tried.spent.peak for tried in trial.parts), default=0),
     )
     explained = work_seconds(costs, [[n] for n in trial.rows], n_workers, apart)
-    begun = max(0.0, trial.explaining.seconds - explained), max(0.0, trial.explaining.cpu - sum(map(costs.cpu.of, trial.rows)))
+    begun = max(0.0, trial.explaining.seconds - explained), max(0.0, trial.explaining.cpu - sum(costs.cpu.of(padded(n)) for n in trial.rows))
     return replace(costs, start=Taken(trial.loading.seconds + begun[0], trial.loading.cpu + begun[1]))
 
 
@@ -249,7 +250,7 @@ def put_together(costs: Costs, tasks: Sequence[Sequence[int]], n_workers: int, a
         "publishing": costs.finishing.seconds,
     }
     fixed = sum(taken.cpu for taken in (costs.planning, costs.preparing, costs.start, costs.finishing))
-    return stages, fixed + sum(costs.cpu.of(n) for items in tasks for n in items)
+    return stages, fixed + sum(costs.cpu.of(padded(n)) for items in tasks for n in items)
 
 
 def _count_workers(run: Run, n_tasks: int) -> int:

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Any
 
 from kernels import compiling
@@ -35,7 +36,7 @@ SECONDS = 0.5  # that an item shall take then,
 GROUPS = 2  # row groups of the output, of which it has no more: the first slice of an item and later ones differ
 LARGE, SMALL = 3, 2  # so many of them for each worker, and so many of a quarter of their rows: what an item takes is told from what a row takes
 MOST = 128  # items in all, however many workers there are
-READ_SECONDS, READ_ITEMS = 1.0, 3  # items that are read through, as long as that lasts
+READ_SECONDS, READ_ITEMS = 1.0, 3  # items that are read, as long as that lasts
 BACKGROUND_ROWS = 1 << 13  # that are counted
 
 
@@ -79,9 +80,9 @@ def _renumber(items: Sequence[WorkItem], first: int) -> tuple[WorkItem, ...]:
 
 
 def _cut_all(items: Sequence[WorkItem], n_items: int, n_rows: int) -> list[WorkItem]:
-    """So many items of so many rows, each from somewhere else in its item."""
+    """So many pieces of so many rows, each from somewhere else: of an item several, where there are fewer items."""
     chosen = spread(items, n_items)
-    return [cut(item, n_rows, (k + 0.5) / len(chosen)) for k, item in enumerate(chosen)]
+    return [cut(chosen[k * len(chosen) // n_items], n_rows, (k + 0.5) / n_items) for k in range(n_items if chosen else 0)]
 
 
 def _with(run: Run, place: str, items: Sequence[WorkItem], **options: Any) -> Run:
@@ -138,16 +139,16 @@ def _begin(run: Run, tables: Broadcast, items: Sequence[WorkItem]) -> tuple[Any,
 
 
 def _read(run: Run, tables: Broadcast) -> tuple[tuple[int, Taken], ...]:
-    """Read some of the run's items through, as a worker does, for a while."""
+    """Read some of the run's items, as a worker does, for a while, and at least a row group, whose first rows may take as long as all of it."""
     began, done = time.perf_counter(), list[tuple[int, Taken]]()
     plan = open_recipe(run.job.out, tables.recipe)
     for item in spread(run.plan.items, READ_ITEMS):
-        found, n_rows = list[Taken](), 0
+        found, n_rows, group = list[Taken](), 0, item.n_rows / max(1, sum(len(piece.row_groups) for piece in item.pieces))
         try:
             with measured(found):
                 for batch in read_slices(item, read_names(plan, tables.prepared), plan.slice_rows):
                     n_rows += batch.num_rows
-                    if time.perf_counter() - began > READ_SECONDS:
+                    if time.perf_counter() - began > READ_SECONDS and n_rows >= group:
                         break
         except InvalidData:  # whoever explains it rejects it, and says why
             continue
@@ -208,15 +209,15 @@ def try_run(run: Run, n_workers: int) -> Trial:
             if run.job.options.scheduler is None:  # as a local cluster's client does
                 warm(tables.uri, run.plan.method)
         once, took = _begin(few, tables, items)
-        seconds = [part.seconds for part in once.parts] or [0.0]
-        loaded, spent = found.pop(), max(0.0, seconds[0] - seconds[-1])
+        seconds, cpu = ([*map(of, once.parts)] or [0.0] for of in (attrgetter("seconds"), attrgetter("spent.cpu")))
+        loaded, spent = found.pop(), Taken(*(max(0.0, each[0] - each[-1]) for each in (seconds, cpu)))
         alone = run.job.options.scheduler == SERIAL
-        loading = Taken() if compiled.n_kernels else Taken(spent, spent) if alone else loaded
+        loading = Taken() if compiled.n_kernels else spent if alone else loaded
         rate = once.parts[-1].spent.kernel / once.parts[-1].n_rows if once.parts else 1.0
         large = int(max(BATCH, min(GROUPS * run.plan.group_rows, SECONDS / rate // BATCH * BATCH)))
-        asked = [(SMALL, max(BATCH, large // 4 // BATCH * BATCH)), (LARGE, large)]
+        asked = [(SMALL, large // 4 // BATCH * BATCH or large // 4), (LARGE, large)]
         chosen = [item for n, n_rows in asked for item in _cut_all(items, min(MOST, n * n_workers), n_rows)]
-        sample = items if sum(item.n_rows for item in items) <= sum(item.n_rows for item in chosen) else chosen
+        sample = items if sum(item.n_rows for item in items) <= max(FIRST_ROWS, sum(item.n_rows for item in chosen)) else chosen
         mine, explained, explaining = _explain(few, tables, _renumber(sample, 2))
         read = _read(replace(run, job=mine.job), tables)
         manifest, merging, publishing = _publish(mine, tables, explained)

@@ -1,15 +1,24 @@
 """What Dask's workers have to be like to give this process's bits and to have room for them: those there are, and those that come later."""
 
-from collections.abc import Callable, Mapping
+import asyncio
+import contextlib
+import multiprocessing
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import distributed
+from dask.tokenize import tokenize
+from distributed.protocol import pickle
 from distributed.versions import get_package_info
 
-from ..errors import UnfitCluster
+from ..errors import UnfitCluster, UsageError
 
 ALIKE = "start workers from the same image or environment"
+GUARD = "a script that calls Leafledger must do so under if __name__ == '__main__'"
+FORGET_SECONDS = 5  # that workers have to forget a run; a frozen one never does
 SAME = ("leafledger", "dask", "distributed", "numpy", "scipy", "numba", "pyarrow")  # what tasks understand, and their bits
 
 
@@ -48,6 +57,21 @@ class Needs:
             if packages[package] != self.packages[package]:
                 had = packages[package] or "not at all"
                 raise UnfitCluster(f"{name}: the worker has {package} {had}, expected {self.packages[package]} as here; {ALIKE}")
+
+
+def check_script() -> None:
+    """Refuse a script that processes which it starts cannot import.
+
+    Raises
+    ------
+    UsageError
+        This process is itself a worker that is starting, and imports a script that starts some; or the script is no file.
+    """
+    if getattr(multiprocessing.current_process(), "_inheriting", False):  # what multiprocessing asks before it refuses with a page
+        raise UsageError(f"a worker imports the script that started it, which calls Leafledger again; {GUARD}")
+    script = getattr(sys.modules["__main__"], "__file__", None) or ""
+    if script.startswith("<"):
+        raise UsageError(f"the script is read from {script}, and a local cluster's workers import it: write it to a file, or give scheduler='serial'")
 
 
 def need(memory: int) -> Needs:
@@ -105,10 +129,67 @@ def do_checked(needs: Needs, work: Callable[..., Any], *arguments: Any) -> Any:
     UnfitCluster
         As `Needs.check`.
     """
-    worker = distributed.get_worker()
-    needs.check(worker.address, _share(worker.memory_manager.memory_limit, worker.state.nthreads), get_package_info(SAME))
+    _check_here(needs, distributed.get_worker())
     return work(*arguments)
+
+
+def _check_here(needs: Needs, worker: distributed.Worker) -> None:
+    needs.check(worker.address, _share(worker.memory_manager.memory_limit, worker.state.nthreads), get_package_info(SAME))
 
 
 def _share(memory: int | None, n_threads: int) -> int | None:
     return memory // n_threads if memory else None
+
+
+def _warm_here(needs: Needs, warm: Callable[..., None], arguments: Sequence[Any], worker: distributed.Worker) -> None:
+    _check_here(needs, worker)
+    warm(*arguments)
+
+
+def _make_plugin(known: frozenset[str], work: bytes) -> distributed.WorkerPlugin:
+    """What Dask has every worker do before it does tasks, but those that are known.
+
+    The class is made here, so that its code travels with it: somebody else's worker, without this package, could not import it and would not start.
+    """
+
+    class Late(distributed.WorkerPlugin):
+        async def setup(self, worker: distributed.Worker) -> None:
+            if worker.address not in known:
+                await asyncio.to_thread(self.warm, worker)
+
+        def warm(self, worker: distributed.Worker) -> None:
+            with contextlib.suppress(Exception):  # its first task says it, if it gets one
+                pickle.loads(work)(worker)
+
+    return Late()
+
+
+@contextlib.contextmanager
+def warm_late(client: distributed.Client, needs: Needs, warm: Callable[..., None], *arguments: Any) -> Iterator[None]:
+    """Let workers that come from now on compile kernels, or load them, before they get tasks.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        Of a scheduler whose workers have them.
+    needs : Needs
+        What a worker must have; nothing is compiled on one that has not, which its first task will refuse.
+    warm : callable
+        Calls all kernels that tasks call. A function of a module.
+    *arguments
+        What it is called with.
+
+    Yields
+    ------
+    None
+        As long as this holds. Where the client is killed, the scheduler keeps it until the same run has gone on and ended.
+    """
+    scheduler: Any = client.scheduler
+    known = frozenset(client.scheduler_info(n_workers=-1)["workers"])
+    name = f"leafledger-{tokenize(warm.__module__, arguments)}"
+    client.register_plugin(_make_plugin(known, pickle.dumps(partial(_warm_here, needs, warm, arguments))), name=name)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(Exception):  # the scheduler may be gone; it forgets at once, whatever its workers do
+            client.sync(scheduler.unregister_worker_plugin, name=name, callback_timeout=FORGET_SECONDS)

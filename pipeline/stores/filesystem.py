@@ -17,9 +17,11 @@ from .counted import count_moved
 S3 = "s3"
 HTTP = ("aiohttp.", "azure.", "gcsfs.", "google.")  # whose errors are no OSErrors; known by name, since they need not be imported for local files
 SECONDS, BYTES_PER_SECOND = 120.0, 1 << 20  # an operation may take so long, and longer if it has more to move than that
-# Of one request; botocore tries it again three times, after 5xx too and, in this mode alone, after 429, and s3fs the whole once more.
-REQUEST = {"connect_timeout": 10, "read_timeout": 30, "retries": {"mode": "legacy", "total_max_attempts": 4}}
+# Of one request; botocore tries it again five times, after 5xx too and, in this mode alone, after 429, and waits up to 1, 2, 4, 8, 16 seconds, at
+# random, since many would come back at once; s3fs does the whole once more where the store says "SlowDown".
+REQUEST = {"connect_timeout": 10, "read_timeout": 30, "retries": {"mode": "legacy", "total_max_attempts": 6}}
 ATTEMPTS = 2
+EXTRAS = {"gs": "gcs", "gcs": "gcs", "abfs": "azure", "az": "azure"}  # of this package, by scheme: what brings the package that serves it
 
 
 def of_botocore(name: str) -> Any:
@@ -131,7 +133,9 @@ def open_filesystem(uri: str) -> tuple[Any, str]:
     try:
         filesystem, path = fsspec.core.url_to_fs(uri, **_limits(uri))
     except (ValueError, TypeError, ImportError) as error:
-        raise UnknownStore(f"{uri}: cannot open: {' '.join(str(error).split())}") from error
+        extra = EXTRAS.get(uri.partition("://")[0]) if isinstance(error, ImportError) else None
+        brought = f": pip install 'leafledger[{extra}]'" if extra else ""
+        raise UnknownStore(f"{uri}: cannot open: {' '.join(str(error).split())}{brought}") from error
     except OSError as error:  # some connect as soon as they are made
         raise StorageError(f"{uri}: cannot open: {' '.join(str(error).split())}") from error
     filesystem.retries = ATTEMPTS

@@ -4,12 +4,14 @@ import ctypes
 import os
 import select
 import time
+from pathlib import Path
 
 from pipeline.drift import item as measuring
 from pipeline.runs import part
 
 SECONDS = "FAULTS_SECONDS"  # that an item takes longer
 DEADLY, GREEDY = "FAULTS_DEADLY", "FAULTS_GREEDY"  # the part that ends its worker, or takes memory without end
+COMPILED = "FAULTS_COMPILED"  # file to which is added how many kernels are on disk when an item begins
 PIECE = 32 << 20  # bytes
 
 
@@ -22,6 +24,9 @@ def dask_setup(worker) -> None:
         select.select([], [], [], seconds / 2 if deadly else seconds)  # sleep does not bear libfaketime
         if deadly:
             ctypes.string_at(0)  # a segmentation fault, while what started with it is still at work
+        if COMPILED in os.environ:
+            with open(os.environ[COMPILED], "a") as file:
+                file.write(f"{len(list(Path(os.environ['NUMBA_CACHE_DIR']).rglob('*.nbc')))}\n")
         taken = []
         while str(item.part) == os.environ.get(GREEDY):
             taken.append(b"0" * PIECE)

@@ -212,7 +212,10 @@ def before(act: Callable[[], None]) -> Fault:
 
 @dataclass
 class Rule:
-    """Requests whose line ``METHOD /path?query`` matches get the fault: after the first ``skip`` of them the next ``times``, or that share of all."""
+    """Requests whose line ``METHOD /path?query`` matches get the fault: after the first ``skip`` of them the next ``times``, or that share of all.
+
+    Only for ``seconds`` from the first of these on, and only those beyond ``rate`` a second.
+    """
 
     pattern: str
     fault: Fault
@@ -220,12 +223,25 @@ class Rule:
     skip: int = 0
     share: float = 1.0
     seed: int = 0
+    seconds: float = float("inf")
+    rate: float = 0.0
     seen: int = field(default=0, init=False)
     made: int = field(default=0, init=False)
 
     def begin(self) -> None:
         """Nothing of what was counted before counts, so that a rule holds in front of every store alike."""
-        self.seen, self.made, self._random = 0, 0, random.Random(self.seed)
+        self.seen, self.made, self._random, self._since, self._allowed = 0, 0, random.Random(self.seed), None, (0.0, self.rate)
+
+    def _is_over(self, now: float) -> bool:
+        self._since = now if self._since is None else self._since
+        return now - self._since > self.seconds
+
+    def _allows(self, now: float) -> bool:
+        """Whether the store can do one more in this second."""
+        last, left = self._allowed
+        left = min(self.rate, left + (now - last) * self.rate)
+        self._allowed = now, left - 1 if left >= 1 else left
+        return left >= 1
 
     def takes(self, line: str) -> bool:
         """Whether this request is to be broken; counts it."""
@@ -233,6 +249,8 @@ class Rule:
             return False
         self.seen += 1
         if self.seen <= self.skip or self.made >= self.times or self._random.random() >= self.share:
+            return False
+        if self._is_over(now := time.monotonic()) or self._allows(now):
             return False
         self.made += 1
         return True

@@ -13,7 +13,7 @@ import pytest
 
 from pipeline.errors import UnfitCluster
 from tests.faults.interrupting import struck
-from tests.faults.preload import SECONDS
+from tests.faults.preload import COMPILED, SECONDS
 
 START_SECONDS = 400  # of a worker, beside other work
 ITEM_SECONDS = 1.0
@@ -123,3 +123,21 @@ def test_a_worker_that_comes_late_with_other_packages_is_refused(many, tally, tm
         many.explain(out, scheduler=local.scheduler_address, progress=struck(come))
     monkeypatch.setenv(SECONDS, "0")
     many.go_on(out)
+
+
+@pytest.mark.long
+def test_a_worker_that_comes_late_compiles_before_its_first_item(many, tally, tmp_path, start, join, monkeypatch):
+    """On a host that has no kernels yet: all of them are on its disk when an item begins, and none is added by one."""
+    monkeypatch.setenv(SECONDS, "20")
+    local, kept = start(1), tmp_path / "kernels"
+    other = {SECONDS: "0", COMPILED: str(tmp_path / "compiled"), "NUMBA_CACHE_DIR": str(kept)}
+
+    def come():
+        join(local.scheduler_address, DASK_DISTRIBUTED__WORKER__PRELOAD="tests.faults.preload", **other)
+        tally.faults["late worker without kernels"] += 1
+
+    many.explain(str(tmp_path / "run"), scheduler=local.scheduler_address, progress=struck(come))
+    many.judge(str(tmp_path / "run"))
+    found = {int(line) for line in (tmp_path / "compiled").read_text().split()}
+    assert found == {len(list(kept.rglob("*.nbc")))}
+    assert found != {0}

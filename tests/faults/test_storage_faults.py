@@ -5,13 +5,14 @@ import threading
 import time
 from dataclasses import replace
 
+import fsspec
 import pyarrow.parquet as pq
 import pytest
 import s3fs
 
 from leafledger import check_run, explain
-from pipeline.errors import InvalidRun, LeafledgerError, RunConflict, StorageError, UsageError
-from pipeline.stores import commit, storage
+from pipeline.errors import Exit, InvalidRun, LeafledgerError, RunConflict, StorageError, UsageError
+from pipeline.stores import commit, filesystem, storage
 from pipeline.stores.listing import list_parquet
 from tests.faults.interrupting import meet
 from tests.faults.proxy import Rule, before, drop_answer, flip, flip_unnoticed, hang, ignores, lose_answer, reset, says, slow, truncate
@@ -115,6 +116,14 @@ def test_a_store_that_ignores_conditions_is_refused_unless_there_is_one_writer(r
         runner.go_on(f"{bucket}/run", single_writer=True)
 
 
+def in_bucket(runner, bucket):
+    """The same with its data in the bucket too, where a run of them has other bytes."""
+    s3fs.S3FileSystem().put(f"{runner.data}/", f"{bucket}/data/", recursive=True)
+    there = replace(runner, data=f"{bucket}/data")
+    there.explain(f"{bucket}/sound")
+    return replace(there, reference=contents(f"{bucket}/sound"))
+
+
 @pytest.fixture
 def large(tmp_path, monkeypatch):
     """A file that goes up in pieces."""
@@ -155,6 +164,54 @@ def test_an_upload_that_fails_leaves_nothing(proxy, bucket, large, pattern, faul
         commit.create(f"{bucket}/large", large)
     assert contents(bucket) == {}
     assert uploads(bucket) == []
+
+
+@pytest.fixture
+def patient(monkeypatch):
+    """As in production, in workers too."""
+    monkeypatch.delenv("FSSPEC_S3")
+    monkeypatch.delitem(fsspec.config.conf, "s3")
+    monkeypatch.setattr(filesystem, "SECONDS", 120.0)
+    s3fs.S3FileSystem.clear_instance_cache()
+
+
+KINDS = {"looks": "HEAD ", "reads": "GET /[^?]+$", "lists": "GET .*list-type", "writes": "PUT "}  # no part is so large here that it goes up in pieces
+THROTTLING = {
+    "burst": [Rule(kind, UNAVAILABLE, times=ALWAYS, seconds=2.0) for kind in KINDS.values()],
+    "rate": [Rule(KINDS["writes"], UNAVAILABLE, times=ALWAYS, rate=1.0)],
+}
+
+
+@pytest.mark.parametrize("name", ["burst", pytest.param("rate", marks=pytest.mark.long)])
+@pytest.mark.parametrize("workers", [None, pytest.param(2, marks=pytest.mark.long)], ids=["serial", "workers"])
+def test_a_store_that_throttles_is_asked_more_slowly(many, proxy, bucket, patient, name, workers):
+    """Whether it does nothing for a while or takes fewer writes than come: the run waits, and publishes the bytes of one that had not to."""
+    there = in_bucket(many, bucket)
+    with proxy.broken(*THROTTLING[name]):
+        there.explain(f"{bucket}/run", scheduler=None if workers else "serial", workers=workers)
+    assert all(rule.made for rule in THROTTLING[name])
+    there.judge(f"{bucket}/run")
+
+
+@pytest.mark.parametrize("pattern", ["POST .*uploads", "PUT .*partNumber=2", "POST .*uploadId"], ids=["begin", "piece", "completion"])
+def test_an_upload_that_is_throttled_is_completed(proxy, bucket, large, patient, pattern):
+    """Each of its steps is tried again, and the object is there once."""
+    rule = Rule(pattern, UNAVAILABLE, times=ALWAYS, seconds=2.0)
+    with proxy.broken(rule):
+        assert commit.create(f"{bucket}/large", large)
+    assert rule.made
+    assert storage.read(f"{bucket}/large") == large.read_bytes()
+    assert uploads(bucket) == []
+
+
+@pytest.mark.parametrize("kind", ["looks", "reads", "lists", "writes"])
+def test_a_store_that_throttles_for_ever_is_away(runner, proxy, bucket, kind):
+    """One line and the exit code of a store that is away: whoever tries again later gets the whole run, by the parts that are there."""
+    there = in_bucket(runner, bucket)
+    with proxy.broken(Rule(KINDS[kind], UNAVAILABLE, times=ALWAYS, skip=3)):
+        error = there.fails(f"{bucket}/run")
+    assert (type(error), error.exit_code) == (StorageError, Exit.AWAY)
+    there.go_on(f"{bucket}/run")
 
 
 @pytest.mark.parametrize("run", ["/run", ""], ids=["folder", "bucket"])
@@ -232,10 +289,7 @@ INPUT = {
 @pytest.mark.parametrize("name", ["cut", "flipped", pytest.param("503 twice", marks=pytest.mark.long)])
 def test_input_that_arrives_damaged_is_read_again(runner, proxy, bucket, name):
     """A fault of the way is no fault of the data: nothing is rejected."""
-    s3fs.S3FileSystem().put(f"{runner.data}/", f"{bucket}/data/", recursive=True)
-    there = replace(runner, data=f"{bucket}/data")
-    there.explain(f"{bucket}/sound")
-    there = replace(there, reference=contents(f"{bucket}/sound"))
+    there = in_bucket(runner, bucket)
     with proxy.broken(INPUT[name]):
         there.explain(f"{bucket}/run")
     assert INPUT[name].made

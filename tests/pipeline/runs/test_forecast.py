@@ -1,8 +1,10 @@
 """What a forecast says of bytes and objects is what the run then has; what it puts together adds up."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import distributed
+import lightgbm
 import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
@@ -10,6 +12,7 @@ import pytest
 
 from leafledger import explain
 from pipeline.models import load_ensemble
+from pipeline.runs import trial
 from pipeline.runs.forecast import Cost, fit, forecast_run, last_end
 from pipeline.runs.job import make_job
 from pipeline.runs.options import Options
@@ -18,6 +21,7 @@ from pipeline.runs.stages import plan_run
 from pipeline.stores.counted import find_moved
 from tests.pipeline.conftest import write_data
 
+ROUGH = 0.2  # what forecasts shall be within of runs
 CLOSE = 0.02  # bytes of parts: what a row takes when it is compressed differs from row to row
 
 
@@ -56,6 +60,19 @@ def test_bytes_and_objects_are_those_of_the_run(example, many_rows, tmp_path, ar
     assert forecast.read_bytes == pytest.approx(find_moved().read - before.read, rel=CLOSE)
     assert forecast.workers == 1
     assert forecast.tried_rows > 0
+
+
+def test_bytes_are_told_from_rows_that_take_long(tmp_path, monkeypatch):
+    """No more of these are tried at a time than a kernel works on, and here all are of one item: what a part has whatever its rows is told from what
+    a row has, and not taken for it."""
+    monkeypatch.setattr(trial, "SECONDS", 0.0)
+    rows = pd.DataFrame(np.random.default_rng(0).normal(size=(5000, 8)), columns=[f"f{j}" for j in range(8)])
+    slow = SimpleNamespace(model=str(tmp_path / "model.txt"), data=str(tmp_path / "rows.parquet"))
+    rows.to_parquet(slow.data)
+    lightgbm.train({"verbose": -1, "num_threads": 1}, lightgbm.Dataset(rows, rows.sum(axis=1)), 20).save_model(slow.model)
+    forecast = foresee(slow, slow.data, tmp_path / "run", scheduler="serial")
+    explain(slow.model, slow.data, tmp_path / "run", scheduler="serial")
+    assert forecast.written_bytes == pytest.approx(sum(sizes(tmp_path / "run")), rel=ROUGH)
 
 
 def test_a_local_cluster_is_tried_as_it_will_be(example, many_rows, tmp_path):

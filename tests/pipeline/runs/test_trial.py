@@ -96,6 +96,28 @@ def test_the_first_part_of_a_worker_does_not_count(example, tmp_path, monkeypatc
     assert len(try_run(run, 1).parts) == len(try_run(run, 1).rows) == 1
 
 
+def test_a_row_group_is_read_at_least(example, tmp_path, monkeypatch):
+    """However long it takes: its first rows may take as long as all of it, and would say that all of them do."""
+    monkeypatch.setattr(trial, "READ_SECONDS", 0.0)
+    run = plan(example, tmp_path / "run", write_data(example.frame, tmp_path / "data", row_group_size=250))
+    ((n_rows, _),) = try_run(replace(run, plan=replace(run.plan, slice_rows=128)), 1).reading
+    assert 250 <= n_rows < min(item.n_rows for item in run.plan.items)
+
+
+def test_few_rows_are_tried_whole(example, tmp_path):
+    """Which costs no more than pieces of them, and leaves nothing to be told from these."""
+    run = plan(example, tmp_path / "run", write_data(example.frame[:500], tmp_path / "data"))
+    assert try_run(run, 1).rows == tuple(item.n_rows for item in run.plan.items)
+
+
+def test_pieces_are_of_one_item_where_there_is_no_other(example, tmp_path, monkeypatch):
+    """Of two sizes, at different places of it."""
+    monkeypatch.setattr(trial, "SECONDS", 0.0)
+    example.frame.to_parquet(tmp_path / "rows.parquet")
+    tried = try_run(plan(example, tmp_path / "run", str(tmp_path / "rows.parquet")), 1)
+    assert sorted(tried.rows) == [32] * trial.SMALL + [128] * trial.LARGE
+
+
 def test_data_without_rows_can_be_tried(example, tmp_path):
     """There is nothing to measure but what is fixed."""
     data = write_data(example.frame, tmp_path / "data")

@@ -1,11 +1,16 @@
 """Workers are taken that would give this process's bits and have room, when work begins and when it goes on; the others are refused in one line."""
 
+import subprocess
+import sys
+import time
+
 import distributed
 import pytest
+from distributed.protocol import pickle
 from distributed.versions import get_package_info
 
 from pipeline.errors import UnfitCluster
-from pipeline.runs.workers import check_workers, do_checked, need
+from pipeline.runs.workers import _make_plugin, check_workers, do_checked, need, warm_late
 
 
 @pytest.fixture(scope="module")
@@ -72,3 +77,63 @@ def test_a_worker_that_comes_late_without_room_is_refused(client):
         UnfitCluster, match=r": a task needs 1073741824 MiB, the worker has \d+ for each of its threads; give it more, or fewer threads$"
     ):
         client.submit(do_checked, need(1 << 50), abs, -1, pure=False).result()
+
+
+WARMED = []
+
+
+def warm(name):
+    time.sleep(0.5)
+    WARMED.append(name)
+
+
+def count_warmed(_):
+    return len(WARMED)
+
+
+def addresses(client):
+    return set(client.scheduler_info(n_workers=-1)["workers"])
+
+
+def test_a_worker_that_comes_late_is_warm_before_its_first_task():
+    """Those that were there are not asked; nor are those that come when it is over, or do not fit."""
+    WARMED.clear()
+    with (
+        distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0", memory_limit="auto") as local,
+        distributed.Client(local) as client,
+    ):
+
+        def come():
+            before = addresses(client)
+            local.scale(len(before) + 1)
+            client.wait_for_workers(len(before) + 1)
+            (late,) = addresses(client) - before
+            return client.submit(count_warmed, late, workers=[late], pure=False).result()
+
+        with warm_late(client, need(0), warm, "one"):
+            assert client.submit(count_warmed, None, pure=False).result() == 0
+            assert come() == 1
+            assert come() == 2
+        with warm_late(client, need(1 << 60), warm, "two"):
+            assert come() == 2
+        assert come() == 2
+        assert not any(name.startswith("leafledger") for name in client.run_on_scheduler(lambda dask_scheduler: list(dask_scheduler.worker_plugins)))
+    assert WARMED == ["one", "one"]
+
+
+def test_a_worker_of_somebody_else_s_can_start_meanwhile():
+    """One without this package: what it is told travels with its code, and it goes on where the kernels are not there."""
+    told = pickle.dumps(_make_plugin(frozenset(), pickle.dumps(warm)))
+    foreign = "import asyncio, pickle, sys; sys.modules.update(pipeline=None, kernels=None, tests=None); from types import SimpleNamespace as worker;"
+    foreign += f"asyncio.run(pickle.loads({told!r}).setup(worker(address='tcp://127.0.0.1:1')))"
+    subprocess.run([sys.executable, "-c", foreign], check=True)
+
+
+def test_a_run_ends_though_its_scheduler_is_gone():
+    """There is nobody left who has to forget it."""
+    with (
+        distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0") as local,
+        distributed.Client(local) as client,
+        warm_late(client, need(0), warm, "three"),
+    ):
+        client.close()

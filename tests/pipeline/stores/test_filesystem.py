@@ -1,6 +1,8 @@
 """File systems by URI: every operation has a deadline, what may pass is tried again, and what goes wrong is one line."""
 
 import io
+import sys
+from importlib.metadata import requires
 
 import botocore.exceptions
 import botocore.session
@@ -10,9 +12,10 @@ from botocore.awsrequest import AWSResponse
 from botocore.config import Config
 from fsspec.asyn import AsyncFileSystem
 from fsspec.implementations.local import LocalFileSystem
+from packaging.requirements import Requirement
 from urllib3 import HTTPResponse
 
-from pipeline.errors import StorageError
+from pipeline.errors import StorageError, UnknownStore
 from pipeline.stores import filesystem
 
 
@@ -77,7 +80,7 @@ def test_requests_to_s3_have_limits_which_a_configuration_may_change(monkeypatch
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])
-def test_a_request_that_a_store_puts_off_is_sent_three_times_more(monkeypatch, status):
+def test_a_request_that_a_store_puts_off_is_sent_five_times_more(monkeypatch, status):
     """By the client itself, and then it is an error; where a store asks for fewer requests, too."""
     monkeypatch.setattr("botocore.endpoint.time.sleep", lambda seconds: None)
     sent = []
@@ -91,7 +94,7 @@ def test_a_request_that_a_store_puts_off_is_sent_three_times_more(monkeypatch, s
     client.meta.events.register("before-send.s3", answer)
     with pytest.raises(botocore.exceptions.ClientError):
         client.head_object(Bucket="b", Key="a")
-    assert len(sent) == 1 + 3
+    assert len(sent) == 1 + 5
 
 
 class Asked(AsyncFileSystem):
@@ -172,3 +175,16 @@ def test_what_cannot_be_opened_is_one_line(uri, says):
         filesystem.open_filesystem(uri)
     assert str(error.value).startswith(f"{uri}: cannot open: {says}")
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(("schemes", "package", "extra"), [(("gs", "gcs"), "gcsfs", "gcs"), (("abfs", "az"), "adlfs", "azure")])
+def test_a_package_that_is_missing_is_named_with_the_extra_that_brings_it(monkeypatch, schemes, package, extra):
+    """As the project's own metadata have it, wherever the package is installed or not."""
+    monkeypatch.setitem(sys.modules, package, None)
+    for scheme in schemes:
+        monkeypatch.delitem(sys.modules["fsspec.registry"]._registry, scheme, raising=False)  # where it was imported before
+        says = rf"^{scheme}://b/a: cannot open: (Please install|Install) {package} to access [^:]*: pip install 'leafledger\[{extra}\]'$"
+        with pytest.raises(UnknownStore, match=says):
+            filesystem.open_filesystem(f"{scheme}://b/a")
+    needed = [Requirement(line) for line in requires("leafledger") or []]
+    assert [each.name for each in needed if each.marker and not each.marker.evaluate() and each.marker.evaluate({"extra": extra})] == [package]
