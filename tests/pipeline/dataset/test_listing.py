@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.dataset import listing, row_groups
-from pipeline.dataset.listing import Asked, Listing, Rejected, list_data, make_items
+from pipeline.dataset.listing import Listing, Rejected, list_data, make_items
+from pipeline.dataset.matching import Asked
 from pipeline.errors import InvalidData, NotThere, SchemaMismatch
 from pipeline.models import load_ensemble
 from pipeline.records import read_record
