@@ -19,7 +19,7 @@ from pipeline.dataset.pieces import leave_out, take_rows
 from pipeline.errors import UsageError
 from pipeline.runs.planned import from_json
 from pipeline.runs.verify import verify_rows
-from tests.pipeline.conftest import SMALL, write_small
+from tests.pipeline.conftest import SMALL, damage, write_small
 from tests.pipeline.running import attributions, contents
 
 ROWS = 100  # of an item, at most
@@ -33,15 +33,6 @@ def small(example, tmp_path_factory):
     explain(example.model, data, folder / "apart", ids=["flight", "name", "month"], scheduler="serial")
     explain(example.model, data, folder / "joined", ids=["flight", "name", "month"], scheduler="serial", item_rows=ROWS)
     return data, folder / "apart", folder / "joined"
-
-
-def damage(path):
-    """Another byte in the column of delays, which its page's checksum tells."""
-    group = pq.read_metadata(path).row_group(0)
-    chunk = next(each for each in map(group.column, range(group.num_columns)) if each.path_in_schema == "delay")
-    data = bytearray(path.read_bytes())
-    data[(chunk.dictionary_page_offset or chunk.data_page_offset) + chunk.total_compressed_size - 1] ^= 0x5A
-    path.write_bytes(data)
 
 
 def read_all(run):
