@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from ..stores import storage
+from .row_groups import columns_of
 
 LENGTH, MAGIC = 4, 4  # bytes at a file's end: of the footer's length, and of what the file is known by
 BLOCK, BLOCKS = 1 << 14, 16  # bytes that are looked at together, and how often
@@ -30,7 +31,7 @@ def _digest_footer(file: Any) -> str:
 
 def _says_enough(metadata: pq.FileMetaData, columns: Set[str]) -> bool:
     """Whether every column that is read has its smallest and largest value in every row group."""
-    read = [c for c in range(metadata.num_columns) if metadata.schema.column(c).path.split(".")[0] in columns]
+    read = columns_of(metadata, columns)
     for group in map(metadata.row_group, range(metadata.num_row_groups)):
         for chunk in map(group.column, read):
             found = chunk.statistics

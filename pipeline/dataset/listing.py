@@ -132,8 +132,8 @@ def _read_footer(live: LiveFile, matching: Matching) -> _Footer:
         if file.local and file.size <= WHOLE:  # all of it is digested anyway
             opened = pa.BufferReader(opened.read())
         try:
-            metadata = pq.read_metadata(opened)
-            shape = make_shape(metadata.schema.to_arrow_schema(), live)
+            parquet = pq.ParquetFile(opened)
+            metadata, shape = parquet.metadata, make_shape(parquet.schema_arrow, live)
             matched = matching.match(shape)
             identity = identify(file, opened, metadata, matched.read)
         except (pa.ArrowException, OSError) as error:

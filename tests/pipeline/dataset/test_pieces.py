@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from leafledger import check_run, compare, explain, read_run
 from pipeline.command.cli import main
-from pipeline.dataset.listing import WorkItem, join_items
-from pipeline.dataset.pieces import leave_out, take_rows
+from pipeline.dataset.listing import Joined, WorkItem, join_items
+from pipeline.dataset.pieces import leave_out, split_files, take_rows
 from pipeline.errors import UsageError
 from pipeline.runs.planned import from_json
 from pipeline.runs.verify import verify_rows
@@ -188,3 +188,16 @@ def test_every_row_stays_where_it_is(made, most, data):
     out = data.draw(st.sets(st.sampled_from([piece.uri for piece in item.pieces]), max_size=len(item.joined)))
     assert rows_of(leave_out(item, out)) == [row for row in rows_of(item) if row[0] not in out]
     assert leave_out(replace(item, part=3), out).part == 3
+
+
+@given(st.integers(1, 40), st.integers(1, 9))
+def test_groups_of_files_are_the_files_in_their_order(n, most):
+    """Each in one group, of no more groups than asked for, none of which is larger than another by more than what the last one lacks."""
+    joined = tuple(Joined(f"f{k}", f"e{k}", (k,), k) for k in range(1, n))
+    item = WorkItem(3, "f0", "e0", (0,), 0, 5 + n * (n - 1) // 2, 0, (("a", "1"),), joined)
+    groups = split_files(item, most)
+    assert [piece for group in groups for piece in group.pieces] == [*item.pieces]
+    assert [group.n_rows for group in groups] == [sum(piece.n_rows for piece in group.pieces) for group in groups]
+    sizes = [len(group.pieces) for group in groups]
+    assert len(groups) <= most
+    assert {*sizes[:-1]} <= {max(sizes)}
