@@ -61,30 +61,36 @@ def write_files(folder: Path, n: int) -> Path:
 
 
 class Children:
-    """What processes that this one started have taken, looked at twice a second until they end."""
+    """What processes that this one started have taken, looked at twice a second until they end, or the block does."""
 
     def __init__(self) -> None:
         self._cpu: dict[int, float] = {}
         self._peak: dict[int, int] = {}
+        self._over = threading.Event()
+
+    def __enter__(self) -> "Children":
         threading.Thread(target=self._watch, daemon=True).start()
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self._over.set()
 
     def _watch(self) -> None:
-        while True:
+        while not self._over.wait(LOOK_SECONDS):
             for child in psutil.Process().children(recursive=True):
                 try:
                     times = child.cpu_times()
                     self._cpu[child.pid], self._peak[child.pid] = times.user + times.system, find_peak(child.pid)
                 except (psutil.Error, OSError, ValueError):  # it is over
                     continue
-            time.sleep(LOOK_SECONDS)
 
     def cpu(self) -> float:
         """Seconds of all, as far as they were seen."""
-        return sum(self._cpu.values())
+        return sum([*self._cpu.values()])
 
     def peak(self) -> int:
         """Bytes of the largest."""
-        return max(self._peak.values(), default=0)
+        return max([*self._peak.values()], default=0)
 
 
 @contextmanager
@@ -106,7 +112,7 @@ def watched(name: str, found: dict[str, Any], children: Children) -> Iterator[No
 
 def measure(n: int, where: str, item_rows: int | None, folder: Path) -> dict[str, Any]:
     """Explain so many files, check the run, and say what each stage took."""
-    data, found, children = write_files(folder, n), dict[str, Any](), Children()
+    data, found = write_files(folder, n), dict[str, Any]()
 
     def wrap(name: str, stage: Callable[..., Any]) -> Callable[..., Any]:
         def call(*given: Any, **named: Any) -> Any:
@@ -116,7 +122,7 @@ def measure(n: int, where: str, item_rows: int | None, folder: Path) -> dict[str
         return call
 
     given = {"scheduler": "serial"} if where == "serial" else {"workers": int(where)}
-    with ExitStack() as patched:
+    with Children() as children, ExitStack() as patched:
         for name, (module, function) in STAGES.items():
             patched.enter_context(mock.patch.object(module, function, wrap(name, getattr(module, function))))
         job = make_job(str(folder / "model.txt"), str(data), str(folder / "run"), Options(ids=("row",), item_rows=item_rows, **given))
