@@ -47,8 +47,8 @@ MEANINGS = {
     Exit.CONFLICT: "conflict: the output holds something else already; choose another one, or remove it",
     Exit.REFUSED: "the data or the model were refused: damaged, of a kind that cannot be explained, or not made for each other",
     Exit.AWAY: "a store or a cluster is away, or refuses: try again; the same command goes on from there",
-    Exit.UNFIT: "a cluster that does not fit: workers with other packages or too little memory, or a certificate that expired; mend it, and the same "
-    "command goes on from there",
+    Exit.UNFIT: "a cluster that does not fit: workers that do not start, have other packages or too little memory, or an expired certificate; "
+    "mend it, and the same command goes on from there",
     Exit.INTERRUPTED: "interrupted; the same command goes on from there",
 }
 
@@ -187,6 +187,6 @@ class WorkersDied(ClusterLost):
 
 
 class UnfitCluster(LeafledgerError):
-    """Workers have other packages than this process or too little memory for a task, or a certificate is not valid at this time."""
+    """Workers do not start, have other packages than this process or too little memory for a task, or a certificate is not valid now."""
 
     exit_code = Exit.UNFIT

@@ -9,7 +9,7 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from typing import Annotated, Any, Literal
 
-from cyclopts import App, Argument, CycloptsError, Group, MissingArgumentError, Parameter
+from cyclopts import App, Argument, CycloptsError, Group, MissingArgumentError, Parameter, UnusedCliTokensError
 
 from ..errors import Exit, LeafledgerError
 from .certifying import certificates
@@ -272,12 +272,21 @@ def _fails(kind: str, message: str, code: int, as_json: bool) -> int:
     return int(code)
 
 
+def _say(error: CycloptsError) -> str:
+    """What is wrong with a command line, in one line."""
+    if isinstance(error, UnusedCliTokensError) and error.unused_tokens:
+        first, n_more = error.unused_tokens[0], len(error.unused_tokens) - 1
+        more = f" and {n_more:,} more" if n_more else ""
+        return f"got {first!r}{more} beyond what the command takes; a pattern of files needs quotes, as 'flights/*.parquet', or name their folder"
+    return " ".join(str(error).split())
+
+
 def _end(work: Callable[[], int | None], as_json: bool) -> int:
     """The exit code of what is done; whatever goes wrong is one line on standard error, and a document where documents are asked for."""
     try:
         return int(work() or 0)
     except CycloptsError as error:
-        return _fails("UsageError", " ".join(str(error).split()), Exit.USAGE, as_json)
+        return _fails("UsageError", _say(error), Exit.USAGE, as_json)
     except LeafledgerError as error:
         return _fails(type(error).__name__, str(error), error.exit_code, as_json)
     except KeyboardInterrupt:

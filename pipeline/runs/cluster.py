@@ -2,6 +2,8 @@
 
 import contextlib
 import logging
+import multiprocessing
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
@@ -17,7 +19,7 @@ from kernels.merge_tree import FAN_IN
 from kernels.method import BackgroundStatistics
 
 from ..dataset.listing import WorkItem
-from ..errors import ClusterLost, UsageError, WorkersDied
+from ..errors import ClusterLost, UnfitCluster, UsageError, WorkersDied
 from .background import count_item, merge_counts
 from .bundles import Bundle, Done, Task, do_bundle, name_run, try_files
 from .certificates import check_expiry
@@ -33,6 +35,7 @@ KEEP_WORKERS = {"distributed.deploy.lost-worker-timeout": "365 days"}
 TOGETHER = 100  # parts that are asked for at once
 W = TypeVar("W")  # a work item, or several
 Submit = Callable[..., distributed.Future]
+GUARD = "a script that calls Leafledger must do so under if __name__ == '__main__'"
 SILENT = logging.CRITICAL  # what a worker has to say reaches the user as an exception
 
 
@@ -67,9 +70,16 @@ def local_client(job: Job, n_items: int) -> Iterator[distributed.Client]:
 
     Raises
     ------
-    ClusterLost
+    UnfitCluster
         The workers do not start.
+    UsageError
+        This process is itself a worker that is starting, and imports a script that calls this; or the script is no file that workers can import.
     """
+    if getattr(multiprocessing.current_process(), "_inheriting", False):  # what multiprocessing asks before it refuses with a page
+        raise UsageError(f"a worker imports the script that started it, which calls Leafledger again; {GUARD}")
+    script = getattr(sys.modules["__main__"], "__file__", None) or ""
+    if script.startswith("<"):
+        raise UsageError(f"the script is read from {script}, and a local cluster's workers import it: write it to a file, or give scheduler='serial'")
     try:
         cluster = distributed.LocalCluster(
             n_workers=max(1, min(job.workers, n_items)),
@@ -82,10 +92,7 @@ def local_client(job: Job, n_items: int) -> Iterator[distributed.Client]:
             silence_logs=SILENT,
         )
     except RuntimeError as error:
-        raise ClusterLost(
-            f"the local cluster's workers do not start ({error}); a script that calls explain must do so under if __name__ == '__main__', "
-            "since every worker imports it"
-        ) from error
+        raise UnfitCluster(f"the local cluster's workers do not start ({error}); {GUARD}, since every worker imports it") from error
     with _silenced(), dask.config.set(KEEP_WORKERS), cluster, distributed.Client(cluster) as client:
         yield client
 

@@ -95,3 +95,24 @@ def test_a_new_model_is_said_beside_the_alarms(server, client, example, nights, 
     said = [record.getMessage() for record in caplog.records if record.getMessage().startswith("differs: the model is another one: SHA-256 ")]
     assert len(said) == 1
     assert other.message.endswith(f"; {said[0]}")
+
+
+def test_thresholds_of_a_night_are_found_by_its_date(server, client, example, nights):
+    """A file for each night, whose name has the date: what would be an alarm is none for the night whose file allows it, and is one for the next."""
+    for day, distance in (("2026-01-02", 0.05), ("2026-01-03", 1.0)):
+        (nights / f"{day}.toml").write_text(f"distance = {distance}\nshare = 1.0\nndcg = 0.0\n")
+    asked = {"against": str(nights / "explained" / "{date-1d}"), "thresholds": str(nights / "{date}.toml")}
+    assert night(example, nights, 2).name == "Completed"
+    shifted = night(example, nights, 3, **asked)
+    assert (shifted.name, "alarm" in shifted.message) == ("Completed", False)
+    assert json.loads((nights / "explained" / "2026-01-03" / "after" / "drift.json").read_text())["thresholds"]["distance"] == 1.0
+    assert night(example, nights, 3, **asked | {"thresholds": str(nights / "{date-1d}.toml")}).name == "Drifted"
+
+
+def test_a_day_that_does_not_exist_fails_before_the_flow_begins(server, client, example, nights):
+    """Prefect reads parameters; what it says is the run's state, and names the parameter. Nothing is written."""
+    places = example.model, str(nights / "data" / "{date}"), str(nights / "explained" / "{date}")
+    state = explain(*places, date="2026-02-30", scheduler="serial", return_state=True)
+    assert state.is_failed()
+    assert "date: Input should be a valid date" in state.message
+    assert not (nights / "explained").exists()

@@ -185,6 +185,7 @@ def test_the_help_tells_every_method(capsys):
         (("explain",), 2, "leafledger: "),
         (("explode",), 2, "leafledger: "),
         (("explain", "model", "data"), 2, "--out"),
+        (("explain", "{model}", "a.parquet", "b.parquet", "c.parquet", "--out", "{out}"), 2, "got 'b.parquet' and 1 more beyond what"),
         (("explain", "nowhere.json", "{data}", "--out", "{out}"), 6, "nowhere.json: cannot read: no such file or object"),
         (("explain", "{model}", "nowhere", "--out", "{out}"), 6, "nowhere: cannot list: no such file or object"),
         (

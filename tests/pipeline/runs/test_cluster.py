@@ -1,6 +1,8 @@
 """Dask's part of a run: which clusters are taken, what a dead worker costs, and when a cluster is given up; its deaths are told here, not made."""
 
 import logging
+import subprocess
+import sys
 import threading
 import time
 from contextlib import suppress
@@ -246,3 +248,30 @@ def test_nobody_else_gets_into_the_local_cluster(tmp_path):
     assert address.startswith("tls://127.0.0.1:")
     assert all(worker.startswith("tls://127.0.0.1:") for worker in workers)
     assert not mark.exists()
+
+
+def test_a_script_that_is_not_guarded_is_told_so(example, tmp_path):
+    """Its workers import it and would explain again, each with workers of its own; both refuse in a line, which Prefect does not try again."""
+    script = tmp_path / "script.py"
+    script.write_text(f"import leafledger\n\nleafledger.explain({example.model!r}, {example.data!r}, {str(tmp_path / 'out')!r}, workers=1)\n")
+    said = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=240, check=False)
+    assert said.returncode == 1
+    lines = said.stderr.splitlines()
+    guard = "a script that calls Leafledger must do so under if __name__ == '__main__'"
+    assert f"pipeline.errors.UsageError: a worker imports the script that started it, which calls Leafledger again; {guard}" in lines
+    assert lines[-1].startswith("pipeline.errors.UnfitCluster: the local cluster's workers do not start (")
+    assert lines[-1].endswith(f"; {guard}, since every worker imports it")
+    assert not (tmp_path / "out" / "manifest.json").exists()
+
+
+def test_a_script_from_standard_input_is_told_so(example, tmp_path):
+    """Python's workers would look for a file of that name; what is not a script at all, as with -c or in a notebook, is not imported."""
+    script = f"import leafledger\nleafledger.explain({example.model!r}, {example.data!r}, {str(tmp_path / 'out')!r}, workers=1)\n"
+    said = subprocess.run([sys.executable, "-"], input=script, capture_output=True, text=True, timeout=240, check=False)
+    assert said.returncode == 1
+    assert said.stderr.splitlines()[-1] == (
+        "pipeline.errors.UsageError: the script is read from <stdin>, and a local cluster's workers import it: write it to a file, or give "
+        "scheduler='serial'"
+    )
+    subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=240, check=True)
+    assert (tmp_path / "out" / "manifest.json").exists()
