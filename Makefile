@@ -58,9 +58,9 @@ test: setup
 	$(BIN)/python -m pytest --numprocesses $(PROCESSES) --maxprocesses 4 --dist loadfile --no-loadscope-reorder $(TESTS)
 
 # A week of nights, and every fault of stores (moto and, where Debian's Ceph is installed, a real one), workers, schedulers, clients, flows, hosts (root,
-# iproute2 and nftables), clocks (libfaketime) and of Compose's topology, with many seeds; an hour.
+# iproute2 and nftables), clocks (libfaketime), tables of nights and of Compose's topology, with many seeds; an hour.
 faults: setup
-	$(BIN)/python -m pytest tests/faults tests/flows/test_week.py --long $(FAULTS)
+	$(BIN)/python -m pytest tests/faults tests/flows/test_week.py tests/pipeline/runs/test_table_faults.py --long $(FAULTS)
 
 # The files of infra by the tools of those who read them: hadolint, the schemas of Compose, Kubernetes and Dask's operator, Prefect, systemd, Slurm.
 infra: $(INFRA_VENV)/.complete

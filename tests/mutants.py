@@ -169,17 +169,22 @@ def mutants_of(path: Path) -> list[Mutant]:
     return found
 
 
-def tests_of(path: Path) -> str:
-    """The test module of a module, below ROOT."""
-    below = path.relative_to(ROOT)
-    return str(Path("tests") / below.parent / f"test_{below.name}")
+def tests_of(path: Path) -> list[str]:
+    """The test modules of a module, below ROOT: the one of its name, then those whose name goes on unless another module's does."""
+    folder, modules = Path("tests") / path.relative_to(ROOT).parent, [other.stem for other in path.parent.glob("*.py")]
+    more = [
+        found.name
+        for found in sorted((ROOT / folder).glob(f"test_{path.stem}_*.py"))
+        if path.stem == max((name for name in modules if f"{found.stem}_".startswith(f"test_{name}_")), key=len)
+    ]
+    return [str(folder / name) for name in (f"test_{path.name}", *more)]
 
 
 def draw(n: int, seed: int, only: Sequence[str] = ("",), n_modules: int = 10**9) -> list[Mutant]:
     """So many mutants of so many modules that have tests of their own, at random."""
     modules = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
     asked = [path for path in modules if any(part in str(path.relative_to(ROOT)) for part in only)]
-    tested = [path for path in asked if (ROOT / tests_of(path)).exists()]
+    tested = [path for path in asked if (ROOT / tests_of(path)[0]).exists()]
     known, chance = json.loads(EQUIVALENT.read_text()), random.Random(seed)
     if n_modules < len(tested):
         tested = sorted(chance.sample(tested, n_modules))
@@ -205,7 +210,7 @@ def passes(path: Path, copied: Path, seconds: float = SECONDS, plugin: Recorder 
     return run.exitcode == 0
 
 
-def _run(tests: str, copied: Path, environment: dict[str, str], plugin: Recorder | First | None) -> None:
+def _run(tests: list[str], copied: Path, environment: dict[str, str], plugin: Recorder | First | None) -> None:
     """Run tests in a copy, in this process, where nothing of ours stays imported."""
     os.setpgrp()
     os.chdir(copied)
@@ -220,7 +225,7 @@ def _run(tests: str, copied: Path, environment: dict[str, str], plugin: Recorder
     sys.path[:] = [str(copied), *(place for place in sys.path if Path(place).resolve() != Path(__file__).parents[1])]
     plugins = [] if plugin is None else [plugin]
     options = ("-x", "-q", "-p", "no:cacheprovider", "--hypothesis-profile=mutants", "-W", "ignore:Module already imported")
-    os._exit(importlib.import_module("pytest").main([*options, tests], plugins=plugins))  # without waiting for threads that a test has left
+    os._exit(importlib.import_module("pytest").main([*options, *tests], plugins=plugins))  # without waiting for threads that a test has left
 
 
 def survives(mutant: Mutant, copied: Path, seconds: float = SECONDS, record: Path | None = None) -> bool:
@@ -235,7 +240,7 @@ def survives(mutant: Mutant, copied: Path, seconds: float = SECONDS, record: Pat
 
 
 def main() -> int:
-    """Try some, and exit with 1 if any survives, with 2 where a module's tests fail as the code is."""
+    """Try some, and exit with 1 if any survives, with 2 where a module's tests fail as the code is, so that its changes are not tried."""
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description="Changes of the code that the tests should notice.")
     parser.add_argument("--mutants", type=int, default=500)
     parser.add_argument("--seed", type=int, default=0)
@@ -266,15 +271,16 @@ def main() -> int:
         for path in dict.fromkeys(mutant.path for mutant in chosen):
             began, record, copied = time.monotonic(), Path(folder) / f"{len(limits)}.json", Path(folder) / "0"
             if not passes(path, copied, given.seconds, Recorder(copied / path.relative_to(ROOT), record)):  # every change would seem to be noticed
-                print(f"{tests_of(path)} fails, or takes more than {given.seconds} s, as the code is", flush=True)
-                return 2
+                print(f"{' '.join(tests_of(path))} fails, or takes more than {given.seconds} s, as the code is: not changed", flush=True)
+                continue
             limits[path] = min(given.seconds, BESIDE + LONGER * (time.monotonic() - began)), record
-        for mutant, survived in threads.map(attempt, chosen):
+        tried = [mutant for mutant in chosen if mutant.path in limits]
+        for mutant, survived in threads.map(attempt, tried):
             if survived:
                 survivors.append(mutant)
                 print(f"line {getattr(mutant.node, 'lineno', 0)} of {mutant}", flush=True)
-    print(f"{len(survivors)} of {len(chosen)} mutants survive")
-    return 1 if survivors else 0
+    print(f"{len(survivors)} of {len(tried)} mutants survive")
+    return 2 if len(tried) < len(chosen) else 1 if survivors else 0
 
 
 if __name__ == "__main__":

@@ -67,6 +67,16 @@ def test_every_change_is_of_one_node_of_code_that_runs_uncompiled(small):
         assert len(lines) == 1
 
 
+def test_a_module_s_tests_are_those_that_are_called_like_it(small):
+    """With a word more, too, unless a module is called so."""
+    for name in ("small_things.py", "smaller.py"):
+        (small.parent / name).touch()
+    for name in ("test_small.py", "test_small_faults.py", "test_small_things.py", "test_small_things_faults.py", "test_smaller.py"):
+        (small.parents[1] / "tests/pipeline" / name).touch()
+    assert mutants.tests_of(small) == ["tests/pipeline/test_small.py", "tests/pipeline/test_small_faults.py"]
+    assert mutants.tests_of(small.parent / "small_things.py") == ["tests/pipeline/test_small_things.py", "tests/pipeline/test_small_things_faults.py"]
+
+
 def test_a_change_survives_where_no_test_fails(small, tmp_path):
     """The tests of its module alone are asked; what hangs is noticed too; and the module is as it was afterwards."""
     (tmp_path / "tests/pipeline/test_small.py").write_text("def test_it():\n    from pipeline.small import x\n    assert x == 1\n")
@@ -130,7 +140,7 @@ def test_tests_that_run_a_line_come_first(small, tmp_path):
 
 
 def test_tests_that_fail_anyway_notice_nothing(small, monkeypatch, capsys):
-    """They would seem to notice every change."""
+    """They would seem to notice every change; other modules are tried without it."""
     monkeypatch.setattr(mutants, "COPIED", ("pipeline", "tests"))
     (small.parents[1] / "none.json").write_text("{}")
     monkeypatch.setattr(mutants, "EQUIVALENT", small.parents[1] / "none.json")
@@ -139,7 +149,8 @@ def test_tests_that_fail_anyway_notice_nothing(small, monkeypatch, capsys):
         test.write_text(f"def test_it():\n    {body}\n")
         monkeypatch.setattr(mutants.sys, "argv", ["mutants", "--mutants", "1", "--jobs", "1"])
         assert mutants.main() == code
-    assert "tests/pipeline/test_small.py fails, or takes more than 240 s, as the code is" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "tests/pipeline/test_small.py fails, or takes more than 240 s, as the code is: not changed\n0 of 0 mutants survive\n" in said
 
 
 def test_what_is_known_to_be_equivalent_is_there_and_not_drawn(monkeypatch, tmp_path):

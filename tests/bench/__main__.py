@@ -15,7 +15,8 @@ from rich.console import Console
 
 from pipeline.runs.job import count_cores
 
-from .bars import TOTALS, judge, judge_forecasts, judge_gaps, judge_interactions, judge_usual
+from .bars import TOTALS, judge, judge_calls, judge_forecasts, judge_gaps, judge_interactions, judge_runs, judge_usual
+from .calls import measure_calls
 from .compare import compare
 from .forecasts import measure_forecasts
 from .gap import SIZES, measure_gaps
@@ -27,6 +28,7 @@ from .peers import PEERS
 from .rankings import measure_rankings
 from .report import (
     show_bars,
+    show_calls,
     show_comparison,
     show_first,
     show_forecasts,
@@ -143,8 +145,10 @@ def main() -> None:
         console.print(show_forecasts(forecasts))
     bars = judge(comparisons, totals, marginal, rankings, cores) + judge_interactions(interactions) + judge_gaps(gaps) + judge_usual(usual)
     bars += judge_forecasts(forecasts)
-    keep("bars", [asdict(bar) | {"met": bar.met} for bar in bars])
     if whole:
+        calls = list(measure_calls(CASES[0], folder, repeats))
+        keep("calls", [asdict(found) for found in calls])
+        console.print(show_calls(calls))
         scaling = measure_scaling(folder, repeats, quick)
         keep("scaling", [asdict(step) | {"nanoseconds": step.nanoseconds} for step in scaling])
         console.print(show_scaling(scaling))
@@ -155,9 +159,11 @@ def main() -> None:
         memory = measure_memory(model, (20_000, 200_000) if quick else (200_000, 2_000_000))
         keep("memory", [asdict(entry) for entry in memory])
         console.print(show_memory(memory))
-        starts = measure_warm(model) if quick else measure_first(model, 3)
+        starts = measure_warm(model) if quick else measure_first(model, trained(CASES[1], folder), 3)
         keep("first_attribution", {start: asdict(first) for start, first in starts.items()})
         console.print(show_first(starts))
+        bars += judge_calls(calls) + judge_runs(runs, starts)
+    keep("bars", [asdict(bar) | {"met": bar.met} for bar in bars])
     console.print(show_bars(bars))
     console.print(f"{folder}/results.json written; {time.perf_counter() - started:.0f} s in all", highlight=False, soft_wrap=True)
 

@@ -1,10 +1,11 @@
 """What the kernels must reach, as ratios to be met: each computed from what was measured, next to its bar."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pipeline.display import count
 
+from .calls import Calls
 from .compare import PREDICT, Comparison
 from .forecasts import Foreseen
 from .gap import BAR as GAP_BAR
@@ -14,31 +15,40 @@ from .interactions import MARGINAL_GAME, OURS, PATH_DEPENDENT, Interactions
 from .marginal import TOTAL_BACKGROUND, Marginal, named
 from .ours import BANZHAF, KERNEL, SHAPLEY, WHOLE
 from .peers import OWN, SHAPIQ, WOODELF
-from .rankings import RANKER, Rankings
+from .rankings import CURVES, RANKER, Rankings
+from .runs import CLUSTER_RUN, COLD, OTHER, SERIAL_RUN, STARTS, First
+from .timing import Speed
 from .totals import Total
 from .usual import SHAP, Usual
 
 # Times a peer's rows per second on one thread: bins, margins and phi of ours.
 TIMES = {
-    "xgboost-100x6": {OWN: 30, WOODELF: 8, SHAPIQ: 40},
-    "xgboost-500x8": {OWN: 20, WOODELF: 8, SHAPIQ: 25},
+    "xgboost-100x6": {OWN: 30, WOODELF: 14, SHAPIQ: 40},
+    "xgboost-500x8": {OWN: 20, WOODELF: 12, SHAPIQ: 25},
+    "xgboost-100x3": {OWN: 40},
+    "xgboost-1000x2": {OWN: 40},
     "lightgbm-100x1024": {SHAPIQ: 12},
     "lightgbm-1x1024": {SHAPIQ: 12},
 }
-AHEAD = ("deep-1x40", "classes-10", "features-2000")  # of the fastest peer that is exact
+AHEAD = {"deep-1x40": 1, "classes-10": 1, "features-2000": 1, "forest-100x16": 10}  # times the fastest peer that is exact
 TOTALS = {20_000: 5, 1_000_000: 20}  # times CatBoost's own in one call, by rows
-OF_PREDICT = dict.fromkeys(("catboost-500x6", *(f"synthetic-300x{depth}" for depth in range(4, 9))), 1 / 3)
+LOOKED_UP = ("catboost-500x6", *(f"synthetic-300x{depth}" for depth in range(4, 9)))
+OF_PREDICT = dict.fromkeys(("xgboost-100x6", *LOOKED_UP), 1 / 3)
 TABLES = {"xgboost-500x8": (100e6, 5.0)}  # bytes and seconds at most
 # Of the marginal game: rows/s at the slowest background over those at the fastest, times shap with 100 background rows, and times woodelf
 # with everything included.
 FLAT, SHAP_TIMES, WOODELF_TIMES = 0.9, 100, 1
+MARGINAL_RATES = {"lightgbm-100x127": 20_000}  # rows per second
 # Interactions: times a peer's rows per second.
 PAIR_TIMES = {
     ("xgboost-100x6", PATH_DEPENDENT): {OWN: 30, WOODELF: 10},
     ("xgboost-500x8", PATH_DEPENDENT): {OWN: 15, WOODELF: 12},
     ("xgboost-100x6", MARGINAL_GAME): {WOODELF: 20},
 }
-RANKER_TIMES = 25  # of Banzhaf values, where these are walked too: a tree that is looked up costs nearly nothing
+RANKER_TIMES = 25  # of Banzhaf values, where these are walked too or looked up, which costs nearly nothing
+AREAS = {"xgboost-100x6": 30}  # microseconds of a row, both curves of a ranking
+CALLS = {1: 0.3, 100: 1.0}  # milliseconds of a call, by its rows
+FIRST_SECONDS = {COLD: 2.0, OTHER: 0.5}  # of compiling, where nothing is compiled yet, and where another model was explained before
 USUAL_TIMES = {"categories": 10, "forest": 10}  # a data frame in, attributions out
 SHAP_DIFFERENCE = 1e-12  # of the largest attribution of scikit-learn's models
 FORESEEN = 0.2  # of what a run takes, by which its forecast may be off
@@ -70,7 +80,7 @@ def _of_case(found: Comparison, n_threads: int) -> Iterator[Bar]:
         rivals = {check.peer: found.rate(check.peer) for check in found.checks if check.exact}
         if rivals:
             fastest = max(rivals, key=lambda name: rivals[name])
-            yield Bar(key, f"times the fastest exact peer, {fastest}", rate / rivals[fastest], 1)
+            yield Bar(key, f"times the fastest exact peer, {fastest}", rate / rivals[fastest], AHEAD[key])
     if key in OF_PREDICT:
         yield Bar(key, "times predict, tables apart", rate / found.rate(PREDICT), OF_PREDICT[key])
     if key in TABLES:
@@ -86,8 +96,10 @@ def _of_case(found: Comparison, n_threads: int) -> Iterator[Bar]:
 def _of_marginal(found: Marginal) -> Iterator[Bar]:
     slowest = min(found.ours)
     yield Bar(found.case, "marginal: slowest background over fastest", slowest / max(found.ours), FLAT)
-    if found.case in OF_PREDICT:
+    if found.case in LOOKED_UP:
         yield Bar(found.case, "marginal: times predict, tables apart", slowest / found.rate(PREDICT), OF_PREDICT[found.case])
+    if found.case in MARGINAL_RATES:
+        yield Bar(found.case, "marginal: rows/s", slowest, MARGINAL_RATES[found.case])
     if theirs := found.rate(named("shap", 100)):
         yield Bar(found.case, "marginal: times shap, 100 background rows", slowest / theirs, SHAP_TIMES)
     if found.total:
@@ -130,6 +142,22 @@ def judge_usual(found: Sequence[Usual]) -> list[Bar]:
     return times + [Bar(each.key, f"difference from {SHAP}", each.difference, SHAP_DIFFERENCE, most=True) for each in found if each.peer == SHAP]
 
 
+def judge_calls(found: Sequence[Calls]) -> list[Bar]:
+    """How long small calls take."""
+    return [Bar(each.case, f"ms of a call, {count(each.n_rows, 'row')}", 1e3 * each.ours.seconds, CALLS[each.n_rows], most=True) for each in found]
+
+
+def judge_runs(speeds: Sequence[Speed], firsts: Mapping[str, First]) -> list[Bar]:
+    """A local cluster beside one process, and what compiling takes."""
+    seconds = {speed.name: speed.seconds for speed in speeds}
+    bars = [Bar("explain", f"times {SERIAL_RUN}, with the start of its local cluster", seconds[SERIAL_RUN] / seconds[CLUSTER_RUN], 1)]
+    return bars + [
+        Bar("explain", f"s of compiling, {STARTS[start]}", firsts[start].compiling, most, most=True)
+        for start, most in FIRST_SECONDS.items()
+        if start in firsts
+    ]
+
+
 def judge(
     comparisons: Sequence[Comparison], totals: Sequence[Total], marginal: Sequence[Marginal], rankings: Sequence[Rankings], n_threads: int
 ) -> list[Bar]:
@@ -139,7 +167,9 @@ def judge(
     bars += [
         Bar(found.case, f"seconds of {RANKER}, over those of {BANZHAF}", found.seconds(RANKER) / found.seconds(BANZHAF), RANKER_TIMES, most=True)
         for found in rankings
-        if found.walked
+    ]
+    bars += [
+        Bar(found.case, f"µs of {CURVES}", 1e6 * found.seconds(CURVES), AREAS[found.case], most=True) for found in rankings if found.case in AREAS
     ]
     bars += [
         Bar("catboost-500x6", f"times {OWN}, {t.n_rows:,} rows, both with tables", t.ratio, TOTALS[t.n_rows]) for t in totals if t.n_rows in TOTALS

@@ -33,7 +33,7 @@ PAIRS = 3_000  # of a row and a background row, that one call of a peer is made 
 MOST_PAIRS = 10_000 * 100  # background rows times trees: more take a peer proportionally longer
 SLOW = 2.0  # seconds: a longer call of a peer is made once, but in the race with everything included
 ALL_ALONG = ("xgboost-100x6", "synthetic-300x4", "synthetic-300x6")  # cases in which woodelf is asked against every background
-NEVER = ("synthetic-300x7", "synthetic-300x8")  # minutes of woodelf, whatever the number of rows
+NEVER = ("lightgbm-100x127", "synthetic-300x7", "synthetic-300x8")  # minutes of woodelf, whatever the number of rows
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,10 +101,21 @@ def _train_catboost(n_trees: int, depth: int, **parameters: object):
     return train
 
 
+FOREST = {"num_parallel_tree": 100, "subsample": 0.8, "colsample_bynode": 0.5, "reg_lambda": 0, "eta": 1.0}
 XGBOOST, LIGHTGBM, CATBOOST = "xgboost", "lightgbm", "catboost"
 CASES = (
     Case("xgboost-100x6", "XGBoost, 100 trees, depth 6", XGBOOST, ".ubj", xgboost_trainer(100, 6)),
     Case("xgboost-500x8", "XGBoost, 500 trees, depth 8", XGBOOST, ".ubj", xgboost_trainer(500, 8)),
+    Case("xgboost-100x3", "XGBoost, 100 trees, depth 3", XGBOOST, ".ubj", xgboost_trainer(100, 3)),
+    Case("xgboost-1000x2", "XGBoost, 1,000 trees, depth 2", XGBOOST, ".ubj", xgboost_trainer(1_000, 2)),
+    Case(
+        "forest-100x16",
+        "XGBoost, a random forest of 100 trees, depth 16",
+        XGBOOST,
+        ".ubj",
+        xgboost_trainer(1, 16, **FOREST),
+        training_rows=20_000,
+    ),
     Case("lightgbm-100x1024", "LightGBM, 100 trees, 1,024 leaves", LIGHTGBM, ".txt", _train_lightgbm(100, 1024)),
     Case("lightgbm-1x1024", "LightGBM, 1 tree, 1,024 leaves", LIGHTGBM, ".txt", _train_lightgbm(1, 1024)),
     Case("catboost-500x6", "CatBoost, 500 trees, depth 6", CATBOOST, ".cbm", _train_catboost(500, 6)),
@@ -141,6 +152,7 @@ def _synthetic(depth: int) -> Case:
 
 MARGINAL = (  # models of the marginal game
     CASES[0],
+    Case("lightgbm-100x127", "LightGBM, 100 trees, 127 leaves, 50 features", LIGHTGBM, ".txt", _train_lightgbm(100, 127), n_features=50),
     Case("xgboost-500x6", "XGBoost, 500 trees, depth 6", XGBOOST, ".ubj", xgboost_trainer(500, 6)),
     Case("lightgbm-100x6", "LightGBM, 100 trees, depth 6", LIGHTGBM, ".txt", _train_lightgbm(100, 64, max_depth=6)),
     next(case for case in CASES if case.library == CATBOOST),

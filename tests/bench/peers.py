@@ -180,6 +180,6 @@ PEERS = (
         call=lambda explainers, frame, threads: [explainer.shap_values(frame, verbose=False) for explainer in explainers],
         values=lambda case, result: np.stack(result),
         least=lambda case: MANY_ROWS,  # small calls cost the same
-        without=frozenset({"lightgbm-100x1024"}),  # more than a minute for any number of rows
+        without=frozenset({"lightgbm-100x1024", "forest-100x16"}),  # more than a minute for any number of rows
     ),
 )

@@ -39,7 +39,6 @@ class Rankings:
 
     case: str
     model: str
-    walked: bool  # rather than looked up for Banzhaf values
     n_features: int
     speeds: tuple[Speed, ...]
 
@@ -106,8 +105,7 @@ def measure_rankings(case: Case, folder: Path, repeats: int) -> Rankings:
         made.append(Contender(name, 1, len(rows), partial(spread, partial(_curves, tables, n_rankings), slices, None)))
     if case.n_classes == 1:
         made.append(Contender(EVALUATION, 1, len(rows), partial(_evaluate, ensemble, rows.astype(np.float64))))
-    walked = prepared.method.walked.one.start.size > 0
     for each in made:
         each.call()  # compiles
     timed = [replace(each, first=clock(each.call)) for each in made]
-    return Rankings(case.key, case.name, walked, case.n_features, tuple(race(timed, repeats, slow=SLOW)))
+    return Rankings(case.key, case.name, case.n_features, tuple(race(timed, repeats, slow=SLOW)))

@@ -3,6 +3,7 @@
 from rich.table import Table
 
 from .bars import Bar
+from .calls import Calls
 from .compare import EXACT, PREDICT, Comparison
 from .forecasts import Foreseen
 from .gap import PLAIN, SET, GapStep
@@ -11,13 +12,12 @@ from .marginal import TOTAL_BACKGROUND, Marginal
 from .models import CASES
 from .ours import BANZHAF, KERNEL, SHAPLEY, WHOLE
 from .rankings import Rankings
-from .runs import First, Memory
+from .runs import STARTS, First, Memory
 from .scaling import Step
 from .timing import Speed
 from .totals import Total
 from .usual import Usual
 
-STARTS = {"cold": "kernels compiled", "warm": "kernels from the cache"}
 RUNS_CAPTION = "by hand: read_parquet, pred_contribs on all cores, to_parquet; on fewer rows, for it is slow"
 
 
@@ -138,6 +138,15 @@ def show_usual(found: list[Usual]) -> Table:
         for speed in (each.ours, each.theirs, each.predict):
             of_peer = (f"{each.ratio:.3g}", f"{each.difference:.0e}") if speed is each.theirs else ("", "")
             table.add_row(*_cells(speed), *of_peer)
+    return table
+
+
+def show_calls(found: list[Calls]) -> Table:
+    """Milliseconds of a call."""
+    table = _columns(f"Small calls, {found[0].model}: rows in memory, one thread", "rows", "ms", "spread")
+    for each in found:
+        for speed in (each.ours, each.theirs):
+            table.add_row(speed.name, str(each.n_rows), f"{1e3 * speed.seconds:.2f}", "once" if speed.spread is None else f"{speed.spread:.0%}")
     return table
 
 

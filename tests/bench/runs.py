@@ -29,6 +29,9 @@ from .models import NAMES, make_rows
 from .timing import Contender, Speed, race
 
 ROW_GROUP = 1 << 16
+SERIAL_RUN, CLUSTER_RUN = "explain, serial", "explain, local cluster with its start"
+COLD, WARM, OTHER = "cold", "warm", "other"
+STARTS = {COLD: "kernels compiled", WARM: "kernels from the cache", OTHER: "kernels from the cache, another model's compiled"}
 # Peak memory by the kernel's own count for this process: what getrusage gives a child starts at its parent's.
 EXPLAIN = """
 import sys, leafledger
@@ -135,8 +138,8 @@ def race_runs(model: Path, n_rows: int, rows_by_hand: int, n_threads: int, repea
             n_workers=n_threads, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0", silence_logs=SILENT
         ) as cluster:
             contenders = [
-                contender("explain, serial", 1, n_rows, partial(run, scheduler=SERIAL)),
-                contender("explain, local cluster with its start", n_threads, n_rows, run),
+                contender(SERIAL_RUN, 1, n_rows, partial(run, scheduler=SERIAL)),
+                contender(CLUSTER_RUN, n_threads, n_rows, run),
                 contender("explain, cluster started before", n_threads, n_rows, partial(run, scheduler=cluster.scheduler_address)),
                 contender("XGBoost by hand", n_threads, rows_by_hand, lambda out: _by_hand(model, little, out, n_threads)),
             ]
@@ -172,16 +175,16 @@ def _median(found: list[First]) -> First:
     return First(*(statistics.median(getattr(first, name) for first in found) for name in First.__annotations__))
 
 
-def measure_first(model: Path, repeats: int) -> dict[str, First]:
-    """Cold and warm starts, each cold one with an empty cache of its own: it compiles, or loads, every kernel a batch needs."""
-    cold, warm = [], []
+def measure_first(model: Path, other: Path, repeats: int) -> dict[str, First]:
+    """Cold and warm starts, and that of another model, each cold one with an empty cache of its own: it compiles, or loads, what a batch needs."""
+    found: dict[str, list[First]] = {COLD: [], WARM: [], OTHER: []}
     for _ in range(repeats):
         with tempfile.TemporaryDirectory(dir=model.parent) as cache:
-            cold.append(_first(model, NUMBA_CACHE_DIR=cache))
-            warm.append(_first(model, NUMBA_CACHE_DIR=cache))
-    return {"cold": _median(cold), "warm": _median(warm)}
+            for start, explained in ((COLD, model), (WARM, model), (OTHER, other)):
+                found[start].append(_first(explained, NUMBA_CACHE_DIR=cache))
+    return {start: _median(some) for start, some in found.items()}
 
 
 def measure_warm(model: Path) -> dict[str, First]:
     """A warm start from the kernels that this process has compiled."""
-    return {"warm": _first(model)}
+    return {WARM: _first(model)}

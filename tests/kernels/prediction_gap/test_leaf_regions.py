@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from kernels.prediction_gap.leaf_regions import count_visits, make_regions, numeric_alone
-from kernels.trees.ensemble import bit_set
+from kernels.trees.ensemble import bit_set, check
 from kernels.trees.forest import make_forest
 from tests.kernels.prediction_gap.gaps import binned, drawn, noisy
 from tests.kernels.prediction_gap.regions import holds, leaf_of, leaves_below
@@ -42,7 +42,21 @@ def test_what_the_root_asks_can_be_asked_again():
     sets = {"category_set": np.array([0, 1, -1, -1, -1], np.int32), "n_categories": np.array([3], np.int32)}
     words = np.concatenate((bit_set([0, 1], 3), bit_set([0, 2], 3)))
     categorical = numeric._replace(threshold=np.zeros(5), set_start=np.array([0, 1, 2]), set_words=words, **sets)
-    check_regions(categorical, np.array([[0.0], [1.0], [2.0], [np.nan]]), np.zeros(1, int))
+    for ensemble in (categorical, renumbered(categorical, np.array([1, 0, 2, 3, 4], np.int32))):
+        check_regions(ensemble, np.array([[0.0], [1.0], [2.0], [np.nan]]), np.zeros(1, int))
+
+
+def renumbered(ensemble, number):
+    """The same trees, whose node i is called ``number[i]``."""
+    old = np.argsort(number)
+    of_nodes = ("feature", "threshold", "missing_left", "category_set", "value", "cover")
+    found = ensemble._replace(
+        **{name: getattr(ensemble, name)[old] for name in of_nodes},
+        **{side: np.where(getattr(ensemble, side) < 0, np.int32(-1), number[getattr(ensemble, side)])[old] for side in ("left", "right")},
+        root=number[ensemble.root],
+    )
+    check(found)
+    return found
 
 
 def asked_on_paths(ensemble, node, of, above=frozenset()):

@@ -24,6 +24,7 @@ from kernels.prediction_gap.noise import (
 from kernels.prediction_gap.row_state import take_row
 from kernels.prediction_gap.tables import gap_rows, prepare_gap
 from kernels.prepare import ask_background, measure_background, merge_statistics
+from kernels.trees.ensemble import bit_set
 from kernels.trees.forest import make_forest
 from tests.kernels.prediction_gap.gaps import NORMAL, binned, drawn, forest_and_rows, noisy, together
 from tests.kernels.prediction_gap.regions import masses
@@ -171,6 +172,12 @@ FORGED = {
     "another type": lambda it: it._replace(times=it.times.astype(int)),
     "more features": lambda it: it._replace(mean=np.append(it.mean, 0.0)),
     "combinations of another group": lambda it: it._replace(start=it.start + 1),
+    "combinations before the first group": lambda it: it._replace(
+        start=it.start + 1, seen=np.concatenate((it.seen[:1] + 100, it.seen)), times=np.append(1.0, it.times)
+    ),
+    "a combination beyond the last group": lambda it: it._replace(
+        start=it.start - (np.arange(it.start.size) == it.start.size - 1), seen=np.concatenate((it.seen[:-1], it.seen[-1:] + 100))
+    ),
     "a group without any": lambda it: it._replace(start=np.array([0, 0, it.start[-1]])),
     "more values than rows": lambda it: it._replace(n=it.n + 9),
     "never": lambda it: it._replace(times=np.where(np.arange(it.times.size) == 0, 0.0, it.times)),
@@ -203,3 +210,16 @@ def test_what_is_measured_is_accepted(data, ensemble):
     if query.bins.column.size:
         with pytest.raises(InvalidParameters, match="expected"):
             query.check(measured, len(rows) + 1)
+
+
+def test_a_category_alone_is_accepted_too():
+    """Of a feature with one category a value is it, another or missing, and no more."""
+    ensemble = one_tree([0, -1, -1], [0.0, 0, 0], [1, -1, -1], [2, -1, -1], [0, 1, 2], [2, 1, 1], 1)._replace(
+        category_set=np.array([0, -1, -1], np.int32), n_categories=np.array([1], np.int32), set_start=np.array([0, 1]), set_words=bit_set([0], 1)
+    )
+    query = ask_background(ensemble, METHODS["gap"], np.zeros(1, int), n_rows=3, budget=1 << 30)
+    measured = measure_background(query, np.array([[0.0, 5.0, np.nan]]))
+    query.check(measured, 3)
+    assert len(measured.seen) == 3
+    with pytest.raises(InvalidParameters, match="bins that values have"):
+        query.check(measured._replace(seen=measured.seen + (measured.seen == measured.seen.max())), 3)

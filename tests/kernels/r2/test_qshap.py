@@ -50,6 +50,14 @@ def test_trees_are_expanded_where_that_takes_few_terms(fewer, by_pairs):
     assert (computed.point_start[-1] > 0) == by_pairs
 
 
+@pytest.mark.parametrize(("times", "looked_up"), [(7, False), (8, True)])
+def test_trees_are_looked_up_where_their_tables_are_small(times, looked_up):
+    """Three comparisons have 8 outcomes, each with two numbers of three players and the tree's own: 56 numbers for 7 nodes are 8 times as many."""
+    with patch.multiple(qshap, ENTRIES_PER_NODE=times):
+        tables = prepare(chain([0, 1, 2], [1.0, 2.0, 4.0, 8.0], np.ones(4), 3), METHODS["r2"], {}).method
+    assert (tables.table[0] >= 0) == looked_up
+
+
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 @given(data=st.data(), ensemble=regressions())
 def test_groups_of_features_play_together(way, data, ensemble):

@@ -20,7 +20,7 @@ import xgboost
 
 from pipeline.command import cli
 from pipeline.command.cli import main
-from pipeline.command.terminal import Log, Stream, complain, guarded_streams, log, logged, named, open_console, say
+from pipeline.command.terminal import Log, Stream, complain, guarded_streams, log, logged, named, open_console, say, write_raw
 
 NASTY = "[/]\x1b[31m\u202e é"
 SHOWN = "[/]\\x1b[31m\\u202e é"
@@ -99,6 +99,27 @@ def test_errors_that_nobody_reads_are_lost(monkeypatch, capsys):
     assert not Stream(None).isatty()
 
 
+def test_a_raw_text_is_written_as_it_is(capsys):
+    """Documents are read by programs: no line is broken or ended, nothing is escaped or markup."""
+    text = "[bold]" + 300 * "x" + NASTY
+    write_raw(text)
+    assert capsys.readouterr().out == text
+
+
+def test_a_stream_is_a_person_s_as_long_as_it_is_open():
+    """What a terminal is, the system says; of a stream that is closed nobody sees anything, and asking is no error."""
+    person, ours = os.openpty()
+    screen = os.fdopen(ours, "w")
+    stream = Stream(screen)
+    assert stream.isatty()
+    screen.close()
+    assert not stream.isatty()
+    assert stream.write("lost") == 4  # and nothing is raised
+    os.close(person)
+    with open(os.devnull, "w") as nowhere:
+        assert not Stream(nowhere).isatty()
+
+
 def test_characters_that_an_encoding_lacks_are_escaped(monkeypatch):
     """Tables have other lines then."""
     screen = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
@@ -106,6 +127,11 @@ def test_characters_that_an_encoding_lacks_are_escaped(monkeypatch):
     with guarded_streams():
         say(open_console(), "é")
     assert screen.buffer.getvalue() == b"\\xe9\n"
+
+
+def held_back():
+    """An environment in which Python holds back what is not for a terminal, as it does unless it is told otherwise."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
 
 
 def finished(tmp_path, example, redirect, name):
@@ -116,7 +142,7 @@ def finished(tmp_path, example, redirect, name):
         capture_output=True,
         check=False,
         cwd=Path(__file__).parents[3],
-        env=os.environ | {"PYTHONIOENCODING": "ascii"} if name == "ascii" else None,
+        env=held_back() | ({"PYTHONIOENCODING": "ascii"} if name == "ascii" else {}),
     )
     assert (tmp_path / name / "manifest.json").exists()
     return done.returncode, done.stderr.decode()
@@ -135,9 +161,19 @@ def test_the_exit_code_is_the_run_s(example, tmp_path):
     reading, writing = os.pipe()
     os.close(reading)
     command = [sys.executable, "-m", "leafledger", "check", str(tmp_path / "full")]
-    done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, check=False, cwd=Path(__file__).parents[3])
+    done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, check=False, cwd=Path(__file__).parents[3], env=held_back())
     os.close(writing)
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_no_file_gets_the_number_of_a_closed_stream(tmp_path):
+    """Else a library that writes to standard error would write into it."""
+    code = "import os, sys\nfrom pipeline.command.terminal import guarded_streams\nwith guarded_streams():\n"
+    code += "    numbers = [os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT) for _ in range(2)]\n    os.write(numbers[0], repr(numbers).encode())"
+    written = tmp_path / "numbers"
+    command = ["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", sys.executable, "-c", code, str(written)]
+    subprocess.run(command, check=True, cwd=Path(__file__).parents[3])
+    assert min(json.loads(written.read_text())) > 2
 
 
 def test_lines_of_a_log_say_when_how_grave_and_of_which_run(capsys):

@@ -16,6 +16,8 @@ from sklearn.ensemble import RandomForestClassifier
 from leafledger import attribute, load_ensemble
 from pipeline.errors import UsageError
 from tests.pipeline.conftest import FEATURES
+from tests.pipeline.running import as_model
+from tests.trees import one_tree
 
 matplotlib.use("Agg")
 DISTANCE = np.linspace(0, 3000, 100)[:, None]
@@ -139,6 +141,13 @@ def test_a_waterfall_goes_from_base_value_to_prediction():
     assert way.steps[0].value == FRAME.loc["customer 3", way.steps[0].player]
     odds = attribute(FOREST, ROWS, space="probability").waterfall(-1, "2")
     assert (odds.title, odds.total_name) == ("row 59, output 2", "prediction")
+
+
+def test_a_waterfall_of_nothing_adds_up_to_nothing():
+    """Of a model that says 0 of every row: there is no way to go, and none that is missing."""
+    zero = as_model(one_tree([0, -1, -1], [0.5, 0, 0], [1, -1, -1], [2, -1, -1], [0, 0, 0], [2, 1, 1], 1))
+    way = attribute(zero, np.array([[0.0]])).waterfall()
+    assert (way.base, [step.phi for step in way.steps], way.total) == (0.0, [0.0], 0.0)
 
 
 @pytest.mark.filterwarnings("ignore")  # of shap's plots

@@ -8,7 +8,7 @@ import pytest
 import xgboost
 
 from kernels.methods import METHODS
-from leafledger import inspect_model
+from leafledger import inspect_model, load_ensemble
 from pipeline.errors import UsageError
 from pipeline.in_memory import inspection
 from pipeline.in_memory.inspection import Cost
@@ -70,6 +70,19 @@ def test_rows_are_drawn_for_columns_that_are_asked_once():
     columns = {"n_categories": np.array([0, 40, 0, 0], np.int32), "zero_missing": np.zeros(4, bool), "statistics": STATISTICS}
     stump = one_tree([2, -1, -1], [0.5, 0, 0], [1, -1, -1], [2, -1, -1], [0, 1, 2], [2, 1, 1], 4)._replace(**columns)
     assert set(inspection._draw_rows(stump)[2]) == {0.0, 1.0}
+
+
+def test_rows_are_drawn_at_the_model_s_own_thresholds(booster):
+    """Each value is a threshold or just above one; of categories there are all, and a value that is none of them; who is not asked is 0."""
+    ensemble = load_ensemble(booster).ensemble
+    number, never, city = inspection._draw_rows(ensemble)
+    asked = np.unique(ensemble.threshold[ensemble.feature == 0])
+    below = asked[np.searchsorted(asked, number, side="right") - 1]
+    assert (number >= asked[0]).all()
+    assert (number - below <= 0.002 * (1 + np.abs(below))).all()
+    assert 0 < (number > below).mean() < 1
+    assert {*city} == {0.0, 1.0, 2.0, 3.0, 4.0}
+    assert not never.any()
 
 
 def test_a_method_that_the_model_does_not_have_is_refused_for_that():

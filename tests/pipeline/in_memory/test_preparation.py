@@ -2,14 +2,29 @@
 
 import pickle
 
-from leafledger import load_ensemble
+import lightgbm
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+
+from kernels.ranking.rates import candidate_rates
+from leafledger import attribute, load_ensemble
+from pipeline.errors import SchemaMismatch
+from pipeline.in_memory import preparation
 from pipeline.in_memory.preparation import ask
 from pipeline.in_memory.rows import read_header
+from tests.hypercubes import full_tree
 from tests.pipeline.conftest import FEATURES
+from tests.pipeline.running import as_model
+
+DRAWN = np.random.default_rng(3).normal(size=(300, 4))
+FRAME = pd.DataFrame(DRAWN, columns=list("abcd"))
+UNNAMED = lightgbm.LGBMRegressor(n_estimators=5, verbose=-1, n_jobs=1).fit(DRAWN, DRAWN[:, 0] * DRAWN[:, 1] + DRAWN[:, 2])
 
 
-def put(model, partition=None):
-    return ask(model, None, "shapley", None, partition, None, "shared", None, False, False, "margin")
+def put(model, partition=None, method="shapley", parameters=None, background=None, rows=None):
+    return ask(model, None, method, parameters, partition, None, "shared", background, False, False, "margin", rows)
 
 
 def test_a_question_is_small(example):
@@ -30,3 +45,40 @@ def test_players_are_called_as_the_columns(example):
     assert names.groups == (("distance", ("distance",)), ("when", ("delay", "month")), ("carrier", ("carrier",)))
     assert names.features == tuple(FEATURES)
     assert question.name_players(None) == names
+
+
+def test_a_background_is_counted_to_its_last_row(monkeypatch):
+    """The empty coalition is worth what the model says of its rows on average, however many are counted at a time."""
+    model = load_ensemble(UNNAMED)
+    for n_rows in (1, 64, 299, 300):
+        expected = UNNAMED.predict(DRAWN[:n_rows]).mean()
+        for at_a_time in (64, 300):
+            monkeypatch.setattr(preparation, "SLICE_ROWS", at_a_time)
+            assert_allclose(put(model, background=DRAWN[:n_rows])[1].base, expected, rtol=1e-12)
+
+
+def test_a_model_without_names_keeps_to_the_columns_of_its_background():
+    """In their order, since their places are all that it knows; without a background any names will do."""
+    model = load_ensemble(UNNAMED)
+    free, bound = put(model)[0], put(model, background=FRAME)[0]
+    other = read_header(FRAME[list("dcba")])
+    assert free.name_players(other).features == tuple("dcba")
+    assert bound.name_players(read_header(FRAME)).features == tuple("abcd")
+    with pytest.raises(SchemaMismatch, match=r"^rows: columns are d, c, b, a, those of the background a, b, c, d: the model has no names"):
+        bound.name_players(other)
+
+
+@pytest.mark.parametrize("n_rows", [1, 5])
+def test_rows_choose_what_is_left_open(n_rows):
+    """The largest rate with which no step lowers the mean objective of the first rows, of which the very first one falls soonest."""
+    model, steps = as_model(full_tree(np.random.default_rng(35).normal(size=8), [0, 1, 2])), {"steps": 6, "optimizer": "ascent"}
+    rows = np.array([[1.0, 0.0, 0.0]] + [[0.0, 0.0, 0.0]] * (n_rows - 1))
+    rate = put(model, method="ranker", parameters=steps | {"rate": "auto"}, rows=rows)[0].parameters["rate"]
+
+    def rises(tried):
+        return (np.diff(attribute(model, rows, "ranker", parameters=steps | {"rate": tried}).path.mean(axis=0)) >= -1e-9).all()
+
+    larger = [tried for tried in candidate_rates(float(np.ptp(model.ensemble.value)), False) if tried > rate]
+    assert rises(rate)
+    assert larger
+    assert not any(map(rises, larger))

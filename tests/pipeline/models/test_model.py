@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import catboost
 import numpy as np
@@ -11,7 +12,7 @@ from hypothesis import given
 
 from pipeline.errors import InvalidModel
 from pipeline.models import FEW_OUTPUTS, load_ensemble
-from pipeline.models.model import Feature
+from pipeline.models.model import Feature, find_classes
 from tests.pipeline.models.catboosting import SHAPE, sample, saved
 from tests.pipeline.models.xgboosting import load, train
 from tests.pipeline.running import as_model
@@ -29,6 +30,33 @@ from tests.strategies import forests
 def test_a_feature_says_what_its_column_holds(feature, kind):
     """Numbers, codes, or one of a list."""
     assert feature.kind == kind
+
+
+def test_what_nobody_says_of_a_model_does_not_hold(tmp_path):
+    """Nor of a feature, but that its name is its own."""
+    assert [getattr(Feature("x"), name) for name in ("categorical", "categories", "perhaps_codes", "underscored", "missing", "hashed", "named")] == [
+        *(False, None, False, False, None, False),
+        True,
+    ]
+    model = as_model(load(train(n_rounds=1))[0])
+    assert (model.only_output, model.by_position, model.origin) == (None, False, None)
+
+
+@pytest.mark.parametrize(
+    ("classes", "names"),
+    [
+        (np.array(["no", "yes"]), ("no", "yes")),
+        (np.array([1, 2]), ("1", "2")),
+        (["a", "b"], ("a", "b")),
+        ([np.array([0, 1]), np.array([0, 1])], ()),
+        (None, ()),
+        ("ab", ()),
+    ],
+)
+def test_classes_have_the_names_that_an_object_knows(classes, names):
+    """In its own order; several targets have none of one kind, and who is no classifier has none at all."""
+    assert find_classes(SimpleNamespace(classes_=classes)) == names
+    assert find_classes(SimpleNamespace()) == ()
 
 
 @given(ensemble=forests())

@@ -3,6 +3,8 @@
 import lightgbm
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
+from sklearn.ensemble import GradientBoostingRegressor
 
 from pipeline.models.skops_objects import BaseForest, Stored, find_family
 
@@ -22,6 +24,16 @@ def test_features_are_a_bounded_number():
         found = find_family("sklearn.tree._classes", "DecisionTreeRegressor")(lambda node: node, {"n_features_in_": number})
         with pytest.raises(ValueError, match="features, expected 1 to 1048576"):
             _ = found.n_features_in_
+
+
+def test_a_regression_starts_from_its_constant_as_in_scikit_learn():
+    """Every row from the same, as its own method has it; from 0 where it starts from nothing."""
+    rows = np.random.default_rng(0).normal(size=(30, 2))
+    family = find_family("sklearn.ensemble._gb", "GradientBoostingRegressor")
+    for init in (None, "zero"):
+        trained = GradientBoostingRegressor(n_estimators=2, init=init).fit(rows, rows[:, 0] + 3)
+        found = family(lambda node: node, {"init_": trained.init_, "estimators_": trained.estimators_})
+        assert_array_equal(found._raw_predict_init(rows), trained._raw_predict_init(rows))
 
 
 def test_classes_of_others_are_names():

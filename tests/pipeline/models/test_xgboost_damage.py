@@ -224,6 +224,7 @@ VECTOR_DAMAGES = [
     (("leaf_weights",), [1.0], InvalidModel, "'leaf_weights' has 1 numbers, expected a row each"),
     (("right_children", 6), 0, InvalidModel, "expected a row each"),
     (("right_children", 6), 99, InvalidModel, "row of leaf weights is 99"),
+    (("right_children", 6), 4, InvalidModel, "row of leaf weights is 4, expected 0..3"),
     (("tree_param", "size_leaf_vector"), "3", InvalidModel, "leaves have 3 values, expected 2"),
     (("tree_param", "size_leaf_vector"), "1", UnsupportedModel, "some trees have vector leaves and some have not"),
     (("sum_hessian",), None, UnsupportedModel, "tree 1: has vector leaves without covers .* since 3.2"),

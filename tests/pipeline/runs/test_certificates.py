@@ -5,9 +5,11 @@ import ssl
 import stat
 import subprocess
 import sys
+from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from cryptography import x509
@@ -65,6 +67,23 @@ def test_keys_are_their_owners_alone(tmp_path):
         assert [str(each.value) for each in key] == ["scheduler.example.com", "10.0.0.1"]
         named.verify_directly_issued_by(authority)
         assert named.public_key() != authority.public_key()
+
+
+def test_an_authority_signs_the_three_certificates_and_nothing_else(tmp_path):
+    """Neither texts nor keys, nor another authority; those that it signs sign nothing. Who does not know what that means has to refuse them."""
+    make_certificates(tmp_path)
+
+    def found(name, kind):
+        extension = x509.load_pem_x509_certificate((tmp_path / f"{name}.pem").read_bytes()).extensions.get_extension_for_class(kind)
+        assert extension.critical
+        return extension.value
+
+    used = found("ca", x509.KeyUsage)
+    uses = ("digital_signature", "content_commitment", "key_encipherment", "data_encipherment", "key_agreement", "key_cert_sign", "crl_sign")
+    assert [use for use in uses if getattr(used, use)] == ["key_cert_sign"]
+    assert found("ca", x509.BasicConstraints) == x509.BasicConstraints(ca=True, path_length=0)
+    for role in ROLES:
+        assert not found(role, x509.BasicConstraints).ca
 
 
 def test_what_is_there_stays(tmp_path):
@@ -172,3 +191,16 @@ def test_a_run_on_a_cluster_with_these_certificates(example, tmp_path, shifted, 
         for process in reversed(processes):
             process.terminate()
             process.communicate()
+
+
+def test_a_certificate_s_first_and_last_moments_are_its_own(tmp_path, monkeypatch):
+    """RFC 5280, 4.1.2.5: it is valid "from notBefore through notAfter, inclusive", whole seconds; a moment beyond, it is not."""
+    made = make_certificates(tmp_path, days=5)
+    certificate = x509.load_pem_x509_certificate((tmp_path / "client.pem").read_bytes())
+    first, last = certificate.not_valid_before_utc, certificate.not_valid_after_utc
+    assert made.expires == last
+    moment = timedelta(microseconds=1)
+    for now, said in ((first, None), (last, None), (first - moment, "is valid from"), (last + moment, "expired on")):
+        monkeypatch.setattr(certificates, "datetime", SimpleNamespace(now=lambda tz, now=now: now))
+        with nullcontext() if said is None else pytest.raises(UnfitCluster, match=said):
+            check_expiry(tmp_path / "client.pem")

@@ -15,7 +15,7 @@ import pytest
 from kernels.methods import METHODS
 from leafledger import check_run, explain
 from pipeline.errors import InvalidRun, LeafledgerError, UsageError
-from pipeline.runs import again, part_check
+from pipeline.runs import again, check, execute, part_check
 from tests.pipeline.conftest import train
 
 
@@ -89,6 +89,38 @@ def test_a_run_whose_input_is_gone_is_not_verified_in_full(moving):
     assert said.startswith("rows of 1 of 4 parts were not explained again: ")
     assert said.endswith("month=2/data.parquet: removed since the run was planned")
     assert check_run(run).sound
+
+
+def test_the_first_part_is_named_whichever_is_done_first(moving, monkeypatch):
+    """As when parts are checked by workers, who end when they end."""
+    _, data, run = moving
+    for month in (2, 3):
+        shutil.rmtree(data / f"month={month}")
+    monkeypatch.setattr(check, "choose_level", lambda _: 0)  # a part at a time
+    there = execute.map_items
+    monkeypatch.setattr(execute, "map_items", lambda *given: reversed([*there(*given)]))
+    (said,) = check_run(run, deep=True).unverified
+    assert said.startswith("rows of 2 of 4 parts were not explained again: ")
+    assert said.endswith("month=2/data.parquet: removed since the run was planned")
+
+
+def test_what_is_said_to_be_rejected_is_of_the_plan(example, tmp_path):
+    """A file without a footer is in no part, and the rows of a part are as many, and of the file, as they were planned to be."""
+    data, run = tmp_path / "data", tmp_path / "run"
+    shutil.copytree(example.data, data)
+    (data / "month=3" / "data.parquet").write_text("no table")
+    damaged = bytearray((data / "month=2" / "data.parquet").read_bytes())
+    damaged[4:40] = bytes(36)  # of its first column, the id
+    (data / "month=2" / "data.parquet").write_bytes(damaged)
+    manifest = explain(example.model, data, run, ids=["flight"], scheduler="serial")
+    assert [entry.part for entry in manifest.rejected] == [None, 1]
+    assert check_run(run, deep=True).n_rejected == 2
+    for path in (run / "manifest.json", run / "rejected.json"):
+        told = path.read_text()
+        assert told.count(f'"uri": "{data}/month=2/') == 1
+        path.write_text(told.replace(f'"uri": "{data}/month=2/', f'"uri": "{data}/month=1/'))
+    with pytest.raises(InvalidRun, match=r"rejected part 1 has \d+ rows of \S+month=1/data\.parquet, the plan \d+ of \S+month=2/data\.parquet$"):
+        check_run(run)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from leafledger import check_run, explain, list_runs, prune, read_latest, read_r
 from pipeline.command.cli import main
 from pipeline.errors import InvalidRun, RunConflict
 from pipeline.runs import stages
+from pipeline.runs.after import read_made, write_made
 from pipeline.runs.provenance import PROVENANCE
 from pipeline.runs.publish import read_manifest
 from pipeline.runs.replacement import REPLACEMENTS, find_place, read_standing, settle, take_place
@@ -81,6 +82,20 @@ def test_an_older_run_may_come_back(night, tmp_path):
     assert len({first.place, second.place, third.place}) == 3
     assert [path.name for path in (out / REPLACEMENTS).iterdir()] == [third.place.rpartition("/")[2]]
     assert rows(out).equals(rows(tmp_path / "fresh"))
+
+
+def test_what_was_made_of_a_run_goes_with_it(night, tmp_path):
+    """Its drift and its report are of rows that are there no more; what is made of the new one stays."""
+    _, run, late = night
+    out = tmp_path / "run"
+    before = run(out)
+    write_made(str(out), before.sha256, {"after/drift.json": b"{}", "report/index.html": b"<p>"})
+    late()
+    made = run(out, if_changed="replace")
+    assert {name.partition("/")[0] for name in contents(out)} == {"manifest.json", REPLACEMENTS}
+    write_made(str(out), made.sha256, {"after/drift.json": b"[]"})
+    assert run(out, if_changed="replace") == made
+    assert read_made(str(out), made.sha256, "after/drift.json") == b"[]"
 
 
 def test_an_unfinished_run_is_replaced(night, tmp_path, monkeypatch):

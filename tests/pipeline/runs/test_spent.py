@@ -1,5 +1,6 @@
 """What is measured adds up, counts what it should and nothing else."""
 
+import os
 import subprocess
 import sys
 
@@ -33,6 +34,16 @@ def test_laps_add_up(monkeypatch):
     published = found.publish(12.0, 0.25)
     assert (published.publishing, published.cpu) == (2.0, 5.25)
     assert sum(published[:4]) == 12.0
+
+
+def test_processors_time_is_that_of_the_work_and_its_children(monkeypatch):
+    """In programs and in the system; clocks are set by hand."""
+    clocks = iter([os.times_result((1.0, 2.0, 4.0, 8.0, 0.0)), os.times_result((2.0, 4.0, 8.0, 16.0, 0.0))])
+    monkeypatch.setattr(spent.os, "times", lambda: next(clocks))
+    found = []
+    with measured(found):
+        pass
+    assert found[0].cpu == 1.0 + 2.0 + 4.0 + 8.0
 
 
 def test_nothing_is_spent_on_what_was_not_done():

@@ -161,9 +161,10 @@ def test_codes_and_booleans_are_compared_as_the_model_does():
         code for code, *_ in words(Feature("x", True), codes, Band("a", "t", one_of=(1.0,)), Band("m", "t", missing=True), Band("b", "t"))
     ] == list("aamb")
     looked_up = Feature("x", True, None, hashed=True)
-    for yes in ("true", "True", "1"):
-        found = words(looked_up, pa.array([True, False, None]), Band("a", "{value}", one_of=(yes,)), Band("b", "{value}"))
-        assert [(code, text) for code, text, _ in found] == [("a", "true"), ("b", "false"), ("b", "missing")]
+    for spellings, expected in ((("true", "True", "1"), ["a", "b", "b"]), (("false", "False", "0"), ["b", "a", "b"])):
+        for spelled in spellings:
+            found = words(looked_up, pa.array([True, False, None]), Band("a", "{value}", one_of=(spelled,)), Band("b", "{value}"))
+            assert [(code, text) for code, text, _ in found] == list(zip(expected, ["true", "false", "missing"], strict=True))
 
 
 def test_views_of_texts_are_texts():
@@ -223,6 +224,16 @@ def test_a_run_s_reasons_are_those_of_its_wide_columns(run, example):
         assert [(each["code"], each["text"]) for each in found] == [say(FEATURES[p], rows.iloc[i][FEATURES[p]]) for p in players]
         assert entry["reasons_withheld"] == withheld
         assert entry["reasons_distance"] == (None if distance is None else np.float32(distance))
+
+
+def test_only_what_may_be_missing_can_be_null(run):
+    """Every row has a list and says whether something was withheld; a distance has only who is told something."""
+    schema = pq.read_schema(next((run[0] / "attributions").iterdir()))
+    assert {name: schema.field(name).nullable for name in schema.names if name.startswith("reasons")} == {
+        "reasons": False,
+        "reasons_distance": True,
+        "reasons_withheld": False,
+    }
 
 
 def test_a_run_with_reasons_is_sound(run):

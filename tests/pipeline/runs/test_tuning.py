@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.testing import assert_array_equal
 
 import leafledger
 from kernels.methods import METHODS
@@ -65,6 +66,15 @@ def test_the_first_rows_choose(write):
         assert leafledger.attribute(as_model(FUNCTION), rows, "ranker", parameters=OPEN).parameters == OPEN | {"rate": expected}
     mixed = frame((RISING, 150), (FALLING, 100))
     assert chosen(write(mixed))["rate"] == by_hand(mixed[:200])
+
+
+def test_the_paths_that_choose_are_those_of_the_first_rows(write, monkeypatch):
+    """As many, in their order, by the rate that is tried, whatever files they are in."""
+    rows, followed = frame((FALLING, 2), (RISING, 1), ([0.0, 1.0, 1.0], 2)), []
+    monkeypatch.setattr("kernels.ranking.rates.never_falls", lambda path: followed.append(path.copy()) or True)
+    rate = chosen(write(rows[:2], rows[2:]))["rate"]
+    expected = leafledger.attribute(as_model(FUNCTION), rows, "ranker", parameters=OPEN | {"rate": rate}).path
+    assert_array_equal(followed[0].transpose(2, 0, 1), expected)
 
 
 def test_the_rate_of_the_method_that_ranks(write):

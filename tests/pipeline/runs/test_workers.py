@@ -57,6 +57,15 @@ def test_a_worker_that_comes_late_with_others_is_refused(client, package):
         client.submit(do_checked, needs, abs, -1, pure=False).result()
 
 
+def test_room_is_enough_to_the_last_byte():
+    """Each thread may take as much as a task needs, and not a byte less; without a limit there is room for anything."""
+    needs = need(1 << 30)
+    for share in (None, 1 << 30, (1 << 30) + 1):
+        needs.check("worker", share, needs.packages)
+    with pytest.raises(UnfitCluster, match=r"^worker: a task needs 1024 MiB, the worker has 1023 for each of its threads; "):
+        needs.check("worker", (1 << 30) - 1, needs.packages)
+
+
 def test_a_worker_that_comes_late_without_room_is_refused(client):
     """Its tasks would be ended, and the rows be blamed."""
     with pytest.raises(

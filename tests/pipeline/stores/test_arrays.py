@@ -71,6 +71,18 @@ def test_tables_of_an_earlier_attempt_are_verified(where, name, request, example
         broadcast_tables(prepared, folder)
 
 
+def test_tables_that_were_refused_are_looked_at_anew(tmp_path):
+    """A process that found them damaged opens them once they are as they were, and keeps nothing of the damaged ones."""
+    uri = broadcast_tables(Pairs(np.zeros((4, 2), np.int32), np.arange(3.0)), str(tmp_path))
+    place = Path(uri, tables.BYTES)
+    sound = place.read_bytes()
+    place.write_bytes(sound[:-1] + b"x")
+    with pytest.raises(InvalidRun, match=rf"^{uri}: the tables of an earlier run are damaged there"):
+        tables.open_stored_tables(uri)
+    place.write_bytes(sound)
+    assert open_tables(uri).tables.tolist() == [0, 1, 2]
+
+
 def test_tables_in_a_bucket_leave_nothing_behind(bucket, example, tmp_path, monkeypatch):
     """Fetched tables live on after their temporary files are gone."""
     from leafledger import load_ensemble

@@ -1,10 +1,16 @@
 """File systems by URI: every operation has a deadline, what may pass is tried again, and what goes wrong is one line."""
 
+import io
+
 import botocore.exceptions
+import botocore.session
 import fsspec
 import pytest
+from botocore.awsrequest import AWSResponse
+from botocore.config import Config
 from fsspec.asyn import AsyncFileSystem
 from fsspec.implementations.local import LocalFileSystem
+from urllib3 import HTTPResponse
 
 from pipeline.errors import StorageError
 from pipeline.stores import filesystem
@@ -68,6 +74,24 @@ def test_requests_to_s3_have_limits_which_a_configuration_may_change(monkeypatch
     monkeypatch.setitem(fsspec.config.conf, "s3", {"config_kwargs": {"read_timeout": 7}})
     found, _ = filesystem.open_filesystem(uri)
     assert found.config_kwargs == filesystem.REQUEST | {"read_timeout": 7}
+
+
+@pytest.mark.parametrize("status", [429, 500, 503])
+def test_a_request_that_a_store_puts_off_is_sent_three_times_more(monkeypatch, status):
+    """By the client itself, and then it is an error; where a store asks for fewer requests, too."""
+    monkeypatch.setattr("botocore.endpoint.time.sleep", lambda seconds: None)
+    sent = []
+
+    def answer(request, **_):
+        sent.append(request)
+        return AWSResponse(request.url, status, {}, HTTPResponse(io.BytesIO(), preload_content=False))
+
+    names = {"region_name": "us-east-1", "aws_access_key_id": "a", "aws_secret_access_key": "b"}
+    client = botocore.session.Session().create_client("s3", config=Config(**filesystem.REQUEST), **names)
+    client.meta.events.register("before-send.s3", answer)
+    with pytest.raises(botocore.exceptions.ClientError):
+        client.head_object(Bucket="b", Key="a")
+    assert len(sent) == 1 + 3
 
 
 class Asked(AsyncFileSystem):
