@@ -14,7 +14,8 @@ import pyarrow as pa
 from kernels.methods import METHODS
 from kernels.prediction_gap.tables import BUDGET
 
-from ..dataset.listing import Asked, list_data
+from ..dataset.listing import list_data
+from ..dataset.matching import Asked
 from ..dataset.names import say_positions
 from ..errors import InvalidData, UsageError
 from ..runs import execute

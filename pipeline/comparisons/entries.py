@@ -8,7 +8,8 @@ from kernels.method import read_method
 from kernels.methods import METHODS
 from kernels.tuning import find_open
 
-from ..dataset.listing import Asked, Listing, WorkItem, make_items
+from ..dataset.listing import Listing, WorkItem, make_items
+from ..dataset.matching import Asked
 from ..errors import NotFinished, UsageError
 from ..models import Model
 from ..models.row_output import RowOutput

@@ -6,15 +6,18 @@ name do not count: a backup's links, a restored disk or another machine's mount 
 """
 
 import hashlib
+from collections.abc import Set
 from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
 
 from ..stores import storage
+from .row_groups import columns_of
 
 LENGTH, MAGIC = 4, 4  # bytes at a file's end: of the footer's length, and of what the file is known by
-BLOCK, BLOCKS = 1 << 14, 16  # bytes that are looked at together, and how often: small files are read whole
+BLOCK, BLOCKS = 1 << 14, 16  # bytes that are looked at together, and how often
+WHOLE = BLOCK * BLOCKS  # bytes of a small file, which is read whole
 PIECE = 1 << 22  # bytes read at a time
 CHARACTERS = 32  # of a digest
 
@@ -26,9 +29,9 @@ def _digest_footer(file: Any) -> str:
     return hashlib.sha256(file.read(n_bytes)).hexdigest()[:CHARACTERS]
 
 
-def _says_enough(metadata: pq.FileMetaData, columns: set[str]) -> bool:
+def _says_enough(metadata: pq.FileMetaData, columns: Set[str]) -> bool:
     """Whether every column that is read has its smallest and largest value in every row group."""
-    read = [c for c in range(metadata.num_columns) if metadata.schema.column(c).path.split(".")[0] in columns]
+    read = columns_of(metadata, columns)
     for group in map(metadata.row_group, range(metadata.num_row_groups)):
         for chunk in map(group.column, read):
             found = chunk.statistics
@@ -47,12 +50,12 @@ def _digest_bytes(file: Any, starts: list[int], n_bytes: int) -> str:
 
 def _digest_some(file: Any, size: int) -> str:
     """Of blocks evenly apart, the first and the last among them."""
-    if size <= BLOCK * BLOCKS:
+    if size <= WHOLE:
         return _digest_bytes(file, [0], size)
     return _digest_bytes(file, np.linspace(0, size - BLOCK, BLOCKS).astype(np.int64).tolist(), BLOCK)
 
 
-def identify(found: storage.Object, file: Any, metadata: pq.FileMetaData, columns: set[str]) -> str:
+def identify(found: storage.Object, file: Any, metadata: pq.FileMetaData, columns: Set[str]) -> str:
     """Make a text that differs for any other file in the place of this one.
 
     Parameters
@@ -76,7 +79,7 @@ def identify(found: storage.Object, file: Any, metadata: pq.FileMetaData, column
     if not found.proven:
         if not found.etag or not _says_enough(metadata, columns):
             of_bytes = _digest_bytes(file, list(range(0, found.size, PIECE)), PIECE)
-        elif storage.local_path(found.uri) is not None:
+        elif found.local:
             of_bytes = _digest_some(file, found.size)
     return f"{found.etag} {_digest_footer(file)} {of_bytes}"
 

@@ -12,23 +12,20 @@ from urllib.parse import unquote
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kernels.trees.binning import read_columns
-
 from ..errors import InvalidData, NotThere, SchemaMismatch
-from ..models.model import Feature, Model
+from ..models.model import Model
 from ..records import EMPTY
 from ..stores import storage
 from ..stores.listing import list_parquet
-from ..tables.live import Columns, Hive, LiveFile, Snapshot
+from ..tables.live import Hive, LiveFile, Snapshot
 from ..tables.reading import read_snapshot
 from . import schema
-from .grouping import check_group_columns
-from .identity import identify
-from .names import spell
+from .identity import WHOLE, identify
+from .matching import Asked, Matched, Matching, list_used, make_shape
 from .row_groups import largest_held
 
 FOOTER_READERS = 16
-NUMBER = b"PARQUET:field_id"  # what Arrow calls a column's number in its metadata
+NOTHING = Asked()
 _NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 
 
@@ -112,30 +109,10 @@ def _partition(path: str) -> Hive:
     return tuple(sorted(found.items()))
 
 
-def _check_partition_values(features: Sequence[Feature], partition: Hive, found: pa.Schema, where: str) -> None:
-    values = {name: value for name, value in partition if name not in found.names}
-    for feature in features:
-        value = values.get(feature.name)
-        if value is not None and not schema.has_several_types(feature):  # no split asks for such a one, see check_categories
-            schema.check_text(feature, value, f"{where} (its path)")
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """Columns of the data that are asked for besides the features; paths may carry them."""
-
-    ids: tuple[str, ...] = ()  # passed through
-    numbers: tuple[str, ...] = ()  # labels, weights, predictions
-    by: tuple[str, ...] = ()  # whose values make groups of rows
-    values: bool = False  # those of all features are passed through
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """All of them, each once."""
-        return tuple(dict.fromkeys((*self.ids, *self.numbers, *self.by)))
-
-
-NOTHING = Asked()
+def _differ(model: Model, other: Model) -> str:
+    """The first feature that two files spell otherwise."""
+    mine, theirs = next((a.name, b.name) for a, b in zip(model.features, other.features, strict=True) if a.name != b.name)
+    return f"has column {mine!r}, it is {theirs!r}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,66 +122,36 @@ class _Footer:
     rows: tuple[int, ...]  # of every row group
     row_group: int  # bytes of the largest
     n_chunks: int
-    types: dict[str, pa.DataType]  # of columns that have one type in all files
     identity: str
-    model: Model  # its features are called as the columns are
+    matched: Matched
 
 
-def _used(model: Model) -> list[Feature]:
-    """Features whose columns are read."""
-    return [model.features[column] for column in read_columns(model.ensemble)]
-
-
-def _differ(model: Model, other: Model) -> str:
-    """The first feature that two files spell otherwise."""
-    mine, theirs = next((a.name, b.name) for a, b in zip(model.features, other.features, strict=True) if a.name != b.name)
-    return f"has column {mine!r}, it is {theirs!r}"
-
-
-def _check_numbers(found: pa.Schema, columns: Columns, uri: str) -> None:
-    """Refuse a file that calls a column otherwise than its table does."""
-    for field in found:
-        number = (field.metadata or {}).get(NUMBER)
-        other = columns.find_other(field.name, None if number is None else int(number))
-        if other is not None:
-            raise SchemaMismatch(f"{uri}: column {field.name!r} {other}; explain a copy of the table's rows")
-
-
-def _read_footer(live: LiveFile, model: Model, asked: Asked) -> _Footer:
-    file, partition = live.file, live.partition
+def _read_footer(live: LiveFile, matching: Matching) -> _Footer:
+    file = live.file
     with storage.opened(file.uri) as opened:
+        if file.local and file.size <= WHOLE:  # all of it is digested anyway
+            opened = pa.BufferReader(opened.read())
         try:
-            metadata = pq.read_metadata(opened)
-            found = metadata.schema.to_arrow_schema()
-            carried = [name for name, _ in partition]
-            model = spell(model, [*found.names, *carried], file.uri, [*carried, *asked.names, *schema.index_columns(found)])
-            passed = [feature.name for feature in model.features] if asked.values else []
-            read = {feature.name for feature in _used(model)} | {*asked.names, *passed}
-            identity = identify(file, opened, metadata, read)
+            parquet = pq.ParquetFile(opened)
+            metadata, shape = parquet.metadata, make_shape(parquet.schema_arrow, live)
+            matched = matching.match(shape)
+            identity = identify(file, opened, metadata, matched.read)
         except (pa.ArrowException, OSError) as error:
             raise InvalidData(f"{file.uri}: not a Parquet file: {' '.join(str(error).split())}") from error
-    if live.columns is not None:
-        _check_numbers(found, live.columns, file.uri)
-    schema.check_columns(model.features, asked.names, found, carried, file.uri)
-    _check_partition_values(model.features, partition, found, file.uri)
-    in_file = {field.name: field.type for field in found}
-    schema.check_numbers(asked.numbers, {name: schema.text_type(value) for name, value in partition} | in_file, file.uri)
-    by = {name: in_file.get(name, pa.string()) for name in asked.by}  # what the path carries are texts
-    check_group_columns(by, by, file.uri)
+    matching.check(shape, live)
     return _Footer(
         rows=tuple(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)),
-        row_group=largest_held(metadata, read),
+        row_group=largest_held(metadata, matched.read),
         n_chunks=metadata.num_row_groups * metadata.num_columns,
-        types={name: in_file[name] for name in (*asked.ids, *passed) if name in in_file} | by,
         identity=identity,
-        model=model,
+        matched=matched,
     )
 
 
-def _try_footer(live: LiveFile, model: Model, asked: Asked) -> _Footer | Rejected:
+def _try_footer(live: LiveFile, matching: Matching) -> _Footer | Rejected:
     """What the footer says, or that it cannot be read; a schema that does not match is refused all the same."""
     try:
-        return _read_footer(live, model, asked)
+        return _read_footer(live, matching)
     except InvalidData as error:
         return Rejected(None, live.file.uri, (), None, str(error))
 
@@ -247,27 +194,30 @@ def list_data(uri: str, model: Model, asked: Asked = NOTHING) -> Listing:
     snapshot = _list_files(uri)
     if not snapshot.files:
         raise NotThere(f"{uri}: no Parquet files there")
-    schema.check_categories(_used(model), uri)
+    schema.check_categories(list_used(model), uri)
+    matching, last = Matching(model, asked), None
     types_of: dict[str, tuple[pa.DataType, str]] = {}
     found: list[tuple[storage.Object, Hive, tuple[int, ...]]] = []
     rejected, row_group, n_chunks, spelt, alike = [], 0, 0, model, True
     with ThreadPoolExecutor(FOOTER_READERS) as readers:
-        footers = readers.map(lambda live: _try_footer(live, model, asked), snapshot.files)
+        footers = readers.map(lambda live: _try_footer(live, matching), snapshot.files)
         for live, footer in zip(snapshot.files, footers, strict=True):
             file = live.file
             if isinstance(footer, Rejected):
                 rejected.append(footer)
                 continue
-            alike = alike and not (found and footer.types.keys() != types_of.keys())
-            for name, is_type in footer.types.items():
-                first_type, first_uri = types_of.setdefault(name, (is_type, file.uri))
-                if is_type != first_type:
-                    raise SchemaMismatch(
-                        f"{file.uri}: {'id ' if name in asked.ids else ''}column {name!r} is {is_type}, it is {first_type} in {first_uri}"
-                    )
-            if found and footer.model.features != spelt.features:
-                raise SchemaMismatch(f"{file.uri}: {_differ(footer.model, spelt)} in {found[0][0].uri}")
-            spelt = footer.model
+            matched = footer.matched
+            if matched is not last:  # files that were matched together agree
+                alike = alike and not (found and matched.types.keys() != types_of.keys())
+                for name, is_type in matched.types.items():
+                    first_type, first_uri = types_of.setdefault(name, (is_type, file.uri))
+                    if is_type != first_type:
+                        raise SchemaMismatch(
+                            f"{file.uri}: {'id ' if name in asked.ids else ''}column {name!r} is {is_type}, it is {first_type} in {first_uri}"
+                        )
+                if found and matched.model.features != spelt.features:
+                    raise SchemaMismatch(f"{file.uri}: {_differ(matched.model, spelt)} in {found[0][0].uri}")
+                spelt, last = matched.model, matched
             found.append((replace(file, etag=footer.identity), live.partition, footer.rows))
             row_group, n_chunks = max(row_group, footer.row_group), max(n_chunks, footer.n_chunks)
     if not found:

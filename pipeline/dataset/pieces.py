@@ -30,6 +30,25 @@ def leave_out(item: WorkItem, uris: Container[str]) -> WorkItem:
     return item if len(kept) == 1 + len(item.joined) else _put_together(item, kept)
 
 
+def split_files(item: WorkItem, n: int) -> list[WorkItem]:
+    """Cut an item into groups of its files, which follow each other.
+
+    Parameters
+    ----------
+    item : WorkItem
+    n : int
+        How many groups at most, at least 1.
+
+    Returns
+    -------
+    list of WorkItem
+        Of as many files as can be the same.
+    """
+    pieces = item.pieces
+    size = -(-len(pieces) // n)
+    return [_put_together(item, pieces[first : first + size]) for first in range(0, len(pieces), size)]
+
+
 def take_rows(item: WorkItem, skip: int, n_rows: int) -> WorkItem:
     """Take rows of an item that lie together.
 

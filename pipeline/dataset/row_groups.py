@@ -30,7 +30,10 @@ def columns_of(metadata: pq.FileMetaData, names: Iterable[str]) -> list[int]:
         Positions.
     """
     asked = set(names)
-    return [c for c in range(metadata.num_columns) if metadata.schema.column(c).path.split(".")[0] in asked]
+    # A file's schema and its footer hold on to each other until they are found to be garbage, which of many files takes gigabytes.
+    found = metadata.row_group(0) if metadata.num_row_groups else metadata.schema
+    paths = ((found.column(c).path_in_schema if metadata.num_row_groups else found.column(c).path) for c in range(metadata.num_columns))
+    return [c for c, path in enumerate(paths) if path.split(".")[0] in asked]
 
 
 def _column_bytes(metadata: pq.FileMetaData, row_group: int, columns: Sequence[int]) -> tuple[int, int]:

@@ -9,7 +9,7 @@ from kernels.merge_tree import FAN_IN
 
 from ..dataset.listing import Rejected, WorkItem
 from .merged import MergedStates
-from .part import Part, try_part
+from .part import Part, find_unreadable, try_part
 from .planned import open_recipe
 from .reuse import take_over
 from .sizes import ITEM_ROWS
@@ -36,12 +36,13 @@ class Bundle:
     place: int  # among bundles of the level
     items: tuple[WorkItem, ...]
     earlier: Mapping[int, tuple[str, WorkItem]] = field(default_factory=dict)  # of these parts, see `reuse.find_earlier`
+    rejected: Mapping[str, str] = field(default_factory=dict)  # URIs of files of the items that are left out, and why
 
     @property
     def name(self) -> str:
         """Of its task: the same where the same is done, and different otherwise."""
-        parts = ",".join(str(item.part) for item in self.items)
-        return f"{self.level}-{self.place}-{hashlib.sha256(parts.encode()).hexdigest()[:12]}"
+        does = ",".join((*(str(item.part) for item in self.items), *sorted(self.rejected)))
+        return f"{self.level}-{self.place}-{hashlib.sha256(does.encode()).hexdigest()[:12]}"
 
     def split(self) -> list["Bundle"]:
         """Each item alone.
@@ -122,6 +123,29 @@ def make_bundles(items: Sequence[WorkItem], earlier: Mapping[int, tuple[str, Wor
     return [Bundle(level, place, some, _some(earlier, some)) for place, some in grouped]
 
 
+def try_files(task: Task, bundle: Bundle) -> dict[str, str]:
+    """Read and explain each file of a bundle by itself, and publish nothing.
+
+    Parameters
+    ----------
+    task : Task
+    bundle : Bundle
+        Of one item, or some of its files.
+
+    Returns
+    -------
+    dict of str to str
+        URIs of files that cannot be read, and why.
+
+    Raises
+    ------
+    LeafledgerError
+        As of `find_unreadable`.
+    """
+    (item,) = bundle.items
+    return find_unreadable(task.run, task.recipe, task.tables, item)
+
+
 def do_bundle(task: Task, bundle: Bundle) -> Done:
     """Do a bundle's items in turn, see `try_part`, and merge their states; take parts over where an earlier run has them.
 
@@ -143,7 +167,7 @@ def do_bundle(task: Task, bundle: Bundle) -> Done:
     for item in bundle.items:
         if item.part in bundle.earlier:
             take_over(*bundle.earlier[item.part], task.run, task.recipe, item)
-        done, *left_out = try_part(task.run, task.recipe, task.tables, item)
+        done, *left_out = try_part(task.run, task.recipe, task.tables, item, bundle.rejected)
         if isinstance(done, Part):
             if len(bundle.items) == 1:
                 return Done(bundle.level, bundle.place, (replace(done, states={}), *left_out), done.states)

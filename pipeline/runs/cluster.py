@@ -18,12 +18,11 @@ from kernels.method import BackgroundStatistics
 
 from ..dataset.listing import WorkItem
 from ..errors import ClusterLost, UnfitCluster, UsageError, WorkersDied
-from ..stores.counted import count_moved
 from .background import count_item, merge_counts
-from .bundles import Bundle, Done, Task, do_bundle, name_run
+from .bundles import Bundle, Done, Task, do_bundle, name_run, try_files
 from .certificates import check_expiry
 from .job import Job
-from .part import reject
+from .suspects import try_alone
 from .workers import GUARD, Needs, check_script, check_workers, do_checked, need, warm_late
 
 REPLACE_SECONDS = 300  # that a cluster may be without any worker; new machines take minutes to start
@@ -223,7 +222,7 @@ def run_dask(client: distributed.Client, task: Task, bundles: Sequence[Bundle], 
 
     A worker that dies takes with it all tasks that it was given, and Dask blames every one of them. So items whose workers died are suspects: they
     wait until all others are done, and are then tried one at a time, with no other task of the run on any worker. One that workers die of again is
-    what kills them, and is rejected.
+    what kills them, and is rejected; of several files in one item, those alone that kill workers.
 
     Parameters
     ----------
@@ -245,22 +244,15 @@ def run_dask(client: distributed.Client, task: Task, bundles: Sequence[Bundle], 
     LeafledgerError
         Whatever else a part cannot be made for.
     """
-    suspects = list[Bundle]()
-    submit, name = partial(client.submit, do_checked, need(memory), do_bundle, task, pure=False), name_run(task.run)
-    yield from _run_tasks(client, submit, bundles, f"part-{name}", suspects.append)
+    suspects, name = list[Bundle](), name_run(task.run)
+
+    def run(work: Callable[[Task, Bundle], Any], some: Sequence[Bundle], key: str, died: Callable[[Bundle], None]) -> Iterator[Any]:
+        submit = partial(client.submit, do_checked, need(memory), work, task, pure=False)
+        return _run_tasks(client, submit, some, f"{key}-{name}", died)
+
+    yield from run(do_bundle, bundles, "part", suspects.append)
     for suspect in chain.from_iterable(bundle.split() for bundle in suspects):
-        yield from _try_alone(client, submit, suspect, f"alone-{name}")
-
-
-def _try_alone(client: distributed.Client, submit: Submit, suspect: Bundle, key: str) -> Iterator[Done]:
-    """Make the item's part as the only task of the run, or reject it if its workers die again."""
-    deadly = list[Bundle]()
-    count_moved(retried=1)
-    yield from _run_tasks(client, submit, [suspect], key, deadly.append)
-    for bundle in deadly:
-        (item,) = bundle.items
-        why = f"{_name(item)}: the workers that it was given to died, every time"
-        yield Done(0, item.part, reject(item, {piece.uri: why for piece in item.pieces}), None)
+        yield from try_alone(partial(run, do_bundle), partial(run, try_files), suspect)
 
 
 def _gather(client: distributed.Client, done: Sequence[distributed.Future]) -> dict[str, Any]:
@@ -270,8 +262,8 @@ def _gather(client: distributed.Client, done: Sequence[distributed.Future]) -> d
     return {}
 
 
-def _run_tasks(client: distributed.Client, submit: Submit, bundles: Sequence[Bundle], key: str, died: Callable[[Bundle], None]) -> Iterator[Done]:
-    """Do every bundle, one task each; call ``died`` with those whose workers died."""
+def _run_tasks(client: distributed.Client, submit: Submit, bundles: Sequence[Bundle], key: str, died: Callable[[Bundle], None]) -> Iterator[Any]:
+    """Do every bundle, one task each, and yield what they return; call ``died`` with those whose workers died."""
     waiting = {submit(bundle, key=f"{key}-{bundle.name}"): bundle for bundle in bundles}
     left = sum(len(bundle.items) for bundle in bundles)
     try:

@@ -161,27 +161,37 @@ def open_part(local: Path, columns: Columns, n_rows: int) -> pq.ParquetWriter:
     )
 
 
-def write_full(writer: pq.ParquetWriter, held: list[pa.RecordBatch], n_rows: int) -> list[pa.RecordBatch]:
-    """Write what is held as a row group, once it has enough rows.
+class RowGroups:
+    """Slices of a part, put together until they have enough rows for a row group.
 
     Parameters
     ----------
     writer : pq.ParquetWriter
-    held : list of pa.RecordBatch
-        Slices of the part that are not written yet.
     n_rows : int
         Rows that are enough.
-
-    Returns
-    -------
-    list of pa.RecordBatch
-        What is still held.
     """
-    found = sum(batch.num_rows for batch in held)
-    if found < n_rows:
-        return held
-    writer.write_table(pa.Table.from_batches(held).unify_dictionaries(), row_group_size=found)
-    return []
+
+    def __init__(self, writer: pq.ParquetWriter, n_rows: int):
+        self._writer, self._enough = writer, n_rows
+        self._held, self._n_held = list[pa.RecordBatch](), 0
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Hold a slice, and write what is held if it has enough rows.
+
+        Parameters
+        ----------
+        batch : pa.RecordBatch
+        """
+        self._held.append(batch)
+        self._n_held += batch.num_rows
+        if self._n_held >= self._enough:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what is held, if there is anything."""
+        if self._n_held:
+            self._writer.write_table(pa.Table.from_batches(self._held).unify_dictionaries(), row_group_size=self._n_held)
+        self._held, self._n_held = [], 0
 
 
 def _read_columns(batch: pa.RecordBatch, features: Iterable[Feature]) -> Iterator[pa.Array]:

@@ -25,7 +25,7 @@ from ..dataset.rows import located, miscounted, read_slices
 from ..dataset.values import fill_values, read_features
 from ..errors import AdditivityBreach, PredictionMismatch
 from ..models.model import Feature
-from .columns import list_columns, make_batch, open_part, write_full
+from .columns import RowGroups, list_columns, make_batch, open_part
 from .footer import Footer, write_footer
 from .plan import Plan
 from .prepare import refused
@@ -226,7 +226,7 @@ def explain_item(
     states = {summary.name: summary.init(empty) for summary in plan.summaries}
     by, groups = tuple(column.name for column in plan.by), np.zeros(0, str)
     features = read_features(plan.features, prepared.bins)
-    residual, done, writer, held = (0.0 if plan.additive else None), 0, None, list[pa.RecordBatch]()
+    residual, done, writer = (0.0 if plan.additive else None), 0, None
     watch.lap("kernel")
     try:
         for piece, first_row, batch in _read_rows(leave_out(item, rejected), read_names(plan, prepared), plan.slice_rows):
@@ -255,14 +255,15 @@ def explain_item(
             if writer is None:
                 columns = list_columns(plan, prepared, _fields_of(item, batch))
                 writer = open_part(local, columns, min(plan.group_rows, item.n_rows))
+                row_groups = RowGroups(writer, plan.group_rows)
             done += n
             if not plan.global_only:
-                held = write_full(writer, [*held, make_batch(columns, prepared, batch, kept, output)], plan.group_rows)
+                row_groups.add(make_batch(columns, prepared, batch, kept, output))
             watch.lap("writing")
         watch.lap("reading")
         if writer is None:
             raise miscounted(item, done)
-        write_full(writer, held, 1)
+        row_groups.flush()
         packed = {name: pack_state(state) for name, state in states.items()}
         base = dict(zip(plan.outputs, find_base(plan.link, prepared).tolist(), strict=True))
         footer = Footer(done, residual, packed, plan.space, base, 0 if plan.global_only else done, dict(rejected))

@@ -15,7 +15,7 @@ from kernels.methods import METHODS
 from kernels.tuning import find_open
 
 from ..dataset.labels import LabelColumns
-from ..dataset.listing import Asked
+from ..dataset.matching import Asked
 from ..display import count
 from ..errors import UsageError
 from ..models.row_output import RowOutput, read_row_output

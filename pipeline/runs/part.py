@@ -14,6 +14,7 @@ from kernels.methods import METHODS
 from kernels.summaries import Summary
 
 from ..dataset.listing import Rejected, WorkItem
+from ..dataset.pieces import leave_out
 from ..errors import InvalidData, InvalidLabel, InvalidRun
 from ..stores import commit, storage
 from ..stores.arrays import open_tables
@@ -21,7 +22,6 @@ from ..stores.counted import Moved, count_moved, take_moved
 from .footer import read_footer
 from .item import explain_item
 from .machine import Worker, this_worker
-from .plan import Plan
 from .planned import open_recipe
 from .spent import Spent
 from .states import unpack_state
@@ -233,14 +233,37 @@ def make_part(run: str, recipe: str, tables: str, item: WorkItem, rejected: Mapp
     return found
 
 
-def _find_unreadable(recipe: Plan, made_by: str, tables: str, item: WorkItem) -> dict[str, str]:
-    """Files of an item that cannot be read, each tried by itself, twice, and why not."""
-    found = dict[str, str]()
+def find_unreadable(run: str, recipe: str, tables: str, item: WorkItem) -> dict[str, str]:
+    """Find the files of an item that cannot be read: each is tried by itself, twice. Nothing is published.
+
+    Parameters
+    ----------
+    run : str
+        URI of the run's folder.
+    recipe : str
+        SHA-256 of the recipe that was broadcast, hexadecimal.
+    tables : str
+        URI of the method's prepared tables.
+    item : WorkItem
+
+    Returns
+    -------
+    dict of str to str
+        URIs of files, and why they cannot be read.
+
+    Raises
+    ------
+    InvalidLabel
+        A label or weight cannot be used.
+    LeafledgerError
+        Whatever else rows cannot be explained for.
+    """
+    plan, found = open_recipe(run, recipe), dict[str, str]()
     for piece in item.pieces:
         with storage.scratch() as folder:
             for left in (True, False):
                 try:
-                    explain_item(recipe, made_by, piece, open_tables(tables), folder / "part.parquet")
+                    explain_item(plan, recipe, piece, open_tables(tables), folder / "part.parquet")
                 except InvalidData as error:
                     if not left and isinstance(error, InvalidLabel):
                         raise
@@ -251,7 +274,7 @@ def _find_unreadable(recipe: Plan, made_by: str, tables: str, item: WorkItem) ->
     return found
 
 
-def try_part(run: str, recipe: str, tables: str, item: WorkItem) -> tuple[Part | Rejected, ...]:
+def try_part(run: str, recipe: str, tables: str, item: WorkItem, rejected: Mapping[str, str] = MappingProxyType({})) -> tuple[Part | Rejected, ...]:
     """Do a work item, or say why its rows cannot be read. They are tried twice, since bytes may also be damaged on their way.
 
     A file that cannot be read takes no rows of others with it: of an item of several files, they are tried one by one, and those that can be read
@@ -266,6 +289,8 @@ def try_part(run: str, recipe: str, tables: str, item: WorkItem) -> tuple[Part |
     tables : str
         URI of the method's prepared tables.
     item : WorkItem
+    rejected : mapping of str to str
+        URIs of files of the item that are left out, but not of all, and why.
 
     Returns
     -------
@@ -280,9 +305,9 @@ def try_part(run: str, recipe: str, tables: str, item: WorkItem) -> tuple[Part |
         Whatever else a part cannot be made for; InvalidData of rows is returned as rejected.
     """
     with suppress(InvalidData):
-        return _count(make_part(run, recipe, tables, item))
+        return _count(make_part(run, recipe, tables, item, rejected))
     count_moved(retried=1)
-    unreadable = dict[str, str]() if not item.joined else _find_unreadable(open_recipe(run, recipe), recipe, tables, item)
+    unreadable = {**rejected, **(find_unreadable(run, recipe, tables, leave_out(item, rejected)) if item.joined else {})}
     if item.joined and len(unreadable) == len(item.pieces):
         return tuple(map(count_part, reject(item, unreadable)))
     try:

@@ -39,6 +39,11 @@ class Object:
     etag: str
     proven: bool = False
 
+    @property
+    def local(self) -> bool:
+        """It is a file of this machine, whose URI is its path."""
+        return "://" not in self.uri
+
 
 def join(uri: str, *parts: str) -> str:
     """Name what is below a folder.

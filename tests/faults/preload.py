@@ -5,6 +5,7 @@ import os
 import select
 import time
 from pathlib import Path
+from types import MappingProxyType
 
 from pipeline.drift import item as measuring
 from pipeline.runs import part
@@ -12,6 +13,7 @@ from pipeline.runs import part
 SECONDS = "FAULTS_SECONDS"  # that an item takes longer
 DEADLY, GREEDY = "FAULTS_DEADLY", "FAULTS_GREEDY"  # the part that ends its worker, or takes memory without end
 COMPILED = "FAULTS_COMPILED"  # file to which is added how many kernels are on disk when an item begins
+DEADLY_FILE = "FAULTS_DEADLY_FILE"  # that ends its worker, whatever item it is in
 PIECE = 32 << 20  # bytes
 
 
@@ -19,8 +21,9 @@ def dask_setup(worker) -> None:
     """Called once by every worker process."""
     explain = part.explain_item
 
-    def explained(plan, plan_digest, item, *rest):
+    def explained(plan, plan_digest, item, prepared, local, rejected=MappingProxyType({})):
         deadly, seconds = str(item.part) == os.environ.get(DEADLY), float(os.environ.get(SECONDS, "0"))
+        deadly |= os.environ.get(DEADLY_FILE) in {piece.uri for piece in item.pieces} - {*rejected}
         select.select([], [], [], seconds / 2 if deadly else seconds)  # sleep does not bear libfaketime
         if deadly:
             ctypes.string_at(0)  # a segmentation fault, while what started with it is still at work
@@ -31,7 +34,7 @@ def dask_setup(worker) -> None:
         while str(item.part) == os.environ.get(GREEDY):
             taken.append(b"0" * PIECE)
             time.sleep(0.05)  # whoever watches looks ten times a second
-        return explain(plan, plan_digest, item, *rest)
+        return explain(plan, plan_digest, item, prepared, local, rejected)
 
     part.explain_item = explained
     measure = measuring.measure_columns

@@ -26,9 +26,11 @@ from pipeline.drift import measured
 from pipeline.errors import ClusterLost, UnfitCluster, UsageError
 from pipeline.runs import cluster
 from tests.faults.interrupting import struck
-from tests.faults.preload import DEADLY, GREEDY, SECONDS
+from tests.faults.preload import DEADLY, DEADLY_FILE, GREEDY, SECONDS
 from tests.faults.proxy import Rule, afterwards
 from tests.faults.verdict import ID, committed, contents
+from tests.pipeline.conftest import SMALL, damage, write_small
+from tests.pipeline.running import attributions
 
 SEEDS, KILLS = 20, 8
 START_SECONDS = 400  # of a scheduler and its workers, beside other work
@@ -169,13 +171,13 @@ def test_items_that_shared_a_worker_with_a_deadly_one_are_published(many, tally,
     """All twelve run on one worker when one of them ends it: each is tried again alone, and the deadly one alone is rejected, every time."""
     monkeypatch.setenv(DEADLY, "5")
     monkeypatch.setenv(SECONDS, "1")  # all have started when the deadly one ends them
-    suspects, try_alone = [], cluster._try_alone
+    suspects, try_alone = [], cluster.try_alone
 
-    def spy(client, submit, suspect, key):
+    def spy(do, attempt, suspect):
         suspects.append(suspect)
-        return try_alone(client, submit, suspect, key)
+        return try_alone(do, attempt, suspect)
 
-    monkeypatch.setattr(cluster, "_try_alone", spy)
+    monkeypatch.setattr(cluster, "try_alone", spy)
     with (
         dask.config.set({"distributed.scheduler.allowed-failures": 0, **cluster.KEEP_WORKERS}),
         distributed.LocalCluster(n_workers=1, threads_per_worker=12, host="127.0.0.1", dashboard_address="127.0.0.1:0", memory_limit=0) as local,
@@ -187,6 +189,28 @@ def test_items_that_shared_a_worker_with_a_deadly_one_are_published(many, tally,
             tally.faults["segmentation fault"] += 2
             assert len(suspects) > 10
             judge_without(many, tally, out, manifest, 5)
+
+
+def test_a_file_that_ends_its_worker_takes_no_others_with_it(example, tally, tmp_path, monkeypatch):
+    """Of a part of several files one is a segmentation fault and one is damaged: both are rejected, and all else is as where both are damaged."""
+    data, asked = write_small(example.frame, tmp_path / "data"), {"ids": ["flight"], "item_rows": 100}
+    deadly, damaged = data / "month=1" / "04.parquet", data / "month=1" / "03.parquet"
+    damage(damaged)
+    monkeypatch.setenv(DEADLY_FILE, str(deadly))
+    monkeypatch.setenv(SECONDS, "0")
+    with dask.config.set({"distributed.scheduler.allowed-failures": 1}):
+        manifest = explain(example.model, data, tmp_path / "run", workers=2, **asked)
+    tally.faults["segmentation fault"] += 2
+    tally.finished += 1
+    assert [(entry.part, entry.uri, entry.n_rows) for entry in manifest.rejected] == [(0, str(damaged), 44), (1, str(deadly), 60)]
+    assert "cannot read" in manifest.rejected[0].reason
+    assert manifest.rejected[1].reason == f"{deadly}: row groups [0]: the workers that it was given to died, every time"
+    assert check_run(tmp_path / "run", deep=True, all_rows=True).n_again == manifest.n_rows == 2 * sum(SMALL) - 104
+    damage(deadly)
+    explain(example.model, data, tmp_path / "whole", scheduler="serial", **asked)
+    assert attributions(tmp_path / "run").equals(attributions(tmp_path / "whole"))
+    parts = [{path.name: path.read_bytes() for path in (tmp_path / run / "attributions").iterdir()} for run in ("run", "whole")]
+    assert {name for name in parts[0] if parts[0][name] != parts[1][name]} == {"part-00001.parquet"}  # whose footer says why
 
 
 def test_a_cluster_that_loses_its_workers_for_good_is_given_up(many, tally, tmp_path, monkeypatch):

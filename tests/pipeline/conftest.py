@@ -80,6 +80,15 @@ def write_small(frame, folder):
     return folder
 
 
+def damage(path):
+    """Another byte in the column of delays, which its page's checksum tells."""
+    group = pq.read_metadata(path).row_group(0)
+    chunk = next(each for each in map(group.column, range(group.num_columns)) if each.path_in_schema == "delay")
+    data = bytearray(path.read_bytes())
+    data[(chunk.dictionary_page_offset or chunk.data_page_offset) + chunk.total_compressed_size - 1] ^= 0x5A
+    path.write_bytes(data)
+
+
 def train(frame, **parameters):
     """A LightGBM model of the frame, a regression unless told otherwise."""
     inputs = frame[FEATURES].assign(carrier=frame["carrier"].astype("category"))

@@ -10,6 +10,7 @@ from kernels.reductions import MOMENTS
 from pipeline.runs.merged import MergedStates
 from pipeline.runs.states import unpack_state
 from tests.scale import __main__ as command
+from tests.scale import parts as real
 from tests.scale.cell import write_bits
 from tests.scale.work import SUMMARIES, Work, make_items, read_ledger, stay_cold, wait_item, write_work
 
@@ -87,3 +88,15 @@ def test_a_wrong_measurement_ends_the_command(found, monkeypatch, capsys, tmp_pa
     assert capsys.readouterr().out.count("WRONG") == len(command.ALL)
     written = json.loads((tmp_path / "scale.json").read_text())
     assert [cell["cell"]["work"] for cell in written["cells"]] == [asdict(Work(0.05, command.SPREAD, command.FEATURES))] * len(command.ALL)
+
+
+@pytest.mark.parametrize(("item_rows", "n_parts"), [(None, 12), (100, 3)])
+def test_stages_of_a_real_run_are_told_apart(tmp_path, item_rows, n_parts):
+    """Each once, listing not as part of planning; what processes hold is that of Linux; and the run is that of its files."""
+    found = real.measure(12, "serial", item_rows, tmp_path)
+    assert (found["files"], found["parts"], found["rows"]) == (12, n_parts, 12 * real.ROWS)
+    assert list(found["stages"]) == ["listing", *(name for name in real.STAGES if name != "listing")]
+    assert all(each["client_cpu"] > 0 and each["seconds"] > 0 for each in found["stages"].values())
+    assert all(10 << 20 < each["client_peak"] < 10 << 30 for each in found["stages"].values())
+    assert found["bytes"]["plan.json"] == (tmp_path / "run" / "plan.json").stat().st_size
+    assert [line.split("|")[1].strip() for line in [*real.show(found)][3:]] == [*real.STAGES, "all"]

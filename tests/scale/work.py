@@ -59,7 +59,7 @@ def _open_ledger(run: str) -> int:
     return os.open(f"{run}/{LEDGER}-{os.getpid()}", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 
 
-def wait_item(run: str, recipe: str, tables: str, item: WorkItem) -> tuple[Part]:
+def wait_item(run: str, recipe: str, tables: str, item: WorkItem, *left_out: object) -> tuple[Part]:
     """Stand in for ``try_part``: write down that the item was done, and from when to when."""
     work, started = _read_work(tables), time.time()
     state = work.state(item.part)

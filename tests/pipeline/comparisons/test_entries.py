@@ -8,7 +8,7 @@ import pytest
 import leafledger
 from pipeline.comparisons.compare import compare
 from pipeline.comparisons.entries import Entry, asked_by, parse_entry, read_run
-from pipeline.dataset.listing import Asked
+from pipeline.dataset.matching import Asked
 from pipeline.errors import UsageError
 from tests.pipeline.conftest import FEATURES
 

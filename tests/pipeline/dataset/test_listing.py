@@ -1,5 +1,6 @@
 """Data sets as their footers have them: columns that paths carry, files that do not fit, and work items that take every row once."""
 
+import gc
 import json
 from dataclasses import asdict, replace
 from urllib.parse import quote
@@ -11,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.dataset import listing, row_groups
-from pipeline.dataset.listing import Asked, Listing, Rejected, list_data, make_items
+from pipeline.dataset.listing import Listing, Rejected, list_data, make_items
+from pipeline.dataset.matching import Asked
 from pipeline.errors import InvalidData, NotThere, SchemaMismatch
 from pipeline.models import load_ensemble
 from pipeline.records import read_record
@@ -194,6 +196,21 @@ def test_files_that_cannot_be_read_are_left_out_while_others_can(example, tmp_pa
     (tmp_path / "month=1" / "a.parquet").unlink()
     with pytest.raises(InvalidData, match=r"b\.parquet: not a Parquet file"):
         list_data(str(tmp_path), model)
+
+
+def test_footers_are_let_go_as_soon_as_they_are_read(example, tmp_path):
+    """None waits to be found as garbage, which comes late where much is alive: a footer has tens of kilobytes."""
+    written(example, tmp_path, *(f"month=1/{k}.parquet" for k in range(20)))
+    model = load_ensemble(example.model)
+    gc.collect()
+    gc.disable()
+    try:
+        before = sum(isinstance(each, pq.FileMetaData) for each in gc.get_objects())
+        found = list_data(str(tmp_path), model)
+        after = sum(isinstance(each, pq.FileMetaData) for each in gc.get_objects())
+    finally:
+        gc.enable()
+    assert (len(found.files), after) == (20, before)
 
 
 def test_columns_of_labels_must_be_there_and_fit(example, tmp_path):

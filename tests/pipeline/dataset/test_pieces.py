@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 from leafledger import check_run, compare, explain, read_run
 from pipeline.command.cli import main
-from pipeline.dataset.listing import WorkItem, join_items
-from pipeline.dataset.pieces import leave_out, take_rows
+from pipeline.dataset.listing import Joined, WorkItem, join_items
+from pipeline.dataset.pieces import leave_out, split_files, take_rows
 from pipeline.errors import UsageError
 from pipeline.runs.planned import from_json
 from pipeline.runs.verify import verify_rows
-from tests.pipeline.conftest import SMALL, write_small
+from tests.pipeline.conftest import SMALL, damage, write_small
 from tests.pipeline.running import attributions, contents
 
 ROWS = 100  # of an item, at most
@@ -33,15 +33,6 @@ def small(example, tmp_path_factory):
     explain(example.model, data, folder / "apart", ids=["flight", "name", "month"], scheduler="serial")
     explain(example.model, data, folder / "joined", ids=["flight", "name", "month"], scheduler="serial", item_rows=ROWS)
     return data, folder / "apart", folder / "joined"
-
-
-def damage(path):
-    """Another byte in the column of delays, which its page's checksum tells."""
-    group = pq.read_metadata(path).row_group(0)
-    chunk = next(each for each in map(group.column, range(group.num_columns)) if each.path_in_schema == "delay")
-    data = bytearray(path.read_bytes())
-    data[(chunk.dictionary_page_offset or chunk.data_page_offset) + chunk.total_compressed_size - 1] ^= 0x5A
-    path.write_bytes(data)
 
 
 def read_all(run):
@@ -197,3 +188,16 @@ def test_every_row_stays_where_it_is(made, most, data):
     out = data.draw(st.sets(st.sampled_from([piece.uri for piece in item.pieces]), max_size=len(item.joined)))
     assert rows_of(leave_out(item, out)) == [row for row in rows_of(item) if row[0] not in out]
     assert leave_out(replace(item, part=3), out).part == 3
+
+
+@given(st.integers(1, 40), st.integers(1, 9))
+def test_groups_of_files_are_the_files_in_their_order(n, most):
+    """Each in one group, of no more groups than asked for, none of which is larger than another by more than what the last one lacks."""
+    joined = tuple(Joined(f"f{k}", f"e{k}", (k,), k) for k in range(1, n))
+    item = WorkItem(3, "f0", "e0", (0,), 0, 5 + n * (n - 1) // 2, 0, (("a", "1"),), joined)
+    groups = split_files(item, most)
+    assert [piece for group in groups for piece in group.pieces] == [*item.pieces]
+    assert [group.n_rows for group in groups] == [sum(piece.n_rows for piece in group.pieces) for group in groups]
+    sizes = [len(group.pieces) for group in groups]
+    assert len(groups) <= most
+    assert {*sizes[:-1]} <= {max(sizes)}

@@ -28,9 +28,13 @@ def path(tmp_path_factory):
     return path
 
 
-def test_nested_fields_have_several_columns(path):
-    """By position, whatever order they are asked in; a name that the file lacks has none."""
+def test_nested_fields_have_several_columns(path, tmp_path):
+    """By position, whatever order they are asked in; a name that the file lacks has none. Also in a file without row groups."""
     assert columns_of(pq.read_metadata(path), ["pair", "i", "absent"]) == [0, 2, 3]
+    empty = tmp_path / "empty.parquet"
+    pq.ParquetWriter(empty, pq.read_schema(path)).close()
+    assert pq.read_metadata(empty).num_row_groups == 0
+    assert columns_of(pq.read_metadata(empty), ["pair", "i", "absent"]) == [0, 2, 3]
 
 
 @given(limit=st.integers(1, 1 << 20), groups=st.sets(st.integers(0, 9), min_size=1), n_rows=st.integers(1, 300))

@@ -1,13 +1,18 @@
 """The columns of a part: their names, their Arrow types and whether they may be null, for every method; and how Parquet holds them."""
 
+import io
+from itertools import accumulate
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kernels.buffers import make_buffers
-from pipeline.runs.columns import list_columns, make_batch, open_part
+from pipeline.runs.columns import RowGroups, list_columns, make_batch, open_part
 from tests.pipeline.running import ready
 
 
@@ -135,3 +140,29 @@ def test_ids_have_bloom_filters(example, tmp_path):
     assert {name for name, length in filters.items() if length} == {"flight", "carrier"}
     assert n <= filters["flight"] <= 1.1 * n
     assert (tmp_path / "part").read_bytes() == (tmp_path / "again").read_bytes()
+
+
+@given(sizes=st.lists(st.integers(1, 9), max_size=40), enough=st.integers(1, 30))
+def test_slices_are_gathered_into_row_groups_of_enough_rows(sizes, enough):
+    """A row group ends with the slice that fills it; the last one is what is left; no row is lost or moved."""
+    rows, sink, expected = pa.table({"x": range(sum(sizes))}), io.BytesIO(), [0]
+    with pq.ParquetWriter(sink, rows.schema) as writer:
+        groups = RowGroups(writer, enough)
+        for first, size in zip(accumulate(sizes, initial=0), sizes, strict=False):
+            groups.add(rows.slice(first, size).to_batches()[0])
+            expected = [*expected[:-1], expected[-1] + size, *([0] if expected[-1] + size >= enough else [])]
+        groups.flush()
+        groups.flush()
+    written = pq.ParquetFile(sink)
+    assert [written.metadata.row_group(g).num_rows for g in range(written.num_row_groups)] == [n for n in expected if n]
+    assert written.read().equals(rows)
+
+
+def test_no_slice_is_counted_twice():
+    """Files of a row each make tens of thousands of slices in one row group, which took seconds to count again and again."""
+    looked = []
+    slices = [type("Slice", (), {"num_rows": property(lambda self: looked.append(self) or 1)})() for _ in range(100)]
+    groups = RowGroups(None, 1000)
+    for each in slices:
+        groups.add(each)
+    assert looked == slices

@@ -1,0 +1,167 @@
+"""``python -m tests.scale.parts FILES [serial|WORKERS] [ITEM_ROWS]``: a run of so many small files, with time and memory of each stage.
+
+Nothing is simulated: files, model, run and check are real, one after another in this process, with a local cluster where workers are asked for.
+"""
+
+import json
+import os
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import lightgbm
+import numpy as np
+import psutil
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipeline.runs import check, explain, stages
+from pipeline.runs.job import make_job
+from pipeline.runs.options import Options
+from pipeline.runs.progress import no_progress
+
+from .simulated import find_peak
+
+ROWS, FEATURES, TREES, LEAVES = 20, 10, 100, 31
+STAGES = {  # what is measured, in its turn, and the function that does it, where its caller looks it up
+    "listing": (stages, "list_data"),
+    "planning": (explain, "plan_run"),
+    "preparing": (explain, "broadcast_run"),
+    "explaining": (explain, "map_run"),
+    "merging": (explain, "aggregate_run"),
+    "publishing": (explain, "publish_run"),
+    "provenance": (explain, "keep_provenance"),
+    "checking": (check, "check_run"),
+}
+LOOK_SECONDS = 0.5
+
+
+def write_files(folder: Path, n: int) -> Path:
+    """So many files of ROWS rows, and the model, which is of the first hundred of them."""
+    names = [f"f{j}" for j in range(FEATURES)]
+    rng, data = np.random.default_rng(1), folder / "data"
+    data.mkdir()
+    tables = []
+    for i in range(n):
+        rows = rng.normal(size=(FEATURES, ROWS)).astype(np.float32)
+        table = pa.table({**dict(zip(names, rows, strict=True)), "row": np.arange(ROWS * i, ROWS * (i + 1))})
+        pq.write_table(table, data / f"{i:06d}.parquet")
+        tables += [rows.T] if i < 100 else []
+    rows = np.concatenate(tables)
+    target = rows[:, 0] * rows[:, 1] + np.sin(rows[:, 2]) + rows[:, 3] ** 2
+    given = {"verbosity": -1, "num_threads": 1, "num_leaves": LEAVES, "min_data_in_leaf": 5, "seed": 1, "deterministic": True}
+    lightgbm.train(given, lightgbm.Dataset(rows, target, feature_name=names), TREES).save_model(folder / "model.txt")
+    return data
+
+
+class Children:
+    """What processes that this one started have taken, looked at twice a second until they end, or the block does."""
+
+    def __init__(self) -> None:
+        self._cpu: dict[int, float] = {}
+        self._peak: dict[int, int] = {}
+        self._over = threading.Event()
+
+    def __enter__(self) -> "Children":
+        threading.Thread(target=self._watch, daemon=True).start()
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self._over.set()
+
+    def _watch(self) -> None:
+        while not self._over.wait(LOOK_SECONDS):
+            for child in psutil.Process().children(recursive=True):
+                try:
+                    times = child.cpu_times()
+                    self._cpu[child.pid], self._peak[child.pid] = times.user + times.system, find_peak(child.pid)
+                except (psutil.Error, OSError, ValueError):  # it is over
+                    continue
+
+    def cpu(self) -> float:
+        """Seconds of all, as far as they were seen."""
+        return sum([*self._cpu.values()])
+
+    def peak(self) -> int:
+        """Bytes of the largest."""
+        return max([*self._peak.values()], default=0)
+
+
+@contextmanager
+def watched(name: str, found: dict[str, Any], children: Children) -> Iterator[None]:
+    """Measure what the block takes: of this process without what is measured inside, and of those that it starts."""
+    Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
+    began, cpu, others = time.perf_counter(), time.process_time(), children.cpu()
+    inside = sum(each["seconds"] for each in found.values()), sum(each["client_cpu"] for each in found.values())
+    yield
+    within = sum(each["seconds"] for each in found.values()) - inside[0], sum(each["client_cpu"] for each in found.values()) - inside[1]
+    found[name] = {
+        "seconds": time.perf_counter() - began - within[0],
+        "client_cpu": time.process_time() - cpu - within[1],
+        "client_peak": find_peak(os.getpid()),
+        "workers_cpu": children.cpu() - others,
+        "worker_peak": children.peak(),
+    }
+
+
+def measure(n: int, where: str, item_rows: int | None, folder: Path) -> dict[str, Any]:
+    """Explain so many files, check the run, and say what each stage took."""
+    data, found = write_files(folder, n), dict[str, Any]()
+
+    def wrap(name: str, stage: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*given: Any, **named: Any) -> Any:
+            with watched(name, found, children):
+                return stage(*given, **named)
+
+        return call
+
+    given = {"scheduler": "serial"} if where == "serial" else {"workers": int(where)}
+    with Children() as children, ExitStack() as patched:
+        for name, (module, function) in STAGES.items():
+            patched.enter_context(mock.patch.object(module, function, wrap(name, getattr(module, function))))
+        job = make_job(str(folder / "model.txt"), str(data), str(folder / "run"), Options(ids=("row",), item_rows=item_rows, **given))
+        done = explain.explain_job(job, no_progress)
+        check.check_run(folder / "run", **({} if where == "serial" else {"workers": int(where)}))
+    sizes = {file.name: file.stat().st_size for file in (folder / "run").glob("*.json")}
+    return {
+        "files": n,
+        "where": where,
+        "item_rows": item_rows,
+        "parts": len(done.manifest.parts),
+        "rows": done.manifest.n_rows,
+        "bytes": sizes,
+        "stages": found,
+    }
+
+
+def show(found: dict[str, Any]) -> Iterator[str]:
+    """A table of it, as Markdown has it."""
+    n, total = found["files"], [0.0, 0.0, 0.0]
+    yield f"{n:,} files, {found['parts']:,} parts, {found['rows']:,} rows, {found['where']}, item_rows {found['item_rows']}, {found['bytes']}"
+    yield "| stage | time | CPU of the client | a file | CPU of workers | client's memory | a worker's |"
+    yield "|---|---|---|---|---|---|---|"
+    for name, each in found["stages"].items():
+        taken = each["seconds"], each["client_cpu"], each["workers_cpu"]
+        total = [a + b for a, b in zip(total, taken, strict=True)]
+        peaks = each["client_peak"] >> 20, each["worker_peak"] >> 20
+        yield f"| {name} | {taken[0]:.1f} s | {taken[1]:.1f} s | {1e3 * taken[1] / n:.2f} ms | {taken[2]:.1f} s | {peaks[0]} MiB | {peaks[1]} MiB |"
+    yield f"| all | {total[0]:.1f} s | {total[1]:.1f} s | {1e3 * total[1] / n:.2f} ms | {total[2]:.1f} s | | |"
+
+
+def main(arguments: list[str]) -> None:
+    """Measure, and print a table and the numbers."""
+    n, where, item_rows = int(arguments[0]), (arguments[1:2] or ["serial"])[0], (arguments[2:3] or [None])[0]
+    with tempfile.TemporaryDirectory() as folder:
+        found = measure(n, where, None if item_rows is None else int(item_rows), Path(folder))
+    print("\n".join(show(found)))
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
