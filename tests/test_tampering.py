@@ -51,3 +51,14 @@ def test_every_kind_of_change_is_made():
     found = [change.where for change in tampering.list_changes({"a": [1, {"b": "xy"}]})]
     for expected in ("['a'] = null", "['a'][0] = 2", "['a'][0] = [1]", "['a'][1]['b'] = \"yx\"", "del ['a'][1]['b']", "del ['a']", "one more"):
         assert expected in found
+
+
+@pytest.mark.parametrize("share", [-1.0, float("nan")])
+def test_no_part_has_a_residual_below_zero(tmp_path, share):
+    """The manifest has the largest of all parts, so that nothing else tells of another one's."""
+    run = tampering.make_run(tmp_path, "interactions")
+    parts = sorted((run / "attributions").glob("*.parquet"), key=lambda path: tampering._read(path)["residual"])
+    footer = tampering._read(parts[0])
+    place = str(parts[0].relative_to(run))
+    change = tampering.Change("residual", "residual", footer | {"residual": share * footer["residual"] - 1e-300})
+    assert tampering.try_change(run, place, change, "digests of parts", deep=False) is None

@@ -239,7 +239,7 @@ def _check_footer(plan: Plan, made_by: str, asked: Asked, each: Listed) -> Foote
         raise InvalidRun(f"{uri}: holds {footer.stored} rows, expected {stored or 'none, as of a run of summaries alone'}")
     if footer.space != plan.space or json.dumps(footer.base) != json.dumps(dict(zip(plan.outputs, asked.base, strict=True))):
         raise InvalidRun(f"{uri}: its base values are {shorten(footer.base)} in space {footer.space!r}, the manifest's {shorten(asked.base)}")
-    if (footer.residual is not None) != plan.additive:
+    if (footer.residual is not None) != plan.additive or not (footer.residual or 0.0) >= 0.0:  # NaN is refused too
         raise InvalidRun(f"{uri}: its residual is {footer.residual}, of method {plan.method!r}")
     if footer.states.keys() != {summary.name for summary in plan.summaries}:
         raise InvalidRun(f"{uri}: has states of {shorten(sorted(footer.states))}, expected {', '.join(summary.name for summary in plan.summaries)}")
