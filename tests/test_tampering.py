@@ -62,3 +62,15 @@ def test_no_part_has_a_residual_below_zero(tmp_path, share):
     place = str(parts[0].relative_to(run))
     change = tampering.Change("residual", "residual", footer | {"residual": share * footer["residual"] - 1e-300})
     assert tampering.try_change(run, place, change, "digests of parts", deep=False) is None
+
+
+@pytest.mark.parametrize("field", ["text", "code"])
+def test_words_that_nobody_can_write_are_refused(tmp_path, field):
+    """JSON may hold half of a character; explaining the rows again would write it."""
+    run = tampering.make_run(tmp_path, "told")
+    plan = tampering._read(run / tampering.PLAN)
+    for words in (plan["reasons"]["default"], plan["reasons"]["worded"][0]["bands"][0]):
+        held, words[field] = words[field], "\ud800"
+        change = tampering.Change("words", "reasons", tampering.json.loads(tampering.json.dumps(plan)))
+        assert tampering.try_change(run, tampering.PLAN, change, "all digests", deep=True) is None
+        words[field] = held

@@ -14,6 +14,7 @@ from kernels.tuning import find_open
 from ..dataset.grouping import check_described
 from ..dataset.listing import WorkItem
 from ..dataset.partition import read_groups
+from ..display import is_whole
 from ..errors import InvalidRun, RunConflict, UsageError
 from ..models.cityhash import HashedCategory
 from ..models.model import Feature
@@ -59,6 +60,9 @@ def _check_reasons(plan: Plan, reasons: Reasons) -> None:
     for band in (band for each in reasons.worded for band in each.bands):
         if None not in (band.above, band.at_least) or None not in (band.below, band.at_most):
             raise ValueError("a reason begins or ends at two bounds")
+    bands = (band for bands in (*(each.bands for each in reasons.worded), (reasons.default,)) for band in bands if band is not None)
+    if not all(is_whole(text) for band in bands for text in (band.text, band.code or "")):
+        raise ValueError("words of a reason are no text")
     check_reasons(reasons, plan.players, plan.features, plan.groups if method.phi.of_groups else (), (), "reasons")
 
 
