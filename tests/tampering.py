@@ -84,7 +84,7 @@ def list_changes(value: Any) -> Iterator[Change]:
         name = "".join(f"[{key!r}]" for key in place)
         others = [*VALUES, [held], {"x": held}]
         if type(held) in (int, float):
-            others += [held + 1, -held, held + 0.5]
+            others += [held + 1, held + 0.5, *([-held] if held else [])]  # -0.0 is the same number
         elif isinstance(held, str):
             others += [held + "x", held[::-1]]
         elif isinstance(held, list):
@@ -181,7 +181,8 @@ def try_change(run: Path, name: str, change: Change, seal: str, deep: bool) -> s
             return f"{change.where}: several lines: {error}" if len(str(error).splitlines()) != 1 or not str(error).isprintable() else None
         except Exception as error:
             return f"{change.where}: {type(error).__name__}: {error}"
-        beyond = change.field == "reasons" and change.where.endswith(f"= {json.dumps(1e308)}")  # a bound that no value reaches is none
+        unreached = [f"= {json.dumps(1e308)}", *(f"['most'] = {most}" for most in (5, 10**30))]  # of any value, or by all players
+        beyond = change.field == "reasons" and change.where.endswith((*unreached,))
         same = beyond or change.where == "['output'] = 0"  # of a model with one output this is the only one, asked for or not
         informative = seal in ("all digests", "digests of parts") and (change.field in INFORMATIVE or same)
         named = seal == "the plan's digest" and change.field == "data"

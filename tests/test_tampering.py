@@ -74,3 +74,20 @@ def test_words_that_nobody_can_write_are_refused(tmp_path, field):
         change = tampering.Change("words", "reasons", tampering.json.loads(tampering.json.dumps(plan)))
         assert tampering.try_change(run, tampering.PLAN, change, "all digests", deep=True) is None
         words[field] = held
+
+
+@pytest.mark.parametrize("bound", ["above", "below"])
+def test_reasons_that_no_file_says_are_refused(tmp_path, bound):
+    """A name twice, words of a feature twice, and bounds beyond all numbers tell no row anything else."""
+    run = tampering.make_run(tmp_path, "told")
+    plan = tampering._read(run / tampering.PLAN)
+    told = plan["reasons"]
+    band = told["worded"][0]["bands"][0]
+    beyond = {"above": -float("inf"), "below": float("inf")}
+    for reasons in (
+        told | {"never": told["never"] * 2},
+        told | {"worded": told["worded"] * 2},
+        told | {"worded": [told["worded"][0] | {"bands": [band | {bound: beyond[bound]}]}]},
+    ):
+        change = tampering.Change("reasons", "reasons", plan | {"reasons": reasons})
+        assert tampering.try_change(run, tampering.PLAN, change, "all digests", deep=True) is None

@@ -60,9 +60,14 @@ def _check_reasons(plan: Plan, reasons: Reasons) -> None:
     for band in (band for each in reasons.worded for band in each.bands):
         if None not in (band.above, band.at_least) or None not in (band.below, band.at_most):
             raise ValueError("a reason begins or ends at two bounds")
+        if not all(math.isfinite(bound) for bound in (band.above, band.at_least, band.below, band.at_most) if bound is not None):
+            raise ValueError("a reason begins or ends at a bound that is not finite")
+    if len({each.player for each in reasons.worded}) != len(reasons.worded):
+        raise ValueError("a feature or group has reasons twice")
     bands = (band for bands in (*(each.bands for each in reasons.worded), (reasons.default,)) for band in bands if band is not None)
     if not all(is_whole(text) for band in bands for text in (band.text, band.code or "")):
         raise ValueError("words of a reason are no text")
+    read_names("never", reasons.never)
     check_reasons(reasons, plan.players, plan.features, plan.groups if method.phi.of_groups else (), (), "reasons")
 
 
