@@ -218,6 +218,23 @@ def benchmarks() -> str:
     return "\n\n".join((f"Measured by `make bench`{quick}, on: {machine}.", *(show(results[key]) for key, show in shown.items() if results.get(key))))
 
 
+def bars() -> str:
+    """Every figure that ``make bench`` holds against a bar, those that miss theirs first."""
+    judged = json.loads(RESULTS.read_text())["bars"]
+    met = sum(bar["met"] for bar in judged)
+    rows = (
+        (
+            bar["case"],
+            bar["what"],
+            f"{bar['measured']:,.3g}",
+            f"{'at most' if bar['most'] else 'at least'} {bar['bar']:,.3g}",
+            "met" if bar["met"] else "**missed**",
+        )
+        for bar in sorted(judged, key=lambda bar: bar["met"])
+    )
+    return f"{met} of {len(judged)} are met.\n\n{_table(('model', 'figure', 'measured', 'bar', ''), rows)}"
+
+
 def _paper(figure: dict[str, Any]) -> tuple[str, str]:
     """The paper of a figure, and what its title says after that."""
     before, year, what = re.split(r"(\d{4}), ", figure["title"], maxsplit=1)
@@ -373,5 +390,22 @@ def billion() -> str:
     return _table(REACHED, reach(json.loads(FORECASTS.read_text())["forecasts"], _size), right=True)
 
 
-SHOWN = (methods, summaries, parameters, packages, exits, documents, errors, api, benchmarks, beside, scale, forecasts, billion, variants, verdicts)
+SHOWN = (
+    methods,
+    summaries,
+    parameters,
+    packages,
+    exits,
+    documents,
+    errors,
+    api,
+    benchmarks,
+    bars,
+    beside,
+    scale,
+    forecasts,
+    billion,
+    variants,
+    verdicts,
+)
 PARTS: dict[str, Callable[..., str]] = {part.__name__: part for part in (*SHOWN, papers)}
