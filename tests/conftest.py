@@ -1,5 +1,7 @@
 """Settings of the whole suite."""
 
+import signal
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, settings
@@ -11,6 +13,9 @@ if config.DISABLE_JIT:
     # Buffers are padded to whole batches, and every row of them costs where kernels are plain Python. All other modules of kernels are imported after
     # this one, and take the number from there; it is the smallest that the ranker's walks can do with.
     binning.BATCH = 64
+
+# Shells let what runs in the background ignore SIGINT, and so do all that it starts: a Prefect worker, which ends by sending itself one, never would.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Kernels compile on first use, so no example has a deadline; the drawn forests are large.
 settings.register_profile("compiled", deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
