@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Container, Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache
+from io import StringIO
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints, is_typeddict
 
@@ -44,6 +45,26 @@ def as_fields(record: Any) -> dict[str, Any]:
         Values by the names of fields.
     """
     return {field.name: value for field in fields(record) if (value := getattr(record, field.name)) or EMPTY not in field.metadata}
+
+
+def as_text(record: Any, sort_keys: bool = False) -> str:
+    """Write a record as JSON, a line for each value. Piece by piece: ``json.dumps`` keeps all pieces, ten times the text, until it has the last.
+
+    Parameters
+    ----------
+    record : dataclass
+        See `as_fields`.
+    sort_keys : bool
+        Names in alphabetical order, instead of that of the fields.
+
+    Returns
+    -------
+    str
+    """
+    text = StringIO()
+    for piece in json.JSONEncoder(indent=1, sort_keys=sort_keys, default=as_fields).iterencode(record):
+        text.write(piece)
+    return text.getvalue()
 
 
 def _say(path: Path) -> str:

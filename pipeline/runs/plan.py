@@ -2,7 +2,6 @@
 
 import dataclasses
 import hashlib
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -30,7 +29,7 @@ from ..dataset.row_groups import READ_BYTES
 from ..display import as_html, count
 from ..models.model import Feature, Model
 from ..models.row_output import OUTPUT, RowOutput
-from ..records import as_fields
+from ..records import as_text
 from . import told
 from .interactions import count_kept
 from .job import Job
@@ -207,7 +206,7 @@ def to_json(plan: Plan) -> str:
     -------
     str
     """
-    return json.dumps(plan, indent=1, sort_keys=True, default=as_fields)
+    return as_text(plan, sort_keys=True)
 
 
 @lru_cache(maxsize=2)

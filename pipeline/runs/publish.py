@@ -17,7 +17,7 @@ from kernels.links import Link
 from ..dataset.listing import Rejected
 from ..display import as_html, count
 from ..errors import InvalidRun
-from ..records import as_fields, as_tuples, read_record
+from ..records import as_text, as_tuples, read_record
 from ..stores import commit, storage
 from ..stores.arrays import FOLDER
 from .options import Precision, Space
@@ -132,7 +132,7 @@ class Manifest:
     @property
     def text(self) -> str:
         """Text of manifest.json."""
-        return json.dumps(self, indent=1, default=as_fields)
+        return as_text(self)
 
     @property
     def sha256(self) -> str:

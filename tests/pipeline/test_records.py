@@ -2,6 +2,7 @@
 
 import json
 import re
+import tracemalloc
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, TypedDict
 
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.records import as_tuples, read_record
+from pipeline.records import as_text, as_tuples, read_record
 
 
 class Entry(TypedDict):
@@ -102,3 +103,20 @@ def test_anything_else_is_refused(value):
     with pytest.raises(ValueError, match=r"^[^\n]+$"):
         read_record(Outer, json.dumps(value))
     assert not isinstance(as_tuples(value), list)
+
+
+@given(names=st.lists(st.text(), max_size=3), share=st.none() | st.floats(), sort_keys=st.booleans())
+def test_a_record_is_written_as_json_would_write_it(names, share, sort_keys):
+    """A manifest's text has a digest, so that not a blank may differ from ``json.dumps`` of the same values as dicts and lists."""
+    record = Outer(Inner(True, share), tuple(Entry(name=name, size=1) for name in names), ("x", 2), "a", None, dict.fromkeys(names, 0.5), [names, {}])
+    assert as_text(record, sort_keys) == json.dumps(asdict(record), indent=1, sort_keys=sort_keys)
+
+
+def test_a_text_is_written_without_all_of_its_pieces_at_once():
+    """A list of a hundred thousand parts: the pieces took ten times the text."""
+    record = Outer(None, tuple(Entry(name=f"{i:064x}", size=i) for i in range(20_000)), ("x", 2), "a", None, {}, None)
+    tracemalloc.start()
+    text = as_text(record)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 4 * len(text)
