@@ -4,36 +4,26 @@ what became of the papers'."""
 import ast
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import leafledger
 import pipeline.errors
+from docs.benchmarked import as_table, bars, benchmarks
 from docs.foreseen import COMPARED, REACHED, compare_runs, count_near, reach
 from kernels.methods import METHODS, SHARED
 from kernels.summaries import list_grouped
 from pipeline.command.documents import SCHEMAS
 from pipeline.errors import MEANINGS, LeafledgerError
-from tests.bench.compare import EXACT, PREDICT
-from tests.bench.interactions import OURS
-from tests.bench.marginal import named
-from tests.bench.ours import BANZHAF, SHAPLEY, WHOLE
 
 SHARED_BY = {"interactions": "with `--interactions`", "background_errors": "with `--background-errors`", "inputs": "all"}
 ROOT = Path(__file__).parents[1]
-RESULTS = Path(__file__).parent / "results.json"  # as `make bench` writes it
 VARIANTS = Path(__file__).parent / "variants.json"  # as `make variants` writes it
 SCALE = Path(__file__).parent / "scale.json"  # as `make scale` writes it
 FORECASTS = Path(__file__).parent / "forecasts.json"  # as `make bench BENCH=--forecasts` writes results.json
 BESIDE = Path(__file__).parent / "beside.json"  # as `python -m tests.beside` writes it
 PAPERS = Path(__file__).parent / "papers" / "results.json"  # as `make papers` writes it, pictures beside it
-
-
-def _table(heads: Sequence[str], rows: Iterable[Sequence[str]], right: bool = False) -> str:
-    """A table in Markdown; where ``right``, numbers follow the first column."""
-    cells = [list(heads), ["---", *(["---:"] if right else ["---"]) * (len(heads) - 1)], *rows]
-    return "\n".join(f"| {' | '.join(str(cell).replace('|', chr(92) + '|') for cell in row)} |" for row in cells)
 
 
 def _default(value: Any) -> str:
@@ -52,7 +42,7 @@ def methods() -> str:
         )
         for method in METHODS.values()
     )
-    return _table(("method", "what it computes", "parameters", "background", "interactions"), rows)
+    return as_table(("method", "what it computes", "parameters", "background", "interactions"), rows)
 
 
 def summaries() -> str:
@@ -72,7 +62,7 @@ def summaries() -> str:
         )
         for name, summary in found.items()
     )
-    return _table(("summary", "methods", "what it holds", "columns"), rows)
+    return as_table(("summary", "methods", "what it holds", "columns"), rows)
 
 
 def parameters(*names: str) -> str:
@@ -83,7 +73,7 @@ def parameters(*names: str) -> str:
         for name in names
         for parameter in METHODS[name].parameters
     ]
-    return _table((*(("method",) if several else ()), "parameter", "default", "meaning"), rows)
+    return as_table((*(("method",) if several else ()), "parameter", "default", "meaning"), rows)
 
 
 def packages(name: str) -> str:
@@ -94,7 +84,7 @@ def packages(name: str) -> str:
         if module.suffix == ".py" and module.exists() and path.name != "__init__.py":
             said = " ".join((ast.get_docstring(ast.parse(module.read_text())) or "").split("\n\n")[0].split())
             rows.append((f"`{path.name}/`" if path.is_dir() else f"`{path.name}`", said))
-    return _table(("", "what it holds"), rows)
+    return as_table(("", "what it holds"), rows)
 
 
 def exits() -> str:
@@ -104,7 +94,7 @@ def exits() -> str:
         (f"`{int(code)}`", meaning, ", ".join(f"`{error.__name__}`" for error in found if error.exit_code == code))
         for code, meaning in MEANINGS.items()
     )
-    return _table(("code", "meaning", "errors"), rows)
+    return as_table(("code", "meaning", "errors"), rows)
 
 
 def documents() -> str:
@@ -112,14 +102,14 @@ def documents() -> str:
     parts = []
     for name, entries in SCHEMAS.items():
         rows = ((f"`{entry.name}`", entry.kind, entry.meaning) for entry in entries)
-        parts.append(f"**{name}**\n\n{_table(('field', 'type', 'meaning'), rows)}")
+        parts.append(f"**{name}**\n\n{as_table(('field', 'type', 'meaning'), rows)}")
     return "\n\n".join(parts)
 
 
 def errors() -> str:
     """Every error, with the exit code of a command that it ends."""
     found = [error for error in vars(pipeline.errors).values() if isinstance(error, type) and issubclass(error, LeafledgerError)]
-    return _table(
+    return as_table(
         ("error", "exit code", "meaning"), ((f"`{error.__name__}`", error.exit_code, " ".join((error.__doc__ or "").split())) for error in found)
     )
 
@@ -136,103 +126,6 @@ def _kind(found: Any) -> str:
     if isinstance(found, type):
         return "errors" if issubclass(found, Exception) else "records"
     return "functions" if callable(found) else "values"
-
-
-def _rate(speed: dict[str, Any]) -> float:
-    return speed["n_rows"] / speed["seconds"]
-
-
-def _times(ours: float, theirs: float | None) -> str:
-    return "" if theirs is None else f"{theirs:,.0f} ({ours / theirs:.3g} ×)"
-
-
-def _alone(speeds: Iterable[dict[str, Any]]) -> dict[str, float]:
-    """Rows per second on one thread, by name."""
-    return {speed["name"]: _rate(speed) for speed in speeds if speed["threads"] == 1}
-
-
-def _compared(found: Sequence[dict[str, Any]]) -> str:
-    """Shapley values of the path-dependent game beside every peer."""
-    ours = f"{SHAPLEY}: {WHOLE}"
-    peers = list(dict.fromkeys(check["peer"] for case in found for check in case["checks"]))
-    rows = []
-    for case in found:
-        rates, exact = _alone(case["speeds"]), {check["peer"]: check["difference"] <= EXACT for check in case["checks"]}
-        cells = (_times(rates[ours], rates.get(peer)) if exact.get(peer) else "not exact" if peer in exact else "" for peer in peers)
-        rows.append((case["model"], f"{rates[ours]:,.0f}", *cells, f"{rates[f'{BANZHAF}: {WHOLE}']:,.0f}"))
-    return _table(("Shapley values, rows per second", "Leafledger", *peers, "Banzhaf values"), rows, right=True)
-
-
-def _marginal(found: Sequence[dict[str, Any]]) -> str:
-    """The marginal game, at its slowest over all sizes of the background."""
-    rows = []
-    for case in found:
-        rates, peers = _alone(case["speeds"]), {check["peer"] for check in case["checks"]}
-        mine = [rate for name, rate in rates.items() if name not in peers and name != PREDICT]
-        made, shap = case["preparations"][-1], rates.get(named("shap", 100))
-        total = case["total"] and case["total"]["theirs"]["seconds"] / case["total"]["ours"]["seconds"]
-        prepared = f"{made['survey'] + made['count'] + made['tables']:.1f} s, {made['n_bytes'] / 1e6:.1f} MB"
-        rows.append((case["model"], f"{min(mine):,.0f}", prepared, _times(min(mine), shap), f"{total:.3g} ×" if total else ""))
-    heads = ("marginal game, rows per second", "Leafledger", "prepared in", "shap, 100 background rows", "woodelf, everything included")
-    return _table(heads, rows, right=True)
-
-
-def _interactions(found: Sequence[dict[str, Any]]) -> str:
-    """Interactions of every two features, in both games."""
-    peers = list(dict.fromkeys(check["peer"] for each in found for check in each["checks"]))
-    rows = []
-    for each in found:
-        rates = _alone(each["speeds"])
-        rows.append((f"{each['model']}, {each['game']}", f"{rates[OURS]:,.0f}", *(_times(rates[OURS], rates.get(peer)) for peer in peers)))
-    return _table(("interactions of every two features, with values, rows per second", "Leafledger", *peers), rows, right=True)
-
-
-def _gaps(found: Sequence[dict[str, Any]]) -> str:
-    names = list(found[0]["seconds"])
-    rows = ((f"{step['n_trees']} trees of depth {step['depth']}", f"{step['n_leaves']:,}", *_milliseconds(step, names)) for step in found)
-    return _table(("prediction gaps, milliseconds a row", "leaves", *names), rows, right=True)
-
-
-def _milliseconds(step: dict[str, Any], names: Sequence[str]) -> Iterable[str]:
-    return (f"{1e3 * step['seconds'][name]:.3g}" if name in step["seconds"] else "" for name in names)
-
-
-def _usual(found: Sequence[dict[str, Any]]) -> str:
-    rows = ((each["model"], f"{_rate(each['ours']):,.0f}", f"{each['peer']} {_times(_rate(each['ours']), _rate(each['theirs']))}") for each in found)
-    return _table(("models as people train them, data frame in, attributions out, rows per second", "Leafledger", "peer"), rows, right=True)
-
-
-def _runs(found: Sequence[dict[str, Any]]) -> str:
-    rows = ((speed["name"], speed["threads"], f"{speed['n_rows']:,}", f"{_rate(speed):,.0f}") for speed in found)
-    return _table(("a whole run, Parquet in and out", "processes", "rows", "rows per second"), rows, right=True)
-
-
-def benchmarks() -> str:
-    """Tables of what ``make bench`` measured."""
-    if not RESULTS.exists():
-        return "This copy of the documentation has no figures: `make bench` writes `build/bench/results.json`, which belongs in `docs/results.json`."
-    results = json.loads(RESULTS.read_text())
-    shown = {"comparisons": _compared, "marginal": _marginal, "interactions": _interactions, "gaps": _gaps, "usual": _usual, "runs": _runs}
-    machine = ", ".join(f"{name} {value}" for name, value in results["machine"].items())
-    quick = " with `--quick`: fewer rows, repeats and models" if results["quick"] else ""
-    return "\n\n".join((f"Measured by `make bench`{quick}, on: {machine}.", *(show(results[key]) for key, show in shown.items() if results.get(key))))
-
-
-def bars() -> str:
-    """Every figure that ``make bench`` holds against a bar, those that miss theirs first."""
-    judged = json.loads(RESULTS.read_text())["bars"]
-    met = sum(bar["met"] for bar in judged)
-    rows = (
-        (
-            bar["case"],
-            bar["what"],
-            f"{bar['measured']:,.3g}",
-            f"{'at most' if bar['most'] else 'at least'} {bar['bar']:,.3g}",
-            "met" if bar["met"] else "**missed**",
-        )
-        for bar in sorted(judged, key=lambda bar: bar["met"])
-    )
-    return f"{met} of {len(judged)} are met.\n\n{_table(('model', 'figure', 'measured', 'bar', ''), rows)}"
 
 
 def _paper(figure: dict[str, Any]) -> tuple[str, str]:
@@ -261,7 +154,7 @@ def verdicts() -> str:
         rows.append((paper, what, data, f"{held} of {len(figure['claims'])}" if figure["claims"] else "nothing claimed"))
     papers = list(dict.fromkeys(row[0] for row in rows))
     rows.sort(key=lambda row: papers.index(row[0]))
-    return f"{said}\n\n{_table(('paper', 'figure', 'data', 'claims that hold'), rows)}"
+    return f"{said}\n\n{as_table(('paper', 'figure', 'data', 'claims that hold'), rows)}"
 
 
 def _number(value: float | None, digits: str) -> str:
@@ -278,7 +171,7 @@ def papers(*author: str) -> str:
             continue
         data = f" On other data than the paper's: {figure['other_data']}." if figure["other_data"] else ""
         rows = [(*line["labels"], *(_number(line["numbers"].get(name), figure["digits"]) for name in figure["columns"])) for line in figure["lines"]]
-        parts += [f"**{what}.**{data}", _table((*figure["headings"], *figure["columns"]), rows, right=True)]
+        parts += [f"**{what}.**{data}", as_table((*figure["headings"], *figure["columns"]), rows, right=True)]
         if (PAPERS.parent / f"{figure['name']}.svg").exists():
             parts.append(f"![{what}](papers/{figure['name']}.svg)")
         parts.append("\n".join(f"* {claim['verdict']}: {claim['text']}" for claim in figure["claims"]))
@@ -298,7 +191,7 @@ def variants() -> str:
         (*(each[name] for name in ("library", "name", "outputs", "features")), _apart(each["margin"]), _apart(each["contributions"]))
         for each in found["variants"]
     )
-    table = _table(("library", "model", "outputs", "features", "margins", "attributions"), rows)
+    table = as_table(("library", "model", "outputs", "features", "margins", "attributions"), rows)
     return f"{len(found['variants'])} variants, made by `make variants` with {versions}. A test holds all of them below {bounds}.\n\n{table}"
 
 
@@ -347,7 +240,7 @@ def beside() -> str:
     night, machine = found["night"], ", ".join(f"{name} {value}" for name, value in found["machine"].items())
     model = f"XGBoost, {night['trees']} trees of depth {night['depth']}, {night['features']} features"
     said = f"Measured by `python -m tests.beside`: {night['rows']:,} flights, {model}, on: {machine}."
-    return f"{said}\n\n{_table(('', *(tool['name'] for tool in found['tools'])), table)}"
+    return f"{said}\n\n{as_table(('', *(tool['name'] for tool in found['tools'])), table)}"
 
 
 def _measured(found: dict[str, Any]) -> tuple[str, ...]:
@@ -372,7 +265,7 @@ def scale() -> str:
     found = json.loads(SCALE.read_text())
     machine = ", ".join(f"{name} {value}" for name, value in found["machine"].items())
     heads = ("workers", "parts", "took", "workers busy", "scheduler, a part", "share of a core", "without work", "memory")
-    table = _table((*heads, "client, a part", "client's memory", "late"), map(_measured, found["cells"]), right=True)
+    table = as_table((*heads, "client, a part", "client's memory", "late"), map(_measured, found["cells"]), right=True)
     said = f"Measured by `make scale` on {found['date']} in {found['seconds']} s, on: {machine}."
     return f"{said} A packed state has {found['cells'][0]['state_bytes']:,} bytes.\n\n{table}"
 
@@ -381,13 +274,13 @@ def forecasts() -> str:
     """Forecasts beside the runs that they are of."""
     found = json.loads(FORECASTS.read_text())
     machine = ", ".join(f"{name} {value}" for name, value in found["machine"].items())
-    table = _table(COMPARED, compare_runs(found["forecasts"]), right=True)
+    table = as_table(COMPARED, compare_runs(found["forecasts"]), right=True)
     return f"Measured by `make bench BENCH=--forecasts`, on: {machine}. {count_near(found['forecasts'])}\n\n{table}"
 
 
 def billion() -> str:
     """What many more rows than were measured would take."""
-    return _table(REACHED, reach(json.loads(FORECASTS.read_text())["forecasts"], _size), right=True)
+    return as_table(REACHED, reach(json.loads(FORECASTS.read_text())["forecasts"], _size), right=True)
 
 
 SHOWN = (
