@@ -46,7 +46,7 @@ def test_partitions_have_the_bits_of_the_whole(example, frame):
 def test_workers_have_the_same_bits(example, frame, tmp_path):
     """On a cluster of two processes; the explainer's tables travel in the graph, or lie in a folder."""
     rows, expected = dask.dataframe.from_pandas(frame, npartitions=4), attribute(example.model, frame).to_frame()
-    with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster, Client(cluster):
+    with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0") as cluster, Client(cluster):
         for tables in (None, tmp_path / "tables"):
             assert_same(prepare(example.model, tables=tables)(rows).compute(), expected)
 

@@ -85,7 +85,7 @@ def test_errors_are_the_same_bits_on_a_cluster_and_from_counts_that_were_kept(ru
     monkeypatch.setattr(background, "ITEM_ROWS", 100)
     given = {"background": background_uri, "background_errors": True, "precision": "float64", "ids": "flight"}
     explain(example.model, example.data, run.parent / "serial" / "run", **given, scheduler="serial")
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as workers:
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0") as workers:
         explain(example.model, example.data, run.parent / "cluster" / "run", **given, scheduler=workers.scheduler_address)
     assert contents(run.parent / "serial") == contents(run.parent / "cluster")
     counted = []
