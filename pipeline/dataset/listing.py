@@ -4,9 +4,10 @@ import dataclasses
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -25,6 +26,7 @@ from .matching import Asked, Matched, Matching, list_used, make_shape
 from .row_groups import largest_held
 
 FOOTER_READERS = 16
+BLOCK = 1024  # files that wait for a reader; one that waits takes more memory than what is kept of its footer
 NOTHING = Asked()
 _NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 
@@ -156,6 +158,12 @@ def _try_footer(live: LiveFile, matching: Matching) -> _Footer | Rejected:
         return Rejected(None, live.file.uri, (), None, str(error))
 
 
+def _read_footers(files: Sequence[LiveFile], matching: Matching, readers: Executor) -> Iterator[tuple[LiveFile, _Footer | Rejected]]:
+    for start in range(0, len(files), BLOCK):
+        block = files[start : start + BLOCK]
+        yield from zip(block, readers.map(partial(_try_footer, matching=matching), block), strict=True)
+
+
 def _list_files(uri: str) -> Snapshot:
     """Files that count by a table's log, or else by their names."""
     return read_snapshot(uri) or Snapshot(uri, tuple(LiveFile(file, _partition(file.uri)) for file in list_parquet(uri)))
@@ -200,8 +208,7 @@ def list_data(uri: str, model: Model, asked: Asked = NOTHING) -> Listing:
     found: list[tuple[storage.Object, Hive, tuple[int, ...]]] = []
     rejected, row_group, n_chunks, spelt, alike = [], 0, 0, model, True
     with ThreadPoolExecutor(FOOTER_READERS) as readers:
-        footers = readers.map(lambda live: _try_footer(live, matching), snapshot.files)
-        for live, footer in zip(snapshot.files, footers, strict=True):
+        for live, footer in _read_footers(snapshot.files, matching, readers):
             file = live.file
             if isinstance(footer, Rejected):
                 rejected.append(footer)

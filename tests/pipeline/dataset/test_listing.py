@@ -2,6 +2,7 @@
 
 import gc
 import json
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
 from urllib.parse import quote
 
@@ -196,6 +197,25 @@ def test_files_that_cannot_be_read_are_left_out_while_others_can(example, tmp_pa
     (tmp_path / "month=1" / "a.parquet").unlink()
     with pytest.raises(InvalidData, match=r"b\.parquet: not a Parquet file"):
         list_data(str(tmp_path), model)
+
+
+def test_files_are_read_some_at_a_time_each_once_and_in_order(example, tmp_path, monkeypatch):
+    """What waits for a reader takes more memory than what is kept, so that of a hundred thousand files few may wait."""
+    waiting = []
+
+    class Readers(ThreadPoolExecutor):
+        def map(self, work, files):
+            waiting.append(len(files))
+            return super().map(work, files)
+
+    monkeypatch.setattr(listing, "BLOCK", 3)
+    monkeypatch.setattr(listing, "ThreadPoolExecutor", Readers)
+    written(example, tmp_path, *(f"month=1/{k}.parquet" for k in range(8)))
+    (tmp_path / "month=1" / "3.parquet").write_bytes(b"PAR1 and no more")
+    found = list_data(str(tmp_path), load_ensemble(example.model))
+    assert [file.uri[-9:] for file, _, _ in found.files] == [f"{k}.parquet" for k in (0, 1, 2, 4, 5, 6, 7)]
+    assert [entry.uri[-9:] for entry in found.rejected] == ["3.parquet"]
+    assert waiting == [3, 3, 2]
 
 
 def test_footers_are_let_go_as_soon_as_they_are_read(example, tmp_path):
