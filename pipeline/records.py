@@ -1,10 +1,15 @@
-"""Records from JSON that anybody may have written: every value of the type that its field says, or refused."""
+"""Records as JSON, and from JSON that anybody may have written: every value of the type that its field says, or refused.
 
+A text may have a hundred thousand records in one. So texts are made, digested and compared piece by piece, and what is read is let go entry by entry:
+nothing ever holds all of it twice.
+"""
+
+import hashlib
 import json
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache
-from io import StringIO
+from itertools import islice
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints, is_typeddict
 
@@ -13,6 +18,7 @@ Path = tuple[Any, str | int] | None  # of an entry of a text: the path above it,
 Reader = Callable[[Any, Path], Any]
 EMPTY = "left out where empty"  # marks fields, by their metadata, that a text has only where there is something in them
 SHOWN = 40  # characters of a value in a message
+PIECES = 10_000  # names, values, brackets that a text is made of, that are put together
 WORDS = {int: "a whole number", float: "a number with a point", str: "a text", bool: "true or false", NoneType: "null"}
 
 
@@ -47,8 +53,8 @@ def as_fields(record: Any) -> dict[str, Any]:
     return {field.name: value for field in fields(record) if (value := getattr(record, field.name)) or EMPTY not in field.metadata}
 
 
-def as_text(record: Any, sort_keys: bool = False) -> str:
-    """Write a record as JSON, a line for each value. Piece by piece: ``json.dumps`` keeps all pieces, ten times the text, until it has the last.
+def iterate_text(record: Any, sort_keys: bool = False) -> Iterator[str]:
+    """Write a record as JSON, a line for each value, piece by piece: ``json.dumps`` keeps all pieces, ten times the text, until it has the last.
 
     Parameters
     ----------
@@ -57,14 +63,75 @@ def as_text(record: Any, sort_keys: bool = False) -> str:
     sort_keys : bool
         Names in alphabetical order, instead of that of the fields.
 
+    Yields
+    ------
+    str
+        Some lines.
+    """
+    pieces = json.JSONEncoder(indent=1, sort_keys=sort_keys, default=as_fields).iterencode(record)
+    while piece := "".join(islice(pieces, PIECES)):
+        yield piece
+
+
+def as_text(record: Any, sort_keys: bool = False) -> str:
+    """Write a record as JSON.
+
+    Parameters
+    ----------
+    record, sort_keys
+        See `iterate_text`.
+
     Returns
     -------
     str
     """
-    text = StringIO()
-    for piece in json.JSONEncoder(indent=1, sort_keys=sort_keys, default=as_fields).iterencode(record):
-        text.write(piece)
-    return text.getvalue()
+    return "".join(iterate_text(record, sort_keys))
+
+
+def digest_text(record: Any, sort_keys: bool = False) -> str:
+    """Make the digest of a record's text.
+
+    Parameters
+    ----------
+    record, sort_keys
+        See `iterate_text`.
+
+    Returns
+    -------
+    str
+        SHA-256, hexadecimal.
+    """
+    digest = hashlib.sha256()
+    for piece in iterate_text(record, sort_keys):
+        digest.update(piece.encode())
+    return digest.hexdigest()
+
+
+def refuse_other_text(record: Any, text: str | bytes, sort_keys: bool = False) -> None:
+    """Refuse a text that says what a record says, but not as it is written here.
+
+    Parameters
+    ----------
+    record, sort_keys
+        See `iterate_text`.
+    text : str or bytes
+        That the record was read from.
+
+    Raises
+    ------
+    ValueError
+        Spaces, the order of names, or how numbers or letters are written differ.
+    """
+    at = 0
+    for piece in iterate_text(record, sort_keys):
+        expected: Any = piece if isinstance(text, str) else piece.encode()
+        if not text.startswith(expected, at):
+            break
+        at += len(expected)
+    else:
+        if at == len(text):
+            return
+    raise ValueError("it is written otherwise than leafledger writes it")
 
 
 def _say(path: Path) -> str:
@@ -109,7 +176,8 @@ def _tuple_reader(kinds: tuple[Any, ...]) -> Reader:
         if not isinstance(entry, list):
             raise _refuse(path, entry, "a list")
         if any_number:
-            return tuple([readers[0](each, (path, i)) for i, each in enumerate(entry)])
+            entry.reverse()  # and the last is let go as soon as it is read
+            return tuple([readers[0](entry.pop(), (path, i)) for i in range(len(entry))])
         if len(readers) != len(entry):
             raise _refuse(path, entry, f"{len(readers)} entries")
         return tuple([reader(each, (path, i)) for i, (reader, each) in enumerate(zip(readers, entry, strict=True))])

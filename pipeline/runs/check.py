@@ -6,7 +6,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 from itertools import groupby
 from os import PathLike
@@ -21,6 +21,7 @@ from kernels.merge_tree import FAN_IN
 
 from ..dataset.listing import Rejected
 from ..errors import InvalidRun, LeafledgerError, NotFinished, NotRepeatable, UsageError
+from ..records import as_fields
 from ..stores import storage
 from ..stores.arrays import broadcast_tables, table_bytes
 from ..stores.aside import aside
@@ -128,12 +129,19 @@ def _check_lists(run: str) -> tuple[Manifest, Plan]:
     return manifest, plan
 
 
+def _written_alike(a: Any, b: Any) -> bool:
+    """Values have one text: true is not 1, and 1 is not 1.0. Lists are compared entry by entry, since a hundred thousand parts have a large one."""
+    if isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b):
+        return all(map(_written_alike, a, b))
+    return a is b or json.dumps(a, default=as_fields) == json.dumps(b, default=as_fields)
+
+
 def _check_manifest(run: str, found: Manifest, expected: Manifest) -> None:
-    """Every field, as it is written: true is not 1, and 1 is not 1.0."""
-    fields, wanted = asdict(found), asdict(expected)
-    for name, value in fields.items():
-        if json.dumps(value) != json.dumps(wanted[name]):
-            raise InvalidRun(f"{storage.join(run, MANIFEST)}: {name} is {shorten(value)}, expected {shorten(wanted[name])}")
+    """Every field, as it is written."""
+    for field in fields(Manifest):
+        value, wanted = getattr(found, field.name), getattr(expected, field.name)
+        if not _written_alike(value, wanted):
+            raise InvalidRun(f"{storage.join(run, MANIFEST)}: {field.name} is {shorten(value)}, expected {shorten(wanted)}")
 
 
 def _find_changed(run: str, plan: Plan, manifest: Manifest, deep: bool) -> tuple[int, dict[str, str], str | None]:

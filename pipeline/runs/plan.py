@@ -1,7 +1,6 @@
 """What will be done: one record from which the output follows, what a worker needs of memory, and the text of plan.json."""
 
 import dataclasses
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -29,7 +28,7 @@ from ..dataset.row_groups import READ_BYTES
 from ..display import as_html, count
 from ..models.model import Feature, Model
 from ..models.row_output import OUTPUT, RowOutput
-from ..records import as_text
+from ..records import as_text, digest_text
 from . import told
 from .interactions import count_kept
 from .job import Job
@@ -222,7 +221,7 @@ def digest(plan: Plan) -> str:
     str
         SHA-256, hexadecimal.
     """
-    return hashlib.sha256(to_json(plan).encode()).hexdigest()
+    return digest_text(plan, sort_keys=True)
 
 
 def without_rows(plan: Plan) -> Plan:

@@ -19,7 +19,7 @@ from ..errors import InvalidRun, RunConflict, UsageError
 from ..models.cityhash import HashedCategory
 from ..models.model import Feature
 from ..models.row_output import SEEDS
-from ..records import read_record
+from ..records import iterate_text, read_record, refuse_other_text
 from ..stores import commit, storage
 from ..stores.arrays import FOLDER
 from .arguments import read_choice, read_interactions, read_names
@@ -136,8 +136,7 @@ def from_json(text: str | bytes, where: str) -> Plan:
         plan = read_record(Plan, text)
         plan = dataclasses.replace(plan, features=tuple(map(_with_hashes, plan.features)))
         _check_sense(plan)
-        if to_json(plan) != (text if isinstance(text, str) else text.decode()):
-            raise ValueError("it is written otherwise than leafledger writes it")
+        refuse_other_text(plan, text, sort_keys=True)
     except (ValueError, TypeError, UsageError) as error:
         raise InvalidRun(f"{where}: not a plan of this version: {error}; choose another output or remove it") from error
     return plan
@@ -186,7 +185,8 @@ def commit_plan(run: str, plan: Plan) -> None:
     uri = storage.join(run, PLAN)
     with storage.scratch() as folder:
         local = folder / PLAN
-        local.write_text(to_json(plan))
+        with local.open("w") as text:
+            text.writelines(iterate_text(plan, sort_keys=True))
         if not commit.create(uri, local):
             refuse_other(run, from_json(storage.read(uri), uri), plan)
 

@@ -1,6 +1,5 @@
 """From parts to a published run: states merged in part order, summaries, and last the manifest, the only sign that a run finished."""
 
-import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,7 +16,7 @@ from kernels.links import Link
 from ..dataset.listing import Rejected
 from ..display import as_html, count
 from ..errors import InvalidRun
-from ..records import as_text, as_tuples, read_record
+from ..records import as_text, as_tuples, digest_text, iterate_text, read_record, refuse_other_text
 from ..stores import commit, storage
 from ..stores.arrays import FOLDER
 from .options import Precision, Space
@@ -137,7 +136,7 @@ class Manifest:
     @property
     def sha256(self) -> str:
         """Of manifest.json, hexadecimal: who keeps it can tell later that nothing of the run was changed."""
-        return hashlib.sha256(self.text.encode()).hexdigest()
+        return digest_text(self)
 
 
 def read_manifest(run: str) -> Manifest | None:
@@ -169,8 +168,7 @@ def read_manifest(run: str) -> Manifest | None:
             storage.check_below(entry["uri"])
         if manifest.place:
             storage.check_below(manifest.place)
-        if manifest.text != data.decode():
-            raise ValueError("it is written otherwise than leafledger writes it")
+        refuse_other_text(manifest, data)
     except ValueError as error:
         raise InvalidRun(f"{storage.join(run, MANIFEST)}: not a manifest: {error}") from error
     return manifest
@@ -380,6 +378,7 @@ def publish(
         commit.remove(storage.join(home, FOLDER))  # before the manifest, after which nothing is left to do, or to fail
         if not place:
             local = folder / MANIFEST
-            local.write_text(manifest.text)
+            with local.open("w") as text:
+                text.writelines(iterate_text(manifest))
             _publish_file(storage.join(run, MANIFEST), local)
     return manifest

@@ -1,5 +1,6 @@
 """JSON becomes the record that its fields describe, or is refused in one line that names the place."""
 
+import hashlib
 import json
 import re
 import tracemalloc
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.records import as_text, as_tuples, read_record
+from pipeline.records import as_text, as_tuples, digest_text, read_record, refuse_other_text
 
 
 class Entry(TypedDict):
@@ -112,11 +113,36 @@ def test_a_record_is_written_as_json_would_write_it(names, share, sort_keys):
     assert as_text(record, sort_keys) == json.dumps(asdict(record), indent=1, sort_keys=sort_keys)
 
 
-def test_a_text_is_written_without_all_of_its_pieces_at_once():
-    """A list of a hundred thousand parts: the pieces took ten times the text."""
-    record = Outer(None, tuple(Entry(name=f"{i:064x}", size=i) for i in range(20_000)), ("x", 2), "a", None, {}, None)
+@given(sort_keys=st.booleans(), encoded=st.booleans(), at=st.integers(0, 200), other=st.sampled_from([" ", "0", "x", ""]))
+def test_a_text_that_says_the_same_is_refused_unless_it_is_written_the_same(sort_keys, encoded, at, other):
+    """Its digest is that of the text, and one character more, less or other makes it another text."""
+    record = read_record(Outer, json.dumps(SOUND))
+    text = json.dumps(asdict(record), indent=1, sort_keys=sort_keys)
+    assert digest_text(record, sort_keys) == hashlib.sha256(text.encode()).hexdigest()
+    refuse_other_text(record, text.encode() if encoded else text, sort_keys)
+    for changed in (text[:at] + other + text[at:], text[:at] + other + text[at + 1 :], text[:at]):
+        if changed != text:
+            with pytest.raises(ValueError, match=r"^it is written otherwise than leafledger writes it$"):
+                refuse_other_text(record, changed.encode() if encoded else changed, sort_keys)
+
+
+MANY = Outer(None, tuple(Entry(name=f"{i:064x}", size=i) for i in range(20_000)), ("x", 2), "a", None, {}, None)
+
+
+def peak_of(work):
+    """Most bytes at once."""
     tracemalloc.start()
-    text = as_text(record)
+    work()
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert peak < 4 * len(text)
+    return peak
+
+
+def test_long_lists_are_not_held_twice():
+    """A hundred thousand parts: all pieces of their text took ten times the text, and what JSON says of them as much again as the records."""
+    text = as_text(MANY)
+    assert peak_of(lambda: as_text(MANY)) < 4 * len(text)
+    assert peak_of(lambda: digest_text(MANY)) < len(text) / 2
+    assert peak_of(lambda: refuse_other_text(MANY, text)) < len(text) / 2
+    parsed = peak_of(lambda: json.loads(text))
+    assert peak_of(lambda: read_record(Outer, text)) < 1.3 * parsed
