@@ -29,7 +29,7 @@ from .latest import Latest, move_latest, read_latest
 from .merged import MergedStates, add_groups
 from .mlflow_run import find_run
 from .options import OWN
-from .part import Part
+from .part import Part, without_costs
 from .plan import Plan, make_plan
 from .planned import broadcast_recipe, commit_plan
 from .precision import check_precision
@@ -86,7 +86,7 @@ class Run:
 class Explained:
     """What became of the work items."""
 
-    parts: tuple[Part, ...]  # in the order of the plan
+    parts: tuple[Part, ...]  # in the order of the plan, without what they took but for their seconds
     rejected: tuple[Rejected, ...]  # likewise, after files whose footers could not be read
     states: Mapping[str, Any]  # of all parts, merged, by the names of summaries; None where there are no parts
 
@@ -301,7 +301,7 @@ def map_run(run: Run, tables: Broadcast, progress: Progress = no_progress) -> Ex
     for done in execute.execute(job, task, items, find_earlier(run.replaced, plan), run.memory.total):
         for piece in done.pieces:
             on_done(piece)
-        parts += [piece for piece in done.pieces if isinstance(piece, Part)]
+        parts += [without_costs(piece) for piece in done.pieces if isinstance(piece, Part)]
         rejected += [piece for piece in done.pieces if isinstance(piece, Rejected)]
         limit.check(rejected)
         groups = add_groups(plan, groups, merged.add(done.place, done.states, done.level))

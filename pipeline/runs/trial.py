@@ -115,11 +115,12 @@ def _count(run: Run, place: str) -> tuple[BackgroundStatistics | None, Taken, in
 
 
 def _explain(run: Run, tables: Broadcast, items: Sequence[WorkItem], **options: Any) -> tuple[Run, Any, Taken]:
-    found = list[Taken]()
+    """Explain items, and keep all that their parts took."""
+    found, parts = list[Taken](), list[Part]()
     run = _with(run, run.job.out, items, **options)
     with measured(found):
-        explained = map_run(run, tables)
-    return run, explained, found[0]
+        explained = map_run(run, tables, lambda work: lambda piece: parts.append(piece) if isinstance(piece, Part) else None)
+    return run, replace(explained, parts=tuple(sorted(parts, key=attrgetter("part")))), found[0]
 
 
 def _begin(run: Run, tables: Broadcast, items: Sequence[WorkItem]) -> tuple[Any, Taken]:
