@@ -1,6 +1,7 @@
 """``python -m tests.scale.parts FILES [serial|WORKERS] [ITEM_ROWS]``: a run of so many small files, with time and memory of each stage.
 
-Nothing is simulated: files, model, run and check are real, one after another in this process, with a local cluster where workers are asked for.
+Nothing is simulated: files, model, run and check are real, with a local cluster where workers are asked for. Files and model are made, rows
+explained, and the run is checked in three processes, one after another, as three commands would.
 """
 
 import json
@@ -10,12 +11,13 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, contextmanager
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
-import lightgbm
 import numpy as np
 import psutil
 import pyarrow as pa
@@ -44,6 +46,8 @@ LOOK_SECONDS = 0.5
 
 def write_files(folder: Path, n: int) -> Path:
     """So many files of ROWS rows, and the model, which is of the first hundred of them."""
+    import lightgbm  # not in the processes that are measured, which do not need it
+
     names = [f"f{j}" for j in range(FEATURES)]
     rng, data = np.random.default_rng(1), folder / "data"
     data.mkdir()
@@ -110,9 +114,15 @@ def watched(name: str, found: dict[str, Any], children: Children) -> Iterator[No
     }
 
 
-def measure(n: int, where: str, item_rows: int | None, folder: Path) -> dict[str, Any]:
-    """Explain so many files, check the run, and say what each stage took."""
-    data, found = write_files(folder, n), dict[str, Any]()
+def apart(work: Callable[..., Any], *given: Any) -> Any:
+    """Do something in a new process, which is over then."""
+    with ProcessPoolExecutor(1, get_context("spawn")) as process:
+        return process.submit(work, *given).result()
+
+
+def measure_stages(work: Callable[..., dict[str, Any]], folder: Path, where: str, item_rows: int | None) -> dict[str, Any]:
+    """Do some work, and say what those of STAGES took that are in it."""
+    found = dict[str, Any]()
 
     def wrap(name: str, stage: Callable[..., Any]) -> Callable[..., Any]:
         def call(*given: Any, **named: Any) -> Any:
@@ -121,23 +131,32 @@ def measure(n: int, where: str, item_rows: int | None, folder: Path) -> dict[str
 
         return call
 
-    given = {"scheduler": "serial"} if where == "serial" else {"workers": int(where)}
     with Children() as children, ExitStack() as patched:
         for name, (module, function) in STAGES.items():
             patched.enter_context(mock.patch.object(module, function, wrap(name, getattr(module, function))))
-        job = make_job(str(folder / "model.txt"), str(data), str(folder / "run"), Options(ids=("row",), item_rows=item_rows, **given))
-        done = explain.explain_job(job, no_progress)
-        check.check_run(folder / "run", **({} if where == "serial" else {"workers": int(where)}))
+        said = work(folder, {"scheduler": "serial"} if where == "serial" else {"workers": int(where)}, item_rows)
+    return said | {"stages": found}
+
+
+def explain_files(folder: Path, where: dict[str, Any], item_rows: int | None) -> dict[str, Any]:
+    """A run of all of them."""
+    job = make_job(str(folder / "model.txt"), str(folder / "data"), str(folder / "run"), Options(ids=("row",), item_rows=item_rows, **where))
+    manifest = explain.explain_job(job, no_progress).manifest
+    return {"parts": len(manifest.parts), "rows": manifest.n_rows}
+
+
+def check_files(folder: Path, where: dict[str, Any], item_rows: int | None) -> dict[str, Any]:
+    """The run, verified."""
+    return {"sound": check.check_run(folder / "run", **({} if "scheduler" in where else where)).sound}
+
+
+def measure(n: int, where: str, item_rows: int | None, folder: Path) -> dict[str, Any]:
+    """Explain so many files, check the run, and say what each stage took."""
+    apart(write_files, folder, n)
+    explained, checked = (apart(measure_stages, work, folder, where, item_rows) for work in (explain_files, check_files))
     sizes = {file.name: file.stat().st_size for file in (folder / "run").glob("*.json")}
-    return {
-        "files": n,
-        "where": where,
-        "item_rows": item_rows,
-        "parts": len(done.manifest.parts),
-        "rows": done.manifest.n_rows,
-        "bytes": sizes,
-        "stages": found,
-    }
+    stages = explained["stages"] | checked["stages"]
+    return {"files": n, "where": where, "item_rows": item_rows, "bytes": sizes} | explained | checked | {"stages": stages}
 
 
 def show(found: dict[str, Any]) -> Iterator[str]:
