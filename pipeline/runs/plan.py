@@ -42,6 +42,7 @@ from .top import TOP, Top, read_top
 
 PLAN = "plan.json"
 LABEL = "label"  # column of labels
+STATE_BYTES = 272  # of a player and output in states of summaries: as they are, as they were before a slice, as bytes, as text, and in the footer
 LABEL_BYTES = 128  # of a row's label, weight and group, as read and as laid out, and what comes of them
 REASON_LEAVES = 7  # columns that a list of reasons is made of
 CHANGED = {
@@ -361,19 +362,22 @@ def make_plan(job: Job, model: Model, groups: Groups, found: Listing, background
     most = max_item_rows(group_rows, n_columns)
     items = make_items(found, min(job.options.item_rows or most, most), joins=job.options.item_rows is not None)
     plan = dataclasses.replace(draft, slice_rows=slice_rows, group_rows=group_rows, items=items)
-    n_groups = max((-(-item.n_rows // group_rows) for item in items), default=0)
-    # Values, bins, kinds, columns as read; attributions, before and after rounding, and encoded; interactions, and entries as they are written.
-    entry = 2 * 8 + 2 * (4 + _mean_length(tables.pairs, plan.players))
-    of_output = 8 + tables.n_players * (8 + 8 + 8) * (1 + lots) + n_pairs * 8 + n_kept * entry + tables.n_steps * 8
-    row_bytes = tables.n_used * (8 + 4 + 1 + 8) + n_outputs * of_output
+    largest = max((item.n_rows for item in items), default=0)
+    n_groups, held, gathered = -(-largest // group_rows), min(slice_rows, largest), min(group_rows, largest)
+    # Values, bins, kinds, columns as read; margins, attributions, interactions, checks; of what is written, a chosen output, rounded, encoded.
+    n_phi, entry = tables.n_players * (1 + lots), 2 * 8 + 2 * (4 + _mean_length(tables.pairs, plan.players))
+    of_output = 6 * 8 + n_phi * 8 + n_pairs * 8 + tables.n_steps * 8
+    of_written = n_kept * entry + n_phi * 8 * ((draft.row_output is not None) + 2 * (draft.wide and not draft.global_only))
+    row_bytes = tables.n_used * (8 + 4 + 1 + 8) + n_outputs * of_output + len(draft.written_outputs) * of_written
     row_bytes += LABEL_BYTES if job.labels or draft.by else 0
     row_bytes += len(draft.value_columns) * 3 * 8  # as read, as kept, and encoded
     read = [found] if background is None else [found, background]
+    states = STATE_BYTES * tables.n_players * len(draft.written_outputs)
     # While a background is counted: values as read, together, padded and ranked.
     counted = 0 if background is None else max_slice_rows(tables.n_used) * tables.n_used * (3 * 8 + 4)
     return plan, Memory(
         tables=tables.n_bytes,
-        slice=max(padded(slice_rows) * row_bytes + 2 * (group_rows - slice_rows) * written, counted),  # gathered rows, and encoded
+        slice=max(padded(held) * row_bytes + 2 * (gathered - held) * written + states, counted),  # gathered rows, and encoded
         row_group=max(listing.row_group for listing in read) + READ_BYTES,
         footer=(n_groups * n_columns + max(listing.n_chunks for listing in read)) * CHUNK_BYTES,
     )

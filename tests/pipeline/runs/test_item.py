@@ -1,10 +1,13 @@
 """The rows of one work item: values of the same rows in memory, however they are cut, and an error that names the row where they do not add up."""
 
 import dataclasses
+import tracemalloc
 
 import numpy as np
+import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+import xgboost
 from numpy.testing import assert_array_equal
 
 from kernels.methods import METHODS
@@ -12,7 +15,11 @@ from leafledger import attribute, explain
 from pipeline.errors import AdditivityBreach, InvalidData
 from pipeline.runs.footer import read_footer
 from pipeline.runs.item import explain_item
+from pipeline.runs.job import make_job
+from pipeline.runs.load import load_model
+from pipeline.runs.options import Options
 from pipeline.runs.plan import recipe
+from pipeline.runs.stages import broadcast_run, plan_run
 from tests.pipeline.conftest import FEATURES
 from tests.pipeline.running import ready
 
@@ -115,3 +122,32 @@ def test_the_residual_is_the_largest_of_all_slices(planned_run, tmp_path, monkey
     _, footer = made(planned_run, tmp_path / "part", planned_run[0].plan.items[0], slice_rows=64)
     assert len(calls) > 3
     assert np.isclose(footer.residual, 1e-11, rtol=1e-3)
+
+
+@pytest.fixture(scope="module")
+def many_classes(tmp_path_factory):
+    """A model whose attributions of one slice are larger than a slice aims at, since a row has 48,000 of them."""
+    folder, rng = tmp_path_factory.mktemp("classes"), np.random.default_rng(0)
+    rows = pd.DataFrame(rng.normal(size=(800, 120)), columns=[f"f{j}" for j in range(120)])
+    given = {"objective": "multi:softprob", "num_class": 400, "max_depth": 3, "max_bin": 4, "min_child_weight": 0, "base_score": 0.5}
+    xgboost.train(given, xgboost.DMatrix(rows, np.arange(800) % 400), 1).save_model(folder / "model.ubj")
+    rows[:256].to_parquet(folder / "data.parquet")
+    return folder
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"output": "predicted"}, {"top": 5, "columns": "top", "output": "predicted"}, {"global_only": True}],
+    ids=str,
+)
+def test_a_slice_takes_what_was_foreseen_of_it(many_classes, tmp_path, options):
+    """Not less, or workers die of it; and not twice as much, or plans are refused that would do. Columns that nobody asked for take nothing."""
+    job = make_job(str(many_classes / "model.ubj"), str(many_classes / "data.parquet"), str(tmp_path / "run"), Options(scheduler="serial", **options))
+    run = plan_run(job, load_model(job))
+    tables = broadcast_run(run)
+    explain_item(run.plan, recipe(run.plan), run.plan.items[0], tables.prepared, tmp_path / "first")  # compiles
+    tracemalloc.start()
+    explain_item(run.plan, recipe(run.plan), run.plan.items[0], tables.prepared, tmp_path / "part")
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak <= run.memory.slice <= 2 * peak
