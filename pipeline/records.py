@@ -112,10 +112,12 @@ def refuse_other_text(record: Any, text: str | bytes, sort_keys: bool = False) -
 
     Parameters
     ----------
-    record, sort_keys
+    record : dataclass
         See `iterate_text`.
     text : str or bytes
-        That the record was read from.
+        That it was read from.
+    sort_keys : bool
+        See `iterate_text`.
 
     Raises
     ------

@@ -226,8 +226,8 @@ def explain(
     missing_labels : {"count", "refuse"}
         Leave rows without a label out and count them, or end the run at the first.
     scheduler : str, optional
-        Address of a Dask scheduler, or "serial" for this process alone; by default a local cluster, or this process where there are 10,000 rows or
-        fewer and no ``workers`` are given.
+        Address of a Dask scheduler, or "serial" for this process alone; by default a local cluster, or this process where no ``workers`` are given
+        and it is done sooner than a cluster starts: with 10,000 rows or fewer, and with up to a million if the model is quick.
     workers : int, optional
         Processes of the local cluster, by default one per core. Each imports the calling script, so call under ``if __name__ == "__main__"``.
     wait : float

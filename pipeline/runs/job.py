@@ -30,7 +30,6 @@ from .options import Options
 from .table_place import choose_table
 
 SERIAL = "serial"
-FEW_ROWS = 10_000  # most methods explain them sooner than a local cluster starts
 ENCRYPTED = ("tls", "wss")  # ways to a scheduler
 MODEL = "model"  # as a background
 FOLDERS = ("attributions", "summary")  # of a run
@@ -54,6 +53,11 @@ class Job:
     workers: int
     worker_memory: int  # bytes
     name: str = ""  # its output before dates are filled in: what a run of every night is called
+
+    @property
+    def leaves_where(self) -> bool:
+        """Neither a scheduler nor workers are asked for."""
+        return self.options.scheduler is None and self.options.workers is None
 
 
 def check_parameters(method: Method, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -218,8 +222,7 @@ def keep_small(job: Job, small: bool) -> Job:
     -------
     Job
     """
-    asked = job.options.scheduler is not None or job.options.workers is not None
-    return replace(job, options=replace(job.options, scheduler=SERIAL)) if small and not asked else job
+    return replace(job, options=replace(job.options, scheduler=SERIAL)) if small and job.leaves_where else job
 
 
 def describe_where(job: Job, n_items: int) -> str:

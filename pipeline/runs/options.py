@@ -141,8 +141,8 @@ class Options:
     """What to do with rows without a label: leave them out and count them, or refuse."""
 
     scheduler: str | None = None
-    """Address of a Dask scheduler, tls:// where it is another host, or "serial" for this process alone. By default a local cluster, or this
-    process where there are 10,000 rows or fewer, since a cluster takes seconds to start, and no workers are given."""
+    """Address of a Dask scheduler, tls:// where it is another host, or "serial" for this process alone. By default a local cluster, which takes
+    seconds to start, or this process where it is done by then and no workers are given: of 10,000 rows or fewer, or a million of a quick model."""
 
     workers: int | None = None
     """Processes of the local cluster, by default one per core."""

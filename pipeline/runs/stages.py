@@ -24,7 +24,7 @@ from .background import Marginal, plan_marginal
 from .bundles import Task
 from .digests import Inputs, read_inputs
 from .inputs import check_predictions, refuse_unseen
-from .job import FEW_ROWS, Job, asked_columns, describe_where, find_method, keep_small
+from .job import Job, asked_columns, describe_where, find_method
 from .latest import Latest, move_latest, read_latest
 from .merged import MergedStates, add_groups
 from .mlflow_run import find_run
@@ -43,6 +43,7 @@ from .sizes import Memory, extent_of
 from .summaries import aggregate
 from .table import check_table
 from .tuning import tune_job
+from .where import choose_where
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +151,7 @@ def plan_run(job: Job, model: Model) -> Run:
         plan, memory = make_plan(job, model, groups, found, None, extent_of(game))
     if job.options.scheduler is None:
         memory.check(job.worker_memory)
-    job = keep_small(job, plan.n_rows + counted <= FEW_ROWS)
+    job = choose_where(job, find_method(plan.method), None if isinstance(game, Marginal) else game, plan.n_rows, counted)
     settled = settle(job.out, plan, job.options.if_changed)
     if job.options.mlflow_run is not None:
         find_run(job.options.mlflow_run)

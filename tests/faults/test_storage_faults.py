@@ -1,6 +1,7 @@
 """Stores that fail, lie, forget or stall: every run ends as the fault-free one, or in one line after which the next run finishes it."""
 
 import io
+import json
 import threading
 import time
 from dataclasses import replace
@@ -14,6 +15,7 @@ from leafledger import check_run, explain
 from pipeline.errors import Exit, InvalidRun, LeafledgerError, RunConflict, StorageError, UsageError
 from pipeline.stores import commit, filesystem, storage
 from pipeline.stores.listing import list_parquet
+from tests.faults.conftest import PATIENCE
 from tests.faults.interrupting import meet
 from tests.faults.proxy import Rule, before, drop_answer, flip, flip_unnoticed, hang, ignores, lose_answer, reset, says, slow, truncate
 from tests.faults.verdict import ID, committed, contents
@@ -138,6 +140,17 @@ def uploads(bucket):
     return s3fs.S3FileSystem().call_s3("list_multipart_uploads", Bucket=bucket.removeprefix("s3://")).get("Uploads", [])
 
 
+@pytest.fixture
+def unhurried(monkeypatch, environment):
+    """An answer that comes late, from a machine that is busy, would be asked for again, and what it said had been begun would stay."""
+    patience = {"config_kwargs": {**PATIENCE["config_kwargs"], "connect_timeout": 30, "read_timeout": 30}}
+    monkeypatch.setenv("FSSPEC_S3", json.dumps(patience))
+    monkeypatch.setitem(fsspec.config.conf, "s3", patience)
+    monkeypatch.setattr(filesystem, "SECONDS", 120.0)
+    s3fs.S3FileSystem.clear_instance_cache()
+
+
+@pytest.mark.usefixtures("unhurried")
 @pytest.mark.parametrize("fault", [lose_answer, drop_answer, INTERNAL, reset, None], ids=lambda fault: fault and fault.__name__)
 def test_an_upload_in_pieces_is_created_once(proxy, bucket, large, tally, fault):
     """Whatever becomes of the completion's answer, the object is there, whole, once, and a second writer is told so."""
@@ -153,14 +166,20 @@ def test_an_upload_in_pieces_is_created_once(proxy, bucket, large, tally, fault)
     assert uploads(bucket) == []
 
 
-@pytest.mark.parametrize(
-    ("pattern", "fault"),
-    [("PUT .*partNumber=2", UNAVAILABLE), pytest.param("PUT .*partNumber=2", hang, marks=pytest.mark.long), ("POST .*uploadId", UNAVAILABLE)],
-    ids=["piece", "piece hangs", "completion"],
-)
-def test_an_upload_that_fails_leaves_nothing(proxy, bucket, large, pattern, fault):
-    """Neither an object nor pieces that somebody pays for, also where it is cut off at its deadline."""
-    with proxy.broken(Rule(pattern, fault, times=ALWAYS)), pytest.raises(StorageError, match="/large: cannot write"):
+@pytest.mark.usefixtures("unhurried")
+@pytest.mark.parametrize("pattern", ["PUT .*partNumber=2", "POST .*uploadId"], ids=["piece", "completion"])
+def test_an_upload_that_fails_leaves_nothing(proxy, bucket, large, pattern):
+    """Neither an object nor pieces that somebody pays for."""
+    with proxy.broken(Rule(pattern, UNAVAILABLE, times=ALWAYS)), pytest.raises(StorageError, match="/large: cannot write"):
+        commit.create(f"{bucket}/large", large)
+    assert contents(bucket) == {}
+    assert uploads(bucket) == []
+
+
+@pytest.mark.long
+def test_an_upload_that_is_cut_off_leaves_nothing(proxy, bucket, large):
+    """At its deadline."""
+    with proxy.broken(Rule("PUT .*partNumber=2", hang, times=ALWAYS)), pytest.raises(StorageError, match="/large: cannot write"):
         commit.create(f"{bucket}/large", large)
     assert contents(bucket) == {}
     assert uploads(bucket) == []

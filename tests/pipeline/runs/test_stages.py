@@ -11,7 +11,8 @@ from numpy.testing import assert_allclose
 from leafledger import check_run, explain
 from pipeline.dataset.identity import is_still
 from pipeline.errors import InvalidData, RunConflict, StorageError
-from pipeline.runs import sizes, stages
+from pipeline.runs import sizes
+from pipeline.runs import where as choice
 from pipeline.runs.job import make_job
 from pipeline.runs.load import load_model
 from pipeline.runs.options import Options
@@ -137,11 +138,12 @@ def test_few_rows_are_explained_in_this_process(example, tmp_path, monkeypatch):
         job = make_job(example.model, example.data, tmp_path / "run", Options(**options))
         return plan_run(job, load_model(job)).where
 
-    monkeypatch.setattr(stages, "FEW_ROWS", n_rows)
+    monkeypatch.setattr(choice, "START_SECONDS", 0.0)
+    monkeypatch.setattr(choice, "FEW_ROWS", n_rows)
     assert where() == "in this process"
     assert where(background=example.data).startswith("on a local cluster of ")
     explain(example.model, example.data, tmp_path / "run", progress=lambda work: said.append(work.said) or (lambda done: None))
     assert said == ["explaining in this process"]
     assert json.loads((tmp_path / "run" / "provenance.json").read_text())["scheduler"] == "serial"
-    monkeypatch.setattr(stages, "FEW_ROWS", n_rows - 1)
+    monkeypatch.setattr(choice, "FEW_ROWS", n_rows - 1)
     assert where().startswith("on a local cluster of ")
