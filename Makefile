@@ -20,9 +20,9 @@ UV_VERSION := $(shell sed -n 's/^uv==//p' $(CONSTRAINTS))
 setup: $(VENV)/.complete
 
 # Packages into an environment, by uv, which is ten times as fast as pip, or by pip where uv finds no packages, since it does not read pip's
-# configuration: $(call install,folder,arguments).
+# configuration: $(call install,folder,arguments). Compiled, as pip does it: many a process may import them where Python may not write.
 define install
-	$(BIN)/uv pip install --quiet --python $(1)/bin/python $(2) || \
+	$(BIN)/uv pip install --quiet --compile-bytecode --python $(1)/bin/python $(2) || \
 	{ $(1)/bin/pip install --quiet --disable-pip-version-check pip==$(PIP_VERSION) && $(1)/bin/pip install --quiet --disable-pip-version-check $(2); }
 endef
 
