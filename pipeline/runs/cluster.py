@@ -23,7 +23,7 @@ from .bundles import Bundle, Done, Task, do_bundle, name_run, try_files
 from .certificates import check_expiry
 from .job import Job
 from .suspects import try_alone
-from .workers import GUARD, Needs, check_script, check_workers, do_checked, need, warm_late
+from .workers import GUARD, Needs, check_script, check_workers, do_checked, need, pack, warm_late
 
 REPLACE_SECONDS = 300  # that a cluster may be without any worker; new machines take minutes to start
 LOOK_SECONDS = 5  # between two looks at whether there are workers
@@ -264,7 +264,7 @@ def _gather(client: distributed.Client, done: Sequence[distributed.Future]) -> d
 
 def _run_tasks(client: distributed.Client, submit: Submit, bundles: Sequence[Bundle], key: str, died: Callable[[Bundle], None]) -> Iterator[Any]:
     """Do every bundle, one task each, and yield what they return; call ``died`` with those whose workers died."""
-    waiting = {submit(bundle, key=f"{key}-{bundle.name}"): bundle for bundle in bundles}
+    waiting = {submit(pack(bundle), key=f"{key}-{bundle.name}"): bundle for bundle in bundles}
     left = sum(len(bundle.items) for bundle in bundles)
     try:
         for ready in _as_completed(client, list(waiting), TOGETHER):
@@ -314,7 +314,7 @@ def map_dask(client: distributed.Client, work: Callable[[Any, W], Any], task: An
         Whatever ``work`` raises.
     """
     submit = partial(client.submit, do_checked, need(memory), work, task, pure=False)
-    waiting = {submit(item): item for item in items}
+    waiting = {submit(pack(item)): item for item in items}
     try:
         for (future,) in _as_completed(client, list(waiting)):
             item = waiting.pop(future)
@@ -369,7 +369,7 @@ def count_dask(
         Whatever else an item cannot be counted for.
     """
     name, submit = name_run(run), partial(client.submit, do_checked, need(memory), count_item, run, recipe, query, pure=False)
-    waiting = {submit(item, key=f"count-{item.part}-{name}"): item for item in items}
+    waiting = {submit(pack(item), key=f"count-{item.part}-{name}"): item for item in items}
     level, left = 0, list(waiting)
     while len(left) > 1:  # what is farther up goes first, which makes room
         level += 1

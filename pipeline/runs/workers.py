@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import multiprocessing
 import sys
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -109,6 +110,28 @@ def check_workers(client: distributed.Client, needs: Needs) -> None:
             needs.check(name, _share(worker["memory_limit"], worker["nthreads"]), found[name]["packages"])
 
 
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """Something that a task is called with, as it travels: a scheduler holds all tasks, and records of many work items are ten times as large."""
+
+    data: bytes
+
+
+def pack(argument: Any) -> Packed:
+    """Make what a task is called with small.
+
+    Parameters
+    ----------
+    argument : Any
+        A record, which pickle takes.
+
+    Returns
+    -------
+    Packed
+    """
+    return Packed(zlib.compress(pickle.dumps(argument), 1))
+
+
 def do_checked(needs: Needs, work: Callable[..., Any], *arguments: Any) -> Any:
     """Do work on a worker, which may have come since the others were asked.
 
@@ -117,7 +140,7 @@ def do_checked(needs: Needs, work: Callable[..., Any], *arguments: Any) -> Any:
     needs : Needs
     work : callable
     *arguments
-        What it is called with.
+        What it is called with, some of it `Packed`.
 
     Returns
     -------
@@ -130,7 +153,7 @@ def do_checked(needs: Needs, work: Callable[..., Any], *arguments: Any) -> Any:
         As `Needs.check`.
     """
     _check_here(needs, distributed.get_worker())
-    return work(*arguments)
+    return work(*(pickle.loads(zlib.decompress(each.data)) if isinstance(each, Packed) else each for each in arguments))
 
 
 def _check_here(needs: Needs, worker: distributed.Worker) -> None:

@@ -1,5 +1,6 @@
 """Workers are taken that would give this process's bits and have room, when work begins and when it goes on; the others are refused in one line."""
 
+import hashlib
 import subprocess
 import sys
 import time
@@ -9,8 +10,9 @@ import pytest
 from distributed.protocol import pickle
 from distributed.versions import get_package_info
 
+from pipeline.dataset.listing import WorkItem
 from pipeline.errors import UnfitCluster
-from pipeline.runs.workers import _make_plugin, check_workers, do_checked, need, warm_late
+from pipeline.runs.workers import _make_plugin, check_workers, do_checked, need, pack, warm_late
 
 
 @pytest.fixture(scope="module")
@@ -27,6 +29,7 @@ def test_a_worker_like_this_process_is_taken(client):
     """Its tasks are done, with the arguments they are given."""
     check_workers(client, need(1))
     assert client.submit(do_checked, need(1), divmod, 7, 2, pure=False).result() == (3, 1)
+    assert client.submit(do_checked, need(1), divmod, pack(7), pack(2), pure=False).result() == (3, 1)
 
 
 @pytest.mark.parametrize(
@@ -137,3 +140,10 @@ def test_a_run_ends_though_its_scheduler_is_gone():
         warm_late(client, need(0), warm, "three"),
     ):
         client.close()
+
+
+def test_what_tasks_are_called_with_is_small():
+    """A scheduler holds all tasks of a run: of items of small files less than it takes to name them."""
+    names = [f"s3://bucket/scores/date=2026-11-25/part-{k:05d}.parquet" for k in range(64)]
+    items = [WorkItem(k, name, hashlib.sha256(name.encode()).hexdigest(), (0,), 0, 20, 0, ()) for k, name in enumerate(names)]
+    assert len(pack(items).data) < sum(map(len, names)) + 64 * 64
