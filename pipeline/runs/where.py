@@ -7,12 +7,19 @@ from kernels.method import Method
 from kernels.trees.binning import BATCH
 
 from .job import Job, keep_small
+from .sizes import SLICE_BYTES, extent_of
 from .warming import call_kernels
 
 FEW_ROWS = 10_000  # that most methods explain sooner, also of a background
 MANY_ROWS = 1 << 20  # that take as long to read and write, whatever the model
 START_SECONDS = 5.0  # of a local cluster: its workers import what they need, and load kernels
 CALLS = 3  # of which the quickest counts
+
+
+def _is_small(prepared: Prepared) -> bool:
+    """Attributions of BATCH rows take no more than a slice aims at: this process may have less memory than workers."""
+    extent = extent_of(prepared)
+    return 8 * BATCH * prepared.base.size * (extent.n_players + len(extent.pairs) + extent.n_steps) <= SLICE_BYTES
 
 
 def _is_quick(method: Method, prepared: Prepared, n_rows: int) -> bool:
@@ -47,5 +54,8 @@ def choose_where(job: Job, method: Method, prepared: Prepared | None, n_rows: in
     """
     if not job.leaves_where:
         return job
-    few = n_rows + n_background <= FEW_ROWS
-    return keep_small(job, few or (prepared is not None and n_rows <= MANY_ROWS and _is_quick(method, prepared, n_rows)))
+    if n_rows + n_background <= FEW_ROWS:
+        return keep_small(job, small=True)
+    if prepared is None or n_rows > MANY_ROWS or not _is_small(prepared):
+        return job
+    return keep_small(job, _is_quick(method, prepared, n_rows))

@@ -71,6 +71,17 @@ def test_nothing_is_measured_of_a_million_rows(job, prepared):
     assert not calls
 
 
+def test_nothing_is_measured_of_rows_that_take_much_memory(job, prepared, monkeypatch):
+    """A plan of thousands of classes and features would take gigabytes."""
+    method, calls = taking(0.0)
+    monkeypatch.setattr(where, "SLICE_BYTES", 8 * BATCH * prepared.players.size)
+    assert serial(where.choose_where(job, method, prepared, 20_000, 0))
+    calls.clear()
+    monkeypatch.setattr(where, "SLICE_BYTES", 8 * BATCH * prepared.players.size - 1)
+    assert not serial(where.choose_where(job, method, prepared, 20_000, 0))
+    assert not calls
+
+
 @pytest.mark.parametrize(("n_rows", "n_background", "here"), [(10_000, 0, True), (9_000, 1_000, True), (9_000, 1_001, False)])
 def test_nothing_is_measured_of_few_rows_or_against_a_background(job, n_rows, n_background, here):
     """Nor are there tables where a background has to be counted for them."""
