@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import count, pairwise
 from pathlib import Path
+from typing import Any
 
 import distributed
 import pandas as pd
@@ -29,7 +30,7 @@ from .models import NAMES, make_rows
 from .timing import Contender, Speed, race
 
 ROW_GROUP = 1 << 16
-SERIAL_RUN, CLUSTER_RUN = "explain, serial", "explain, local cluster with its start"
+SERIAL_RUN, CLUSTER_RUN, CHOSEN_RUN = "explain, serial", "explain, local cluster with its start", "explain, left to choose where"
 COLD, WARM, OTHER = "cold", "warm", "other"
 STARTS = {COLD: "kernels compiled", WARM: "kernels from the cache", OTHER: "kernels from the cache, another model's compiled"}
 # Peak memory by the kernel's own count for this process: what getrusage gives a child starts at its parent's.
@@ -121,13 +122,13 @@ def _fresh(folder: Path, work: Callable[[Path], object]) -> Callable[[], None]:
 
 
 def race_runs(model: Path, n_rows: int, rows_by_hand: int, n_threads: int, repeats: int) -> list[Speed]:
-    """A run in this process, on a local cluster that it starts and stops itself, and on one that is there already; and the same by hand."""
+    """A run in this process, on a local cluster that it starts and stops itself, where it chooses, and on one that is there; and the same by hand."""
     with tempfile.TemporaryDirectory(dir=model.parent) as name:
         folder = Path(name)
         data, little = write_rows(folder / "data", n_rows, 4 * n_threads), write_rows(folder / "little", rows_by_hand, 1)
 
-        def run(out: Path, scheduler: str | None = None) -> None:
-            explain(model, data, out, scheduler=scheduler)
+        def run(out: Path, **where: Any) -> None:
+            explain(model, data, out, **where)
 
         def contender(label: str, threads: int, rows: int, work: Callable[[Path], object]) -> Contender:
             place = folder / label.replace(" ", "-")
@@ -139,11 +140,12 @@ def race_runs(model: Path, n_rows: int, rows_by_hand: int, n_threads: int, repea
         ) as cluster:
             contenders = [
                 contender(SERIAL_RUN, 1, n_rows, partial(run, scheduler=SERIAL)),
-                contender(CLUSTER_RUN, n_threads, n_rows, run),
+                contender(CLUSTER_RUN, n_threads, n_rows, partial(run, workers=n_threads)),
+                contender(CHOSEN_RUN, n_threads, n_rows, run),
                 contender("explain, cluster started before", n_threads, n_rows, partial(run, scheduler=cluster.scheduler_address)),
                 contender("XGBoost by hand", n_threads, rows_by_hand, lambda out: _by_hand(model, little, out, n_threads)),
             ]
-            contenders[2].call()  # its workers have imported and compiled what they need before they count as started
+            contenders[3].call()  # its workers have imported and compiled what they need before they count as started
             return race(contenders, repeats, warm=False)
 
 
