@@ -21,6 +21,9 @@ _ICEBERG = re.compile(r"(^|/)metadata/[^/]*\.metadata\.json$")
 _GLOB = re.compile(r"[*?\[]")
 
 
+Found = dict[str, Any] | None  # what a store says of a file as it lists it; None where it has to be asked
+
+
 def _is_hidden(path: str) -> bool:
     return any(map(_hides, path.split("/")))
 
@@ -61,34 +64,36 @@ def _name_table(below: list[str]) -> str | None:
     return None
 
 
-def _is_parquet(filesystem: Any, path: str) -> bool:
+def _is_parquet(filesystem: Any, path: str, known: Found) -> bool:
     """By its name, or else by how it begins: writers of Hive name files 000000_0."""
     if path.lower().endswith(SUFFIXES):
         return True
-    if int(call_store(filesystem, "info", path)["size"]) < len(MAGIC):
+    if int((known or call_store(filesystem, "info", path))["size"]) < len(MAGIC):
         return False
     return call_store(filesystem, "cat_file", path, start=0, end=len(MAGIC)) == MAGIC
 
 
-def _list_folder(filesystem: Any, root: str, uri: str) -> list[str]:
+def _list_folder(filesystem: Any, root: str, uri: str) -> dict[str, Found]:
     """The Parquet files below a folder."""
-    start = len(root.rstrip("/")) + 1
-    below = [name[start:] for name in (_walk_folder(root.rstrip("/")) if is_local(filesystem) else call_store(filesystem, "find", root))]
-    table = _name_table(below)
+    root = root.rstrip("/")
+    every = dict.fromkeys(_walk_folder(root)) if is_local(filesystem) else call_store(filesystem, "find", root, detail=True)
+    below = {name[len(root) + 1 :]: known for name, known in every.items()}
+    table = _name_table([*below])
     if table is not None:
         raise UsageError(
             f"{uri}: is a table of {table}, whose log says which of its files count; explain a copy of its rows, written as Parquet, or name "
             "its own folder if it is of Delta or Iceberg"
         )
-    paths = [root.rstrip("/") + "/" + name for name in below if name and not name.endswith("/") and not _is_hidden(name)]
-    return [path for path in paths if _is_parquet(filesystem, path)]
+    paths = {f"{root}/{name}": known for name, known in below.items() if name and not name.endswith("/") and not _is_hidden(name)}
+    return {path: known for path, known in paths.items() if _is_parquet(filesystem, path, known)}
 
 
-def _match(filesystem: Any, pattern: str) -> list[str]:
+def _match(filesystem: Any, pattern: str) -> dict[str, Found]:
     """What a glob finds, but for hidden names that it does not spell out."""
     spelled = [part for part in pattern.split("/") if part.startswith(HIDDEN)]
-    found = call_store(filesystem, "glob", pattern)
-    return [path for path in found if all(any(fnmatchcase(part, each) for each in spelled) for part in path.split("/") if _hides(part))]
+    found = call_store(filesystem, "glob", pattern, detail=True)
+    is_spelled = {path: all(any(fnmatchcase(part, each) for each in spelled) for part in path.split("/") if _hides(part)) for path in found}
+    return {path: known for path, known in found.items() if is_spelled[path]}
 
 
 def find_table(uri: str) -> str | None:
@@ -145,15 +150,20 @@ def list_parquet(uri: str) -> list[Object]:
     with reported("list", uri):
         filesystem.invalidate_cache()
         if call_store(filesystem, "exists", path):
-            roots = [path]
+            roots: dict[str, Found] = {path: None}
         elif _GLOB.search(path):
             roots = _match(filesystem, path)
         else:
             raise FileNotFoundError(path)
-        found = set()
-        for root in roots:
-            found |= set(_list_folder(filesystem, root, uri)) if call_store(filesystem, "isdir", root) else {root}
-        return [describe(filesystem, name) for name in sorted(found)]
+        found = dict[str, Found]()
+        for root, known in roots.items():
+            is_folder = known["type"] == "directory" if known else call_store(filesystem, "isdir", root)
+            found |= _list_folder(filesystem, root, uri) if is_folder else {root: known}
+        filesystem.invalidate_cache()  # its list of a folder is gone through whole for each file of it that is opened; so keep what it says by name
+        for name, known in found.items():
+            if known is not None:
+                filesystem.dircache[name] = [known]
+        return [describe(filesystem, name, found[name]) for name in sorted(found)]
 
 
 @dataclass(frozen=True, slots=True)

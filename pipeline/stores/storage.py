@@ -101,7 +101,7 @@ def _refuse_endless(filesystem: Any, path: str) -> None:
         raise NotRegular("is a pipe, a socket or a device, expected a file")
 
 
-def describe(filesystem: Any, path: str) -> Object:
+def describe(filesystem: Any, path: str, known: dict[str, Any] | None = None) -> Object:
     """Look up a file or object of a file system.
 
     Parameters
@@ -109,13 +109,15 @@ def describe(filesystem: Any, path: str) -> Object:
     filesystem : fsspec.AbstractFileSystem
     path : str
         The place on that file system.
+    known : dict, optional
+        What it says of the file, where it has been asked already.
 
     Returns
     -------
     Object
     """
     _refuse_endless(filesystem, path)
-    found = call_store(filesystem, "info", path)
+    found = known or call_store(filesystem, "info", path)
     marks, times = ([found[name] for name in names if found.get(name) not in (None, "")] for names in (MARKS, TIMES))
     uri = path if is_local(filesystem) else filesystem.unstrip_protocol(path)
     if marks:

@@ -9,6 +9,7 @@ import flask
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import s3fs
 from werkzeug.serving import make_server
 
 from pipeline.errors import NotThere, StorageError, UsageError
@@ -204,3 +205,23 @@ def test_a_table_is_found_in_its_own_folder(tmp_path, request, names, kind, wher
     assert find_table(root) == find_table(f"{root}/") == kind
     assert find_table(f"{root}/{names[0]}") is None
     assert find_table(f"{root}/nothing") is None
+
+
+def test_what_a_store_said_of_files_is_found_by_their_names(bucket, monkeypatch):
+    """It is not asked again as they are opened; nor is a list of all of them gone through for each, which takes an hour for a hundred thousand."""
+    filesystem, _ = open_filesystem(bucket)
+    for k in range(5):
+        filesystem.pipe(f"{bucket}/data/{k}.parquet", b"PAR1" + bytes([k]))
+    listed = list_parquet(f"{bucket}/data")
+    assert max(map(len, filesystem.dircache.values())) == 1
+    asked, call = [], s3fs.S3FileSystem._call_s3
+
+    async def counted(self, method, *given, **named):
+        asked.append(method)
+        return await call(self, method, *given, **named)
+
+    monkeypatch.setattr(s3fs.S3FileSystem, "_call_s3", counted)
+    for k, each in enumerate(listed):
+        with storage.opened(each.uri) as file:
+            assert file.read() == b"PAR1" + bytes([k])
+    assert asked == ["get_object"] * 5
