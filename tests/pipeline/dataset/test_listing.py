@@ -2,6 +2,7 @@
 
 import gc
 import json
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
 from urllib.parse import quote
@@ -199,23 +200,32 @@ def test_files_that_cannot_be_read_are_left_out_while_others_can(example, tmp_pa
         list_data(str(tmp_path), model)
 
 
-def test_files_are_read_some_at_a_time_each_once_and_in_order(example, tmp_path, monkeypatch):
-    """What waits for a reader takes more memory than what is kept, so that of a hundred thousand files few may wait."""
-    waiting = []
+@pytest.mark.parametrize(("few", "seconds", "waits", "asked"), [(0, 0.0, 2, [3, 3, 2]), (2, 0.2, 5, [3, 3]), (2, 0.0, 1e9, [])])
+def test_files_are_read_each_once_and_in_order(example, tmp_path, monkeypatch, few, seconds, waits, asked):
+    """Several at a time where they take their time to come, as the first ones tell. What waits for a reader takes more memory than what is kept
+    of its footer, so that of a hundred thousand files few may wait."""
+    waiting, read = [], listing._read_footer
 
     class Readers(ThreadPoolExecutor):
         def map(self, work, files):
             waiting.append(len(files))
             return super().map(work, files)
 
+    def read_late(live, matching):
+        time.sleep(seconds)
+        return read(live, matching)
+
+    monkeypatch.setattr(listing, "FEW", few)
+    monkeypatch.setattr(listing, "WAITS", waits)
     monkeypatch.setattr(listing, "BLOCK", 3)
     monkeypatch.setattr(listing, "ThreadPoolExecutor", Readers)
+    monkeypatch.setattr(listing, "_read_footer", read_late)
     written(example, tmp_path, *(f"month=1/{k}.parquet" for k in range(8)))
     (tmp_path / "month=1" / "3.parquet").write_bytes(b"PAR1 and no more")
     found = list_data(str(tmp_path), load_ensemble(example.model))
     assert [file.uri[-9:] for file, _, _ in found.files] == [f"{k}.parquet" for k in (0, 1, 2, 4, 5, 6, 7)]
     assert [entry.uri[-9:] for entry in found.rejected] == ["3.parquet"]
-    assert waiting == [3, 3, 2]
+    assert waiting == asked
 
 
 def count_footers():
