@@ -306,6 +306,22 @@ def _publish_summaries(run: str, place: str, summaries: dict[str, pa.Table], fol
     return written
 
 
+def _check_counts(run: str, plan: Plan, parts: Sequence[Part], rejected: Sequence[Rejected]) -> None:
+    """Every row of the plan is either in a part or rejected, once."""
+    counted = Counter[int]()
+    for part in parts:
+        counted[part.part] += part.n_rows
+    for entry in rejected:
+        if entry.part is not None:
+            counted[entry.part] += entry.n_rows or 0
+    n_done = len(parts) + len(counted.keys() - {part.part for part in parts})
+    if n_done > len(plan.items):
+        raise InvalidRun(f"{run}: got {n_done} parts, the plan has {len(plan.items)}")
+    for item in plan.items:
+        if counted.get(item.part) != item.n_rows:
+            raise InvalidRun(f"{run}: part {item.part} has {counted.get(item.part, 'no')} rows, the plan says {item.n_rows}")
+
+
 def publish(
     run: str,
     place: str,
@@ -347,18 +363,7 @@ def publish(
     StorageError
         The store refuses or does not answer.
     """
-    counted = Counter[int]()
-    for part in parts:
-        counted[part.part] += part.n_rows
-    for entry in rejected:
-        if entry.part is not None:
-            counted[entry.part] += entry.n_rows or 0
-    n_done = len(parts) + len(counted.keys() - {part.part for part in parts})
-    if n_done > len(plan.items):
-        raise InvalidRun(f"{run}: got {n_done} parts, the plan has {len(plan.items)}")
-    for item in plan.items:
-        if counted.get(item.part) != item.n_rows:
-            raise InvalidRun(f"{run}: part {item.part} has {counted.get(item.part, 'no')} rows, the plan says {item.n_rows}")
+    _check_counts(run, plan, parts, rejected)
     with storage.scratch() as folder:
         manifest = make_manifest(
             plan,
