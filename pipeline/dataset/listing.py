@@ -270,9 +270,9 @@ def make_items(found: Listing, item_rows: int, joins: bool = False) -> tuple[Wor
     tuple of WorkItem
         Every row is in exactly one of them, and item i has part number i. They depend on the arguments alone.
     """
-    items: list[WorkItem] = []
+    items, alike = list[WorkItem](), dict[tuple[int, ...], tuple[int, ...]]()  # row groups, of which most files have the same
     for file, partition, rows in found.files:
-        for group in _group(rows, item_rows):
+        for group in (alike.setdefault(each, each) for each in _group(rows, item_rows)):
             n_rows, first_row = sum(rows[i] for i in group), sum(rows[: group[0]])
             piece = item_rows if n_rows > 2 * item_rows else max(1, n_rows)
             for skip in range(0, n_rows, piece):
