@@ -34,10 +34,9 @@ PARTS = "attributions"
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A published part: what its footer says, and the object's own size and digest."""
+    """A published part: what its footer says, and the object's own size and digest. Its number says where it is, see `part_uri`."""
 
     part: int
-    uri: str
     n_rows: int
     size: int
     sha256: str
@@ -111,7 +110,6 @@ def read_part(uri: str, item: WorkItem, local: Path, recipe: str, seconds: float
     footer, size = read_footer(uri, local, recipe, item), local.stat().st_size
     return Part(
         item.part,
-        uri,
         footer.n_rows,
         size,
         storage.sha256(local),

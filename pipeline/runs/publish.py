@@ -20,7 +20,7 @@ from ..records import as_text, as_tuples, digest_text, iterate_text, read_record
 from ..stores import commit, storage
 from ..stores.arrays import FOLDER
 from .options import Precision, Space
-from .part import PARTS, Part
+from .part import PARTS, Part, part_uri
 from .plan import Plan, digest
 from .space import find_base
 from .summaries import read_totals
@@ -364,13 +364,14 @@ def publish(
         The store refuses or does not answer.
     """
     _check_counts(run, plan, parts, rejected)
+    home = storage.join(run, place) if place else run
     with storage.scratch() as folder:
         manifest = make_manifest(
             plan,
             place,
             describe_game(library, prepared, plan.link),
             [
-                PartEntry(part=part.part, uri=part.uri[len(run) + 1 :], n_rows=part.n_rows, size=part.size, sha256=part.sha256)
+                PartEntry(part=part.part, uri=part_uri(home, part.part)[len(run) + 1 :], n_rows=part.n_rows, size=part.size, sha256=part.sha256)
                 for part in sorted(parts, key=lambda part: part.part)
             ],
             [part.residual for part in parts],
@@ -378,7 +379,6 @@ def publish(
             rejected,
             summaries,
         )
-        home = manifest.home(run)
         commit.abort_uploads(storage.join(home, PARTS))  # all of which are there
         commit.remove(storage.join(home, FOLDER))  # before the manifest, after which nothing is left to do, or to fail
         if not place:

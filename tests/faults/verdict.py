@@ -10,7 +10,7 @@ import pytest
 
 from leafledger import check_run, explain
 from pipeline.errors import ClusterLost, LeafledgerError
-from pipeline.runs.part import Part
+from pipeline.runs.part import Part, part_uri
 from pipeline.runs.progress import no_progress
 
 ID = "flight"
@@ -87,7 +87,7 @@ class Runner:
 
         explain(given.pop("model"), given.pop("data"), out, progress=progress, **given)
         made = [part for part in parts if isinstance(part, Part) and part.seconds]
-        self.tally.recomputed += sum(part.uri.endswith(name.rsplit("/", 1)[-1]) for part in made for name in before or {})
+        self.tally.recomputed += sum(part_uri(out, part.part).endswith(name.rsplit("/", 1)[-1]) for part in made for name in before or {})
         return made
 
     def fails(self, out: str, **given) -> LeafledgerError:

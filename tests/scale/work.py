@@ -15,7 +15,7 @@ from kernels.summaries import IMPORTANCE
 from pipeline.dataset.listing import WorkItem
 from pipeline.runs import bundles
 from pipeline.runs.machine import this_worker
-from pipeline.runs.part import Part, part_uri
+from pipeline.runs.part import Part
 from pipeline.runs.states import pack_state
 from pipeline.stores.counted import Moved
 
@@ -67,7 +67,7 @@ def wait_item(run: str, recipe: str, tables: str, item: WorkItem, *left_out: obj
     os.write(_open_ledger(run), f"{item.part} {started:.6f} {time.time():.6f}\n".encode())
     seconds = time.time() - started
     states = {IMPORTANCE.name: state}
-    return (Part(item.part, part_uri(run, item.part), item.n_rows, 1 << 20, "0" * 64, 0.0, seconds, states, this_worker(), Moved()),)
+    return (Part(item.part, item.n_rows, 1 << 20, "0" * 64, 0.0, seconds, states, this_worker(), Moved()),)
 
 
 def wait_bundle(task: bundles.Task, bundle: bundles.Bundle) -> bundles.Done:

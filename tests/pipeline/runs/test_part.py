@@ -25,12 +25,13 @@ def test_a_part_is_made_once(where):
     names, item = where
     assert part.fetch_part(*names[:2], item) is None
     first, second = (part.make_part(*names, item) for _ in range(2))
-    data = storage.read(first.uri)
+    uri = part.part_uri(names[0], first.part)
+    data = storage.read(uri)
     assert (first.size, first.sha256) == (len(data), hashlib.sha256(data).hexdigest())
     assert first.seconds > 0
     assert second == dataclasses.replace(first, seconds=0.0) == part.fetch_part(*names[:2], item)
-    assert first.uri == f"{names[0]}/attributions/part-00000.parquet"
-    assert first.n_rows == item.n_rows == pq.read_metadata(first.uri).num_rows
+    assert uri == f"{names[0]}/attributions/part-00000.parquet"
+    assert first.n_rows == item.n_rows == pq.read_metadata(uri).num_rows
 
 
 def test_an_attempt_that_was_overtaken_takes_the_other_s(where, monkeypatch):
@@ -52,7 +53,7 @@ def test_an_attempt_that_was_overtaken_takes_the_other_s(where, monkeypatch):
 def test_a_part_that_is_damaged_where_it_lies_is_named(where):
     """A page, or a state; nothing is written over it."""
     names, item = where
-    uri = part.make_part(*names, item).uri
+    uri = part.part_uri(names[0], part.make_part(*names, item).part)
     sound = storage.read(uri)
     chunk = pq.read_metadata(uri).row_group(0).column(1)
     states = sound.rindex(b'"importance": "') + 200
@@ -64,16 +65,16 @@ def test_a_part_that_is_damaged_where_it_lies_is_named(where):
             part.make_part(*names, item)
         assert storage.read(uri) == damaged
     storage.local_path(uri).unlink()
-    assert storage.read(part.make_part(*names, item).uri) == sound
+    assert storage.read(part.part_uri(names[0], part.make_part(*names, item).part)) == sound
 
 
 def test_a_part_of_another_plan_is_refused(where):
     """It is of another run, and stays."""
     names, item = where
-    made = part.make_part(*names, item)
+    uri = part.part_uri(names[0], part.make_part(*names, item).part)
     with pytest.raises(InvalidRun, match="a part of another plan"):
-        part.read_part(made.uri, item, storage.local_path(made.uri), "b" * 64, 0.0)
-    storage.local_path(made.uri).rename(part.part_uri(names[0], 1))
+        part.read_part(uri, item, storage.local_path(uri), "b" * 64, 0.0)
+    storage.local_path(uri).rename(part.part_uri(names[0], 1))
     with pytest.raises(InvalidRun, match=r"part-00001\.parquet: says that it is of other rows than the plan's part 1$"):
         part.fetch_part(*names[:2], dataclasses.replace(item, part=1, first_row=item.first_row + 1))
 

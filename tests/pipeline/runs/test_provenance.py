@@ -77,7 +77,7 @@ def test_hosts_and_processes_are_counted(example, tmp_path):
     """Whoever found a part made nothing; an address is kept without its password, and a flow run by its name."""
     there = Machine("there", "b cpu")
     workers = [(Worker(HERE, 1), 1.0), (Worker(HERE, 1), 2.0), (Worker(HERE, 2), 1.0), (Worker(there, 1), 1.0), (Worker(there, 2), 0.0)]
-    parts = [Part(k, "", 1, 1, "", None, seconds, {}, worker, Moved()) for k, (worker, seconds) in enumerate(workers)]
+    parts = [Part(k, 1, 1, "", None, seconds, {}, worker, Moved()) for k, (worker, seconds) in enumerate(workers)]
     job = make_job(example.model, example.data, tmp_path / "run", Options(scheduler="tls://me:canary@host:8786"))
     manifest = explain(example.model, example.data, tmp_path / "run", scheduler="serial")
     flow = FlowRun("2026-03-02", "id", "nightly")

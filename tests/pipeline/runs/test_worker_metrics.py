@@ -22,7 +22,7 @@ def totals():
 
 def test_parts_are_counted():
     before = totals()
-    made, found = (Part(0, "", 10, 1, "", None, seconds, {}, this_worker(), Moved()) for seconds in (2.0, 0.0))
+    made, found = (Part(0, 10, 1, "", None, seconds, {}, this_worker(), Moved()) for seconds in (2.0, 0.0))
     rejected = Rejected(0, "", (), 5, "")
     assert [count_part(each) for each in (made, found, rejected)] == [made, found, rejected]
     assert {name: value - before[name] for name, value in totals().items() if value != before[name]} == {
