@@ -33,7 +33,7 @@ def taking(seconds):
 
     def kernel(buffers, tables):
         calls.append(buffers.phi.shape[2])
-        time.sleep(seconds if len(calls) > 1 else 0.05)
+        time.sleep(seconds if len(calls) > 1 else 0.5)
         SHAPLEY.kernel(buffers, tables)
 
     return dataclasses.replace(SHAPLEY, kernel=kernel), calls
@@ -47,10 +47,10 @@ def serial(job):
 def test_what_takes_kernels_less_than_a_cluster_takes_to_start_stays_here(job, prepared, monkeypatch):
     """By what a batch takes, times the batches there are; what the first call takes, which compiles, does not count."""
     monkeypatch.setattr(where, "START_SECONDS", 1.0)
-    method, calls = taking(0.01)
-    assert serial(where.choose_where(job, method, prepared, 50 * BATCH, where.FEW_ROWS))
+    method, calls = taking(0.1)
+    assert serial(where.choose_where(job, method, prepared, 3 * BATCH, where.FEW_ROWS))
     assert set(calls) == {BATCH}
-    assert not serial(where.choose_where(job, method, prepared, 101 * BATCH, where.FEW_ROWS))
+    assert not serial(where.choose_where(job, method, prepared, 11 * BATCH, where.FEW_ROWS))
 
 
 def test_a_slow_method_is_not_measured_for_long(job, prepared, monkeypatch):
