@@ -61,8 +61,9 @@ def test_a_slow_method_is_not_measured_for_long(job, prepared, monkeypatch):
     assert len(calls) == 2
 
 
-def test_nothing_is_measured_of_a_million_rows(job, prepared):
+def test_nothing_is_measured_of_a_million_rows(job, prepared, monkeypatch):
     """Reading and writing them takes as long, and kernels would be compiled for nothing."""
+    monkeypatch.setattr(where, "START_SECONDS", 1e9)
     method, calls = taking(0.0)
     assert serial(where.choose_where(job, method, prepared, where.MANY_ROWS, 0))
     assert calls
@@ -74,6 +75,7 @@ def test_nothing_is_measured_of_a_million_rows(job, prepared):
 def test_nothing_is_measured_of_rows_that_take_much_memory(job, prepared, monkeypatch):
     """A plan of thousands of classes and features would take gigabytes."""
     method, calls = taking(0.0)
+    monkeypatch.setattr(where, "START_SECONDS", 1e9)
     monkeypatch.setattr(where, "SLICE_BYTES", 8 * BATCH * prepared.players.size)
     assert serial(where.choose_where(job, method, prepared, 20_000, 0))
     calls.clear()
