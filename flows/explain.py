@@ -1,6 +1,7 @@
 """The nightly flow: a run of the pipeline, one Prefect task per stage, with retries, a report, and the pipeline's own words when it fails."""
 
 import re
+import time
 from collections.abc import Callable, Sequence
 from datetime import UTC
 from datetime import date as Date
@@ -33,6 +34,9 @@ from pipeline.runs.stages import Run
 from . import artifacts
 from .logs import log_refusals_as_lines
 from .stages import aggregate, broadcast, commit, compare, count, digest, load, map_parts, move, plan, publish, tidy, write_page
+
+# Prefect's automations may pass over an event a tenth of a second after the one before: of a night that fails at once nobody would be told.
+HEARD_SECONDS = 1.0
 
 HERE = {  # what is to be said of parameters besides what the command's help says
     "date": " By default the date for which the flow run was scheduled.",
@@ -210,6 +214,7 @@ def explain(
         for said in attempt.warned:
             log.warning(printable(said))
     except LeafledgerError as error:
+        time.sleep(HEARD_SECONDS)
         return Failed(message=printable(str(error)), data=error)
     return _complete(log, f"{job.out}: {what}", manifest, changes)
 
