@@ -8,12 +8,14 @@ the same functions work on arrays of eight elements.
 
 import math
 import operator
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 from llvmlite import ir
 from numba.core import config, types
-from numba.extending import intrinsic, models, overload, register_model
+from numba.core.typing.templates import ConcreteTemplate, infer_global, signature
+from numba.extending import intrinsic, lower_builtin, models, register_model
 
 LANES = 8  # doubles in a register
 QUAD = 4  # numbers of a table's row that are taken at once
@@ -22,6 +24,7 @@ LINE = 64  # bytes of a cache line
 
 Lanes = Any  # LanesType where it is compiled, (LANES,) float64 where it is not
 Integer = int | np.integer
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def zeros(*shape: int) -> np.ndarray:
@@ -204,20 +207,27 @@ def _take(typing_context: Any, table: Any, first: Any, starts: Any, at: Any) -> 
 
 
 def _arithmetic(python_operator: Any, instruction: str) -> None:
-    @intrinsic
-    def operate(typing_context: Any, a: Any, b: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            return getattr(builder, instruction)(*arguments, flags=("contract",))
+    """Let compiled code write an operator between lanes."""
 
-        return LANES_TYPE(LANES_TYPE, LANES_TYPE), generate
+    @infer_global(python_operator)
+    class _Typed(ConcreteTemplate):
+        cases = (signature(LANES_TYPE, LANES_TYPE, LANES_TYPE),)
 
-    overload(python_operator)(lambda a, b: (lambda a, b: operate(a, b)) if isinstance(a, LanesType) and isinstance(b, LanesType) else None)
+    @lower_builtin(python_operator, LANES_TYPE, LANES_TYPE)
+    def _lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return getattr(builder, instruction)(*arguments, flags=("contract",))
 
 
 for _python_operator, _instruction in ((operator.add, "fadd"), (operator.sub, "fsub"), (operator.mul, "fmul"), (operator.truediv, "fdiv")):
     _arithmetic(_python_operator, _instruction)
 
 
+def _compiled_as(compiled: Any) -> Callable[[Function], Function]:
+    """Let kernels have another form of a function where they are compiled; ``overload`` would give it them too, and compile longer."""
+    return lambda function: function if config.DISABLE_JIT else compiled  # type: ignore[attr-defined]  # set from the environment
+
+
+@_compiled_as(_load)
 def load(array: np.ndarray, index: Integer) -> Lanes:
     """Load eight elements.
 
@@ -233,6 +243,7 @@ def load(array: np.ndarray, index: Integer) -> Lanes:
     return array[index : index + LANES].copy()
 
 
+@_compiled_as(_store)
 def store(array: np.ndarray, index: Integer, lanes: Lanes) -> None:
     """Store eight elements.
 
@@ -245,6 +256,7 @@ def store(array: np.ndarray, index: Integer, lanes: Lanes) -> None:
     array[index : index + LANES] = lanes
 
 
+@_compiled_as(_splat)
 def splat(x: float) -> Lanes:
     """Copy a float into all lanes.
 
@@ -259,6 +271,7 @@ def splat(x: float) -> Lanes:
     return np.full(LANES, x)
 
 
+@_compiled_as(_constant)
 def constant(array: np.ndarray, index: Integer) -> Lanes:
     """Copy an element of a read-only array into all lanes: the compiler need not load it again after every store.
 
@@ -274,6 +287,7 @@ def constant(array: np.ndarray, index: Integer) -> Lanes:
     return splat(array[index])
 
 
+@_compiled_as(_inside)
 def inside(bins: np.ndarray, index: Integer, lower: Integer, span: Integer) -> Lanes:
     """Say which of eight bins lie on a cyclic interval: any numeric split is one subtraction and one comparison.
 
@@ -293,6 +307,7 @@ def inside(bins: np.ndarray, index: Integer, lower: Integer, span: Integer) -> L
         return (bins[index : index + LANES] - unsigned(lower & top) <= unsigned(span & top)).astype(np.float64)
 
 
+@_compiled_as(_mark)
 def mark(codes: np.ndarray, at: Integer, bins: np.ndarray, index: Integer, lower: Integer, span: Integer, bit: Integer) -> None:
     """Set a bit in the codes of WIDE rows where the rows' bins lie on an interval.
 
@@ -307,6 +322,7 @@ def mark(codes: np.ndarray, at: Integer, bins: np.ndarray, index: Integer, lower
         codes[at + i : at + i + LANES] |= np.where(inside(bins, index + i, lower, span) > 0, bit, 0).astype(codes.dtype)
 
 
+@_compiled_as(_choose)
 def choose(pool: np.ndarray, at: Integer, left: Integer, right: Integer, bins: np.ndarray, index: Integer, lower: Integer, span: Integer) -> None:
     """Choose, for each of WIDE rows, between two bytes of a pool.
 
@@ -322,6 +338,7 @@ def choose(pool: np.ndarray, at: Integer, left: Integer, right: Integer, bins: n
         pool[at + i : at + i + LANES] = np.where(chosen, pool[left + i : left + i + LANES], pool[right + i : right + i + LANES])
 
 
+@_compiled_as(_take)
 def take(table: np.ndarray, first: Integer, starts: np.ndarray, at: Integer) -> tuple[Lanes, ...]:
     """Take QUAD numbers from a row of a table for each of eight rows of data.
 
@@ -338,20 +355,3 @@ def take(table: np.ndarray, first: Integer, starts: np.ndarray, at: Integer) -> 
     """
     places = first + starts[at : at + LANES].astype(np.int64)
     return tuple(table[places + k] for k in range(QUAD))
-
-
-# Lambdas, for Numba compares signatures with their annotations.
-overload(load)(lambda array, index: lambda array, index: _load(array, index))
-overload(store)(lambda array, index, lanes: lambda array, index, lanes: _store(array, index, lanes))
-overload(splat)(lambda x: lambda x: _splat(x))
-overload(constant)(lambda array, index: lambda array, index: _constant(array, index))
-overload(inside)(lambda bins, index, lower, span: lambda bins, index, lower, span: _inside(bins, index, lower, span))
-overload(mark)(
-    lambda codes, at, bins, index, lower, span, bit: lambda codes, at, bins, index, lower, span, bit: _mark(codes, at, bins, index, lower, span, bit)
-)
-overload(choose)(
-    lambda pool, at, left, right, bins, index, lower, span: (
-        lambda pool, at, left, right, bins, index, lower, span: _choose(pool, at, left, right, bins, index, lower, span)
-    )
-)
-overload(take)(lambda table, first, starts, at: lambda table, first, starts, at: _take(table, first, starts, at))
