@@ -1,4 +1,4 @@
-"""``python -m tests.scale.parts FILES [serial|WORKERS] [ITEM_ROWS]``: a run of so many small files, with time and memory of each stage.
+"""``python -m tests.scale.parts FILES [serial|WORKERS] [ITEM_ROWS|-] [FEATURES]``: a run of so many small files, with time and memory of each stage.
 
 Nothing is simulated: files, model, run and check are real, with a local cluster where workers are asked for. Files and model are made, rows
 explained, and the run is checked in three processes, one after another, as three commands would.
@@ -44,16 +44,16 @@ STAGES = {  # what is measured, in its turn, and the function that does it, wher
 LOOK_SECONDS = 0.5
 
 
-def write_files(folder: Path, n: int) -> Path:
+def write_files(folder: Path, n: int, n_features: int) -> Path:
     """So many files of ROWS rows, and the model, which is of the first hundred of them."""
     import lightgbm  # not in the processes that are measured, which do not need it
 
-    names = [f"f{j}" for j in range(FEATURES)]
+    names = [f"f{j}" for j in range(n_features)]
     rng, data = np.random.default_rng(1), folder / "data"
     data.mkdir()
     tables = []
     for i in range(n):
-        rows = rng.normal(size=(FEATURES, ROWS)).astype(np.float32)
+        rows = rng.normal(size=(n_features, ROWS)).astype(np.float32)
         table = pa.table({**dict(zip(names, rows, strict=True)), "row": np.arange(ROWS * i, ROWS * (i + 1))})
         pq.write_table(table, data / f"{i:06d}.parquet")
         tables += [rows.T] if i < 100 else []
@@ -150,19 +150,20 @@ def check_files(folder: Path, where: dict[str, Any], item_rows: int | None) -> d
     return {"sound": check.check_run(folder / "run", **({} if "scheduler" in where else where)).sound}
 
 
-def measure(n: int, where: str, item_rows: int | None, folder: Path) -> dict[str, Any]:
+def measure(n: int, where: str, item_rows: int | None, n_features: int, folder: Path) -> dict[str, Any]:
     """Explain so many files, check the run, and say what each stage took."""
-    apart(write_files, folder, n)
+    apart(write_files, folder, n, n_features)
     explained, checked = (apart(measure_stages, work, folder, where, item_rows) for work in (explain_files, check_files))
     sizes = {file.name: file.stat().st_size for file in (folder / "run").glob("*.json")}
     stages = explained["stages"] | checked["stages"]
-    return {"files": n, "where": where, "item_rows": item_rows, "bytes": sizes} | explained | checked | {"stages": stages}
+    return {"files": n, "where": where, "item_rows": item_rows, "features": n_features, "bytes": sizes} | explained | checked | {"stages": stages}
 
 
 def show(found: dict[str, Any]) -> Iterator[str]:
     """A table of it, as Markdown has it."""
     n, total = found["files"], [0.0, 0.0, 0.0]
-    yield f"{n:,} files, {found['parts']:,} parts, {found['rows']:,} rows, {found['where']}, item_rows {found['item_rows']}, {found['bytes']}"
+    yield f"{n:,} files, {found['features']:,} features, {found['parts']:,} parts, {found['rows']:,} rows"
+    yield f"{found['where']}, item_rows {found['item_rows']}, {found['bytes']}"
     yield "| stage | time | CPU of the client | a file | CPU of workers | client's memory | a worker's |"
     yield "|---|---|---|---|---|---|---|"
     for name, each in found["stages"].items():
@@ -175,9 +176,9 @@ def show(found: dict[str, Any]) -> Iterator[str]:
 
 def main(arguments: list[str]) -> None:
     """Measure, and print a table and the numbers."""
-    n, where, item_rows = int(arguments[0]), (arguments[1:2] or ["serial"])[0], (arguments[2:3] or [None])[0]
+    n, where, item_rows, n_features = [*arguments, *("serial", "-", str(FEATURES))[len(arguments) - 1 :]]
     with tempfile.TemporaryDirectory() as folder:
-        found = measure(n, where, None if item_rows is None else int(item_rows), Path(folder))
+        found = measure(int(n), where, None if item_rows == "-" else int(item_rows), int(n_features), Path(folder))
     print("\n".join(show(found)))
     print(json.dumps(found))
 

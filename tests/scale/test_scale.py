@@ -93,10 +93,10 @@ def test_a_wrong_measurement_ends_the_command(found, monkeypatch, capsys, tmp_pa
 @pytest.mark.parametrize(("item_rows", "n_parts"), [(None, 12), (100, 3)])
 def test_stages_of_a_real_run_are_told_apart(tmp_path, item_rows, n_parts):
     """Each once, listing not as part of planning; what processes hold is that of Linux; and the run is that of its files."""
-    found = real.measure(12, "serial", item_rows, tmp_path)
+    found = real.measure(12, "serial", item_rows, real.FEATURES, tmp_path)
     assert (found["files"], found["parts"], found["rows"]) == (12, n_parts, 12 * real.ROWS)
     assert list(found["stages"]) == ["listing", *(name for name in real.STAGES if name != "listing")]
     assert all(each["client_cpu"] > 0 and each["seconds"] > 0 for each in found["stages"].values())
     assert all(10 << 20 < each["client_peak"] < 10 << 30 for each in found["stages"].values())
     assert found["bytes"]["plan.json"] == (tmp_path / "run" / "plan.json").stat().st_size
-    assert [line.split("|")[1].strip() for line in [*real.show(found)][3:]] == [*real.STAGES, "all"]
+    assert [line.split("|")[1].strip() for line in [*real.show(found)][4:]] == [*real.STAGES, "all"]
