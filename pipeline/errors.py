@@ -44,7 +44,7 @@ MEANINGS = {
     Exit.DRIFT: "done, and the run has drifted from the one that it was compared with",
     Exit.NO_ROW: "`show` found no such row",
     Exit.NOT_YET: "not there (yet): the data, the model's file, or a finished run; try again when it has come",
-    Exit.CONFLICT: "conflict: the output holds something else already; choose another one, or remove it",
+    Exit.CONFLICT: "conflict: the output holds something else already; choose another one, or replace a run by --if-changed replace",
     Exit.REFUSED: "the data or the model were refused: damaged, of a kind that cannot be explained, or not made for each other",
     Exit.AWAY: "a store or a cluster is away, or refuses: try again; the same command goes on from there",
     Exit.UNFIT: "a cluster that does not fit: workers that do not start, have other packages or too little memory, or an expired certificate; "

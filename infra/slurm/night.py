@@ -3,8 +3,8 @@
     leafledger certificates ~/leafledger-tls
     DASK_CONFIG=~/leafledger-tls/dask.yaml python night.py s3://models/model.ubj 's3://flights/date={date}' 's3://explained/{date}' 2026-11-22
 
-The folder of certificates, the environment and the cache of compiled kernels have to be on a file system that all nodes see. `leafledger warm` fills
-the cache, once on a node of each kind of processor.
+The folder of certificates and the environment have to be on a file system that all nodes see. Every node keeps compiled kernels in a folder of its
+own, and compiles them in its first night, or before: `NUMBA_CACHE_DIR=~/.cache/leafledger/$(uname -n) leafledger warm`, run on it.
 """
 
 import sys

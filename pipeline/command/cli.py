@@ -31,7 +31,7 @@ from .warming import warm
 
 app = App(
     name="leafledger",
-    help="Explain every row of a Parquet data set with an XGBoost, LightGBM or CatBoost model.",
+    help="Explain every row of a Parquet data set with an XGBoost, LightGBM, CatBoost or scikit-learn model.",
     version=lambda: version("leafledger"),
     version_flags=["--version"],
     result_action="return_value",
@@ -71,7 +71,7 @@ def explain(
     Parameters
     ----------
     model
-        XGBoost JSON or UBJ, LightGBM text, CatBoost cbm or JSON; of MLflow models:/NAME/VERSION, models:/NAME@ALIAS or runs:/RUN/PATH.
+        XGBoost JSON or UBJ, LightGBM text, CatBoost cbm or JSON, skops, or a file of leafledger.save_model; of MLflow models:/NAME/VERSION, models:/NAME@ALIAS or runs:/RUN/PATH.
     data
         Parquet file, folder, glob or Hive-partitioned data set, a path or an fsspec URI; or a table of Delta Lake or Iceberg.
     out
@@ -299,7 +299,7 @@ def launch(
     config: Annotated[str | None, Parameter(env_var="LEAFLEDGER_CONFIG", show_env_var=True)] = None,
     log_format: Annotated[Literal["text", "json"] | None, Parameter(env_var="LEAFLEDGER_LOG_FORMAT", show_env_var=True)] = None,
 ) -> int:
-    """Explain every row of a Parquet data set with an XGBoost, LightGBM or CatBoost model.
+    """Explain every row of a Parquet data set with an XGBoost, LightGBM, CatBoost or scikit-learn model.
 
     Parameters
     ----------

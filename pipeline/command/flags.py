@@ -37,14 +37,14 @@ def _show_methods(console: Console, options: ConsoleOptions, panel: HelpPanel) -
 
 
 INPUT = Group("Input and output", sort_key=1)
-ROWS = Group("What is said of a row, besides a number for every feature", sort_key=3)
+ROWS = Group("What is written of each row", sort_key=3)
 MODEL = Group("Part of the model", sort_key=2)
 METHOD = Group("Method", sort_key=2, help_formatter=_show_methods)
 BACKGROUND = Group("Background", sort_key=4)
 LABELS = Group("Decomposing R², for method r2", sort_key=5)
 CLUSTER = Group("Cluster", sort_key=6)
-DOUBTFUL = Group("Rows that cannot be read, or are not what the model was trained on", sort_key=7)
-METRICS = Group("What is told to others", sort_key=8)
+DOUBTFUL = Group("Input that is unreadable or doubtful", sort_key=7)
+METRICS = Group("Metrics and lineage", sort_key=8)
 GROUPS = {
     INPUT: (
         *("latest", "latest_requires", "table", "ids", "precision", "global_only", "single_writer", "if_changed", "digest_inputs"),

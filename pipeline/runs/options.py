@@ -85,7 +85,7 @@ class Options:
 
     digest_inputs: bool = False
     """Read every byte of the data and the background once more, before rows are explained, and keep the files' SHA-256 in inputs.json. They are
-    compared again where a run is gone on with, and by check --deep."""
+    compared again when a run is resumed, and by check --deep."""
 
     item_rows: int | None = None
     """Put small files into one part until it has so many rows, where they follow each other in one partition; larger files are cut into parts of
