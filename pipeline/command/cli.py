@@ -71,7 +71,8 @@ def explain(
     Parameters
     ----------
     model
-        XGBoost JSON or UBJ, LightGBM text, CatBoost cbm or JSON, skops, or a file of leafledger.save_model; of MLflow models:/NAME/VERSION, models:/NAME@ALIAS or runs:/RUN/PATH.
+        XGBoost JSON or UBJ, LightGBM text, CatBoost cbm or JSON, skops, or a file of leafledger.save_model; of MLflow models:/NAME/VERSION,
+        models:/NAME@ALIAS or runs:/RUN/PATH.
     data
         Parquet file, folder, glob or Hive-partitioned data set, a path or an fsspec URI; or a table of Delta Lake or Iceberg.
     out
