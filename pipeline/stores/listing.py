@@ -73,10 +73,18 @@ def _is_parquet(filesystem: Any, path: str, known: Found) -> bool:
     return call_store(filesystem, "cat_file", path, start=0, end=len(MAGIC)) == MAGIC
 
 
+def _sure(known: dict[str, Any]) -> Found:
+    """What a store says of a file or folder as it lists it; None of a link, of which some say when it was made, and not what it leads to."""
+    return known if known.get("type") in ("file", "directory") else None
+
+
 def _list_folder(filesystem: Any, root: str, uri: str) -> dict[str, Found]:
     """The Parquet files below a folder."""
     root = root.rstrip("/")
-    every = dict.fromkeys(_walk_folder(root)) if is_local(filesystem) else call_store(filesystem, "find", root, detail=True)
+    if is_local(filesystem):
+        every: dict[str, Found] = dict.fromkeys(_walk_folder(root))
+    else:
+        every = {name: _sure(known) for name, known in call_store(filesystem, "find", root, detail=True).items()}
     below = {name[len(root) + 1 :]: known for name, known in every.items()}
     table = _name_table([*below])
     if table is not None:
@@ -93,7 +101,7 @@ def _match(filesystem: Any, pattern: str) -> dict[str, Found]:
     spelled = [part for part in pattern.split("/") if part.startswith(HIDDEN)]
     found = call_store(filesystem, "glob", pattern, detail=True)
     is_spelled = {path: all(any(fnmatchcase(part, each) for each in spelled) for part in path.split("/") if _hides(part)) for path in found}
-    return {path: known for path, known in found.items() if is_spelled[path]}
+    return {path: _sure(known) for path, known in found.items() if is_spelled[path]}
 
 
 def find_table(uri: str) -> str | None:

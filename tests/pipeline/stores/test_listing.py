@@ -6,10 +6,12 @@ import threading
 from pathlib import Path
 
 import flask
+import fsspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import s3fs
+from fsspec.implementations.local import LocalFileSystem
 from werkzeug.serving import make_server
 
 from pipeline.errors import NotThere, StorageError, UsageError
@@ -119,6 +121,33 @@ def test_links_are_followed(tmp_path):
     (tmp_path / "data" / "month=1").symlink_to(tmp_path / "elsewhere")
     (tmp_path / "data" / "c.parquet").symlink_to(tmp_path / "elsewhere" / "a.parquet")
     assert names(str(tmp_path), f"{tmp_path}/data") == ["data/b.parquet", "data/c.parquet", "data/month=1/a.parquet"]
+
+
+class Listed(LocalFileSystem):
+    """A store that says of links, as it lists them, what they are themselves, and asked for one what it leads to: as over SFTP."""
+
+    protocol = "listed"
+
+
+@pytest.fixture(params=["", "listed://"], ids=["here", "elsewhere"])
+def linked(request, tmp_path):
+    """A folder with a file, and links to a file and to a folder that lie elsewhere and are older."""
+    fsspec.register_implementation("listed", Listed, clobber=True)
+    put(f"{tmp_path}/data/b.parquet")
+    for name in ("a.parquet", "month=1/d.parquet"):
+        put(f"{tmp_path}/elsewhere/{name}")
+        os.utime(tmp_path / "elsewhere" / name, (1e9, 1e9))
+    (tmp_path / "data" / "c.parquet").symlink_to(tmp_path / "elsewhere" / "a.parquet")
+    (tmp_path / "data" / "month=1").symlink_to(tmp_path / "elsewhere" / "month=1")
+    return f"{request.param}{tmp_path}/data"
+
+
+def test_links_that_a_glob_finds_are_followed(linked):
+    """A file is known by what the link leads to, as it is when it is read, and not by the link, which was made later; folders are gone through."""
+    found = list_parquet(f"{linked}/*")
+    assert [each.uri.removeprefix(f"{linked}/") for each in found] == ["b.parquet", "c.parquet", "month=1/d.parquet"]
+    assert found == [storage.stat(each.uri) for each in found]
+    assert list_parquet(f"{linked}/c*") == found[1:2]
 
 
 def test_links_that_lead_nowhere_or_back_are_refused(tmp_path):
