@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from stat import S_ISDIR
 from typing import Any
 
 from ..errors import UsageError
@@ -37,14 +38,20 @@ def _refuse(error: OSError) -> None:
     raise error
 
 
-def _walk_folder(root: str) -> Iterator[str]:
-    """All files below a folder of this machine, and in folders that links lead to."""
+def _walk(root: str) -> Iterator[tuple[str, list[str], list[str]]]:
+    """A folder of this machine and all below it, but hidden ones, also where links lead; with the names of folders and files in each."""
     for folder, folders, names in os.walk(root, onerror=_refuse, followlinks=True):
         if os.path.islink(folder) and os.path.realpath(folder) in map(os.path.realpath, _parents(folder, root)):
             raise OSError(errno.ELOOP, "a link leads back to a folder that it is in", folder)
+        yield folder, folders, names
+        folders[:] = [name for name in folders if not _hides(name)]
+
+
+def _walk_folder(root: str) -> Iterator[str]:
+    """All files below a folder of this machine, and in folders that links lead to."""
+    for folder, folders, names in _walk(root):
         yield from (f"{folder}/{name}" for name in names)
         yield from (f"{folder}/{name}/" for name in folders if name in LOGS)
-        folders[:] = [name for name in folders if not _hides(name)]
 
 
 def _parents(folder: str, root: str) -> Iterator[str]:
@@ -96,8 +103,31 @@ def _list_folder(filesystem: Any, root: str, uri: str) -> dict[str, Found]:
     return {path: known for path, known in paths.items() if _is_parquet(filesystem, path, known)}
 
 
+def _find_part(folder: str, part: str) -> Iterator[str]:
+    """What a part of a glob finds in a folder of this machine: ``**`` the folder and those below it; hidden names have to be spelled out."""
+    if part == "**":
+        yield from (below for below, _, _ in _walk(folder))
+    else:
+        names = (name for name in os.listdir(folder) if part.startswith(HIDDEN) or not _hides(name))
+        yield from (os.path.join(folder, name) for name in names if fnmatchcase(name, part))
+
+
+def _match_here(pattern: str) -> dict[str, Found]:
+    """What a glob finds on this machine. fsspec looks into no folder that a link leads to, and passes over folders that it cannot read."""
+    parts = pattern.split("/")
+    first = next(k for k, part in enumerate(parts) if _GLOB.search(part))
+    found = ["/".join(parts[:first]) or "/"]
+    for part in parts[first:]:
+        found = [path for folder in found if S_ISDIR(os.stat(folder).st_mode) for path in _find_part(folder, part)]
+    if parts[-1] == "**":
+        found += [path for folder in found for path in _find_part(folder, "*")]
+    return dict.fromkeys(found)
+
+
 def _match(filesystem: Any, pattern: str) -> dict[str, Found]:
     """What a glob finds, but for hidden names that it does not spell out."""
+    if is_local(filesystem):
+        return _match_here(pattern)
     spelled = [part for part in pattern.split("/") if part.startswith(HIDDEN)]
     found = call_store(filesystem, "glob", pattern, detail=True)
     is_spelled = {path: all(any(fnmatchcase(part, each) for each in spelled) for part in path.split("/") if _hides(part)) for path in found}

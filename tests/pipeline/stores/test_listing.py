@@ -150,37 +150,73 @@ def test_links_that_a_glob_finds_are_followed(linked):
     assert list_parquet(f"{linked}/c*") == found[1:2]
 
 
-def test_links_that_lead_nowhere_or_back_are_refused(tmp_path):
+def test_links_between_the_parts_of_a_glob_are_followed(tmp_path):
+    """A month that lies on another disk is not left out without a word."""
+    for name in ("data/month=1/a.parquet", "elsewhere/a.parquet", "elsewhere/deep/b.parquet", "data/month=3/a.parquet"):
+        put(f"{tmp_path}/{name}")
+    (tmp_path / "data" / "month=2").symlink_to(tmp_path / "elsewhere")
+    months = [f"data/month={month}/a.parquet" for month in (1, 2, 3)]
+    assert names(str(tmp_path), f"{tmp_path}/data/month=*/*.parquet") == names(str(tmp_path), f"{tmp_path}/data/m*/a.parquet") == months
+    for every in ("data/**/*.parquet", "data/**", "**/data/month=?"):
+        assert names(str(tmp_path), f"{tmp_path}/{every}") == [*months[:2], "data/month=2/deep/b.parquet", months[2]]
+    assert names(str(tmp_path), f"{tmp_path}/data/month=2/**/b.parquet") == ["data/month=2/deep/b.parquet"]
+
+
+GLOBS = ("*", "*/*", "**", "**/*", "**/*.parquet", "*/**/c.parquet", "**/**/c.p*", "*/deep", "m*/deep/*", "month=[12]/*", "month=[!1]/?.p[!a]*")
+BELOW = ("a.parquet", "d.csv", "month=1/c.parquet", "month=2/c.parquet", "month=2/c.pq", "month=2/deep/c.parquet", "_old/c.parquet", "month=1/.c")
+
+
+@pytest.mark.parametrize("pattern", GLOBS)
+def test_a_glob_finds_here_what_it_finds_elsewhere(tmp_path, bucket, pattern):
+    """On this machine it is ours, in a bucket fsspec's."""
+    for root in (str(tmp_path), bucket):
+        for name in BELOW:
+            put(f"{root}/data/{name}")
+    found = names(str(tmp_path), f"{tmp_path}/data/{pattern}")
+    assert found == names(bucket, f"{bucket}/data/{pattern}")
+    assert found
+
+
+@pytest.mark.parametrize("place", ["data", "data/**/*.parquet", "d*/**"])
+def test_links_that_lead_nowhere_or_back_are_refused(tmp_path, place):
     """Neither skipped, as if there were nothing, nor followed for ever."""
     put(f"{tmp_path}/data/a.parquet")
     (tmp_path / "data" / "back").symlink_to(tmp_path / "data")
-    with pytest.raises(StorageError, match=r"data: cannot list: .*a link leads back to a folder that it is in: '.*/data/back'$"):
-        list_parquet(f"{tmp_path}/data")
+    with pytest.raises(StorageError, match=rf"{re.escape(place)}: cannot list: .*a link leads back to a folder that it is in: '.*/data/back'$"):
+        list_parquet(f"{tmp_path}/{place}")
     (tmp_path / "data" / "back").unlink()
     (tmp_path / "data" / "b.parquet").symlink_to(tmp_path / "gone.parquet")
-    with pytest.raises(StorageError, match=r"data: cannot list: no such file or object$"):
-        list_parquet(f"{tmp_path}/data")
+    with pytest.raises(StorageError, match=rf"{re.escape(place)}: cannot list: no such file or object$"):
+        list_parquet(f"{tmp_path}/{place}")
 
 
-def test_a_folder_that_cannot_be_read_is_refused(tmp_path, monkeypatch):
+def test_a_link_that_a_glob_would_go_through_has_to_lead_somewhere(tmp_path):
+    """What was to be found behind it would be missing without a word."""
+    put(f"{tmp_path}/data/month=1/a.parquet")
+    (tmp_path / "data" / "month=2").symlink_to(tmp_path / "gone")
+    with pytest.raises(StorageError, match=r"a\.parquet: cannot list: no such file or object$"):
+        list_parquet(f"{tmp_path}/data/month=*/a.parquet")
+
+
+@pytest.mark.parametrize("place", ["data", "data/**", "data/**/*.parquet", "data/*/*"])
+def test_a_folder_that_cannot_be_read_is_refused(tmp_path, monkeypatch, place):
     """Its rows would be missing without a word; hidden ones are nobody's business."""
-    for name in ("data/a.parquet", "data/month=1/b.parquet", "data/_private/c.parquet"):
+    for name in ("data/month=1/b.parquet", "data/month=2/a.parquet", "data/_private/c.parquet"):
         put(f"{tmp_path}/{name}")
-    scan = os.scandir
+    looks = {each: getattr(os, each) for each in ("scandir", "listdir")}
 
-    def forbidden(place):
-        def refuse(path):
-            if str(path).endswith(place):
-                raise PermissionError(13, "Permission denied", str(path))
-            return scan(path)
+    def refuse(path):
+        raise PermissionError(13, "Permission denied", str(path))
 
-        return refuse
+    def forbid(ending):
+        for each, look in looks.items():
+            monkeypatch.setattr(os, each, lambda path, look=look: refuse(path) if str(path).endswith(ending) else look(path))
 
-    monkeypatch.setattr(os, "scandir", forbidden("_private"))
-    assert len(list_parquet(f"{tmp_path}/data")) == 2
-    monkeypatch.setattr(os, "scandir", forbidden("month=1"))
-    with pytest.raises(StorageError, match=r"data: cannot list: .*Permission denied: '.*month=1'$"):
-        list_parquet(f"{tmp_path}/data")
+    forbid("_private")
+    assert len(list_parquet(f"{tmp_path}/{place}")) == 2
+    forbid("month=1")
+    with pytest.raises(StorageError, match=rf"{re.escape(place)}: cannot list: .*Permission denied: '.*month=1'$"):
+        list_parquet(f"{tmp_path}/{place}")
 
 
 def test_files_are_read_over_http(tmp_path):
