@@ -11,7 +11,7 @@ from typing import Any
 
 from ..errors import UsageError
 from .filesystem import call_store, is_local, open_filesystem, reported
-from .storage import Object, describe
+from .storage import MARKS, TIMES, Object, describe
 
 HIDDEN = ("_", ".")  # what names of other programs' files begin with
 SUFFIXES = (".parquet", ".pq", ".parq")
@@ -75,14 +75,19 @@ def _is_parquet(filesystem: Any, path: str, known: Found) -> bool:
     """By its name, or else by how it begins: writers of Hive name files 000000_0."""
     if path.lower().endswith(SUFFIXES):
         return True
-    if int((known or call_store(filesystem, "info", path))["size"]) < len(MAGIC):
+    size = (known or call_store(filesystem, "info", path))["size"]
+    if size is not None and int(size) < len(MAGIC):
         return False
     return call_store(filesystem, "cat_file", path, start=0, end=len(MAGIC)) == MAGIC
 
 
 def _sure(known: dict[str, Any]) -> Found:
-    """What a store says of a file or folder as it lists it; None of a link, of which some say when it was made, and not what it leads to."""
-    return known if known.get("type") in ("file", "directory") else None
+    """What a store says of a file or folder as it lists it, where that is all that there is to say.
+
+    Of a link some say when it was made, and not when the file that it leads to was; pages of web servers say names alone.
+    """
+    tells = known.get("size") is not None and any(known.get(name) not in (None, "") for name in (*MARKS, *TIMES))
+    return known if known.get("type") == "directory" or (known.get("type") == "file" and tells) else None
 
 
 def _list_folder(filesystem: Any, root: str, uri: str) -> dict[str, Found]:

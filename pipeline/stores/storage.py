@@ -118,6 +118,8 @@ def describe(filesystem: Any, path: str, known: dict[str, Any] | None = None) ->
     """
     _refuse_endless(filesystem, path)
     found = known or call_store(filesystem, "info", path)
+    if found["size"] is None:
+        raise OSError(f"{path}: the server does not say how large it is")
     marks, times = ([found[name] for name in names if found.get(name) not in (None, "")] for names in (MARKS, TIMES))
     uri = path if is_local(filesystem) else filesystem.unstrip_protocol(path)
     if marks:

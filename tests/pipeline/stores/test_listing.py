@@ -3,6 +3,7 @@
 import os
 import re
 import threading
+from contextlib import contextmanager
 from pathlib import Path
 
 import flask
@@ -219,22 +220,58 @@ def test_a_folder_that_cannot_be_read_is_refused(tmp_path, monkeypatch, place):
         list_parquet(f"{tmp_path}/{place}")
 
 
-def test_files_are_read_over_http(tmp_path):
-    """By the URI that names them."""
-    pq.write_table(pa.table({"x": [1.0, 2.0]}), tmp_path / "a.parquet")
+@contextmanager
+def served(folder, send=flask.send_file):
+    """A folder at a web server, which shows folders as pages of links, the first of them another order of the page; files are sent as asked."""
     pages = flask.Flask("pages")
-    pages.add_url_rule("/data/<name>", view_func=lambda name: flask.send_file(tmp_path / name, conditional=True))
+
+    def show(path=""):
+        place = folder / path
+        if place.is_dir():
+            below = [f"{each.name}{'/' * each.is_dir()}" for each in place.iterdir()]
+            return "\n".join(f'<a href="{name}">{name}</a>' for name in ("?C=S;O=A", *below))
+        return send(place) if place.exists() else flask.abort(404)
+
+    pages.add_url_rule("/", view_func=show)
+    pages.add_url_rule("/<path:path>", view_func=show)
     server = make_server("127.0.0.1", 0, pages, threaded=True)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     try:
-        (found,) = list_parquet(f"http://127.0.0.1:{server.port}/data/a.parquet")
-        assert found.uri == f"http://127.0.0.1:{server.port}/data/a.parquet"
-        with storage.opened(found.uri) as file:
-            assert pq.read_table(file)["x"].to_pylist() == [1.0, 2.0]
+        yield f"http://127.0.0.1:{server.port}"
     finally:
         server.shutdown()
         thread.join()
+
+
+def test_files_are_read_over_http(tmp_path):
+    """By the URI that names them, or that of a folder, or a glob; each is known by what the server says of it as it is asked for it, later too."""
+    for name in ("data/a.parquet", "data/month=1/b.parquet", "data/month=1/000000_0"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(pa.table({"x": [1.0, 2.0]}), tmp_path / name)
+    put(f"{tmp_path}/data/_c.parquet")
+    put(f"{tmp_path}/data/d.txt", b"text")
+    every = ["data/a.parquet", "data/month=1/000000_0", "data/month=1/b.parquet"]
+    with served(tmp_path) as root:
+        assert names(root, f"{root}/data") == names(root, f"{root}/data/") == every
+        assert names(root, f"{root}/data/*.parquet") == names(root, f"{root}/data/a.parquet") == every[:1]
+        assert names(root, f"{root}/data/month=*") == every[1:]
+        for found in list_parquet(f"{root}/data"):
+            assert found == storage.stat(found.uri)
+            assert (found.size, bool(found.etag)) == ((tmp_path / every[0]).stat().st_size, True)
+            with storage.opened(found.uri) as file:
+                assert pq.read_table(file)["x"].to_pylist() == [1.0, 2.0]
+
+
+def test_a_server_that_does_not_say_how_large_a_file_is_is_refused(tmp_path):
+    """Nor can its end be found, where a Parquet file says what it holds."""
+    put(f"{tmp_path}/data/a.parquet")
+    put(f"{tmp_path}/data/README")
+    with served(tmp_path, lambda path: flask.Response(iter([path.read_bytes()]), mimetype="application/octet-stream")) as root:
+        for place in ("data", "data/*.parquet", "data/a.parquet"):
+            said = rf"^{re.escape(f'{root}/{place}')}: cannot list: .*a\.parquet: the server does not say how large it is$"
+            with pytest.raises(StorageError, match=said):
+                list_parquet(f"{root}/{place}")
 
 
 def test_what_lies_right_below_a_folder(tmp_path, bucket):
