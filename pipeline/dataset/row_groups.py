@@ -4,6 +4,7 @@ One that does not fit is fetched piece by piece, by pages.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 from typing import Any
 
 import pyarrow as pa
@@ -16,7 +17,7 @@ PIECE_BYTES = 1 << 18  # of a column that are fetched at a time, at least
 
 
 def columns_of(metadata: pq.FileMetaData, names: Iterable[str]) -> list[int]:
-    """Find the columns of a file that belong to some of its fields.
+    """Find the columns of a file that belong, or by their names may belong, to some of its fields.
 
     Parameters
     ----------
@@ -30,10 +31,14 @@ def columns_of(metadata: pq.FileMetaData, names: Iterable[str]) -> list[int]:
         Positions.
     """
     asked = set(names)
+
+    def is_asked(path: str) -> bool:  # names may have dots, and so does the path of a field within another; where it ends cannot be told
+        return path in asked or ("." in path and any(start in asked for start in accumulate(path.split("."), "{}.{}".format)))
+
     # A file's schema and its footer hold on to each other until they are found to be garbage, which of many files takes gigabytes.
     found = metadata.row_group(0) if metadata.num_row_groups else metadata.schema
     paths = ((found.column(c).path_in_schema if metadata.num_row_groups else found.column(c).path) for c in range(metadata.num_columns))
-    return [c for c, path in enumerate(paths) if path.split(".")[0] in asked]
+    return [c for c, path in enumerate(paths) if is_asked(path)]
 
 
 def _column_bytes(metadata: pq.FileMetaData, row_group: int, columns: Sequence[int]) -> tuple[int, int]:

@@ -80,6 +80,24 @@ def test_as_many_are_fetched_together_as_fit(path, monkeypatch):
             assert all(sum(sizes[group] for group in [*groups, then[0]]) > limit for groups, then in pairwise(fetched))
 
 
+def test_names_may_have_dots(path, tmp_path, monkeypatch):
+    """What is fetched and held does not hang on how columns are called, though dots also stand between a field and the field that it is of."""
+    plain, named = ["i", "x", "pair", "text"], ["Sepal.i", "x.", "a.b.pair", ".text"]
+    pq.write_table(pq.read_table(path).rename_columns(named), tmp_path / "dots.parquet", row_group_size=GROUP)
+    expected, found = pq.read_metadata(path), pq.read_metadata(tmp_path / "dots.parquet")
+    assert columns_of(found, ["a.b.pair", "Sepal.i"]) == [0, 2, 3]
+    for limit in (row_groups.READ_BYTES, 1 << 12):
+        monkeypatch.setattr(row_groups, "READ_BYTES", limit)
+        monkeypatch.setattr(row_groups, "PAGES_BYTES", limit >> 4)
+        for n in range(1, 5):
+            assert largest_held(found, named[:n]) == largest_held(expected, plain[:n])
+            assert choose_pieces(found, range(10), named[:n]) == choose_pieces(expected, range(10), plain[:n])
+            fetched = [], []
+            for asked, names, into in ((path, plain, fetched[0]), (tmp_path / "dots.parquet", named, fetched[1])):
+                assert not list(read_batches(Asked(asked, into), range(10), names[:n], GROUP))
+            assert fetched[0] == fetched[1]
+
+
 class Counted:
     """A file that knows how much of what it has read is still held by others."""
 
