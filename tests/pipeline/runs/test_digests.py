@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+import time
+from contextlib import nullcontext
 from dataclasses import replace
 
 import fsspec
@@ -62,7 +64,7 @@ def test_a_store_that_fails_ends_it_soon(tmp_path, monkeypatch):
     """What is not begun is not read."""
     read = []
 
-    def fail(uri):
+    def fail(uri, stop):
         read.append(uri)
         raise StorageError(f"{uri}: cannot read: away")
 
@@ -70,6 +72,57 @@ def test_a_store_that_fails_ends_it_soon(tmp_path, monkeypatch):
     with pytest.raises(StorageError, match="0: cannot read: away"):
         digest_files([(str(k), "x y z") for k in range(10_000)], lambda k: None)
     assert len(read) < 10_000
+
+
+@pytest.fixture
+def slow(monkeypatch):
+    """Which files called "slow", of three seconds, were read to the end. Others are opened while one of those is read, or fail: "away"."""
+    read, ended, opened = [], [], storage.opened
+
+    class Slow:
+        def __init__(self):
+            self.pieces = iter([b"x"] * 300)
+
+        def read(self, _):
+            time.sleep(0.01)
+            piece = next(self.pieces, b"")
+            (read if piece else ended).append(self)
+            return piece
+
+    def open_file(uri):
+        if uri == "slow":
+            return nullcontext(Slow())
+        while not read:
+            time.sleep(0.01)
+        if uri == "away":
+            raise StorageError("away: cannot read")
+        return opened(uri)
+
+    monkeypatch.setattr(storage, "opened", open_file)
+    return ended
+
+
+def interrupt(k):
+    """As the user does."""
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    ("digest", "error"),
+    [
+        (lambda uri, others: digest_files([("away", "x y z"), *others], lambda k: None), StorageError),
+        (lambda uri, others: digest_files([(uri, "other x y"), *others], lambda k: None), InvalidData),
+        (lambda uri, others: digest_files([(uri, f"{storage.stat(uri).etag} x y"), *others], interrupt), KeyboardInterrupt),
+        (lambda uri, others: find_changed([InputFile(each, 1, ME) for each, _ in (("away", ""), *others)]), StorageError),
+    ],
+    ids=["fails", "refused", "interrupted", "checked"],
+)
+def test_files_that_are_not_wanted_any_more_are_not_read_to_their_end(tmp_path, slow, digest, error):
+    """Where a store fails, a file has changed or the user interrupts: of eight large files that would take hours."""
+    (tmp_path / "file").write_bytes(b"1")
+    with pytest.raises(error):
+        digest(str(tmp_path / "file"), [("slow", "x y z")] * 3)
+    assert not slow
 
 
 def test_a_record_is_written_once_and_read_back(tmp_path, bucket):
