@@ -74,8 +74,8 @@ class Run:
 
     @property
     def where(self) -> str:
-        """Where rows are explained, in words."""
-        return describe_where(self.job, len(self.plan.items))
+        """Where rows are explained, in words; empty where there is nothing to do."""
+        return describe_where(self.job, len(self.plan.items)) if self.finished is None else ""
 
     @property
     def n_pairs(self) -> int:
@@ -151,8 +151,8 @@ def plan_run(job: Job, model: Model) -> Run:
         plan, memory = make_plan(job, model, groups, found, None, extent_of(game))
     if job.options.scheduler is None:
         memory.check(job.worker_memory)
-    job = choose_where(job, find_method(plan.method), None if isinstance(game, Marginal) else game, plan.n_rows, counted)
     settled = settle(job.out, plan, job.options.if_changed)
+    job = job if settled.finished else choose_where(job, find_method(plan.method), None if isinstance(game, Marginal) else game, plan.n_rows, counted)
     if job.options.mlflow_run is not None:
         find_run(job.options.mlflow_run)
     check_table(job, found.types)

@@ -2,12 +2,14 @@
 
 import json
 import shutil
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from numpy.testing import assert_allclose
 
+from kernels.methods import METHODS
 from leafledger import check_run, explain
 from pipeline.dataset.identity import is_still
 from pipeline.errors import InvalidData, RunConflict, StorageError
@@ -139,11 +141,27 @@ def test_few_rows_are_explained_in_this_process(example, tmp_path, monkeypatch):
         return plan_run(job, load_model(job)).where
 
     monkeypatch.setattr(choice, "START_SECONDS", 0.0)
+    monkeypatch.setattr(choice, "FEW_ROWS", n_rows - 1)
+    assert where().startswith("on a local cluster of ")
     monkeypatch.setattr(choice, "FEW_ROWS", n_rows)
     assert where() == "in this process"
     assert where(background=example.data).startswith("on a local cluster of ")
     explain(example.model, example.data, tmp_path / "run", progress=lambda work: said.append(work.said) or (lambda done: None))
     assert said == ["explaining in this process"]
     assert json.loads((tmp_path / "run" / "provenance.json").read_text())["scheduler"] == "serial"
-    monkeypatch.setattr(choice, "FEW_ROWS", n_rows - 1)
-    assert where().startswith("on a local cluster of ")
+
+
+def test_nobody_asks_how_long_a_finished_run_would_take(example, tmp_path, monkeypatch):
+    """No kernel is compiled or called for it, while planning or after; and it works nowhere."""
+    shapley, calls = METHODS["shapley"], []
+    job = make_job(example.model, example.data, tmp_path / "run", Options())
+    monkeypatch.setattr(choice, "FEW_ROWS", 0)
+    monkeypatch.setitem(METHODS, "shapley", replace(shapley, kernel=lambda *given: calls.append(given) or shapley.kernel(*given)))
+    assert plan_run(job, load_model(job)).where
+    assert calls
+    made = explain(example.model, example.data, tmp_path / "run", scheduler="serial")
+    calls.clear()
+    run = plan_run(job, load_model(job))
+    assert explain(example.model, example.data, tmp_path / "run") == run.finished == made
+    assert calls == []
+    assert run.where == ""
