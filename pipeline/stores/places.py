@@ -81,12 +81,19 @@ def is_within(place: str, folder: str, below: tuple[str, ...] = ()) -> bool:
     Returns
     -------
     bool
+
+    Raises
+    ------
+    UsageError
+        The glob has "**" within a name.
     """
     inner = _as_compared(place).rstrip("/")
     if f"{inner}/".startswith(f"{_as_compared(folder).rstrip('/')}/"):
         return True
     if not _GLOB.search(folder):
         return False
+    if any("**" in part and part != "**" for part in folder.split("/")):
+        raise UsageError(f"{folder}: has '**' beside other characters, expected it alone between slashes, where it stands for folders")
     found = re.compile(glob_translate(_compare_glob(folder)))
     parts = inner.split("/")
     names = [f"{inner}/{name}" for name in below] + ["/".join(parts[:n]) for n in range(1, len(parts) + 1)]

@@ -1,5 +1,6 @@
 """A place has one form however it is written, lies where its links lead, and holds no credentials."""
 
+import re
 from types import SimpleNamespace
 
 import pytest
@@ -92,6 +93,14 @@ def test_an_output_beside_the_data_is_taken(example, tmp_path, monkeypatch, out,
     (tmp_path / "data").mkdir()
     assert make_job(example.model, data, out, Options()).out
     assert not is_within(normalise(out), normalise(data))
+
+
+@pytest.mark.parametrize("data", ["data/**.parquet", "s3://b/data/m**/*", "***"])
+def test_two_stars_stand_alone(example, data):
+    """Within a name they might mean one thing or another."""
+    for given in ({"data": data}, {"background": data}):
+        with pytest.raises(UsageError, match=rf"^.*{re.escape(data)}: has '\*\*' beside other characters, expected it alone between slashes"):
+            make_job(example.model, given.get("data", example.data), "run", Options(background=given.get("background")))
 
 
 @pytest.mark.parametrize(
