@@ -17,6 +17,7 @@ from .filesystem import NotRegular, call_store, is_local, open_filesystem, repor
 
 MARKS = ("generation", "ETag", "etag", "Content-MD5")  # made anew by stores with every write, as fsspec calls them
 TIMES = ("mtime", "LastModified", "last_modified", "Last-Modified", "modificationTime", "modify", "created")
+WHOLE = "the server sends files from their beginning alone, expected any range of bytes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,6 +257,8 @@ class _Reported:
         with reported("read", self._uri):
             try:
                 data = retry_damaged(lambda: self._file.read(n_bytes))
+            except ValueError as error:  # fsspec's, of a web server that is asked for some bytes and sends all
+                raise OSError(WHOLE) from error
             except TypeError as error:  # s3fs looks into the store's message, which some leave out where an object has changed
                 raise error.__context__ or error from None
         count_moved(read=len(data))
@@ -289,6 +292,9 @@ def opened(uri: str, ahead: bool = True) -> Iterator[Any]:
     with reported("read", uri):
         _refuse_endless(filesystem, path)
         file = filesystem.open(path, "rb", **({} if is_local(filesystem) else {"cache_type": "readahead" if ahead else "none"}))
+        if getattr(file, "size", 0) is None:  # fsspec's, of a web server that says so, or not how much there is
+            file.close()
+            raise OSError(WHOLE)
     with file:
         yield _Reported(file, uri)
 

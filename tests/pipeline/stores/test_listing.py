@@ -274,6 +274,24 @@ def test_a_server_that_does_not_say_how_large_a_file_is_is_refused(tmp_path):
                 list_parquet(f"{root}/{place}")
 
 
+@pytest.mark.parametrize("ranges", [None, "none"])
+def test_a_server_that_sends_no_ranges_is_refused(tmp_path, ranges):
+    """A Parquet file is read from its end. Python's own server says nothing of it and sends all, others say that they have none."""
+    pq.write_table(pa.table({"x": [*map(float, range(100_000))]}), tmp_path / "a.parquet")
+
+    def send(path):
+        answer = flask.Response(path.read_bytes(), mimetype="application/octet-stream")
+        if ranges is not None:
+            answer.headers["Accept-Ranges"] = ranges
+        return answer
+
+    with served(tmp_path, send) as root:
+        (found,) = list_parquet(f"{root}/a.parquet")
+        said = rf"^{root}/a\.parquet: cannot read: the server sends files from their beginning alone, expected any range of bytes$"
+        with pytest.raises(StorageError, match=said), storage.opened(found.uri) as file:
+            pq.read_table(file)
+
+
 def test_what_lies_right_below_a_folder(tmp_path, bucket):
     """Names of folders, and files with their sizes, on this machine and in a bucket; a folder that is not there is said."""
     for root in (str(tmp_path), f"{bucket}/a"):
