@@ -2,7 +2,6 @@
 
 import contextlib
 import logging
-import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from functools import partial
@@ -22,11 +21,10 @@ from .background import count_item, merge_counts
 from .bundles import Bundle, Done, Task, do_bundle, name_run, try_files
 from .certificates import check_expiry
 from .job import Job
+from .patience import as_completed, fetch
 from .suspects import try_alone
 from .workers import GUARD, Needs, check_script, check_workers, do_checked, need, pack, warm_late
 
-REPLACE_SECONDS = 300  # that a cluster may be without any worker; new machines take minutes to start
-LOOK_SECONDS = 5  # between two looks at whether there are workers
 # Dask's cluster ends a worker for good where none of its name is there so long after one was lost: also one that a busy machine is still starting,
 # and with it the healthy task that it was given.
 KEEP_WORKERS = {"distributed.deploy.lost-worker-timeout": "365 days"}
@@ -176,8 +174,8 @@ def warm_client(job: Job, n_items: int, memory: int, warm: Callable[..., None], 
         with _reported(f"{job.options.scheduler}: compiling kernels", n_items):
             ask = partial(client.submit, do_checked, needs, warm, *arguments, pure=False)
             warmed = [ask(workers=[address], allow_other_workers=True) for address in hosts.values()]
-            for (future,) in _as_completed(client, warmed):
-                future.result()
+            for (future,) in as_completed(client, warmed):
+                fetch(client, future)
         with warm_late(client, needs, warm, *arguments):
             yield client
 
@@ -195,26 +193,6 @@ def _reported(where: str, n_left: int) -> Iterator[None]:
         raise WorkersDied(f"{where}: the workers that it was given to died") from error
     except CancelledError as error:
         raise ClusterLost(f"the Dask cluster went away with {n_left} parts to do; run again to go on from there") from error
-
-
-def _as_completed(client: distributed.Client, futures: Sequence[distributed.Future], most: int = 1) -> Iterator[list[distributed.Future]]:
-    """Yield what is done, at most so many at a time. Where Dask's own waits without end, for a cluster without workers, raise ClusterLost."""
-    done = distributed.as_completed(futures)
-    del futures  # or results that only the scheduler needs would be kept until all are done
-    seen = looked = time.monotonic()
-    while not done.is_empty():
-        if done.has_ready():
-            yield [next(done) for _ in range(min(most, done.queue.qsize()))]
-            seen = looked = time.monotonic()
-            continue
-        time.sleep(0.02)
-        now = time.monotonic()
-        if now - looked > min(LOOK_SECONDS, REPLACE_SECONDS):
-            looked = now
-            if client.scheduler_info(n_workers=1)["workers"]:
-                seen = now
-            elif now - seen > REPLACE_SECONDS:
-                raise ClusterLost(f"the Dask cluster has had no workers for {REPLACE_SECONDS} seconds; run again to go on from there")
 
 
 def run_dask(client: distributed.Client, task: Task, bundles: Sequence[Bundle], memory: int) -> Iterator[Done]:
@@ -257,9 +235,12 @@ def run_dask(client: distributed.Client, task: Task, bundles: Sequence[Bundle], 
 
 def _gather(client: distributed.Client, done: Sequence[distributed.Future]) -> dict[str, Any]:
     """What tasks returned, by their keys, asked for at once: the client waits once for all of them. Nothing where one of them raises."""
-    with contextlib.suppress(Exception):  # which one, it says itself when it is asked alone
-        return client.gather({future.key: future for future in done if future.status == "finished"})
-    return {}
+    try:
+        return fetch(client, {future.key: future for future in done if future.status == "finished"})
+    except ClusterLost:
+        raise
+    except Exception:  # which one, it says itself when it is asked alone
+        return {}
 
 
 def _run_tasks(client: distributed.Client, submit: Submit, bundles: Sequence[Bundle], key: str, died: Callable[[Bundle], None]) -> Iterator[Any]:
@@ -267,13 +248,13 @@ def _run_tasks(client: distributed.Client, submit: Submit, bundles: Sequence[Bun
     waiting = {submit(pack(bundle), key=f"{key}-{bundle.name}"): bundle for bundle in bundles}
     left = sum(len(bundle.items) for bundle in bundles)
     try:
-        for ready in _as_completed(client, list(waiting), TOGETHER):
+        for ready in as_completed(client, list(waiting), TOGETHER):
             made = _gather(client, ready)
             for future in ready:
                 bundle = waiting.pop(future)
                 try:
                     with _reported(_name(bundle.items[0]), left):
-                        done = made[future.key] if future.key in made else future.result()
+                        done = made[future.key] if future.key in made else fetch(client, future)
                 except WorkersDied:
                     died(bundle)
                 else:
@@ -316,10 +297,10 @@ def map_dask(client: distributed.Client, work: Callable[[Any, W], Any], task: An
     submit = partial(client.submit, do_checked, need(memory), work, task, pure=False)
     waiting = {submit(pack(item)): item for item in items}
     try:
-        for (future,) in _as_completed(client, list(waiting)):
+        for (future,) in as_completed(client, list(waiting)):
             item = waiting.pop(future)
             with _reported(_name(item), len(waiting) + 1):
-                made = future.result()
+                made = fetch(client, future)
             yield item, made
     finally:
         client.cancel(list(waiting))
@@ -379,14 +360,14 @@ def count_dask(
         ]
     total = left.pop()
     try:
-        for (future,) in _as_completed(client, [*waiting, total]):
+        for (future,) in as_completed(client, [*waiting, total]):
             item = waiting.pop(future, None)  # nothing but the sum that it is a part of holds on to its counts from here
             if future.status != "finished":
                 with _reported("the background's counts" if item is None else _name(item), len(waiting) + 1):
-                    future.result()
+                    fetch(client, future)
             if item is not None:
                 on_done(item)
         with _reported("the background's counts", 1):
-            return total.result()
+            return fetch(client, total)
     finally:
         client.cancel([*waiting, total])

@@ -24,7 +24,7 @@ from cryptography.x509.oid import NameOID
 from leafledger import check_run, drift, explain
 from pipeline.drift import measured
 from pipeline.errors import ClusterLost, UnfitCluster, UsageError
-from pipeline.runs import cluster
+from pipeline.runs import cluster, patience
 from tests.faults.interrupting import struck
 from tests.faults.preload import DEADLY, DEADLY_FILE, GREEDY, SECONDS
 from tests.faults.proxy import Rule, afterwards
@@ -215,7 +215,7 @@ def test_a_file_that_ends_its_worker_takes_no_others_with_it(example, tally, tmp
 
 def test_a_cluster_that_loses_its_workers_for_good_is_given_up(many, tally, tmp_path, monkeypatch):
     """None takes their place: the run ends in bounded time, and another cluster does what is missing."""
-    monkeypatch.setattr(cluster, "REPLACE_SECONDS", 2)
+    monkeypatch.setattr(patience, "REPLACE_SECONDS", 2)
     out = str(tmp_path / "run")
     with distributed.LocalCluster(n_workers=1, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0") as local:
 

@@ -133,41 +133,10 @@ def test_a_cluster_that_goes_away_is_said(client):
         raise KeyError("other errors go on")
 
 
-def test_a_cluster_without_workers_is_given_up(monkeypatch):
-    """After a while, and not before: new ones may be starting."""
-    monkeypatch.setattr(cluster, "REPLACE_SECONDS", 0.5)
-    with (
-        distributed.LocalCluster(n_workers=0, processes=False, dashboard_address="127.0.0.1:0") as empty,
-        distributed.Client(empty) as client,
-    ):
-        futures, started = [client.submit(abs, -1)], time.monotonic()
-        with pytest.raises(ClusterLost, match=r"^the Dask cluster has had no workers for 0\.5 seconds; run again to go on from there$"):
-            list(cluster._as_completed(client, futures))
-        assert 0.5 < time.monotonic() - started < 30
-
-
-def test_results_come_as_they_are_done(client):
-    """Not in the order in which they were asked for."""
-    futures = [client.submit(time.sleep, seconds, pure=False) for seconds in (0.6, 0.0, 0.3)]
-    assert [futures.index(future) for (future,) in cluster._as_completed(client, futures)] == [1, 2, 0]
-
-
-def test_results_that_are_there_come_together(client):
-    """At most so many at a time, every one once."""
-    futures = [client.submit(abs, k, pure=False) for k in range(5)]
-    distributed.wait(futures)
-    found = []
-    for some in cluster._as_completed(client, futures, 2):
-        found.append(some)
-        time.sleep(0.2)  # what is done is there by then
-    assert max(map(len, found)) == 2
-    assert sorted(futures.index(future) for some in found for future in some) == list(range(5))
-
-
 def test_many_results_are_one_question(client, monkeypatch):
     """What is not there, or failed, is asked for alone, and says so then."""
     asked, gather = [], client.gather
-    monkeypatch.setattr(client, "gather", lambda futures: asked.append(len(futures)) or gather(futures))
+    monkeypatch.setattr(client, "gather", lambda futures, **given: asked.append(len(futures)) or gather(futures, **given))
     futures = [client.submit(abs, -k, pure=False) for k in range(3)]
     failed = client.submit(int, "x", pure=False)
     distributed.wait([*futures, failed])
@@ -177,9 +146,12 @@ def test_many_results_are_one_question(client, monkeypatch):
 
 def test_a_result_that_was_lost_leaves_the_others_to_be_asked_alone(client, monkeypatch):
     """A worker may die between the end of a task and the question for its result."""
+    gather = client.gather
 
-    def lose(futures):
-        raise killed(ITEMS[0])
+    def lose(asked, **given):
+        if isinstance(asked, dict):
+            raise killed(ITEMS[0])
+        return gather(asked, **given)
 
     monkeypatch.setattr(client, "gather", lose)
     work = Work()

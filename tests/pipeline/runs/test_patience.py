@@ -1,0 +1,139 @@
+"""What is waited for comes as it is done, or the wait is over once there have been no workers for a while: it never lasts for good."""
+
+import asyncio
+import time
+from contextlib import contextmanager
+from functools import partial
+
+import distributed
+import pytest
+
+from pipeline.errors import ClusterLost
+from pipeline.runs import cluster, patience
+from pipeline.runs.patience import as_completed, fetch
+
+SECONDS = 0.5
+LOST = r"^the Dask cluster has had no workers for 0\.5 seconds; run again to go on from there$"
+
+
+@contextmanager
+def threads(n_workers):
+    """A cluster whose workers are threads of this process, and its client."""
+    with (
+        distributed.LocalCluster(
+            n_workers=n_workers, threads_per_worker=4, processes=False, dashboard_address="127.0.0.1:0", memory_limit="auto"
+        ) as found,
+        distributed.Client(found) as client,
+    ):
+        yield found, client
+
+
+@pytest.fixture(scope="module")
+def client():
+    with threads(1) as (_, found):
+        yield found
+
+
+@pytest.fixture
+def given_up(monkeypatch):
+    """Soon; a wait that lasts longer than the block may is a failure."""
+    monkeypatch.setattr(patience, "REPLACE_SECONDS", SECONDS)
+
+    @contextmanager
+    def given_up():
+        started = time.monotonic()
+        with pytest.raises(ClusterLost, match=LOST):
+            yield
+        assert SECONDS < time.monotonic() - started < 30
+
+    return given_up
+
+
+def test_a_cluster_without_workers_is_given_up(given_up):
+    """After a while, and not before: new ones may be starting."""
+    with threads(0) as (_, client):
+        futures = [client.submit(abs, -1)]
+        with given_up():
+            list(as_completed(client, futures))
+
+
+def test_results_come_as_they_are_done(client):
+    """Not in the order in which they were asked for."""
+    futures = [client.submit(time.sleep, seconds, pure=False) for seconds in (0.6, 0.0, 0.3)]
+    assert [futures.index(future) for (future,) in as_completed(client, futures)] == [1, 2, 0]
+
+
+def test_results_that_are_there_come_together(client):
+    """At most so many at a time, every one once."""
+    futures = [client.submit(abs, k, pure=False) for k in range(5)]
+    distributed.wait(futures)
+    found = []
+    for some in as_completed(client, futures, 2):
+        found.append(some)
+        time.sleep(0.2)  # what is done is there by then
+    assert max(map(len, found)) == 2
+    assert sorted(futures.index(future) for some in found for future in some) == list(range(5))
+
+
+def test_what_a_task_returned_or_raised_is_fetched(client):
+    """Of one, or of several by their keys."""
+    made, failed = client.submit(abs, -3, pure=False), client.submit(int, "x", pure=False)
+    assert fetch(client, made) == 3
+    assert fetch(client, {"a": made}) == {"a": 3}
+    with pytest.raises(ValueError, match="'x'"):
+        fetch(client, failed)
+
+
+async def close(local):
+    """Let all workers go at once, and nothing come in their place."""
+    await asyncio.gather(*(worker.close() for worker in list(local.workers.values())))
+
+
+def test_results_whose_workers_are_gone_are_given_up(given_up):
+    """What is done and not fetched yet went with them."""
+    with threads(2) as (local, client):
+        future = client.submit(abs, -1, pure=False)
+        distributed.wait([future])
+        local.sync(close, local)
+        with given_up():
+            fetch(client, future)
+
+
+def echo(bundle):
+    return bundle
+
+
+class Bundle:
+    """Of one item."""
+
+    items, name = ("item",), "only"
+
+
+def test_a_run_whose_workers_go_before_its_results_are_fetched_is_given_up(given_up, monkeypatch):
+    """When its tasks are done, and the client knows by the time it asks that the results are lost."""
+    with threads(2) as (local, client):
+
+        def lost(*given):
+            for ready in as_completed(*given):
+                local.sync(close, local)
+                while any(future.status == "finished" for future in ready):
+                    time.sleep(0.02)
+                yield ready
+
+        monkeypatch.setattr(cluster, "as_completed", lost)
+        with given_up():
+            list(cluster._run_tasks(client, partial(client.submit, echo, pure=False), [Bundle()], "part", pytest.fail))
+
+
+def test_a_run_whose_workers_go_while_its_results_are_fetched_is_given_up(given_up, monkeypatch):
+    """When the client has asked for them."""
+    with threads(2) as (local, client):
+        ask = client._gather_remote
+
+        async def lose(*given):
+            await close(local)
+            return await ask(*given)
+
+        monkeypatch.setattr(client, "_gather_remote", lose)
+        with given_up():
+            list(cluster._run_tasks(client, partial(client.submit, echo, pure=False), [Bundle()], "part", pytest.fail))
