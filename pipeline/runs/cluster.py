@@ -21,7 +21,7 @@ from .background import count_item, merge_counts
 from .bundles import Bundle, Done, Task, do_bundle, name_run, try_files
 from .certificates import check_expiry
 from .job import Job
-from .patience import as_completed, fetch
+from .patience import answering, as_completed, fetch
 from .suspects import try_alone
 from .workers import GUARD, Needs, check_script, check_workers, do_checked, need, pack, warm_late
 
@@ -108,7 +108,7 @@ def remote_client(address: str, needs: Needs, wait: float) -> Iterator[distribut
     Raises
     ------
     ClusterLost
-        No scheduler answers, or it has no workers, for so long.
+        No scheduler answers, or it has no workers, for so long; or it goes away meanwhile.
     UnfitCluster
         A worker has less memory, another Python or other packages than this process, or the certificate for TLS expired.
     UsageError
@@ -124,14 +124,15 @@ def remote_client(address: str, needs: Needs, wait: float) -> Iterator[distribut
     except TypeError as error:  # Dask's word for it
         raise UsageError(f"{address}: Dask has no certificate for TLS; its configuration names one in distributed.comm.tls") from error
     with client:
-        work = client.submit(int, pure=False)  # for which workers are started, where they are started for work
-        try:
-            client.wait_for_workers(1, timeout=wait)  # which may just have been lost, or not have been there yet
-        except TimeoutError as error:
-            many = f"{address}: the Dask scheduler has no workers, expected at least one within {wait:g} seconds"
-            raise ClusterLost(f"{many}; see why none starts, such as a quota, or --wait longer") from error
-        del work
-        check_workers(client, needs)
+        with answering():
+            work = client.submit(int, pure=False)  # for which workers are started, where they are started for work
+            try:
+                client.wait_for_workers(1, timeout=wait)  # which may just have been lost, or not have been there yet
+            except TimeoutError as error:
+                many = f"{address}: the Dask scheduler has no workers, expected at least one within {wait:g} seconds"
+                raise ClusterLost(f"{many}; see why none starts, such as a quota, or --wait longer") from error
+            del work
+            check_workers(client, needs)
         yield client
 
 
@@ -170,7 +171,9 @@ def warm_client(job: Job, n_items: int, memory: int, warm: Callable[..., None], 
         return
     needs = need(memory)
     with remote_client(job.options.scheduler, needs, job.options.wait) as client:
-        hosts = {worker["host"]: address for address, worker in client.scheduler_info()["workers"].items()}
+        with answering():
+            workers = client.scheduler_info(n_workers=-1)["workers"]
+        hosts = {worker["host"]: address for address, worker in workers.items()}
         with _reported(f"{job.options.scheduler}: compiling kernels", n_items):
             ask = partial(client.submit, do_checked, needs, warm, *arguments, pure=False)
             warmed = [ask(workers=[address], allow_other_workers=True) for address in hosts.values()]

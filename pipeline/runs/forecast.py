@@ -260,9 +260,9 @@ def _count_workers(run: Run, n_tasks: int) -> int:
         return 1
     there = job.workers
     if job.options.scheduler is not None:
-        from . import cluster, workers
+        from . import cluster, patience, workers
 
-        with cluster.remote_client(job.options.scheduler, workers.need(run.memory.total), job.options.wait) as client:
+        with cluster.remote_client(job.options.scheduler, workers.need(run.memory.total), job.options.wait) as client, patience.answering():
             there = sum(client.nthreads().values())
     return max(1, min(there, n_tasks))
 

@@ -1,17 +1,39 @@
 """How long a Dask cluster is waited for: as long as it has workers, and a while without; Dask itself would wait without end."""
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import wait
 from typing import Any, cast
 
 import distributed
+from distributed.client import ClosedClientError
 
 from ..errors import ClusterLost
 
 REPLACE_SECONDS = 300  # that a cluster may be without any worker; new machines take minutes to start
 LOOK_SECONDS = 5  # between two looks at whether there are workers
+
+
+@contextlib.contextmanager
+def answering() -> Iterator[None]:
+    """Say that a cluster went away while something was asked of it that is no task.
+
+    Yields
+    ------
+    None
+
+    Raises
+    ------
+    ClusterLost
+        The scheduler is gone, or a worker that it asked in turn.
+    """
+    try:
+        yield
+    except (OSError, ClosedClientError) as error:
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise ClusterLost(f"the Dask cluster went away ({reason}); run again to go on from there") from error
 
 
 class Patience:
@@ -36,13 +58,15 @@ class Patience:
         Raises
         ------
         ClusterLost
-            There have been none for REPLACE_SECONDS.
+            There have been none for REPLACE_SECONDS, or the scheduler is gone.
         """
         now = time.monotonic()
         if now - self._looked <= min(LOOK_SECONDS, REPLACE_SECONDS):
             return
         self._looked = now
-        if self._client.scheduler_info(n_workers=1)["workers"]:
+        with answering():
+            workers = self._client.scheduler_info(n_workers=1)["workers"]
+        if workers:
             self._seen = now
         elif now - self._seen > REPLACE_SECONDS:
             raise ClusterLost(f"the Dask cluster has had no workers for {REPLACE_SECONDS} seconds; run again to go on from there")

@@ -16,6 +16,7 @@ from distributed.protocol import pickle
 from distributed.versions import get_package_info
 
 from ..errors import UnfitCluster, UsageError
+from .patience import answering
 
 ALIKE = "start workers from the same image or environment"
 GUARD = "a script that calls Leafledger must do so under if __name__ == '__main__'"
@@ -206,12 +207,19 @@ def warm_late(client: distributed.Client, needs: Needs, warm: Callable[..., None
     ------
     None
         As long as this holds. Where the client is killed, the scheduler keeps it until the same run has gone on and ended.
+
+    Raises
+    ------
+    ClusterLost
+        The scheduler goes away, or a worker while it is told.
     """
     scheduler: Any = client.scheduler
-    known = frozenset(client.scheduler_info(n_workers=-1)["workers"])
     name = f"leafledger-{tokenize(warm.__module__, arguments)}"
-    client.register_plugin(_make_plugin(known, pickle.dumps(partial(_warm_here, needs, warm, arguments))), name=name)
+    work = pickle.dumps(partial(_warm_here, needs, warm, arguments))
     try:
+        with answering():  # where a worker goes away meanwhile, the scheduler keeps the plugin all the same
+            known = frozenset(client.scheduler_info(n_workers=-1)["workers"])
+            client.register_plugin(_make_plugin(known, work), name=name)
         yield
     finally:
         with contextlib.suppress(Exception):  # the scheduler may be gone; it forgets at once, whatever its workers do

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import dask
 import distributed
 import pytest
+from distributed.comm import CommClosedError
 from distributed.scheduler import KilledWorker
 
 from pipeline.dataset.listing import Rejected, WorkItem
@@ -191,6 +192,45 @@ def test_every_host_compiles_once(threads):
 
 def warm(tables):
     STARTED.append(tables)
+
+
+AWAY = r"^the Dask cluster went away \([^\n]+\); run again to go on from there$"
+
+
+@pytest.fixture
+def own():
+    """A cluster of one worker over TCP, for tests that break it, and the job that is done there."""
+    options = {"processes": False, "protocol": "tcp", "host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "memory_limit": "auto"}
+    brief = dask.config.set({"distributed.comm.timeouts.connect": "1s"})
+    with brief, distributed.LocalCluster(n_workers=1, threads_per_worker=1, **options) as found:
+        yield found, SimpleNamespace(options=SimpleNamespace(scheduler=found.scheduler_address, wait=5))
+
+
+@pytest.mark.parametrize(("owner", "step"), [(cluster, "check_workers"), (distributed.Client, "register_plugin")])
+def test_a_scheduler_that_goes_away_before_the_first_part_is_said(own, monkeypatch, owner, step):
+    """While workers are asked what they are, and while it is told what those that come late have to do."""
+    (local, job), whole = own, getattr(owner, step)
+
+    def last(*arguments, **given):
+        local.sync(local.scheduler.close)
+        return whole(*arguments, **given)
+
+    monkeypatch.setattr(owner, step, last)
+    with pytest.raises(ClusterLost, match=AWAY), cluster.warm_client(job, 1, 0, warm, 1):
+        pytest.fail("it is gone")
+
+
+def test_a_worker_that_goes_away_before_the_first_part_leaves_nothing_on_the_scheduler(own):
+    """It is told what workers have to do that come late, and so is every other one, until it is taken back."""
+    local, job = own
+
+    async def go(**_):
+        raise CommClosedError("gone")
+
+    local.workers[0].handlers["plugin-add"] = go
+    with pytest.raises(ClusterLost, match=AWAY), cluster.warm_client(job, 1, 0, warm, 1):
+        pytest.fail("it is gone")
+    assert not any(name.startswith("leafledger") for name in local.scheduler.worker_plugins)
 
 
 def test_other_programs_logs_are_left_as_they_were():
