@@ -179,7 +179,7 @@ def warm_client(job: Job, n_items: int, memory: int, warm: Callable[..., None], 
             warmed = [ask(workers=[address], allow_other_workers=True) for address in hosts.values()]
             for (future,) in as_completed(client, warmed):
                 fetch(client, future)
-        with warm_late(client, needs, warm, *arguments):
+        with warm_late(client, workers, needs, warm, *arguments):
             yield client
 
 

@@ -5,7 +5,7 @@ import contextlib
 import multiprocessing
 import sys
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -189,13 +189,14 @@ def _make_plugin(known: frozenset[str], work: bytes) -> distributed.WorkerPlugin
 
 
 @contextlib.contextmanager
-def warm_late(client: distributed.Client, needs: Needs, warm: Callable[..., None], *arguments: Any) -> Iterator[None]:
-    """Let workers that come from now on compile kernels, or load them, before they get tasks.
+def warm_late(client: distributed.Client, known: Iterable[str], needs: Needs, warm: Callable[..., None], *arguments: Any) -> Iterator[None]:
+    """Let workers that come late compile kernels, or load them, before they get tasks.
 
     Parameters
     ----------
     client : distributed.Client
-        Of a scheduler whose workers have them.
+    known : iterable of str
+        Addresses of workers that have them: whoever came while these compiled is late.
     needs : Needs
         What a worker must have; nothing is compiled on one that has not, which its first task will refuse.
     warm : callable
@@ -218,8 +219,7 @@ def warm_late(client: distributed.Client, needs: Needs, warm: Callable[..., None
     work = pickle.dumps(partial(_warm_here, needs, warm, arguments))
     try:
         with answering():  # where a worker goes away meanwhile, the scheduler keeps the plugin all the same
-            known = frozenset(client.scheduler_info(n_workers=-1)["workers"])
-            client.register_plugin(_make_plugin(known, work), name=name)
+            client.register_plugin(_make_plugin(frozenset(known), work), name=name)
         yield
     finally:
         with contextlib.suppress(Exception):  # the scheduler may be gone; it forgets at once, whatever its workers do

@@ -194,6 +194,18 @@ def warm(tables):
     STARTED.append(tables)
 
 
+GROWING = []
+
+
+def warm_slowly(tables):
+    """Kernels take so long to compile that another worker comes meanwhile."""
+    STARTED.append(tables)
+    if len(STARTED) == 1:
+        GROWING[0].scale(2)
+        while len(GROWING[0].scheduler.workers) < 2:
+            time.sleep(0.02)
+
+
 AWAY = r"^the Dask cluster went away \([^\n]+\); run again to go on from there$"
 
 
@@ -231,6 +243,16 @@ def test_a_worker_that_goes_away_before_the_first_part_leaves_nothing_on_the_sch
     with pytest.raises(ClusterLost, match=AWAY), cluster.warm_client(job, 1, 0, warm, 1):
         pytest.fail("it is gone")
     assert not any(name.startswith("leafledger") for name in local.scheduler.worker_plugins)
+
+
+def test_a_worker_that_comes_while_others_compile_compiles_too(own):
+    """Before it is given a part: nobody has asked it to when the others were."""
+    local, job = own
+    STARTED.clear()
+    GROWING[:] = [local]
+    with cluster.warm_client(job, 1, 0, warm_slowly, "tables") as client:
+        assert len(client.scheduler_info(n_workers=-1)["workers"]) == 2
+        assert STARTED == ["tables", "tables"]
 
 
 def test_other_programs_logs_are_left_as_they_were():

@@ -113,11 +113,11 @@ def test_a_worker_that_comes_late_is_warm_before_its_first_task():
             (late,) = addresses(client) - before
             return client.submit(count_warmed, late, workers=[late], pure=False).result()
 
-        with warm_late(client, need(0), warm, "one"):
+        with warm_late(client, addresses(client), need(0), warm, "one"):
             assert client.submit(count_warmed, None, pure=False).result() == 0
             assert come() == 1
             assert come() == 2
-        with warm_late(client, need(1 << 60), warm, "two"):
+        with warm_late(client, addresses(client), need(1 << 60), warm, "two"):
             assert come() == 2
         assert come() == 2
         assert not any(name.startswith("leafledger") for name in client.run_on_scheduler(lambda dask_scheduler: list(dask_scheduler.worker_plugins)))
@@ -137,7 +137,7 @@ def test_a_run_ends_though_its_scheduler_is_gone():
     with (
         distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0") as local,
         distributed.Client(local) as client,
-        warm_late(client, need(0), warm, "three"),
+        warm_late(client, addresses(client), need(0), warm, "three"),
     ):
         client.close()
 
