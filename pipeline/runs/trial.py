@@ -1,7 +1,8 @@
 """A run of a few rows in a place that is removed: the stages of a run, where the run would work, each of them measured."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any
@@ -20,7 +21,7 @@ from ..stores.counted import find_moved
 from .attempt import Attempt
 from .background import Marginal
 from .item import read_names
-from .job import SERIAL
+from .job import SERIAL, Job
 from .part import Part, warm
 from .plan import to_json
 from .planned import open_recipe
@@ -38,6 +39,7 @@ LARGE, SMALL = 3, 2  # so many of them for each worker, and so many of a quarter
 MOST = 128  # items in all, however many workers there are
 READ_SECONDS, READ_ITEMS = 1.0, 3  # items that are read, as long as that lasts
 BACKGROUND_ROWS = 1 << 13  # that are counted
+END_SECONDS = 10.0  # that workers get to end the items which they have begun, where a trial fails: SECONDS each, and kernels to load
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +123,17 @@ def _explain(run: Run, tables: Broadcast, items: Sequence[WorkItem], **options: 
     with measured(found):
         explained = map_run(run, tables, lambda work: lambda piece: parts.append(piece) if isinstance(piece, Part) else None)
     return run, replace(explained, parts=tuple(sorted(parts, key=attrgetter("part")))), found[0]
+
+
+@contextmanager
+def _outlasted(job: Job) -> Iterator[None]:
+    """Where a trial fails, let workers that are not its own end what they have begun: nobody can cancel it, and it would be written afterwards."""
+    try:
+        yield
+    except BaseException:
+        if job.options.scheduler not in (None, SERIAL):
+            time.sleep(END_SECONDS)
+        raise
 
 
 def _begin(run: Run, tables: Broadcast, items: Sequence[WorkItem]) -> tuple[Any, Taken]:
@@ -219,7 +232,8 @@ def try_run(run: Run, n_workers: int) -> Trial:
         asked = [(SMALL, large // 4 // BATCH * BATCH or large // 4), (LARGE, large)]
         chosen = [item for n, n_rows in asked for item in _cut_all(items, min(MOST, n * n_workers), n_rows)]
         sample = items if sum(item.n_rows for item in items) <= max(FIRST_ROWS, sum(item.n_rows for item in chosen)) else chosen
-        mine, explained, explaining = _explain(few, tables, _renumber(sample, 2))
+        with _outlasted(run.job):
+            mine, explained, explaining = _explain(few, tables, _renumber(sample, 2))
         read = _read(replace(run, job=mine.job), tables)
         manifest, merging, publishing = _publish(mine, tables, explained)
         parts = _warm_parts(explained.parts)

@@ -1,13 +1,16 @@
 """A trial does with a few rows what the run would do with all of them, and nothing of it is left."""
 
+import threading
+import time
 from dataclasses import replace
 
+import distributed
 import fsspec
 import pytest
 
 from pipeline.errors import InvalidData, PredictionMismatch
 from pipeline.models import load_ensemble
-from pipeline.runs import trial
+from pipeline.runs import part, trial
 from pipeline.runs.job import make_job
 from pipeline.runs.options import Options
 from pipeline.runs.stages import plan_run
@@ -126,3 +129,26 @@ def test_data_without_rows_can_be_tried(example, tmp_path):
     tried = try_run(run, 1)
     assert (tried.rows, tried.parts, tried.reading) == ((), (), ())
     assert tried.n_objects > 3
+
+
+def test_nothing_is_left_of_what_others_workers_had_begun(example, tmp_path, monkeypatch):
+    """One of several items ends the trial while the others are being explained: no scheduler can end these."""
+    begun, explain_item = threading.Event(), part.explain_item
+
+    def explain_slowly(plan, made_by, item, *rest):
+        if item.part == 2:
+            assert begun.wait(60)
+            raise PredictionMismatch("the trial ends here")
+        if item.part > 2:
+            begun.set()
+            time.sleep(1.5)
+        return explain_item(plan, made_by, item, *rest)
+
+    monkeypatch.setattr(part, "explain_item", explain_slowly)
+    monkeypatch.setattr(trial, "END_SECONDS", 4.0)
+    options = {"processes": False, "protocol": "tcp", "host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "memory_limit": "auto"}
+    with distributed.LocalCluster(n_workers=1, threads_per_worker=4, **options) as local:
+        with pytest.raises(PredictionMismatch, match="the trial ends here"):
+            try_run(plan(example, tmp_path / "run", scheduler=local.scheduler_address), 1)
+        time.sleep(3)
+    assert everything(tmp_path) == []
