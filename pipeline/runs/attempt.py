@@ -50,9 +50,9 @@ class Attempt:
     seconds : dict of str to float
         How long each stage took that is over, by the wall clock of this process; tries that failed and the waits between them count.
     rows, rejected_rows, rejected, made, found : int
-        Rows explained so far; rows and work items rejected; parts made, and found.
+        Rows explained so far; rows and work items rejected; parts made, and found: by the latest try, where Prefect tries again.
     residual : float or None
-        The largest so far.
+        The largest so far, likewise.
     moved : Moved
         By this process and by workers, as far as they have told.
     manifest : Manifest or None
@@ -69,8 +69,7 @@ class Attempt:
         self.flow = flow
         self.started = datetime.now(UTC)
         self.seconds: dict[Stage, float] = {}
-        self.rows = self.rejected_rows = self.rejected = self.made = self.found = 0
-        self.residual: float | None = None
+        self._forget()
         self.moved = Moved()
         self.manifest: Manifest | None = None
         self.plan: Plan | None = None
@@ -87,6 +86,11 @@ class Attempt:
         """Add what this process moved."""
         self.moved = add(self.moved, take_moved())
 
+    def _forget(self) -> None:
+        """Count nothing yet: what one try made, the next one finds."""
+        self.rows = self.rejected_rows = self.rejected = self.made = self.found = 0
+        self.residual: float | None = None
+
     def follow(self, progress: Progress) -> Progress:
         """Count what is done, besides showing it.
 
@@ -102,6 +106,7 @@ class Attempt:
         """
 
         def begin(work: Work) -> Callable[[Any], None]:
+            self._forget()
             on_done = progress(work)
 
             def done(piece: Part | Rejected) -> None:

@@ -44,7 +44,7 @@ class Part:
     seconds: float  # 0 where an earlier run made it
     states: dict[str, str]  # reduction -> its state, as text; none of a part whose states were merged with others'
     worker: Worker  # that made it, or found it made
-    moved: Moved = field(compare=False)  # by that process, since it last said so
+    moved: Moved = field(default=Moved(), compare=False)  # by that process, since it last said so
     spent: Spent = field(default=Spent(), compare=False)  # of the seconds
     rejected: tuple[Rejected, ...] = ()  # files of the item that could not be read, which are left out
 
@@ -117,7 +117,6 @@ def read_part(uri: str, item: WorkItem, local: Path, recipe: str, seconds: float
         seconds,
         footer.states,
         this_worker(),
-        take_moved(),
         rejected=reject(item, footer.rejected),
     )
 
@@ -201,7 +200,7 @@ def fetch_part(run: str, recipe: str, item: WorkItem) -> Part | None:
         storage.download(uri, local)
         found = read_part(uri, item, local, recipe, 0.0)
         check_bytes(uri, local, found.states, open_recipe(run, recipe).summaries)
-        return found
+        return replace(found, moved=take_moved())
 
 
 def make_part(run: str, recipe: str, tables: str, item: WorkItem, rejected: Mapping[str, str] = MappingProxyType({})) -> Part:
@@ -242,7 +241,7 @@ def make_part(run: str, recipe: str, tables: str, item: WorkItem, rejected: Mapp
         spent, cpu = explain_item(plan, recipe, item, prepared, local, rejected), time.process_time()
         if commit.create(uri, local):
             made = read_part(uri, item, local, recipe, time.perf_counter() - started)
-            return replace(made, spent=spent.publish(made.seconds, time.process_time() - cpu))
+            return replace(made, moved=take_moved(), spent=spent.publish(made.seconds, time.process_time() - cpu))
     found = fetch_part(run, recipe, item)  # another attempt was faster, or a lost acknowledgement was ours
     if found is None:
         raise InvalidRun(f"{uri}: exists and does not")

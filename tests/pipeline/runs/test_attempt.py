@@ -5,7 +5,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from pipeline.errors import ClusterLost
 from pipeline.runs.attempt import Attempt
+from pipeline.runs.progress import no_progress
+from pipeline.runs.stages import map_run
+from tests.pipeline.running import ready
 
 
 def test_stages_add_up():
@@ -18,3 +22,30 @@ def test_stages_add_up():
         raise ValueError("no")
     assert list(attempt.seconds) == ["planning", "explaining"]
     assert attempt.seconds["planning"] >= 0.04 > attempt.seconds["explaining"]
+
+
+def lost_at(n_parts):
+    """Shows so many parts, and ends with the cluster."""
+
+    def begin(work):
+        done = []
+
+        def on_done(piece):
+            done.append(piece)
+            if len(done) == n_parts:
+                raise ClusterLost("it went away")
+
+        return on_done
+
+    return begin
+
+
+def test_counts_begin_anew_with_every_try(example, tmp_path):
+    """Prefect tries again where a cluster is lost: what the first try made is found by the next one, and no row counts twice."""
+    (run, tables), attempt = ready(example, tmp_path / "run"), Attempt()
+    with pytest.raises(ClusterLost):
+        map_run(run, tables, attempt.follow(lost_at(3)))
+    assert (attempt.made, attempt.found) == (3, 0)
+    explained = map_run(run, tables, attempt.follow(no_progress))
+    assert (attempt.made, attempt.found, attempt.rows) == (1, 3, run.plan.n_rows)
+    assert attempt.residual == max(part.residual for part in explained.parts)

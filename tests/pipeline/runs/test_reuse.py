@@ -10,6 +10,7 @@ from kernels.trees.binning import BATCH
 from leafledger import explain, read_run
 from pipeline.runs import part, reuse
 from pipeline.runs.replacement import Standing
+from pipeline.stores.counted import find_moved
 from tests.pipeline.running import planned
 
 
@@ -95,3 +96,15 @@ def test_nothing_is_taken_over_where_no_place_is_taken(example):
     found = reuse.find_earlier(Standing("there", last, None), plan)
     assert found == {item.part: (f"there/attributions/part-{k:05d}.parquet", last.items[k]) for k, item in enumerate(plan.items[2:])}
     assert found
+
+
+def test_what_is_read_to_take_parts_over_is_counted(night, example, tmp_path):
+    """Metrics say all bytes that this process read, also of parts that were not made."""
+    data, run, _ = night
+    run(tmp_path / "run")
+    shorten(data / "month=3" / "data.parquet")
+    before, file = find_moved().read, tmp_path / "run.prom"
+    explain(example.model, data, tmp_path / "run", scheduler="serial", if_changed="replace", metrics_file=file)
+    read = find_moved().read - before
+    (told,) = (line.split()[-1] for line in file.read_text().splitlines() if line.startswith("leafledger_run_read_bytes"))
+    assert float(told) == read
