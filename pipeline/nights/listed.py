@@ -15,6 +15,7 @@ from ..runs.part import PARTS
 from ..runs.plan import PLAN
 from ..runs.planned import from_json
 from ..runs.publish import MANIFEST, SUMMARY, Manifest, read_manifest
+from ..runs.replacement import PLACE, REPLACEMENTS
 from ..stores import storage
 from ..stores.filesystem import published
 from ..stores.listing import Folder, list_folder
@@ -50,7 +51,7 @@ class ListedRun:
     n_rows : int or None
         Rows explained; of an unfinished run those that are planned.
     n_parts, n_planned : int or None
-        Parts that are there, and those that are planned.
+        Parts that are there, and those that are planned; None of what an interrupted `prune` left of a run that had replaced another.
     n_rejected : int or None
         Pieces of the data that were rejected.
     residual : float or None
@@ -113,10 +114,18 @@ def find_day(name: str) -> str | None:
     return days.pop() if len(days) == 1 else None
 
 
+def _is_run(uri: str, here: Folder) -> bool:
+    """Whether a folder is a run, or what an interrupted `prune` left of one that had taken the place of another."""
+    if PLAN in here.files or MANIFEST in here.files:
+        return True
+    return REPLACEMENTS in here.folders and any(map(PLACE.fullmatch, list_folder(storage.join(uri, REPLACEMENTS)).folders))
+
+
 def _find_runs(folder: str, name: str = "", depth: int = 0) -> Iterator[tuple[str, Folder]]:
     """Names of runs below a folder, and what lies in each; nothing is looked for within a run."""
-    here = list_folder(storage.join(folder, name) if name else folder)
-    if PLAN in here.files or MANIFEST in here.files:
+    uri = storage.join(folder, name) if name else folder
+    here = list_folder(uri)
+    if _is_run(uri, here):
         yield name, here
     elif depth < DEPTH:
         for each in here.folders:
@@ -175,6 +184,8 @@ def _read_finished(run: str, name: str, here: Folder, manifest: Manifest) -> Lis
 
 
 def _read_unfinished(run: str, name: str, here: Folder) -> ListedRun:
+    if PLAN not in here.files:
+        return ListedRun(run=run, name=name, date=find_day(name), state="unfinished")
     with published():
         plan = from_json(storage.read(storage.join(run, PLAN)), storage.join(run, PLAN))
     done = list_folder(storage.join(run, PARTS)).files if PARTS in here.folders else {}

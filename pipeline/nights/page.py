@@ -79,7 +79,8 @@ def _drift(run: ListedRun) -> str | None:
 
 
 def _state(run: ListedRun) -> str:
-    more = run.why if run.state == "damaged" else f"{run.n_parts} of {run.n_planned} parts" if run.state == "unfinished" else ""
+    planned = f"{run.n_parts} of {run.n_planned} parts" if run.state == "unfinished" and run.n_planned is not None else ""
+    more = run.why if run.state == "damaged" else planned
     return f'<span class="{run.state}">{run.state}</span>{f"<br>{_text(more)}" if more else ""}'
 
 

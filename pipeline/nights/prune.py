@@ -102,14 +102,16 @@ def _find_within(run: str) -> str | None:
 
 
 def _remove(run: str) -> None:
-    """Out of its table first, then its manifest, its plan last: whatever ends this in between, what is left is an unfinished run, which the next one
-    removes."""
+    """Out of its table first, then its manifest, last what it is known by without: whatever ends this in between, what is left is an unfinished run,
+    which the next one removes."""
     withdraw(run)
     commit.remove(storage.join(run, MANIFEST))
     here = list_folder(run)
-    for name in (*here.folders, *(name for name in here.files if name not in (PLAN, MANIFEST))):
-        commit.remove(storage.join(run, name))
+    for name in (*here.folders, *here.files):
+        if name not in (MANIFEST, REPLACEMENTS, PLAN):
+            commit.remove(storage.join(run, name))
     commit.abort_uploads(run)
+    commit.remove(storage.join(run, REPLACEMENTS))
     commit.remove(storage.join(run, PLAN))
     commit.remove(run)  # a folder of this machine
 

@@ -8,6 +8,7 @@ Then what the first run wrote is removed. Whatever ends this in between, the man
 """
 
 import hashlib
+import re
 from dataclasses import dataclass
 
 from ..errors import InvalidRun, RunConflict
@@ -26,6 +27,7 @@ from .rejected import REJECTED
 
 REPLACEMENTS = "replacements"
 SHORT = 16  # digits of a plan's digest that name a folder
+PLACE = re.compile(rf"[0-9a-f]{{{SHORT}}}")  # such a name
 
 
 @dataclass(frozen=True, slots=True)

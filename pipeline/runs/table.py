@@ -13,7 +13,7 @@ from ..tables.share import Share, SharedPart, plain
 from ..tables.writing import Place
 from .after import FOLDER, read_made, read_replaced, write_made
 from .job import Job
-from .publish import Manifest, read_manifest
+from .publish import Manifest
 from .table_place import choose_table
 
 RECORD = f"{FOLDER}/table.json"
@@ -129,8 +129,6 @@ def withdraw(run: str) -> None:
     StorageError
         The store or the table does not answer.
     """
-    manifest = read_manifest(run)
-    made = None if manifest is None else read_made(run, manifest.sha256, RECORD)
-    if made is None:
-        return
-    _read_place(made, run).withdraw(run)
+    made = storage.read_if_exists(storage.join(run, RECORD))  # whatever manifest is there, damaged or of an older version: all of the run goes
+    if made is not None:
+        _read_place(made, run).withdraw(run)

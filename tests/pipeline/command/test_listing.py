@@ -34,7 +34,8 @@ def test_what_is_not_known_of_a_run_is_a_dash(monkeypatch, capsys):
     """The rest stands below its name, numbers to the right, so that their digits are below each other."""
     known = ListedRun("f/a", "a", "2026-03-01", "finished", None, "", "", "0123456789abcdef", "banzhaf", 12_345, 6, 6, 7, 1.5e-9, 0.98764, ("x", "y"))
     whole = ListedRun("f", "", "2026-03-02", "finished", n_rows=8, n_rejected=0, r2=0.5, alarms=())
-    monkeypatch.setattr(listed, "list_runs", lambda folder: [known, whole, ListedRun("f/b", "b", None, "unfinished", n_parts=2, n_planned=5)])
+    begun, left = ListedRun("f/b", "b", None, "unfinished", n_parts=2, n_planned=5), ListedRun("f/c", "c", None, "unfinished")
+    monkeypatch.setattr(listed, "list_runs", lambda folder: [known, whole, begun, left])
     assert cli.main(["runs", "f"]) == 0
     _, header, _, *rows, _ = capsys.readouterr().out.splitlines()
     cells = [line.strip("┃│").replace("┃", "│").split("│") for line in (header, *rows)]
@@ -43,6 +44,7 @@ def test_what_is_not_known_of_a_run_is_a_dash(monkeypatch, capsys):
         ["2026-03-01", "a", "finished", "banzhaf", "0123456789ab", "12,345", "7", "1.5e-09", "0.9876", "2 alarms"],
         ["2026-03-02", "f", "finished", "–", "–", "8", "0", "–", "0.5000", "no"],
         ["–", "b", "unfinished, 2 of 5 parts", "–", "–", "–", "–", "–", "–", "–"],
+        ["–", "c", "unfinished", "–", "–", "–", "–", "–", "–", "–"],
     ]
     for *texts, rows, rejected, residual, r2, drift in cells[1:]:
         assert all(cell.startswith(" ") and not cell.startswith("  ") for cell in (*texts, drift))

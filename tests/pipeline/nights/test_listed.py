@@ -127,3 +127,14 @@ def test_runs_of_a_bucket(night, bucket):
 def test_a_day_in_a_name(name, day):
     """None where there are several, or a number only looks like one."""
     assert find_day(name) == day
+
+
+def test_what_is_left_of_a_run_that_replaced_another_is_that_run(night, tmp_path):
+    """Not one called as the place below it; a folder of runs may be called as the folder of such places is."""
+    left, other = tmp_path / "2026-03-01", tmp_path / "replacements" / "2026-03-02"
+    shutil.copytree(night[0], left / "replacements" / "0123456789abcdef")
+    shutil.copytree(night[0], other)
+    assert [(run.name, run.state, run.n_planned) for run in list_runs(tmp_path)] == [
+        ("2026-03-01", "unfinished", None),
+        ("replacements/2026-03-02", "finished", 4),
+    ]

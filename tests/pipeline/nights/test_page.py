@@ -48,6 +48,7 @@ RUNS = (
     night(NASTY, alarms=(NASTY, "b"), report=True, method=NASTY, model_digest=NASTY),
     night("c", state="unfinished", n_parts=3, n_planned=40),
     night("d", state="damaged", why=NASTY),
+    night("e", state="unfinished"),
 )
 LINES = (Line(NASTY, (0.5, None, 0.25, 0.75)), Line("b", (None, 0.0, 0.0, None)))
 FOUND = Importances(RUNS, (OutputLines(NASTY, LINES, 30), OutputLines("b", LINES, 2)), 12, 1)
@@ -69,8 +70,9 @@ def test_the_page_is_well_formed_and_names_are_text():
 def test_what_a_reader_sees():
     """Counts, states, alarms, what is left out, and a link to each report."""
     text = write_index("/nights", RUNS, FOUND, "/nights/index.html")
-    for said in ("4 runs in /nights", "2 finished, 1 unfinished, 1 damaged", "3 of 40 parts", "2 alarms", "28 more features", "10 more outputs"):
+    for said in ("5 runs in /nights", "2 finished, 2 unfinished, 1 damaged", "3 of 40 parts", "2 alarms", "28 more features", "10 more outputs"):
         assert said in text
+    assert "None" not in text
     assert "1 finished run of other methods, or without importances, left out" in text
     links = Page(text).links
     assert [unquote(link) for link in links] == [f"./{NASTY}/report/index.html", "./2026-03-01/report/index.html"]

@@ -101,6 +101,19 @@ def kill_at(monkeypatch, owner, name, step):
     return called
 
 
+@pytest.mark.parametrize("damage", ["cut short", "of 0.1"])
+def test_runs_whose_manifest_cannot_be_read_go_when_they_are_old(nights, damage):
+    """A damaged one, or one of version 0.1, which says neither the place nor the model: they keep no other one either."""
+    path = nights / "2026-01-01" / "manifest.json"
+    said = json.loads(path.read_text())
+    older = json.dumps({name: value for name, value in said.items() if name not in ("place", "model")}, indent=1)
+    path.write_text(path.read_text()[:-9] if damage == "cut short" else older)
+    assert names(nights)[0] == ("2026-01-01", "damaged")
+    assert [run.name for run in prune(nights, keep="30d", date=TODAY).removed] == ["2026-01-01", "2026-01-02"]
+    assert names(nights) == [("2026-03-29", "finished"), ("2026-03-30", "finished")]
+    assert not (nights / "2026-01-01").exists()
+
+
 @pytest.mark.parametrize("name", ["unlink", "remove", "rmdir"])
 def test_killed_at_every_step_in_a_folder(nights, name):
     """At every file and every folder that is deleted; the next one goes on."""
@@ -123,6 +136,32 @@ def test_killed_at_every_step_in_a_folder(nights, name):
     prune(nights, keep="30d", date=TODAY)
     assert names(nights) == [("2026-03-29", "finished"), ("2026-03-30", "finished")]
     assert not (nights / "2026-01-01").exists()
+
+
+@pytest.mark.parametrize("name", ["unlink", "remove", "rmdir"])
+def test_a_run_that_replaced_another_is_removed_whole_whatever_step_it_is_killed_at(example, nights, name):
+    """Its plan lies below it: what was made of it afterwards lies beside that, and goes with it."""
+    old, whole = nights / "2026-01-01", nights.parent / "whole"
+    explain(example.model, f"{example.data}/month=2", old, scheduler="serial", if_changed="replace")
+    for made in ("after/drift.json", "report/index.html", "after.json"):
+        (old / made).parent.mkdir(exist_ok=True)
+        (old / made).write_text("made")
+    assert sorted(path.name for path in old.iterdir()) == ["after", "after.json", "manifest.json", "replacements", "report"]
+    shutil.copytree(old, whole)
+    for step in range(1, 100):
+        with pytest.MonkeyPatch.context() as patched:
+            kill_at(patched, os, name, step)
+            try:
+                prune(nights, keep="30d", date=TODAY)
+            except Killed:
+                judge(nights)
+            else:
+                break
+        prune(nights, keep="30d", date=TODAY)
+        assert [path for path in old.rglob("*") if path.is_file()] == []
+        shutil.rmtree(old, ignore_errors=True)
+        shutil.copytree(whole, old)
+    assert step > 2
 
 
 def test_killed_at_every_step_in_a_bucket(night, bucket, monkeypatch):

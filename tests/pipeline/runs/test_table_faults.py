@@ -203,3 +203,13 @@ def test_a_damaged_record_is_told_when_the_run_is_removed(night):
     with pytest.raises(InvalidRun, match=r"after/table\.json: does not name a table: it has no 'uri'$"):
         prune(there.root, keep="30d", date="2026-11-23")
     assert read_manifest(old) is not None
+
+
+def test_a_run_whose_manifest_is_damaged_leaves_the_table_first(night):
+    """Its record says which table that is, whatever became of its manifest."""
+    run, _, there = night
+    for day in ("2026-01-01", "2026-11-22"):
+        run(day)
+    Path(there.root, "date=2026-01-01", "manifest.json").write_text("{")
+    assert [each.state for each in prune(there.root, keep="30d", date="2026-11-23").removed] == ["damaged"]
+    assert plain(there.by_polars()).equals(expected(f"{there.root}/date=2026-11-22"))
