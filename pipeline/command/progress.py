@@ -24,6 +24,11 @@ def _how(done: Part | Rejected | WorkItem) -> str:
     return f", {done.n_rows / done.seconds:,.0f} rows/s" if done.seconds else ", was done before"
 
 
+def _is_another(done: Part | Rejected | WorkItem, before: int | None) -> bool:
+    """Whether it is of another part than what was done before it: files of a part that are left out come after it, one by one."""
+    return not isinstance(done, Rejected) or done.part != before
+
+
 def log_lines(work: Work) -> Callable[[Part | Rejected | WorkItem], None]:
     """Write a line per piece on standard error, for jobs without a terminal.
 
@@ -38,12 +43,14 @@ def log_lines(work: Work) -> Callable[[Part | Rejected | WorkItem], None]:
         Takes every Part, Rejected or WorkItem as it is done.
     """
     n_done, n_rows = 0, 0
+    before: int | None = None
     if work.where or not work.n_items:
         log(work.said)
 
     def on_done(done: Part | Rejected | WorkItem) -> None:
-        nonlocal n_done, n_rows
-        n_done += 1
+        nonlocal n_done, n_rows, before
+        n_done += _is_another(done, before)
+        before = done.part
         n_rows += done.n_rows or 0
         line = f"{work.doing}: part {done.part}: {done.n_rows} rows{_how(done)}; {n_done} of {work.n_items} parts, {n_rows} of {work.n_rows} rows"
         log(line)
@@ -75,12 +82,15 @@ class Bar:
     def __call__(self, work: Work) -> Callable[[Part | Rejected | WorkItem], None]:
         speed = "starting" if work.n_items else ""
         self._progress.reset(self._task, description=work.said, total=work.n_items or None, speed=speed)
-        started, rows = time.perf_counter(), [0]
+        started, n_rows = time.perf_counter(), 0
+        before: int | None = None
 
         def on_done(done: Part | Rejected | WorkItem) -> None:
-            rows[0] += done.n_rows or 0
-            speed = f"{rows[0] / (time.perf_counter() - started):,.0f} rows/s"
-            self._progress.update(self._task, advance=1, speed=speed)
+            nonlocal n_rows, before
+            n_rows += done.n_rows or 0
+            speed = f"{n_rows / (time.perf_counter() - started):,.0f} rows/s"
+            self._progress.update(self._task, advance=_is_another(done, before), speed=speed)
+            before = done.part
 
         return on_done
 

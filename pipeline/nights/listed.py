@@ -174,7 +174,7 @@ def _read_finished(run: str, name: str, here: Folder, manifest: Manifest) -> Lis
         method=manifest.method,
         n_rows=manifest.n_rows,
         n_parts=len(manifest.parts),
-        n_planned=len(manifest.parts) + sum(entry.part is not None for entry in manifest.rejected),
+        n_planned=len({entry["part"] for entry in manifest.parts} | {entry.part for entry in manifest.rejected if entry.part is not None}),
         n_rejected=len(manifest.rejected),
         residual=manifest.residual,
         r2=r2 if isinstance(r2, float) else None,

@@ -11,6 +11,7 @@ from leafledger import explain
 from pipeline.command.progress import Bar, log_lines, watched
 from pipeline.command.terminal import Log, logged
 from pipeline.runs.progress import Work, no_progress
+from tests.pipeline.conftest import damage, write_small
 
 
 def test_the_bar_counts_parts_and_speed(example, tmp_path):
@@ -46,3 +47,19 @@ def test_a_bar_is_for_who_looks_on(monkeypatch, capsys, somebody, form):
     with logged(Log(form)), watched(quiet=True) as progress:
         assert progress is no_progress
     assert capsys.readouterr().err == ""
+
+
+def test_a_file_that_is_left_out_of_a_part_is_no_part(example, tmp_path, capsys):
+    """In a log or a bar: of parts of several files there are as many as are planned, whatever of them cannot be read."""
+    data, screen = write_small(example.frame, tmp_path / "data"), io.StringIO()
+    for name in ("03", "04"):
+        damage(data / "month=1" / f"{name}.parquet")
+    manifest = explain(example.model, data, tmp_path / "run-0", scheduler="serial", item_rows=100, progress=log_lines)
+    lines = [line for line in capsys.readouterr().err.splitlines() if "rejected:" in line]
+    with Bar(Console(file=screen, force_terminal=True, width=120)) as bar:
+        explain(example.model, data, tmp_path / "run-1", scheduler="serial", item_rows=100, progress=bar)
+    assert (len(manifest.rejected), len({entry.part for entry in manifest.rejected})) == (2, 2)
+    n_parts = len(manifest.parts)
+    assert [re.search(r"; (\d+ of \d+ parts),", line)[1] for line in lines] == [f"1 of {n_parts} parts", f"2 of {n_parts} parts"]
+    last = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", screen.getvalue()).splitlines()[-1]
+    assert f" {n_parts}/{n_parts} parts, " in last

@@ -9,6 +9,7 @@ import pytest
 from leafledger import explain, list_runs
 from pipeline.errors import NotThere
 from pipeline.nights.listed import find_day
+from tests.pipeline.conftest import damage, write_small
 
 
 def drifted(run, alarms, manifest=None):
@@ -138,3 +139,15 @@ def test_what_is_left_of_a_run_that_replaced_another_is_that_run(night, tmp_path
         ("2026-03-01", "unfinished", None),
         ("replacements/2026-03-02", "finished", 4),
     ]
+
+
+def test_files_that_are_left_out_of_parts_are_no_parts(example, tmp_path):
+    """Of joined files, as many parts are planned as the plan has; one of which nothing can be read counts too."""
+    data = write_small(example.frame, tmp_path / "data")
+    for name in ("03", "07"):
+        damage(data / "month=1" / f"{name}.parquet")
+    manifest = explain(example.model, data, tmp_path / "runs" / "2026-03-01", item_rows=100, scheduler="serial")
+    plan = json.loads((tmp_path / "runs/2026-03-01/plan.json").read_text())
+    (found,) = list_runs(tmp_path / "runs")
+    assert (found.n_parts, found.n_planned, found.n_rejected) == (len(manifest.parts), len(plan["items"]), 2)
+    assert found.n_parts < found.n_planned < found.n_parts + found.n_rejected
