@@ -195,7 +195,7 @@ def explain(
     try:
         job = make_job(model, data, out, pick(given | {"date": date or scheduled_date()}))
         attempt = Attempt(FlowRun(runtime.flow_run.name, str(runtime.flow_run.id), runtime.deployment.name))
-        with metered(job, attempt), traced(job, attempt):
+        with attempt.heard(lambda said: log.warning(printable(said))), metered(job, attempt), traced(job, attempt):
             with attempt.stage("planning"):
                 run = plan(job, load(job))
             if run.model.by_position:
@@ -211,8 +211,6 @@ def explain(
             if report:
                 artifacts.show_page(write_page(job))
             _move(log, run, manifest)
-        for said in attempt.warned:
-            log.warning(printable(said))
     except LeafledgerError as error:
         time.sleep(HEARD_SECONDS)
         return Failed(message=printable(str(error)), data=error)

@@ -143,9 +143,7 @@ def _explain(model: str, data: str, out: str, options: Flags, quiet: bool, as_js
     console = open_console(quiet or as_json)
     job = make_job(model, data, out, options)
     with watched(quiet) as progress, named(job.out):
-        done = explain_job(job, progress)
-        for said in done.warned:
-            complain(said)
+        done = explain_job(job, progress, complain)
     manifest, already_finished, kept, latest, matched = done.manifest, done.already_finished, done.kept, done.latest, done.matched
     if matched:
         say(console, f"features {matched}")

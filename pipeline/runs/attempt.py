@@ -130,6 +130,25 @@ class Attempt:
             self.residual = max(piece.residual, self.residual or 0.0)
 
     @contextmanager
+    def heard(self, warn: Callable[[str], None]) -> Iterator[None]:
+        """Say what was not done when all is over, well or not.
+
+        Parameters
+        ----------
+        warn : callable
+            Called with each line of ``warned``.
+
+        Yields
+        ------
+        None
+        """
+        try:
+            yield
+        finally:
+            for said in self.warned:
+                warn(said)
+
+    @contextmanager
     def stage(self, name: Stage) -> Iterator[None]:
         """Measure a stage, or a part of one: parts add up.
 

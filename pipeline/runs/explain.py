@@ -1,7 +1,7 @@
 """All stages of a run, from its arguments to its manifest: what the command and ``leafledger.explain`` do."""
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import date as Date
 from os import PathLike
 from typing import Any, NamedTuple
@@ -25,6 +25,8 @@ from .replacement import remove_replaced
 from .stages import Run, aggregate_run, broadcast_run, count_run, map_run, plan_run, publish_run, update_latest
 from .table import commit_table, record_table
 
+_LOG = logging.getLogger("leafledger")
+
 
 class Done(NamedTuple):
     """What became of a run."""
@@ -35,11 +37,10 @@ class Done(NamedTuple):
     latest: Latest | None  # what ``latest`` names, where it was asked for
     matched: str  # how features were matched with columns, where it was not by name
     unlogged: str | None  # why MLflow has no link to it, where it was asked for
-    warned: tuple[str, ...] = ()  # what else was not done, which takes nothing from the run
     inputs: Inputs | None = None  # digests of the files that it was made of, where there are any
 
 
-def explain_job(job: Job, progress: Progress) -> Done:
+def explain_job(job: Job, progress: Progress, warn: Callable[[str], None] = _LOG.warning) -> Done:
     """Do all stages in turn. What an earlier attempt did is found and kept; of a finished run, ``latest`` alone is updated.
 
     Parameters
@@ -47,6 +48,8 @@ def explain_job(job: Job, progress: Progress) -> Done:
     job : Job
     progress : callable
         See `explain`.
+    warn : callable
+        Called, however the run ends, with a line for everything that was not done which takes nothing from the run.
 
     Returns
     -------
@@ -58,21 +61,21 @@ def explain_job(job: Job, progress: Progress) -> Done:
         Of a stage.
     """
     attempt = Attempt()
-    with metered(job, attempt), traced(job, attempt):
+    with attempt.heard(warn), metered(job, attempt), traced(job, attempt):
         with attempt.stage("planning"):
             run = plan_run(job, load_model(job))
         matched = say_positions(run.model)
         if matched:
-            logging.getLogger("leafledger").info("%s: features %s", job.data, matched)
+            _LOG.info("%s: features %s", job.data, matched)
         attempt.plan, attempt.manifest, inputs = run.plan, run.finished, run.digested
         manifest = attempt.manifest or _work(run, attempt, progress)
         commit_table(job, job.out, manifest)
         remove_replaced(job.out, manifest)
         record_table(job, job.out, manifest)
         latest, unlogged = update_latest(run, manifest), log_run(job.options.mlflow_run, job.out, manifest)
-    if run.finished is not None and inputs is None and job.options.digest_inputs:
-        attempt.warned.append(f"{job.out}: was finished before, without digests of its inputs")
-    return Done(manifest, run.finished is not None, run.kept, latest, matched, unlogged, tuple(attempt.warned), attempt.inputs or inputs)
+        if run.finished is not None and inputs is None and job.options.digest_inputs:
+            attempt.warned.append(f"{job.out}: was finished before, without digests of its inputs")
+    return Done(manifest, run.finished is not None, run.kept, latest, matched, unlogged, attempt.inputs or inputs)
 
 
 def _work(run: Run, attempt: Attempt, progress: Progress) -> Manifest:
@@ -277,7 +280,7 @@ def explain(
     """
     done = explain_job(make_job(model, data, out, pick(locals())), progress)
     if done.kept:
-        logging.getLogger("leafledger").warning("%s: kept, though what is asked for now differs in %s", out, done.kept)
-    for said in (*done.warned, *(() if done.unlogged is None else (done.unlogged,))):
-        logging.getLogger("leafledger").warning(said)
+        _LOG.warning("%s: kept, though what is asked for now differs in %s", out, done.kept)
+    if done.unlogged is not None:
+        _LOG.warning(done.unlogged)
     return done.manifest

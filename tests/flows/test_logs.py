@@ -81,3 +81,13 @@ def test_a_mistake_of_ours_keeps_its_traceback(server, example, tmp_path, monkey
     state = explain(example.model, example.data, str(tmp_path / "run"), scheduler="serial", return_state=True)
     assert state.is_failed()
     assert any(record.exc_info and isinstance(record.exc_info[1], KeyError) for record in caplog.records if record.name in LOGGERS)
+
+
+def test_what_was_not_told_of_a_run_that_fails_is_a_warning(server, example, tmp_path, caplog):
+    """Its metrics have nowhere to go, which would say that it failed."""
+    (tmp_path / "x.prom").mkdir()
+    given = {"ids": ["nothing"], "metrics_file": str(tmp_path / "x.prom"), "scheduler": "serial"}
+    state = explain(example.model, example.data, str(tmp_path / "run"), **given, return_state=True)
+    assert state.is_failed()
+    warned = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
+    assert f"{tmp_path}/x.prom: metrics cannot be written: Is a directory" in warned

@@ -10,7 +10,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from leafledger import explain
-from pipeline.errors import LeafledgerError, UsageError
+from pipeline.command import cli
+from pipeline.errors import Exit, LeafledgerError, PredictionMismatch, UsageError
 from pipeline.runs import metrics
 
 PREFIX = "leafledger_run_"
@@ -119,3 +120,17 @@ def test_a_file_that_cannot_be_written_costs_a_warning(example, tmp_path, caplog
     (tmp_path / "x.prom").mkdir()
     explain(example.model, example.data, tmp_path / "run", scheduler="serial", metrics_file=tmp_path / "x.prom")
     assert [entry.getMessage() for entry in caplog.records] == [f"{tmp_path}/x.prom: metrics cannot be written: Is a directory"]
+
+
+def test_a_file_that_cannot_be_written_of_a_run_that_fails_is_said_too(example, tmp_path, caplog, capsys):
+    """Or nobody hears that monitoring was not told of it: in Python's log, and on standard error before what ended the run."""
+    (tmp_path / "x.prom").mkdir()
+    said = f"{tmp_path}/x.prom: metrics cannot be written: Is a directory"
+    with pytest.raises(PredictionMismatch):
+        explain(example.model, example.data, tmp_path / "run", scheduler="serial", metrics_file=tmp_path / "x.prom", predictions="distance")
+    assert [entry.getMessage() for entry in caplog.records] == [said]
+    told = ["explain", example.model, example.data, "--out", str(tmp_path / "run"), "--prediction", "distance", "--scheduler", "serial", "--quiet"]
+    assert cli.main([*told, "--metrics-file", str(tmp_path / "x.prom")]) == Exit.REFUSED
+    first, last = capsys.readouterr().err.splitlines()
+    assert first == f"leafledger: {said}"
+    assert "expected the model's margin" in last
