@@ -38,8 +38,8 @@ def attribute(
     model : Model, str, path or model object
         A loaded model, or whatever `load_ensemble` takes.
     rows : data frame, Arrow table or array
-        Features by name, or in their order where the model has no names, categories as values; or an (n, features) matrix, categories as codes. NaN
-        or null where missing.
+        Features by name, or in their order where the model has no names, categories as values; or an (n, features) matrix, categories as the library
+        takes them there: values for scikit-learn and CatBoost, codes for XGBoost and LightGBM. NaN or null where missing.
     method : str
         One of `METHODS`.
     parameters : mapping, optional

@@ -37,13 +37,22 @@ def _narrow(features: tuple[Feature, ...], rows: Any, used: Sequence[int]) -> tu
     return (left, rows[names]) if rows.columns.isin(names).sum() == len(names) else (features, rows)
 
 
-def _check_shape(model: Model, rows: np.ndarray, used: Sequence[int]) -> None:
-    """Refuse a matrix that is none of the model's features, or of categories that are looked up by their values."""
+def _check_shape(model: Model, rows: np.ndarray) -> None:
+    """Refuse a matrix that is none of the model's features."""
     if rows.ndim != 2 or rows.shape[1] != len(model.features):
         raise SchemaMismatch(f"rows have shape {rows.shape}, the model was trained on {len(model.features)} features")
-    looked_up = next((model.features[column].name for column in used if model.features[column].hashed), None)
-    if looked_up is not None:
-        raise SchemaMismatch(f"rows are an array of numbers, but feature {looked_up!r} is looked up by its categories; give a data frame")
+
+
+def _column_of(feature: Feature, values: np.ndarray) -> pa.Array:
+    """A column of a matrix: categories that are looked up keep the type that they have there."""
+    if not feature.by_value:
+        return pa.array(values.astype(np.float64))
+    try:
+        column = pa.array(values)
+    except (TypeError, ValueError, OverflowError, pa.ArrowException) as error:
+        raise SchemaMismatch(f"rows: column {feature.name!r} of the array: {' '.join(str(error).split())}") from error
+    schema.check_column(feature, column.type, "rows, an array")
+    return column
 
 
 def as_batch(model: Model, rows: Any, used: Sequence[int]) -> tuple[tuple[Feature, ...], pa.RecordBatch]:
@@ -54,14 +63,14 @@ def as_batch(model: Model, rows: Any, used: Sequence[int]) -> tuple[tuple[Featur
     model : Model
     rows : data frame, Arrow table, array, or pandas Series
         Columns by name, categories as values; a Series is one row of such a frame; or an (n, features) matrix in the model's order, categories as
-        codes. NaN or null where missing.
+        the library takes them there, see `Feature`. NaN or null where missing.
     used : sequence of int
         Positions of the features that some split asks for.
 
     Returns
     -------
     features : tuple of Feature
-        How to read the columns, by position: of a data frame as the model has them, of a matrix, and of categories of several types, without
+        How to read the columns, by position: as the model has them, but for codes of a matrix, and of categories of several types, which are without
         categories.
     batch : pa.RecordBatch
         The used columns, in the order of ``used``; one column of nulls where none is used, so that rows are counted.
@@ -74,10 +83,9 @@ def as_batch(model: Model, rows: Any, used: Sequence[int]) -> tuple[tuple[Featur
     names = [model.features[column].name for column in used]
     rows = as_rows(rows)
     if isinstance(rows, np.ndarray):
-        _check_shape(model, rows, used)
-        coded = tuple(replace(feature, categories=None) for feature in model.features)
-        columns = [pa.array(rows[:, column].astype(np.float64)) for column in used]
-        return coded, _record_batch(columns, names, len(rows))
+        _check_shape(model, rows)
+        read = tuple(feature if feature.by_value else replace(feature, categories=None) for feature in model.features)
+        return read, _record_batch([_column_of(read[column], rows[:, column]) for column in used], names, len(rows))
     known, rows = code_categories(model.features, rows)
     schema.check_categories((known[column] for column in used), "rows")
     features, rows = _narrow(known, rows, used)
@@ -100,11 +108,12 @@ def _record_batch(columns: list[pa.Array], names: list[str], n_rows: int) -> pa.
 def _take_numbers(model: Model, rows: Any, used: Sequence[int], single_precision: bool) -> np.ndarray | None:
     """The used columns, ``(n, read) float64``, of a matrix or of a pandas frame that holds nothing but numbers; None of rows for Arrow to convert.
 
-    Integers that a float64 rounds are none of these numbers where float32 is compared: they would be rounded twice.
+    Categories of a matrix that are looked up by their values are none of these numbers. Nor are integers that a float64 rounds where float32 is
+    compared: they would be rounded twice.
     """
     if isinstance(rows, np.ndarray):
-        _check_shape(model, rows, used)
-        return rows[:, used].astype(np.float64, copy=False)
+        _check_shape(model, rows)
+        return None if any(model.features[column].by_value for column in used) else rows[:, used].astype(np.float64, copy=False)
     pandas = sys.modules.get("pandas")
     if (
         pandas is None

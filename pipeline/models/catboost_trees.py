@@ -263,6 +263,7 @@ def build(contents: Contents, where: str) -> tuple[TreeEnsemble, tuple[Feature, 
             categories=_categories(column, hashed) if column.categorical else None,
             hashed=column.categorical and position in looked_up,
             named=column.named or gaps,
+            by_value=column.categorical,
         )
         for position, column in enumerate(by_position)
     )

@@ -1,7 +1,7 @@
 """A loaded model: the ensemble's arrays and the names that the arrays do not carry; and what a loader provides."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ from kernels.trees.ensemble import InvalidEnsemble, TreeEnsemble, check
 
 from ..display import as_html, count
 from ..errors import InvalidModel
+from ..records import EMPTY
 from .objectives import Objective
 
 UNKNOWN = Objective()
@@ -36,6 +37,8 @@ class Feature:
         Whether statistics are looked up by the hash of what the column holds, known as a category or not.
     named : bool
         Whether training or the data gave it its name; else the library made it up, as f0 or Column_0, of its position.
+    by_value : bool
+        Whether a matrix holds the categories themselves, as scikit-learn and CatBoost take it; else their codes, as XGBoost and LightGBM do.
     """
 
     name: str
@@ -46,6 +49,7 @@ class Feature:
     missing: float | None = None
     hashed: bool = False
     named: bool = True
+    by_value: bool = field(default=False, metadata={EMPTY: True})
 
     @property
     def kind(self) -> str:

@@ -54,6 +54,7 @@ class _Column:
     underscored: bool
     missing: float | None
     named: bool
+    by_value: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +89,7 @@ def _column(feature: Feature) -> _Column:
         underscored=feature.underscored,
         missing=feature.missing,
         named=feature.named,
+        by_value=feature.by_value,
     )
 
 
@@ -170,6 +172,8 @@ def _feature(column: _Column, n_categories: int, where: str) -> Feature:
     categories: tuple[Any, ...] | None = column.categories
     if column.categorical != (n_categories > 0):
         raise InvalidModel(f"{where} has {n_categories} categories, expected {'some' if column.categorical else 'none'}")
+    if column.by_value and categories is None:
+        raise InvalidModel(f"{where} is by value, expected categories that values are looked up in")
     if categories is None:
         return Feature(column.name, column.categorical, None, column.perhaps_codes, column.underscored, column.missing, named=column.named)
     if len(categories) != n_categories or len(set(map(repr, categories))) != n_categories:
@@ -180,7 +184,8 @@ def _feature(column: _Column, n_categories: int, where: str) -> Feature:
         categories = tuple(map(HashedCategory, categories))
     elif any(isinstance(category, float) and not math.isfinite(category) for category in categories):
         raise InvalidModel(f"{where} has a category that is no finite number")
-    return Feature(column.name, True, categories, column.perhaps_codes, column.underscored, column.missing, named=column.named)
+    hints = column.perhaps_codes, column.underscored, column.missing
+    return Feature(column.name, True, categories, *hints, named=column.named, by_value=column.by_value)
 
 
 def read_trees(data: bytes, where: str) -> tuple[TreeEnsemble, tuple[Feature, ...], tuple[str, ...], Objective]:

@@ -207,7 +207,7 @@ def _features(model: Any) -> tuple[Feature, ...]:
     given = getattr(model, "feature_names_in_", None)  # None also where columns of a frame were numbers: scikit-learn goes by position then
     names = list(map(str, range(model.n_features_in_))) if given is None else [str(name) for name in given]
     categories = {} if "BaseHistGradientBoosting" not in find_kinds(model) else list_categories(model)
-    return tuple(Feature(name, j in categories, categories.get(j), named=given is not None) for j, name in enumerate(names))
+    return tuple(Feature(name, j in categories, categories.get(j), named=given is not None, by_value=j in categories) for j, name in enumerate(names))
 
 
 def _link(model: Any) -> Link:

@@ -104,7 +104,7 @@ def test_greedy_rankings_and_given_ones(model, frame):
         ({"ranking": np.zeros((3, 2), int)}, "different numbers of players from 0 to 4"),
         ({"ranking": ["age"], "features": ["age"]}, "leave out one or the other"),
         ({"budget": 1.0}, "pairs of leaves per row, the budget is 1"),
-        ({"data": np.zeros((0, 5))}, "data has no rows"),
+        ({"data": np.zeros((0, 5), int)}, "data has no rows"),
         ({"seed": -1}, "parameter 'seed' is -1, expected a whole number from 0"),
         ({"seed": 1.5}, "parameter 'seed' is 1.5, expected a whole number"),
         ({"budget": "much"}, "parameter 'budget' is 'much', expected a number"),

@@ -34,10 +34,8 @@ def test_a_feature_says_what_its_column_holds(feature, kind):
 
 def test_what_nobody_says_of_a_model_does_not_hold(tmp_path):
     """Nor of a feature, but that its name is its own."""
-    assert [getattr(Feature("x"), name) for name in ("categorical", "categories", "perhaps_codes", "underscored", "missing", "hashed", "named")] == [
-        *(False, None, False, False, None, False),
-        True,
-    ]
+    names = "categorical", "categories", "perhaps_codes", "underscored", "missing", "hashed", "named", "by_value"
+    assert [getattr(Feature("x"), name) for name in names] == [*(False, None, False, False, None, False), True, False]
     model = as_model(load(train(n_rounds=1))[0])
     assert (model.only_output, model.by_position, model.origin) == (None, False, None)
 

@@ -101,7 +101,7 @@ def test_a_file_written_by_hand_is_read():
         "iteration": np.array([0], "<i4"),
     }
     feature = {"name": "x", "categorical": False, "categories": None, "hashed": False, "perhaps_codes": False, "underscored": False}
-    feature |= {"missing": None, "named": False}
+    feature |= {"missing": None, "named": False, "by_value": False}
     header = {
         "origin": "by hand",
         "objective": "",
@@ -159,6 +159,7 @@ WRONG = {
         changed(lambda header: header["features"][1].update(categories=["Oslo", "Oslo", "Rome"])),
         r"lists 3 categories, expected 3 different ones",
     ),
+    "values without a list": (changed(lambda header: header["features"][0].update(by_value=True)), r"feature 'x' is by value, expected categories"),
     "texts for hashes": (changed(lambda header: header["features"][1].update(hashed=True)), r"expected whole numbers of 32 bits"),
     "no finite category": (
         changed(lambda header: header["features"][1].update(categories=[1.5, 2.5, float("inf")])),
