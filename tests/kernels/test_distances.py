@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose
 from scipy import stats
 
 from kernels.distances import (
+    FEW,
     correct_p,
     decile_bins,
     expect_psi,
@@ -75,9 +76,35 @@ def test_distances_are_scipys(shift):
         a, b = np.round(rng.normal(size=300), digits), np.round(rng.normal(shift, 1.2, 450), digits)
         places = np.union1d(a, b)
         one, other = counts(a, places), counts(b, places)
-        expected = stats.ks_2samp(a, b, method="asymp")
+        expected = stats.ks_2samp(a, b, method="exact")
         assert_allclose(measure_ks(one, other), (expected.statistic, expected.pvalue), rtol=1e-9)
         assert_allclose(measure_wasserstein(places, places, one, other), stats.wasserstein_distance(a, b), rtol=1e-9)
+
+
+@pytest.mark.parametrize(("n", "m"), [(1, 1), (1, 2), (2, 2), (3, 3), (2, 5), (4, 6)])
+def test_p_of_few_rows_is_that_of_all_their_orders(n, m):
+    """Enumerated: never below one of the orders that there are; of values that are all different exactly, or 1 if it is large; of ties at least."""
+    orders = [np.isin(np.arange(n + m), order).astype(int) for order in itertools.combinations(range(n + m), n)]
+    found = [measure_ks(order, 1 - order) for order in orders]
+    for distance, p in found:
+        expected = np.mean([other >= distance - 1e-9 for other, _ in found])
+        assert p == pytest.approx(expected, rel=1e-12) or (p == 1.0 and expected > 0.8)
+        assert p >= 1 / math.comb(n + m, n)
+    tied = [measure_ks(*(np.add.reduceat(each, range(0, n + m, 2)) for each in (order, 1 - order))) for order in orders]
+    for distance, p in tied:
+        assert p >= np.mean([other >= distance - 1e-9 for other, _ in tied]) - 1e-12
+
+
+@pytest.mark.parametrize(("n", "m"), [(FEW + 1, FEW + 1), (FEW + 1, 3), (FEW + 1, 50), (FEW + 7, FEW // 2), (3000, 2000)])
+def test_p_of_many_rows_is_an_upper_bound(n, m):
+    """Of SciPy's exact one, which takes too long where rows are many, and a near one where both nights have many."""
+    rng = np.random.default_rng(4)
+    for shift in (0.1, 0.2, 0.3, 1.0):
+        a, b = rng.normal(size=n), rng.normal(shift, size=m)
+        places = np.union1d(a, b)
+        exact, (_, p) = stats.ks_2samp(a, b, method="exact").pvalue, measure_ks(counts(a, places), counts(b, places))
+        assert exact <= p <= 1.0
+        assert p < 1.3 * exact or exact > 0.3 or exact < 1e-9 or min(n, m) < 100
 
 
 def test_wasserstein_of_cells_is_that_of_values_spread_evenly():

@@ -3,6 +3,7 @@
 import dataclasses
 
 import numpy as np
+import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
 
@@ -44,6 +45,14 @@ def test_false_alarms_stay_at_the_rate_promised():
         unsized += any(shift.drifted for shift in judge(shifts, alone))
     assert alarms <= 10
     assert unsized <= 10 + 3 * np.sqrt(10)
+
+
+@pytest.mark.parametrize("n_rows", [1, 2, 3, 5, 8, 20])
+def test_nights_of_a_few_rows_raise_no_false_alarms(n_rows):
+    """At most 1 % of 300 pairs of nights without drift, and but for chance, by the tests alone; no two nights of 3 rows are far enough apart."""
+    rng, alone = np.random.default_rng(n_rows), Thresholds(distance=0.0)
+    unsized = sum(any(shift.drifted for shift in judge(night_pair(rng, n_rows), alone)) for _ in range(300))
+    assert unsized <= (3 + 3 * np.sqrt(3) if n_rows > 3 else 0)
 
 
 def test_a_shift_of_a_fifth_of_a_deviation_is_found():
