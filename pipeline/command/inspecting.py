@@ -27,7 +27,7 @@ MARGINS = {
     "label": "a prediction in the label's units",
     "class": "a class's score, which a link turns into a probability, or the probability itself",
     "classes": "a class's score, which a link turns into a probability, or the probability itself; the largest is the predicted class's",
-    "other": "on a scale of its own, such as a logarithm",
+    "other": "on a scale of its own, such as a logarithm, or on one that is not known",
 }
 
 

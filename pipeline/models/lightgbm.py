@@ -269,7 +269,7 @@ def _refuse_mixed(feature: np.ndarray, owner: np.ndarray, first: np.ndarray, sec
 
 
 def _objective(header: dict[bytes, bytes]) -> Objective:
-    """Absent where it was the user's own; ``sqrt`` as a parameter says that the label's root was trained on."""
+    """Absent, or ``custom``, where it was the user's own; ``sqrt`` as a parameter says that the label's root was trained on."""
     text = header.get(b"objective", b"").decode("ascii", "replace")
     name, *parameters = text.split() or [""]
     scale = next((word.partition(":")[2] for word in parameters if word.startswith("sigmoid:")), "1")

@@ -12,7 +12,7 @@ class Margin(Enum):
     LABEL = "label"  # a prediction of the label, in its units
     CLASS = "class"  # a score that a link turns into a class's probability, which says nothing of other classes
     CLASSES = "classes"  # such scores of classes of one label: the largest one is that of the predicted class
-    OTHER = "other"  # a logarithm, a position in a ranking, a hazard
+    OTHER = "other"  # a logarithm, a position in a ranking, a hazard, or what is not known
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Objective:
     Attributes
     ----------
     name : str
-        As its library writes it, "" where the model does not say; that of a user's own function is taken for a regression's.
+        As its library writes it, "" where the model does not say.
     margin : Margin
     link : Link or None
         What the library's predictions are of margins: probabilities, or numbers in the label's units. None where they are neither.
@@ -37,45 +37,44 @@ Known = dict[str, tuple[Margin, Link | None]]
 SIGMOID, SOFTMAX, EXP = Link("sigmoid"), Link("softmax"), Link("exp")
 
 
-def _named(alone: str, classes: str, each: str, shares: str, logarithms: str, others: str) -> Known:
-    """By the names of objectives: of a class alone, of classes of which one is the row's by softmax or each by its own sigmoid, of shares,
-    of logarithms of the label, and all others that are not in the label's units.
+def _named(labels: str, alone: str, classes: str, each: str, shares: str, logarithms: str) -> Known:
+    """By the names of objectives: those whose outputs are all in the label's units; of a class alone, of classes of which one is the row's by softmax
+    or each by its own sigmoid, of shares, and of logarithms of the label.
     """
     kinds = (
+        (labels, Margin.LABEL, IDENTITY),
         (alone, Margin.CLASS, SIGMOID),
         (classes, Margin.CLASSES, SOFTMAX),
         (each, Margin.CLASSES, SIGMOID),
         (shares, Margin.OTHER, SIGMOID),
         (logarithms, Margin.OTHER, EXP),
-        (others, Margin.OTHER, None),
     )
     return {name: (margin, link) for names, margin, link in kinds for name in names.split()}
 
 
 XGBOOST = _named(
+    labels="reg:squarederror reg:linear reg:squaredlogerror reg:absoluteerror reg:pseudohubererror reg:quantileerror reg:expectileerror",
     alone="binary:logistic binary:logitraw",
     classes="multi:softmax multi:softprob",
     each="",
     shares="reg:logistic",
     logarithms="reg:gamma reg:tweedie count:poisson survival:cox survival:aft",
-    others="rank:ndcg rank:pairwise rank:map",
-) | {"binary:hinge": (Margin.CLASS, None), "reg:expectileerror": (Margin.LABEL, None)}
+) | {"binary:hinge": (Margin.CLASS, None)}
 LIGHTGBM = _named(
+    labels="regression regression_l1 huber fair quantile mape",
     alone="binary",
     classes="multiclass",
     each="multiclassova",
     shares="cross_entropy",
     logarithms="poisson gamma tweedie",
-    others="cross_entropy_lambda lambdarank rank_xendcg",
 )
 CATBOOST = _named(
+    labels="RMSE MAE MAPE Quantile MultiQuantile Expectile Huber Lq LogCosh MultiRMSE MultiRMSEWithMissingValues",
     alone="Logloss CrossEntropy Focal MultiLogloss MultiCrossEntropy",
     classes="MultiClass",
     each="MultiClassOneVsAll",
     shares="",
     logarithms="Poisson Tweedie",
-    others="LogLinQuantile Cox SurvivalAft PairLogit PairLogitPairwise YetiRank YetiRankPairwise LambdaMart StochasticFilter StochasticRank "
-    "QueryRMSE QuerySoftMax QueryCrossEntropy GroupQuantile",
 )
 
 
@@ -94,6 +93,7 @@ def objective_of(name: str, known: Known, scale: float = 1.0) -> Objective:
     Returns
     -------
     Objective
+        Of a name that is not known, such as that of a user's own function, of a ranking, or of outputs of several kinds, it says nothing of margins.
     """
-    margin, link = known.get(name, (Margin.LABEL, IDENTITY))
+    margin, link = known.get(name, (Margin.OTHER, None))
     return Objective(name, margin, link if link is None or scale == 1.0 else replace(link, scale=scale))

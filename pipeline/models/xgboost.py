@@ -11,7 +11,7 @@ from kernels.trees.ensemble import NO_ITERATIONS, WORD_BITS, TreeEnsemble
 
 from ..errors import InvalidModel, UnsupportedModel
 from .model import Feature, Loader, check_ensemble
-from .objectives import XGBOOST, Objective, objective_of
+from .objectives import XGBOOST, Margin, Objective, objective_of
 from .ubjson import integer, member, numbers, read_document, shown
 from .xgboost_links import LINKS
 
@@ -171,6 +171,8 @@ def _base(learner: dict[str, Any], n_outputs: int, where: str) -> tuple[np.ndarr
     base = LINKS[name](np.broadcast_to(stored, n_outputs)).astype(np.float64)
     if not np.isfinite(base).all():
         raise UnsupportedModel(f"{where}: base score {text[:40]} of {name} is the margin {base.tolist()}, expected finite numbers")
+    if name == "reg:expectileerror" and n_outputs > 1:  # margins are steps from one expectile to the next
+        return base, Objective(name, Margin.OTHER, None)
     return base, objective_of(name, XGBOOST)
 
 

@@ -19,7 +19,7 @@ _OF_CLASSES = "is not meaningful for a classifier (objective {objective!r}): a l
 _MEANINGLESS = {
     Margin.CLASS: _OF_CLASSES,
     Margin.CLASSES: _OF_CLASSES,
-    Margin.OTHER: "is not meaningful where the margin is not a prediction of the label (objective {objective!r})",
+    Margin.OTHER: "is not meaningful where the margin is not known to be a prediction of the label (objective {objective!r})",
 }
 
 

@@ -1,5 +1,7 @@
 """What a margin stands for is known from every library's files, in every format."""
 
+import json
+
 import catboost
 import lightgbm
 import numpy as np
@@ -8,9 +10,11 @@ import xgboost
 from numpy.testing import assert_allclose
 
 from kernels.links import Link, predict
-from leafledger import load_ensemble
+from leafledger import attribute, load_ensemble
+from pipeline.errors import UnsupportedModel
 from pipeline.models.objectives import SIGMOID, SOFTMAX, Margin, Objective
 
+VERSION = tuple(map(int, xgboost.__version__.split(".")[:2]))
 DRAW = np.random.default_rng(5)
 ROWS = DRAW.random((200, 3))
 LABEL = 0.1 + 0.8 * ROWS[:, 0]
@@ -18,6 +22,7 @@ CLASSES = (LABEL > 0.5).astype(int)
 LABELS, CLASS, OTHER = Margin.LABEL, Margin.CLASS, Margin.OTHER
 XGBOOST = {
     "reg:squarederror": LABELS,
+    "reg:quantileerror": LABELS,
     "reg:absoluteerror": LABELS,
     "reg:pseudohubererror": LABELS,
     "reg:squaredlogerror": LABELS,
@@ -33,6 +38,7 @@ LIGHTGBM = {
     "huber": LABELS,
     "quantile": LABELS,
     "fair": LABELS,
+    "mape": LABELS,
     "poisson": OTHER,
     "gamma": OTHER,
     "cross_entropy": OTHER,
@@ -43,6 +49,10 @@ CATBOOST = {
     "MAE": LABELS,
     "Quantile:alpha=0.3": LABELS,
     "Huber:delta=1": LABELS,
+    "MAPE": LABELS,
+    "Expectile:alpha=0.3": LABELS,
+    "Lq:q=1.5": LABELS,
+    "LogCosh": LABELS,
     "Poisson": OTHER,
     "Tweedie:variance_power=1.5": OTHER,
     "Logloss": CLASS,
@@ -62,7 +72,7 @@ def assert_margin_of(model, name, margin, predicted, raw):
 def test_xgboost(name):
     """The objective of its configuration."""
     data = xgboost.DMatrix(ROWS, CLASSES if XGBOOST[name] is CLASS else LABEL)
-    model = xgboost.train({"objective": name, "max_depth": 2, "nthread": 1}, data, 3)
+    model = xgboost.train({"objective": name, "max_depth": 2, "nthread": 1, "quantile_alpha": 0.3}, data, 3)
     assert_margin_of(model, name, XGBOOST[name], model.predict(data), model.predict(data, output_margin=True))
 
 
@@ -75,11 +85,12 @@ def test_lightgbm(name):
 
 
 def test_lightgbm_with_roots_and_with_a_function():
-    """``reg_sqrt`` trains on the label's root; a user's own objective is not in the file, and is taken for a regression's."""
+    """``reg_sqrt`` trains on the label's root; a user's own objective is not in the file, so that nothing is known of its margins."""
     model = lightgbm.train({"reg_sqrt": True, "verbosity": -1, "num_threads": 1}, lightgbm.Dataset(ROWS, LABEL), 3)
     assert load_ensemble(model).objective == Objective("regression sqrt", OTHER, None)
     own = {"objective": lambda found, data: (found - data.get_label(), np.ones(200)), "verbosity": -1, "num_threads": 1}
-    assert load_ensemble(lightgbm.train(own, lightgbm.Dataset(ROWS, LABEL), 3)).objective == Objective()
+    found = load_ensemble(lightgbm.train(own, lightgbm.Dataset(ROWS, LABEL), 3)).objective
+    assert (found.margin, found.link) == (OTHER, None)
 
 
 @pytest.mark.parametrize("form", ["cbm", "json"])
@@ -122,3 +133,57 @@ def test_links_that_are_scaled_or_none():
     assert_allclose(predict(found, model.predict(ROWS, raw_score=True)), model.predict(ROWS), rtol=1e-14)
     for name in ("binary:hinge", "rank:pairwise"):
         assert load_ensemble(xgboost.train({"objective": name, "nthread": 1}, xgboost.DMatrix(ROWS, CLASSES), 2)).objective.link is None
+
+
+def test_outputs_of_several_kinds_are_no_predictions_of_the_label(tmp_path):
+    """CatBoost's second output is the logarithm of a deviation, XGBoost's are steps between expectiles: neither is what the library predicts."""
+    uncertain = catboost.CatBoostRegressor(loss_function="RMSEWithUncertainty", iterations=5, verbose=False, allow_writing_files=False)
+    predicted, margin = uncertain.fit(ROWS, LABEL).predict(ROWS), attribute(uncertain, ROWS).margin
+    assert_allclose(margin[:, 0], predicted[:, 0], rtol=1e-12)
+    assert_allclose(np.exp(2 * margin[:, 1]), predicted[:, 1], rtol=1e-12)
+    quantiles = xgboost.train({"objective": "reg:quantileerror", "quantile_alpha": [0.2, 0.5, 0.8], "nthread": 1}, xgboost.DMatrix(ROWS, LABEL), 5)
+    file = json.loads(quantiles.save_raw("json"))
+    file["learner"]["objective"]["name"] = "reg:expectileerror"
+    (tmp_path / "steps.json").write_text(json.dumps(file))
+    assert load_ensemble(quantiles).objective == Objective("reg:quantileerror")
+    for model in (uncertain, str(tmp_path / "steps.json")):
+        with pytest.raises(UnsupportedModel, match=r"predictions of objective '\S+' are no known function of its margins"):
+            attribute(model, ROWS, space="response")
+        for output in (None, 0, 1):
+            with pytest.raises(UnsupportedModel, match="the margin is not known to be a prediction of the label"):
+                attribute(model, ROWS, "r2", label=LABEL, output=output)
+
+
+@pytest.mark.skipif(VERSION < (3, 3), reason="older versions have no expectiles")
+def test_expectiles_are_sums_of_steps():
+    """Of one alone the margin is the prediction."""
+    data = xgboost.DMatrix(ROWS, LABEL)
+    given = {"objective": "reg:expectileerror", "nthread": 1}
+    one, three = (xgboost.train(given | {"expectile_alpha": alpha}, data, 5) for alpha in (0.3, [0.2, 0.5, 0.8]))
+    assert_allclose(attribute(one, ROWS, space="response").prediction[:, 0], one.predict(data), rtol=1e-5)
+    assert not np.allclose(attribute(three, ROWS).margin[:, 1], three.predict(data)[:, 1], rtol=0.1)
+    with pytest.raises(UnsupportedModel, match="are no known function of its margins"):
+        attribute(three, ROWS, space="response")
+
+
+@pytest.mark.parametrize("name", ["MultiQuantile:alpha=0.2,0.8", "MultiRMSE"])
+def test_several_outputs_in_the_units_of_labels(name):
+    """Which the library predicts as they are."""
+    model = catboost.CatBoost({"loss_function": name, "iterations": 5, "verbose": False, "allow_writing_files": False})
+    model.fit(ROWS, np.stack((LABEL, 2 * LABEL), axis=1) if name == "MultiRMSE" else LABEL)
+    assert_allclose(attribute(model, ROWS, space="response").prediction, model.predict(ROWS), rtol=1e-12)
+
+
+class _Squares:
+    """A loss of a user's own."""
+
+    def calc_ders_range(self, approxes, targets, weights):  # noqa: ARG002 - as CatBoost calls it
+        return [(targets[i] - approxes[i], -1.0) for i in range(len(targets))]
+
+
+def test_losses_that_are_not_known_say_nothing_of_margins():
+    """A user's own, in CatBoost's file."""
+    model = catboost.CatBoost({"loss_function": _Squares(), "eval_metric": "RMSE", "iterations": 2, "verbose": False, "allow_writing_files": False})
+    found = load_ensemble(model.fit(ROWS, LABEL)).objective
+    assert (found.margin, found.link) == (OTHER, None)
+    assert found.name

@@ -77,7 +77,7 @@ def test_what_kernels_refuse_is_a_mistake_of_the_caller_s(model):
     [
         (Margin.CLASS, r"is not meaningful for a classifier \(objective 'binary'\)"),
         (Margin.CLASSES, r"is not meaningful for a classifier \(objective 'binary'\)"),
-        (Margin.OTHER, r"is not meaningful where the margin is not a prediction of the label \(objective 'binary'\)"),
+        (Margin.OTHER, r"is not meaningful where the margin is not known to be a prediction of the label \(objective 'binary'\)"),
     ],
 )
 def test_margins_that_are_no_predictions_have_no_error_to_share(model, margin, says):

@@ -264,7 +264,7 @@ def test_more_groups_than_a_table_is_worth_are_refused(labelled, tmp_path, monke
             "method 'r2' measures .* not meaningful for a classifier .objective 'binary'.: a link",
         ),
         ({"objective": "multiclass", "num_class": 3}, "which is not meaningful for a classifier .objective 'multiclass'."),
-        ({"objective": "poisson"}, "which is not meaningful where the margin is not a prediction of the label .objective 'poisson'."),
+        ({"objective": "poisson"}, "which is not meaningful where the margin is not known to be a prediction of the label .objective 'poisson'."),
     ],
 )
 def test_models_whose_margin_is_no_prediction_are_refused(example, parameters, says):
