@@ -42,7 +42,7 @@ def _exact_category(category: float, of_integers: bool) -> Any:
     whole = category == category // 1
     if of_integers:
         return Decimal(int(category)) if whole else NO_INTEGER
-    return float(category) if float(category) == category else math.nan
+    return float(category) + 0.0 if float(category) == category else math.nan  # -0.0 is 0.0, here and in the values
 
 
 def _numeric_positions(values: pa.Array, categories: tuple) -> pa.Array:
@@ -53,7 +53,8 @@ def _numeric_positions(values: pa.Array, categories: tuple) -> pa.Array:
         raise ValueError(f"decimals beyond {LARGEST_EXACT} cannot be told apart, expected integers")
     integers = pa.types.is_integer(values.type)
     kind = pa.decimal128(DIGITS) if integers else pa.float64()
-    return pc.index_in(values.cast(kind), value_set=pa.array([_exact_category(category, integers) for category in categories], kind))
+    numbers = values.cast(kind) if integers else pc.add(values.cast(kind), 0.0)
+    return pc.index_in(numbers, value_set=pa.array([_exact_category(category, integers) for category in categories], kind))
 
 
 def encode(values: pa.Array, categories: tuple) -> np.ndarray:

@@ -104,6 +104,27 @@ def test_integer_categories_beyond_float64_are_told_apart(library, tmp_path):
     assert_allclose(attributions(tmp_path / "run")["margin"], expected, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize(
+    ("library", "known"),
+    [("xgboost", [0, 1, 2]), ("lightgbm", [0, 1, 2]), ("lightgbm", [0.0, 1.0, 2.5]), ("lightgbm", [-0.0, 1.0, 2.5])],
+    ids=str,
+)
+def test_a_category_0_may_have_a_minus(library, known, tmp_path):
+    """Which a column of floating point has after a multiplication: margins are those of the category 0."""
+    known = np.array(known)
+    code = np.random.default_rng(0).integers(0, 3, N)
+    frame = pd.DataFrame({"a": categories_of(known[code], known), "x": np.arange(N) % 7.0})
+    model, margin = train(library, frame, np.array([90.0, 0.0, 1.0])[code] + frame["x"], tmp_path)
+    expected = margin(frame)
+    assert expected[code == 0].min() > expected[code != 0].max()
+    for zero in (0.0, -0.0):
+        rows = frame.assign(a=np.where(code == 0, zero, known[code]))
+        assert_allclose(attribute(str(model), rows).margin[:, 0], expected, rtol=1e-5, atol=1e-5)
+    rows.to_parquet(tmp_path / "f.parquet")
+    explain(model, tmp_path / "f.parquet", tmp_path / "run", precision="float64", scheduler="serial")
+    assert_allclose(attributions(tmp_path / "run")["margin"], expected, rtol=1e-5, atol=1e-5)
+
+
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_integers_beyond_float64_fall_on_the_library_s_side(library, tmp_path):
     """Rounded to float32 once where the library compares float32, and to float64 where it does not."""

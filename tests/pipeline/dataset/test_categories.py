@@ -18,6 +18,9 @@ NAN = np.nan
         (pa.array([7, None, 8]), ("7", "8"), [0, NAN, 1]),
         (pa.array([True, False, None]), ("False", "True"), [1, 0, NAN]),
         (pa.array([1.5, NAN, 2.0, None]), (2, 1.5), [1, NAN, 0, NAN]),
+        (pa.array([-0.0, 0.0, -1.0]), (-1, 0), [1, 1, 0]),
+        (pa.array([-0.0, 0.0, 0.5]), (-0.0, 0.5), [0, 0, 1]),
+        (pa.array(["-0.0", "0"]), (1.5, 0.0), [1, 1]),
         (pa.array([2**53 + 1, 2**53]), (2**53, 2**53 + 1), [1, 0]),
         (pa.array([1, 2, None]), (1.5, 2.0), [2, 1, NAN]),
         (pa.array(["1.5", None, "2"]), (2, 1.5), [1, NAN, 0]),
@@ -25,7 +28,10 @@ NAN = np.nan
         (pa.array(["x", None, "z"]), (HashedCategory.of("z"), HashedCategory.of("x")), [1, NAN, 0]),
         (pa.array([3, 4, None]), (HashedCategory.of("4"),), [1, 0, NAN]),
     ],
-    ids=["texts", "integers by text", "booleans", "numbers", "beyond float64", "fractions", "path", "integers of a path", "hashes", "of integers"],
+    ids=[
+        *("texts", "integers by text", "booleans", "numbers", "a negative zero", "a negative zero of the model", "a negative zero of a path"),
+        *("beyond float64", "fractions", "path", "integers of a path", "hashes", "of integers"),
+    ],
 )
 def test_codes_are_positions(values, categories, codes):
     """One more than the last where a value is no category, NaN where it is missing."""
