@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ..errors import InvalidModel, UnsupportedModel
 from .sklearn import find_kinds, unwrap
 
@@ -84,9 +86,32 @@ def _own_named(step: Any, n_columns: int) -> Owners:
 
 
 def _refuse(step: Any) -> UnsupportedModel:
-    return UnsupportedModel(f"{type(step).__name__} makes columns of several others, expected encoders, scalers, imputers and selections of columns")
+    return UnsupportedModel(
+        f"{type(step).__name__} may make columns of several others, expected encoders, scalers, simple imputers and selections of columns"
+    )
 
 
+def _own_each(step: Any, n_columns: int) -> Owners:  # noqa: ARG001 - the shape of all of them
+    """A column for each, made of it alone."""
+    return list(range(n_columns))
+
+
+def _own_function(step: Any, n_columns: int) -> Owners:
+    """A column for each, of none or one of NumPy's functions of a single number; any other one may mix columns."""
+    if step.func is None or (isinstance(step.func, np.ufunc) and step.func.nargs == 2):  # the other is what comes out
+        return _own_each(step, n_columns)
+    return _own_all(step, n_columns)
+
+
+def _own_all(step: Any, n_columns: int) -> Owners:
+    """Whatever is made of one column."""
+    if n_columns != 1:
+        raise _refuse(step)
+    return _own_named(step, n_columns)
+
+
+# Not all whose columns keep their names: a Normalizer divides every column by all of them, a KNNImputer looks at all of them.
+EACH = ("Binarizer", "MaxAbsScaler", "MinMaxScaler", "OrdinalEncoder", "PowerTransformer", "QuantileTransformer", "RobustScaler", "StandardScaler")
 KINDS: dict[str, Callable[[Any, int], Owners]] = {  # classes, those that are more special first
     "Pipeline": _own_steps,
     "ColumnTransformer": _own_columns,
@@ -94,7 +119,10 @@ KINDS: dict[str, Callable[[Any, int], Owners]] = {  # classes, those that are mo
     "TargetEncoder": _own_targets,
     "KBinsDiscretizer": _own_bins,
     "SelectorMixin": _own_selected,
-    "OneToOneFeatureMixin": lambda step, n_columns: list(range(n_columns)),
+    "FunctionTransformer": _own_function,
+    "SimpleImputer": _own_named,
+    "MissingIndicator": _own_named,
+    **dict.fromkeys(EACH, _own_each),
 }
 
 
@@ -102,7 +130,7 @@ def _find_owners(step: Any, n_columns: int) -> Owners:
     if step is None or isinstance(step, str):  # passthrough
         return list(range(n_columns))
     kinds = find_kinds(step)
-    return next((own for kind, own in KINDS.items() if kind in kinds), _own_named)(step, n_columns)
+    return next((own for kind, own in KINDS.items() if kind in kinds), _own_all)(step, n_columns)
 
 
 def encoder_groups(pipeline: Any) -> dict[str, list[str | int]]:
@@ -113,8 +141,8 @@ def encoder_groups(pipeline: Any) -> dict[str, list[str | int]]:
     Parameters
     ----------
     pipeline : sklearn.pipeline.Pipeline
-        Fitted; or a search for its parameters. Steps before the last are ColumnTransformers, encoders, scalers, imputers, selections, Pipelines of
-        these, and whatever makes columns of one column.
+        Fitted; or a search for its parameters. Steps before the last are ColumnTransformers, encoders, scalers, simple imputers, selections,
+        Pipelines of these, NumPy's functions of a number, and whatever makes columns of one column.
 
     Returns
     -------
@@ -125,7 +153,7 @@ def encoder_groups(pipeline: Any) -> dict[str, list[str | int]]:
     Raises
     ------
     UnsupportedModel
-        It is no Pipeline, or a step makes columns of several others, as PCA does.
+        It is no Pipeline, or a step may make columns of several others, as PCA and Normalizer do.
     InvalidModel
         It is not fitted.
     """
