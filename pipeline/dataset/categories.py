@@ -140,6 +140,24 @@ def encode_hashes(hashes: np.ndarray, categories: tuple[HashedCategory, ...]) ->
     return np.where(np.isnan(hashes), np.nan, codes)
 
 
+def check_codes(codes: np.ndarray) -> None:
+    """Refuse what XGBoost takes for no category, and LightGBM cuts to the first one.
+
+    Parameters
+    ----------
+    codes : (n,) float64
+        NaN where missing.
+
+    Raises
+    ------
+    ValueError
+        A number between -1 and 0.
+    """
+    between = codes[(codes > -1.0) & (codes < 0.0)]
+    if between.size:
+        raise ValueError(f"code {between[0]} of a category, expected a whole number")
+
+
 def mark_missing(feature: Feature, values: np.ndarray, single_precision: bool) -> np.ndarray:
     """Put NaN where a number stands for a missing value.
 

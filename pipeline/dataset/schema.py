@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from ..errors import InvalidColumn, SchemaMismatch
 from ..models.cityhash import HashedCategory
 from ..models.model import Feature
-from .categories import encode, is_text, mark_missing
+from .categories import check_codes, encode, is_text, mark_missing
 
 INTERACTIONS, ERROR, VALUE = "interactions", "error", "value"
 
@@ -251,7 +251,10 @@ def _column_values(feature: Feature, column: pa.Array, single_precision: bool = 
         column = column.cast(pa.float32(), safe=False)
     if not pa.types.is_float64(column.type):
         column = column.cast(pa.float64(), safe=False)
-    return mark_missing(feature, column.to_numpy(zero_copy_only=False), single_precision)
+    values = mark_missing(feature, column.to_numpy(zero_copy_only=False), single_precision)
+    if feature.categorical:
+        check_codes(values)
+    return values
 
 
 def check_numbers(numbers: Sequence[str], types: Mapping[str, pa.DataType], where: str) -> None:

@@ -1,6 +1,7 @@
 """Rows of a slice as the numbers that become bins: the columns of the data, and the statistics that are looked up by them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +13,7 @@ from ..errors import InvalidColumn
 from ..models.cityhash import NO_CATEGORY
 from ..models.model import Feature
 from . import schema
-from .categories import encode_hashes, hash_values, mark_missing
+from .categories import check_codes, encode_hashes, hash_values, mark_missing
 
 Features = Sequence[Feature] | Mapping[int, Feature]  # by their position in the model
 
@@ -76,6 +77,11 @@ def fill_numbers(features: Sequence[Feature], bins: BinTables, numbers: np.ndarr
         NaN where missing.
     out : (used, at least n) float64
         Overwritten as by `fill_values`.
+
+    Raises
+    ------
+    InvalidColumn
+        A code is between -1 and 0.
     """
     n = len(numbers)
     out[: bins.read.size, :n] = numbers.T
@@ -83,6 +89,9 @@ def fill_numbers(features: Sequence[Feature], bins: BinTables, numbers: np.ndarr
     for j, feature in enumerate(features):
         if feature.missing is not None:
             out[j, :n] = mark_missing(feature, out[j, :n], bool(bins.single_precision[0]))
+        if feature.categorical:
+            with _naming(feature):
+                check_codes(out[j, :n])
     if bins.statistics.column.size:
         _fill_statistics(features, bins, {}, out, n)
 
@@ -106,8 +115,15 @@ def hash_column(feature: Feature, column: pa.Array) -> np.ndarray:
     InvalidColumn
         Values are not what the type says.
     """
-    try:
+    with _naming(feature):
         return hash_values(column)
+
+
+@contextmanager
+def _naming(feature: Feature) -> Iterator[None]:
+    """Name the column in what is refused inside."""
+    try:
+        yield
     except (pa.ArrowException, ValueError) as error:
         raise InvalidColumn(f"column {feature.name!r}: {' '.join(str(error).split())}") from error
 

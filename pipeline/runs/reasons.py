@@ -129,7 +129,7 @@ def find_codes(feature: Feature, column: pa.Array) -> np.ndarray:
     Returns
     -------
     (n,) float64
-        Numbers, or codes of categories; NaN where missing.
+        Numbers, or codes of categories, -1 of none; NaN where missing.
 
     Raises
     ------
@@ -139,7 +139,7 @@ def find_codes(feature: Feature, column: pa.Array) -> np.ndarray:
     if feature.hashed:
         return hash_column(feature, column)
     found = column_values(feature, column)
-    if feature.categorical and feature.categories is None:  # codes are cut to integers, and those below 0 are missing
+    if feature.categorical and feature.categories is None:  # codes are cut to integers, and those below 0 are no category
         with np.errstate(invalid="ignore"):
-            return np.where(found < 0, np.nan, np.floor(found))
+            return np.where(found < 0, -1.0, np.floor(found))
     return found

@@ -12,8 +12,8 @@ import pytest
 import xgboost
 from numpy.testing import assert_allclose
 
-from leafledger import attribute, explain
-from pipeline.errors import PredictionMismatch, SchemaMismatch, UsageError
+from leafledger import LeafledgerError, attribute, explain
+from pipeline.errors import InvalidColumn, PredictionMismatch, SchemaMismatch, UsageError
 from tests.pipeline.running import attributions
 
 N = 400
@@ -123,6 +123,40 @@ def test_a_category_0_may_have_a_minus(library, known, tmp_path):
     rows.to_parquet(tmp_path / "f.parquet")
     explain(model, tmp_path / "f.parquet", tmp_path / "run", precision="float64", scheduler="serial")
     assert_allclose(attributions(tmp_path / "run")["margin"], expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("library", ["xgboost", "lightgbm"])
+def test_codes_are_cut_as_the_library_cuts_them(library, tmp_path):
+    """Whole, with fractions, too large and below 0, in a matrix and a column; between -1 and 0, where libraries differ, they are refused."""
+    rng = np.random.default_rng(0)
+    code = rng.integers(0, 5, N)
+    rows, label = np.column_stack((code, rng.normal(size=N))).astype(float), np.array([9.0, -5.0, 3.0, 0.0, 1.0])[code]
+    if library == "xgboost":
+        given = {"feature_names": ["a", "x"], "feature_types": ["c", "q"], "enable_categorical": True}
+        model = xgboost.train({"max_depth": 4, "nthread": 1, "max_cat_to_onehot": 1}, xgboost.DMatrix(rows, label, **given), 20)
+        model.save_model(tmp_path / "model.ubj")
+        path = tmp_path / "model.ubj"
+    else:
+        given = {"feature_name": ["a", "x"], "categorical_feature": [0]}
+        model = lightgbm.train(FINE, lightgbm.Dataset(rows, label, **given), 20)
+        model.save_model(tmp_path / "model.txt")
+        path = tmp_path / "model.txt"
+
+    def margin(some):
+        return model.predict(xgboost.DMatrix(some, **given) if library == "xgboost" else some)
+
+    odd = rows.copy()
+    odd[:60, 0] = [0.0, -0.0, 0.5, 1.9, 4.999, 5.0, 77.0, -1.0, -1.5, -20.0] * 6
+    for some in (odd, pd.DataFrame(odd, columns=["a", "x"])):
+        assert_allclose(attribute(path, some).margin[:, 0], margin(odd), rtol=1e-5, atol=1e-5)
+    fractions = odd.copy()
+    fractions[3, 0] = -0.25
+    pd.DataFrame(fractions, columns=["a", "x"]).to_parquet(tmp_path / "f.parquet")
+    for some in (fractions, pd.DataFrame(fractions, columns=["a", "x"])):
+        with pytest.raises(InvalidColumn, match=r"^column 'a': code -0\.25 of a category, expected a whole number$"):
+            attribute(path, some)
+    with pytest.raises(LeafledgerError, match=r"column 'a': code -0\.25 of a category, expected a whole number"):
+        explain(path, tmp_path / "f.parquet", tmp_path / "run", scheduler="serial")
 
 
 @pytest.mark.parametrize("library", LIBRARIES)

@@ -155,11 +155,10 @@ def test_bounds_are_as_narrow_as_the_column():
 
 
 def test_codes_and_booleans_are_compared_as_the_model_does():
-    """Codes of categories are cut to integers, those below 0 are missing; booleans that are looked up are written as people write them."""
-    codes = pa.array([1.9, 1.0, -1.0, 2.0])
-    assert [
-        code for code, *_ in words(Feature("x", True), codes, Band("a", "t", one_of=(1.0,)), Band("m", "t", missing=True), Band("b", "t"))
-    ] == list("aamb")
+    """Codes of categories are cut to integers, those below 0 are no category; booleans that are looked up are written as people write them."""
+    codes = pa.array([1.9, 1.0, -1.0, 2.0, None, -7.5])
+    bands = Band("a", "t", one_of=(1.0,)), Band("n", "t", one_of=(-1.0,)), Band("m", "t", missing=True), Band("b", "t")
+    assert [code for code, *_ in words(Feature("x", True), codes, *bands)] == list("aanbmn")
     looked_up = Feature("x", True, None, hashed=True)
     for spellings, expected in ((("true", "True", "1"), ["a", "b", "b"]), (("false", "False", "0"), ["b", "a", "b"])):
         for spelled in spellings:
