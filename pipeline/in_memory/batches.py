@@ -16,7 +16,7 @@ from ..errors import SchemaMismatch
 from ..models.model import Feature, Model
 from .rows import as_rows, code_categories, fill_columns
 
-NUMBERS = tuple("biuf")  # kinds of NumPy's types
+NUMBERS, INTEGERS = tuple("biuf"), frozenset("iu")  # kinds of NumPy's types
 FEW = 1 << 13  # rows of a frame, all of whose columns are copied for the sake of some
 EXACT = 2.0**53  # below it every integer is a float64
 Fill = Callable[[int, int, np.ndarray], None]  # writes so many rows from a first one on into (used, at least n) float64
@@ -44,11 +44,9 @@ def _check_shape(model: Model, rows: np.ndarray) -> None:
 
 
 def _column_of(feature: Feature, values: np.ndarray) -> pa.Array:
-    """A column of a matrix: categories that are looked up keep the type that they have there."""
-    if not feature.by_value:
-        return pa.array(values.astype(np.float64))
+    """A column of a matrix: integers, and categories that are looked up, keep the type that they have there."""
     try:
-        column = pa.array(values)
+        column = pa.array(values if feature.by_value or values.dtype.kind in INTEGERS else values.astype(np.float64))
     except (TypeError, ValueError, OverflowError, pa.ArrowException) as error:
         raise SchemaMismatch(f"rows: column {feature.name!r} of the array: {' '.join(str(error).split())}") from error
     schema.check_column(feature, column.type, "rows, an array")
@@ -113,7 +111,9 @@ def _take_numbers(model: Model, rows: Any, used: Sequence[int], single_precision
     """
     if isinstance(rows, np.ndarray):
         _check_shape(model, rows)
-        return None if any(model.features[column].by_value for column in used) else rows[:, used].astype(np.float64, copy=False)
+        if any(model.features[column].by_value for column in used):
+            return None
+        return _as_numbers(rows[:, used], {rows.dtype.kind}, single_precision)
     pandas = sys.modules.get("pandas")
     if (
         pandas is None
@@ -126,8 +126,13 @@ def _take_numbers(model: Model, rows: Any, used: Sequence[int], single_precision
     places = {name: place for place, name in enumerate(rows.columns)}
     if not kinds <= {"f", "i"} or len(places) < rows.shape[1] or any(feature.name not in places for feature in model.features):
         return None
-    found = rows.to_numpy()[:, [places[model.features[column].name] for column in used]].astype(np.float64, copy=False)
-    return None if single_precision and "i" in kinds and (np.abs(found) >= EXACT).any() else found
+    return _as_numbers(rows.to_numpy()[:, [places[model.features[column].name] for column in used]], kinds, single_precision)
+
+
+def _as_numbers(given: np.ndarray, kinds: set[str], single_precision: bool) -> np.ndarray | None:
+    """Numbers as float64, or None where an integer among them would be rounded twice."""
+    found = given.astype(np.float64, copy=False)
+    return None if single_precision and not INTEGERS.isdisjoint(kinds) and (np.abs(found) >= EXACT).any() else found
 
 
 def read_rows(model: Model, rows: Any, bins: BinTables) -> tuple[int, Fill]:

@@ -1,11 +1,12 @@
-"""Categories of a matrix are what the model's own library takes them for: margins are its own, of the same matrix."""
+"""Numbers and categories of a matrix are what the model's own library takes them for: margins are its own, of the same matrix."""
 
 import catboost
 import numpy as np
 import pandas as pd
 import pytest
+import xgboost
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor, RandomForestRegressor
 
 from leafledger import attribute, curves, load_ensemble, prediction_gap, prepare, save_model
 from pipeline.errors import SchemaMismatch
@@ -79,6 +80,28 @@ def test_catboost_looks_the_texts_of_integers_up(one_hot, dtype):
         assert_allclose(found.margin[:, 0], model.predict(some, prediction_type="RawFormulaVal"), **EXACT)
         own = model.get_feature_importance(catboost.Pool(some, cat_features=[0, 1]), type="ShapValues")
         assert_allclose(found.phi[:, 0], own[:, :-1], rtol=0, atol=1e-11)
+
+
+BEYOND = 2**60 + np.array([2**36 + 1, 2**36, 2**36 - 1, 0, 2**37])  # the first is above the middle of two float32, and in float64 it is the middle
+LARGE = np.column_stack((np.repeat(BEYOND, 80), np.arange(400) % 7))
+MODELS = {
+    "xgboost": xgboost.XGBRegressor(n_estimators=10, n_jobs=1),
+    "catboost": catboost.CatBoostRegressor(**CAT),
+    "scikit-learn": RandomForestRegressor(10, random_state=0),
+}
+
+
+@pytest.mark.parametrize("library", MODELS)
+@pytest.mark.parametrize("dtype", ["int64", "uint64", "object"])
+def test_integers_beyond_float64_fall_on_the_library_s_side(library, dtype):
+    """Rounded once where they are integers, and twice where they are Python's, which the libraries make doubles first; of a background too."""
+    model = MODELS[library].fit(LARGE, np.repeat([1.0, 0.0, 0.0, 0.0, 1.0], 80))
+    rows = LARGE.astype(dtype)
+    expected = model.predict(rows)
+    assert np.ptp(expected) > 0.5
+    found = attribute(model, rows)
+    assert_allclose(found.margin[:, 0], expected, rtol=1e-5, atol=1e-6)
+    assert_allclose(attribute(model, rows, background=rows).base[0], expected.mean(), rtol=1e-5, atol=1e-6)
 
 
 def test_categories_that_a_matrix_does_not_hold_are_refused(histograms):
