@@ -115,10 +115,20 @@ def _read_bagging(model: Any) -> TreeEnsemble:
     return _join(model, trees)
 
 
+def _check_start(model: Any) -> None:
+    """Refuse a start that is no constant: of one row nobody can tell."""
+    if isinstance(model.init_, str):  # "zero"
+        return
+    kind, name = type(model.init_), _name(model.init_)
+    if f"{kind.__module__}.{name}" not in ("sklearn.dummy.DummyClassifier", "sklearn.dummy.DummyRegressor"):
+        raise UnsupportedModel(f"{_name(model)} starts from a {name}, expected a constant: train it without init")
+    if model.init_.strategy == "stratified":
+        raise UnsupportedModel(f"{_name(model)} starts from a {name} of strategy 'stratified', which is drawn, expected a constant")
+
+
 def _read_boosting(model: Any) -> TreeEnsemble:
     """The start, and the learning rate times the sum of the trees."""
-    if model.init_ != "zero" and not _name(model.init_).startswith("Dummy"):
-        raise UnsupportedModel(f"{_name(model)} starts from a {_name(model.init_)}, expected a constant: train it without init")
+    _check_start(model)
     start = model._raw_predict_init(np.zeros((1, model.n_features_in_), np.float32))[0]
     trees = [
         read_tree(tree, model.learning_rate * tree.tree_.value[:, :, 0], output=output)

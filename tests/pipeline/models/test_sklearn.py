@@ -154,6 +154,54 @@ def test_other_parts_than_trees_are_refused(model, says):
         load_ensemble(model)
 
 
+STARTS = [
+    *(dummy.DummyRegressor(strategy=name) for name in ("mean", "median")),
+    *(dummy.DummyRegressor(strategy="quantile", quantile=0.9), dummy.DummyRegressor(strategy="constant", constant=3.0)),
+    *(dummy.DummyClassifier(strategy=name) for name in ("prior", "most_frequent", "uniform")),
+    dummy.DummyClassifier(strategy="constant", constant=1),
+]
+
+
+@pytest.mark.parametrize("start", STARTS, ids=lambda start: f"{type(start).__name__}, {start.strategy}")
+def test_constant_starts_are_base_values(start):
+    """Whatever the constant: margins are scikit-learn's, before the link."""
+    if isinstance(start, dummy.DummyRegressor):
+        model = ensemble.GradientBoostingRegressor(n_estimators=3, init=start, **SEED).fit(ROWS, TARGET)
+        expected = model.predict(ROWS)
+    else:
+        model = ensemble.GradientBoostingClassifier(n_estimators=3, init=start, **SEED).fit(ROWS, CLASSES)
+        expected = model.decision_function(ROWS)
+    assert_allclose(attribute(model, ROWS).margin, expected.reshape(len(ROWS), -1), rtol=1e-12, atol=1e-12)
+
+
+class DummySlope(linear_model.LinearRegression):
+    """Called as if it were a constant."""
+
+
+class Drawn(dummy.DummyRegressor):
+    """Of another package, which may say anything of a row."""
+
+    def predict(self, X, return_std=False):
+        return super().predict(X, return_std) + X[:, 0]
+
+
+@pytest.mark.parametrize(
+    ("start", "says"),
+    [
+        (dummy.DummyClassifier(strategy="stratified"), "a DummyClassifier of strategy 'stratified', which is drawn, expected a constant"),
+        (DummySlope(), "a DummySlope, expected a constant: train it without init"),
+        (Drawn(), "a Drawn, expected a constant: train it without init"),
+    ],
+    ids=lambda given: type(given).__name__,
+)
+def test_starts_that_differ_from_row_to_row_are_refused(start, says):
+    """Whatever they are called."""
+    kind = ensemble.GradientBoostingClassifier if isinstance(start, dummy.DummyClassifier) else ensemble.GradientBoostingRegressor
+    model = kind(n_estimators=2, init=start, **SEED).fit(ROWS, BINARY.astype(int))
+    with pytest.raises(UnsupportedModel, match=rf"^{kind.__name__} starts from {says}$"):
+        load_ensemble(model)
+
+
 class Halved(ensemble.RandomForestRegressor):
     """Of another package, which predicts in its own way."""
 
