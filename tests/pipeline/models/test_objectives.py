@@ -187,3 +187,17 @@ def test_losses_that_are_not_known_say_nothing_of_margins():
     found = load_ensemble(model.fit(ROWS, LABEL)).objective
     assert (found.margin, found.link) == (OTHER, None)
     assert found.name
+
+
+@pytest.mark.parametrize("form", ["cbm", "json"])
+def test_sums_of_models_say_nothing_of_margins(form, tmp_path):
+    """CatBoost keeps what each was trained for under its number: a sum of classifiers is no regression."""
+    given = {"iterations": 3, "verbose": False, "allow_writing_files": False}
+    parts = [catboost.CatBoostClassifier(**given, random_seed=seed).fit(ROWS, CLASSES) for seed in (0, 1)]
+    total = catboost.sum_models(parts, weights=[0.5, 0.5])
+    total.save_model(tmp_path / "model", format=form)
+    for model in (total, str(tmp_path / "model")):
+        assert_allclose(attribute(model, ROWS).margin[:, 0], total.predict(ROWS, prediction_type="RawFormulaVal"), rtol=1e-12)
+        for asked in ({"method": "r2", "label": CLASSES}, {"space": "response"}, {"space": "probability"}):
+            with pytest.raises(UnsupportedModel, match="objective ''"):
+                attribute(model, ROWS, **asked)
