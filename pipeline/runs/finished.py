@@ -11,7 +11,7 @@ from .plan import Plan
 from .planned import read_plan
 from .publish import MANIFEST, Manifest, read_manifest
 from .rejected import count_rejected, find_given_up
-from .replacement import find_place
+from .replacement import find_place, is_place
 
 
 def refuse_others(run: str, manifest: Manifest, plan: Plan) -> None:
@@ -30,8 +30,8 @@ def refuse_others(run: str, manifest: Manifest, plan: Plan) -> None:
         The first thing in which they differ.
     """
     where = storage.join(run, MANIFEST)
-    if manifest.place not in ("", find_place(plan)):
-        raise InvalidRun(f"{where}: place is {shorten(manifest.place)}, expected {find_place(plan)}, or none")
+    if not is_place(plan, manifest.place):
+        raise InvalidRun(f"{where}: place is {shorten(manifest.place)}, expected {find_place(plan, None)}-…, or none")
     listed = [entry["part"] for entry in manifest.parts]
     rejected = find_given_up(plan.items, manifest.rejected)
     if Counter(listed) + Counter(rejected) != Counter(item.part for item in plan.items):

@@ -16,10 +16,11 @@ from kernels.summaries import Summary
 
 from ..dataset.listing import Rejected, WorkItem
 from ..dataset.pieces import leave_out
-from ..errors import InvalidData, InvalidLabel, InvalidRun
+from ..errors import InvalidData, InvalidLabel, InvalidRun, NotThere
 from ..stores import commit, storage
 from ..stores.arrays import open_tables
 from ..stores.counted import Moved, count_moved, take_moved
+from ..stores.listing import list_folder
 from .footer import read_footer
 from .item import explain_item
 from .machine import Worker, this_worker
@@ -80,6 +81,34 @@ def part_uri(run: str, part: int) -> str:
     str
     """
     return storage.join(run, PARTS, f"part-{part:05d}.parquet")
+
+
+def check_there(run: str, parts: Sequence[Part]) -> None:
+    """Refuse parts that are not where they were made any more.
+
+    Parameters
+    ----------
+    run : str
+        URI of the run's folder.
+    parts : sequence of Part
+
+    Raises
+    ------
+    InvalidRun
+        One was removed, or has another size.
+    StorageError
+        The store does not answer.
+    """
+    sizes = dict[str, int]()
+    with suppress(NotThere):
+        sizes = list_folder(storage.join(run, PARTS)).files
+    for part in parts:
+        uri = part_uri(run, part.part)
+        found = sizes.get(uri.rpartition("/")[2])
+        if found is None:
+            raise InvalidRun(f"{uri}: was removed while the run was made; run the same again")
+        if found != part.size:
+            raise InvalidRun(f"{uri}: has {found:,} bytes, expected the {part.size:,} that were written")
 
 
 def read_part(uri: str, item: WorkItem, local: Path, recipe: str, seconds: float) -> Part:

@@ -20,8 +20,8 @@ from ..records import as_text, as_tuples, digest_text, iterate_text, read_record
 from ..stores import commit, storage
 from ..stores.arrays import FOLDER
 from .options import Precision, Space
-from .part import PARTS, Part, part_uri
-from .plan import Plan, digest
+from .part import PARTS, Part, check_there, part_uri
+from .plan import PLAN, Plan, digest
 from .space import find_base
 from .summaries import read_totals
 
@@ -322,6 +322,14 @@ def _check_counts(run: str, plan: Plan, parts: Sequence[Part], rejected: Sequenc
             raise InvalidRun(f"{run}: part {item.part} has {counted.get(item.part, 'no')} rows, the plan says {item.n_rows}")
 
 
+def _check_there(home: str, parts: Sequence[Part]) -> None:
+    """Nobody has removed plan or parts since they were made: a manifest is of what is there."""
+    where = storage.join(home, PLAN)
+    if not storage.exists(where):
+        raise InvalidRun(f"{where}: was removed while the run was made; run the same again")
+    check_there(home, parts)
+
+
 def publish(
     run: str,
     place: str,
@@ -359,7 +367,7 @@ def publish(
     Raises
     ------
     InvalidRun
-        Parts are missing, doubled or have other rows than planned; or an object is there already with other bytes.
+        Parts are missing, doubled or have other rows than planned, or were removed meanwhile; or an object is there already with other bytes.
     StorageError
         The store refuses or does not answer.
     """
@@ -381,6 +389,7 @@ def publish(
         )
         commit.abort_uploads(storage.join(home, PARTS))  # all of which are there
         commit.remove(storage.join(home, FOLDER))  # before the manifest, after which nothing is left to do, or to fail
+        _check_there(home, parts)
         if not place:
             local = folder / MANIFEST
             with local.open("w") as text:

@@ -1,10 +1,11 @@
 """A run in the place of another: made beside it, below the same folder, and there for readers from one moment to the next.
 
     manifest.json, plan.json, attributions/, summary/, …    the first run of a folder
-    replacements/0123456789abcdef/                          a later one: plan.json, attributions/, summary/, …
+    replacements/0123456789abcdef-fedcba9876543210/         a later one: plan.json, attributions/, summary/, …
     manifest.json                                           exchanged for its own, whose ``place`` is that folder, in one conditional write
 
-Then what the first run wrote is removed. Whatever ends this in between, the manifest that is there is of a run that is there.
+Then what the first run wrote is removed. Whatever ends this in between, the manifest that is there is of a run that is there. A folder is called by
+the run's plan and the manifest that it is to replace: once that is not there any more, nobody can take its place from that folder, and it may go.
 """
 
 import hashlib
@@ -49,19 +50,42 @@ class Settled:
     kept: str  # in what a finished run that is left as it is differs from the planned one
 
 
-def find_place(plan: Plan) -> str:
+def _end(replaced: str | None) -> str:
+    """What places of runs end in that replace one of this manifest."""
+    return "" if replaced is None else f"-{replaced[:SHORT]}"
+
+
+def find_place(plan: Plan, replaced: str | None) -> str:
     """Name the place of a run that takes that of another.
 
     Parameters
     ----------
     plan : Plan
+    replaced : str or None
+        SHA-256 of the manifest that is there, hexadecimal; None where the other run is not finished.
 
     Returns
     -------
     str
         Below the run's folder.
     """
-    return f"{REPLACEMENTS}/{digest(plan)[:SHORT]}"
+    return f"{REPLACEMENTS}/{digest(plan)[:SHORT]}{_end(replaced)}"
+
+
+def is_place(plan: Plan, place: str) -> bool:
+    """Tell whether a run of a plan may lie somewhere, whatever it replaced.
+
+    Parameters
+    ----------
+    plan : Plan
+    place : str
+        Below the run's folder; empty for the folder itself.
+
+    Returns
+    -------
+    bool
+    """
+    return not place or re.fullmatch(f"{find_place(plan, None)}(-[0-9a-f]{{{SHORT}}})?", place) is not None
 
 
 def read_standing(run: str) -> Standing | None:
@@ -126,7 +150,7 @@ def settle(run: str, plan: Plan, if_changed: IfChanged) -> Settled:
     if standing.plan == plan:
         return Settled(place, standing.manifest, None, "")
     if if_changed == "replace":
-        return Settled(find_place(plan), None, standing, "")
+        return Settled(find_place(plan, None if standing.manifest is None else standing.manifest.sha256), None, standing, "")
     if if_changed == "keep" and standing.manifest is not None:
         return Settled(place, standing.manifest, None, differences(standing.plan, plan))
     refuse_other(run, standing.plan, plan)
@@ -168,14 +192,17 @@ def take_place(run: str, manifest: Manifest, replaced: Manifest | None, single_w
 
 
 def remove_replaced(run: str, manifest: Manifest) -> None:
-    """Remove what a run's folder still holds of runs whose place it took; nothing where it took none.
+    """Remove what a run's folder still holds of runs whose place it took; nothing where it took none, or another run took its own meanwhile.
+
+    A run that is being made to replace this one stays, whoever makes it. So does what was begun to replace it and given up, until another run takes
+    its place.
 
     Parameters
     ----------
     run : str
         URI of the folder.
     manifest : Manifest
-        That is there.
+        Of a run that was finished there.
 
     Raises
     ------
@@ -184,14 +211,19 @@ def remove_replaced(run: str, manifest: Manifest) -> None:
     """
     if not manifest.place:
         return
+    here, places = list_folder(run), [f"{REPLACEMENTS}/{name}" for name in list_folder(storage.join(run, REPLACEMENTS)).folders]
+    held = storage.read_if_exists(
+        storage.join(run, MANIFEST)
+    )  # after the lists, which so have nothing of later runs
+    if held is None or hashlib.sha256(held).hexdigest() != manifest.sha256:
+        return
     remove_after(run, manifest.sha256)
-    here = list_folder(run)
     for name in (PARTS, SUMMARY, FOLDER):
         if name in here.folders:
             commit.remove(storage.join(run, name))
-    for other in list_folder(storage.join(run, REPLACEMENTS)).folders:
-        if f"{REPLACEMENTS}/{other}" != manifest.place:
-            commit.remove(storage.join(run, REPLACEMENTS, other))
+    for place in places:
+        if place != manifest.place and not place.endswith(_end(manifest.sha256)):
+            commit.remove(storage.join(run, place))
     for name in (REJECTED, INPUTS, PROVENANCE, PLAN):
         if name in here.files:
             commit.remove(storage.join(run, name))

@@ -108,6 +108,22 @@ def test_parts_that_are_not_the_plan_s_are_refused(mapped, change, says):
     assert read_manifest(mapped["run"]) is None
 
 
+@pytest.mark.parametrize(
+    ("name", "damage", "says"),
+    [
+        ("attributions/part-00003.parquet", lambda path: path.unlink(), "was removed while the run was made; run the same again$"),
+        ("attributions/part-00003.parquet", lambda path: path.write_bytes(b"PAR1"), r"has 4 bytes, expected the [\d,]+ that were written$"),
+        ("plan.json", lambda path: path.unlink(), "was removed while the run was made; run the same again$"),
+    ],
+)
+def test_what_is_not_there_any_more_is_not_published(mapped, name, damage, says):
+    """Plan and parts are looked at once more before the manifest says that they are there."""
+    damage(storage.local_path(mapped["run"]).joinpath(name))
+    with pytest.raises(InvalidRun, match=f"{name}: {says}"):
+        publish(**mapped)
+    assert read_manifest(mapped["run"]) is None
+
+
 def test_what_was_rejected_stands_in_for_its_part(mapped):
     """With the rows that it was of; a file without a footer has none that are known."""
     first = mapped["plan"].items[0]

@@ -10,6 +10,7 @@ import pytest
 from leafledger import check_run, explain, list_runs, prune, read_latest, read_run
 from pipeline.command.cli import main
 from pipeline.errors import InvalidRun, RunConflict
+from pipeline.runs import explain as explaining
 from pipeline.runs import stages
 from pipeline.runs.after import read_made, write_made
 from pipeline.runs.provenance import PROVENANCE
@@ -55,7 +56,7 @@ def test_what_changed_is_refused_kept_or_replaced(night, tmp_path, caplog):
     assert run(out, if_changed="keep") == before
     assert caplog.messages[-1].startswith(f"{out}: kept, though what is asked for now differs in input files")
     made, fresh = run(out, if_changed="replace"), run(tmp_path / "fresh")
-    assert made.place == find_place(read_standing(str(out)).plan)
+    assert made.place == find_place(read_standing(str(out)).plan, before.sha256)
     assert dataclasses.replace(made, place="", parts=(), summaries=()) == dataclasses.replace(fresh, parts=(), summaries=())
     assert [entry["sha256"] for entry in made.parts + made.summaries] == [entry["sha256"] for entry in fresh.parts + fresh.summaries]
     assert rows(out).equals(rows(tmp_path / "fresh"))
@@ -198,6 +199,76 @@ def test_of_two_that_replace_one_the_second_is_refused(night, tmp_path):
     assert read_manifest(str(out)) == mine
 
 
+def test_a_command_with_nothing_to_do_leaves_a_replacement_that_is_being_made(night, tmp_path, monkeypatch):
+    """The timer tries a night again while somebody replaces it, which was replaced once already: what is made takes its place whole."""
+    _, run, late = night
+    out = tmp_path / "run"
+    run(out)
+    late()
+    standing, publish = run(out, if_changed="replace"), stages.publish
+
+    def disturbed(*given):
+        assert run(out) == run(out, if_changed="replace") == run(out, if_changed="keep", top=1) == standing
+        return publish(*given)
+
+    monkeypatch.setattr(stages, "publish", disturbed)
+    made = run(out, if_changed="replace", precision="float64")
+    assert read_manifest(str(out)) == made
+    assert check_run(out, all_rows=True).sound
+    assert [path.name for path in (out / REPLACEMENTS).iterdir()] == [made.place.rpartition("/")[2]]
+
+
+def test_who_is_replaced_before_it_has_tidied_up_removes_nothing(night, tmp_path, monkeypatch):
+    """Another run takes its place between its manifest and its removals, and begins to be replaced itself: both are of others by then."""
+    _, run, late = night
+    out, remove_replaced, made = tmp_path / "run", explaining.remove_replaced, []
+    run(out)
+    late()
+
+    def overtaken(place, manifest):
+        if not made:
+            made.append(None)
+            made[0] = run(out, if_changed="replace", precision="float64")
+            with monkeypatch.context() as patch:
+                patch.setattr(stages, "publish", lambda *_: 1 / 0)
+                with pytest.raises(ZeroDivisionError):
+                    run(out, if_changed="replace", top=1)
+        remove_replaced(place, manifest)
+
+    monkeypatch.setattr(explaining, "remove_replaced", overtaken)
+    run(out, if_changed="replace")
+    assert read_manifest(str(out)) == made[0]
+    assert check_run(out, all_rows=True).sound
+    begun = [path for path in (out / REPLACEMENTS).iterdir() if path.name not in made[0].place]
+    assert [path.name.partition("-")[2] for path in begun] == [made[0].sha256[:16]]
+    assert run(out, if_changed="replace", values=True).place.endswith(f"-{made[0].sha256[:16]}")
+    assert len([*(out / REPLACEMENTS).iterdir()]) == 1  # what was given up went with the run that it was to replace
+
+
+def test_a_run_whose_parts_are_gone_takes_no_place(night, tmp_path, monkeypatch):
+    """Whoever removed them: the run that is there stays, and the same command makes them anew."""
+    _, run, late = night
+    out, publish = tmp_path / "run", stages.publish
+    before = run(out)
+    late()
+    place = None
+
+    def robbed(*given):
+        nonlocal place
+        place = given[1]
+        shutil.rmtree(out / place / "attributions")
+        return publish(*given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(stages, "publish", robbed)
+        with pytest.raises(InvalidRun, match=r"attributions/part-00000\.parquet: was removed while the run was made; run the same again$"):
+            run(out, if_changed="replace")
+    assert read_manifest(str(out)) == before
+    assert check_run(out).parts == len(before.parts)
+    assert run(out, if_changed="replace").place == place
+    assert check_run(out, deep=True).sound
+
+
 def test_a_finished_run_without_its_plan_is_refused(night, tmp_path):
     """In one line, whatever is to become of it."""
     _, run, _ = night
@@ -219,7 +290,7 @@ def test_a_place_that_is_not_the_plan_s_is_refused(night, tmp_path):
     other = f"{REPLACEMENTS}/{'0' * 16}"
     (out / made.place).rename(out / other)
     (out / "manifest.json").write_text((out / "manifest.json").read_text().replace(made.place, other))
-    with pytest.raises(InvalidRun, match=rf"manifest\.json: place is '{other}', expected {made.place}, or none$"):
+    with pytest.raises(InvalidRun, match=rf"manifest\.json: place is '{other}', expected {made.place.partition('-')[0]}-…, or none$"):
         check_run(out)
 
 
@@ -269,5 +340,5 @@ def test_settle_says_where_a_run_is_made(night, tmp_path):
     assert settle(out, plan, "replace").finished == made
     other = dataclasses.replace(plan, precision="float64")
     found = settle(out, other, "replace")
-    assert (found.place, found.finished, found.replaced.manifest) == (find_place(other), None, made)
+    assert (found.place, found.finished, found.replaced.manifest) == (find_place(other, made.sha256), None, made)
     assert storage.join(out, found.place).startswith(f"{out}/{REPLACEMENTS}/")
