@@ -212,9 +212,7 @@ def remove_replaced(run: str, manifest: Manifest) -> None:
     if not manifest.place:
         return
     here, places = list_folder(run), [f"{REPLACEMENTS}/{name}" for name in list_folder(storage.join(run, REPLACEMENTS)).folders]
-    held = storage.read_if_exists(
-        storage.join(run, MANIFEST)
-    )  # after the lists, which so have nothing of later runs
+    held = storage.read_if_exists(storage.join(run, MANIFEST))  # after the lists, which so have nothing of later runs
     if held is None or hashlib.sha256(held).hexdigest() != manifest.sha256:
         return
     remove_after(run, manifest.sha256)

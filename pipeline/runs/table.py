@@ -59,7 +59,8 @@ def check_table(job: Job, types: Mapping[str, pa.DataType]) -> None:
 def commit_table(job: Job, out: str, manifest: Manifest) -> None:
     """Commit the parts of a finished run to the table that was asked for, once, whoever tries it how often.
 
-    Where it took the place of another run, that one's parts are taken out of their table, in the same commit if it is the same table.
+    Where it took the place of another run, that one's parts are taken out of their table, in the same commit if it is the same table. A run without
+    rows has no parts to commit, and leaves none of another run.
 
     Parameters
     ----------
@@ -79,8 +80,9 @@ def commit_table(job: Job, out: str, manifest: Manifest) -> None:
         It does not answer, or refuses. The run is finished all the same, and the same command tries again.
     """
     place, replaced = choose_table(job.options, out), _find_replaced(out, manifest)
-    if replaced is not None and replaced != place:
-        replaced.withdraw(out)
+    for left in dict.fromkeys((replaced, place)):
+        if left is not None and (left != place or not manifest.parts):
+            left.withdraw(out)
     if place is None or job.options.date is None or not manifest.parts:
         return
     parts = tuple(SharedPart(storage.join(out, part["uri"]), part["size"], part["n_rows"]) for part in manifest.parts)

@@ -98,6 +98,24 @@ def test_a_replaced_run_leaves_a_table_that_is_not_asked_for(night):
     assert plain(there.by_polars()).equals(expected(f"{there.root}/date=2026-11-21", f"{there.root}/date=2026-11-22"))
 
 
+@pytest.mark.parametrize("recorded", [True, False])
+def test_a_replaced_run_leaves_the_table_to_one_without_rows(night, example, tmp_path, recorded):
+    """A night that is delivered again, empty: the table has the other nights alone, and all of it can be read; also where the run before was ended
+    when it was in the table and had not written that down."""
+    run, _, there = night
+    run("2026-11-21")
+    run("2026-11-22")
+    if not recorded:
+        Path(there.root, "date=2026-11-22", "after.json").unlink()
+    empty = tmp_path / "empty"
+    (empty / "month=1").mkdir(parents=True)
+    pq.write_table(pq.read_table(Path(example.data) / "month=1" / "data.parquet", partitioning=None).slice(0, 0), empty / "month=1" / "data.parquet")
+    for _ in range(2):  # the second finds it finished
+        assert run("2026-11-22", data=empty, if_changed="replace").parts == ()
+        assert plain(there.by_polars()).equals(expected(f"{there.root}/date=2026-11-21"))
+    assert not Path(there.root, "date=2026-11-22", "attributions").exists()
+
+
 @READERS
 def test_a_run_that_was_removed_and_made_anew(night, read):
     """By hand, with the same names of parts: what the log says of them is said anew."""
