@@ -115,7 +115,7 @@ def record_table(job: Job, out: str, manifest: Manifest) -> None:
 
 
 def withdraw(run: str) -> None:
-    """Take a run out of the table that it was committed to, if it was.
+    """Take a run out of the table that it was committed to, if it was; or the run in whose place it is, where it was not taken into the table.
 
     Parameters
     ----------

@@ -161,6 +161,18 @@ def test_a_pruned_run_leaves_the_table_first(night):
     assert plain(there.by_polars()).equals(expected(f"{there.root}/date=2026-01-01", f"{there.root}/date=2026-11-22"))
 
 
+def test_a_pruned_run_takes_what_it_replaced_out_of_the_table(night):
+    """It was not taken into the table itself, so that the files of the run before stayed, and stayed in the table."""
+    run, _, there = night
+    for day in ("2026-01-01", "2026-11-22"):
+        run(day)
+    with pytest.raises(SchemaMismatch, match="column 'margin' is float, the run's is double"):
+        run("2026-01-01", precision="float64", if_changed="replace")
+    assert read_manifest(f"{there.root}/date=2026-01-01").place
+    assert [each.name for each in prune(there.root, keep="30d", date="2026-11-23").removed] == ["date=2026-01-01"]
+    assert plain(there.by_polars()).equals(expected(f"{there.root}/date=2026-11-22"))
+
+
 def test_what_cannot_be_in_a_table_is_refused_before_the_work(example, night, kind, tmp_path):
     """A type that such tables do not have; a table that is partitioned otherwise."""
     run, _, there = night
