@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import App, Argument, CycloptsError, Group, MissingArgumentError, Parameter, UnusedCliTokensError
 
-from ..errors import Exit, LeafledgerError
+from ..errors import Exit, InvalidRun, LeafledgerError
 from .certifying import certificates
 from .checking import check
 from .comparing import compare
@@ -83,7 +83,8 @@ def explain(
         The same as --if-changed replace.
     dates
         FIRST..LAST, two days as YYYY-MM-DD: a run for each day from the first to the last. Those that are finished are passed over. A night whose
-        data are not there or are refused, or whose output holds another run, keeps no other from being explained; what else fails ends the command.
+        data are not there or are refused, or whose output holds another run or is damaged, keeps no other from being explained; what else fails ends
+        the command.
     quiet
         Show nothing but errors; in a log, and one line at the end.
     json
@@ -93,7 +94,7 @@ def explain(
     -------
     int
         Exit code: 0, or 3 where rows were left out that cannot be read, too few are explained for ``latest``, or MLflow took no link; of several
-        dates that of the nights that failed, 6 if any is not there yet; else 3 if any run's is.
+        dates the least of the nights that failed, 6 if one is not there yet and none is damaged; else 3 if any run's is.
 
     Raises
     ------
@@ -108,7 +109,7 @@ def explain(
     else:
         nights = [dataclasses.replace(asked, date=day) for day in list_days(dates, out, asked.date)]
         done = [_explain_night(model, data, out, night, quiet, json) for night in nights]
-        failed = [code for code, _ in done if code in OF_A_NIGHT]
+        failed = [code for code, _ in done if code not in (Exit.DONE, Exit.PARTLY)]
         code, document = min(failed) if failed else max(code for code, _ in done), {"runs": [document for _, document in done]}
     if json:
         write_document(document)
@@ -123,7 +124,7 @@ def _explain_night(model: str, data: str, out: str, options: Flags, quiet: bool,
     try:
         return _explain(model, data, out, options, quiet, as_json)
     except LeafledgerError as error:
-        if error.exit_code not in OF_A_NIGHT:
+        if error.exit_code not in OF_A_NIGHT and not isinstance(error, InvalidRun):
             raise
         with named(normalise(fill_date(out, options.date))):
             complain(str(error), "error")

@@ -52,12 +52,10 @@ def _describe_labels(labels: Any) -> str:
 
 
 def _describe_place(run: Any) -> str:
-    from ..runs.plan import differences
-
     if run.kept:
         return f" (kept as it is: what is asked for differs in {run.kept})"
     if run.replaced is not None:
-        return f" (takes the place of another run: what is asked for differs in {differences(run.replaced.plan, run.plan)})"
+        return f" (takes the place of another run: what is asked for differs in {run.replaced.differs})"
     return " (finished before: nothing to do)" if run.finished else ""
 
 

@@ -142,26 +142,21 @@ def from_json(text: str | bytes, where: str) -> Plan:
     return plan
 
 
-def refuse_other(run: str, held: Plan, plan: Plan) -> None:
-    """Refuse a run in the place of another one.
+def other_run(run: str, differs: str) -> RunConflict:
+    """Say that a folder holds another run.
 
     Parameters
     ----------
     run : str
-        URI of the run's folder.
-    held : Plan
-        That is there.
-    plan : Plan
+        URI of the folder.
+    differs : str
+        In what, in words.
 
-    Raises
-    ------
+    Returns
+    -------
     RunConflict
-        They are different, and in what.
     """
-    if held != plan:
-        raise RunConflict(
-            f"{run}: holds another run, different in {differences(held, plan)}; choose another output, or replace it with --if-changed replace"
-        )
+    return RunConflict(f"{run}: holds another run, different in {differs}; choose another output, or replace it with --if-changed replace")
 
 
 def commit_plan(run: str, plan: Plan) -> None:
@@ -188,7 +183,9 @@ def commit_plan(run: str, plan: Plan) -> None:
         with local.open("w") as text:
             text.writelines(iterate_text(plan, sort_keys=True))
         if not commit.create(uri, local):
-            refuse_other(run, from_json(storage.read(uri), uri), plan)
+            held = from_json(storage.read(uri), uri)
+            if held != plan:
+                raise other_run(run, differences(held, plan))
 
 
 @lru_cache(maxsize=2)

@@ -9,6 +9,7 @@ the run's plan and the manifest that it is to replace: once that is not there an
 """
 
 import hashlib
+import json
 import re
 from dataclasses import dataclass
 
@@ -17,11 +18,12 @@ from ..stores import commit, storage
 from ..stores.arrays import FOLDER
 from ..stores.listing import list_folder
 from .after import remove_after
+from .arguments import shorten
 from .digests import INPUTS
 from .options import IfChanged
 from .part import PARTS
 from .plan import PLAN, Plan, differences, digest
-from .planned import from_json, refuse_other
+from .planned import from_json, other_run
 from .provenance import PROVENANCE
 from .publish import MANIFEST, SUMMARY, Manifest, read_manifest
 from .rejected import REJECTED
@@ -41,12 +43,21 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
+class Replaced:
+    """The run whose place another one takes."""
+
+    standing: Standing | None  # None where another version wrote it, of which nothing is read
+    manifest: str | None  # SHA-256 of its manifest, hexadecimal; None where it is not finished
+    differs: str  # in what from the other, in words
+
+
+@dataclass(frozen=True, slots=True)
 class Settled:
     """Where a planned run is made, and what is there already."""
 
     place: str  # below the run's folder; empty for the folder itself
     finished: Manifest | None  # there is nothing to do
-    replaced: Standing | None  # whose place it takes
+    replaced: Replaced | None  # whose place it takes
     kept: str  # in what a finished run that is left as it is differs from the planned one
 
 
@@ -119,6 +130,19 @@ def read_standing(run: str) -> Standing | None:
     return None
 
 
+def _read_other(run: str, version: str) -> Replaced | None:
+    """What is known of a run that another version wrote; None where this version did, or nobody knows which."""
+    manifest = storage.read_if_exists(storage.join(run, MANIFEST))
+    try:
+        written = json.loads(storage.read(storage.join(run, PLAN)) if manifest is None else manifest)
+    except (ValueError, RecursionError):
+        return None
+    found = written.get("version") if isinstance(written, dict) else None
+    if not isinstance(found, str) or found == version:
+        return None
+    return Replaced(None, None if manifest is None else hashlib.sha256(manifest).hexdigest(), f"version (was {shorten(found)}, is {version!r})")
+
+
 def settle(run: str, plan: Plan, if_changed: IfChanged) -> Settled:
     """Decide where a run is made: in its folder, or beside the run that is there and is to be replaced.
 
@@ -137,27 +161,37 @@ def settle(run: str, plan: Plan, if_changed: IfChanged) -> Settled:
     Raises
     ------
     RunConflict
-        The folder holds another run, which is neither replaced nor finished and kept.
+        The folder holds another run, which is neither replaced nor finished and kept; or that of another version, which is not replaced and cannot be
+        read.
     InvalidRun
         A plan or a manifest is there, and is none.
     StorageError
         The store does not answer.
     """
-    standing = read_standing(run)
+    try:
+        standing = read_standing(run)
+    except InvalidRun:
+        replaced = _read_other(run, plan.version)
+        if replaced is None:
+            raise
+        if if_changed != "replace":
+            raise other_run(run, replaced.differs) from None
+        return Settled(find_place(plan, replaced.manifest), None, replaced, "")
     if standing is None:
         return Settled("", None, None, "")
     place = "" if standing.manifest is None else standing.manifest.place
     if standing.plan == plan:
         return Settled(place, standing.manifest, None, "")
+    differs = differences(standing.plan, plan)
     if if_changed == "replace":
-        return Settled(find_place(plan, None if standing.manifest is None else standing.manifest.sha256), None, standing, "")
+        replaced = Replaced(standing, None if standing.manifest is None else standing.manifest.sha256, differs)
+        return Settled(find_place(plan, replaced.manifest), None, replaced, "")
     if if_changed == "keep" and standing.manifest is not None:
-        return Settled(place, standing.manifest, None, differences(standing.plan, plan))
-    refuse_other(run, standing.plan, plan)
-    raise AssertionError  # they differ
+        return Settled(place, standing.manifest, None, differs)
+    raise other_run(run, differs)
 
 
-def take_place(run: str, manifest: Manifest, replaced: Manifest | None, single_writer: bool) -> None:
+def take_place(run: str, manifest: Manifest, replaced: str | None, single_writer: bool) -> None:
     """Let a folder's manifest be that of another run, in one step.
 
     Parameters
@@ -166,8 +200,8 @@ def take_place(run: str, manifest: Manifest, replaced: Manifest | None, single_w
         URI of the folder.
     manifest : Manifest
         Of the run that takes the place, all of whose objects are there.
-    replaced : Manifest or None
-        That it replaces; None where the run that is there is not finished.
+    replaced : str or None
+        SHA-256 of that which it replaces, hexadecimal; None where the run that is there is not finished.
     single_writer : bool
         Nobody else writes the folder, so that a store that ignores conditions on writes will do.
 
@@ -178,13 +212,13 @@ def take_place(run: str, manifest: Manifest, replaced: Manifest | None, single_w
     StorageError
         The store refuses or does not answer.
     """
-    made, expected = manifest.text.encode(), None if replaced is None else replaced.sha256
+    made = manifest.text.encode()
 
     def change(held: bytes | None) -> bytes | None:
         if held == made:
             return None
         found = None if held is None else hashlib.sha256(held).hexdigest()
-        if found != expected:
+        if found != replaced:
             raise RunConflict(f"{storage.join(run, MANIFEST)}: another run took this place meanwhile; run the same again")
         return made
 

@@ -37,7 +37,7 @@ from .prepare import prepare_model
 from .progress import Progress, Work, no_progress
 from .publish import MANIFEST, Manifest, publish
 from .rejected import Limit, find_given_up, read_rejected, write_rejected
-from .replacement import Standing, settle, take_place
+from .replacement import Replaced, settle, take_place
 from .reuse import find_earlier
 from .sizes import Memory, extent_of
 from .summaries import aggregate
@@ -59,7 +59,7 @@ class Run:
     game: Prepared | Marginal  # the path-dependent game's tables, or what is known of the marginal game
     finished: Manifest | None
     digested: Inputs | None  # what an earlier attempt read of the inputs, byte by byte
-    replaced: Standing | None  # the run whose place it takes
+    replaced: Replaced | None  # the run whose place it takes
     kept: str  # in what the finished run differs, where it is kept though it is another
 
     @property
@@ -299,7 +299,7 @@ def map_run(run: Run, tables: Broadcast, progress: Progress = no_progress) -> Ex
     items = [item for item in plan.items if item.part not in given_up]
     on_done, parts = progress(Work("explaining", job.out, len(items), sum(item.n_rows for item in items), run.where)), list[Part]()
     groups, merged, task = np.zeros(0, str), MergedStates(plan.summaries), Task(job.out, tables.recipe, tables.uri)
-    for done in execute.execute(job, task, items, find_earlier(run.replaced, plan), run.memory.total):
+    for done in execute.execute(job, task, items, find_earlier(None if run.replaced is None else run.replaced.standing, plan), run.memory.total):
         for piece in done.pieces:
             on_done(piece)
         parts += [without_costs(piece) for piece in done.pieces if isinstance(piece, Part)]

@@ -102,6 +102,28 @@ def test_a_range_of_dates_is_a_run_for_each(example, tmp_path, capsys):
     assert cli.main([*arguments, "--dates", "2026-03-05..2026-03-06", "--quiet"]) == 8
 
 
+def test_a_damaged_night_is_its_own_failure(example, tmp_path, capsys):
+    """In a range: the nights after it are explained, whatever is to become of runs that are there; one of another version can be replaced."""
+    out = tmp_path / "runs"
+    arguments = ["explain", example.model, example.data, "--out", f"{out}/{{date}}", "--scheduler", "serial", "--quiet"]
+    assert cli.main([*arguments, "--dates", "2026-03-01..2026-03-02"]) == 0
+    damaged, other = (out / f"2026-03-0{day}/manifest.json" for day in (1, 2))
+    damaged.write_text("{")
+    other.write_text(json.dumps({**json.loads(other.read_text()), "version": "0.0.1", "strange": 1}))
+    arguments += ["--dates", "2026-03-01..2026-03-03"]
+    for given in ([], ["--if-changed", "keep"]):
+        code, _, log = run(capsys, *arguments, *given)
+        (first, second) = log.splitlines()
+        assert f"{damaged}: not a manifest: " in first
+        assert "2026-03-02: holds another run, different in version (was '0.0.1', is " in second
+        assert code == 1
+        assert check_run(out / "2026-03-03").sound
+        shutil.rmtree(out / "2026-03-03")
+    code, said, log = run(capsys, *arguments, "--replace", "--json")
+    assert (code, [each.get("error", {}).get("type") for each in json.loads(said)["runs"]]) == (1, ["InvalidRun", None, None])
+    assert check_run(out / "2026-03-02").sound
+
+
 def test_what_is_wrong_with_all_nights_ends_a_range(example, tmp_path, capsys):
     """A mistake in the options, and a store that is away, are said once."""
     arguments = ["explain", example.model, example.data, "--out", str(tmp_path / "runs/{date}"), "--dates", "2026-03-02..2026-03-04", "--quiet"]

@@ -194,8 +194,8 @@ def test_of_two_that_replace_one_the_second_is_refused(night, tmp_path):
     late()
     mine = run(out, if_changed="replace")
     with pytest.raises(RunConflict, match=r"manifest\.json: another run took this place meanwhile; run the same again$"):
-        take_place(str(out), dataclasses.replace(mine, place=f"{REPLACEMENTS}/0"), before, False)
-    take_place(str(out), mine, before, False)  # it is there already
+        take_place(str(out), dataclasses.replace(mine, place=f"{REPLACEMENTS}/0"), before.sha256, False)
+    take_place(str(out), mine, before.sha256, False)  # it is there already
     assert read_manifest(str(out)) == mine
 
 
@@ -280,6 +280,48 @@ def test_a_finished_run_without_its_plan_is_refused(night, tmp_path):
             run(out, if_changed=if_changed)
 
 
+def write_as_others_do(path):
+    """A record of a version that had no field for the space."""
+    written = json.loads(path.read_text())
+    del written["space"]
+    path.write_text(json.dumps(written | {"version": "0.0.1"}))
+
+
+@pytest.mark.parametrize("finished", [True, False])
+def test_what_another_version_wrote_is_refused_or_replaced(night, tmp_path, finished):
+    """Though nothing of it can be read: the folder holds another run, which is not there any more afterwards."""
+    _, run, late = night
+    out = tmp_path / "run"
+    run(out)
+    late()
+    run(out, if_changed="replace")
+    shutil.copytree(out / read_manifest(str(out)).place, out, dirs_exist_ok=True)
+    write_as_others_do(out / "plan.json")
+    if finished:
+        write_as_others_do(out / "manifest.json")
+    else:
+        (out / "manifest.json").unlink()
+    for if_changed in ("refuse", "keep"):
+        with pytest.raises(RunConflict, match=r"run: holds another run, different in version \(was '0\.0\.1', is '[\d.]+'\); choose another output"):
+            run(out, if_changed=if_changed)
+    made = run(out, if_changed="replace")
+    assert check_run(out, deep=True).sound
+    assert {name.removeprefix(made.place).partition("/")[0] for name in contents(out)} == {"manifest.json", ""}
+
+
+@pytest.mark.parametrize("name", ["plan.json", "manifest.json"])
+def test_what_is_damaged_is_not_replaced(night, tmp_path, name):
+    """Nobody knows what it was: somebody has to look, whatever is asked for."""
+    _, run, _ = night
+    out = tmp_path / "run"
+    run(out)
+    for text in ((out / name).read_text()[:-5], (out / name).read_text().replace('"space"', '"spaces"'), '{"version": 1}', "[]"):
+        (out / name).write_text(text)
+        for if_changed in ("refuse", "replace", "keep"):
+            with pytest.raises(InvalidRun, match=rf"{name}: not a "):
+                run(out, if_changed=if_changed)
+
+
 def test_a_place_that_is_not_the_plan_s_is_refused(night, tmp_path):
     """`check` finds a manifest that leads to another folder."""
     _, run, late = night
@@ -340,5 +382,5 @@ def test_settle_says_where_a_run_is_made(night, tmp_path):
     assert settle(out, plan, "replace").finished == made
     other = dataclasses.replace(plan, precision="float64")
     found = settle(out, other, "replace")
-    assert (found.place, found.finished, found.replaced.manifest) == (find_place(other, made.sha256), None, made)
+    assert (found.place, found.finished, found.replaced.standing.manifest) == (find_place(other, made.sha256), None, made)
     assert storage.join(out, found.place).startswith(f"{out}/{REPLACEMENTS}/")
