@@ -5,9 +5,10 @@ from dataclasses import asdict, dataclass
 from datetime import date as Date
 from os import PathLike
 
-from ..errors import InvalidRun
+from ..errors import InvalidData, InvalidRun
 from ..records import read_record
 from ..stores import commit, storage
+from ..stores.places import normalise
 from .options import Options
 from .publish import Manifest
 
@@ -93,6 +94,69 @@ def move_latest(uri: str, mine: Latest, single_writer: bool = False) -> Latest:
 
     commit.update(uri, change, single_writer)
     return named
+
+
+def refuse_small(options: Options, run: str, manifest: Manifest) -> None:
+    """Refuse that a run of too few rows takes the place of the one that ``latest`` names: by its folder, so that it would name this one.
+
+    Parameters
+    ----------
+    options : Options
+        Of the run.
+    run : str
+        URI of its folder.
+    manifest : Manifest
+        Of the run, which is not there yet.
+
+    Raises
+    ------
+    InvalidData
+        Fewer rows are explained than are required.
+    InvalidRun
+        What ``latest`` points at is something else.
+    StorageError
+        The store does not answer.
+    """
+    why = why_latest_stays(options, manifest)
+    named = None if why is None else read_latest(str(options.latest))
+    if named is not None and normalise(named.run) == run:
+        raise InvalidData(f"{why}; it names {run}, where the run of before stays")
+
+
+def name_latest(options: Options, run: str, manifest: Manifest) -> Latest | None:
+    """Let ``latest``, where it was asked for, name a run, unless it names one of a later date or too few rows are explained.
+
+    Where it names the folder of the run already, it says of it what is there, however few rows that are.
+
+    Parameters
+    ----------
+    options : Options
+        Of the run.
+    run : str
+        URI of its folder.
+    manifest : Manifest
+        Of the run, which is finished.
+
+    Returns
+    -------
+    Latest or None
+        What ``latest`` names then; None where it was not asked for, or names nothing.
+
+    Raises
+    ------
+    InvalidRun
+        What ``latest`` points at is something else.
+    StorageError
+        The store does not answer.
+    """
+    if options.latest is None or options.date is None:
+        return None
+    if manifest.share < options.latest_requires:
+        named = read_latest(options.latest)
+        if named is None or normalise(named.run) != run or named.manifest == manifest.sha256:
+            return named
+    mine = Latest(options.date.isoformat(), run, manifest.sha256, manifest.n_rows, manifest.share)
+    return move_latest(options.latest, mine, options.single_writer)
 
 
 def why_latest_stays(options: Options, manifest: Manifest) -> str | None:

@@ -25,7 +25,7 @@ from .bundles import Task
 from .digests import Inputs, read_inputs
 from .inputs import check_predictions, refuse_unseen
 from .job import Job, asked_columns, describe_where, find_method
-from .latest import Latest, move_latest, read_latest
+from .latest import Latest, name_latest, read_latest, refuse_small
 from .merged import MergedStates, add_groups
 from .mlflow_run import find_run
 from .options import OWN
@@ -354,6 +354,8 @@ def publish_run(run: Run, tables: Broadcast, explained: Explained, summaries: di
 
     Raises
     ------
+    InvalidData
+        Too few rows are explained for the place of a run that ``latest`` names.
     InvalidRun
         Parts are missing, or an object is there already with other bytes.
     RunConflict
@@ -364,6 +366,7 @@ def publish_run(run: Run, tables: Broadcast, explained: Explained, summaries: di
     write_rejected(run.job.out, explained.rejected)
     manifest = publish(run.out, run.place, run.plan, run.model.library, tables.prepared, explained.parts, explained.rejected, summaries)
     if run.place:
+        refuse_small(run.job.options, run.out, manifest)
         replaced = None if run.replaced is None else run.replaced.manifest
         take_place(run.out, manifest, replaced, run.job.options.single_writer)
     return manifest
@@ -391,10 +394,4 @@ def update_latest(run: Run, manifest: Manifest) -> Latest | None:
     StorageError
         The store does not answer.
     """
-    options = run.job.options
-    if options.latest is None or options.date is None:
-        return None
-    if manifest.share < options.latest_requires:
-        return read_latest(options.latest)
-    mine = Latest(options.date.isoformat(), run.out, manifest.sha256, manifest.n_rows, manifest.share)
-    return move_latest(options.latest, mine, options.single_writer)
+    return name_latest(run.job.options, run.out, manifest)

@@ -182,6 +182,48 @@ def test_a_run_of_too_few_rows_is_not_taken(example, tmp_path, capsys):
     assert found.n_rows < 3000
 
 
+@pytest.fixture
+def named(example, tmp_path):
+    """``(explain, latest)``: what types the command for one night, which ``latest`` names and of whose data a file was damaged since."""
+    data, latest = tmp_path / "data", tmp_path / "latest.json"
+    shutil.copytree(example.data, data)
+    arguments = ["explain", example.model, str(data), "--out", str(tmp_path / "run"), "--date", "2026-01-01", "--scheduler", "serial", "--quiet"]
+    assert main([*arguments, "--latest", str(latest), "--latest-requires", "0.99"]) == 0
+    (data / "month=2" / "data.parquet").write_bytes(b"PAR1")
+    return lambda *given: main([*arguments, *given]), latest
+
+
+def test_a_run_of_too_few_rows_does_not_replace_the_one_that_is_named(named, capsys):
+    """That is named by its folder, so that readers would take the other: it stays, by every attempt; who requires less has it replaced."""
+    explain_night, latest = named
+    before = read_latest(latest)
+    capsys.readouterr()
+    for _ in range(2):
+        assert explain_night("--latest", str(latest), "--latest-requires", "0.99", "--replace") == 8
+        said = capsys.readouterr().err
+        assert f"{latest}: not moved, 75.00% of the rows are explained (" in said
+        assert f"expected at least 99.00%; it names {before.run}, where the run of before stays" in said
+        assert read_latest(latest) == before
+        assert main(["check", "--latest", str(latest)]) == 0
+    assert explain_night("--latest", str(latest), "--latest-requires", "0.75", "--replace") == 3
+    assert read_latest(latest).share == 0.75
+    assert main(["check", "--latest", str(latest)]) == 0
+
+
+def test_what_is_there_is_said_of_the_run_that_is_named(named):
+    """It was replaced by a command that knew of no ``latest``; the next one that does says so, though it would not have taken the run."""
+    explain_night, latest = named
+    before = read_latest(latest)
+    assert explain_night("--replace") == 3
+    assert read_latest(latest) == before
+    assert main(["check", "--latest", str(latest)]) == 1
+    assert explain_night("--latest", str(latest), "--latest-requires", "0.99") == 3
+    found = read_latest(latest)
+    assert (found.run, found.date, found.share) == (before.run, before.date, 0.75)
+    assert found.manifest != before.manifest
+    assert main(["check", "--latest", str(latest)]) == 0
+
+
 def test_a_run_of_no_rows_is_not_taken(example, tmp_path, capsys):
     """Where anything is required; nor is there anything then where nothing was before."""
     frame = pq.read_table(Path(example.data) / "month=1" / "data.parquet")
