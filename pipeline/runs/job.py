@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from datetime import date as Date
 from ipaddress import ip_address
 from typing import Any
-from urllib.parse import urlsplit
 
 import psutil
 
@@ -25,7 +24,7 @@ from ..stores.places import is_within, normalise
 from .arguments import read_place, shorten
 from .dates import fill_date
 from .labels import check_by, check_labels
-from .listeners import check_metrics_file, is_server
+from .listeners import check_metrics_file, is_server, split_address
 from .options import Options
 from .table_place import choose_table
 
@@ -200,12 +199,13 @@ def check_scheduler(address: str | None, plain_tcp: bool) -> None:
     Raises
     ------
     UsageError
-        It is reached without TLS.
+        It is reached without TLS, or the address is none.
     """
-    if address is None or address == SERIAL or plain_tcp:
+    if address is None or address == SERIAL:
         return
-    where = urlsplit(address if "://" in address else f"tcp://{address}")  # as Dask takes it
-    if where.scheme not in ENCRYPTED and not _is_this_host(where.hostname or ""):
+    whole = address if "://" in address else f"tcp://{address}"  # as Dask takes it
+    where = split_address(whole, f"scheduler is {address!r:.80}, expected an address as tls://host:8786")
+    if where.scheme not in ENCRYPTED and not plain_tcp and not _is_this_host(where.hostname or ""):
         raise UsageError(f"{address}: is another host without TLS; use tls://…, or plain_tcp if the network is your own")
 
 

@@ -1,6 +1,6 @@
 """Who is told of a run besides its readers: addresses, files and servers, as far as they can be read without asking anybody."""
 
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from ..errors import UsageError, redact
 
@@ -57,6 +57,33 @@ def check_metrics_file(given: str) -> None:
         raise UsageError(f"metrics_file is {given!r:.80}, expected NAME{SUFFIX}: node_exporter passes over files of other names")
 
 
+def split_address(given: str, otherwise: str) -> SplitResult:
+    """Take an address apart.
+
+    Parameters
+    ----------
+    given : str
+        With a scheme.
+    otherwise : str
+        What to say where it is none, such as in brackets that do not close, or with a port that is no number: what was got and expected.
+
+    Returns
+    -------
+    SplitResult
+
+    Raises
+    ------
+    UsageError
+        It is none.
+    """
+    try:
+        found = urlsplit(given)
+        _ = found.port  # which is read only now
+    except ValueError as error:
+        raise UsageError(f"{otherwise}; got: {error}") from error
+    return found
+
+
 def is_server(where: str) -> bool:
     """Tell whether events of lineage go to a server, and refuse a place where none can go.
 
@@ -76,9 +103,10 @@ def is_server(where: str) -> bool:
     """
     if redact(where) != where:
         raise UsageError(f"{where}: has credentials, which would be written into logs; give a key as {KEY} in the environment")
-    found = urlsplit(where)
+    otherwise = f"lineage is {where!r:.80}, expected a file, or the URL of a server as http://host:5000"
+    found = split_address(where, otherwise)
     if found.scheme in WEB and found.hostname:
         return True
     if found.scheme in WEB or ("://" in where and found.scheme != "file"):
-        raise UsageError(f"lineage is {where!r:.80}, expected a file, or the URL of a server as http://host:5000")
+        raise UsageError(otherwise)
     return False

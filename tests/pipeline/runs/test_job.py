@@ -1,5 +1,6 @@
 """A job is complete and checked before any data are looked at: places absolute and dated, parameters filled in, defaults of the machine."""
 
+import re
 from datetime import date
 from types import SimpleNamespace
 
@@ -9,7 +10,7 @@ import pytest
 from kernels.methods import METHODS
 from pipeline.errors import UsageError
 from pipeline.runs import job
-from pipeline.runs.job import check_parameters, find_method, make_job
+from pipeline.runs.job import check_parameters, check_scheduler, find_method, make_job
 from pipeline.runs.options import Options
 
 
@@ -152,3 +153,11 @@ def test_parameters_that_cannot_be_read_are_shown_short():
         check_parameters(METHODS["banzhaf"], {"p": "x" * 10_000})
     assert str(raised.value).startswith("parameter 'p' is 'xxx")
     assert len(str(raised.value)) < 200
+
+
+@pytest.mark.parametrize("address", ["tcp://[::1:8786", "[::1", "tls://[host]:8786", "tcp://127.0.0.1:port", "127.0.0.1:99999"])
+@pytest.mark.parametrize("plain_tcp", [False, True])
+def test_a_scheduler_s_address_is_one(address, plain_tcp):
+    """Anything else is refused in one line, before anybody is asked."""
+    with pytest.raises(UsageError, match=rf"^scheduler is '{re.escape(address)}', expected an address as tls://host:8786; got: [^\n]+$"):
+        check_scheduler(address, plain_tcp)

@@ -29,8 +29,12 @@ def test_servers_and_files_of_lineage():
     assert [is_server(where) for where in ("events.ndjson", "/var/events.ndjson", "file:///var/events.ndjson")] == [False] * 3
     for wrong, says in (
         ("http://", "expected a file"),
+        ("http:/host", "expected a file"),
         ("ftp://host/x", "expected a file"),
         ("https://me:canary@host", r"\*\*\*@host: has credentials"),
+        ("http://[::1", r"lineage is 'http://\[::1', expected a file, or .*; got: Invalid IPv6 URL$"),
+        ("https://[host]/api", r"expected a file, or .*; got: 'host' does not appear to be an IPv4 or IPv6 address$"),
+        ("http://host:port", r"expected a file, or .*; got: Port could not be cast to integer value as 'port'$"),
     ):
         with pytest.raises(UsageError, match=says):
             is_server(wrong)
