@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
+from urllib.parse import urlsplit
 
 import fsspec
 from fsspec.asyn import AsyncFileSystem
@@ -15,6 +16,7 @@ from ..errors import InvalidRun, NotAFile, NotThere, StorageError, UnknownStore
 from .counted import count_moved
 
 S3 = "s3"
+WEB = ("http://", "https://")
 HTTP = ("aiohttp.", "azure.", "gcsfs.", "google.")  # whose errors are no OSErrors; known by name, since they need not be imported for local files
 SECONDS, BYTES_PER_SECOND = 120.0, 1 << 20  # an operation may take so long, and longer if it has more to move than that
 # Of one request; botocore tries it again five times, after 5xx too and, in this mode alone, after 429, and waits up to 1, 2, 4, 8, 16 seconds, at
@@ -124,13 +126,15 @@ def open_filesystem(uri: str) -> tuple[Any, str]:
     Raises
     ------
     UnknownStore
-        The URI's scheme is unknown, or the package that serves it is missing.
+        The URI's scheme is unknown, or the package that serves it is missing; or it is none.
     StorageError
         Nobody answers.
     """
     if "::" in uri:
         raise UnknownStore(f"{uri}: cannot open: what lies within another file is not supported, expected one URI without '::'")
     try:
+        if uri.startswith(WEB):
+            _ = urlsplit(uri).port  # or else its client says that it is none, wherever it is asked first
         filesystem, path = fsspec.core.url_to_fs(uri, **_limits(uri))
     except (ValueError, TypeError, ImportError) as error:
         extra = EXTRAS.get(uri.partition("://")[0]) if isinstance(error, ImportError) else None

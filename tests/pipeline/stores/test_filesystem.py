@@ -166,6 +166,8 @@ def test_local_files_need_no_client_of_s3(monkeypatch):
         ("nosuch://x", "Protocol not known: nosuch"),
         ("zip://a.parquet::/data.zip", "what lies within another file is not supported, expected one URI without '::'"),
         ("zip://a.parquet", ""),
+        ("http://[1/x.parquet", "Invalid IPv6 URL"),
+        ("https://host:port/x", "Port could not be cast to integer value as 'port'"),
         ("ftp://127.0.0.1:1/x", ""),
     ],
 )
