@@ -11,6 +11,7 @@ from ..stores import commit, storage
 from ..stores.places import normalise
 from .options import Options
 from .publish import Manifest
+from .replacement import stands
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +127,8 @@ def refuse_small(options: Options, run: str, manifest: Manifest) -> None:
 def name_latest(options: Options, run: str, manifest: Manifest) -> Latest | None:
     """Let ``latest``, where it was asked for, name a run, unless it names one of a later date or too few rows are explained.
 
-    Where it names the folder of the run already, it says of it what is there, however few rows that are.
+    Where it names the folder of the run already, it says of it what is there, however few rows that are. A run whose place another one took meanwhile
+    is not named.
 
     Parameters
     ----------
@@ -151,6 +153,8 @@ def name_latest(options: Options, run: str, manifest: Manifest) -> Latest | None
     """
     if options.latest is None or options.date is None:
         return None
+    if not stands(run, manifest):
+        return read_latest(options.latest)
     if manifest.share < options.latest_requires:
         named = read_latest(options.latest)
         if named is None or normalise(named.run) != run or named.manifest == manifest.sha256:

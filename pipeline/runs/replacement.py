@@ -225,6 +225,29 @@ def take_place(run: str, manifest: Manifest, replaced: str | None, single_writer
     commit.update(storage.join(run, MANIFEST), change, single_writer)
 
 
+def stands(run: str, manifest: Manifest) -> bool:
+    """Tell whether a run is still the one that its folder holds: another may have taken its place since it was finished or read.
+
+    Parameters
+    ----------
+    run : str
+        URI of the folder.
+    manifest : Manifest
+        Of the run.
+
+    Returns
+    -------
+    bool
+
+    Raises
+    ------
+    StorageError
+        The store does not answer.
+    """
+    held = storage.read_if_exists(storage.join(run, MANIFEST))
+    return held is not None and hashlib.sha256(held).hexdigest() == manifest.sha256
+
+
 def remove_replaced(run: str, manifest: Manifest) -> None:
     """Remove what a run's folder still holds of runs whose place it took; nothing where it took none, or another run took its own meanwhile.
 
@@ -246,8 +269,7 @@ def remove_replaced(run: str, manifest: Manifest) -> None:
     if not manifest.place:
         return
     here, places = list_folder(run), [f"{REPLACEMENTS}/{name}" for name in list_folder(storage.join(run, REPLACEMENTS)).folders]
-    held = storage.read_if_exists(storage.join(run, MANIFEST))  # after the lists, which so have nothing of later runs
-    if held is None or hashlib.sha256(held).hexdigest() != manifest.sha256:
+    if not stands(run, manifest):  # after the lists, which so have nothing of later runs
         return
     remove_after(run, manifest.sha256)
     for name in (PARTS, SUMMARY, FOLDER):

@@ -14,6 +14,7 @@ from ..tables.writing import Place
 from .after import FOLDER, read_made, read_replaced, write_made
 from .job import Job
 from .publish import Manifest
+from .replacement import stands
 from .table_place import choose_table
 
 RECORD = f"{FOLDER}/table.json"
@@ -60,7 +61,7 @@ def commit_table(job: Job, out: str, manifest: Manifest) -> None:
     """Commit the parts of a finished run to the table that was asked for, once, whoever tries it how often.
 
     Where it took the place of another run, that one's parts are taken out of their table, in the same commit if it is the same table. A run without
-    rows has no parts to commit, and leaves none of another run.
+    rows has no parts to commit, and leaves none of another run. Nothing is done where another run took its own place meanwhile.
 
     Parameters
     ----------
@@ -79,6 +80,8 @@ def commit_table(job: Job, out: str, manifest: Manifest) -> None:
     StorageError
         It does not answer, or refuses. The run is finished all the same, and the same command tries again.
     """
+    if not stands(out, manifest):
+        return
     place, replaced = choose_table(job.options, out), _find_replaced(out, manifest)
     for left in dict.fromkeys((replaced, place)):
         if left is not None and (left != place or not manifest.parts):
@@ -108,7 +111,7 @@ def record_table(job: Job, out: str, manifest: Manifest) -> None:
         The store refuses or does not answer.
     """
     place = choose_table(job.options, out)
-    if place is not None and manifest.parts:
+    if place is not None and manifest.parts and stands(out, manifest):
         made = json.dumps({"format": place.format, "uri": place.uri}, indent=1).encode()
         if read_made(out, manifest.sha256, RECORD) != made:
             write_made(out, manifest.sha256, {RECORD: made})

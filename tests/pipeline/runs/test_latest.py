@@ -14,6 +14,7 @@ import pytest
 from leafledger import explain, read_latest
 from pipeline.command.cli import main
 from pipeline.errors import InvalidRun, StorageError, UsageError
+from pipeline.runs import explain as explaining
 from pipeline.runs.latest import Latest, move_latest
 from pipeline.runs.options import Options
 from pipeline.stores import commit, storage
@@ -222,6 +223,22 @@ def test_what_is_there_is_said_of_the_run_that_is_named(named):
     assert (found.run, found.date, found.share) == (before.run, before.date, 0.75)
     assert found.manifest != before.manifest
     assert main(["check", "--latest", str(latest)]) == 0
+
+
+def test_a_run_that_was_replaced_meanwhile_is_not_named(example, tmp_path, monkeypatch):
+    """Another takes its place between its manifest and this: what is there is named, by its own SHA-256."""
+    update_latest, made = explaining.update_latest, []
+    given = {"scheduler": "serial", "date": "2026-01-01", "latest": tmp_path / "latest.json"}
+
+    def overtaken(run, manifest):
+        if not made:
+            made.append(None)
+            made[0] = explain(example.model, example.data, tmp_path / "run", if_changed="replace", precision="float64", **given)
+        return update_latest(run, manifest)
+
+    monkeypatch.setattr(explaining, "update_latest", overtaken)
+    explain(example.model, example.data, tmp_path / "run", **given)
+    assert read_latest(tmp_path / "latest.json").manifest == made[0].sha256
 
 
 def test_a_run_of_no_rows_is_not_taken(example, tmp_path, capsys):

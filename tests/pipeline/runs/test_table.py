@@ -15,6 +15,7 @@ from deltalake import DeltaTable
 from leafledger import check_run, list_runs, prune
 from pipeline.command.cli import main
 from pipeline.errors import SchemaMismatch, UsageError
+from pipeline.runs import explain as explaining
 from pipeline.runs.publish import read_manifest
 from pipeline.runs.table import RECORD
 from tests.pipeline.runs.tabling import Delta, Iceberg, expected, plain
@@ -148,6 +149,26 @@ def test_a_column_of_another_type_is_refused(night):
         run("2026-11-22", precision="float64")
     assert read_manifest(f"{there.root}/date=2026-11-22") is not None
     assert sum(there.list_live().values()) == made.n_rows
+
+
+def test_a_run_that_was_replaced_meanwhile_leaves_the_table_as_it_is(night, monkeypatch):
+    """Another takes its place between its manifest and its commit: the table has that one's files, and no others."""
+    run, late, there = night
+    run("2026-11-22")
+    late()
+    run("2026-11-22", if_changed="replace")
+    commit_table, made = explaining.commit_table, []
+
+    def overtaken(*given):
+        if not made:
+            made.append(None)
+            made[0] = run("2026-11-22", if_changed="replace", values=True)
+        commit_table(*given)
+
+    monkeypatch.setattr(explaining, "commit_table", overtaken)
+    run("2026-11-22")
+    assert read_manifest(f"{there.root}/date=2026-11-22") == made[0]
+    assert there.list_live() == {f"{there.root}/date=2026-11-22/{part['uri']}": part["n_rows"] for part in made[0].parts}
 
 
 def test_a_pruned_run_leaves_the_table_first(night):
