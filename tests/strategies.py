@@ -77,11 +77,13 @@ SPECIAL = (np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-36, -1e-36, 0.1, 1.0, 2.0, 3.0
 
 
 @st.composite
-def batches(draw, ensemble, max_rows=4):
-    """Rows of an ensemble, ``(n, features)`` float64, near and at its thresholds."""
+def batches(draw, ensemble, max_rows=4, of_data=False):
+    """Rows of an ensemble, ``(n, features)`` float64, near and at its thresholds; those of data have no codes between -1 and 0, which are refused."""
     values = [*SPECIAL, *THRESHOLDS, *(np.nextafter(threshold, side) for threshold in THRESHOLDS for side in (-np.inf, np.inf))]
+    codes = [value for value in values if not -1 < value < 0] if of_data else values
+    of_each = [codes if n else values for n in ensemble.n_categories.tolist()]
     n_rows = draw(st.integers(1, max_rows))
-    return np.array([[draw(st.sampled_from(values)) for _ in range(ensemble.n_features)] for _ in range(n_rows)])
+    return np.array([[draw(st.sampled_from(allowed)) for allowed in of_each] for _ in range(n_rows)])
 
 
 @st.composite

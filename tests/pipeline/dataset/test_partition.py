@@ -105,7 +105,7 @@ def test_a_group_has_the_value_of_the_quotient_game(data, ensemble):
     """Shapley and probabilistic values of groups that join as one player are those of the definition; so are names and base."""
     model = as_model(ensemble)
     partition, group = data.draw(partitions(model))
-    rows, n = data.draw(batches(ensemble, max_rows=2)), max(group) + 1
+    rows, n = data.draw(batches(ensemble, max_rows=2, of_data=True)), max(group) + 1
     sizes = data.draw(st.lists(st.floats(0, 1), min_size=n, max_size=n))
     weighted = naive.size_weight(sizes) if any(sizes) else naive.shapley_weight
     method, given_sizes = ("probabilistic", {"sizes": sizes}) if any(sizes) else ("shapley", {})
@@ -126,7 +126,7 @@ def test_owen_values_are_those_of_the_definition(data, ensemble):
     """A value per feature, which add up to the groups' Shapley values."""
     model = as_model(ensemble)
     partition, group = data.draw(partitions(model))
-    rows = data.draw(batches(ensemble, max_rows=2))
+    rows = data.draw(batches(ensemble, max_rows=2, of_data=True))
     found, groups = attribute(model, rows, "owen", partition=partition), attribute(model, rows, partition=partition)
     assert found.players == tuple(feature.name for feature in model.features)
     for i, row in enumerate(rows):

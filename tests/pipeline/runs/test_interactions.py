@@ -41,7 +41,7 @@ def deep(example, tmp_path_factory):
 @given(data=st.data(), ensemble=forests())
 def test_interactions_are_those_of_the_definition(data, ensemble):
     """Shapley and Banzhaf interaction indices of every two features; those that are no pair do not interact."""
-    model, rows = as_model(ensemble), data.draw(batches(ensemble, max_rows=2))
+    model, rows = as_model(ensemble), data.draw(batches(ensemble, max_rows=2, of_data=True))
     n = ensemble.n_features
     for method, weight in (("shapley", naive.shapley_weight), ("banzhaf", naive.banzhaf_weight)):
         found = attribute(model, rows, method, interactions="all")
