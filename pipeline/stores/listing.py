@@ -3,7 +3,8 @@
 import errno
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from stat import S_ISDIR
@@ -20,6 +21,7 @@ WEB = "http"
 LOGS = {"_delta_log": "Delta", ".hoodie": "Hudi"}  # folders that say which files of a table count
 _ICEBERG = re.compile(r"(^|/)metadata/[^/]*\.metadata\.json$")
 _GLOB = re.compile(r"[*?\[]")
+LOOKERS = 16  # folders that are looked into at a time
 
 
 Found = dict[str, Any] | None  # what a store says of a file as it lists it; None where it has to be asked
@@ -139,6 +141,51 @@ def _match(filesystem: Any, pattern: str) -> dict[str, Found]:
     return {path: _sure(known) for path, known in found.items() if is_spelled[path]}
 
 
+def _find_log(filesystem: Any, folder: str) -> str | None:
+    """The format of the table that a folder is; a list of what is in the folder may be long, so the log alone is looked for."""
+    folder = folder.rstrip("/")
+    for name, table in LOGS.items():
+        if call_store(filesystem, "isdir", f"{folder}/{name}"):
+            return table
+    inner = f"{folder}/metadata"
+    names = call_store(filesystem, "ls", inner, detail=False) if call_store(filesystem, "isdir", inner) else []
+    return _name_table([f"metadata/{name.rpartition('/')[2]}" for name in names])
+
+
+def _lie_in(places: Iterable[str]) -> list[str]:
+    """All folders that places lie in, the innermost first."""
+    found = set[str]()
+    for place in places:
+        folder = place.rstrip("/").rpartition("/")[0]
+        while folder and folder not in found:
+            found.add(folder)
+            folder = folder.rpartition("/")[0]
+    return sorted(found, key=lambda folder: (-len(folder), folder))
+
+
+def _refuse_within(filesystem: Any, roots: Iterable[str], files: Iterable[str], uri: str) -> None:
+    """Refuse what lies in a table, which a list of what lies below cannot show: a folder of its partitions, one of its files."""
+    places = {*roots}
+    if is_local(filesystem):  # also where links lead
+        places |= {os.path.realpath(place) for place in (*roots, *{os.path.dirname(file) for file in files}, *filter(os.path.islink, files))}
+
+    def look(folder: str) -> str | None:
+        try:
+            return _find_log(filesystem, folder)
+        except PermissionError:  # credentials may be for a part of a bucket
+            return None
+
+    above = _lie_in(places)
+    with ThreadPoolExecutor(LOOKERS) as lookers:
+        for folder, table in zip(above, lookers.map(look, above), strict=True):
+            if table is not None:
+                place = folder if is_local(filesystem) else filesystem.unstrip_protocol(folder)
+                raise UsageError(
+                    f"{uri}: lies in {place}, which is a table of {table}, whose log says which of its files count; explain the table, or a copy "
+                    "of these rows, written as Parquet"
+                )
+
+
 def find_table(uri: str) -> str | None:
     """Tell whether a folder is a table with a log of its own.
 
@@ -159,13 +206,7 @@ def find_table(uri: str) -> str | None:
     filesystem, path = open_filesystem(uri)
     with reported("list", uri):
         filesystem.invalidate_cache()
-        if WEB in filesystem.protocol or not call_store(filesystem, "isdir", path):  # to look into a page takes reading all of it
-            return None
-        names = [name.rstrip("/").rpartition("/")[2] for name in call_store(filesystem, "ls", path, detail=False)]
-        below = [f"{name}/" for name in names if name in LOGS]
-        if "metadata" in names and call_store(filesystem, "isdir", inner := f"{path.rstrip('/')}/metadata"):
-            below += [f"metadata/{name.rpartition('/')[2]}" for name in call_store(filesystem, "ls", inner, detail=False)]
-    return _name_table(below)
+        return None if WEB in filesystem.protocol else _find_log(filesystem, path)  # to look into a page takes reading all of it
 
 
 def list_parquet(uri: str) -> list[Object]:
@@ -185,7 +226,8 @@ def list_parquet(uri: str) -> list[Object]:
     Raises
     ------
     UsageError
-        A folder is a table of Delta, Iceberg or Hudi, which has files whose rows were deleted.
+        It is a table of Delta, Iceberg or Hudi, has one below it or lies in one: such have files whose rows were deleted. A log that may not be
+        looked at is not seen.
     StorageError
         There is nothing, a folder cannot be read, links lead in a circle, or the store does not answer.
     """
@@ -202,6 +244,8 @@ def list_parquet(uri: str) -> list[Object]:
         for root, known in roots.items():
             is_folder = known["type"] == "directory" if known else call_store(filesystem, "isdir", root)
             found |= _list_folder(filesystem, root, uri) if is_folder else {root: known}
+        if WEB not in filesystem.protocol:
+            _refuse_within(filesystem, roots, found, uri)
         filesystem.invalidate_cache()  # its list of a folder is gone through whole for each file of it that is opened; so keep what it says by name
         for name, known in found.items():
             if known is not None:

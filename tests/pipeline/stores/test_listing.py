@@ -115,6 +115,53 @@ def test_tables_with_a_log_are_refused(root, log, kind):
             list_parquet(f"{root}/{place}")
 
 
+@pytest.mark.parametrize(
+    ("log", "kind"),
+    [("_delta_log/00000000000000000000.json", "Delta"), ("metadata/v1.metadata.json", "Iceberg"), (".hoodie/hoodie.properties", "Hudi")],
+)
+def test_what_lies_in_a_table_is_refused(root, log, kind):
+    """A folder of one of its partitions, a glob, a file: by their names alone, files would count whose rows were deleted."""
+    for name in ("lake/flights/data/month=1/day=2/part-0.parquet", "lake/flights/part-1.parquet", f"lake/flights/{log}", "lake/prices/a.parquet"):
+        put(f"{root}/{name}")
+    partition = "lake/flights/data/month=1"
+    for place in (partition, f"{partition}/day=2/", f"{partition}/day=*", f"{partition}/*/part-0.parquet", "lake/flights/part-1.parquet"):
+        message = f"{root}/{place}: lies in {root}/lake/flights, which is a table of {kind}, whose log says which of its files count"
+        with pytest.raises(UsageError, match=rf"^{re.escape(message)}"):
+            list_parquet(f"{root}/{place}")
+    assert names(root, f"{root}/lake/prices") == ["lake/prices/a.parquet"]
+
+
+def test_what_lies_in_a_table_is_refused_where_links_lead_there(tmp_path):
+    """From outside, to a folder or to a file; and from a table to what lies elsewhere."""
+    for name in ("table/_delta_log/0.json", "table/month=1/a.parquet", "elsewhere/b.parquet", "data/c.parquet", "one/d.parquet"):
+        put(f"{tmp_path}/{name}")
+    (tmp_path / "data/month=1").symlink_to(tmp_path / "table/month=1")
+    (tmp_path / "one/e.parquet").symlink_to(tmp_path / "table/month=1/a.parquet")
+    (tmp_path / "table/month=2").symlink_to(tmp_path / "elsewhere")
+    for place in ("data", "data/month=1", "one", "one/e.parquet", "table/month=2"):
+        with pytest.raises(UsageError, match=rf"/{place}: lies in .*/table, which is a table of Delta"):
+            list_parquet(f"{tmp_path}/{place}")
+    assert names(str(tmp_path), f"{tmp_path}/elsewhere") == ["elsewhere/b.parquet"]
+
+
+def test_a_table_is_looked_for_above_the_files_once_for_each_folder(bucket, monkeypatch):
+    """However many files a glob finds, in however many folders that it has listed by then; nor is what may not be looked at an error."""
+    for k in range(50):
+        put(f"{bucket}/lake/flights/month={k % 5}/{k}.parquet")
+    asked, list_pages = [], s3fs.S3FileSystem._list_pages
+
+    def counted(self, method, **given):
+        asked.append(given["Prefix"])
+        if given["Prefix"].startswith("lake/_delta_log"):
+            raise PermissionError(13, "Access Denied")
+        return list_pages(self, method, **given)
+
+    monkeypatch.setattr(s3fs.S3FileSystem, "_list_pages", counted)
+    assert len(list_parquet(f"{bucket}/lake/flights/month=*/*.parquet")) == 50
+    assert "lake/_delta_log/" in asked
+    assert len(asked) < 20
+
+
 def test_links_are_followed(tmp_path):
     """To folders and files, as if what they lead to lay there."""
     put(f"{tmp_path}/elsewhere/a.parquet")
