@@ -25,6 +25,7 @@ from ..dataset.values import fill_values, read_features
 from ..errors import InvalidData, InvalidRun, NotRepeatable, UsageError
 from ..models import Model
 from ..models.model import Feature
+from ..records import as_fields
 from ..stores import storage
 from ..stores.arrays import open_stored_tables, open_tables
 from .job import MODEL, TABLE_BYTES, Job, find_method, table_budget
@@ -54,11 +55,12 @@ class Marginal:
 
 
 def _name_counts(job: Job, model: Model, groups: Groups, listing: Listing) -> str:
-    """The folder of the counts, named by all that decides what is in them."""
-    part = model.digest, job.options.trees, model.only_output
+    """The folder of the counts, named by all that decides what is in them: what is asked of rows, which rows there are, and how they are read."""
+    part = model.digest, job.options.trees, model.only_output, len(model.outputs)
     asked = job.options.interactions is not None, job.options.background_errors  # by which trees may be cut otherwise
-    decides = (version("leafledger"), part, job.options.method, groups, listing.digest, *asked, "counts")
-    return storage.join(job.tables, hashlib.sha256(json.dumps(decides).encode()).hexdigest())
+    read = model.features, [carried for _, carried, _ in listing.files]  # under which names, what is missing, and what files do not say themselves
+    decides = (version("leafledger"), part, job.options.method, groups, listing.digest, *read, *asked, "counts")
+    return storage.join(job.tables, hashlib.sha256(json.dumps(decides, default=as_fields).encode()).hexdigest())
 
 
 def _ask(method: Method, most: int, model: Model, groups: Groups, n_rows: int | None, interactions: bool, errors: bool) -> BackgroundQuery:

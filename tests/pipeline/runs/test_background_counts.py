@@ -3,7 +3,10 @@
 import shutil
 
 import numpy as np
+import pandas as pd
 import pytest
+import xgboost
+from numpy.testing import assert_allclose
 
 from kernels.buffers import Pairs
 from leafledger import check_run, explain, load_ensemble
@@ -15,7 +18,9 @@ from pipeline.runs.again import SAMPLE_ROWS
 from pipeline.runs.options import Options
 from pipeline.stores.arrays import BYTES, INDEX, open_stored_tables, store_tables
 from tests.pipeline.conftest import write_data
-from tests.pipeline.running import contents, read_phi, stored
+from tests.pipeline.running import attributions, contents, read_phi, stored
+
+SINGLE = 1e-5  # the library adds in single precision
 
 
 def test_a_later_run_finds_the_counts(example, background_uri, against_rows, tmp_path, monkeypatch):
@@ -47,6 +52,33 @@ def flip(path):
     data = bytearray(path.read_bytes())
     data[-1] ^= 1
     path.write_bytes(data)
+
+
+def test_counts_are_of_what_a_number_stands_for(example, background_rows, tmp_path):
+    """Rows read with another number for what is missing are others, with the same bytes: each run's base is the mean of its own margins."""
+    numbers = background_rows.assign(delay=background_rows["delay"].fillna(-999.0))
+    given = {"background": write_data(numbers, tmp_path / "rows"), "precision": "float64", "scheduler": "serial"}
+    for missing, name in ((None, "one"), (-999, "two")):
+        found = explain(example.model, given["background"], tmp_path / name, missing=missing, **given)
+        assert_allclose(found.base, attributions(tmp_path / name)["margin"].to_numpy().mean(), rtol=1e-12)
+        assert check_run(tmp_path / name, deep=True).n_again
+    assert len(list((tmp_path / "_leafledger").iterdir())) == 2
+
+
+def test_counts_are_of_the_columns_that_were_read(tmp_path):
+    """A model without names takes the data's columns by position, and then the background's by the data's names: others for other data."""
+    rows = np.random.default_rng(0).normal(size=(120, 3)) * [1, 10, 100]
+    booster = xgboost.train({"nthread": 1, "max_depth": 3}, xgboost.DMatrix(rows, rows @ [3, 2, 1]), 5)
+    booster.save_model(tmp_path / "model.json")
+    frame = pd.DataFrame(rows, columns=["a", "b", "c"])
+    frame.to_parquet(tmp_path / "rows.parquet")
+    for columns in (["a", "b", "c"], ["b", "a", "c"]):
+        name = "".join(columns)
+        frame[columns].to_parquet(tmp_path / f"{name}.parquet")
+        given = {"background": tmp_path / "rows.parquet", "precision": "float64", "scheduler": "serial"}
+        found = explain(tmp_path / "model.json", tmp_path / f"{name}.parquet", tmp_path / name, **given)
+        assert_allclose(found.base, booster.predict(xgboost.DMatrix(frame[columns].to_numpy())).mean(), rtol=SINGLE)
+        assert check_run(tmp_path / name, deep=True).n_again
 
 
 DAMAGE = {
