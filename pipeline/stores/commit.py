@@ -5,7 +5,6 @@ else did in the meantime.
 """
 
 import errno
-import fcntl
 import os
 import secrets
 import shutil
@@ -20,6 +19,7 @@ from ..errors import RunConflict, StorageError
 from . import conditions
 from .counted import count_moved
 from .filesystem import ATTEMPTS, S3, call_store, is_local, of_botocore, open_filesystem, reported
+from .locked import exchange
 from .storage import Object, beside, join, read, scratch, stat, stat_if_exists
 
 SINGLE_PUT = 128 << 20  # bytes; larger files go up in pieces, whose completion some stores do not make conditional
@@ -240,28 +240,6 @@ def creates_once(folder: str) -> bool:
     return not twice
 
 
-def _update_locally(path: str, change: Change) -> None:
-    """Exchange a file for another under its name, while nobody else may."""
-    target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    folder = os.open(target.parent, os.O_RDONLY)
-    try:
-        fcntl.flock(folder, fcntl.LOCK_EX)  # given back with the descriptor, whatever ends this process
-        made = change(target.read_bytes() if target.exists() else None)
-        if made is None:
-            return
-        partial = target.with_name(f".{target.name}.partial")
-        partial.unlink(missing_ok=True)  # what a killed writer left, or a link that somebody else put there
-        with partial.open("xb") as file:
-            file.write(made)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(target)
-        os.fsync(folder)
-    finally:
-        os.close(folder)
-
-
 def _swap(filesystem: Any, path: str, held: Object | None, made: bytes) -> bool:
     """One conditional PUT; False where the object is not, or is no longer, the one that was held."""
     if conditions.has_conditions(filesystem):
@@ -306,7 +284,7 @@ def update(uri: str, change: Change, single_writer: bool = False) -> None:
 
     with reported("write", uri):
         if is_local(filesystem):
-            _update_locally(path, counted)
+            exchange(path, counted, single_writer)
             return
         for left in reversed(range(SWAPS)):
             held = stat_if_exists(uri)

@@ -28,8 +28,8 @@ def attributions(run):
 
 
 def contents(run):
-    """Every published file of a run, by name, but for the record of how it was made, which no two runs share."""
-    files = (path for path in sorted(Path(run).rglob("*")) if path.is_file() and path.name != PROVENANCE)
+    """Every published file of a run, by name, but for the record of how it was made, which no two runs share, and empty files that are locked."""
+    files = (path for path in sorted(Path(run).rglob("*")) if path.is_file() and path.name != PROVENANCE and path.suffix != ".lock")
     return {str(path.relative_to(run)): path.read_bytes() for path in files}
 
 

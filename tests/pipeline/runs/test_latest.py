@@ -66,7 +66,7 @@ def test_it_is_moved_by_the_run_that_finds_nothing_to_do(example, tmp_path, caps
     assert main([*arguments, "--date", "2026-11-19"]) == 0
     assert f"latest:       {latest} stays at {tmp_path}/2026-11-21, of 2026-11-21\n" in capsys.readouterr().out
     assert json.loads(latest.read_text())["run"] == f"{tmp_path}/2026-11-21"
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["2026-11-19", "2026-11-20", "2026-11-21", "latest.json"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".latest.json.lock", "2026-11-19", "2026-11-20", "2026-11-21", "latest.json"]
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -116,12 +116,13 @@ def test_who_is_always_overtaken_gives_up(bucket, monkeypatch):
         move_latest(uri, run)
 
 
-def test_what_a_killed_writer_left_is_written_over(tmp_path):
-    """In a folder, where a file that is moved into its place has a name before."""
+def test_what_a_killed_writer_left_is_in_nobodys_way(tmp_path):
+    """In a folder, where a file that is moved into its place has a name before, another one for each writer."""
     run = finished(str(tmp_path), "run", date(2026, 1, 1))
-    (tmp_path / ".latest.json.partial").write_bytes(b"half of something longer than what is to come" * 100)
+    left = tmp_path / ".partial-0123456789abcdef"
+    left.write_bytes(b"half of something longer than what is to come" * 100)
     assert move_latest(str(tmp_path / "latest.json"), run) == read_latest(str(tmp_path / "latest.json")) == run
-    assert [path.name for path in tmp_path.iterdir()] == ["latest.json"]
+    assert {path.name for path in tmp_path.iterdir()} == {".latest.json.lock", left.name, "latest.json"}
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """The commit, on this machine and in a bucket: an object appears whole, once, or not at all, and what moves is lost to nobody."""
 
-import fcntl
 import os
 import subprocess
 import sys
@@ -178,18 +177,6 @@ def test_an_object_that_moves_is_changed_by_what_it_holds(root):
     assert storage.read(uri) == b"three"
 
 
-def test_no_change_is_lost(tmp_path):
-    """A counter that eight raise at once, twenty times each; nothing but it is left."""
-    uri = str(tmp_path / "out" / "counter")
-
-    def raise_it(_):
-        for _ in range(20):
-            commit.update(uri, lambda holds: str(int(holds or b"0") + 1).encode())
-
-    at_once(raise_it)
-    assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == {"counter": b"160"}
-
-
 def test_no_change_is_lost_in_a_bucket(bucket):
     """Three at once: who is always overtaken is told, and what is counted are the others' changes."""
 
@@ -209,27 +196,6 @@ def test_no_change_is_lost_in_a_bucket(bucket):
     assert storage.read(f"{bucket}/counter") == str(sum(raised)).encode()
 
 
-def test_an_update_waits_for_whoever_holds_the_folder(tmp_path):
-    """And a change that fails gives it back with the file as it was."""
-    uri = str(tmp_path / "latest")
-    commit.update(uri, lambda _: b"first")
-    with pytest.raises(ZeroDivisionError):
-        commit.update(uri, lambda _: b"second"[1 // 0])
-    assert storage.read(uri) == b"first"
-    folder = os.open(tmp_path, os.O_RDONLY)
-    try:
-        fcntl.flock(folder, fcntl.LOCK_EX)
-        waiting = threading.Thread(target=commit.update, args=(uri, lambda holds: holds + b" second"))
-        waiting.start()
-        waiting.join(0.2)
-        assert waiting.is_alive()
-        (tmp_path / "latest").write_bytes(b"other")
-    finally:
-        os.close(folder)
-    waiting.join()
-    assert storage.read(uri) == b"other second"
-
-
 def test_stores_are_tried_without_a_trace(root):
     """Whether they create once and replace only what is as it was."""
     assert commit.creates_once(storage.join(root, "run"))
@@ -246,15 +212,6 @@ def test_a_folder_is_removed_with_all_below_it(root, tmp_path):
     for _ in range(2):
         commit.remove(storage.join(root, "run"))
     assert [storage.exists(storage.join(root, name)) for name in ("run", "run2/c")] == [False, True]
-
-
-def test_an_update_writes_through_no_link(tmp_path):
-    """Whoever may write in the folder could else have another file overwritten: the hidden name that is written first is known beforehand."""
-    (tmp_path / "others").write_bytes(b"precious")
-    (tmp_path / ".latest.json.partial").symlink_to(tmp_path / "others")
-    commit.update(str(tmp_path / "latest.json"), lambda held: b"new" if held is None else None)
-    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"others": b"precious", "latest.json": b"new"}
-    assert not (tmp_path / "latest.json").is_symlink()
 
 
 def test_what_can_be_written_is_tried_without_a_trace(root):

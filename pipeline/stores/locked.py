@@ -1,0 +1,67 @@
+"""Files that move: exchanged for others under their names, one writer after another, on this machine and between those that share a file system."""
+
+import fcntl
+import os
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+
+
+@contextmanager
+def _hold(target: Path) -> Iterator[None]:
+    """Lock an empty file beside the target. It stays: who removed it would leave one to lock who waits, and another to who comes next.
+
+    NFS locks files that are open for writing, between all hosts; of a folder it says that it is locked, and tells no other host.
+    """
+    lock = os.open(target.with_name(f".{target.name}.lock"), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # given back with the descriptor, whatever ends this process
+        yield
+    finally:
+        os.close(lock)
+
+
+def _read(target: Path) -> bytes | None:
+    try:
+        return target.read_bytes()
+    except FileNotFoundError:
+        return None
+
+
+def exchange(path: str, change: Callable[[bytes | None], bytes | None], single_writer: bool = False) -> None:
+    """Exchange a file for another under its name, while nobody else may.
+
+    Parameters
+    ----------
+    path : str
+    change : callable
+        From what the file holds, None where there is none, to what it shall hold, None to leave it.
+    single_writer : bool
+        Nobody else writes it, so nothing is locked.
+
+    Raises
+    ------
+    OSError
+        The file system refuses, to lock too.
+    """
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    partial = target.with_name(f".partial-{secrets.token_hex(8)}")  # of each writer its own, also where a file system only says that it locks
+    with nullcontext() if single_writer else _hold(target):
+        try:
+            with partial.open("xb") as file:  # before the target is read, so that NFS looks at the folder anew
+                made = change(_read(target))
+                if made is None:
+                    return
+                file.write(made)
+                file.flush()
+                os.fsync(file.fileno())
+            partial.replace(target)
+        finally:
+            partial.unlink(missing_ok=True)
+        folder = os.open(target.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)  # so that the name outlives a loss of power
+        finally:
+            os.close(folder)
