@@ -18,13 +18,13 @@ from .comparing import compare
 from .configuring import completion, show_settings
 from .documents import error_document, write_document, write_error
 from .drifting import drift
-from .flags import DEFAULTS, INPUT, Flags, Json, Place, Quiet
+from .flags import DEFAULTS, INPUT, Flags, Json, Place, Quiet, Replace
 from .inspecting import inspect
 from .listing import runs
 from .planning import plan
 from .pruning import prune
 from .reporting import report
-from .settings import list_settings, make_configs
+from .settings import asks_document, list_settings, make_configs
 from .showing import show
 from .terminal import Log, complain, guarded_streams, is_logged, log, logged, named, open_console, say
 from .warming import warm
@@ -61,7 +61,7 @@ def explain(
     *,
     out: Place,
     options: Flags = DEFAULTS,
-    replace: Annotated[bool, Parameter(name="--replace", group=INPUT, negative=())] = False,
+    replace: Replace = False,
     dates: Annotated[str | None, Parameter(group=INPUT)] = None,
     quiet: Quiet = False,
     json: Json = False,
@@ -317,7 +317,7 @@ def launch(
         Exit code.
     """
     with logged(Log(log_format)):
-        return _end(lambda: _launch(tokens, config), "--json" in tokens)
+        return _end(lambda: _launch(tokens, config), asks_document(tokens, config, app))
 
 
 def _launch(tokens: Sequence[str], config: str | None) -> int:
@@ -345,9 +345,10 @@ def main(arguments: list[str] | None = None, command: App = app.meta) -> int:
     """
     tokens = sys.argv[1:] if arguments is None else arguments
     with guarded_streams():
+        as_json = asks_document(tokens, None, app)
         try:
             os.getcwd()
         except OSError as error:  # which libraries look at as soon as they are imported
             message = f"the working directory cannot be used, change to another one: {error.strerror}"
-            return _fails("OSError", message, Exit.FAILED, "--json" in tokens)
-        return _end(lambda: command(tokens, exit_on_error=False, print_error=False), "--json" in tokens)
+            return _fails("OSError", message, Exit.FAILED, as_json)
+        return _end(lambda: command(tokens, exit_on_error=False, print_error=False), as_json)

@@ -62,6 +62,7 @@ GROUPS = {
 
 Place = Annotated[str, Parameter(group=INPUT)]
 Json = Annotated[bool, Parameter(name="--json", group=INPUT, negative=())]
+Replace = Annotated[bool, Parameter(name="--replace", group=INPUT, negative=())]
 Quiet = Annotated[bool, Parameter(group=INPUT, negative=())]
 
 # What is called otherwise than in Python, and what Options reads from text.

@@ -1,5 +1,6 @@
 """The command that shows what a run would do."""
 
+import dataclasses
 from dataclasses import asdict
 from typing import Annotated, Any
 
@@ -9,7 +10,7 @@ from rich.text import Text
 
 from ..display import count, printable
 from .documents import write_document
-from .flags import DEFAULTS, INPUT, Flags, Json, Place
+from .flags import DEFAULTS, INPUT, Flags, Json, Place, Replace
 
 SHOWN = 60  # characters of a parameter
 UNITS = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
@@ -109,7 +110,16 @@ def _document(job: Any, run: Any, found: Any) -> dict[str, Any]:
     }
 
 
-def plan(model: Place, data: Place, *, out: Place, options: Flags = DEFAULTS, forecast: Forecast = False, json: Json = False) -> None:
+def plan(
+    model: Place,
+    data: Place,
+    *,
+    out: Place,
+    options: Flags = DEFAULTS,
+    replace: Replace = False,
+    forecast: Forecast = False,
+    json: Json = False,
+) -> None:
     """Show what explain would do: work items, rows, memory, refusals. Leaves nothing behind.
 
     Parameters
@@ -121,6 +131,8 @@ def plan(model: Place, data: Place, *, out: Place, options: Flags = DEFAULTS, fo
     out
         As for explain.
     options
+        As for explain.
+    replace
         As for explain.
     forecast
         Also explain a few seconds' worth of rows where the run would, beside OUT, remove them, and say what the run will take: time, CPU hours,
@@ -140,7 +152,8 @@ def plan(model: Place, data: Place, *, out: Place, options: Flags = DEFAULTS, fo
     from ..runs.spent import Taken, measured
     from ..runs.stages import plan_run
 
-    job, planning, found = make_job(model, data, out, options), list[Taken](), None
+    asked = dataclasses.replace(options, if_changed="replace" if replace else options.if_changed)
+    job, planning, found = make_job(model, data, out, asked), list[Taken](), None
     with measured(planning):
         run = plan_run(job, load_model(job))
     if forecast and run.finished is None:

@@ -3,7 +3,7 @@
 import os
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import Parameter
 from pathlib import Path
@@ -19,8 +19,13 @@ PREFIX = "LEAFLEDGER_"
 OWN = ("CONFIG", "LOG_FORMAT")  # variables of every command
 ENVIRONMENT = "environment"
 SAME = {"plan": "explain"}  # whose settings a command takes
-# What Kubernetes sets for a service that is called leafledger.
-SERVICE = re.compile(r"(.*_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_(TCP|UDP|SCTP)(_\w+)?)?)")
+ONE_CHOICE = ("replace", "if-changed")  # two ways to say one thing: whoever wins says it in either
+_CHOICE = {f"--{name}" for name in ONE_CHOICE}
+# What Kubernetes sets for a service that is called leafledger, or leafledger- and something; of a port also what it is.
+SERVICE = re.compile(
+    r"(\w+_)?(SERVICE_HOST=.*|SERVICE_PORT(_\w+)?=.*|PORT(_\d+_(TCP|UDP|SCTP))?=\w+://.*|PORT_\d+_(TCP|UDP|SCTP)_(PROTO|PORT|ADDR)=.*)"
+)
+YES = ("1", "t", "true", "y", "yes")  # as cyclopts reads it
 Config = Callable[[App, tuple[str, ...], ArgumentCollection], None]
 
 
@@ -109,9 +114,9 @@ def check_variables(environment: Mapping[str, str], app: App) -> None:
     UsageError
         One is called as ours are, and is no option of any command.
     """
-    given = [name.removeprefix(PREFIX) for name in environment if name.startswith(PREFIX)]
-    for name in given:
-        if name in OWN or SERVICE.fullmatch(name):
+    given = {name.removeprefix(PREFIX): value for name, value in environment.items() if name.startswith(PREFIX)}
+    for name, value in given.items():
+        if name in OWN or SERVICE.fullmatch(f"{name}={value}"):
             continue
         command = next((each for each in app if name.startswith(f"{each.upper()}_") and each not in SAME), None)
         known = [] if command is None else [_as_variable(option) for option in option_names(app[command].assemble_argument_collection())]
@@ -122,6 +127,44 @@ def check_variables(environment: Mapping[str, str], app: App) -> None:
 
 def _as_variable(option: str) -> str:
     return option.upper().replace("-", "_")
+
+
+def asks_document(tokens: Sequence[str], path: str | None, app: App) -> bool:
+    """Tell whether a command line asks for one JSON document, also where it is wrong: then the document says so.
+
+    Parameters
+    ----------
+    tokens : sequence of str
+    path : str or None
+        Of a file of settings.
+    app : App
+
+    Returns
+    -------
+    bool
+        By the flag, the variable or the file.
+    """
+    if "--json" in tokens:
+        return True
+    command = next((token for token in tokens if not token.startswith("-") and token in [*app]), "")
+    whose = SAME.get(command, command)
+    said = os.environ.get(f"{PREFIX}{_as_variable(whose)}_JSON")
+    if said is not None:
+        return said.lower() in YES
+    try:
+        return read_settings(path, app).get(whose, {}).get("json") is True
+    except UsageError:  # of which the command line says more
+        return False
+
+
+def _choose_once(arguments: ArgumentCollection) -> ArgumentCollection:
+    """What a further source may fill in: of options that say one thing none, where one was given; two that were given have to say the same."""
+    said = {_name(argument): argument for argument in arguments if argument.tokens and not _CHOICE.isdisjoint(argument.names)}
+    if len(said) == len(ONE_CHOICE):
+        replace, changed = (said[name].convert() for name in ONE_CHOICE)
+        if replace is not (changed == "replace"):
+            raise UsageError(f"replace is {str(replace).lower()} and if-changed is {changed}, which says something else; give one of them")
+    return ArgumentCollection([argument for argument in arguments if not said or _CHOICE.isdisjoint(argument.names)])
 
 
 def make_configs(path: str | None, app: App) -> list[Config]:
@@ -151,10 +194,12 @@ def make_configs(path: str | None, app: App) -> list[Config]:
         if not commands:
             return
         whose = SAME.get(commands[0], commands[0])
-        environment(called, (whose,), arguments)
-        known = option_names(arguments)
+        environment(called, (whose,), _choose_once(arguments))
+        left = _choose_once(arguments)
+        known = option_names(left)
         table = {option: value for option, value in tables.get(whose, {}).items() if option in known}
-        Dict(table, source=source, use_commands_as_keys=False)(called, commands, arguments)
+        Dict(table, source=source, use_commands_as_keys=False)(called, commands, left)
+        _choose_once(arguments)
 
     return [fill]
 

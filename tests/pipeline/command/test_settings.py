@@ -46,6 +46,8 @@ def test_variables_win_over_the_file_and_flags_over_both(file, example, tmp_path
     monkeypatch.setenv("LEAFLEDGER_EXPLAIN_METHOD", "beta")
     monkeypatch.setenv("LEAFLEDGER_EXPLAIN_ID", "name flight")
     monkeypatch.setenv("LEAFLEDGER_SERVICE_HOST", "10.0.0.1")  # as Kubernetes sets it
+    monkeypatch.setenv("LEAFLEDGER_EXPLAIN_PORT", "tcp://10.0.0.1:80")  # of another service
+    monkeypatch.setenv("LEAFLEDGER_PORT_80_TCP", "tcp://10.0.0.1:80")
     monkeypatch.setenv("LEAFLEDGER_PORT_80_TCP_ADDR", "10.0.0.1")
     found = in_force(capsys)
     assert found["method"] == ("beta", "LEAFLEDGER_EXPLAIN_METHOD")
@@ -91,6 +93,11 @@ def test_a_file_s_mistake_is_one_line(tmp_path, example, capsys, text, says):
     ("name", "value", "says"),
     [
         ("LEAFLEDGER_EXPLAIN_MEHTOD", "x", "environment variable LEAFLEDGER_EXPLAIN_MEHTOD: expected an option, see leafledger explain --help"),
+        (
+            "LEAFLEDGER_EXPLAIN_METRICS_PORT",
+            "9464",
+            "environment variable LEAFLEDGER_EXPLAIN_METRICS_PORT: expected an option, see leafledger explain",
+        ),
         ("LEAFLEDGER_METHOD", "x", "environment variable LEAFLEDGER_METHOD: expected LEAFLEDGER_COMMAND_OPTION, as in LEAFLEDGER_EXPLAIN_METHOD"),
         ("LEAFLEDGER_EXPLAIN_WORKERS", "two", "LEAFLEDGER_EXPLAIN_WORKERS"),
         ("LEAFLEDGER_CONFIG", "nowhere.toml", "nowhere.toml: cannot read: No such file or directory"),
@@ -103,3 +110,44 @@ def test_a_variable_s_mistake_is_one_line(tmp_path, example, capsys, monkeypatch
     captured = capsys.readouterr()
     assert says in captured.err
     assert (captured.out, captured.err.count("\n")) == ("", 1)
+
+
+@pytest.mark.parametrize(
+    ("file", "variables", "flags", "code"),
+    [
+        ("replace = true", {}, [], 0),
+        ("replace = true", {}, ["--if-changed", "refuse"], 7),
+        ("replace = true", {}, ["--if-changed", "keep"], 0),
+        ("replace = true", {"IF_CHANGED": "refuse"}, [], 7),
+        ('if-changed = "replace"', {"REPLACE": "false"}, [], 7),
+        ('if-changed = "refuse"', {}, ["--replace"], 0),
+        ('if-changed = "replace"\nreplace = true', {}, [], 0),
+        ('if-changed = "refuse"\nreplace = true', {}, [], 2),
+        ('if-changed = "refuse"\nreplace = true', {}, ["--replace"], 0),
+        ("", {"IF_CHANGED": "keep", "REPLACE": "true"}, [], 2),
+        ("", {}, ["--replace", "--if-changed", "refuse"], 2),
+    ],
+)
+def test_one_choice_that_is_called_by_two_names(example, tmp_path, capsys, monkeypatch, file, variables, flags, code):
+    """Whether a run is replaced says who wins, under either name, to ``plan`` as to ``explain``; who says two things at once is refused."""
+    (tmp_path / "settings.toml").write_text(f"[explain]\n{file}\n")
+    run = [example.model, example.data, "--out", str(tmp_path / "run"), "--scheduler", "serial", "--global-only"]
+    assert cli.main(["explain", *run, "--quiet"]) == 0
+    before = (tmp_path / "run/manifest.json").read_bytes()
+    for name, value in variables.items():
+        monkeypatch.setenv(f"LEAFLEDGER_EXPLAIN_{name}", value)
+    asked = [*run, *flags, "--method", "banzhaf", "--config", str(tmp_path / "settings.toml")]
+    assert [cli.main([command, *asked]) for command in ("plan", "explain")] == [code, code], capsys.readouterr().err
+    replaced = code == 0 and "keep" not in flags
+    assert ((tmp_path / "run/manifest.json").read_bytes() != before) == replaced
+
+
+@pytest.mark.parametrize("source", ["flag", "variable", "file"])
+def test_a_mistake_is_a_document_whoever_asks_for_documents(tmp_path, capsys, monkeypatch, source):
+    """Also where the command line cannot be read at all."""
+    (tmp_path / "settings.toml").write_text("[check]\njson = true\n" if source == "file" else "")
+    if source == "variable":
+        monkeypatch.setenv("LEAFLEDGER_CHECK_JSON", "true")
+    asked = ["check", "--nonsense", "--config", str(tmp_path / "settings.toml"), *(["--json"] if source == "flag" else [])]
+    assert cli.main(asked) == 2
+    assert json.loads(capsys.readouterr().out)["error"]
