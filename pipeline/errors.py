@@ -10,7 +10,8 @@ from .display import printable
 
 HIDDEN = "***"
 _URI = re.compile(r"[a-zA-Z][\w+.-]*://[^\s'\"<>]*[^\s'\"<>:,;.)]")
-_USER = re.compile(r"(?<=://)[^/@:]*:[^/]*@")  # a name and its password
+# A name and its password, which may have slashes, as keys of S3 do; not a port, an IPv6 address or {date:%Y}, behind which paths may have an "@".
+_USER = re.compile(r"(?<=://)[^/@:\[{]*:(?!\d{0,5}([/?#]|$)).*@")
 _SECRET = re.compile(
     r"(?<=[?&;])([\w.%-]*(?:signature|token|secret|passw|pwd|credential|auth|accesskey|access[_-]key|api[_-]?key|account[_-]?key)[\w.%-]*|sig|key)"
     r"=[^&;#]*",

@@ -7,6 +7,7 @@ import pytest
 
 from pipeline import errors
 from pipeline.command import cli
+from pipeline.stores.places import normalise
 
 ERRORS = [found for _, found in inspect.getmembers(errors, inspect.isclass) if issubclass(found, Exception)]
 CODES = {
@@ -54,6 +55,26 @@ def test_no_error_repeats_a_credential(error):
     hidden = "https://host/f.parquet?versionId=3&X-Amz-Signature=***&X-Amz-Security-Token=***"
     assert said == f"{hidden}: cannot read: 403, url='{hidden}#x', sftp://***@host/a, (https://h/?sig=***). Kept: a@b:c, s3://b/a?x=1"
     assert str(pickle.loads(pickle.dumps(error(said)))) == said
+
+
+@pytest.mark.parametrize(
+    "uri", ["s3://AKIAX:ab/cd@bucket/data", "s3://AKIAX:12ab/c@d/e@bucket/data", "sftp://me:1234@host/a", "sftp://:s3cret@host/a"]
+)
+def test_a_password_may_have_slashes(uri):
+    """It is refused where a place is written down, and hidden in messages, as any other."""
+    start, host = uri.partition("//")[0], uri.rpartition("@")[2]
+    assert errors.redact(uri) == f"{start}//***@{host}"
+    with pytest.raises(errors.UsageError, match=r"//\*\*\*@.*: has credentials"):
+        normalise(uri)
+
+
+@pytest.mark.parametrize(
+    "uri",
+    ["https://host:8080/a@b", "https://host:/a@b", "http://[::1]:8080/a@b", "s3://nights-{date:%Y}/a@b", "s3://bucket/a:b@c", "tcp://host:8786"],
+)
+def test_what_is_no_password_stays(uri):
+    """A port, an address, a date that is filled in; what stands in a path."""
+    assert errors.redact(uri) == uri
 
 
 def test_every_code_says_what_it_means():
