@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +16,8 @@ from ..runs.top import as_texts
 MISSING, BELOW = 0, 1  # bins of numbers; behind those of the grid there is one for larger ones. Categories come behind missing values
 BINS = 40  # of a number
 SWARM = 120  # bins of attributions on the axis that all features have in common
-PHI = 40  # bins of attributions on the feature's own axis
+PHI = 40  # bins of attributions on the feature's own axis,
+TAIL = 20  # and beyond either of its ends
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,15 +64,15 @@ class Counted:
         Of the parts.
     shared : tuple of (float, float)
         Ends of the axis that features have in common,
-    own : tuple of (float, float)
-        and of the feature's own.
+    own : tuple of float
+        and edges of the feature's own cells, as of `lay_edges`.
     values : Values or None
         None where no values are kept beside attributions.
     """
 
     column: str
     shared: tuple[float, float]
-    own: tuple[float, float]
+    own: tuple[float, ...]
     values: Values | None
 
 
@@ -82,15 +84,43 @@ class Counts:
     ----------
     swarm : (SWARM + 2, value bins) int64
         The first and last are beyond the axis.
-    own : (value bins, PHI + 2) int64
-        Likewise.
+    own : (value bins, TAIL + PHI + TAIL) int64
+        Those beyond the outer edges are in the outer cells.
+    sums : (value bins,) object
+        Of attributions: fractions, which add up to the same in any order.
+    lows, highs : (value bins,) float64
+        The smallest and largest attribution; infinite where there is none.
     """
 
     swarm: np.ndarray
     own: np.ndarray
+    sums: np.ndarray
+    lows: np.ndarray
+    highs: np.ndarray
 
     def __add__(self, other: "Counts") -> "Counts":
-        return Counts(self.swarm + other.swarm, self.own + other.own)
+        ends = np.minimum(self.lows, other.lows), np.maximum(self.highs, other.highs)
+        return Counts(self.swarm + other.swarm, self.own + other.own, self.sums + other.sums, *ends)
+
+
+def lay_edges(own: tuple[float, float], whole: tuple[float, float]) -> tuple[float, ...]:
+    """Lay the edges of cells of attributions.
+
+    Parameters
+    ----------
+    own : (float, float)
+        Ends of the feature's own axis, which has PHI cells of one width; the upper end is in the last of them.
+    whole : (float, float)
+        The smallest and largest attribution. Up to them there are TAIL cells on either side, for a rare value may have all of its rows there.
+
+    Returns
+    -------
+    tuple of float
+        Ascending; equal beside an end beyond which there is nothing. An attribution on an edge belongs above it.
+    """
+    low, high = own[0], float(np.nextafter(own[1], np.inf))
+    below, above = np.linspace(min(whole[0], low), low, TAIL + 1), np.linspace(high, max(whole[1], high), TAIL + 1)
+    return tuple(map(float, (*below[:-1], *np.linspace(low, high, PHI + 1), *above[1:])))
 
 
 def no_rows(asked: Counted) -> Counts:
@@ -105,7 +135,20 @@ def no_rows(asked: Counted) -> Counts:
     Counts
     """
     n = asked.values.n_bins if asked.values else 1
-    return Counts(np.zeros((SWARM + 2, n), np.int64), np.zeros((n, PHI + 2), np.int64))
+    sums, ends = np.full(n, Fraction(), object), (np.full(n, np.inf), np.full(n, -np.inf))
+    return Counts(np.zeros((SWARM + 2, n), np.int64), np.zeros((n, len(asked.own) - 1), np.int64), sums, *ends)
+
+
+def _count_own(edges: tuple[float, ...], phi: np.ndarray, bins: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Cells, sums, and the smallest and largest attribution of n value bins."""
+    phi, cells = np.clip(phi, edges[0], edges[-1]), len(edges) - 1  # no infinity adds up
+    placed = np.searchsorted(np.array(edges[1:-1]), phi, side="right")
+    own = np.bincount(bins * cells + placed, minlength=n * cells).reshape(n, cells)
+    sums = np.array([Fraction(each) for each in np.bincount(bins, phi, n).tolist()], object)
+    lows, highs = np.full(n, np.inf), np.full(n, -np.inf)
+    np.minimum.at(lows, bins, phi)
+    np.maximum.at(highs, bins, phi)
+    return own, sums, lows, highs
 
 
 def place_on(ends: tuple[float, float], n: int, numbers: np.ndarray) -> np.ndarray:
@@ -189,8 +232,7 @@ def count_rows(table: pa.Table, asked: Sequence[Counted]) -> list[Counts]:
         known = ~np.isnan(phi)
         phi, bins = phi[known], bins[known]
         swarm = np.bincount(place_on(each.shared, SWARM, phi) * n + bins, minlength=(SWARM + 2) * n)
-        own = np.bincount(bins * (PHI + 2) + place_on(each.own, PHI, phi), minlength=n * (PHI + 2))
-        counted.append(Counts(swarm.reshape(SWARM + 2, n), own.reshape(n, PHI + 2)))
+        counted.append(Counts(swarm.reshape(SWARM + 2, n), *_count_own(each.own, phi, bins, n)))
     return counted
 
 

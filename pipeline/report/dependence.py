@@ -1,50 +1,40 @@
 """How a feature's attributions depend on its value: a field of counted rows for numbers, boxes for categories."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
-from .counting import BELOW, MISSING, PHI, Counted, Counts, Values
+from .counting import BELOW, MISSING, PHI, TAIL, Counted, Counts, Values
 from .figure import Figure, Mark, Plane, Shape, Table, Track, Tracks, write_path
-from .scale import NARROW, Axis, Tick, shorten_name, write_number
-from .swarm import find_quantile
+from .scale import NARROW, Axis, Tick, make_axis, shorten_name, write_number
+from .spread import Spread, find_spread
 
 LEVELS = 6  # of darkness
 ROWS = 12  # of a table
 GAP = 4  # columns that missing values take, of which two are empty
 CATEGORY = 24  # characters of a category's name
+HEADS = ("value", "rows", "5 %", "mean attribution", "95 %")
 
 
-def middles(own: tuple[float, float]) -> np.ndarray:
-    """Find the middles of bins of attributions.
-
-    Parameters
-    ----------
-    own : (float, float)
-        Ends of the feature's own axis.
-
-    Returns
-    -------
-    (PHI + 2,) float64
-        The ends themselves for what lies beyond.
-    """
-    low, high = own
-    edges = np.linspace(low, high, PHI + 1)
-    return np.concatenate([[low], (edges[1:] + edges[:-1]) / 2, [high]])
-
-
-def _mean(cells: np.ndarray, middle: np.ndarray) -> float:
-    return float(cells @ middle / cells.sum()) if cells.sum() else math.nan
-
-
-def _describe(name: str, cells: np.ndarray, own: tuple[float, float]) -> tuple[str, ...]:
+def _describe(name: str, spread: Spread) -> tuple[str, ...]:
     """A row of a table: how many rows, their mean attribution, and where most of them lie."""
-    low, high = (find_quantile(cells, *own, q) for q in (0.05, 0.95))
-    mean = _mean(cells, middles(own))
-    return (name, f"{int(cells.sum()):,}", *(write_number(each, signed=True) for each in (low, mean, high)))
+    low, high = (spread.quantile(q) for q in (0.05, 0.95))
+    return (name, f"{spread.n:,}", *(write_number(each, signed=True) for each in (low, spread.mean, high)))
 
 
-def _fields(cells: np.ndarray, offset: int) -> tuple[Shape, ...]:
+def _choose_cells(edges: Sequence[float], means: np.ndarray) -> slice:
+    """Those of a feature's own axis, and as many beyond its ends as hold every mean."""
+    low, high = np.nanmin([edges[TAIL], *means]), np.nanmax([edges[TAIL + PHI], *means])
+    return slice(max(int(np.searchsorted(edges, low, "right")) - 1, 0), int(np.searchsorted(edges, high)))
+
+
+def _heights(edges: Sequence[float], axis: Axis) -> list[float]:
+    """Where attributions stand in a plane, from above."""
+    return [round(PHI * (1 - axis.at(edge) / 100), 2) for edge in edges]
+
+
+def _fields(cells: np.ndarray, heights: Sequence[float], offset: int, wide: int = 1) -> tuple[Shape, ...]:
     """Cells of a plane, each column's joined where they are equally dark."""
     largest = cells.max(initial=0)
     if not largest:
@@ -53,107 +43,105 @@ def _fields(cells: np.ndarray, offset: int) -> tuple[Shape, ...]:
     runs: dict[int, list[tuple[float, float, float, float]]] = {}
     for column, bins in enumerate(levels):
         start = 0
-        for end in range(1, PHI + 1):
-            if end == PHI or bins[end] != bins[start]:
+        for end in range(1, bins.size + 1):
+            if end == bins.size or bins[end] != bins[start]:
                 if bins[start]:
-                    runs.setdefault(int(bins[start]), []).append((offset + column, PHI - end, 1, end - start))
+                    tall = round(heights[start] - heights[end], 2)
+                    runs.setdefault(int(bins[start]), []).append((offset + column, heights[end], wide, tall))
                 start = end
     return tuple(Shape(f"d{level}", write_path(pieces)) for level, pieces in sorted(runs.items()))
 
 
-def _line(means: np.ndarray, own: Axis, offset: int) -> str:
+def _line(means: np.ndarray, axis: Axis, offset: int) -> str:
     """Through the means of columns, broken where there are no rows."""
     path, drawing = [], False
     for column, mean in enumerate(means):
         if math.isnan(mean):
             drawing = False
             continue
-        path.append(f"{'L' if drawing else 'M'}{offset + column + 0.5:g} {round(PHI * (1 - own.at(mean) / 100), 2):g}")
+        path.append(f"{'L' if drawing else 'M'}{offset + column + 0.5:g} {_heights([mean], axis)[0]:g}")
         if not drawing:
             path.append("h0.01")  # so that a single point is seen
         drawing = True
     return "".join(path)
 
 
-def _tabulate(values: Values, counts: Counts, own: tuple[float, float]) -> Table:
-    rows, edges, n = [], values.edges, len(values.edges) - 1
+def _tabulate(asked: Counted, values: Values, counts: Counts) -> Table:
+    edges, n = values.edges, len(values.edges) - 1
     each = -(-n // ROWS)
-    cells = counts.own
-    if cells[BELOW].sum():
-        rows.append(_describe(f"below {write_number(edges[0])}", cells[BELOW], own))
+    found = [(f"below {write_number(edges[0])}", slice(BELOW, BELOW + 1))]
     for first in range(0, n, each):
         last = min(first + each, n)
-        some = cells[BELOW + 1 + first : BELOW + 1 + last].sum(axis=0)
-        if some.sum():
-            rows.append(_describe(f"{write_number(edges[first])} to {write_number(edges[last])}", some, own))
-    if cells[-1].sum():
-        rows.append(_describe(f"{write_number(edges[-1])} or more", cells[-1], own))
-    if cells[MISSING].sum():
-        rows.append(_describe("missing", cells[MISSING], own))
-    return Table(("value", "rows", "5 %", "mean attribution", "95 %"), tuple(rows))
+        found.append((f"{write_number(edges[first])} to {write_number(edges[last])}", slice(BELOW + 1 + first, BELOW + 1 + last)))
+    found += [(f"{write_number(edges[-1])} or more", slice(-1, None)), ("missing", slice(MISSING, MISSING + 1))]
+    spreads = [(name, find_spread(asked, counts, bins)) for name, bins in found]
+    return Table(HEADS, tuple(_describe(name, spread) for name, spread in spreads if spread.n))
 
 
 def _draw_numbers(name: str, asked: Counted, values: Values, counts: Counts, unit: str) -> Figure:
-    inner = counts.own[BELOW + 1 : -1, 1:-1]
+    means = np.array([find_spread(asked, counts, slice(at, at + 1)).mean for at in range(values.n_bins)])
+    seen = [MISSING, *range(BELOW + 1, values.n_bins - 1)]
+    cells = _choose_cells(asked.own, means[seen])
+    edges = asked.own[cells.start : cells.stop + 1]
+    inner, lacking = counts.own[BELOW + 1 : -1, cells], counts.own[MISSING : MISSING + 1, cells]
     has_missing = bool(counts.own[MISSING].sum())
     offset = GAP if has_missing else 0
     width = inner.shape[0] + offset
-    middle, own, across = middles(asked.own), Axis(*asked.own), Axis(values.edges[0], values.edges[-1])
-    shapes = list(_fields(inner, offset))
-    if has_missing:
-        lacking = np.ceil(LEVELS * np.cbrt(counts.own[MISSING, 1:-1] / counts.own[MISSING].max())).astype(int)
-        shapes += [Shape(f"d{level}", write_path([(0, PHI - 1 - bin_, 2, 1)])) for bin_, level in enumerate(lacking.tolist()) if level]
-    means = np.array([_mean(cells, middle) for cells in counts.own[BELOW + 1 : -1]])
+    own, across = Axis(edges[0], edges[-1]), Axis(values.edges[0], values.edges[-1])
+    heights = _heights(edges, own)
+    shapes = _fields(inner, heights, offset) + _fields(lacking, heights, 0, GAP // 2)
     ticks = tuple(Tick(round((offset + tick.at / 100 * inner.shape[0]) / width * 100, 2), tick.text, tick.side) for tick in across.ticks(4, NARROW))
     ticks = tuple(tick for tick in ticks if not has_missing or tick.at > 22)
     if has_missing:
         ticks = (Tick(0, "none", "start"), *ticks)
-    beyond = int(counts.own[BELOW].sum() + counts.own[-1].sum())
-    said = f" {beyond:,} rows lie outside the field." if beyond else ""
+    beyond = int(counts.own.sum() - inner.sum() - lacking.sum())
+    said = f" {beyond:,} {'row lies' if beyond == 1 else 'rows lie'} outside the field." if beyond else ""
     said += " The strip on the left is of rows without a value." if has_missing else ""
     plane = Plane(
         width,
         PHI,
-        tuple(shapes),
-        (Shape("mean", _line(means, own, offset)),),
+        shapes,
+        (Shape("mean", _line(means[BELOW + 1 : -1], own, offset)),),
         ticks,
         own.ticks(4),
-        own.at(0) if asked.own[0] <= 0 <= asked.own[1] else None,
+        own.at(0) if own.low <= 0 <= own.high else None,
         f"value of {shorten_name(name, 32)}",
         f"attribution, {unit}",
         (("mean", "mean attribution"),),
     )
     title = f"How {shorten_name(name)} acts"
     description = f"Attribution against value: the darker, the more rows; the line is their mean.{said}"
-    return Figure(title, description, plane, _tabulate(values, counts, asked.own), small=True)
+    return Figure(title, description, plane, _tabulate(asked, values, counts), small=True)
 
 
-def _list_boxes(asked: Counted, values: Values, counts: Counts) -> list[tuple[str, np.ndarray]]:
+def _list_boxes(asked: Counted, values: Values, counts: Counts) -> list[tuple[str, Spread]]:
     """Names of values and their rows: numbers in their order, categories by their mean attributions."""
     if values.ordered:
-        kept = [(write_number(point), cells) for point, cells in zip(values.points, counts.own[BELOW + 1 : -1], strict=True) if cells.sum()]
+        bins = [(write_number(point), slice(at, at + 1)) for at, point in enumerate(values.points, BELOW + 1)]
     else:
-        middle = middles(asked.own)
-        kept = [(text, cells) for text, cells in zip(values.categories, counts.own[1:-1], strict=True) if cells.sum()]
-        kept += [("all others", counts.own[-1])] if counts.own[-1].sum() else []
-        kept.sort(key=lambda pair: -_mean(pair[1], middle))
-    return kept + ([("missing", counts.own[MISSING])] if counts.own[MISSING].sum() else [])
+        bins = [(text, slice(at, at + 1)) for at, text in enumerate((*values.categories, "all others"), MISSING + 1)]
+    found = [(text, find_spread(asked, counts, each)) for text, each in bins]
+    kept = [(text, spread) for text, spread in found if spread.n]
+    if not values.ordered:
+        kept.sort(key=lambda pair: -pair[1].mean)
+    missing = find_spread(asked, counts, slice(MISSING, MISSING + 1))
+    return kept + ([("missing", missing)] if missing.n else [])
 
 
 def _draw_boxes(name: str, asked: Counted, values: Values, counts: Counts, unit: str) -> Figure:
     kept = _list_boxes(asked, values, counts)
-    axis = Axis(*asked.own)
+    axis = make_axis(spread.quantile(q) for _, spread in kept for q in (0.05, 0.95))
     tracks = []
-    for text, cells in kept:
-        low, first, half, third, high = (axis.at(find_quantile(cells, *asked.own, q)) for q in (0.05, 0.25, 0.5, 0.75, 0.95))
+    for text, spread in kept:
+        low, first, half, third, high = (axis.at(spread.quantile(q)) for q in (0.05, 0.25, 0.5, 0.75, 0.95))
         box = Mark(first, max(round(third - first, 2), 0.4), "box")
-        tracks.append(Track(shorten_name(text, CATEGORY), (box,), ((low, high),), (half,), f"{int(cells.sum()):,}"))
+        tracks.append(Track(shorten_name(text, CATEGORY), (box,), ((low, high),), (half,), f"{spread.n:,}"))
     return Figure(
         f"How {shorten_name(name)} acts",
         "Attribution by value: a box holds half of the rows that have it, its whiskers nine tenths; the upright line is their median, the number how "
         "many they are.",
-        Tracks(tuple(tracks), axis.ticks(4, NARROW), axis.at(0) if asked.own[0] <= 0 <= asked.own[1] else None, f"attribution, {unit}"),
-        Table(("value", "rows", "5 %", "mean attribution", "95 %"), tuple(_describe(shorten_name(text), cells, asked.own) for text, cells in kept)),
+        Tracks(tuple(tracks), axis.ticks(4, NARROW), axis.at(0) if axis.low <= 0 <= axis.high else None, f"attribution, {unit}"),
+        Table(HEADS, tuple(_describe(shorten_name(text), spread) for text, spread in kept)),
         small=True,
     )
 

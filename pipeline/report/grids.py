@@ -9,7 +9,7 @@ from ..drift.columns import lists_categories
 from ..drift.distribution import Categories, Distribution
 from ..drift.measured import Measured
 from ..models.model import Feature
-from .counting import BINS, Counted, Values
+from .counting import BINS, Counted, Values, lay_edges
 from .scale import make_axis
 
 SHARED = 0.01  # of attributions beyond either end of the axis that features have in common,
@@ -106,7 +106,7 @@ def choose_grids(measured: Measured, output: str, names: Sequence[str], columns:
         Counted(
             columns[name],
             shared,
-            find_ends([phi], OWN),
+            lay_edges(find_ends([phi], OWN), find_ends([phi], 0.0)),
             choose_values(features[name], values[name], measured.value(name)) if name in values else None,
         )
         for name, phi in found.items()

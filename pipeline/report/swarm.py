@@ -7,6 +7,7 @@ import numpy as np
 from .counting import MISSING, SWARM, Counted, Counts, percentiles_of
 from .figure import Figure, Shape, Strip, Strips, Table, write_path
 from .scale import Axis, shorten_name, write_number
+from .spread import find_spread
 
 SHADES = 9  # from low to high values
 UNKNOWN = "unknown"
@@ -27,31 +28,6 @@ def shade(percentile: float) -> str:
     str
     """
     return UNKNOWN if np.isnan(percentile) else f"v{min(int(percentile * SHADES), SHADES - 1)}"
-
-
-def find_quantile(counts: np.ndarray, low: float, high: float, q: float) -> float:
-    """Find a quantile of what was counted, as if rows were spread evenly over their bin.
-
-    Parameters
-    ----------
-    counts : (bins + 2,) int64
-        The first and last are beyond the ends, and stand at them.
-    low, high : float
-    q : float
-        From 0 to 1.
-
-    Returns
-    -------
-    float
-        NaN where there are no rows.
-    """
-    total = counts.sum()
-    if not total:
-        return float("nan")
-    n = counts.size - 2
-    edges = np.concatenate([[low], np.linspace(low, high, n + 1), [high]])
-    before = np.concatenate([[0], np.cumsum(counts)])
-    return float(np.interp(q * total, before, edges))
 
 
 def colour_bins(counts: Counts, coloured: bool) -> np.ndarray:
@@ -129,8 +105,8 @@ def draw_swarm(names: Sequence[str], asked: Sequence[Counted], counts: Sequence[
     strips = tuple(_draw_strip(shorten_name(name), each, colour) for name, each, colour in zip(names, counts, ordered, strict=True))
     rows = []
     for name, each, found, colour in zip(names, asked, counts, ordered, strict=True):
-        own = found.own.sum(axis=0)
-        quantiles = (write_number(find_quantile(own, *each.own, q), signed=True) for q in QUANTILES)
+        spread = find_spread(each, found)
+        quantiles = (write_number(spread.quantile(q), signed=True) for q in QUANTILES)
         beyond = int(found.swarm[0].sum() + found.swarm[-1].sum())
         rows.append((shorten_name(name), *quantiles, _direction(found, colour), f"{beyond:,}"))
     any_colour = any(ordered)

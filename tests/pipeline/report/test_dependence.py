@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from pipeline.models.model import Feature
-from pipeline.report.counting import Counted, Values, count_rows
+from pipeline.report.counting import Counted, Values, count_rows, lay_edges
 from pipeline.report.dependence import draw_dependence
 
 RNG = np.random.default_rng(1)
@@ -14,7 +14,7 @@ PHI = np.where(np.isnan(X), -4, X - 5 + RNG.normal(0, 0.1, 3000))
 
 
 def draw(values, column, phi=PHI):
-    asked = Counted("phi_x", (-6.0, 6.0), (-6.0, 6.0), values)
+    asked = Counted("phi_x", (-6.0, 6.0), lay_edges((-6.0, 6.0), (np.nanmin([*phi, -6]), np.nanmax([*phi, 6]))), values)
     return draw_dependence("x", asked, count_rows(pa.table({"phi_x": phi, "value_x": column}), [asked])[0], "margin")
 
 
@@ -25,7 +25,7 @@ def test_the_mean_of_each_range_is_that_of_its_rows():
     assert rows["below 1"][1] == str((X < 1).sum())
     assert rows["9 or more"][1] == str((X >= 9).sum())
     inside = (X >= 1) & (X < 1.8)
-    assert float(rows["1 to 1.8"][3].replace("−", "-")) == pytest.approx(PHI[inside].mean(), abs=0.15)
+    assert float(rows["1 to 1.8"][3].replace("−", "-")) == pytest.approx(PHI[inside].mean(), rel=1e-3)
     assert figure.kind == "plane"
     assert figure.drawing.across[0].text == "none"
     (middle,) = [tick.at for tick in figure.drawing.across if tick.text == "4"]
@@ -54,3 +54,41 @@ def test_without_values_there_is_nothing_to_draw():
 
 def test_of_a_value_that_all_rows_have_nothing_is_drawn():
     assert draw(Values(Feature("x"), "value_x", (1.9, 2.1), (2.0,)), np.full(3000, 2.0)) is None
+
+
+def number(text):
+    return float(text.replace("−", "-").replace(",", ""))
+
+
+def test_boxes_of_rare_values_are_where_their_rows_are():
+    """Of values that one row in a thousand has, too few for the axis that nearly all rows lie on."""
+    flag = np.where(np.arange(40_000) % 1000, 0.0, 1.0)
+    phi = np.where(flag == 1, 30, -0.03) + RNG.normal(0, 0.001, flag.size)
+    texts = pa.array(np.where(np.arange(40_000) % 1000, "usual", "rare"))
+    for values, column in (
+        (Values(Feature("x"), "value_x", (-0.1, 0.5, 1.1), (0.0, 1.0)), flag),
+        (Values(Feature("x", True), "value_x", categories=("usual",)), texts),
+    ):
+        figure = draw(values, column, phi)
+        rare, usual = sorted(zip(figure.table.rows, figure.drawing.tracks, strict=True), key=lambda pair: number(pair[0][1]))
+        assert [number(cell) for cell in rare[0][2:]] == pytest.approx([30, 30, 30], abs=0.01)
+        assert [number(cell) for cell in usual[0][2:]] == pytest.approx([-0.03] * 3, abs=0.01)
+        assert rare[1].marks[0].start > 99
+        assert usual[1].marks[0].start < 1
+
+
+def test_a_field_holds_the_means_and_says_how_many_rows_it_does_not():
+    """Where a range's rows, or those without a value, lie beyond the ends of the axis, the field reaches as far as their mean."""
+    x = RNG.uniform(0, 10, 40_000)
+    x[x < 1] = RNG.uniform(0, 0.25, (x < 1).sum())
+    x[::4000] = np.nan
+    phi = np.where(np.isnan(x), 60, np.where(x < 1, -40, RNG.uniform(-5, 5, x.size)))
+    phi[1], x[1] = 900, 5
+    figure = draw(Values(Feature("x"), "value_x", tuple(np.linspace(0, 10, 41).tolist())), x, phi)
+    assert {row[0]: number(row[3]) for row in figure.table.rows}["missing"] == 60
+    assert " 1 row lies outside the field." in figure.description
+    (low, *_, high), path = figure.drawing.upright, figure.drawing.lines[0].path
+    first = float(path.removeprefix("M").split("h")[0].split()[1])
+    at = number(low.text) + (number(high.text) - number(low.text)) * (100 - first / 40 * 100 - low.at) / (high.at - low.at)
+    assert at == pytest.approx(-40, abs=0.1)
+    assert [shape for shape in figure.drawing.shapes if "M0 " in shape.path]  # the strip of rows without a value

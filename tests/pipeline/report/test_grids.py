@@ -7,6 +7,7 @@ from leafledger import read_run
 from pipeline.drift.distribution import Distribution
 from pipeline.drift.measured import measure_run
 from pipeline.models.model import Feature
+from pipeline.report.counting import TAIL
 from pipeline.report.grids import choose_grids, choose_values, find_ends
 
 
@@ -25,8 +26,10 @@ def test_axes_hold_nearly_all_attributions(measured, reported):
     assert len({each.shared for each in found.values()}) == 1
     for each in found.values():
         phi = table[each.column].to_numpy()
-        low, high = each.own
+        low, high = each.own[TAIL], each.own[-TAIL - 1]
         assert ((phi >= low - 1e-6) & (phi <= high + 1e-6)).mean() > 0.99
+        assert each.own[0] <= phi.min()
+        assert each.own[-1] >= phi.max()
 
 
 def test_numbers_have_edges_and_few_of_them_points(measured, reported):

@@ -8,10 +8,10 @@ from numpy.testing import assert_array_equal
 
 from leafledger import read_run
 from pipeline.errors import InvalidRun
-from pipeline.report.counting import Counted
+from pipeline.report.counting import Counted, lay_edges
 from pipeline.report.part import Asked, PartCounts, Spot, count_part, find_spots, merge_parts, nothing, warm
 
-COLUMNS = (Counted("phi_delay", (-20.0, 20.0), (-30.0, 30.0), None),)
+COLUMNS = (Counted("phi_delay", (-20.0, 20.0), lay_edges((-30.0, 30.0), (-90.0, 90.0)), None),)
 
 
 def test_parts_are_counted_and_merged_in_any_order(reported):
@@ -22,6 +22,8 @@ def test_parts_are_counted_and_merged_in_any_order(reported):
     parts = [count_part(asked, item) for item in run.plan.items]
     total, other = (reduce(merge_parts, order, nothing(COLUMNS)) for order in (parts, parts[::-1]))
     assert_array_equal(total.counts[0].own, other.counts[0].own)
+    assert_array_equal(total.counts[0].sums, other.counts[0].sums)
+    assert float(total.counts[0].sums[0]) == pytest.approx(table["phi_delay"].to_numpy().sum(dtype=float))
     assert total.spots == other.spots
     assert total.counts[0].own.sum() == table.num_rows
     starts = np.cumsum([0, *(item.n_rows for item in run.plan.items)])

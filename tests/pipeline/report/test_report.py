@@ -72,6 +72,21 @@ def test_how_the_run_was_made_is_on_the_page_as_text(reported, tmp_path):
     assert set(re.findall("<dt>([^<]*)", page)) - set(re.findall("<dt>([^<]*)", without)) >= {"made", "packages", "explained on"}
 
 
+def test_a_rare_value_is_reported_by_its_own_rows(tmp_path):
+    """One row in a thousand has the flag: the mean on the page is that of its attributions, not of the end of an axis."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"flag": (np.arange(40_000) % 1000 == 7).astype(float), "x": rng.normal(size=40_000)})
+    settings = {"verbosity": -1, "num_threads": 1, "min_data_in_leaf": 5}
+    lightgbm.train(settings, lightgbm.Dataset(frame, 30 * frame["flag"] + 0.3 * frame["x"]), 20).save_model(tmp_path / "model.txt")
+    frame.to_parquet(tmp_path / "data.parquet", index=False)
+    explain(tmp_path / "model.txt", tmp_path / "data.parquet", tmp_path / "run", values=True, scheduler="serial")
+    table = read_run(tmp_path / "run").attributions().to_pandas()
+    page = written(tmp_path / "run")
+    for value, rows in table.groupby("value_flag"):
+        cells = re.search(rf'<th scope="row">{value:g}</th><td>{len(rows):,}</td><td>[^<]*</td><td>([^<]*)</td>', page)
+        assert cells[1] == write_number(float(rows["phi_flag"].astype(float).mean()), signed=True)
+
+
 def test_everything_of_the_run_is_on_the_page(reported):
     page = written(reported)
     titles = re.findall(r"<h3 id=[^>]*>([^<]*)", page)
