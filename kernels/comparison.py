@@ -1,7 +1,8 @@
 """What rankings are compared by: how good each is, measured on the model, and how far every two agree.
 
 A ranking comes as places, whatever method computed it. Insertion and deletion take players by descending score. Prediction gaps and removal take them
-by descending magnitude of the score, and perturb the first ones, or draw them from data. Players with equal scores keep their own order.
+by descending magnitude of the score, and perturb the first ones, or draw them from data. Players with equal scores keep their own order. A measure of
+an order that a ranking does not tell is NaN.
 """
 
 import itertools
@@ -31,7 +32,7 @@ class Agreement:
     """A measure of how far two rankings agree."""
 
     name: str
-    order: Callable[[Places], np.ndarray]  # from places to ranks, (outputs, players, n)
+    order: Callable[[Places], np.ndarray | None]  # from places to ranks, (outputs, players, n)
     measure: Callable[[np.ndarray, np.ndarray], np.ndarray]  # from the ranks of both, (outputs, n)
 
 
@@ -42,6 +43,12 @@ class Value:
     measure: str
     ranking: int
     other: int | None = None
+
+
+def _shape(rankings: Sequence[Places]) -> tuple[int, int]:
+    """Outputs and rows."""
+    outputs, _, n = next(each for each in rankings[0] if each is not None).shape
+    return outputs, n
 
 
 def prepare_areas(forest: Forest) -> CurveTables:
@@ -74,9 +81,13 @@ def measure_areas(bins: np.ndarray, tables: CurveTables, rankings: Sequence[Plac
     areas : (outputs, 3, rankings, n) float64, margin units
         in the order of AREAS
     """
-    outputs, _, n = rankings[0].by_score.shape
-    areas = np.zeros((outputs, 2, len(rankings), n))
-    add_placed_areas(bins, tables, [places.by_score for places in rankings], areas[:, 0], areas[:, 1])
+    outputs, n = _shape(rankings)
+    placed = {r: places.by_score for r, places in enumerate(rankings) if places.by_score is not None}
+    areas = np.full((outputs, 2, len(rankings), n), np.nan)
+    if placed:
+        found = np.zeros((outputs, 2, len(placed), n))
+        add_placed_areas(bins, tables, [*placed.values()], found[:, 0], found[:, 1])
+        areas[:, :, [*placed]] = found
     return np.concatenate((areas, areas[:, :1] - areas[:, 1:]), axis=1)
 
 
@@ -101,10 +112,12 @@ def measure_gaps(
     gaps : (2, outputs, scales, rankings, n) float64
         PGI² in squared margin units, then its standard errors, 0 where it is exact
     """
-    outputs, _, n = rankings[0].by_size.shape
-    found = np.zeros((2, outputs, len(tables), len(rankings), n))
+    outputs, n = _shape(rankings)
+    found = np.full((2, outputs, len(tables), len(rankings), n), np.nan)
     for s, gap in enumerate(tables):
         for r, places in enumerate(rankings):
+            if places.by_size is None:
+                continue
             prefixes = make_prefixes(gap, places.by_size.transpose(2, 0, 1), int(gap.n_all[0]))
             found[:, :, s, r] = np.swapaxes(measure_rows(gap, noise, values, bins, prefixes, seed), 1, 2)
     return found
@@ -131,11 +144,16 @@ def measure_removal(
     errors : (outputs, sizes, rankings, n) float64, squared units of the label
         (label - E f(X))² of every row
     """
-    shifts = shift_means(values, bins, tables, np.stack([places.by_size for places in rankings], axis=1), sizes)
-    return (missed[:, None, None] - shifts.swapaxes(1, 2)) ** 2
+    outputs, n = _shape(rankings)
+    placed = {r: places.by_size for r, places in enumerate(rankings) if places.by_size is not None}
+    errors = np.full((outputs, len(sizes), len(rankings), n), np.nan)
+    if placed:
+        shifts = shift_means(values, bins, tables, np.stack([*placed.values()], axis=1), sizes)
+        errors[:, :, [*placed]] = (missed[:, None, None] - shifts.swapaxes(1, 2)) ** 2
+    return errors
 
 
-def by_score(places: Places) -> np.ndarray:
+def by_score(places: Places) -> np.ndarray | None:
     """Rank players by descending score.
 
     Parameters
@@ -144,12 +162,13 @@ def by_score(places: Places) -> np.ndarray:
 
     Returns
     -------
-    ranks : (outputs, players, n) float64, 1, 2, …
+    ranks : (outputs, players, n) float64, 1, 2, …; or None
+        where the ranking does not tell
     """
-    return rank_among(places.by_score).astype(np.float64)
+    return None if places.by_score is None else rank_among(places.by_score).astype(np.float64)
 
 
-def by_size(places: Places) -> np.ndarray:
+def by_size(places: Places) -> np.ndarray | None:
     """Rank players by descending magnitude of the score.
 
     Parameters
@@ -158,9 +177,10 @@ def by_size(places: Places) -> np.ndarray:
 
     Returns
     -------
-    ranks : (outputs, players, n) float64, 1, 2, …
+    ranks : (outputs, players, n) float64, 1, 2, …; or None
+        where the ranking does not tell
     """
-    return rank_among(places.by_size).astype(np.float64)
+    return None if places.by_size is None else rank_among(places.by_size).astype(np.float64)
 
 
 def overlap(k: int, a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -267,10 +287,15 @@ def measure_agreements(rankings: Sequence[Places], measured: Sequence[Agreement]
     values : (outputs, agreements * pairs, n) float64
         pairs change fastest, in the order of ``list_values``
     """
-    outputs, _, n = rankings[0].by_size.shape
+    outputs, n = _shape(rankings)
+    nothing = np.full((outputs, n), np.nan)
     ranks = {order: [order(each) for each in rankings] for order in {agreement.order for agreement in measured}}
-    pairs = [agreement.measure(a, b)[:, None] for agreement in measured for a, b in itertools.combinations(ranks[agreement.order], 2)]
-    return np.concatenate([np.zeros((outputs, 0, n)), *pairs], axis=1)
+    pairs = [
+        nothing if a is None or b is None else agreement.measure(a, b)
+        for agreement in measured
+        for a, b in itertools.combinations(ranks[agreement.order], 2)
+    ]
+    return np.concatenate([np.zeros((outputs, 0, n)), *(each[:, None] for each in pairs)], axis=1)
 
 
 def root_means(means: Mapping[str, np.ndarray], listed: Sequence[Value]) -> dict[str, np.ndarray]:

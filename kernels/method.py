@@ -188,7 +188,7 @@ class Phi:
     of_groups : with a partition, players are its groups; otherwise the features within them, and the method needs a partition
     column : what parts call phi
     scores : the last rows are no player's, but scores with these names
-    whole : all other rows hold whole numbers
+    ranks : SCORE or SIZE where all other rows hold places in that ranking; empty where they hold values, from which both follow
     linear : values are linear in the game, so that those of a player who stands for several others may be shared by them
     n_steps : ``(parameters, n_players) -> steps`` of the path
     """
@@ -197,7 +197,7 @@ class Phi:
     of_groups: bool = True
     column: str = "phi"
     scores: tuple[str, ...] = ()
-    whole: bool = False
+    ranks: str = ""
     linear: bool = True
     n_steps: Callable[[Parameters, int], int] = lambda parameters, n_players: 0
 
@@ -249,7 +249,7 @@ class Method:
     @property
     def attributes(self) -> bool:
         """Phi shares out margins: it is no ranks, and no share of an error."""
-        return not self.phi.whole and not self.labelled
+        return not self.phi.ranks and not self.labelled
 
     def check_of(self, parameters: Parameters) -> Check | None:
         """Find what attributions with these parameters add up to.

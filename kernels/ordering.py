@@ -4,6 +4,7 @@ import numpy as np
 
 PAIR_BITS = 32  # of the second number of a pair
 SECOND_MASK = (1 << PAIR_BITS) - 1
+SCORE, SIZE = "score", "size"  # what players are ranked by: descending scores, or their descending magnitudes
 
 
 def ranks_from_order(order: np.ndarray, n_players: int, axis: int) -> np.ndarray:

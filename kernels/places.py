@@ -4,14 +4,31 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .ordering import places_by_score, ranks_by_score
+from .ordering import SCORE, SIZE, places_by_score, ranks_by_score
 
 
 class Places(NamedTuple):
-    """Places of the players that some split asks for, among all players, 1 for the first; equal scores keep the order of players."""
+    """Places of the players that some split asks for, among all players, 1 for the first; equal scores keep the order of players.
 
-    by_score: np.ndarray  # (outputs, players, n) int64, by descending score
-    by_size: np.ndarray  # (outputs, players, n) int64, by descending magnitude of the score
+    Of a ranking that is published without its scores, one of both is known and the other is None.
+    """
+
+    by_score: np.ndarray | None  # (outputs, players, n) int64, by descending score
+    by_size: np.ndarray | None  # (outputs, players, n) int64, by descending magnitude of the score
+
+    def take(self, chosen: np.ndarray) -> "Places":
+        """Take some of the rows.
+
+        Parameters
+        ----------
+        chosen : (m,) int64
+
+        Returns
+        -------
+        Places
+            contiguous
+        """
+        return Places(*(None if each is None else np.ascontiguousarray(each[..., chosen]) for each in self))
 
 
 def place_scores(scores: np.ndarray, players: np.ndarray, n_all: int) -> Places:
@@ -32,7 +49,7 @@ def place_scores(scores: np.ndarray, players: np.ndarray, n_all: int) -> Places:
     return Places(*(places_by_score(some, before, n_all) for some in (scores, np.abs(scores))))
 
 
-def place_ranks(ranks: np.ndarray, players: np.ndarray) -> Places:
+def place_ranks(ranks: np.ndarray, players: np.ndarray, order: str) -> Places:
     """Place players by a ranking that says itself where all stand.
 
     Parameters
@@ -40,15 +57,17 @@ def place_ranks(ranks: np.ndarray, players: np.ndarray) -> Places:
     ranks : (outputs, all players, n) float64 or int64
         from 1; whom a row does not rank has 0, and comes after all others in the order of players
     players : (players,) int, numbers among all of those that some split asks for, ascending
+    order : str
+        SCORE or SIZE, what the ranking is by
 
     Returns
     -------
     Places
-        by score and by size alike
+        those in the other order are not known
     """
     last_first = -np.where(ranks > 0, ranks, np.inf)
     places = np.ascontiguousarray(ranks_by_score(last_first, axis=1)[:, players])
-    return Places(places, places)
+    return Places(places if order == SCORE else None, places if order == SIZE else None)
 
 
 def rank_among(places: np.ndarray) -> np.ndarray:

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..buffers import Buffers
 from ..method import Games, Method, Parameters, Phi
+from ..ordering import SIZE
 from ..parameters import Parameter, choice, number, numbers, whole
 from ..ranking.methods import BY_SIZE, choose_ranking, prepare_ranking, score_players
 from ..ranking.ranks import rows_with_scores, summarize_ranks
@@ -42,7 +43,7 @@ def _perturbing(
         games=Games(path_dependent=lambda forest, given: prepare(forest, given, None), background=PerturbationUse(prepare)),
         kernel=kernel,
         parameters=(parameter, *PERTURBED),
-        phi=Phi(rows=rows_with_scores(2), column="rank", scores=(PGI2, ERROR), whole=True, linear=False),
+        phi=Phi(rows=rows_with_scores(2), column="rank", scores=(PGI2, ERROR), ranks=SIZE, linear=False),
         summaries=(GAPS,),
         perturbs=True,
     )

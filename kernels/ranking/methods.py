@@ -13,6 +13,7 @@ from ..marginal.game import MarginalGame
 from ..marginal.presence import PresenceTables, lay_out_presence
 from ..marginal.query import MarginalUse
 from ..method import Games, Method, Parameters, Phi, choose_method, read_method
+from ..ordering import SCORE
 from ..parameters import InvalidParameters, Parameter, choice, number, whole
 from ..path_dependent.games import play
 from ..reductions import MOMENTS
@@ -203,7 +204,7 @@ CURVES = Method(
     games=Games(_prepare_curves, MarginalUse(views=(everyone, everyone), tables=_prepare_marginal_curves, of_sets=True)),
     kernel=_attribute_curves,
     parameters=(choose_ranking(RANKERS),),
-    phi=Phi(rows=rows_with_scores(len(SCORES)), column="rank", scores=SCORES, whole=True, n_steps=lambda _, n: len(KINDS) * (n + 1), linear=False),
+    phi=Phi(rows=rows_with_scores(len(SCORES)), column="rank", scores=SCORES, ranks=SCORE, n_steps=lambda _, n: len(KINDS) * (n + 1), linear=False),
     summaries=(AREAS, CURVE_MEANS),
     tuning=Tuning("rate", RATE_ROWS, _try_ranking, choose_rate, _fill_ranking),
 )

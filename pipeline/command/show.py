@@ -75,6 +75,12 @@ def show_summaries(console: Console, run: str, manifest: Any) -> None:
         raise InvalidRun(f"{run}: its summaries are not as leafledger writes them: {type(error).__name__}: {error}; see leafledger check") from error
 
 
+def _write_measure(row: Any) -> str:
+    if row is None:
+        return ""
+    return "unknown" if row["mean"] is None else f"{row['mean']:.4g} ({row['standard_error']:.2g})"
+
+
 def _show_measures(console: Console, title: str, caption: str, names: Iterable[str], cells: dict[tuple[str, str], Any]) -> None:
     """A row per ranking, its measures with standard errors in brackets."""
     table = Table(title=Text(printable(title)), caption=Text(printable(caption)))
@@ -84,7 +90,7 @@ def _show_measures(console: Console, title: str, caption: str, names: Iterable[s
         table.add_column(measure, justify="right")
     for name in names:
         numbers = (cells.get((measure, name)) for measure in measures)
-        table.add_row(Text(printable(name)), *("" if row is None else f"{row['mean']:.4g} ({row['standard_error']:.2g})" for row in numbers))
+        table.add_row(Text(printable(name)), *map(_write_measure, numbers))
     console.print(table)
 
 

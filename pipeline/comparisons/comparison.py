@@ -103,7 +103,7 @@ class Comparison:
     @property
     def valued(self) -> tuple[int, ...]:
         """Numbers of the rankings that have values, and not ranks alone."""
-        return tuple(r for r, ranking in enumerate(self.rankings) if not METHODS[ranking.method].phi.whole)
+        return tuple(r for r, ranking in enumerate(self.rankings) if not METHODS[ranking.method].phi.ranks)
 
     @property
     def valued_pairs(self) -> tuple[tuple[int, int], ...]:

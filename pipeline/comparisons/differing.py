@@ -30,15 +30,15 @@ COLUMNS = (*KEYS, PLACE, *WHERE, *FOUND)
 class Seen:
     """What is known of a ranking on a slice of rows."""
 
-    ranks: np.ndarray  # (outputs, players, n) float64, by size
+    ranks: np.ndarray | None  # (outputs, players, n) float64, by size; None of a ranking that does not tell, and differs on no row by what is known
     values: np.ndarray | None  # (outputs, players, n) float64, margin units; None of a ranking that has none
 
 
 class Apart(NamedTuple):
     """How far two rankings are apart on rows, ``(outputs, pairs, n) float64`` each."""
 
-    swaps: np.ndarray  # between the longest lists of first features
-    correlation: np.ndarray  # by size
+    swaps: np.ndarray  # between the longest lists of first features; NaN where one ranking does not tell them,
+    correlation: np.ndarray  # by size; NaN likewise
     difference: np.ndarray  # of values, summed over features, margin units; NaN where one ranking has none
 
     def take(self, *index: Any) -> "Apart":
@@ -139,7 +139,8 @@ class DifferingRows:
     ) -> pa.Table:
         """Some rows of a slice, with what an output and two rankings say of them."""
         named, n, (k, a, b) = self._named, chosen.size, about
-        first = [np.argsort(seen[r].ranks[k][:, chosen], axis=0, kind="stable")[: named.n_first].T for r in (a, b)]
+        ranks = [np.zeros((len(named.features), n)) if (of := seen[r].ranks) is None else of[k][:, chosen] for r in (a, b)]  # of no rows where None
+        first = [np.argsort(each, axis=0, kind="stable")[: named.n_first].T for each in ranks]
         values = [seen[r].values for r in (a, b)]
         columns = {
             "output": pa.array([named.outputs[k]] * n, pa.string()),

@@ -7,6 +7,7 @@ import numpy as np
 
 from kernels.comparison import prepare_areas
 from kernels.methods import METHODS
+from kernels.ordering import SCORE
 from kernels.prediction_gap.leaf_regions import count_visits, numeric_alone
 from kernels.prediction_gap.noise import Measured
 from kernels.prediction_gap.rankings import EXACT
@@ -109,7 +110,7 @@ def _rank(request: Request, used: Sequence[Feature]) -> Iterator[Ranking]:
             continue
         home, plan = request.runs[entry.run].home, request.runs[entry.run].plan
         phi, number = plan.columns[1], {name: j for j, name in reversed([*enumerate(plan.players)])}  # scores come after features
-        read = request.model.features if METHODS[plan.method].phi.whole else used
+        read = request.model.features if METHODS[plan.method].phi.ranks else used
         columns = tuple(tuple(phi[k * len(plan.players) + number[feature.name]] for feature in read) for k in range(len(plan.written_outputs)))
         yield Ranking(entry.name, plan.method, "", home, columns)
 
@@ -140,11 +141,12 @@ def prepare_comparison(request: Request) -> Comparison:
     rankings = tuple(_rank(request, features))
     exact, measured = True, None
     if measures.scales and request.items:
-        exact = _affordable(prepare_gap(forest, np.zeros(forest.ensemble.n_features), None), len(request.entries), measures)
+        n_sized = len(rankings) - [METHODS[ranking.method].phi.ranks for ranking in rankings].count(SCORE)
+        exact = _affordable(prepare_gap(forest, np.zeros(forest.ensemble.n_features), None), n_sized, measures)
     if (measures.scales or measures.label is not None) and request.items:
         measured = _measure(request, features)
     row_output = request.job.row_output
-    most = max((forest.n_all for ranking in rankings if METHODS[ranking.method].phi.whole), default=0)
+    most = max((forest.n_all for ranking in rankings if METHODS[ranking.method].phi.ranks), default=0)
     return Comparison(
         rankings=rankings,
         bins=broadcast_tables(binned, folder),

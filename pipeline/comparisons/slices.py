@@ -109,7 +109,7 @@ def _keep_outputs(every: Slice, output: np.ndarray, chosen: np.ndarray) -> Slice
     """What is measured of one output of every row, ``output (n,)``; rows with a label have one anyhow."""
     of_all, gaps, removal, listed = every.measured
     measured = (take_outputs(of_all, output), take_outputs(gaps, output[chosen]), removal[:1], take_outputs(listed, output))
-    seen = [Seen(take_outputs(each.ranks, output), None if each.values is None else take_outputs(each.values, output)) for each in every.seen]
+    seen = [Seen(*(None if found is None else take_outputs(found, output) for found in (each.ranks, each.values))) for each in every.seen]
     return Slice(measured, seen, Apart(*(take_outputs(each, output) for each in every.apart)))
 
 
@@ -159,15 +159,15 @@ class SliceTables:
     def _rank(self, r: int, columns: dict[int, Columns], n: int) -> tuple[Places, np.ndarray | None]:
         """Where a ranking puts the players that splits ask for, and their values, where it has some."""
         ranking, own, n_all = self._comparison.rankings[r], self._methods[r], int(self._areas.asked.n_all[0])
-        whole, players = METHODS[ranking.method].phi.whole, self.prepared.players
-        n_found = n_all if whole else players.size
+        order, players = METHODS[ranking.method].phi.ranks, self.prepared.players
+        n_found = n_all if order else players.size
         if own is not None:
             attribute_batch(METHODS[ranking.method], *own)
             found = own[1].phi[:, :n_found, :n]
         else:
             taken = columns[r].take(n) if columns else np.zeros((1, n_found, n))
             found = np.broadcast_to(taken, (self.prepared.base.size, n_found, n))  # where rows have an output of their own, that one counts
-        return (place_ranks(found, players), None) if whole else (place_scores(found, players, n_all), found)
+        return (place_ranks(found, players, order), None) if order else (place_scores(found, players, n_all), found)
 
     def measure(self, columns: dict[int, Columns], n: int, first_row: int, chosen: np.ndarray, labels: Labels | None) -> Slice:
         """Measure the rows of the slice that the buffers hold.
@@ -217,7 +217,7 @@ class SliceTables:
 
     def _measure_gaps(self, places: Sequence[Places], chosen: np.ndarray) -> np.ndarray:
         gaps = self._comparison.gaps
-        some = [Places(*(np.ascontiguousarray(each[..., chosen]) for each in ranking)) for ranking in places]
+        some = [ranking.take(chosen) for ranking in places]
         values, bins = (np.ascontiguousarray(each[:, chosen]) for each in (self._buffers.values, self._buffers.bins))
         found, errors = measure_gaps(values, bins, self._gaps, self._noise, some, gaps.seed)
         means = [set_against(found)]
@@ -232,7 +232,7 @@ class SliceTables:
             return np.zeros((self.prepared.base.size, 0, 0))
         margin = self._measure_margin()
         there = np.flatnonzero(~labels.missing[:n])
-        some = [Places(*(np.ascontiguousarray(each[..., there]) for each in ranking)) for ranking in places]
+        some = [ranking.take(there) for ranking in places]
         values, bins = (np.ascontiguousarray(each[:, there]) for each in (self._buffers.values, self._buffers.bins))
         return set_against(measure_removal(values, bins, self._removal, some, removal.sizes, labels.label[there] - margin[:, there]))
 

@@ -33,7 +33,7 @@ def _merge(items: Sequence[Compared], which: int, n_outputs: int, n_values: int)
 
 
 def _list_measures(comparison: Comparison, values: Sequence[Value], found: dict[str, np.ndarray], n_rows: int) -> pa.Table:
-    """A row per output, measure and ranking, or two of them; ``found (outputs, values)``."""
+    """A row per output, measure and ranking, or two of them; ``found (outputs, values)``. What a ranking does not tell is null."""
     names, outputs = [ranking.name for ranking in comparison.rankings], comparison.outputs
     return pa.table(
         {
@@ -41,7 +41,7 @@ def _list_measures(comparison: Comparison, values: Sequence[Value], found: dict[
             "measure": pa.array([value.measure for value in values] * len(outputs), pa.string()),
             "ranking": pa.array([names[value.ranking] for value in values] * len(outputs), pa.string()),
             "other": pa.array([None if value.other is None else names[value.other] for value in values] * len(outputs), pa.string()),
-            **{name: numbers.reshape(-1) for name, numbers in found.items()},
+            **{name: pa.array(numbers.reshape(-1), mask=np.isnan(found["mean"]).reshape(-1)) for name, numbers in found.items()},
             "rows": pa.array([n_rows] * len(values) * len(outputs), pa.int64()),
         }
     )

@@ -313,7 +313,7 @@ class Attributions:
         raise UsageError(f"output is {output!r:.80}, expected one of {', '.join(self.outputs)}, or a position")
 
     def _refuse_ranks(self, what: str) -> None:
-        if METHODS[self.method].phi.whole:
+        if METHODS[self.method].phi.ranks:
             raise UsageError(f"{what} is of attributions, but method {self.method!r} ranks features")
 
     @property

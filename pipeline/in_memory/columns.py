@@ -63,7 +63,7 @@ def as_table(found: "Attributions", ids: Sequence[str]) -> pa.Table:
     n_players, n_names = len(found.players), len(found.names)
     for number, name in enumerate(phi):
         values = found.phi[:, number // n_players, number % n_players]
-        ranks = method.phi.whole and number % n_players < n_names
+        ranks = method.phi.ranks and number % n_players < n_names
         columns[name] = pa.array(values.astype(np.int32) if ranks else values, from_pandas=method.labelled)
     if found.errors is not None:
         columns |= {name: pa.array(found.errors[:, number // n_players, number % n_players]) for number, name in enumerate(errors)}

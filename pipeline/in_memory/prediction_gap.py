@@ -175,7 +175,7 @@ def _orders(ranking: Any, model: Model, rows: Any, partition: Partition | None, 
         if found.players[: len(found.players) - len(kind.scores)] != tuple(players):
             raise UsageError(f"ranking is {ranking!r}, whose values are features' and not their groups', expected a method of groups")
         phi = found.phi[:, :, : len(players)]
-        return rank_players(scores_of(phi.transpose(1, 2, 0)).transpose(2, 0, 1) if kind.whole else phi)
+        return rank_players(scores_of(phi.transpose(1, 2, 0)).transpose(2, 0, 1) if kind.ranks else phi)
     if isinstance(ranking, np.ndarray) and ranking.dtype.kind in "iu":
         order = ranking[:, None, :] if ranking.ndim == 2 else ranking
         if order.ndim != 3 or order.shape[0] != n or order.shape[1] not in (1, outputs):

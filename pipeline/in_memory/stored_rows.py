@@ -41,7 +41,7 @@ def _read_wide(plan: Plan, stored: Mapping[str, Any], k: int) -> tuple[list[Step
         feature = feature_of(player, groups)
         value = values.get(feature)
         steps.append(Step(player, math.nan if value is None and feature in values else value, number))
-    order = sorted((step for step in steps if step.phi), key=lambda step: step.phi) if kind.whole else sorted(steps, key=lambda step: -abs(step.phi))
+    order = sorted((step for step in steps if step.phi), key=lambda step: step.phi) if kind.ranks else sorted(steps, key=lambda step: -abs(step.phi))
     return order, dict(zip(plan.players, errors, strict=False)), dict(zip(plan.players[n_named:], found[n_named:], strict=True))
 
 
@@ -128,4 +128,4 @@ def show_rows(uri: str, manifest: Manifest, plan: Plan, found: Found, output: st
         outputs.sort(key=lambda each: -each.total)
         rows.append(ShownRow(place, row.uri, row.first_row, ids, values, tuple(outputs)))
     phi, total = METHODS[plan.method].phi, TOTALS[plan.space]
-    return Shown(uri, manifest.sha256, plan.method, phi.column, phi.whole, total, plan.additive, found.n_found, tuple(rows))
+    return Shown(uri, manifest.sha256, plan.method, phi.column, bool(phi.ranks), total, plan.additive, found.n_found, tuple(rows))

@@ -78,7 +78,7 @@ def list_columns(plan: Plan, prepared: Prepared, batch: pa.Schema) -> Columns:
     phi_of = METHODS[plan.method].phi
     n_scores = len(phi_of.scores)
     margins, phi, pairs = plan.columns
-    types = [pa.int32() if phi_of.whole else number] * (len(players) - n_scores) + [number] * n_scores
+    types = [pa.int32() if phi_of.ranks else number] * (len(players) - n_scores) + [number] * n_scores
     fields = [batch.field(name) for name in plan.ids] + [pa.field(name, pa.string(), nullable=False) for name in plan.chosen]
     fields += [pa.field(name, number, nullable=False) for name in margins]
     kinds = types * len(plan.written_outputs) if plan.wide else []

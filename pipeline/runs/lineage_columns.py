@@ -67,7 +67,7 @@ def trace_columns(plan: Plan) -> dict[str, Traced]:
     everything, of_player = tuple(feature.name for feature in plan.features), _features_of(plan)
     owners = [of_player[player] for player in plan.players] * len(plan.written_outputs)
     written = METHODS[plan.method].phi
-    kinds = ["int" if written.whole and player not in written.scores else number for player in plan.players] * len(plan.written_outputs)
+    kinds = ["int" if written.ranks and player not in written.scores else number for player in plan.players] * len(plan.written_outputs)
     found = {name: Traced((name,), IDENTITY, None) for name in plan.ids}
     found |= {name: Traced(everything, TRANSFORMATION, "string") for name in plan.chosen}
     found |= {name: Traced(everything, TRANSFORMATION, number) for name in margins}

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
+from kernels.ordering import SCORE, SIZE
 from kernels.places import place_ranks, place_scores, rank_among
 
 SCORES = st.sampled_from((-2.0, -1.0, -0.0, 0.0, 1.0, 2.0))
@@ -31,15 +32,16 @@ def test_scores_are_placed_among_zeros(data, n_all):
 
 @given(data=st.data(), n_all=st.integers(1, 6))
 def test_rankings_are_taken_as_they_are(data, n_all):
-    """Players in no split keep their places too; whom a row leaves out comes last, in order."""
+    """Players in no split keep their places too; whom a row leaves out comes last, in order. Of places in the other order nothing is known."""
     top, order = data.draw(st.integers(0, n_all)), data.draw(st.permutations(range(n_all)))
     ranks = np.zeros(n_all)
     ranks[order[:top]] = np.arange(1, top + 1)
     players = np.array(sorted(data.draw(st.sets(st.integers(0, n_all - 1)))), np.int64)
-    found = place_ranks(ranks[None, :, None], players)
+    found, by_size = place_ranks(ranks[None, :, None], players, SCORE), place_ranks(ranks[None, :, None], players, SIZE)
     whole = [*order[:top], *sorted(order[top:])]
     assert found.by_score[0, :, 0].tolist() == [whole.index(j) + 1 for j in players]
-    assert_array_equal(found.by_score, found.by_size)
+    assert_array_equal(found.by_score, by_size.by_size)
+    assert found.by_size is by_size.by_score is None
 
 
 @given(st.lists(st.integers(1, 20), unique=True))

@@ -173,6 +173,36 @@ def test_rankings_place_features_that_no_split_asks_for(wide, tmp_path):
     assert_allclose(pick(found, "pgi2 1", "gap_greedy", None, "0")["mean"], expected.mean(), rtol=1e-9)
 
 
+def test_what_a_ranking_does_not_tell_is_null(example, tmp_path):
+    """A ranking by signed score has no order by magnitude, and the other way round: computed here or read from a run, alone or beside another."""
+    data = write_data(example.frame.iloc[::100], tmp_path / "data")
+    told = {
+        "shapley": {"insertion", "deletion", "insertion - deletion", "correlation", "pgi2 1", "removal", "top", "swaps", "size correlation"},
+        "curves": {"insertion", "deletion", "insertion - deletion", "correlation"},
+        "gap": {"pgi2 1", "removal", "top", "swaps", "size correlation"},
+        "gap_greedy": {"pgi2 1", "removal", "top", "swaps", "size correlation"},
+    }
+    names = {
+        "shapley": "shapley",
+        **{f"run:{tmp_path}/{method}": method for method in ("curves", "gap", "gap_greedy")},
+        "curves": "curves",
+        "gap": "gap",
+    }
+    for method in ("curves", "gap", "gap_greedy"):
+        leafledger.explain(example.model, data, tmp_path / method, method=method, scheduler="serial")
+    given = {"methods": tuple(names), "scales": (1.0,), "gap_rows": 5, "label": "delay", "scheduler": "serial"}
+    found = compare(example.model, data, tmp_path / "out.parquet", **given).to_pandas()
+    for row in found.to_dict("records"):
+        kind = row["measure"] if row["measure"] in told["shapley"] else row["measure"].rpartition(" ")[0]
+        known = all(kind in told[names[name]] for name in (row["ranking"], row["other"]) if isinstance(name, str))
+        assert known == np.isfinite(row["mean"]) == np.isfinite(row["standard_error"]), row
+    rows = pd.read_parquet(tmp_path / "out.rows.parquet")
+    pairs = set(zip(rows["ranking"], rows["other"], strict=True))
+    assert pairs
+    assert "curves" not in {names[name] for pair in pairs for name in pair}
+    assert pq.read_table(tmp_path / "out.parquet")["mean"].null_count == found["mean"].isna().sum() > 0
+
+
 def test_removal_is_the_error_of_the_mean_prediction(example, tmp_path):
     """By the library's own predictions for all values that the first features have in the data, each with each; rows without a label do not count,
     but are among the data."""
