@@ -44,7 +44,11 @@ def read_values(plan: Plan, table: pa.Table) -> dict[str, Any]:
     values = {}
     for feature, name in zip(plan.features if plan.values else (), plan.value_columns, strict=True):
         column = table[name].cast(table[name].type.value_type) if pa.types.is_dictionary(table[name].type) else table[name]
-        number = pa.types.is_string(column.type) and not (feature.categorical or feature.hashed)
+        named = feature.categorical or feature.hashed
+        if named and pa.types.is_integer(column.type):
+            values[feature.name] = column.to_pandas(integer_object_nulls=True).to_numpy()  # a name stays what it is beside a missing one
+            continue
+        number = pa.types.is_string(column.type) and not named
         values[feature.name] = (column.cast(pa.float64()) if number else column).to_numpy()
     return values
 
@@ -334,7 +338,7 @@ class FinishedRun:
 
         total, base = read(totals, len(outputs)), np.array(self.manifest.base)
         output = np.array(table[plan.chosen[0]].to_pylist(), object) if plan.chosen else None
-        ids = table.select(list(plan.ids)).to_pandas()
+        ids = table.select(list(plan.ids)).to_pandas(integer_object_nulls=True)  # as floats they would not be the ids any more
         ids = ids.astype({name: np.float32 for name in ids if ids[name].dtype == np.float16})  # of which pandas has no index
         labels = pd.RangeIndex(n) if ids.empty else pd.MultiIndex.from_frame(ids) if len(plan.ids) > 1 else pd.Index(ids[plan.ids[0]])
         return Attributions(

@@ -1,14 +1,19 @@
 """Finished runs as Python reads them: what was published, row by row, labelled and refused where there is no such thing."""
 
+from dataclasses import replace
+
 import lightgbm
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from leafledger import attribute, explain, read_manifest, read_run
 from pipeline.errors import InvalidRun, UsageError
+from pipeline.in_memory.finished import read_values
+from pipeline.models.model import Feature
 from tests.pipeline.conftest import FEATURES
 from tests.pipeline.running import attributions
 
@@ -72,6 +77,27 @@ def test_one_id_column_is_a_plain_index(run, example, tmp_path):
     found = read_run(tmp_path / "run").row(flight=flight)
     assert set(found.index) == {flight}
     assert found.waterfall().total == pytest.approx(float(found.margin[0, 0]))  # as rounded, it adds up
+
+
+@pytest.mark.parametrize("ids", ["key", ["key", "carrier"]])
+def test_integers_are_what_they_are_beside_missing_ones(example, tmp_path, ids):
+    """Ids, beyond 2^53 too, and categories: a null among them makes no floating-point number of the others."""
+    frame = example.frame[FEATURES].head(4).assign(key=pd.array([2**53 + 1, None, 4711, -1], "Int64")).reset_index(drop=True)
+    frame["month"] = frame["month"].astype(int)
+    (tmp_path / "data").mkdir()
+    frame.to_parquet(tmp_path / "data/x.parquet", index=False)
+    explain(example.model, tmp_path / "data", tmp_path / "run", ids=ids, values=True, scheduler="serial")
+    found = read_run(tmp_path / "run")
+    keys = found.sample(4).index.get_level_values("key")
+    assert [None if pd.isna(key) else key for key in keys] == [2**53 + 1, None, 4711, -1]
+    assert {type(key) for key in keys if not pd.isna(key)} == {int}
+    assert found.row(key=4711).index.get_level_values("key").tolist() == [4711]
+    assert found.sample(4).to_frame().index.get_level_values("key")[0] == 2**53 + 1
+    assert "9007199254740993" in found.sample(4).waterfall(0).title
+    plan, code = found.plan, Feature("code", True, (2**53 + 1, 7))
+    table = pa.table({"value_code": pa.array([2**53 + 1, None, 7])})
+    kept = read_values(replace(plan, features=(code,), values=True), table)["code"]
+    assert kept.tolist() == [2**53 + 1, None, 7]
 
 
 def test_what_is_not_there_is_said_in_one_line(run, example, tmp_path):
