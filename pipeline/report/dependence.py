@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
 from .counting import BELOW, MISSING, PHI, TAIL, Counted, Counts, Values
 from .figure import Figure, Mark, Plane, Shape, Table, Track, Tracks, write_path
-from .scale import NARROW, Axis, Tick, make_axis, shorten_name, write_number
+from .scale import NARROW, Axis, Tick, make_axis, shorten_name, write_apart, write_number
 from .spread import Spread, find_spread
 
 LEVELS = 6  # of darkness
@@ -67,13 +68,13 @@ def _line(means: np.ndarray, axis: Axis, offset: int) -> str:
 
 
 def _tabulate(asked: Counted, values: Values, counts: Counts) -> Table:
-    edges, n = values.edges, len(values.edges) - 1
-    each = -(-n // ROWS)
-    found = [(f"below {write_number(edges[0])}", slice(BELOW, BELOW + 1))]
-    for first in range(0, n, each):
-        last = min(first + each, n)
-        found.append((f"{write_number(edges[first])} to {write_number(edges[last])}", slice(BELOW + 1 + first, BELOW + 1 + last)))
-    found += [(f"{write_number(edges[-1])} or more", slice(-1, None)), ("missing", slice(MISSING, MISSING + 1))]
+    n = len(values.edges) - 1
+    ends = [*range(0, n, -(-n // ROWS)), n]
+    texts = write_apart([values.edges[end] for end in ends])
+    found = [(f"below {texts[0]}", slice(BELOW, BELOW + 1))]
+    for (first, last), (lower, upper) in zip(pairwise(ends), pairwise(texts), strict=True):
+        found.append((f"{lower} to {upper}", slice(BELOW + 1 + first, BELOW + 1 + last)))
+    found += [(f"{texts[-1]} or more", slice(-1, None)), ("missing", slice(MISSING, MISSING + 1))]
     spreads = [(name, find_spread(asked, counts, bins)) for name, bins in found]
     return Table(HEADS, tuple(_describe(name, spread) for name, spread in spreads if spread.n))
 
@@ -117,7 +118,7 @@ def _draw_numbers(name: str, asked: Counted, values: Values, counts: Counts, uni
 def _list_boxes(asked: Counted, values: Values, counts: Counts) -> list[tuple[str, Spread]]:
     """Names of values and their rows: numbers in their order, categories by their mean attributions."""
     if values.ordered:
-        bins = [(write_number(point), slice(at, at + 1)) for at, point in enumerate(values.points, BELOW + 1)]
+        bins = [(text, slice(at, at + 1)) for at, text in enumerate(write_apart(values.points), BELOW + 1)]
     else:
         bins = [(text, slice(at, at + 1)) for at, text in enumerate((*values.categories, "all others"), MISSING + 1)]
     found = [(text, find_spread(asked, counts, each)) for text, each in bins]

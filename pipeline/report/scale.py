@@ -1,11 +1,14 @@
 """Numbers as a page writes them, and axes: where a number stands between two ends, in percent, and which round numbers stand along it."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 LARGEST = 1e300  # beyond which differences are no numbers any more
 NAME = 48  # characters of a name
+DIGITS = 4  # of a number,
+MOST_DIGITS = 17  # and as many as tell any two apart
 STEPS = (1, 2, 5, 10)  # of round numbers, times a power of ten
 ROOM = 44  # characters along an axis on a phone,
 NARROW = 24  # and along one that names and numbers stand beside
@@ -13,7 +16,11 @@ EDGE = 4  # percent from either end, where a tick's number would be cut off,
 LONG = 4  # if it has more characters than these, for which there is always room
 
 
-def write_number(number: float | None, signed: bool = False, digits: int = 4) -> str:
+def _exponent(size: float) -> int:
+    return math.floor(math.log10(size) + 1e-9)
+
+
+def write_number(number: float | None, signed: bool = False, digits: int = DIGITS) -> str:
     """Write a number with a few digits, and a minus that is as wide as a plus.
 
     Parameters
@@ -33,9 +40,37 @@ def write_number(number: float | None, signed: bool = False, digits: int = 4) ->
     if math.isinf(number):
         return "∞" if number > 0 else "−∞"
     size = abs(number)
-    small = 0 < size < 1e-4
-    text = f"{size:.3g}" if small or size >= 1e7 else f"{size:,.0f}" if size >= 1000 else f"{size:.{digits}g}"
+    if 0 < size < 1e-4 or size >= (1e7 if digits <= DIGITS else 1e10):
+        text = f"{size:.{max(3, digits - 1)}g}"
+    elif size >= 1000:
+        text = f"{size:,.{max(0, digits - 1 - _exponent(size))}f}"
+    else:
+        text = f"{size:.{digits}g}"
     return ("−" if number < 0 else "+" if signed and number > 0 else "") + text
+
+
+def write_apart(numbers: Sequence[float]) -> list[str]:
+    """Write numbers with as many digits as tell them apart.
+
+    Parameters
+    ----------
+    numbers : sequence of float
+        Finite.
+
+    Returns
+    -------
+    list of str
+        Each is nearer to its number than a tenth of how far the nearest two are apart.
+    """
+    ascending = sorted(set(numbers))
+    least = min((upper / 10 - lower / 10 for lower, upper in pairwise(ascending)), default=math.inf)
+    texts = list[str]()
+    for digits in range(DIGITS, MOST_DIGITS + 2):  # of the smallest numbers one digit fewer is written
+        texts = [write_number(number, digits=digits) for number in numbers]
+        said = [float(text.replace(",", "").replace("−", "-")) for text in texts]
+        if all(abs(read - number) <= least for read, number in zip(said, numbers, strict=True)):
+            break
+    return texts
 
 
 def write_share(share: float | None) -> str:
@@ -165,15 +200,24 @@ class Axis:
         first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
         if last - first > 2 * n:  # the span is lost beside the numbers themselves
             return ()
-        digits = max(0, min(12, -math.floor(math.log10(step))))
-        return tuple(self._tick(round(i * step, digits) if digits < 12 else i * step, digits) for i in range(first, last + 1))
+        digits = max(0, -_exponent(step))
+        numbers = [round(i * step, digits) if digits < 12 else i * step for i in range(first, last + 1)]
+        return tuple(map(self._tick, numbers, _write_steps(numbers, step, digits)))
 
-    def _tick(self, number: float, digits: int) -> Tick:
-        at, size = self.at(number), abs(number)
-        text = f"{size:.2g}" if size and (size >= 1e6 or digits > 4) else f"{size:,.{digits}f}"
-        text = f"{'−' if number < 0 else ''}{text}"
+    def _tick(self, number: float, size: str) -> Tick:
+        at, text = self.at(number), f"{'−' if number < 0 else ''}{size}"
         side = "middle" if len(text) <= LONG else "start" if at < EDGE else "end" if at > 100 - EDGE else "middle"
         return Tick(at, text, side)
+
+
+def _write_steps(numbers: Sequence[float], step: float, digits: int) -> list[str]:
+    """Sizes of multiples of a step, with the digits that it changes: in full, or with powers of ten where these are shorter than long numbers."""
+    sizes = [abs(number) for number in numbers]
+    full = [f"{size:,.{digits}f}" for size in sizes]
+    if digits <= 4 and max(sizes, default=0) < 1e6:
+        return full
+    short = [f"{size:.{max(0, _exponent(size) - _exponent(step))}e}" if size else "0" for size in sizes]
+    return min(full, short, key=lambda texts: sum(map(len, texts)))
 
 
 def make_axis(numbers: Iterable[float], zero: bool = False) -> Axis:

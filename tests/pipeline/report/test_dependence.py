@@ -92,3 +92,18 @@ def test_a_field_holds_the_means_and_says_how_many_rows_it_does_not():
     at = number(low.text) + (number(high.text) - number(low.text)) * (100 - first / 40 * 100 - low.at) / (high.at - low.at)
     assert at == pytest.approx(-40, abs=0.1)
     assert [shape for shape in figure.drawing.shapes if "M0 " in shape.path]  # the strip of rows without a value
+
+
+def test_ranges_of_large_and_of_near_numbers_have_names_of_their_own():
+    """Days as YYYYMMDD, pressures within a few parts in a thousand, probabilities near one: no two rows of a table are called the same."""
+    for low, high in ((20_240_101, 20_251_231), (1012.3, 1015.9), (0.9999, 0.99999)):
+        x = RNG.uniform(low, high, 3000)
+        figure = draw(Values(Feature("x"), "value_x", tuple(np.linspace(low, high, 41).tolist())), x)
+        lower, upper = zip(*(row[0].split(" to ") for row in figure.table.rows if " to " in row[0]), strict=True)
+        assert len(set(lower)) == len(lower) >= 10
+        assert lower[1:] == upper[:-1]
+        assert len({tick.text for tick in figure.drawing.across}) == len(figure.drawing.across) >= 2
+        assert all(low <= number(tick.text) <= high for tick in figure.drawing.across)
+    days = [float(day) for day in (20_250_101, 20_250_102)]
+    figure = draw(Values(Feature("x"), "value_x", (days[0] - 0.1, days[0] + 0.5, days[1] + 0.1), tuple(days)), RNG.choice(days, 3000))
+    assert [track.label for track in figure.drawing.tracks] == ["20,250,101", "20,250,102"]

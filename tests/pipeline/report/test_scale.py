@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.report.scale import Axis, make_axis, shorten_name, write_number, write_share
+from pipeline.report.scale import Axis, make_axis, shorten_name, write_apart, write_number, write_share
 
 numbers = st.floats(allow_nan=True, allow_infinity=True)
 
@@ -19,6 +19,21 @@ def test_a_number_has_few_digits(number, text):
     assert write_number(number) == text
     assert write_number(1.5, signed=True) == "+1.5"
     assert write_number(1.2345, digits=2) == "1.2"
+
+
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), unique=True, max_size=5))
+def test_different_numbers_read_differently(found):
+    """Whatever their size, and however near they are."""
+    assert len(set(write_apart(found))) == len(found)
+
+
+def test_no_more_digits_are_written_than_tell_numbers_apart():
+    assert write_apart([20240101, 20240708, 20251231]) == ["20,240,101", "20,240,708", "20,251,231"]
+    assert write_apart([1012.3, 1012.6, 1013.9]) == ["1,012.3", "1,012.6", "1,013.9"]
+    assert write_apart([0.99991, 0.99994, 1]) == ["0.99991", "0.99994", "1"]
+    assert write_apart([1.23456, 2.34567]) == ["1.235", "2.346"]
+    assert write_apart([12345.6, 13456.7]) == ["12,346", "13,457"]
+    assert write_apart([2e12, 2.00001e12]) == ["2e+12", "2.00001e+12"]
 
 
 @pytest.mark.parametrize(("share", "text"), [(0.5, "50%"), (0.0123, "1.2%"), (0.0001, "<0.1%"), (1, "100%"), (0.9999, "99.9%"), (0, "0%")])
@@ -42,6 +57,7 @@ def test_an_axis_holds_all_its_numbers_and_its_ticks_fit(found, zero):
     assert axis.low < axis.high
     ticks = axis.ticks()
     assert [tick.at for tick in ticks] == sorted({tick.at for tick in ticks})
+    assert len({tick.text for tick in ticks}) == len(ticks)
     assert len(ticks) <= 1 or sum(len(tick.text) + 2 for tick in ticks) <= 44 or len(axis.ticks(1)) == len(ticks)
     for number in found:
         assert 0 <= axis.at(number) <= 100
@@ -52,6 +68,8 @@ def test_ticks_are_round():
     assert [tick.text for tick in Axis(0, 21.7).ticks()] == ["0", "5", "10", "15", "20"]
     assert [tick.text for tick in Axis(-0.2, 0.11).ticks()] == ["−0.2", "−0.1", "0.0", "0.1"]
     assert [tick.text for tick in Axis(-3e6, 0).ticks()] == ["−3e+06", "−2e+06", "−1e+06", "0"]
+    assert [tick.text for tick in Axis(20_240_101, 20_251_231).ticks(4, 24)] == ["20,245,000", "20,250,000"]
+    assert [tick.text for tick in Axis(0.99990, 0.99998).ticks(4)] == ["0.99990", "0.99995"]
     assert {tick.side for tick in Axis(0, 10).ticks()} == {"middle"}
     assert [tick.side for tick in Axis(0, 20_000).ticks()] == ["middle", "middle", "middle", "middle", "end"]
     assert [(tick.at, tick.text) for tick in Axis(0, 0.5).percent()] == [(20.0 * i, f"{10 * i}") for i in range(6)]
