@@ -67,13 +67,16 @@ class Counted:
     own : tuple of float
         and edges of the feature's own cells, as of `lay_edges`.
     values : Values or None
-        None where no values are kept beside attributions.
+        None where no values are told apart.
+    lacking : str
+        Why none are, in words; empty where some are.
     """
 
     column: str
     shared: tuple[float, float]
     own: tuple[float, ...]
     values: Values | None
+    lacking: str = ""
 
 
 @dataclass(frozen=True, slots=True)

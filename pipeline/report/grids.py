@@ -5,10 +5,13 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from kernels.methods import METHODS
+
 from ..drift.columns import lists_categories
 from ..drift.distribution import Categories, Distribution
 from ..drift.measured import Measured
 from ..models.model import Feature
+from ..runs.top import feature_of
 from .counting import BINS, Counted, Values, lay_edges
 from .scale import make_axis
 
@@ -17,6 +20,11 @@ OWN = 0.002  # of a feature's own axis,
 VALUES = 0.01  # and of its values
 POINTS = 12  # different numbers that are drawn one by one
 CATEGORIES = 10
+
+UNKEPT = "values are not kept beside these attributions; explain --values keeps them"
+SEVERAL = "a group of several features has no value of its own"
+MISSING = "all values are missing"
+MANY = "there are too many categories to count"
 
 
 def find_ends(found: Sequence[Distribution], share: float) -> tuple[float, float]:
@@ -77,6 +85,15 @@ def choose_values(feature: Feature, column: str, found: Distribution | Categorie
     return Values(feature, column, tuple(map(float, (*inner, np.nextafter(high, math.inf)))))
 
 
+def _say_lacking(kept: bool, feature: str, found: Distribution | Categories | None) -> str:
+    """Say why a player's values are not told apart."""
+    if not kept:
+        return UNKEPT
+    if not feature:
+        return SEVERAL
+    return MANY if found is not None and found.there else MISSING
+
+
 def choose_grids(measured: Measured, output: str, names: Sequence[str], columns: Mapping[str, str]) -> tuple[Counted, ...]:
     """Choose the grids of an output's first features.
 
@@ -102,12 +119,11 @@ def choose_grids(measured: Measured, output: str, names: Sequence[str], columns:
     if not found:
         return ()
     shared = find_ends(list(found.values()), SHARED)
-    return tuple(
-        Counted(
-            columns[name],
-            shared,
-            lay_edges(find_ends([phi], OWN), find_ends([phi], 0.0)),
-            choose_values(features[name], values[name], measured.value(name)) if name in values else None,
-        )
-        for name, phi in found.items()
-    )
+    groups, grids = plan.groups if METHODS[plan.method].phi.of_groups else (), []
+    for name, phi in found.items():
+        feature = feature_of(name, groups)
+        known = measured.value(feature)
+        chosen = choose_values(features[feature], values[feature], known) if feature in values else None
+        lacking = "" if chosen else _say_lacking(plan.values, feature, known)
+        grids.append(Counted(columns[name], shared, lay_edges(find_ends([phi], OWN), find_ends([phi], 0.0)), chosen, lacking))
+    return tuple(grids)

@@ -110,9 +110,9 @@ def draw_swarm(names: Sequence[str], asked: Sequence[Counted], counts: Sequence[
         beyond = int(found.swarm[0].sum() + found.swarm[-1].sum())
         rows.append((shorten_name(name), *quantiles, _direction(found, colour), f"{beyond:,}"))
     any_colour = any(ordered)
-    kept = all(each.values is not None for each in asked)
+    lacking = list(dict.fromkeys(each.lacking for each in asked if each.lacking))
     said = "Colour is how high the feature's value is among all rows; grey where it has no order or is missing. " if any_colour else ""
-    said += "" if kept else "Grey: values are not kept beside these attributions; explain --values keeps them. "
+    said += f"Grey: {', or '.join(lacking)}. " if lacking else ""
     n_beyond = sum(int(each.swarm[0].sum() + each.swarm[-1].sum()) for each in counts)
     said += f"{n_beyond:,} attributions lie beyond the axis, which holds nearly all. " if n_beyond else ""
     return Figure(

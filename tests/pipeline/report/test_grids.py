@@ -1,14 +1,16 @@
 """Grids hold nearly all rows, and tell few values apart one by one."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from leafledger import read_run
-from pipeline.drift.distribution import Distribution
+from leafledger import explain, read_run, report
+from pipeline.drift.distribution import Categories, Distribution
 from pipeline.drift.measured import measure_run
 from pipeline.models.model import Feature
 from pipeline.report.counting import TAIL
-from pipeline.report.grids import choose_grids, choose_values, find_ends
+from pipeline.report.grids import MANY, MISSING, SEVERAL, UNKEPT, _say_lacking, choose_grids, choose_values, find_ends
 
 
 @pytest.fixture(scope="module")
@@ -56,3 +58,28 @@ def test_nothing_is_told_apart_where_nothing_is_known(classes):
 def test_infinite_values_are_beyond_the_axis():
     cells = Distribution(9, 0, 6, 1.0, 2.0, 1.0, 2.0, 0.0, 2.0, None, np.array([-np.inf, 0.0, 1.0, 2.0, np.inf]), np.array([3, 1, 1, 1, 3]))
     assert find_ends([cells], 0.01) == (0.0, 2.0)
+
+
+def test_why_values_are_not_told_apart_is_said(example, odd, classes, tmp_path):
+    """A group of one feature has that feature's values, one of several has none; values may all be missing, or not be kept."""
+    together = {"both": ["distance", "delay"], "who": ["carrier"]}
+    explain(example.model, example.data, tmp_path / "run", partition=together, values=True, scheduler="serial")
+    found = {}
+    for run in (tmp_path / "run", odd(300), classes):
+        measured = measure_run(run, scheduler="serial")
+        plan = measured.plan
+        chosen = choose_grids(measured, plan.written_outputs[0], plan.players, dict(zip(plan.players, plan.columns[1], strict=False)))
+        found |= dict(zip(plan.players, chosen, strict=True)) | {run: chosen}
+    assert set(found["who"].values.categories) == {"UA", "AA", "B6", "DL"}
+    assert (found["both"].values, found["both"].lacking) == (None, SEVERAL)
+    assert (found["null"].values, found["null"].lacking) == (None, MISSING)
+    assert {each.lacking for each in found[classes]} == {UNKEPT}
+    assert _say_lacking(True, "x", Categories(9, 0, None, None)) == MANY
+    page = contents_of(tmp_path / "run")
+    assert "explain --values" not in page
+    assert f"Grey: {SEVERAL}." in page
+    assert "How who acts" in page
+
+
+def contents_of(run):
+    return Path(report(run, scheduler="serial").uri).read_text()

@@ -6,6 +6,7 @@ import pytest
 
 from pipeline.models.model import Feature
 from pipeline.report.counting import Counted, Values, count_rows, lay_edges
+from pipeline.report.grids import UNKEPT
 from pipeline.report.swarm import colour_bins, draw_swarm, shade
 
 N = 4000
@@ -13,7 +14,7 @@ N = 4000
 
 def counted(phi, values=None):
     edges = None if values is None else Values(Feature("x"), "value_x", tuple(np.linspace(-3, 3, 41).tolist()))
-    asked = Counted("phi_x", (-3.0, 3.0), lay_edges((-3.0, 3.0), (-9.0, 9.0)), edges)
+    asked = Counted("phi_x", (-3.0, 3.0), lay_edges((-3.0, 3.0), (-9.0, 9.0)), edges, "" if edges else UNKEPT)
     return asked, count_rows(pa.table({"phi_x": phi, "value_x": phi if values is None else values}), [asked])[0]
 
 
