@@ -23,6 +23,7 @@ from .tables import SemivalueTables, add_semivalues, no_semivalues, prepare_semi
 from .two_step import TwoStepTables, add_two_step, share_equally
 
 LEAST_TOTAL = 1e-6  # of a signed measure, as a fraction of its total variation: what is left of it would lose digits
+MISSED = 1e-6  # by which numbers that were written down may miss a sum of one
 EXPONENTS = 1e-6, 1e12  # of Beta values, plus one: smaller ones lose digits of their quadrature, larger ones overflow sooner or later
 
 
@@ -138,6 +139,11 @@ def _read_sizes(forest: Forest, given: Parameters) -> np.ndarray:
             sizes = sizes * binom(forest.n_all - 1, np.arange(forest.n_all))
         if not np.isfinite(sizes).all():
             raise InvalidParameters(f"parameter 'weights' overflows: there are too many coalitions of {forest.n_all} players; give 'sizes'")
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = sizes.sum()
+    if not abs(total - 1) <= MISSED:
+        times = ", times how many coalitions of a size there are," if name == "weights" else ""
+        raise InvalidParameters(f"parameter {name!r}{times} sums to {total:.9g}, expected 1, as probabilities do")
     return sizes
 
 
@@ -164,8 +170,8 @@ PROBABILISTIC = Method(
     games=Games(_walk_probabilistic, MarginalUse(views=(everyone,), tables=_look_up_probabilistic)),
     kernel=_attribute_probabilistic,
     parameters=(
-        numbers("sizes", "probability that a feature joins a coalition of 0, 1, … others; as many as there are features, or groups"),
-        numbers("weights", "or the weight of every single coalition of 0, 1, … others"),
+        numbers("sizes", "probability that a feature joins a coalition of 0, 1, … others, 1 in all; as many as there are features, or groups"),
+        numbers("weights", "or the weight of every single coalition of 0, 1, … others; those of all coalitions sum to 1"),
     ),
 )
 

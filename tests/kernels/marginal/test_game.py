@@ -54,7 +54,8 @@ def test_coalitions_may_have_any_distribution_of_sizes(data, ensemble, kept):
     """One that is no semivalue's, of groups too, some of which are in no split."""
     rows, background, group = data.draw(batches(ensemble, max_rows=2)), data.draw(batches(ensemble, max_rows=5)), data.draw(partitions(ensemble))
     n_groups = int(group.max()) + 1
-    sizes = tuple(data.draw(st.lists(st.integers(-2, 4), min_size=n_groups, max_size=n_groups)))
+    sizes = data.draw(st.lists(st.integers(-2, 4), min_size=n_groups - 1, max_size=n_groups - 1))
+    sizes = (*sizes, 1 - sum(sizes))
     phi, _, _ = explain("probabilistic", ensemble, rows, background, group, KEPT[kept], sizes=sizes)
     expected = [naive.quotient_semivalue(ensemble, row, group, n_groups, naive.size_weight(sizes), background) for row in rows]
     assert_allclose(phi, expected, rtol=0, atol=ATOL * max(1, max(map(abs, sizes))))

@@ -1,6 +1,7 @@
 """Methods by measures and by weights are those of the definition, and say what they miss."""
 
 import math
+import re
 from fractions import Fraction
 
 import numpy as np
@@ -94,6 +95,25 @@ def test_what_is_missing_is_said(ensemble, name, parameters, says):
     """No measure, or one whose weights cannot be scaled to one, and a distribution of another game."""
     with pytest.raises(InvalidParameters, match=says):
         explain(name, ensemble, np.zeros((1, ensemble.n_features)), **parameters)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "says"),
+    [
+        ({"sizes": (1.0, 1.0, 1.0)}, "parameter 'sizes' sums to 3, expected 1, as probabilities do"),
+        ({"sizes": (0.5, 0.25, 0.25001)}, "parameter 'sizes' sums to 1.00001, expected 1"),
+        ({"sizes": (0.0, 0.0, 0.0)}, "parameter 'sizes' sums to 0, expected 1"),
+        ({"sizes": (1e308, 1e308, 0.0)}, "parameter 'sizes' sums to inf, expected 1"),
+        ({"weights": (1 / 3, 1 / 3, 1 / 3)}, "'weights', times how many coalitions of a size there are, sums to 1.33333333, expected 1"),
+    ],
+)
+def test_what_is_no_distribution_is_refused(parameters, says):
+    """A feature joins some coalition (Weber 1988): with probabilities that sum to three its value would be three times too large."""
+    ensemble = chain(np.arange(3), np.arange(4.0), np.ones(4), 3)
+    with pytest.raises(InvalidParameters, match=re.escape(says)):
+        explain("probabilistic", ensemble, np.zeros((1, 3)), **parameters)
+    third = explain("probabilistic", ensemble, np.zeros((1, 3)), sizes=(0.3333333, 0.3333333, 0.3333333))[0]
+    assert_allclose(third, explain("shapley", ensemble, np.zeros((1, 3)))[0], rtol=1e-6)
 
 
 def test_weights_that_overflow_are_refused():

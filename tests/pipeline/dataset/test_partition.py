@@ -106,7 +106,8 @@ def test_a_group_has_the_value_of_the_quotient_game(data, ensemble):
     model = as_model(ensemble)
     partition, group = data.draw(partitions(model))
     rows, n = data.draw(batches(ensemble, max_rows=2, of_data=True)), max(group) + 1
-    sizes = data.draw(st.lists(st.floats(0, 1), min_size=n, max_size=n))
+    sizes = np.array(data.draw(st.lists(st.integers(0, 9), min_size=n, max_size=n)), float)
+    sizes = (sizes / max(sizes.sum(), 1)).tolist()
     weighted = naive.size_weight(sizes) if any(sizes) else naive.shapley_weight
     method, given_sizes = ("probabilistic", {"sizes": sizes}) if any(sizes) else ("shapley", {})
     found = attribute(model, rows, method, partition=partition, parameters=given_sizes)

@@ -31,7 +31,7 @@ def test_a_plan_reads_back_as_it_was(example):
     [
         ({"method": "semivalue", "parameters": {"density": "0:0,0.5:2,1:0"}}, {"atoms": (), "density": ((0.0, 0.0), (0.5, 2.0), (1.0, 0.0))}),
         ({"method": "semivalue", "parameters": {"atoms": [[0.1, 1], (0.3, 1e-300)]}}, {"atoms": ((0.1, 1.0), (0.3, 1e-300)), "density": ()}),
-        ({"method": "probabilistic", "parameters": {"sizes": [0.1, 0.2, 1 / 3, 0]}}, {"sizes": (0.1, 0.2, 1 / 3, 0.0), "weights": ()}),
+        ({"method": "probabilistic", "parameters": {"sizes": [0, 0.1, 1 / 3, 17 / 30]}}, {"sizes": (0.0, 0.1, 1 / 3, 17 / 30), "weights": ()}),
         (
             {"method": "owen", "partition": {"b": ["month", "delay"], "a": ["carrier"]}, "parameters": {"across": "beta:4:1"}},
             {"across": "beta:4:1", "within": "shapley"},
