@@ -7,13 +7,16 @@ from ..trees.forest import make_forest
 from .background import list_outcomes
 
 
-def bound_sampling(ensemble: TreeEnsemble, n_rows: int, groups: np.ndarray | None = None) -> np.ndarray:
+def bound_sampling(ensemble: TreeEnsemble, n_rows: int) -> np.ndarray:
     """Bound the root mean squared error of marginal Shapley values of any row (Filom et al. 2024, Theorem 3.15).
 
-    With T the trees that ask for a player, m their comparisons, k their players, p the shares of rows in their leaves and c the values of these,
+    With T the trees that ask for a feature, m their comparisons, k their features, p the shares of rows in their leaves and c the values of these,
     less what all leaves of the tree have in common, which changes no attribution, it is
 
         4 |T| / sqrt(n_rows) * max (sum p²)^(1/4) * max (1.5 / k (1 + m / k)^k)^(1/4) * max sqrt(sum c²)
+
+    Groups of features have none: m_q thresholds of one feature, each within the next, have m_q + 1 outcomes, from which the factor of m and k comes;
+    m_q comparisons of several features have up to 2^m_q.
 
     Parameters
     ----------
@@ -21,20 +24,18 @@ def bound_sampling(ensemble: TreeEnsemble, n_rows: int, groups: np.ndarray | Non
         of symmetric trees, whose leaf weights say how many rows of the population are where
     n_rows : int
         of the sample
-    groups : (features,) int
-        which group a feature belongs to; None where each is a player of its own
 
     Returns
     -------
-    (outputs, players) float64, margin units
-        0 where no tree asks for a player
+    (outputs, features) float64, margin units
+        0 where no tree asks for a feature
 
     Raises
     ------
     InvalidParameters
         trees that are not symmetric, or have no weights
     """
-    _, forest = make_forest(ensemble, groups)
+    _, forest = make_forest(ensemble)
     trees, outputs = forest.ensemble.root.size, forest.ensemble.base.size
     n_trees, gini, growth, norm = (np.zeros((outputs, forest.n_all)) for _ in range(4))
     for tree in range(trees):

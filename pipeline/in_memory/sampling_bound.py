@@ -7,19 +7,17 @@ import numpy as np
 
 from kernels.marginal.sampling_bound import bound_sampling
 
-from ..dataset.partition import Partition, read_groups
-from ..dataset.players import number_players
 from ..models import load_ensemble
 from ..models.model import Model
-from ..runs.arguments import optional, read_number, read_partition
+from ..runs.arguments import read_number
 from ..runs.prepare import refuse_statistics, refused
 
 
-def sampling_bound(model: Model | str | PathLike | Any, n_rows: int, *, partition: Partition | None = None) -> np.ndarray:
+def sampling_bound(model: Model | str | PathLike | Any, n_rows: int) -> np.ndarray:
     """Bound the root mean squared error of marginal Shapley values, if a background is a random sample (Filom et al. 2024, Theorem 3.15).
 
     It holds for every row, takes the model's own leaf weights for the population, and is far above what ``attribute(…, background_errors=True)``
-    measures: it says how fast errors fall, not how large they are.
+    measures: it says how fast errors fall, not how large they are. The theorem is of single features: values of groups have no such bound.
 
     Parameters
     ----------
@@ -27,13 +25,11 @@ def sampling_bound(model: Model | str | PathLike | Any, n_rows: int, *, partitio
         A loaded model, or whatever `load_ensemble` takes, of symmetric trees.
     n_rows : int
         Of the background.
-    partition : mapping, str or path, optional
-        Groups of features, as `attribute` takes them.
 
     Returns
     -------
-    (outputs, players) float64
-        Margin units; 0 where no split asks for a feature, or group.
+    (outputs, features) float64
+        Margin units; 0 where no split asks for a feature.
 
     Raises
     ------
@@ -42,6 +38,5 @@ def sampling_bound(model: Model | str | PathLike | Any, n_rows: int, *, partitio
     """
     loaded = load_ensemble(model)
     refuse_statistics(loaded, "the bound")
-    groups = read_groups(optional(read_partition)("partition", partition), loaded.features)
     with refused():
-        return bound_sampling(loaded.ensemble, read_number("n_rows", n_rows, 1), number_players(loaded, groups).numbers)
+        return bound_sampling(loaded.ensemble, read_number("n_rows", n_rows, 1))

@@ -23,7 +23,7 @@ def model():
     return load_ensemble(made.fit(ROWS, LABEL))
 
 
-def printed(model, player, group=range(4)):
+def printed(model, feature):
     """Formulas 3.27 to 3.29, tree by tree. Of leaves of one sign the value nearest to zero is common to all, and changes no attribution."""
     ensemble, counts, ginis, growths, norms = model.ensemble, 0, [], [], []
     for root in ensemble.root:
@@ -35,8 +35,8 @@ def printed(model, player, group=range(4)):
             else:
                 splits.add((int(ensemble.feature[v]), float(ensemble.threshold[v])))
                 nodes += [ensemble.left[v], ensemble.right[v]]
-        players = {group[asked] for asked, _ in splits}
-        if player not in players:
+        features = {asked for asked, _ in splits}
+        if feature not in features:
             continue
         common = min((float(ensemble.value[v, 0]) for v in leaves), key=abs)
         common = common if len({ensemble.value[v, 0] > 0 for v in leaves}) == 1 else 0.0
@@ -44,7 +44,7 @@ def printed(model, player, group=range(4)):
         p = [ensemble.cover[v] / sum(ensemble.cover[u] for u in leaves) for v in leaves]
         counts += 1
         ginis.append(math.fsum(share**2 for share in p) ** 0.25)
-        growths.append((1.5 / len(players) * (1 + len(splits) / len(players)) ** len(players)) ** 0.25)
+        growths.append((1.5 / len(features) * (1 + len(splits) / len(features)) ** len(features)) ** 0.25)
         norms.append(math.sqrt(math.fsum((float(ensemble.value[v, 0]) - common) ** 2 for v in leaves)))
     return counts, ginis, growths, norms
 
@@ -67,16 +67,6 @@ def test_the_bound_holds(model):
     bound = bound_sampling(model.ensemble, 100)[0]
     assert (measured <= bound).all()
     assert (bound[:3] > 0).all()
-
-
-def test_players_are_groups_where_there_are_some(model):
-    """Their comparisons are those of all their features."""
-    group = np.array([0, 0, 1, 1])
-    found = bound_sampling(model.ensemble, 100, group)
-    assert found.shape == (1, 2)
-    for player in range(2):
-        counts, ginis, growths, norms = printed(model, player, group)
-        assert_allclose(found[0, player], 4 * counts / math.sqrt(100) * max(ginis) * max(growths) * max(norms), rtol=1e-12)
 
 
 def test_trees_that_are_not_symmetric_have_no_bound():

@@ -26,8 +26,11 @@ def test_it_is_above_the_errors_that_are_measured(model):
     assert (errors <= bound).all()
 
 
-def test_groups_are_named(model):
-    assert sampling_bound(model, 10, partition={"first": [0, 1]}).shape == (1, 2)
+def test_groups_have_no_bound(model):
+    """The theorem counts the outcomes of thresholds of one feature."""
+    assert sampling_bound(model, 10).shape == (1, 3)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'partition'"):
+        sampling_bound(model, 10, partition={"first": [0, 1]})
 
 
 def test_what_has_no_bound_is_refused(model):
