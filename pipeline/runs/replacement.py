@@ -29,8 +29,9 @@ from .publish import MANIFEST, SUMMARY, Manifest, read_manifest
 from .rejected import REJECTED
 
 REPLACEMENTS = "replacements"
-SHORT = 16  # digits of a plan's digest that name a folder
-PLACE = re.compile(rf"[0-9a-f]{{{SHORT}}}")  # such a name
+SHORT = 16  # digits of a digest that name a folder
+_DIGITS = f"[0-9a-f]{{{SHORT}}}"
+PLACE = re.compile(f"{_DIGITS}(-{_DIGITS})?")  # such a name: of the run's plan, and of the manifest whose place it takes
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,7 @@ def is_place(plan: Plan, place: str) -> bool:
     -------
     bool
     """
-    return not place or re.fullmatch(f"{find_place(plan, None)}(-[0-9a-f]{{{SHORT}}})?", place) is not None
+    return not place or re.fullmatch(f"{find_place(plan, None)}(-{_DIGITS})?", place) is not None
 
 
 def read_standing(run: str) -> Standing | None:
