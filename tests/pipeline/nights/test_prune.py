@@ -146,7 +146,7 @@ def test_a_run_that_replaced_another_is_removed_whole_whatever_step_it_is_killed
     for made in ("after/drift.json", "report/index.html", "after.json"):
         (old / made).parent.mkdir(exist_ok=True)
         (old / made).write_text("made")
-    assert sorted(path.name for path in old.iterdir()) == ["after", "after.json", "manifest.json", "replacements", "report"]
+    assert sorted(path.name for path in old.iterdir()) == [".manifest.json.lock", "after", "after.json", "manifest.json", "replacements", "report"]
     shutil.copytree(old, whole)
     for step in range(1, 100):
         with pytest.MonkeyPatch.context() as patched:
