@@ -5,7 +5,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
 from kernels.comparison import (
@@ -87,6 +87,26 @@ def test_gaps_of_rankings_are_those_of_the_definition(data, ensemble):
                 size[tables.units] = np.abs(scores[r, k, :, i])
                 expected = float(perturbed.mean_gap(gap, outcomes, naive.ranking(size))[k])
                 assert_allclose(found[k, :, r, i], expected, rtol=1e-11, atol=1e-13)
+
+
+def test_what_a_ranking_does_not_tell_is_not_a_number():
+    """Areas are of rankings by score, gaps and removal of those by size; what another one of both tells is what the whole one tells."""
+    rng = np.random.default_rng(6)
+    ensemble, rows = grown(rng, 3, 3, 4), rng.normal(size=(6, 4))
+    tables, values, bins = drawn(ensemble, rows, rng.normal(size=(20, 4)))
+    forest = make_forest(ensemble)[1]
+    whole = place_scores(rng.normal(size=(1, tables.units.size, 6)), tables.units, 4)
+    scored, sized = whole._replace(by_size=None), whole._replace(by_score=None)
+    for told, untold, measure in (
+        (scored, sized, lambda some: measure_areas(bins, prepare_areas(forest), some)),
+        (sized, scored, lambda some: measure_gaps(values, bins, [tables], NOISES[0], some)[0]),
+        (sized, scored, lambda some: measure_removal(values, bins, tables, some, (0, 2), np.ones((1, 6)))),
+    ):
+        among = measure([whole, untold, told])
+        assert_array_equal(among[:, :, 2], among[:, :, 0])
+        assert_array_equal(among[:, :, :1], measure([whole]))
+        assert np.isnan(among[:, :, 1]).all()
+        assert np.isnan(measure([untold])).all()
 
 
 def test_ranks_become_scores():

@@ -42,6 +42,9 @@ def test_rankings_are_taken_as_they_are(data, n_all):
     assert found.by_score[0, :, 0].tolist() == [whole.index(j) + 1 for j in players]
     assert_array_equal(found.by_score, by_size.by_size)
     assert found.by_size is by_size.by_score is None
+    twice = found.take(np.array([0, 0]))
+    assert twice.by_size is None
+    assert_array_equal(twice.by_score, np.concatenate((found.by_score, found.by_score), axis=2))
 
 
 @given(st.lists(st.integers(1, 20), unique=True))
