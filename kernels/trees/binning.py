@@ -246,7 +246,7 @@ def _bin_numbers(values: np.ndarray, threshold: np.ndarray, start: int, stop: in
     """Count the thresholds below each of ``values (n,)`` by a binary search that finds the highest bit of the number first.
 
     ``position (n,) uint64`` is overwritten: unsigned, so that no index needs a look at whether it counts from the end. Bits are shifted in, since
-    LLVM makes a branch of what is added or not: seven times as long on an Intel, where half of the guesses are wrong.
+    LLVM makes a branch of what is added or not: six times as long on an Intel, where half of the guesses are wrong.
     """
     position[:] = 0
     one, ahead = np.uint64(1), np.uint64((stop - start + 1) // 2)
