@@ -27,11 +27,12 @@ ALLOWED = {  # first names that a package may import beyond the standard library
     "leafledger": {"kernels", "pipeline"},
 }
 # What a part of a package may import of it; single files of the package by their own names.
-GROUND = ("_jit", "lanes", "ordering")
+GROUND = ("_jit", "lanes", "narrowing", "ordering")
 DECLARED = (*GROUND, "buffers", "game_values", "method", "parameters", "reductions", "summaries", "trees", "tuning")
 ARROWS = {
     "kernels": {
-        **dict.fromkeys(("_jit", "parameters", "game_values", "merge_tree", "ordering"), ()),
+        **dict.fromkeys(("_jit", "parameters", "merge_tree", "ordering"), ()),
+        **dict.fromkeys(("game_values", "narrowing"), ("parameters",)),
         "lanes": ("_jit",),
         "labels": ("parameters",),
         "reductions": ("_jit", "merge_tree", "ordering"),

@@ -13,6 +13,7 @@ import numpy as np
 
 from .._jit import jit
 from ..lanes import QUAD
+from ..narrowing import narrow
 from ..trees.binning import complement
 from ..trees.forest import Forest
 from ..trees.paths import Trace, count_above, first_splits, trace
@@ -165,7 +166,7 @@ class _Layout:
             return np.cumsum([0, *sizes])
 
         return Subtrees(
-            marks=np.array(self.marks, np.int32).reshape(-1, 5),
+            marks=narrow(np.array(self.marks, np.int64).reshape(-1, 5)),
             comparison=np.array(self.comparison, np.int32),
             start=ends(self.n_marks),
             words=self.forest.splits.words,

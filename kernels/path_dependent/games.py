@@ -19,6 +19,7 @@ import numpy as np
 
 from .._jit import jit
 from ..game_values import GameValue, Quadrature
+from ..narrowing import check_offset
 from ..ordering import group_starts, pack_pairs, unpack_pairs
 from ..trees.binning import BinnedSplits
 from ..trees.ensemble import TreeEnsemble
@@ -129,6 +130,7 @@ def cut_trees(forest: Forest, trees: np.ndarray, own: np.ndarray) -> CutTrees:
     node, left, right = (np.empty(most, np.int32) for _ in range(3))
     out = _Copies(node, left, right, np.empty(most, bool), np.empty(trees.size, np.int32))
     n_nodes = _copy_around(forest.trace.order, start, np.stack((ensemble.left, ensemble.right)), forest.player_of_node, trees, own, out)
+    check_offset(n_nodes)
     node, left, right, counts = (array[:n_nodes] for array in out[:4])
     leaf = left < 0
     copied = ensemble._replace(

@@ -17,6 +17,7 @@ import numpy as np
 
 from .._jit import jit
 from ..game_values import GameValue, Quadrature
+from ..narrowing import narrow
 from ..ordering import pack_pairs, unpack_pairs
 from ..trees.forest import Forest
 from ..trees.paths import first_splits, most_on_a_path, trace
@@ -191,7 +192,7 @@ def _find_step_partners(played: PairGame, walks: Walks, q: int) -> StepPartners:
     a, t = game.trace.absent[steps.node][:, None], walks.nodes[steps.walk]
     return StepPartners(
         start=start,
-        partners=np.stack((partners.row[taken], find_places(game, splits)[edge], constants), axis=1).astype(np.int32),
+        partners=narrow(np.stack((partners.row[taken], find_places(game, splits)[edge], constants), axis=1)),
         present=((1 - a) / ((1 - t) * a + t) + 1 / (1 - t)).reshape(-1),
     )
 

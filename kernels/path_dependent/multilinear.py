@@ -18,6 +18,7 @@ import numpy as np
 
 from .._jit import frozen, jit
 from ..lanes import LANES, constant, inside, load, splat, store
+from ..narrowing import narrow
 from ..trees.binning import BinnedSplits, copy_batch, is_member
 from ..trees.ensemble import TreeEnsemble
 from .games import Game
@@ -142,7 +143,7 @@ def prepare_gradient(game: Game) -> GradientTables:
             output=output,
             base=base,
             most=np.array([steps.levels[0], game.n_rows], np.int64),
-            steps=np.column_stack((steps.columns, game.gain[node[steps.split]], N_CONSTANTS * steps.split)).astype(np.int32),
+            steps=narrow(np.column_stack((steps.columns, game.gain[node[steps.split]], N_CONSTANTS * steps.split))),
             constants=np.stack((a, a_second, a_above, *parts, values[0] - values[1], values[1]), axis=1).reshape(-1),
             members=members,
             words=binned.words,

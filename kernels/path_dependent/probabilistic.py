@@ -32,6 +32,7 @@ import numpy as np
 from .._jit import jit
 from ..game_values import thin_sizes
 from ..lanes import LANES, inside, load, splat, store
+from ..narrowing import narrow
 from ..trees.binning import BATCH, BinnedSplits, child_intervals, copy_batch, is_member
 from ..trees.ensemble import TreeEnsemble
 from ..trees.paths import Trace
@@ -151,7 +152,7 @@ def _edges(ensemble: TreeEnsemble, binned: BinnedSplits, trace: Trace, player: n
         span,
         binned.members[split],
     )
-    return np.stack(numbers, axis=1).astype(np.int32)
+    return narrow(np.stack(numbers, axis=1))
 
 
 def prepare_probabilistic(ensemble: TreeEnsemble, binned: BinnedSplits, trace: Trace, player: np.ndarray, sizes: np.ndarray) -> ProbabilisticTables:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._jit import jit
+from ..narrowing import narrow
 from ..ordering import group_starts
 from ..trees.binning import BinnedSplits, child_intervals
 from .games import Game, Points
@@ -213,7 +214,7 @@ def lay_out_steps(game: Game, splits: Splits, binned: BinnedSplits, trees: np.nd
         first=first,
         second=second,
         split=split,
-        columns=np.column_stack((kind + WALK_AGAIN * (above >= 0)[split], of_splits[split])).astype(np.int32),
+        columns=narrow(np.column_stack((kind + WALK_AGAIN * (above >= 0)[split], of_splits[split]))),
     )
 
 
@@ -309,7 +310,7 @@ def _lay_out(game: Game, splits: Splits, walks: list[_Walk], q: int) -> Walks:
         weights=np.array([walk.points.weights for walk in walks]).reshape(-1, q),
         width=np.array([ensemble.value.shape[1]], np.int64),
         levels=steps.levels,
-        steps=np.column_stack((steps.columns, members, game.gain[node], first)).astype(np.int32),
+        steps=narrow(np.column_stack((steps.columns, members, game.gain[node], first))),
         constants=constants,
         words=game.splits.words,
     )

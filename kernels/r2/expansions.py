@@ -26,6 +26,7 @@ import numpy as np
 from .._jit import jit
 from ..game_values import Quadrature
 from ..lanes import LANES, load, splat, store
+from ..narrowing import narrow
 from .preorder import PREORDER_LEFT, PREORDER_PLAYER, PREORDER_RIGHT, PreorderTrees, Workspace
 
 # Columns of Expansions.splits: where the split's part of ``below`` starts, the place of its first term, how many R have no R + k below, how many do.
@@ -160,7 +161,7 @@ def lay_out_expansions(expanded: Sequence[Terms], points: Sequence[Quadrature]) 
     runs = [run for terms in expanded for run in terms.edges]
     return Expansions(
         start=np.cumsum([0, *(len(terms.splits) for terms in expanded)]),
-        splits=splits.astype(np.int32),
+        splits=narrow(splits),
         below=np.array([place for terms in expanded for place in terms.below], np.int32),
         places=np.array([terms.places for terms in expanded], np.int64),
         run=np.cumsum([0, *(len(terms.edges) for terms in expanded)]),

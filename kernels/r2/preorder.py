@@ -9,6 +9,7 @@ import numpy as np
 
 from .._jit import jit
 from ..lanes import LANES, inside, load, splat, store
+from ..narrowing import narrow
 from ..trees.binning import is_member
 from ..trees.forest import Forest
 from ..trees.paths import trace
@@ -75,7 +76,7 @@ def lay_out_preorder(forest: Forest) -> PreorderTrees:
     children = (local[ensemble.left[node]], local[ensemble.right[node]])
     return PreorderTrees(
         start=start,
-        splits=np.stack((*comparison, *children, its_player, edge_above), axis=1).astype(np.int32),
+        splits=narrow(np.stack((*comparison, *children, its_player, edge_above), axis=1)),
         share=np.divide(cover_left, both, out=np.full(node.size, 0.5), where=both > 0),
         value=value - mean[tree[leaves]],
         mean=mean,

@@ -12,6 +12,7 @@ import numpy as np
 
 from .._jit import jit
 from ..lanes import LANES, QUAD, WIDE, load, mark, store, take
+from ..narrowing import narrow
 from ..ordering import group_starts
 from .binning import BinnedSplits, is_member
 from .ensemble import TreeEnsemble
@@ -187,7 +188,7 @@ def end_to_end(marks: np.ndarray, start: np.ndarray, targets: Sequence, tables: 
     for table, first, end in zip(tables, ends[:-1], ends[1:], strict=True):
         values[first:end].reshape(len(table), -1)[:, : table.shape[1]] = table
     return LookupTables(
-        marks=marks.astype(np.int32),
+        marks=narrow(marks),
         start=start,
         column=np.cumsum([0, *(len(target) for target in targets)]),
         target=np.concatenate([np.zeros(0), *targets]).astype(np.int32),

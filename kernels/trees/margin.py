@@ -11,6 +11,7 @@ import numpy as np
 
 from .._jit import jit
 from ..lanes import WIDE, choose
+from ..narrowing import narrow
 from .binning import BATCH, BinnedSplits, is_member
 from .ensemble import TreeEnsemble
 from .lookup import Comparisons, LookupTables, add_lookups, descend, look_up, outcomes, padded_width, worth_looking_up
@@ -92,7 +93,7 @@ def _lay_out_selection(ensemble: TreeEnsemble, splits: BinnedSplits, trace: Trac
     comparison = (splits.feature[inner], splits.lower[inner], splits.span[inner], splits.members[inner])
     return Selection(
         start=np.concatenate(([0], np.cumsum(n_splits))),
-        steps=np.stack((*comparison, place[ensemble.left[inner]], place[ensemble.right[inner]], place[inner]), axis=1).astype(np.int32),
+        steps=narrow(np.stack((*comparison, place[ensemble.left[inner]], place[ensemble.right[inner]], place[inner]), axis=1)),
         first=first,
         value=ensemble.value[leaves],
         places=np.array([2 * trace.level[inner].max(initial=0) + 2], np.int64),

@@ -23,6 +23,7 @@ from ..models import load_ensemble
 from ..models.model import Feature
 from ..runs.arguments import optional, read_partition, shorten
 from ..runs.job import count_cores
+from ..runs.prepare import refused
 from ..runs.sizes import max_slice_rows
 from .batches import as_batch
 from .rows import bin_batch, spell_features
@@ -158,7 +159,9 @@ def gradient(model: Any, rows: Any, z: Any = 0.5, *, partition: Partition | None
     point = _read(z, "probabilities", found.shape)
     if not ((point >= 0) & (point <= 1)).all():
         raise UsageError("probabilities are expected to lie between 0 and 1")
-    tables, out = prepare_gradient(play(found.forest, game_values.shapley)), Gradient(np.zeros(found.shape), np.zeros(found.shape[:2]))
+    with refused():
+        tables = prepare_gradient(play(found.forest, game_values.shapley))
+    out = Gradient(np.zeros(found.shape), np.zeros(found.shape[:2]))
 
     def work(part: slice, bins: np.ndarray) -> None:
         n, at = part.stop - part.start, _to_kernel(point[part], found.forest.players, bins.shape[1])
@@ -203,7 +206,8 @@ def curves(model: Any, rows: Any, scores: Any, *, partition: Partition | None = 
         raise UsageError("scores are expected to be finite")
     if given[:, :, np.setdiff1d(np.arange(n_all), found.forest.players)].any():
         raise UsageError("scores are expected to be 0 for features that no split asks for")
-    tables = prepare_curves(play(found.forest, game_values.shapley), found.forest.players, n_all)
+    with refused():
+        tables = prepare_curves(play(found.forest, game_values.shapley), found.forest.players, n_all)
     points, areas = [np.zeros((*found.shape[:2], n_all + 1)) for _ in range(2)], [np.zeros(found.shape[:2]) for _ in range(2)]
 
     def work(part: slice, bins: np.ndarray) -> None:
