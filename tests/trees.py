@@ -4,7 +4,7 @@ import numpy as np
 from numpy.testing import assert_array_equal
 
 from kernels.trees.ensemble import TreeEnsemble, check
-from kernels.trees.statistics import Statistics
+from kernels.trees.statistics import ABOVE, EQUAL, Statistics, make_directory
 
 STATISTICS = Statistics(  # of a number and a category with 40 values: by the category, and by it and the number
     source=np.array([0, 1], np.int32),
@@ -87,6 +87,34 @@ def join(trees):
     )
     check(ensemble)
     return ensemble
+
+
+def with_statistic(ensemble):
+    """The same with a column behind the others, a statistic of the first one, that no split asks for."""
+    n, key = ensemble.n_features, np.zeros(0, np.uint64)
+    bits, directory = make_directory(key)
+    statistics = Statistics(
+        source=np.zeros(1, np.int32),
+        nan_above=np.zeros(1, bool),
+        element_start=np.array([0, 1]),
+        element=np.zeros(1, np.int32),
+        kind=np.array([EQUAL if ensemble.n_categories[0] else ABOVE], np.uint8),
+        bound=np.zeros(1),
+        key_start=np.zeros(2, np.int64),
+        key=key,
+        directory_bits=np.array([bits]),
+        directory_start=np.zeros(1, np.int64),
+        directory=directory,
+        column=np.array([n], np.int32),
+        projection=np.zeros(1, np.int32),
+        code_start=np.zeros(1, np.int64),
+        code=np.zeros(1, np.uint8),
+    )
+    wider = ensemble._replace(
+        n_categories=np.append(ensemble.n_categories, np.int32(0)), zero_missing=np.append(ensemble.zero_missing, False), statistics=statistics
+    )
+    check(wider)
+    return wider
 
 
 def stumps(said, n_features):

@@ -46,6 +46,7 @@ class Game(NamedTuple):
     own: np.ndarray  # (nodes,) bool, the split's player is present with probability s
     points: tuple[Points, ...]  # per tree
     n_rows: int  # rows of phi
+    n_used: int  # rows of bins: features of splits, and those that no split asks for, as a statistic may be
 
 
 class CutTrees(NamedTuple):
@@ -219,6 +220,7 @@ def play(forest: Forest, value: GameValue) -> Game:
         own=np.zeros(player.size, bool),
         points=points_of_trees(lambda n: same_points(value(n)), most_on_a_path(ensemble, traced, first_splits(ensemble, traced))),
         n_rows=forest.n_players,
+        n_used=forest.n_used,
     )
 
 
@@ -278,4 +280,5 @@ def play_owen(forest: Forest, across: GameValue, within: GameValue) -> Game:
             own,
         ),
         n_rows=forest.n_used,
+        n_used=forest.n_used,
     )

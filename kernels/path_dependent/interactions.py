@@ -169,6 +169,7 @@ def play_pairs(forest: Forest, value: GameValue) -> tuple[PairGame, np.ndarray]:
         own=np.zeros(player.size, bool),
         points=points_of_trees(lambda n: same_points(points(n)), most_on_a_path(ensemble, traced, first_splits(ensemble, traced))),
         n_rows=keys.size,
+        n_used=forest.n_used,
     )
     return PairGame(game, Partners(start, edge, row.astype(np.int32))), np.stack(unpack_pairs(keys), axis=1).astype(np.int32)
 

@@ -79,11 +79,10 @@ def compare_rows(game: Game) -> tuple[BinnedSplits, np.ndarray]:
     """
     splits = game.splits
     nodes = np.flatnonzero(splits.members >= 0)
-    n_used = int(splits.feature.max(initial=-1)) + 1
     sets, row = np.unique(np.stack((splits.feature[nodes], splits.members[nodes]), axis=1), axis=0, return_inverse=True)
     feature, lower, span = splits.feature.copy(), splits.lower.copy(), splits.span.copy()
-    feature[nodes], lower[nodes], span[nodes] = n_used + row.reshape(-1), 1, 0
-    return splits._replace(feature=feature, lower=lower, span=span), sets.astype(np.int32).reshape(-1, 2)
+    feature[nodes], lower[nodes], span[nodes] = game.n_used + row.reshape(-1), 1, 0
+    return splits._replace(feature=feature, lower=lower, span=span), narrow(sets).reshape(-1, 2)
 
 
 def trees_by_output(ensemble: TreeEnsemble) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

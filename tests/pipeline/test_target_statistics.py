@@ -121,6 +121,21 @@ def test_values_of_free_trees_add_up(policy):
     assert_allclose(found.phi[:, 0].sum(axis=1) + found.base, margin, rtol=0, atol=1e-12)
 
 
+def test_the_first_trees_alone_are_ranked():
+    """They ask for a category and some statistics, not for the last: one step finds Banzhaf values, and curves go from the base value to margins."""
+    trained = train(iterations=3, max_ctr_complexity=1, one_hot_max_size=5, grow_policy="Lossguide")
+    first = load_ensemble(trained, trees=(0, 1))
+    assert (first.ensemble.category_set >= 0).any()
+    assert first.ensemble.feature.max() + 1 < first.ensemble.n_features
+    values, n = attribute(first, PROBE, "banzhaf"), len(PROBE.columns)
+    assert_allclose(values.margin[:, 0], trained.predict(PROBE, ntree_end=1), rtol=0, atol=1e-12)
+    assert_allclose(attribute(first, PROBE, "ranker", parameters={"steps": 1}).phi, values.phi, rtol=0, atol=1e-12)
+    path, by_scores = attribute(first, PROBE, "curves").path[:, 0].reshape(-1, 2, n + 1), measure_curves(first, PROBE, 0.0)
+    for curve in (path[:, 0], path[:, 1], by_scores.insertion[:, 0], by_scores.deletion[:, 0]):
+        assert_allclose(curve[:, 0], np.full(len(PROBE), values.base), rtol=0, atol=1e-12)
+        assert_allclose(curve[:, -1], values.margin[:, 0], rtol=0, atol=1e-12)
+
+
 def test_interactions_of_players_are_catboosts_shared(regressor):
     """CatBoost shares Φ(T, U) among the pairs of their features, T and U apart; ours are the players' own."""
     found = attribute(regressor, PROBE.head(10), interactions="all", combinations="own")

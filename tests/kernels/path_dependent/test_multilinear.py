@@ -11,7 +11,7 @@ from tests import naive
 from tests.kernels.attributing import ATOL, explain
 from tests.kernels.path_dependent.gradients import drawn_points, gradients
 from tests.strategies import batches, forests
-from tests.trees import chain
+from tests.trees import chain, with_statistic
 
 
 @given(data=st.data(), ensemble=forests())
@@ -23,6 +23,19 @@ def test_gradients_are_those_of_the_definition(data, ensemble):
     for i, row in enumerate(rows):
         for k in range(ensemble.base.size):
             assert_allclose(phi[i, k], np.array(naive.gradient(ensemble, row, z[i, k], k), float), rtol=0, atol=ATOL)
+            assert_allclose(margin[i, k], float(naive.extension(ensemble, row, z[i, k], k)), rtol=0, atol=ATOL)
+
+
+@given(data=st.data(), ensemble=forests().filter(lambda ensemble: (ensemble.category_set >= 0).any()))
+def test_a_column_that_no_split_asks_for_changes_nothing(data, ensemble):
+    """A statistic that is there for other trees is a row of bins all the same: categorical splits are compared behind it."""
+    rows = data.draw(batches(ensemble, max_rows=2))
+    z = drawn_points(data, ensemble, rows)
+    phi, margin = gradients(with_statistic(ensemble), np.pad(rows, ((0, 0), (0, 1))), np.pad(z, ((0, 0), (0, 0), (0, 1))))
+    assert (phi[:, :, -1] == 0).all()
+    for i, row in enumerate(rows):
+        for k in range(ensemble.base.size):
+            assert_allclose(phi[i, k, :-1], np.array(naive.gradient(ensemble, row, z[i, k], k), float), rtol=0, atol=ATOL)
             assert_allclose(margin[i, k], float(naive.extension(ensemble, row, z[i, k], k)), rtol=0, atol=ATOL)
 
 

@@ -14,7 +14,7 @@ from kernels.trees.forest import make_forest
 from tests import naive
 from tests.kernels.attributing import ATOL, attributed, explain
 from tests.strategies import batches, forests
-from tests.trees import chain
+from tests.trees import chain, with_statistic
 
 scores_ = st.sampled_from((-2.0, -1.0, -0.0, 0.0, 1.0, 3.0))
 
@@ -60,6 +60,17 @@ def test_curves_end_at_the_margin(data, ensemble):
     rows = data.draw(batches(ensemble))
     phi, base, margin = explain("shapley", ensemble, rows)
     _, _, steps = curves(ensemble, rows, phi[None])
+    for kind in range(2):
+        assert_allclose(steps[:, kind, :, 0].T, np.tile(base, (len(rows), 1)), rtol=0, atol=ATOL)
+        assert_allclose(steps[:, kind, :, -1].T, margin, rtol=0, atol=ATOL)
+
+
+@given(data=st.data(), ensemble=forests().filter(lambda ensemble: (ensemble.category_set >= 0).any()))
+def test_a_column_that_no_split_asks_for_changes_no_end(data, ensemble):
+    """A statistic that is there for other trees is a row of bins all the same: curves still end at the raw score of categorical splits."""
+    rows = data.draw(batches(ensemble))
+    phi, base, margin = explain("shapley", ensemble, rows)
+    _, _, steps = curves(with_statistic(ensemble), np.pad(rows, ((0, 0), (0, 1))), np.pad(phi, ((0, 0), (0, 0), (0, 1)))[None])
     for kind in range(2):
         assert_allclose(steps[:, kind, :, 0].T, np.tile(base, (len(rows), 1)), rtol=0, atol=ATOL)
         assert_allclose(steps[:, kind, :, -1].T, margin, rtol=0, atol=ATOL)

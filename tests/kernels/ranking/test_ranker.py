@@ -17,7 +17,7 @@ from tests.kernels.attributing import ATOL, NAMED, attributed, explain, scores_b
 from tests.kernels.marginal.against import against
 from tests.kernels.path_dependent.gradients import drawn_points, gradients
 from tests.strategies import batches, forests
-from tests.trees import join, symmetric
+from tests.trees import join, symmetric, with_statistic
 
 # Steps amplify rounding: ADAM divides gradients by their size, down to 1e-8.
 PATH_ATOL = 1e-7
@@ -149,6 +149,17 @@ def test_forests_that_are_looked_up_are_climbed_as_those_that_are_walked(data, e
     found = prepare(ensemble, METHODS["ranker"], {"steps": 3, "rate": 0.5, "optimizer": "ascent"})
     for one, other in zip(evaluated(found, rows, True), evaluated(found, rows, False), strict=True):
         assert_allclose(one, other, rtol=0, atol=ATOL)
+
+
+@pytest.mark.parametrize("looked_up", [True, False])
+@given(data=st.data(), ensemble=forests().filter(lambda ensemble: (ensemble.category_set >= 0).any()))
+def test_a_column_that_no_split_asks_for_changes_no_score(data, ensemble, looked_up):
+    """A statistic that is there for other trees is a row of bins all the same; the Banzhaf values that one step finds know nothing of it."""
+    rows = data.draw(batches(ensemble))
+    found = prepare(with_statistic(ensemble), METHODS["ranker"], {"steps": 1, "rate": 0.1, "optimizer": "adam"})
+    phi, _ = evaluated(found, np.pad(rows, ((0, 0), (0, 1))), looked_up)
+    expected = np.pad(explain("banzhaf", ensemble, rows)[0], ((0, 0), (0, 0), (0, 1)))
+    assert_allclose(phi.transpose(2, 0, 1), expected[:, :, found.players], rtol=0, atol=ATOL)
 
 
 def test_trees_are_summed_in_every_step():
