@@ -84,12 +84,11 @@ def beta(n_players: int, alpha: float, beta: float) -> Quadrature:
     -------
     Quadrature
     """
-    a, b = alpha - 1, beta - 1
-    n = np.arange(1.0, max(1, (n_players + 1) // 2))
-    s = 2 * n + a + b
-    diagonal = np.append(beta / (alpha + beta), (1 + (b - a) * (b + a) / (s * (s + 2))) / 2)
-    squares = n * (n + a) * (n + b) * (n + a + b) / (s * s * (s * s - 1))
-    squares[:1] = alpha * beta / ((alpha + beta) ** 2 * (alpha + beta + 1))  # n = 1, where n + a + b and s - 1 are the same and may vanish
+    both, m = alpha + beta, np.arange(max(0, (n_players - 1) // 2), dtype=float)  # m = n - 1, so that exponents near 0 keep their digits
+    s = 2 * m + both
+    diagonal = np.append(beta / both, (1 + (beta - alpha) * (both - 2) / (s * (s + 2))) / 2)
+    squares = (m + 1) * (m + alpha) * (m + beta) * (m - 1 + both) / (s * s * (s * s - 1))
+    squares[:1] = alpha * beta / (both**2 * (both + 1))  # n = 1, where n - 2 + alpha + beta and s - 1 are the same and may vanish
     return _gauss(diagonal, np.sqrt(squares))
 
 

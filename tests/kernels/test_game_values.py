@@ -195,3 +195,14 @@ def test_beta_integrates_every_coalition_size(n_players, alpha, beta_):
             exact *= (Fraction(beta_) + i if i < k else Fraction(alpha) + i - k) / (Fraction(alpha) + Fraction(beta_) + i)
         found = np.sum(weights * np.exp(k * np.log(nodes) + (top - k) * np.log1p(-nodes)))
         assert abs(found / float(exact) - 1) < 1e-12
+
+
+@pytest.mark.parametrize(("alpha", "weight"), [(1e-6, 2e-6), (3e-6, 1e-6), (1e-6, 1e-6), (1e-6, 0.5), (0.3, 1e-6)])
+@pytest.mark.parametrize("n_players", [2, 4, 9, 40, 100])
+def test_small_exponents_keep_their_digits(n_players, alpha, weight):
+    """Moments are products of (beta + j) / (alpha + beta + j) in fractions: one less than an exponent would have lost ten of its digits."""
+    nodes, weights = beta(n_players, alpha, weight)
+    moment = Fraction(1)
+    for power in range(n_players):
+        assert abs(np.sum(weights * nodes**power) - float(moment)) < 1e-13
+        moment *= (Fraction(weight) + power) / (Fraction(alpha) + Fraction(weight) + power)
