@@ -114,7 +114,7 @@ SEMIVALUE = _semivalue(
     _any_measure,
     parameters=(
         points("atoms", "t:weight, …: single probabilities and their weights"),
-        points("density", "t:height, …: a density as a polyline; in Python also a function of t and 1 - t"),
+        points("density", "t:height, …: a density as a polyline; in Python also a smooth function of t and 1 - t"),
     ),
 )
 

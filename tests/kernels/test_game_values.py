@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from kernels.game_values import banzhaf, beta, density_atoms, measure, polyline_atoms, shapley, weigh_by_size, weigh_by_value
+from kernels.parameters import InvalidParameters
 
 
 @pytest.mark.parametrize("n_players", [0, 1, 2, 3, 6, 7, 30, 101])
@@ -171,6 +172,73 @@ def test_a_density_may_be_infinite_at_the_ends(n_players, alpha, weight):
     atoms = density_atoms(n_players, lambda t, rest: t ** (weight - 1) * rest ** (alpha - 1))
     for mine, theirs in zip(measure(n_players, atoms), beta(n_players, alpha, weight), strict=True):
         assert np.abs(mine - theirs).max() < 1e-12
+
+
+def assert_same_integrals(n_players, density, alpha, weight):
+    """A function's moments are those of Beta(alpha, weight), whose rule is another."""
+    (nodes, weights), (others, theirs) = measure(n_players, density_atoms(n_players, density)), beta(n_players, alpha, weight)
+    for power in range(n_players):
+        assert abs(np.sum(weights * nodes**power) - np.sum(theirs * others**power)) < 1e-12
+
+
+@pytest.mark.parametrize("weight", [0.1, 0.05])
+@pytest.mark.parametrize("n_players", [2, 6, 40])
+def test_a_density_may_be_almost_all_at_an_end(n_players, weight):
+    """A twentieth above the exponent at which it has no integral, at either end."""
+    assert_same_integrals(n_players, lambda t, _: t ** (weight - 1), 1.0, weight)
+    assert_same_integrals(n_players, lambda _, rest: rest ** (weight - 1), weight, 1.0)
+
+
+@pytest.mark.parametrize("weight", [0.04, 0.02, 0.01, 0.001])
+@pytest.mark.parametrize("n_players", [1, 6, 40])
+def test_a_density_that_numbers_do_not_reach_is_refused(n_players, weight):
+    """Up to all of it is nearer to an end than the smallest of a double's numbers, where nothing can be integrated."""
+    for density in (lambda t, _: t ** (weight - 1), lambda _, rest: -(rest ** (weight - 1))):
+        with pytest.raises(
+            InvalidParameters, match=r"^parameter 'density' is too high next to 0 or 1 to be integrated there; give 'atoms' at 0 or 1$"
+        ):
+            density_atoms(n_players, density)
+
+
+def peak(width, floor=0.0):
+    """A normal distribution's density around 0.31, and something uniform below it."""
+    return lambda t, _: floor + np.exp(-(((t - 0.31) / width) ** 2) / 2) / (width * math.sqrt(2 * math.pi))
+
+
+@pytest.mark.parametrize("width", [1e-2, 1e-3, 5e-4])
+@pytest.mark.parametrize("floor", [0.0, 1.0])
+def test_peaks_are_integrated(width, floor):
+    """Moments of a normal distribution, with a uniform one: mean, and mean of squares."""
+    nodes, weights = measure(6, density_atoms(6, peak(width, floor)))
+    assert abs(np.sum(weights * nodes) - (0.31 + floor / 2) / (1 + floor)) < 1e-12
+    assert abs(np.sum(weights * nodes**2) - (0.31**2 + width**2 + floor / 3) / (1 + floor)) < 1e-12
+
+
+@pytest.mark.parametrize(
+    "density",
+    [
+        lambda t, _: (t > 0.5) * 1.0,
+        lambda t, _: abs(t - 0.3),
+        lambda t, _: (t > 0.2) - 2.0 * (t > 0.7),
+        *(peak(width, floor) for width in (2e-4, 1e-4, 1e-5) for floor in (0.0, 1.0)),
+    ],
+)
+@pytest.mark.parametrize("n_players", [1, 6])
+def test_densities_that_are_not_smooth_are_refused(n_players, density):
+    """Steps, kinks and peaks between nodes: what the rule finds of them still changes with every node."""
+    with pytest.raises(
+        InvalidParameters, match=r"^parameter 'density' is not smooth enough to be integrated as a function; give it as a polyline, or"
+    ):
+        density_atoms(n_players, density)
+
+
+@pytest.mark.parametrize(
+    ("density", "says"), [(lambda t, _: 1 / (t - 0.5), "inf at t = 0.5"), (lambda t, _: np.log(t - 0.5), r"nan at t = 7\.\d+e-299")]
+)
+def test_heights_are_numbers(density, says):
+    """A pole inside is none, nor is a logarithm of what is below 0."""
+    with np.errstate(all="ignore"), pytest.raises(InvalidParameters, match=f"^parameter 'density' is {says}, expected finite heights$"):
+        density_atoms(6, density)
 
 
 @pytest.mark.parametrize("n_players", [9, 200, 700])

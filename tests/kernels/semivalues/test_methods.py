@@ -85,6 +85,7 @@ def test_probabilistic_values_of_groups(data, ensemble):
         ("semivalue", {}, "needs parameter 'atoms' or 'density'"),
         ("semivalue", {"atoms": ((0.0, 1.0), (1.0, -1.0))}, "'density' sum to 0, and their sizes to 2; expected a sum above 1e-06 of the latter"),
         ("semivalue", {"density": ((0.0, -1.0), (1.0, 0.0))}, "sum to -0.5"),
+        ("semivalue", {"density": lambda t, _: t > 0.5}, "'density' is not smooth enough to be integrated as a function"),
         ("probabilistic", {}, "needs parameter 'sizes' or 'weights', and not both"),
         ("probabilistic", {"sizes": (1.0,), "weights": (1.0,)}, "and not both"),
         ("probabilistic", {"sizes": (0.5,) * 9}, "parameter 'sizes' has 9 numbers, expected one for each of . players"),
