@@ -39,7 +39,7 @@ class TreeEnsemble(NamedTuple):
     n_categories: np.ndarray  # (features,) int32, codes 0..n-1 are known, every other code is "unseen" (= n); 0 on numeric features
     zero_missing: np.ndarray  # (features,) bool, values with |x| <= float32(1e-35) count as missing (LightGBM's zero_as_missing)
     set_start: np.ndarray  # (sets + 1,) int64, set s is set_words[set_start[s]:set_start[s + 1]]
-    set_words: np.ndarray  # (words,) uint32, bit c of a set (word c // 32, bit c % 32): code c goes left; bit n_categories: unseen
+    set_words: np.ndarray  # (words,) uint32, bit c of a set (word c // 32, bit c % 32): code c goes left; bit n_categories: unseen; none above it
     single_precision: bool  # the library compares float32(x); thresholds are then float32 values
     statistics: Statistics = NO_STATISTICS  # the last columns, which no data have
     iteration: np.ndarray = NO_ITERATIONS  # (trees,) int32, ascending from 0: when a tree was added; (0,) where trees are averaged or it is not known
@@ -145,10 +145,14 @@ def _check_splits(ensemble: TreeEnsemble, owner: np.ndarray) -> None:
     _refuse(bad, lambda v: f"category set {ensemble.category_set[v]} is out of range, expected 0..{n_sets - 1}", owner)
     nodes = np.flatnonzero(inner & ~numeric)
     words = np.diff(ensemble.set_start)[ensemble.category_set[nodes]]
-    bad = nodes[words != ensemble.n_categories[ensemble.feature[nodes]] // WORD_BITS + 1]
-    if ensemble.set_start[0] != 0 or ensemble.set_start[-1] != ensemble.set_words.size:
+    unseen = ensemble.n_categories[ensemble.feature[nodes]]
+    bad = nodes[words != unseen // WORD_BITS + 1]
+    if ensemble.set_start[0] != 0 or ensemble.set_start[-1] != ensemble.set_words.size or (np.diff(ensemble.set_start) < 0).any():
         bad = np.append(bad, 0)
     _refuse(bad, lambda v: "category set does not have one bit per category and one for unseen", owner)
+    last = ensemble.set_words[ensemble.set_start[ensemble.category_set[nodes] + 1] - 1].astype(np.uint64)
+    bad = nodes[last >> (unseen % WORD_BITS + 1).astype(np.uint64) > 0]
+    _refuse(bad, lambda v: f"category set has a bit above {ensemble.n_categories[ensemble.feature[v]]}, which is that for unseen", owner)
 
 
 def _check_leaves_and_cover(ensemble: TreeEnsemble, owner: np.ndarray) -> None:

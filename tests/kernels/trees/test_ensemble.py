@@ -70,6 +70,7 @@ def test_well_formed_forests_pass(ensemble):
         (changed("set_start", -1, 3), r"category set does not have one bit per category"),
         (two_trees()._replace(set_start=np.array([1, 3]), set_words=np.zeros(3, np.uint32)), r"tree 0, node 0: category set does not"),
         (two_trees()._replace(set_words=np.zeros(3, np.uint32)), r"tree 0, node 0: category set does not"),
+        (changed("category_set", 2, 1)._replace(set_start=np.array([0, 4, 6, 2])), r"category set does not have one bit per category"),
         (changed("threshold", 0, np.nan), r"tree 0, node 0: threshold is nan"),
         (changed("threshold", 0, -np.inf), r"tree 0, node 0: threshold is -inf"),
         (changed("value", (3, 0), np.inf), r"tree 0, node 3: leaf value is \[inf\]"),
@@ -93,6 +94,20 @@ def test_malformed_ensembles_are_refused(ensemble, says):
     with pytest.raises(InvalidEnsemble, match=says) as refusal:
         check(ensemble)
     assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("n", [3, 30, 31, 32])
+def test_sets_have_no_bit_above_that_for_unseen(n):
+    """It would be that for missing values, which go where ``missing_left`` says. Sets of all codes and unseen ones, and of none, pass."""
+    one = two_trees()._replace(n_categories=np.array([0, n], np.int32), set_start=np.array([0, n // 32 + 1]))
+    for codes in ((), range(n + 1)):
+        words = bit_set(codes, n)
+        check(one._replace(set_words=words))
+        for bit in range(n % 32 + 1, 32):
+            stray = words.copy()
+            stray[-1] |= np.uint32(1 << bit)
+            with pytest.raises(InvalidEnsemble, match=rf"^tree 0, node 2: category set has a bit above {n}, which is that for unseen$"):
+                check(one._replace(set_words=stray))
 
 
 def test_a_cycle_is_refused():
