@@ -22,7 +22,7 @@ from ..trees.paths import trace
 from .tables import SemivalueTables, add_semivalues, no_semivalues, prepare_semivalue
 from .two_step import TwoStepTables, add_two_step, share_equally
 
-LEAST_TOTAL = 1e-6  # of a signed measure, as a fraction of its total variation: what is left of it would lose digits
+LEAST_TOTAL = 1e-6  # of weights of both signs, as a fraction of that of their magnitudes: what is left of them would lose digits
 MISSED = 1e-6  # by which numbers that were written down may miss a sum of one
 EXPONENTS = 1e-6, 1e12  # of Beta values, plus one: smaller ones lose digits of their quadrature, larger ones overflow sooner or later
 
@@ -140,10 +140,14 @@ def _read_sizes(forest: Forest, given: Parameters) -> np.ndarray:
         if not np.isfinite(sizes).all():
             raise InvalidParameters(f"parameter 'weights' overflows: there are too many coalitions of {forest.n_all} players; give 'sizes'")
     with np.errstate(over="ignore", invalid="ignore"):
-        total = sizes.sum()
+        total, size = sizes.sum(), np.abs(sizes).sum()
+    times = ", times how many coalitions of a size there are," if name == "weights" else ""
     if not abs(total - 1) <= MISSED:
-        times = ", times how many coalitions of a size there are," if name == "weights" else ""
         raise InvalidParameters(f"parameter {name!r}{times} sums to {total:.9g}, expected 1, as probabilities do")
+    if not total > LEAST_TOTAL * size:
+        raise InvalidParameters(
+            f"parameter {name!r}{times} sums to 1, and its magnitudes to {size:.3g}; expected less than {1 / LEAST_TOTAL:g}, or digits are lost"
+        )
     return sizes
 
 

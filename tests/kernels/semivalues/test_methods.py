@@ -18,7 +18,7 @@ from kernels.semivalues.methods import EXPONENTS
 from tests import naive
 from tests.kernels.attributing import ATOL, explain, run
 from tests.strategies import batches, forests
-from tests.trees import chain
+from tests.trees import chain, stumps
 
 MEASURES = (
     ((0.0, 1.0), (0.25, 2.0), (0.5, 1.0), (1.0, 4.0)),
@@ -115,6 +115,24 @@ def test_what_is_no_distribution_is_refused(parameters, says):
         explain("probabilistic", ensemble, np.zeros((1, 3)), **parameters)
     third = explain("probabilistic", ensemble, np.zeros((1, 3)), sizes=(0.3333333, 0.3333333, 0.3333333))[0]
     assert_allclose(third, explain("shapley", ensemble, np.zeros((1, 3)))[0], rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["sizes", "weights"])
+@pytest.mark.parametrize("most", [1e5, 9e5, 1.1e6, 1e9, 3e15])
+def test_numbers_that_cancel_keep_their_digits_or_are_refused(name, most):
+    """In an additive model a feature changes by the same whatever it joins, so its value is that, as long as the sum of one is not lost beside its
+    parts, whose magnitudes sum to ``most``."""
+    n, rows = 4, np.array([[0.0, 1.0, 0.0, 1.0]])
+    sizes = np.array([0.1 + most / 6, 0.2 - most / 2, 0.0, most / 3])
+    sizes[2] = 1 - math.fsum(sizes)
+    given_ = {name: tuple(sizes if name == "sizes" else sizes / [math.comb(n - 1, k) for k in range(n)])}
+    ensemble = stumps([(j, 0.5, float(j), -1.0) for j in range(n)], n)
+    if most > 1e6:
+        with pytest.raises(InvalidParameters, match=r"parameter '\w+'.* sums to .*[,;] expected (1, as|less than 1e\+06, or digits are lost)"):
+            explain("probabilistic", ensemble, rows, **given_)
+    else:
+        effect = [1.0 + j if value == 0 else -1.0 - j for j, value in enumerate(rows[0])]
+        assert_allclose(explain("probabilistic", ensemble, rows, **given_)[0][0, 0], np.array(effect) / 2, rtol=0, atol=1e-9)
 
 
 def test_weights_that_overflow_are_refused():
