@@ -20,6 +20,7 @@ from .games import Game, Points
 MAX_NODES = 4  # of a quadrature, taken at once
 STEP_COST = 2  # of a step, in nodes
 SMALL_SHARE = 0.02  # of the time; a kernel for one more number of nodes takes seconds to compile
+NO_FACTOR = 1e-150  # below it one over its square would overflow soon, and such a branch has no training weight to speak of
 # Kinds of steps; WALK_AGAIN leads from a kind to that of a player that was split on above, and WALK_COMPARING look at bins.
 WALK_DOWN, WALK_UP, WALK_UP_LEAF, WALK_LEAVES, WALK_DOWN_AGAIN, WALK_UP_AGAIN, WALK_UP_LEAF_AGAIN, WALK_LEAVES_AGAIN = range(8)
 WALK_AGAIN = WALK_DOWN_AGAIN - WALK_DOWN
@@ -239,6 +240,7 @@ def _block(kind: int, game: Game, triples: np.ndarray, values: np.ndarray, t: np
     a_above = np.where(above < 0, 1.0, game.trace.absent[above])[:, None]
     a, a_second = game.trace.absent[first][:, None], game.trace.absent[second][:, None]
     factor = (1 - t) * a_above + t  # F' where o' = 1
+    factor = np.where(factor < NO_FACTOR, 0.0, factor)
     # At t = 0 the factor of a branch without training weight vanishes; its share has the limit o all the same, and its phi is counted above.
     none, other = _divide(a, a_above) + 0 * t, _divide((1 - t) * a, factor)
     none_second, other_second = _divide(a_second, a_above) + 0 * t, _divide((1 - t) * a_second, factor)

@@ -16,7 +16,7 @@ from kernels.trees.ensemble import check
 from tests import naive
 from tests.kernels.attributing import ATOL, explain
 from tests.strategies import batches, forests
-from tests.trees import chain, join
+from tests.trees import chain, join, one_tree
 
 
 @given(data=st.data(), ensemble=forests())
@@ -126,7 +126,7 @@ def test_few_walks_take_more_nodes_rather_than_another_kernel(monkeypatch, n_dee
     assert_allclose(phi[0], n_deep * of_each[0] + n_stumps * of_each[1], rtol=1e-13, atol=20 * ATOL)
 
 
-@pytest.mark.parametrize("rare", [1e-3, 1e-9, 1e-15])
+@pytest.mark.parametrize("rare", [1e-3, 1e-9, 1e-15, 1e-60, 1e-110])
 @pytest.mark.parametrize("p", [0.0, 1e-6, 0.5])
 def test_rare_branches_keep_their_digits(rare, p):
     """A row on the rare side of two splits of one feature, where nothing or little else is present: phi is right to rounding, whatever the covers."""
@@ -135,3 +135,16 @@ def test_rare_branches_keep_their_digits(rare, p):
     phi, _, _ = explain("banzhaf", ensemble, row, p=p)
     expected = naive.semivalue(ensemble, row[0], lambda size, n: naive.banzhaf_weight(size, n, naive.Fraction(p)))
     assert_allclose(phi[0], expected, rtol=1e-14)
+
+
+@pytest.mark.parametrize("p", [0.0, 1e-300, 1e-165, 1e-160, 1e-155, 1e-150, 1e-100, 1e-99, 1e-50])
+def test_branches_without_cover_are_no_matter_of_how_small_p_is(p):
+    """A row goes down a branch that no training row took, and its feature is asked for again there: phi is that of the definition, which at such p is
+    that at 0, however far its square is below the smallest number."""
+    of_splits = [0, 0, -1, 1, -1, -1, -1], [0.0, -1.0, 0, 0.0, 0, 0, 0], [1, 2, -1, 4, -1, -1, -1], [6, 3, -1, 5, -1, -1, -1]
+    ensemble = one_tree(*of_splits, [0.0, 0, 1, 0, 2, 3, 7], [10.0, 0, 0, 0, 0, 0, 10], 2)
+    rows = np.array([[-2.0, 0.0], [-0.5, 1.0], [1.0, 0.0]])
+    phi, _, _ = explain("banzhaf", ensemble, rows, p=p)
+    weight = lambda size, n: naive.banzhaf_weight(size, n, naive.Fraction(p))  # noqa: E731 - a definition in a line
+    assert_allclose(phi, [naive.semivalue(ensemble, row, weight) for row in rows], rtol=0, atol=1e-12)
+    assert_allclose(phi, explain("banzhaf", ensemble, rows, p=0.0)[0], rtol=0, atol=1e-12)
