@@ -93,3 +93,26 @@ def find_breach(residuals: np.ndarray) -> int | None:
     """
     broken = np.flatnonzero(~(residuals <= TOLERANCE).all(axis=0))
     return int(broken[0]) if broken.size else None
+
+
+def find_not_finite(buffers: Buffers, n_rows: int) -> int | None:
+    """Find the first row of which a margin, an attribution or an interaction is infinite, or no number.
+
+    Parameters
+    ----------
+    buffers : Buffers
+        as ``attribute_batch`` left them
+    n_rows : int
+        how many of the rows count, the first
+
+    Returns
+    -------
+    int or None
+        number of the row; None where all is finite
+    """
+    found = [values[..., :n_rows] for values in (buffers.margin, buffers.phi, buffers.pairs)]
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite([values.sum() for values in found]).all():
+            return None
+    broken = ~np.concatenate([np.isfinite(values).reshape(-1, n_rows) for values in found]).all(axis=0)
+    return int(np.argmax(broken)) if broken.any() else None

@@ -144,7 +144,7 @@ class NotRepeatable(LeafledgerError):
 
 
 class AdditivityBreach(LeafledgerError):
-    """Attributions of an additive method do not add up to margin minus base value."""
+    """Attributions of an additive method do not add up to margin minus base value, or those of any method are not finite."""
 
 
 class PredictionMismatch(LeafledgerError):

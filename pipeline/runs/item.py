@@ -7,7 +7,7 @@ from types import MappingProxyType
 import numpy as np
 import pyarrow as pa
 
-from kernels.batch import attribute_batch, find_breach, find_residuals
+from kernels.batch import attribute_batch, find_breach, find_not_finite, find_residuals
 from kernels.buffers import Buffers, Prepared, make_buffers
 from kernels.labels import check_groups
 from kernels.links import IDENTITY, Link, carry_outputs, find_misses, find_reach
@@ -37,7 +37,7 @@ PREDICTED = 1e-5  # of margins that libraries add up in single precision, over t
 
 
 def check_rows(check: Check | None, prepared: Prepared, buffers: Buffers, n_rows: int, where: str, first_row: int) -> float | None:
-    """Find the largest residual of a slice's rows, and refuse what does not add up as it should.
+    """Find the largest residual of a slice's rows, and refuse what does not add up as it should, or is no finite number.
 
     Parameters
     ----------
@@ -61,13 +61,16 @@ def check_rows(check: Check | None, prepared: Prepared, buffers: Buffers, n_rows
     Raises
     ------
     AdditivityBreach
-        A row misses by more than TOLERANCE.
+        A row misses by more than TOLERANCE, or something of it is not finite, whatever the method.
     """
     found = find_residuals(check, prepared, buffers, n_rows)
     row = find_breach(found)
     if row is not None and check is not None:
         miss = check.miss.format(missed=found[:, row].max())
         raise AdditivityBreach(f"{where}row {first_row + row}: {miss}, expected at most {TOLERANCE:g}")
+    row = find_not_finite(buffers, n_rows)
+    if row is not None:
+        raise AdditivityBreach(f"{where}row {first_row + row}: its margin or an attribution is infinite or NaN, expected finite numbers")
     return float(found.max(initial=0.0)) if check is not None and check.of_margins else None
 
 
@@ -214,7 +217,7 @@ def explain_item(
     UsageError
         There are more groups of rows than are worth a table.
     AdditivityBreach
-        Attributions of a row do not add up.
+        Attributions of a row do not add up, or are not finite.
     PredictionMismatch
         A margin is not what the data say that the model predicted.
     StorageError

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from kernels.batch import attribute_batch, find_breach, find_residuals
+from kernels.batch import attribute_batch, find_breach, find_not_finite, find_residuals
 from kernels.buffers import make_buffers
 from kernels.method import TOLERANCE
 from kernels.methods import METHODS
@@ -49,6 +49,21 @@ def test_a_breach_is_the_first_row_above_the_tolerance():
             found = fine.copy()
             found[k, 2:] = wrong
             assert find_breach(found) == 2
+
+
+@pytest.mark.parametrize("name", ["phi", "pairs", "margin"])
+def test_what_is_not_finite_is_found(name):
+    """The first row with such a number, in any of what is published; rows behind those that count do not, nor does a sum that overflows."""
+    ensemble = chain([0, 1, 2], [1.0, 2.0, 3.0, 4.0], [1.0] * 4, 3)
+    prepared = prepare(ensemble, SHAPLEY, {}, interactions=True)
+    buffers = make_buffers(prepared, 9)
+    getattr(buffers, name)[:] = 1e308
+    assert find_not_finite(buffers, 9) is None
+    for wrong in (np.inf, -np.inf, np.nan):
+        getattr(buffers, name)[..., [7, 4]] = wrong
+        assert find_not_finite(buffers, 9) == 4
+        assert find_not_finite(buffers, 4) is None
+    assert find_not_finite(buffers, 0) is None
 
 
 @given(data=st.data(), ensemble=forests())
