@@ -20,6 +20,7 @@ from . import conditions
 from .counted import count_moved
 from .filesystem import ATTEMPTS, S3, call_store, is_local, of_botocore, open_filesystem, reported
 from .locked import exchange
+from .removal import delete_below
 from .storage import Object, beside, join, read, scratch, stat, stat_if_exists
 
 SINGLE_PUT = 128 << 20  # bytes; larger files go up in pieces, whose completion some stores do not make conditional
@@ -335,7 +336,7 @@ def swaps(uri: str) -> bool:
 
 
 def remove(uri: str) -> None:
-    """Delete all below a URI; do nothing where there is nothing.
+    """Delete all below a URI; do nothing where there is nothing. A name that would be a pattern is taken as it is.
 
     Parameters
     ----------
@@ -348,8 +349,7 @@ def remove(uri: str) -> None:
     """
     filesystem, path = open_filesystem(uri)
     with reported("delete", uri), suppress(FileNotFoundError):  # also where somebody else deletes it at the same time
-        filesystem.invalidate_cache()
-        call_store(filesystem, "rm", path, recursive=True)
+        delete_below(filesystem, path)
 
 
 def abort_uploads(uri: str) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from leafledger import check_run, explain, list_runs, prune
 from pipeline.errors import InvalidRun, NotThere, UsageError
-from pipeline.stores import commit
+from pipeline.stores import commit, removal
 
 TODAY = "2026-03-31"
 NIGHTS = ("2026-01-01", "2026-01-02", "2026-03-29", "2026-03-30")
@@ -166,23 +166,23 @@ def test_a_run_that_replaced_another_is_removed_whole_whatever_step_it_is_killed
 
 def test_killed_at_every_step_in_a_bucket(night, bucket, monkeypatch):
     """Before a request, or when the store did half of it."""
-    store, whole = fsspec.filesystem("s3"), commit.call_store
+    store, whole = fsspec.filesystem("s3"), removal.call_store
     for name in NIGHTS:
         store.put(f"{night}/", f"{bucket}/nights/{name}/", recursive=True)
     for half in (False, True):
         for step in range(1, 40):
             called = 0
 
-            def counted(filesystem, operation, path, *arguments, **given):
+            def counted(filesystem, operation, *arguments, **given):
                 nonlocal called
-                called += operation == "rm"
-                if operation == "rm" and called == step:  # noqa: B023 - it is called within the loop's turn
+                called += arguments[0] == "delete_objects"
+                if arguments[0] == "delete_objects" and called == step:  # noqa: B023 - it is called within the loop's turn
                     if half:  # noqa: B023
-                        filesystem.rm_file(sorted(filesystem.find(path) or [path])[0])
+                        filesystem.call_s3("delete_object", Bucket=given["Bucket"], **given["Delete"]["Objects"][0])
                     raise Killed
-                return whole(filesystem, operation, path, *arguments, **given)
+                return whole(filesystem, operation, *arguments, **given)
 
-            monkeypatch.setattr(commit, "call_store", counted)
+            monkeypatch.setattr(removal, "call_store", counted)
             try:
                 prune(f"{bucket}/nights", keep="30d", date=TODAY)
             except Killed:

