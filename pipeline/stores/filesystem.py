@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import fsspec
-from fsspec.asyn import AsyncFileSystem
+from fsspec.asyn import AsyncFileSystem, sync
 
 from ..errors import InvalidRun, NotAFile, NotThere, StorageError, UnknownStore
 from .counted import count_moved
@@ -166,8 +166,10 @@ def call_store(filesystem: Any, operation: str, *arguments: Any, n_bytes: int = 
     Any
         What the method returns.
     """
-    deadline = {"timeout": SECONDS + n_bytes / BYTES_PER_SECOND} if isinstance(filesystem, AsyncFileSystem) else {}
-    return retry_damaged(lambda: getattr(filesystem, operation)(*arguments, **given, **deadline))
+    if not isinstance(filesystem, AsyncFileSystem):
+        return retry_damaged(lambda: getattr(filesystem, operation)(*arguments, **given))
+    method, deadline = getattr(filesystem, f"_{operation}"), SECONDS + n_bytes / BYTES_PER_SECOND  # not every method that waits for it takes one
+    return retry_damaged(lambda: sync(filesystem.loop, method, *arguments, **given, timeout=deadline))
 
 
 def retry_damaged(operation: Callable[[], Any]) -> Any:

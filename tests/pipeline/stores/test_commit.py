@@ -18,6 +18,11 @@ def root(request, tmp_path):
     return request.getfixturevalue("bucket") if request.param == "bucket" else str(tmp_path / "out")
 
 
+async def see_nothing(*_, **__):
+    """What others have written is not there yet for who looks."""
+    return False
+
+
 def at_once(act, n=8):
     """What ``act(k)`` gives in so many threads that start together."""
     together, found = threading.Barrier(n), [None] * n
@@ -68,7 +73,7 @@ def test_a_conditional_put_wins_once(bucket, tmp_path, monkeypatch):
     """Even where the look before the write sees nothing, the store's own condition lets one writer win."""
     local = tmp_path / "object"
     local.write_bytes(b"bytes")
-    monkeypatch.setattr(s3fs.S3FileSystem, "exists", lambda *_, **__: False)
+    monkeypatch.setattr(s3fs.S3FileSystem, "_exists", see_nothing)
     assert [commit.create(f"{bucket}/object", local) for _ in range(3)] == [True, False, False]
 
 
@@ -144,7 +149,7 @@ def test_a_large_file_goes_up_in_pieces(bucket, tmp_path, monkeypatch):
     (tmp_path / "large").write_bytes(os.urandom(12 << 20))
     assert [commit.create(f"{bucket}/large", tmp_path / "large") for _ in range(2)] == [True, False]
     assert storage.read(f"{bucket}/large") == (tmp_path / "large").read_bytes()
-    monkeypatch.setattr(s3fs.S3FileSystem, "exists", lambda *_, **__: False)
+    monkeypatch.setattr(s3fs.S3FileSystem, "_exists", see_nothing)
     assert not commit.create(f"{bucket}/large", tmp_path / "large")
     assert uploads(bucket) == []
 

@@ -10,7 +10,7 @@ import fsspec
 import pytest
 from botocore.awsrequest import AWSResponse
 from botocore.config import Config
-from fsspec.asyn import AsyncFileSystem
+from fsspec.asyn import AsyncFileSystem, sync
 from fsspec.implementations.local import LocalFileSystem
 from packaging.requirements import Requirement
 from urllib3 import HTTPResponse
@@ -98,12 +98,15 @@ def test_a_request_that_a_store_puts_off_is_sent_five_times_more(monkeypatch, st
 
 
 class Asked(AsyncFileSystem):
-    """A remote store that says how long it was given."""
+    """A remote store."""
 
     cachable = False
 
-    def take(self, *arguments, timeout=None):
-        return arguments, timeout
+    async def _take(self, *arguments, **given):
+        return arguments, given
+
+    def take(self):  # as adlfs has some, which wait without end
+        pytest.fail("asked without a deadline")
 
 
 class AskedHere(LocalFileSystem):
@@ -115,11 +118,20 @@ class AskedHere(LocalFileSystem):
         return arguments, given
 
 
-def test_a_deadline_grows_with_the_bytes():
-    """A second a MiB beyond what any operation has; none where there are none."""
-    assert filesystem.call_store(Asked(), "take", "a", 1) == (("a", 1), filesystem.SECONDS)
-    assert filesystem.call_store(Asked(), "take", n_bytes=10 << 20) == ((), filesystem.SECONDS + 10)
+def test_a_deadline_grows_with_the_bytes(monkeypatch):
+    """A second a MiB beyond what any operation has, whether the store's method takes one or not; none where there are none."""
+    given = []
+
+    def wait(loop, method, *arguments, timeout, **named):
+        given.append(timeout)
+        return sync(loop, method, *arguments, timeout=timeout, **named)
+
+    monkeypatch.setattr(filesystem, "sync", wait)
+    assert filesystem.call_store(Asked(), "take", "a", 1, b=2) == (("a", 1), {"b": 2})
+    assert filesystem.call_store(Asked(), "take", n_bytes=10 << 20) == ((), {})
+    assert given == [filesystem.SECONDS, filesystem.SECONDS + 10]
     assert filesystem.call_store(AskedHere(), "take", "a", n_bytes=10 << 20) == (("a",), {})
+    assert len(given) == 2
 
 
 @pytest.mark.parametrize("n_failures", [0, 1, 2])
