@@ -17,6 +17,7 @@ from .counted import count_moved
 
 S3 = "s3"
 WEB = ("http://", "https://")
+GONE = (404, 410)  # what a web server answers where nothing is
 HTTP = ("aiohttp.", "azure.", "gcsfs.", "google.")  # whose errors are no OSErrors; known by name, since they need not be imported for local files
 SECONDS, BYTES_PER_SECOND = 120.0, 1 << 20  # an operation may take so long, and longer if it has more to move than that
 # Of one request; botocore tries it again five times, after 5xx too and, in this mode alone, after 429, and waits up to 1, 2, 4, 8, 16 seconds, at
@@ -46,6 +47,16 @@ class NotRegular(OSError):
     """A pipe may wait for ever, and a device has no end."""
 
 
+def _cause(error: Exception, uri: str) -> Exception:
+    """What went wrong, where a file system has only other words for it."""
+    cause = error.__cause__
+    if not isinstance(cause, Exception):
+        return error
+    # fsspec says of a web server that nothing is there, whatever it answers, and if it does not; adlfs packs what goes wrong while it deletes.
+    away = isinstance(error, FileNotFoundError) and uri.startswith(WEB) and getattr(cause, "status", None) not in GONE
+    return cause if away or isinstance(error, RuntimeError) else error
+
+
 @contextmanager
 def reported(doing: str, uri: str) -> Iterator[None]:
     """Turn what goes wrong inside into a StorageError that says what was tried, and where.
@@ -71,16 +82,17 @@ def reported(doing: str, uri: str) -> Iterator[None]:
     """
     try:
         yield
-    except FileNotFoundError as error:
-        raise (StorageError if doing == "write" else NotThere)(f"{uri}: cannot {doing}: no such file or object") from error
-    except (NotRegular, IsADirectoryError) as error:
-        raise NotAFile(f"{uri}: cannot {doing}: {' '.join(str(error).split())}") from error
-    except Exception as error:  # HTTP libraries have error types of their own; what is none of theirs goes on
+    except Exception as error:
+        found = _cause(error, uri)
+        said = " ".join(str(found).split()) or type(found).__name__
+        if isinstance(found, FileNotFoundError):
+            raise (StorageError if doing == "write" else NotThere)(f"{uri}: cannot {doing}: no such file or object") from error
+        if isinstance(found, (NotRegular, IsADirectoryError)):
+            raise NotAFile(f"{uri}: cannot {doing}: {said}") from error
         known = isinstance(error, (OSError, ImportError, UnicodeEncodeError, of_botocore("BotoCoreError")))
-        if not known and not type(error).__module__.startswith(HTTP):
+        if not known and not type(found).__module__.startswith(HTTP):  # HTTP libraries have error types of their own; what is none of theirs goes on
             raise
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise StorageError(f"{uri}: cannot {doing}: {reason}") from error
+        raise StorageError(f"{uri}: cannot {doing}: {said}") from error
 
 
 @contextmanager

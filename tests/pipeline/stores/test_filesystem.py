@@ -15,7 +15,7 @@ from fsspec.implementations.local import LocalFileSystem
 from packaging.requirements import Requirement
 from urllib3 import HTTPResponse
 
-from pipeline.errors import StorageError, UnknownStore
+from pipeline.errors import NotThere, StorageError, UnknownStore
 from pipeline.stores import filesystem
 
 
@@ -23,6 +23,20 @@ class AnswerBrokenOffError(Exception):
     """As the client of HTTP has some that are no OSErrors."""
 
     __module__ = "aiohttp.client_exceptions"
+
+
+class AnsweredError(AnswerBrokenOffError):
+    """With the status of an answer."""
+
+    def __init__(self, status):
+        super().__init__(f"{status}, message='…'")
+        self.status = status
+
+
+class RefusedError(Exception):
+    """As Azure's client has some."""
+
+    __module__ = "azure.core.exceptions"
 
 
 @pytest.mark.parametrize(
@@ -41,6 +55,39 @@ def test_what_goes_wrong_with_a_store_is_one_line(error, says):
     with pytest.raises(StorageError, match=f"^s3://b/a: cannot write: {says}$") as raised, filesystem.reported("write", "s3://b/a"):
         raise error
     assert raised.value.__cause__ is error
+
+
+def raised_from(error, cause):
+    error.__cause__ = cause
+    return error
+
+
+@pytest.mark.parametrize("status", [404, 410, 401, 403, 429, 500, 503, None])
+def test_a_web_server_that_is_away_has_lost_nothing(status):
+    """fsspec says of it that there is no such file, whatever it answers, and if it answers nothing."""
+    cause = AnswerBrokenOffError("no answer") if status is None else AnsweredError(status)
+    error = raised_from(FileNotFoundError("http://h/a"), cause)
+    with pytest.raises(StorageError) as raised, filesystem.reported("read", "http://h/a"):
+        raise error
+    gone = status in (404, 410)
+    assert isinstance(raised.value, NotThere) == gone
+    assert str(raised.value) == f"http://h/a: cannot read: {'no such file or object' if gone else cause}"
+
+
+def test_a_cause_that_others_have_too_is_no_fault_of_a_server():
+    """What S3's client was answered is that there is no such object."""
+    error = raised_from(FileNotFoundError("b/a"), AnswerBrokenOffError("Not Found"))
+    with pytest.raises(NotThere, match=r"^s3://b/a: cannot read: no such file or object$"), filesystem.reported("read", "s3://b/a"):
+        raise error
+
+
+def test_what_a_store_refuses_to_delete_is_one_line():
+    """Where its file system has packed it, too; what is no word of a store goes on."""
+    error = raised_from(RuntimeError("Failed to remove %s for %s", ["b/a"], "…"), RefusedError("not\nallowed"))
+    with pytest.raises(StorageError, match=r"^abfs://b/a: cannot delete: not allowed$"), filesystem.reported("delete", "abfs://b/a"):
+        raise error
+    with pytest.raises(RuntimeError, match=r"^mine$"), filesystem.reported("delete", "abfs://b/a"):
+        raise raised_from(RuntimeError("mine"), KeyError("k"))
 
 
 @pytest.mark.parametrize("error", [KeyError("a"), ValueError("b"), KeyboardInterrupt(), StorageError("said before")])
