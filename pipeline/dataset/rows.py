@@ -65,7 +65,8 @@ def read_slices(item: WorkItem, wanted: Sequence[str], slice_rows: int) -> Itera
     Raises
     ------
     InvalidData
-        The file is gone, has changed since the run was planned, or cannot be read; or a column wanted is in its path too, and says something else.
+        The file is gone, has changed since the run was planned, also while it was read, which is said after the last of its rows, or cannot be read;
+        or a column wanted is in its path too, and says something else.
     StorageError
         The store does not answer.
     """
@@ -73,13 +74,14 @@ def read_slices(item: WorkItem, wanted: Sequence[str], slice_rows: int) -> Itera
         _check_unchanged(piece)
         try:
             yield from _read_slices(piece, wanted, slice_rows)
-        except StorageError:
-            _check_unchanged(piece)  # between two requests, of which the store does not answer the second with other bytes
+        except (InvalidData, StorageError):  # as where the store does not go on with the bytes of another file, or these are taken for pages of this
+            _check_unchanged(piece)
             raise
+        _check_unchanged(piece)  # else the rows may be of two files
 
 
 def _read_slices(item: WorkItem, wanted: Sequence[str], slice_rows: int) -> Iterator[pa.RecordBatch]:
-    carried = dict(item.partition)
+    carried, columns = dict(item.partition), list[str]()  # none are known of a file whose footer cannot be read
     with ExitStack() as stack:
         file = stack.enter_context(storage.opened(item.uri))
         try:

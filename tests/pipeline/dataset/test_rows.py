@@ -4,6 +4,7 @@ import os
 from datetime import date, datetime
 from pathlib import Path
 
+import flask
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,8 +16,10 @@ from pipeline.dataset import row_groups
 from pipeline.dataset.identity import identify
 from pipeline.dataset.listing import WorkItem
 from pipeline.dataset.rows import located, miscounted, read_slices, window
-from pipeline.errors import InvalidColumn, InvalidData, StorageError
+from pipeline.errors import InvalidColumn, InvalidData, NotThere, StorageError
 from pipeline.stores import storage
+from tests.pipeline.stores.placing import put
+from tests.pipeline.stores.serving import served
 
 N_ROWS, GROUP = 1000, 100
 
@@ -36,7 +39,7 @@ def uri(table, tmp_path):
 
 def item_of(uri, row_groups=(2, 3), skip=0, n_rows=2 * GROUP, partition=()):
     with storage.opened(uri) as file:
-        etag = identify(storage.stat(uri), file, pq.read_metadata(uri), {"i", "x", "word"})
+        etag = identify(storage.stat(uri), file, pq.read_metadata(file), {"i", "x", "word"})
     return WorkItem(0, uri, etag, row_groups, skip, n_rows, row_groups[0] * GROUP + skip, partition)
 
 
@@ -204,3 +207,93 @@ def test_a_store_that_answers_no_more_is_told_from_a_file_that_changed(uri, monk
     monkeypatch.setattr(storage, "opened", lose)
     with pytest.raises(InvalidData if changed else StorageError, match="changed since the run was planned$" if changed else "no answer$"):
         consume(item)
+
+
+def write_rows(table, uri, checksums=False):
+    """In the same layout, whatever the numbers are, but for checksums, whose length depends on them."""
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, row_group_size=GROUP, write_page_checksum=checksums, compression="none", use_dictionary=False)
+    put(uri, sink.getvalue().to_pybytes())
+
+
+@pytest.fixture(params=["bucket", "tmp_path"])
+def place(request):
+    """Where files are: in a bucket, and on this machine."""
+    return str(request.getfixturevalue(request.param))
+
+
+def test_a_file_that_changes_while_it_is_read_is_refused(table, place, monkeypatch):
+    """By one of the same layout: the first rows are of the old file, and before anybody has the last they are told so."""
+    monkeypatch.setattr(row_groups, "READ_BYTES", 1)
+    monkeypatch.setattr(row_groups, "PAGES_BYTES", 1)
+    uri = f"{place}/f.parquet"
+    write_rows(table, uri)
+    if os.path.exists(uri):
+        os.utime(uri, ns=(1, 1))
+    slices = read_slices(item_of(uri), ["i"], 64)
+    assert next(slices)["i"].to_pylist() == [*range(200, 264)]
+    write_rows(table.set_column(0, "i", pa.array(np.arange(N_ROWS) + 10_000)), uri)
+    with pytest.raises(InvalidData, match=r"f\.parquet: changed since the run was planned$"):
+        list(slices)
+
+
+def test_a_file_that_changes_after_its_last_row_was_read_is_refused(uri):
+    """Whoever has all rows has not been told that they are all."""
+    slices, left = read_slices(item_of(uri), ["i"], 64), 200
+    while left:
+        left -= next(slices).num_rows
+    os.utime(uri, ns=(1, 1))
+    with pytest.raises(InvalidData, match=r"f\.parquet: changed since the run was planned$"):
+        next(slices)
+
+
+@pytest.mark.parametrize("checksums", [True, False])
+def test_rows_are_of_the_file_that_their_footer_is_of(table, bucket, monkeypatch, checksums):
+    """Where it is opened twice, as for pages of an object, and another one is there the second time, which can be read by that footer or not."""
+    monkeypatch.setattr(row_groups, "READ_BYTES", 1)
+    monkeypatch.setattr(row_groups, "PAGES_BYTES", 1)
+    uri = f"{bucket}/f.parquet"
+    write_rows(table, uri, checksums)
+    item, opened = item_of(uri), storage.opened
+
+    def change(uri, ahead=True):
+        if not ahead:
+            write_rows(table.set_column(0, "i", pa.array(np.arange(N_ROWS) + 10_000)), uri, checksums)
+        return opened(uri, ahead=ahead)
+
+    monkeypatch.setattr(storage, "opened", change)
+    with pytest.raises(InvalidData, match=r"f\.parquet: changed since the run was planned$"):
+        consume(item)
+
+
+@pytest.mark.parametrize("damaged", [slice(-1, None), slice(-6, -4), slice(-60, -50)], ids=["magic", "length", "footer"])
+def test_a_footer_that_is_damaged_is_said(uri, damaged):
+    """Though size and time of the file are what they were, as of bytes that a disk has lost; and no column is blamed for it."""
+    item, was, data = item_of(uri), os.stat(uri), bytearray(Path(uri).read_bytes())
+    data[damaged] = bytes(each ^ 0xFF for each in data[damaged])
+    Path(uri).write_bytes(data)
+    os.utime(uri, ns=(was.st_atime_ns, was.st_mtime_ns))
+    with pytest.raises(InvalidData, match=r"f\.parquet: cannot read: [^\n]+$"):
+        consume(item)
+
+
+def test_a_web_server_that_is_away_is_told_from_a_file_that_was_removed(uri, tmp_path):
+    """Whatever it answers but that nothing is there, and where it answers nothing."""
+    status = []
+
+    def send(path):
+        return flask.abort(status[-1]) if status else flask.send_file(path)
+
+    with served(tmp_path, send) as root:
+        item = item_of(f"{root}/f.parquet")
+        assert consume(item) == 200
+        for status[:] in ([503], [500], [429], [403], [401]):
+            with pytest.raises(StorageError, match=rf"^{root}/f\.parquet: cannot read: {status[0]}, ") as raised:
+                consume(item)
+            assert not isinstance(raised.value, NotThere)
+        for status[:] in ([404], [410]):
+            with pytest.raises(InvalidData, match=r"f\.parquet: removed since the run was planned$"):
+                consume(item)
+    with pytest.raises(StorageError, match=rf"^{root}/f\.parquet: cannot read: Cannot connect to host ") as raised:
+        consume(item)
+    assert not isinstance(raised.value, NotThere)
