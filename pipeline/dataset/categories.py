@@ -45,11 +45,15 @@ def _exact_category(category: float, of_integers: bool) -> Any:
     return float(category) + 0.0 if float(category) == category else math.nan  # -0.0 is 0.0, here and in the values
 
 
+def _is_beyond(decimals: pa.Array) -> pa.Array:
+    return pc.or_(pc.greater(decimals, LARGEST_EXACT), pc.less(decimals, -LARGEST_EXACT))  # narrow ones have no absolute values in Arrow
+
+
 def _numeric_positions(values: pa.Array, categories: tuple) -> pa.Array:
     """Positions of numbers that are equal to a category exactly, also where float64 could not tell them from others."""
     if is_text(values.type):  # of a path
         values = values.cast(pa.int64() if all(isinstance(category, int) for category in categories) else pa.float64())
-    if pa.types.is_decimal(values.type) and pc.any(pc.greater(pc.abs(values), LARGEST_EXACT)).as_py():
+    if pa.types.is_decimal(values.type) and pc.any(_is_beyond(values)).as_py():
         raise ValueError(f"decimals beyond {LARGEST_EXACT} cannot be told apart, expected integers")
     integers = pa.types.is_integer(values.type)
     kind = pa.decimal128(DIGITS) if integers else pa.float64()

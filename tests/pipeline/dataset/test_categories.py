@@ -1,5 +1,7 @@
 """Codes are positions among the model's categories, by values and by CatBoost's hashes."""
 
+from decimal import Decimal
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -36,6 +38,22 @@ NAN = np.nan
 def test_codes_are_positions(values, categories, codes):
     """One more than the last where a value is no category, NaN where it is missing."""
     assert_array_equal(encode(values, categories), codes)
+
+
+@pytest.mark.parametrize("kind", [pa.decimal32(9, 1), pa.decimal64(18, 1), pa.decimal128(38, 1), pa.decimal256(70, 1)])
+def test_decimals_of_any_width_are_numbers(kind):
+    """Narrow ones too, of which Arrow knows hardly more than their order."""
+    values = pa.array([Decimal("1.5"), None, Decimal(-2), Decimal(3)], kind)
+    assert_array_equal(encode(values, (-2, 1.5)), [1, NAN, 0, 2])
+
+
+@pytest.mark.parametrize("kind", [pa.decimal64(18, 0), pa.decimal128(38, 0), pa.decimal256(70, 0)])
+def test_decimals_that_float64_cannot_tell_apart_are_refused(kind):
+    """On either side of zero."""
+    assert_array_equal(encode(pa.array([2**53, -(2**53)], kind), (2**53, 1)), [0, 2])
+    for value in (2**53 + 1, -(2**53) - 1):
+        with pytest.raises(ValueError, match=r"^decimals beyond 9007199254740992 cannot be told apart, expected integers$"):
+            encode(pa.array([1, value, None], kind), (1, 2))
 
 
 @pytest.mark.parametrize("large", [pa.string(), pa.large_string(), pa.string_view()])
