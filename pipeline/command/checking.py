@@ -35,6 +35,9 @@ def _find(run: str | None, date: str | None, latest: str | None) -> str:
         raise InvalidRun(f"{place}: names {named.run}, which has no manifest.json")
     if manifest.sha256 != named.manifest:
         raise InvalidRun(f"{place}: names {named.run} with manifest {named.manifest[:12]}, but there it is {manifest.sha256[:12]}")
+    for name, said, is_there in (("n_rows", named.n_rows, manifest.n_rows), ("share", named.share, manifest.share)):
+        if said not in (None, is_there):  # which readers may go by
+            raise InvalidRun(f"{place}: names {named.run} with {name} {said}, but there it is {is_there}")
     return named.run
 
 

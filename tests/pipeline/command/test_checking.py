@@ -35,13 +35,19 @@ def test_the_run_of_a_date_and_the_newest(nights, capsys):
 
 
 def test_what_the_newest_is_no_more(nights, tmp_path, capsys):
-    """Another manifest than the one it was moved to, a run that is gone, no such object yet, and one that is something else."""
+    """Another manifest, or other counts, than the one it was moved to has, a run that is gone, no such object yet, and one that is something else."""
     named = json.loads((nights / "latest.json").read_text())
     other = tmp_path / "latest.json"
     other.write_text(json.dumps(named | {"manifest": "0" * 64}))
     code, said, log = checked(capsys, "--latest", other)
     assert (code, said) == (1, "")
     assert f"names {nights}/2026-03-02 with manifest 000000000000, but there it is {named['manifest'][:12]}" in log
+    for name, said, there in (("n_rows", 3001, "3000"), ("share", 0.5, "1.0")):
+        other.write_text(json.dumps(named | {name: said}))
+        says = f"leafledger: {other}: names {nights}/2026-03-02 with {name} {said}, but there it is {there}\n"
+        assert checked(capsys, "--latest", other) == (1, "", says)
+    other.write_text(json.dumps({name: named[name] for name in ("date", "run", "manifest")}))  # as version 0.1 wrote it
+    assert checked(capsys, "--latest", other)[0] == 0
     other.write_text(json.dumps(named | {"run": str(tmp_path / "gone")}))
     assert checked(capsys, "--latest", other) == (1, "", f"leafledger: {other}: names {tmp_path}/gone, which has no manifest.json\n")
     other.write_text("[]")
