@@ -1,16 +1,16 @@
 """What is kept of a column of numbers, or of categories: so much that any two can be compared without their rows."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from kernels.distributions import ABOVE, BELOW, cell_edges, find_cells
+from kernels.cells import Counts, cell_edges
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Distribution:
-    """Numbers of a column: how many there are of each, or, where they are many, in cells with fixed edges; and exact moments of the finite ones."""
+    """Numbers of a column: how many there are of each, or, where they are many, in each cell; and exact moments of the finite ones."""
 
     rows: int  # all
     missing: int
@@ -21,9 +21,7 @@ class Distribution:
     spread_abs: float  # the same of magnitudes
     low: float
     high: float
-    cells: np.ndarray | None  # (places,) int64, ascending: those that are not empty, infinities among them, see `cell_edges`; or in their place
-    points: np.ndarray | None  # (places,) float64, ascending: the values themselves
-    counts: np.ndarray  # (places,) int64
+    found: Counts  # infinities among them
 
     @property
     def n(self) -> int:
@@ -50,35 +48,26 @@ class Distribution:
         """Of the mean magnitude; NaN of fewer than two values."""
         return _standard_error(self.spread_abs, self.n)
 
+    @property
+    def counts(self) -> np.ndarray:
+        """Values of every place: ``(places,) int64``, ascending."""
+        return self.found.counts
+
+    @property
+    def points(self) -> np.ndarray | None:
+        """The places ``(places,) float64`` where they are values; None where they are cells."""
+        return None if self.found.level else cell_edges(self.found.cells, 0)[0]
+
     def edges(self) -> tuple[np.ndarray, np.ndarray]:
         """Find where the values of each count lie.
 
         Returns
         -------
         lower, upper : (places,) float64 each
-            The same where values are counted one by one. Otherwise the edges of cells, which are 1/128 of their place wide; but no lower edge is
-            below the smallest value, no upper one above the largest. Infinite for infinities.
+            The same where values are counted one by one. Otherwise the edges of cells; but no lower edge is below the smallest value, no upper one
+            above the largest. Infinite for infinities.
         """
-        if self.cells is None:
-            points = np.zeros(0) if self.points is None else self.points
-            return points, points
-        lower, upper = cell_edges(self.cells), cell_edges(self.cells + 1)
-        finite = (self.cells > BELOW) & (self.cells < ABOVE)
-        return np.where(finite, np.maximum(lower, self.low), lower), np.where(finite, np.minimum(upper, self.high), upper)
-
-    def coarse(self) -> "Distribution":
-        """Count the same values by cells.
-
-        Returns
-        -------
-        Distribution
-        """
-        if self.points is None:
-            return self
-        cells, place = np.unique(find_cells(self.points), return_inverse=True)
-        counts = np.zeros(cells.size, np.int64)
-        np.add.at(counts, place, self.counts)
-        return replace(self, cells=cells, points=None, counts=counts)
+        return find_edges(self.found.cells, self.found.level, self.low, self.high)
 
     def quantile(self, share: float) -> float:
         """Find the value that a share of the values, missing ones aside, does not exceed.
@@ -91,7 +80,7 @@ class Distribution:
         Returns
         -------
         float
-            Exact where values are counted one by one, else in the cell of the exact one, 1/128 of its magnitude wide. NaN where there is none.
+            Exact where values are counted one by one, else in the cell of the exact one. NaN where there is none.
         """
         if not self.there:
             return math.nan
@@ -143,6 +132,26 @@ class Categories:
     def there(self) -> int:
         """Values that are not missing."""
         return self.rows - self.missing
+
+
+def find_edges(cells: np.ndarray, level: int, low: float, high: float) -> tuple[np.ndarray, np.ndarray]:
+    """Find where the values of cells lie.
+
+    Parameters
+    ----------
+    cells : (places,) int64
+    level : int
+    low, high : float
+        The smallest and the largest finite value.
+
+    Returns
+    -------
+    lower, upper : (places,) float64 each
+        As of `cell_edges`, but between these two for finite values.
+    """
+    lower, upper = cell_edges(cells, level)
+    finite = np.isfinite(lower) | np.isfinite(upper)
+    return np.where(finite, np.maximum(lower, low), lower), np.where(finite, np.minimum(upper, high), upper)
 
 
 def _standard_error(spread: float, n: int) -> float:

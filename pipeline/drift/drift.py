@@ -23,7 +23,7 @@ from ..stores.places import normalise
 from .compared import compare_columns
 from .differences import list_differences, refuse_unlike
 from .grouped import MeasuredGroups, count_rows, measure_groups, refuse_ungrouped
-from .groups import TESTED, GroupDrift, compare_groups, list_states, mix_groups, refuse_other_types
+from .groups import SOME, TESTED, GroupDrift, compare_groups, list_states, mix_groups, refuse_other_types
 from .measured import Measured, measure_run
 from .mix import Mix
 from .shifts import Shift, judge, set_parts, shift_groups
@@ -147,10 +147,22 @@ def _say_alarms(splits: tuple[Split, ...], shifts: tuple[Shift, ...], thresholds
     return said + [_say_shift(shift, several) for shift in shifts if shift.drifted]
 
 
-def _say_shift(shift: Shift, several: bool) -> str:
+def _name(shift: Shift, several: bool) -> str:
     of = printable(shift.feature)
-    name = f"{shift.kind} of {of}" if of else shift.kind
-    name += f", output {printable(shift.output)}" if several and shift.output else ""
+    return (f"{shift.kind} of {of}" if of else shift.kind) + (f", output {printable(shift.output)}" if several and shift.output else "")
+
+
+def _list_unsure(splits: tuple[Split, ...], shifts: list[Shift], groups: tuple[GroupDrift, ...]) -> tuple[str, ...]:
+    """Columns of which too little is seen, in one line."""
+    of_groups = ((f" of {printable(each.group)}", shift) for each in groups for shift in each.shifts)
+    of = [f"{_name(shift, len(splits) > 1)}{where}" for where, shift in (*(("", shift) for shift in shifts), *of_groups) if shift.unsure]
+    more = f"; and {len(of) - SOME:,} more" if len(of) > SOME else ""
+    lie = "more than half of the values of each night lie in one cell of those that are counted, and how they moved within it is not known"
+    return (f"{lie}: {'; '.join(of[:SOME])}{more}",) if of else ()
+
+
+def _say_shift(shift: Shift, several: bool) -> str:
+    name = _name(shift, several)
     psi = "" if math.isnan(shift.psi) else f", PSI {shift.psi:.3g} (without drift {shift.psi_expected:.2g})"
     if math.isnan(shift.reference_mean):
         return f"{name}: {shift.distance:.1%} of the rows are elsewhere{psi}"
@@ -221,7 +233,11 @@ def compare_runs(
         reference_n_rows=reference.manifest.n_rows,
         space=current.plan.space,
         thresholds=thresholds,
-        differs=(*(() if groups is None else list_states(groups[0].by, found)), *list_differences(current, reference)),
+        differs=(
+            *(() if groups is None else list_states(groups[0].by, found)),
+            *list_differences(current, reference),
+            *_list_unsure(splits, every, found),
+        ),
         outputs=splits,
         parts=parts,
         shifts=tuple(every),

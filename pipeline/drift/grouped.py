@@ -10,6 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from kernels.cells import NOTHING, Counts, merge_counts
+
 from ..dataset.grouping import GroupColumn, check_group_columns, make_group_columns, name_groups
 from ..dataset.listing import WorkItem
 from ..errors import StorageError, UsageError
@@ -22,10 +24,9 @@ from ..runs.part import part_uri
 from ..runs.plan import Plan
 from ..runs.planned import read_plan, read_recipe
 from ..runs.progress import Progress, Work
-from ..runs.sizes import WORKER_OVERHEAD
 from . import item as work
 from .columns import list_columns
-from .item import NOTHING, NOWHERE, TABLE_BYTES, Counts, MeasuredPart, Measuring, Rows, measure_columns, merge_counts
+from .item import NOWHERE, TASK_BYTES, MeasuredPart, Measuring, Rows, measure_columns
 from .measured import FEW, Found, Measured, gather
 from .table import pack_groups, unpack_groups
 
@@ -170,7 +171,7 @@ def _measure_parts(
     asked = MeasuringGroups(Measuring(manifest.home(job.out), manifest.plan), by)
     described: tuple[GroupColumn, ...] = tuple(GroupColumn(name, "null") for name in by)
     parts, counts = dict[str, dict[int, MeasuredPart]](), dict[str, dict[int, Counts]]()
-    for item, made in execute.map_items(job, measure_groups_of_item, _warm, asked, items, WORKER_OVERHEAD + 4 * TABLE_BYTES):
+    for item, made in execute.map_items(job, measure_groups_of_item, _warm, asked, items, TASK_BYTES):
         described = made.by
         for name, part in made.groups.items():
             mine = counts.setdefault(name, dict.fromkeys(part.numbers, NOTHING))

@@ -9,7 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from kernels.distributions import CELLS, POINTS, SPREADS, Spreads, Tally, count_column, make_tally, read_points
+from kernels.cells import TALLY_BYTES, Counts, make_tally, read_tally
+from kernels.distributions import SPREADS, Spreads, count_column
 from kernels.reductions import merge_all
 
 from ..dataset.listing import WorkItem
@@ -21,10 +22,12 @@ from ..runs.lookup import opened_part
 from ..runs.part import part_uri
 from ..runs.plan import Plan
 from ..runs.planned import read_plan, read_recipe
+from ..runs.sizes import WORKER_OVERHEAD
 from ..runs.top import as_texts
 from .columns import VALUE, Column, has_categories, list_columns, lists_categories
 
-TABLE_BYTES = 1 << 26  # of cells that are filled at a time
+TABLE_BYTES = 1 << 24  # of cells that are filled at a time
+TASK_BYTES = WORKER_OVERHEAD + 16 * TABLE_BYTES  # of a worker, with the columns that are read at a time
 TEXTS = 1_000  # different values of a column whose categories the model does not list; where there are more, they are not counted one by one
 
 
@@ -36,17 +39,8 @@ class Measuring:
     plan_digest: str
 
 
-class Counts(NamedTuple):
-    """Of the values of a column of numbers: by cell, and one by one where there are few different ones."""
-
-    cells: np.ndarray  # (cells,) int64, ascending: those that are not empty
-    counts: np.ndarray  # (cells,) int64
-    points: tuple[np.ndarray, np.ndarray] | None  # values, ascending, and their counts; None where there are more than POINTS
-
-
 NOWHERE = np.zeros(0, np.int64)  # no row of a row group
 Rows = Sequence[Sequence[np.ndarray | slice]]  # of every group of rows and row group of a part, which rows are the group's
-NOTHING = Counts(np.zeros(0, np.int64), np.zeros(0, np.int64), (np.zeros(0), np.zeros(0, np.int64)))
 
 
 class Values(NamedTuple):
@@ -66,30 +60,6 @@ class MeasuredPart:
     spreads: Spreads  # of these
     counts: tuple[Counts, ...]  # of these
     categories: dict[int, Values]  # of the others
-
-
-def _merge_points(a: tuple[np.ndarray, np.ndarray], b: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray] | None:
-    values, place = np.unique(np.concatenate((a[0], b[0])), return_inverse=True)
-    counts = np.zeros(values.size, np.int64)
-    np.add.at(counts, place, np.concatenate((a[1], b[1])))
-    return None if values.size > POINTS else (values, counts)
-
-
-def merge_counts(a: Counts, b: Counts) -> Counts:
-    """Add the counts of two pieces of a column. The result does not depend on the order: too many are too many, wherever they are.
-
-    Parameters
-    ----------
-    a, b : Counts
-
-    Returns
-    -------
-    Counts
-    """
-    cells, place = np.unique(np.concatenate((a.cells, b.cells)), return_inverse=True)
-    counts = np.zeros(cells.size, np.int64)
-    np.add.at(counts, place, np.concatenate((a.counts, b.counts)))
-    return Counts(cells, counts, None if a.points is None or b.points is None else _merge_points(a.points, b.points))
 
 
 def merge_values(a: Values, b: Values) -> Values:
@@ -161,18 +131,13 @@ def _numbers(feature: Feature | None, column: pa.Array) -> np.ndarray:
     return column.to_numpy(zero_copy_only=False).astype(np.float64)  # null is NaN
 
 
-def _read_tally(tally: Tally) -> Counts:
-    there = np.flatnonzero(tally.cells)
-    return Counts(there, tally.cells[there], read_points(tally))
-
-
 def _measure_numbers(
     parquet: pq.ParquetFile, columns: Sequence[Column], features: Mapping[str, Feature], rows: Rows
 ) -> tuple[list[list[Spreads]], list[list[Counts]]]:
     """States of columns of numbers, of every group of rows, as many columns at a time as their cells fit."""
     n_groups = len(rows)
     spreads, counts = [list[Spreads]() for _ in rows], [list[Counts]() for _ in rows]
-    at_a_time = max(1, TABLE_BYTES // (8 * CELLS * max(1, n_groups)))
+    at_a_time = max(1, TABLE_BYTES // (TALLY_BYTES * max(1, n_groups)))
     for start in range(0, len(columns), at_a_time):
         some = columns[start : start + at_a_time]
         tallies, states = [[make_tally() for _ in rows] for _ in some], [[list[Spreads]() for _ in rows] for _ in some]
@@ -185,7 +150,7 @@ def _measure_numbers(
                         states[c][g].append(count_column(np.ascontiguousarray(values[places[group]]), tallies[c][g]))
         for g in range(n_groups):
             spreads[g] += [merge_all(SPREADS, found[g], 1, 1) for found in states]
-            counts[g] += [_read_tally(tally[g]) for tally in tallies]
+            counts[g] += [read_tally(tally[g]) for tally in tallies]
     return spreads, counts
 
 

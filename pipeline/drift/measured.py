@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
 
+from kernels.cells import NOTHING, Counts, merge_counts
 from kernels.distributions import SPREADS, Spreads
 from kernels.reductions import merge_all
 
@@ -18,12 +19,11 @@ from ..runs.plan import Plan
 from ..runs.progress import Progress, Work, no_progress
 from ..runs.publish import Manifest
 from ..runs.run_job import make_run_job
-from ..runs.sizes import WORKER_OVERHEAD
 from ..stores.places import normalise
 from . import item as work
 from .columns import PHI, TOTAL, VALUE, Column, has_categories, list_columns, lists_categories
 from .distribution import Categories, Distribution
-from .item import NOTHING, TABLE_BYTES, Counts, MeasuredPart, Measuring, Values, measure_item, merge_counts, merge_values
+from .item import TASK_BYTES, MeasuredPart, Measuring, Values, measure_item, merge_values
 from .table import pack, unpack
 
 DISTRIBUTIONS = f"{FOLDER}/distributions.parquet"
@@ -141,8 +141,7 @@ def make_distribution(merged: Spreads, at: int, counts: Counts) -> Distribution:
     if rows == missing + infinite:
         moments = [math.nan] * len(moments)
     mean, spread, mean_abs, spread_abs, low, high = moments
-    cells, points, n = (counts.cells, None, counts.counts) if counts.points is None else (None, *counts.points)
-    return Distribution(rows, missing, infinite, mean, spread, mean_abs, spread_abs, low, high, cells, points, n)
+    return Distribution(rows, missing, infinite, mean, spread, mean_abs, spread_abs, low, high, counts)
 
 
 def gather(plan: Plan, columns: Sequence[Column], parts: Mapping[int, MeasuredPart], counts: Mapping[int, Counts]) -> tuple[Found, ...]:
@@ -206,7 +205,7 @@ def measure_parts(job: Job, manifest: Manifest, plan: Plan, progress: Progress) 
     on_done = progress(Work("measuring", job.out, len(items), manifest.n_rows))
     parts, counts = dict[int, MeasuredPart](), dict.fromkeys(range(len(columns)), NOTHING)
     asked = Measuring(manifest.home(job.out), manifest.plan)
-    for item, made in execute.map_items(job, measure_item, work.warm, asked, items, WORKER_OVERHEAD + 4 * TABLE_BYTES):
+    for item, made in execute.map_items(job, measure_item, work.warm, asked, items, TASK_BYTES):
         for c, found in zip(made.numbers, made.counts, strict=True):  # at once and in any order, since counts add up exactly
             counts[c] = merge_counts(counts[c], found)
         parts[item.part] = replace(made, counts=())

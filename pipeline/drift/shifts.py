@@ -51,6 +51,7 @@ class Shift:
     model: float = math.nan  # and what the model did
     drifted: bool = False
     group: str = ""  # of the rows: its values as a JSON list; "" of all rows
+    unsure: bool = False  # most values of both nights lie too close together: distances, where there are any, are what is seen at least
 
 
 def _shift(kind: str, output: str, feature: str, before: Means, now: Means, apart: Apart) -> Shift:
@@ -78,6 +79,7 @@ def _shift(kind: str, output: str, feature: str, before: Means, now: Means, apar
         distance=apart.distance,
         p=apart.p,
         corrected=math.nan,
+        unsure=apart.unsure,
     )
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kernels.cells import coarsen
 from kernels.distances import (
     decile_bins,
     expect_psi,
@@ -14,9 +15,11 @@ from kernels.distances import (
     measure_shares,
     measure_wasserstein,
 )
-from kernels.distributions import ABOVE, BELOW, cell_edges
 
-from .distribution import Categories, Distribution
+from .distribution import Categories, Distribution, find_edges
+
+MOST = 0.5  # of the values of a night; where so many are in one cell, how far they moved may not be seen,
+SURE = 0.01  # unless what is seen is at most so likely by chance
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +31,7 @@ class Apart:
     wasserstein: float = math.nan  # in the column's units; of categories there is none
     distance: float = math.nan  # of Kolmogorov and Smirnov; of categories, total variation; of shares, their difference
     p: float = math.nan  # NaN too where both nights have one and the same value alone: that is no test, and corrects no other
+    unsure: bool = False  # most values of both nights are in one cell, and how they moved within it is not known: distances are what is seen at least
 
 
 def _spread(places: np.ndarray, mine: np.ndarray, counts: np.ndarray) -> np.ndarray:
@@ -37,7 +41,7 @@ def _spread(places: np.ndarray, mine: np.ndarray, counts: np.ndarray) -> np.ndar
 
 
 def align(reference: Distribution, current: Distribution) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Count two nights' values in the same places: one by one where that is known of both, else by cells.
+    """Count two nights' values in the same places: one by one where that is known of both, else by the wider of their cells.
 
     Parameters
     ----------
@@ -50,17 +54,17 @@ def align(reference: Distribution, current: Distribution) -> tuple[np.ndarray, n
     reference, current : (places,) int64 each
         Counts.
     """
-    if reference.points is not None and current.points is not None:
-        points = np.union1d(reference.points, current.points)
-        return points, points, _spread(points, reference.points, reference.counts), _spread(points, current.points, current.counts)
-    found = [each.coarse() for each in (reference, current)]
-    mine = [np.zeros(0, np.int64) if each.cells is None else each.cells for each in found]
-    cells = np.union1d(*mine)
-    low, high = np.fmin(reference.low, current.low), np.fmax(reference.high, current.high)
-    lower, upper = cell_edges(cells), cell_edges(cells + 1)
-    finite = (cells > BELOW) & (cells < ABOVE)
-    lower, upper = np.where(finite, np.maximum(lower, low), lower), np.where(finite, np.minimum(upper, high), upper)
-    return lower, upper, _spread(cells, mine[0], found[0].counts), _spread(cells, mine[1], found[1].counts)
+    level = max(reference.found.level, current.found.level)
+    before, now = coarsen(reference.found, level), coarsen(current.found, level)
+    cells = np.union1d(before.cells, now.cells)
+    lower, upper = find_edges(cells, level, np.fmin(reference.low, current.low), np.fmax(reference.high, current.high))
+    return lower, upper, _spread(cells, before.cells, before.counts), _spread(cells, now.cells, now.counts)
+
+
+def _hides(lower: np.ndarray, upper: np.ndarray, a: np.ndarray, b: np.ndarray) -> bool:
+    """Some cell of more than one value, other than that of 0, has most values of both nights."""
+    several = (lower < upper) & (np.maximum(np.abs(lower), np.abs(upper)) > np.finfo(np.float64).tiny)
+    return bool((several & (a > MOST * a.sum()) & (b > MOST * b.sum())).any())
 
 
 def compare_numbers(reference: Distribution, current: Distribution) -> Apart:
@@ -73,7 +77,8 @@ def compare_numbers(reference: Distribution, current: Distribution) -> Apart:
     Returns
     -------
     Apart
-        The distance of Wasserstein is of the finite values.
+        The distance of Wasserstein is of the finite values, and at least the change of their mean. Where most values of both nights are in one cell,
+        and nothing sure is seen of them, nothing is known.
     """
     if not reference.there or not current.there:
         return Apart()
@@ -83,7 +88,11 @@ def compare_numbers(reference: Distribution, current: Distribution) -> Apart:
     distance, p = measure_ks(a, b) if a.size > 1 else (0.0, math.nan)
     finite = np.isfinite(lower) & np.isfinite(upper)
     moved = measure_wasserstein(lower[finite], upper[finite], a[finite], b[finite]) if a[finite].any() and b[finite].any() else math.nan
-    return Apart(measure_psi(*binned), expect_psi(reference.there, current.there, int(bins.max()) + 1), moved, distance, p)
+    moved = max(moved, abs(current.mean - reference.mean))
+    unsure = _hides(lower, upper, a, b)
+    if unsure and not p <= SURE:
+        return Apart(unsure=True)
+    return Apart(measure_psi(*binned), expect_psi(reference.there, current.there, int(bins.max()) + 1), moved, distance, p, unsure)
 
 
 def compare_categories(reference: Categories, current: Categories) -> Apart:

@@ -8,11 +8,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from kernels.cells import Counts, find_cells
+
 from ..dataset.grouping import GroupColumn
 from .columns import Column
 from .distribution import Categories, Distribution
 
-FORMAT = "1"  # of the object; another one is made again
+FORMAT = "2"  # of the object; another one is made again
 KEY = b"leafledger"
 NUMBERS = ("mean", "spread", "mean_abs", "spread_abs", "low", "high")
 SCHEMA = pa.schema(
@@ -25,7 +27,8 @@ SCHEMA = pa.schema(
         pa.field("missing", pa.int64(), nullable=False),
         pa.field("infinite", pa.int64()),
         *(pa.field(name, pa.float64()) for name in NUMBERS),
-        pa.field("cells", pa.list_(pa.uint16())),
+        pa.field("level", pa.int64()),
+        pa.field("cells", pa.list_(pa.int64())),
         pa.field("points", pa.list_(pa.float64())),
         pa.field("unseen", pa.int64()),
         pa.field("categories", pa.list_(pa.string())),
@@ -43,7 +46,8 @@ def _row(column: Column, found: Distribution | Categories) -> dict:
     row = dict.fromkeys(SCHEMA.names)
     row |= {"column": column.name, "kind": column.kind, "output": column.output, "of": column.of, "rows": found.rows, "missing": found.missing}
     if isinstance(found, Distribution):
-        return row | {name: getattr(found, name) for name in ("infinite", *NUMBERS, "cells", "points", "counts")}
+        places = {"level": found.found.level, "cells": found.found.cells if found.found.level else None, "points": found.points}
+        return row | {name: getattr(found, name) for name in ("infinite", *NUMBERS, "counts")} | places
     names, counts = (None, None) if found.counts is None else ([each[k] for each in found.counts] for k in (0, 1))
     return row | {"unseen": found.unseen, "categories": names, "counts": counts}
 
@@ -93,9 +97,9 @@ def _read(row: dict) -> Distribution | Categories:
         named = None if row["counts"] is None else tuple(zip(row["categories"], row["counts"], strict=True))
         return Categories(row["rows"], row["missing"], row["unseen"], named)
     moments = {name: row[name] for name in NUMBERS}
-    cells, points = (None if row[name] is None else np.array(row[name], kind) for name, kind in (("cells", np.int64), ("points", np.float64)))
-    counts = np.array(row["counts"], np.int64)
-    return Distribution(row["rows"], row["missing"], row["infinite"], **moments, cells=cells, points=points, counts=counts)
+    cells = find_cells(np.array(row["points"], np.float64), 0) if row["cells"] is None else np.array(row["cells"], np.int64)
+    counts = Counts(row["level"], cells, np.array(row["counts"], np.int64))
+    return Distribution(row["rows"], row["missing"], row["infinite"], **moments, found=counts)
 
 
 def unpack(data: bytes, columns: Sequence[Column]) -> tuple[Distribution | Categories, ...] | None:

@@ -11,7 +11,8 @@ from kernels import links
 from kernels._jit import frozen
 from kernels.batch import attribute_batch
 from kernels.buffers import Prepared, make_buffers
-from kernels.distributions import count_column, make_tally
+from kernels.cells import make_tally
+from kernels.distributions import count_column
 from kernels.largest import find_largest
 from kernels.method import BackgroundQuery, Method
 from kernels.methods import METHODS, SHARED

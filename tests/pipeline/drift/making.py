@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from kernels.distributions import SPREADS, count_column, make_tally, read_points
+from kernels.cells import NOTHING, make_tally, merge_counts, read_tally
+from kernels.distributions import SPREADS, count_column
 from kernels.reductions import merge_all
-from pipeline.drift.item import NOTHING, Counts, merge_counts
 from pipeline.drift.measured import make_distribution
 
 
@@ -14,6 +14,5 @@ def distribution(values, n_pieces=3):
     for piece in np.array_split(np.asarray(values, np.float64), n_pieces):
         tally = make_tally()
         states.append(count_column(piece, tally))
-        there = np.flatnonzero(tally.cells)
-        counts = merge_counts(counts, Counts(there, tally.cells[there], read_points(tally)))
+        counts = merge_counts(counts, read_tally(tally))
     return make_distribution(merge_all(SPREADS, states, 1, 1), 0, counts)

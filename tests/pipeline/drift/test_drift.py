@@ -36,6 +36,7 @@ def test_drift_is_found_and_written(nights):
     (split,) = found.outputs
     phi = [shift for shift in found.shifts if shift.kind == "phi"]
     assert_allclose(sum(shift.change for shift in phi) + split.base + split.rounding, split.change, atol=1e-12)
+    assert all(shift.wasserstein >= abs(shift.change) for shift in found.shifts if not np.isnan(shift.wasserstein))
     before = {path.name: path.read_bytes() for path in (b / "after").iterdir()}
     assert drift(str(b), against=str(a), scheduler="serial").text == found.text
     assert {path.name: path.read_bytes() for path in (b / "after").iterdir()} == before
@@ -126,6 +127,23 @@ def test_runs_with_less_are_compared_by_what_they_have(example, frames, tmp_path
             assert split.features is None
         else:
             assert_allclose(split.base + split.features + split.rounding, split.change, atol=1e-9)
+
+
+def test_what_is_not_seen_is_said(example, tmp_path):
+    """Where most values are in one cell: no figures, and a line that names the columns, of all rows and of groups."""
+    rng, n = np.random.default_rng(0), 20_000
+    for k, name in enumerate("ab"):
+        frame = example.frame.sample(n, replace=True, random_state=k, ignore_index=True)
+        wide = np.where(rng.random(n) < 0.4, rng.normal(size=n) * 10.0 ** rng.integers(-300, 300, n), rng.normal(7e5 + k, 1.0, n))
+        write_data(frame.assign(distance=wide), tmp_path / f"data-{name}")
+        explain(example.model, tmp_path / f"data-{name}", tmp_path / name, values=True, scheduler="serial")
+    found = drift(tmp_path / "b", against=tmp_path / "a", by="month")
+    (shift,) = (each for each in found.shifts if (each.kind, each.feature) == ("value", "distance"))
+    assert shift.unsure
+    assert np.isnan([shift.distance, shift.p, shift.corrected, shift.psi, shift.wasserstein]).all()
+    assert [each.feature for each in found.shifts if each.unsure] == ["distance"]
+    (line,) = (each for each in found.differs if "lie in one cell" in each)
+    assert "how they moved within it is not known: value of distance" in line
 
 
 @pytest.mark.parametrize("n_rows", [0, 1])

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from kernels.cells import coarsen
 from leafledger import explain
 from pipeline.drift import grouped, measured
 from pipeline.drift.distribution import Categories
@@ -77,8 +78,9 @@ def test_all_groups_together_are_all_rows(runs):
         assert sum(one.missing for one in mine) == each.missing
         if isinstance(each, Categories):
             continue
-        counts = pd.Series(each.coarse().counts, each.coarse().cells)
-        parts = pd.concat([pd.Series(one.coarse().counts, one.coarse().cells) for one in mine]).groupby(level=0).sum()
+        counts = pd.Series(each.found.counts, each.found.cells)
+        coarse = [coarsen(one.found, each.found.level) for one in mine]
+        parts = pd.concat([pd.Series(one.counts, one.cells) for one in coarse]).groupby(level=0).sum()
         assert_array_equal(parts.index, counts.index)
         assert_array_equal(parts, counts)
 

@@ -6,22 +6,10 @@ import pyarrow.parquet as pq
 import pytest
 from numpy.testing import assert_array_equal
 
+from kernels.cells import TALLY_BYTES, merge_counts
 from leafledger import explain, read_run
 from pipeline.drift import item
-from pipeline.drift.item import (
-    CELLS,
-    NOTHING,
-    TEXTS,
-    Counts,
-    Measuring,
-    Values,
-    count_values,
-    measure_columns,
-    measure_item,
-    merge_counts,
-    merge_values,
-    warm,
-)
+from pipeline.drift.item import TEXTS, Measuring, Values, count_values, measure_columns, measure_item, merge_values, warm
 from pipeline.errors import InvalidRun
 from pipeline.models.cityhash import HashedCategory
 from pipeline.models.model import Feature
@@ -39,12 +27,12 @@ def test_few_columns_at_a_time_change_nothing(run, monkeypatch):
     asked = Measuring(run.uri, run.manifest.plan)
     warm(asked)
     whole = measure_item(asked, run.plan.items[0])
-    monkeypatch.setattr(item, "TABLE_BYTES", 8 << 16)
+    monkeypatch.setattr(item, "TABLE_BYTES", TALLY_BYTES)
     again = measure_item(asked, run.plan.items[0])
     assert repr(again) == repr(whole)
     other = measure_item(asked, run.plan.items[1])
     for a, b in zip(whole.counts, other.counts, strict=True):
-        for one, two in zip(merge_counts(a, b)[:2], merge_counts(b, a)[:2], strict=True):
+        for one, two in zip(merge_counts(a, b), merge_counts(b, a), strict=True):
             assert_array_equal(one, two)
 
 
@@ -64,7 +52,7 @@ class Watched:
 
 def test_cells_of_all_groups_count_for_memory(run, monkeypatch):
     """Of three groups of rows a third as many columns fit; the groups together have what the part has."""
-    monkeypatch.setattr(item, "TABLE_BYTES", 8 * CELLS * 6)
+    monkeypatch.setattr(item, "TABLE_BYTES", TALLY_BYTES * 6)
     asked = Measuring(run.uri, run.manifest.plan)
     whole = measure_item(asked, run.plan.items[0])
     with pq.ParquetFile(f"{run.uri}/attributions/part-00000.parquet") as parquet:
@@ -76,23 +64,6 @@ def test_cells_of_all_groups_count_for_memory(run, monkeypatch):
         found = merge_counts(merge_counts(thirds[0].counts[c], thirds[1].counts[c]), thirds[2].counts[c])
         assert_array_equal(found.cells, expected.cells)
         assert_array_equal(found.counts, expected.counts)
-
-
-def test_nothing_changes_no_counts():
-    """It is where adding up begins."""
-    piece = Counts(np.array([3]), np.array([2]), (np.array([1.5]), np.array([2])))
-    for merged in (merge_counts(NOTHING, piece), merge_counts(piece, NOTHING)):
-        assert [part.tolist() for part in (merged.cells, merged.counts, *merged.points)] == [[3], [2], [1.5], [2]]
-
-
-def test_many_different_values_are_not_counted_one_by_one():
-    """Whichever piece has them; the counts of cells stay exact."""
-    pieces = [Counts(np.array([k]), np.array([200]), (np.arange(200.0) + 200 * k, np.ones(200, np.int64))) for k in (1, 2)]
-    merged = merge_counts(*pieces)
-    assert merged.points is None
-    assert (merged.cells.tolist(), merged.counts.tolist()) == ([1, 2], [200, 200])
-    same = merge_counts(pieces[0], pieces[0])
-    assert same.points[1].tolist() == [2] * 200
 
 
 def test_categories_are_counted_by_the_models_list():

@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
 
+from kernels.cells import Counts, find_cells
 from pipeline.drift.distribution import Categories, Distribution
 from pipeline.drift.means import find_means, means_of, nothing
 from pipeline.drift.measured import measure_run
@@ -26,7 +27,8 @@ def draw(rng, n_rows, shift=0.0):
     mean = (counts * places).sum() / n_rows
     size = (counts * np.abs(places)).sum() / n_rows
     spreads = (counts * (places - mean) ** 2).sum(), (counts * (np.abs(places) - size) ** 2).sum()
-    return Distribution(n_rows, 0, 0, mean, spreads[0], size, spreads[1], places[there][0], places[there][-1], None, places[there], counts[there])
+    found = Counts(0, find_cells(places[there], 0), counts[there])
+    return Distribution(n_rows, 0, 0, mean, spreads[0], size, spreads[1], places[there][0], places[there][-1], found)
 
 
 def night_pair(rng, n_rows, shift=0.0):

@@ -26,26 +26,90 @@ def test_few_values_are_compared_exactly(shift):
     assert_allclose(found.psi_expected, 9 / 4000 + 9 / 3000)
 
 
-@pytest.mark.parametrize("offset", [0.0, 5.0])
-def test_many_values_are_compared_within_a_cell(offset):
-    """No distance is farther from the rows' own than a cell is wide, or holds rows."""
-    rng = np.random.default_rng(1)
-    a, b = rng.normal(offset, 1.0, 8000), rng.normal(offset + 0.1, 1.0, 6000)
-    found = compare_numbers(distribution(a), distribution(b))
-    expected = stats.ks_2samp(a, b, method="asymp")
-    assert found.distance <= expected.statistic + 1e-12
-    assert found.distance >= expected.statistic - 0.02
-    width = np.abs(np.concatenate((a, b))).max() / 128
+def check_against_scipy(a, b, atol, width):
+    """Distances within tolerances of those of the rows, no larger one of Kolmogorov and Smirnov, and none below the change of the mean."""
+    one, other = distribution(a), distribution(b)
+    found, expected = compare_numbers(one, other), stats.ks_2samp(a, b, method="asymp")
+    assert expected.statistic - atol <= found.distance <= expected.statistic + 1e-12
     assert abs(found.wasserstein - stats.wasserstein_distance(a, b)) <= width
+    assert found.wasserstein >= abs(other.mean - one.mean)
+    assert not found.unsure
+    return found
+
+
+@pytest.mark.parametrize("offset", [0.0, 5.0, -1e3, 1e6, 1e9])
+@pytest.mark.parametrize("shift", [0.0, 0.1, 1.0])
+def test_many_values_are_compared_within_a_cell(offset, shift):
+    """However far from 0 they lie: cells follow the spread, and hold half a percent of the rows at most."""
+    rng = np.random.default_rng(1)
+    a, b = rng.normal(offset, 1.0, 8000), rng.normal(offset + shift, 1.0, 6000)
+    found = check_against_scipy(a, b, 0.005, 0.005)
+    assert (found.p < 1e-3) == (shift > 0)
     p, q = (np.histogram(x, np.concatenate(([-np.inf], np.quantile(a, np.arange(1, 10) / 10), [np.inf])))[0] for x in (a, b))
-    assert_allclose(found.psi, ((q / 6000 - p / 8000) * np.log((q / 6000) / (p / 8000))).sum(), atol=0.02)
+    assert_allclose(found.psi, ((q / 6000 - p / 8000) * np.log((q / 6000) / (p / 8000))).sum(), rtol=0.02, atol=0.02)
+
+
+def days(year):
+    """Every day of a year, twenty times."""
+    return np.repeat(np.arange(np.datetime64(f"{year}-01-01"), np.datetime64(f"{year + 1}-01-01")), 20)
+
+
+def seconds(day, n=9000):
+    return np.datetime64(day).astype("datetime64[s]").astype(float) + np.random.default_rng(3).uniform(0, 86400, n)
+
+
+DATES = [[float(str(day).replace("-", "")) for day in days(year).tolist()] for year in (2024, 2025)]
+
+
+@pytest.mark.parametrize(
+    ("pair", "distance", "width"),
+    [
+        (DATES, 1.0, 1e-6),
+        ([days(year).astype("datetime64[s]").astype(float) for year in (2024, 2025)], 1.0, 1e-6),
+        ([seconds("2026-10-01"), seconds("2026-11-01")], 1.0, 1e-6),
+        ([np.floor(seconds("2026-11-01")), np.floor(seconds("2026-11-01")) + 3600], 3600 / 86400, 1e-6),
+        ([np.random.default_rng(k).normal(1014 + k / 2, 0.5, 5000) for k in (0, 1)], 0.38, 1e-6),
+    ],
+)
+def test_dates_and_times_are_told_apart(pair, distance, width):
+    """Days of two years as YYYYMMDD and in seconds, moments of two days, of two hours, and pressures: each by what scipy says of the rows."""
+    found = check_against_scipy(*map(np.asarray, pair), 0.005, width * np.ptp(np.concatenate(pair)))
+    assert_allclose(found.distance, distance, atol=0.015)
+    assert found.p < 1e-9
+    assert found.psi > found.psi_expected
+
+
+def test_nights_are_compared_by_the_wider_cells():
+    """One of them has values over sixty orders of magnitude, the other far from 0: distances are still no larger than those of the rows."""
+    rng = np.random.default_rng(5)
+    a, b = rng.normal(size=20_000) * 10.0 ** rng.integers(-30, 30, 20_000), rng.normal(1e6, 1.0, 20_000)
+    found, expected = compare_numbers(distribution(a), distribution(b)), stats.ks_2samp(a, b, method="asymp")
+    assert expected.statistic - 0.02 <= found.distance <= expected.statistic + 1e-12
+
+
+def test_one_cell_of_most_values_is_not_taken_for_one_value():
+    """Beside values over many orders of magnitude, those near a million share a cell: nothing is known then, not even that nothing moved."""
+    rng = np.random.default_rng(6)
+    wide = rng.normal(size=8000) * 10.0 ** rng.integers(-300, 300, 8000)
+    nights = [distribution(np.concatenate((wide, rng.normal(7e5 + k, 1.0, 20_000)))) for k in (0, 1000)]
+    found = compare_numbers(*nights)
+    assert found.unsure
+    assert np.isnan([found.psi, found.psi_expected, found.wasserstein, found.distance, found.p]).all()
+    same = compare_numbers(nights[0], nights[0])
+    assert same.unsure
+    assert np.isnan(same.distance)
+    seen = compare_numbers(nights[0], distribution(np.concatenate((-np.abs(wide), rng.normal(7e5, 1.0, 20_000)))))
+    assert seen.unsure
+    assert seen.p < 1e-9
+    zeros = compare_numbers(*[distribution(np.concatenate((wide, np.zeros(20_000))))] * 2)
+    assert (zeros.unsure, zeros.distance) == (False, 0.0)
 
 
 def test_points_and_cells_go_together():
     """A night of few values and one of many have the same places."""
-    a, b = distribution(np.arange(100.0)), distribution(np.linspace(0, 99, 5000))
+    a, b = distribution(np.arange(100.0)), distribution(np.linspace(0, 99, 9000))
     lower, upper, one, other = align(a, b)
-    assert (one.sum(), other.sum()) == (100, 5000)
+    assert (one.sum(), other.sum()) == (100, 9000)
     assert (lower <= upper).all()
     assert (upper[:-1] <= lower[1:]).all()
     assert compare_numbers(a, b).distance < 0.02
@@ -73,8 +137,8 @@ def test_constants_infinities_and_single_rows():
     found = compare_numbers(distribution([-np.inf, 1.0, 2.0]), distribution([1.0, 2.0, np.inf]))
     assert_allclose((found.distance, found.wasserstein), (1 / 3, 0.0))
     assert np.isnan(compare_numbers(distribution([np.inf]), distribution([np.inf, 1.0])).wasserstein)
-    many = np.random.default_rng(0).normal(size=2000)
-    assert compare_numbers(distribution(np.append(many, np.inf)), distribution(np.append(many, -np.inf))).distance <= 2 / 2001
+    many = np.random.default_rng(0).normal(size=9000)
+    assert compare_numbers(distribution(np.append(many, np.inf)), distribution(np.append(many, -np.inf))).distance <= 2 / 9001
     assert compare_numbers(distribution(np.full(3, np.inf)), distribution(many)).distance == 1.0
 
 

@@ -11,8 +11,8 @@ from tests.pipeline.drift.making import distribution
 
 COLUMNS = tuple(Column(name, "value", "", name) for name in "abcdef")
 FOUND = (
-    distribution(np.random.default_rng(0).normal(size=900)),
-    distribution([1.0, np.nan, np.inf]),
+    distribution(np.append(np.random.default_rng(0).normal(size=9000), [-np.inf, np.nan])),
+    distribution([1.0, -0.0, -2.5, np.nan, np.inf]),
     distribution([]),
     Categories(7, 1, 2, (("", 1), ("<script>", 3))),
     Categories(7, 7, None, ()),

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from kernels.cells import Counts, find_cells
 from leafledger import explain, read_run, report
 from pipeline.drift.distribution import Categories, Distribution
 from pipeline.drift.measured import measure_run
@@ -56,8 +57,8 @@ def test_nothing_is_told_apart_where_nothing_is_known(classes):
 
 
 def test_infinite_values_are_beyond_the_axis():
-    cells = Distribution(9, 0, 6, 1.0, 2.0, 1.0, 2.0, 0.0, 2.0, None, np.array([-np.inf, 0.0, 1.0, 2.0, np.inf]), np.array([3, 1, 1, 1, 3]))
-    assert find_ends([cells], 0.01) == (0.0, 2.0)
+    values = Counts(0, find_cells(np.array([-np.inf, 0.0, 1.0, 2.0, np.inf]), 0), np.array([3, 1, 1, 1, 3]))
+    assert find_ends([Distribution(9, 0, 6, 1.0, 2.0, 1.0, 2.0, 0.0, 2.0, values)], 0.01) == (0.0, 2.0)
 
 
 def test_why_values_are_not_told_apart_is_said(example, odd, classes, tmp_path):
