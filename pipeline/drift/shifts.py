@@ -9,7 +9,7 @@ import numpy as np
 from kernels.distances import correct_p
 from kernels.ordering import ranks_by_score
 
-from .columns import has_categories
+from .columns import has_categories, lists_categories
 from .distribution import Categories, Distribution
 from .means import INPUTS, Means, means_of, nothing, read_summary
 from .measured import Found, Measured
@@ -175,8 +175,24 @@ def _shift_share(kind: str, feature: str, before: tuple[int, int], now: tuple[in
     return _shift(kind, "", feature, _share(*before), _share(*now), compare_shares(*before, *now))
 
 
+def _known(measured: Measured) -> dict[str, set[str]]:
+    """Categories of the features of which a model lists them."""
+    return {feature.name: set(map(str, feature.categories or ())) for feature in measured.plan.features if lists_categories(feature)}
+
+
+def _fold(found: Found, known: set[str]) -> Found:
+    """Count all other categories among the unseen."""
+    if not isinstance(found, Categories) or found.counts is None:
+        return found
+    kept = tuple(each for each in found.counts if each[0] in known)
+    rest = sum(n for _, n in found.counts) - sum(n for _, n in kept)
+    return replace(found, unseen=(found.unseen or 0) + rest, counts=kept)
+
+
 def shift_values(current: Measured, reference: Measured) -> Iterator[Shift]:
     """Compare the values of features that both runs have, and how many are missing or no category of the model.
+
+    Categories that one of two models does not list are one with those that neither does: values that stay the same do not move with the list.
 
     Parameters
     ----------
@@ -192,9 +208,12 @@ def shift_values(current: Measured, reference: Measured) -> Iterator[Shift]:
         A summary is damaged or missing.
     """
     before, now = _inputs(reference), _inputs(current)
+    lists = [_known(reference), _known(current)]
     for feature in current.plan.features:
         name = feature.name
         old, new = reference.value(name), current.value(name)
+        for known in (each[name] for each in lists if name in each):  # what one model does not know has no name in its night
+            old, new = (None if found is None else _fold(found, known) for found in (old, new))
         if old is not None and new is not None:
             yield _shift(VALUE, "", name, _means(old), _means(new), _compare(old, new))
         if name in before and name in now:

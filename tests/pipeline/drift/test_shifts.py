@@ -8,13 +8,15 @@ from numpy.testing import assert_allclose
 from scipy import stats
 
 from kernels.cells import Counts, find_cells
+from leafledger import explain
 from pipeline.drift.distribution import Categories, Distribution
 from pipeline.drift.means import find_means, means_of, nothing
 from pipeline.drift.measured import measure_run
-from pipeline.drift.shifts import _compare, _shift, judge, set_parts, shift_groups, shift_phi, shift_total, shift_values
+from pipeline.drift.shifts import _compare, _fold, _shift, judge, set_parts, shift_groups, shift_phi, shift_total, shift_values
 from pipeline.drift.split import take_night
-from pipeline.drift.statistics import Apart, compare_numbers
+from pipeline.drift.statistics import Apart, compare_categories, compare_numbers
 from pipeline.drift.thresholds import Thresholds
+from tests.pipeline.conftest import train, write_data
 from tests.pipeline.running import attributions
 
 FEATURES, PLACES = 20, np.linspace(-4.0, 4.0, 81)
@@ -155,6 +157,31 @@ def test_missing_and_unseen_values_are_compared(nights, frames):
     drifted = {(shift.kind, shift.feature) for shift in judge(list(found.values()), Thresholds()) if shift.drifted}
     assert drifted >= {("value", "delay"), ("unseen", "carrier"), ("missing", "carrier")}
     assert not drifted & {("value", "distance"), ("missing", "distance"), ("missing", "delay")}
+
+
+@pytest.mark.parametrize("order", ["ab", "ba"])
+def test_values_do_not_move_with_the_list_of_categories(frames, tmp_path, order):
+    """The same rows, by a model that lists a category of a tenth of them and one that does not: their values stay, what is unseen falls or rises."""
+    frame = frames[0].assign(carrier=np.array(["UA"] * 5 + ["AA"] * 4 + ["DL"])[np.arange(len(frames[0])) % 10])
+    data = write_data(frame, tmp_path / "data")
+    for name, rows in zip(order, (frame[frame["carrier"] != "DL"], frame), strict=True):
+        train(rows).save_model(tmp_path / f"{name}.txt")
+        explain(tmp_path / f"{name}.txt", data, tmp_path / name, values=True, scheduler="serial")
+    found = {(shift.kind, shift.feature): shift for shift in shift_values(measure_run(tmp_path / "b"), measure_run(tmp_path / "a"))}
+    value, unseen = found["value", "carrier"], found["unseen", "carrier"]
+    assert (value.distance, value.psi) == (0.0, 0.0)
+    assert value.p == 1.0
+    assert {unseen.reference_mean, unseen.mean} == {0.1, 0.0}
+    assert unseen.distance == 0.1
+
+
+def test_names_that_one_model_does_not_list_are_one_with_the_unseen():
+    """Also where the other model lists none; what was too many to count stays so."""
+    listed = Categories(100, 0, 10, (("a", 50), ("b", 40)))
+    codes = Categories(100, 0, None, (("a", 50), ("b", 40), ("d", 6), ("e", 4)))
+    assert compare_categories(*(_fold(each, {"a", "b"}) for each in (listed, codes))).distance == 0.0
+    many = Categories(9000, 0, None, None)
+    assert _fold(many, {"a"}) is many
 
 
 def test_parts_of_two_models_are_set():
