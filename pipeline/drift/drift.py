@@ -29,7 +29,7 @@ from .mix import Mix
 from .shifts import Shift, judge, set_parts, shift_groups
 from .split import Split
 from .thresholds import Given, Thresholds, read_thresholds
-from .two_models import Parts, Where, explain_both_ways
+from .two_models import Parts, Where, explain_both_ways, refuse_both_ways
 
 TABLE, DOCUMENT = f"{FOLDER}/drift.parquet", f"{FOLDER}/drift.json"
 KINDS: dict[Any, pa.DataType] = {float: pa.float64(), int: pa.int64(), str: pa.string(), bool: pa.bool_(), int | None: pa.int64()}
@@ -294,6 +294,7 @@ def drift(
         change of the mean margin is split into what comes of the mix of groups and what happened within them.
     both_ways : bool
         Where the models differ, explain both nights by both of them: each feature's change is split into what the data did and what the model did.
+        For attributions that add up to margins, of outputs that all rows have.
     scheduler : str, optional
         Address of a Dask scheduler, or "serial" for this process alone; by default a local cluster, where runs are large.
     workers : int, optional
@@ -321,6 +322,8 @@ def drift(
     if manifest not in (None, nights[0].manifest.sha256):
         raise InvalidRun(f"{reference}: its manifest has SHA-256 {nights[0].manifest.sha256[:12]}, {against} names {printable(str(manifest)[:12])}")
     refuse_unlike(nights[1], nights[0])
+    if both_ways:
+        refuse_both_ways(nights[1])
     groups = None
     if columns:
         for each in nights:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import NotRepeatable
+from ..errors import NotRepeatable, UsageError
 from ..runs.explain import explain
 from ..runs.options import OWN, SHARED
 from ..runs.plan import Plan
@@ -52,9 +52,27 @@ class Where:
     progress: Progress
 
 
+def refuse_both_ways(measured: Measured) -> None:
+    """Refuse runs the change of whose mean margin is not that of base value and attributions.
+
+    Parameters
+    ----------
+    measured : Measured
+
+    Raises
+    ------
+    UsageError
+        Attributions need not add up to margins, or every row has a base value of its own.
+    """
+    plan, expected = measured.plan, "expected attributions that add up to it with one base value for all rows"
+    if not plan.additive:
+        raise UsageError(f"{measured.uri}: both ways share out the mean margin, to which method {plan.method!r} need not add up; {expected}")
+    if plan.row_output is not None:
+        raise UsageError(f"{measured.uri}: both ways share out the mean margin of one output, every row has its own; {expected}")
+
+
 def _arguments(plan: Plan) -> dict[str, Any]:
     """What a run was asked for, but for its data and what it wrote of rows."""
-    output = plan.output if plan.row_output is None else f"{plan.row_output.which}:{plan.row_output.seed}"
     return {
         "method": plan.method,
         "parameters": dict(plan.parameters),
@@ -64,7 +82,7 @@ def _arguments(plan: Plan) -> dict[str, Any]:
         "background": plan.background,
         "trees": plan.trees,
         "outputs": plan.outputs if plan.output is None else (),
-        "output": None if output is None else str(output),
+        "output": None if plan.output is None else str(plan.output),
         "missing": next((feature.missing for feature in plan.features if feature.missing is not None), None),
     }
 
@@ -130,7 +148,7 @@ def explain_both_ways(current: Measured, reference: Measured, where: Where) -> t
     Parameters
     ----------
     current, reference : Measured
-        Runs that were made alike, see `refuse_unlike`.
+        Runs that were made alike, see `refuse_unlike`, of attributions that add up, see `refuse_both_ways`.
     where : Where
 
     Returns
@@ -141,7 +159,7 @@ def explain_both_ways(current: Measured, reference: Measured, where: Where) -> t
     Raises
     ------
     NotRepeatable
-        A model or the rows are not those of the runs any more, or attributions need not add up.
+        A model or the rows are not those of the runs any more.
     LeafledgerError
         A model cannot explain the other night's rows.
     """

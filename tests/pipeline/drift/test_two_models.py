@@ -6,8 +6,9 @@ from numpy.testing import assert_allclose
 
 import leafledger
 from leafledger import drift, explain
+from pipeline.drift import two_models
 from pipeline.drift.two_models import split_two_ways
-from pipeline.errors import NotRepeatable
+from pipeline.errors import NotRepeatable, UsageError
 from tests.pipeline.conftest import FEATURES, train, write_data
 
 
@@ -51,6 +52,19 @@ def test_outputs_are_those_of_the_runs(frames, tmp_path, options, names):
     assert tuple(part.output for part in found.parts) == names
     for part, split in zip(found.parts, found.outputs, strict=True):
         assert_allclose(part.data + part.model + split.rounding, split.change, atol=1e-9)
+
+
+@pytest.mark.parametrize("options", [{"output": "predicted"}, {"output": "other:3"}, {"method": "banzhaf"}, {"method": "beta"}, {"method": "ranker"}])
+@pytest.mark.parametrize("more", [{}, {"global_only": True}])
+def test_attributions_that_do_not_add_up_to_one_margin_are_refused(frames, tmp_path, monkeypatch, options, more):
+    """In one line, before anything is explained: their parts are not those of the change of the mean margin."""
+    for name, frame in zip("ab", frames, strict=True):
+        train(frame, objective="multiclass", num_class=3).save_model(tmp_path / f"{name}.txt")
+        explain(tmp_path / f"{name}.txt", write_data(frame, tmp_path / f"data-{name}"), tmp_path / name, scheduler="serial", **options, **more)
+    monkeypatch.setattr(two_models, "explain", None)
+    with pytest.raises(UsageError, match=r"/b: both ways share out the mean margin.*; expected attributions that add up to it") as caught:
+        drift(tmp_path / "b", against=tmp_path / "a", both_ways=True, scheduler="serial")
+    assert "\n" not in str(caught.value)
 
 
 def test_one_model_leaves_everything_to_the_data(nights):
