@@ -53,8 +53,8 @@ def say_change(found: Found) -> str:
 
 
 def _draw_split(found: Found, split: Found, unit: str) -> Figure | None:
-    """From the mean before to the mean now."""
-    if split["reference_mean"] is None or split["mean"] is None:
+    """From the mean before to the mean now, where attributions add up to the change."""
+    if split["features"] is None or split["reference_mean"] is None or split["mean"] is None:
         return None
     moved = [(shorten_name(shift["feature"]), _number(shift["change"])) for shift in _of(found, "phi", split["output"])]
     moved.sort(key=lambda pair: -abs(pair[1]))

@@ -90,6 +90,13 @@ def test_long_lists_are_cut_and_counted():
     assert items[-1].startswith("… and 95 more alarms")
 
 
+def test_attributions_that_do_not_add_up_are_not_drawn_as_steps():
+    """What they changed by is no part of the change of the mean: of the other figures alone."""
+    split = {**found()["outputs"][0], "base": None, "features": None, "rounding": None}
+    titles = [figure.title for figure in write_changes(found(outputs=[split])).figures]
+    assert titles == ["How much each feature matters, before and now", "Which columns moved"]
+
+
 def test_what_is_not_known_is_not_drawn():
     split = {**found()["outputs"][0], "reference_mean": None, "mean": None, "change": None, "standard_error": None}
     assert [figure.title for figure in write_changes(found(outputs=[split], shifts=[])).figures] == []
