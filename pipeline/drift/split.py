@@ -23,7 +23,7 @@ class Night:
     """Means of one night and output."""
 
     total: Means  # of margins or predictions
-    base: float  # value; where every row has one of its own, what attributions leave of the mean margin
+    base: float  # value; where every row has one of its own, what attributions leave of the mean margin; NaN where that is not known either
     phi: Mapping[str, Means]  # by player
     left: float  # mean of the margins less base value and attributions: rounding of what is stored; 0 where attributions need not add up
 
@@ -60,7 +60,8 @@ def take_night(measured: Measured, phi: Mapping[str, Means], output: str) -> Nig
     attributed, k = math.fsum(each.mean for each in phi.values()), plan.written_outputs.index(output)
     base = manifest.base[k]
     if plan.global_only:
-        mean = base + attributed if plan.additive and plan.row_output is None else math.nan
+        base = base if plan.row_output is None else math.nan
+        mean = base + attributed if plan.additive else math.nan
         return Night(Means(manifest.n_rows, mean, math.nan, math.nan, math.nan), base, phi, 0.0)
     total = means_of(measured.total(output))
     if not plan.additive or not total.rows or not phi:
@@ -86,7 +87,7 @@ class Split:
     mean: float
     change: float
     standard_error: float
-    base: float | None  # change of the base value: 0 with one model. None, as below, where attributions need not add up
+    base: float | None  # change of the base value: 0 with one model. None, as below, where attributions need not add up, or base values are not known
     features: float | None  # sum of the changes of mean phi
     rounding: float | None  # what rounding leaves
     ndcg: float  # of the order of the features by mean |phi|
@@ -108,7 +109,7 @@ def split_change(output: str, reference: Night, current: Night, additive: bool, 
     Split
     """
     before, now = reference.total, current.total
-    adds_up = additive and before.rows > 0 and now.rows > 0
+    adds_up = additive and before.rows > 0 and now.rows > 0 and not math.isnan(current.base - reference.base)
     features = math.fsum((*(each.mean for each in current.phi.values()), *(-each.mean for each in reference.phi.values())))
     return Split(
         output=output,

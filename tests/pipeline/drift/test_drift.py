@@ -113,18 +113,19 @@ def test_several_outputs_and_predictions(example, frames, tmp_path, options):
         assert split.base == 0.0
 
 
-@pytest.mark.parametrize("options", [{"top": 2, "columns": "top"}, {"global_only": True}, {"output": "predicted"}, {"method": "banzhaf"}])
-def test_runs_with_less_are_compared_by_what_they_have(example, frames, tmp_path, options):
-    """Means from summaries where there are no columns; the mean of base values where every row has its own."""
+@pytest.mark.parametrize("output", [None, "predicted", "other:3"])
+@pytest.mark.parametrize("options", [{}, {"top": 2, "columns": "top"}, {"global_only": True}, {"method": "banzhaf"}])
+def test_runs_with_less_are_compared_by_what_they_have(example, frames, tmp_path, options, output):
+    """Means from summaries where there are no columns; the mean of base values where every row has its own, which summaries alone do not tell."""
     train(example.frame, objective="multiclass", num_class=3).save_model(tmp_path / "model.txt")
     for name, night in zip("ab", frames, strict=True):
-        explain(tmp_path / "model.txt", write_data(night, tmp_path / f"data-{name}"), tmp_path / name, scheduler="serial", **options)
+        explain(tmp_path / "model.txt", write_data(night, tmp_path / f"data-{name}"), tmp_path / name, scheduler="serial", output=output, **options)
     found = drift(tmp_path / "b", against=tmp_path / "a")
     assert len([shift for shift in found.shifts if shift.kind == "phi"]) == 4 * len(found.outputs)
     assert any(shift.kind == "missing" and shift.drifted for shift in found.shifts)
     for split in found.outputs:
-        if options.get("method") == "banzhaf":
-            assert split.features is None
+        if options.get("method") == "banzhaf" or (options.get("global_only") and output):
+            assert (split.base, split.features, split.rounding) == (None, None, None)
         else:
             assert_allclose(split.base + split.features + split.rounding, split.change, atol=1e-9)
 
