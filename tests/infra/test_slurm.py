@@ -13,6 +13,7 @@ import yaml
 
 from leafledger import explain
 from pipeline.command import cli
+from pipeline.errors import Exit
 from pipeline.runs.certificates import ROLES, make_certificates
 from tests.infra.files import INFRA
 from tests.infra.slurm import missing, slurm
@@ -67,6 +68,20 @@ def test_jobs_join_the_cluster(night, tmp_path):
         assert all(address.startswith("tls://") for address in cluster.scheduler_info["workers"])
 
 
+@pytest.mark.filterwarnings("default")
+def test_a_night_says_what_it_could_not_read(night, tmp_path, monkeypatch, capfd):
+    """As the command does: it ends with 3 and names the file, and of a refusal there is one line."""
+    monkeypatch.setattr(night, "JOBS", 1)
+    train(make_frame()).save_model(tmp_path / "model.txt")
+    write_data(make_frame(), tmp_path / "flights/date=2026-11-22")
+    (tmp_path / "flights/date=2026-11-22/month=2/damaged.parquet").write_bytes(b"damaged")
+    places = [f"{tmp_path}/{place}" for place in ("model.txt", "flights/date={date}", "explained/{date}")]
+    assert night.main(*places, "2026-11-22") == Exit.PARTLY
+    assert re.search("leafledger: rejected: .*/damaged.parquet: not a Parquet file", capfd.readouterr().err)
+    assert night.main(*places, "2026-11-23") == Exit.NOT_YET
+    assert "Traceback" not in capfd.readouterr().err
+
+
 @pytest.fixture
 def scheduled(monkeypatch):
     """A Slurm of this machine."""
@@ -102,7 +117,8 @@ def test_a_night_on_slurm_is_one_of_this_process(scheduled, tmp_path, monkeypatc
     out = tmp_path / "explained/2026-11-22"
     assert cli.main(["check", str(out)]) == 0
     serial = explain(tmp_path / "model.txt", tmp_path / "flights/date=2026-11-22", tmp_path / "serial", date="2026-11-22", scheduler="serial")
-    assert done.stdout == f"3,000 rows, SHA-256 {serial.sha256}\n"
+    assert "3,000 rows explained in " in done.stdout
+    assert serial.sha256 in done.stdout
     logs = [path.read_text() for path in tmp_path.glob("slurm-*.out")]
     assert len(logs) == 2
     assert any(re.search("Registered to: +tls://", log) for log in logs)
