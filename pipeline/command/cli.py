@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import App, Argument, CycloptsError, Group, MissingArgumentError, Parameter, UnusedCliTokensError
 
-from ..errors import Exit, InvalidRun, LeafledgerError
+from ..errors import Exit, InvalidRun, LeafledgerError, redact
 from .certifying import certificates
 from .checking import check
 from .comparing import compare
@@ -268,7 +268,7 @@ def config(command: str = "explain", *, json: Json = False) -> None:
 def _fails(kind: str, message: str, code: int, as_json: bool) -> int:
     complain(message, "error")
     if as_json:
-        write_error(kind, code, message)
+        write_error(kind, code, redact(message))
     return int(code)
 
 

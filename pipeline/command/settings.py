@@ -13,7 +13,7 @@ from cyclopts import App
 from cyclopts.argument import Argument, ArgumentCollection
 from cyclopts.config import Dict, Env
 
-from ..errors import UsageError
+from ..errors import UsageError, redact
 
 PREFIX = "LEAFLEDGER_"
 OWN = ("CONFIG", "LOG_FORMAT")  # variables of every command
@@ -34,7 +34,7 @@ class Setting:
     """An option of a command, and who said it."""
 
     option: str
-    value: str | None  # as it would be written as a flag; None where nobody said it and there is no default
+    value: str | None  # as it would be written as a flag, credentials hidden; None where nobody said it and there is no default
     source: str  # flag, a variable's name, a file, default, or not given
 
 
@@ -227,7 +227,7 @@ def _setting(argument: Argument) -> Setting:
         return Setting(name, _write(default) if given else None, "default" if given else "not given")
     first = argument.tokens[0]
     source = "flag" if first.source == "cli" else str(first.keyword) if first.source == ENVIRONMENT else first.source
-    return Setting(name, " ".join(_write(token.value or token.implicit_value) or "" for token in argument.tokens), source)
+    return Setting(name, redact(" ".join(_write(token.value or token.implicit_value) or "" for token in argument.tokens)), source)
 
 
 def _write(value: Any) -> str | None:

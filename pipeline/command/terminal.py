@@ -16,6 +16,7 @@ from typing import Any, Literal, TextIO
 from rich.console import Console
 
 from ..display import printable
+from ..errors import redact
 
 
 class Stream:
@@ -235,9 +236,11 @@ def log(line: str, level: str = "info") -> None:
 
 
 def _as_logged(line: str, level: str) -> str:
+    """A line as it is written, without credentials: it may be about arguments that were not read yet, or that somebody else refused."""
     how, time = _LOG.get(), datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    line, run = redact(line), redact(how.run)
     if how.form is None:
         return printable(line)
     if how.form == "json":
-        return json.dumps({"time": time, "level": level, "run": how.run, "message": line})
-    return printable(f"{time} {level.upper()} {how.run or '-'} {line}")
+        return json.dumps({"time": time, "level": level, "run": run, "message": line})
+    return printable(f"{time} {level.upper()} {run or '-'} {line}")

@@ -210,3 +210,27 @@ def test_a_command_s_log(example, tmp_path, capsys, form):
     assert main([*told[:4], run, "--method", "banzhaf", "--log-format", form]) == 7
     line = capsys.readouterr().err
     assert (json.loads(line)["level"] == "error") if form == "json" else f"Z ERROR {run} {run}: holds another run" in line
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--log-format", "json", "check", "s3://AKIA:SECRETKEY@bucket/x"],
+        ["--log-format", "text", "check", "s3://AKIA:SECRETKEY@bucket/x"],
+        ["check", "run", "s3://AKIA:SECRETKEY@bucket/x", "--json"],
+        ["check", "run", "--workers", "https://h/x?X-Amz-Signature=SECRETKEY", "--json"],
+        ["explain", "m", "d", "--out", "s3://AKIA:SECRETKEY@bucket/x", "--precision", "https://h/x?sig=SECRETKEY", "--log-format", "json"],
+        ["config", "explain"],
+        ["config", "explain", "--json"],
+        ["--config", "options.toml", "config", "drift"],
+    ],
+)
+def test_a_credential_is_said_nowhere(arguments, tmp_path, capsys, monkeypatch):
+    """Neither in a log, its field ``run`` among it, nor in a line or a document about an argument that was not read yet, nor among options."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LEAFLEDGER_EXPLAIN_OUT", "s3://AKIA:SECRETKEY@bucket/x")
+    Path("options.toml").write_text('[drift]\nagainst = "sftp://me:SECRETKEY@host/a"\nby = ["https://h/x?sig=SECRETKEY"]\n')
+    assert main(arguments) == (0 if "config" in arguments else 2)
+    said = "".join(capsys.readouterr())
+    assert "***" in said
+    assert "SECRETKEY" not in said
