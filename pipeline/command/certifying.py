@@ -6,7 +6,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from .documents import write_document
-from .flags import INPUT, Json, Quiet
+from .flags import INPUT, Json, Quiet, Whole
 from .terminal import open_console, say
 
 
@@ -14,7 +14,7 @@ def certificates(
     folder: Annotated[str, Parameter(group=INPUT)],
     *,
     hosts: Annotated[tuple[str, ...], Parameter(name="--host", group=INPUT, negative=(), consume_multiple=True)] = ("localhost", "127.0.0.1"),
-    days: Annotated[int, Parameter(group=INPUT)] = 365,
+    days: Annotated[Whole, Parameter(group=INPUT)] = 365,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:

@@ -10,7 +10,7 @@ from ..display import count
 from ..errors import Exit, InvalidRun, NotFinished, UsageError
 from .dated import Day, fill_day
 from .documents import write_document
-from .flags import CLUSTER, INPUT, Json, Quiet
+from .flags import CLUSTER, INPUT, Json, Quiet, Workers
 from .terminal import complain, is_logged, open_console, say
 
 
@@ -50,7 +50,7 @@ def check(
     model: str | None = None,
     all_rows: Annotated[bool, Parameter(negative=())] = False,
     scheduler: Annotated[str | None, Parameter(group=CLUSTER)] = None,
-    workers: Annotated[int | None, Parameter(group=CLUSTER)] = None,
+    workers: Workers = None,
     plain_tcp: Annotated[bool, Parameter(group=CLUSTER, negative=())] = False,
     json: Json = False,
     quiet: Quiet = False,

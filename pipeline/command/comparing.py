@@ -1,22 +1,23 @@
 """The command that compares rankings."""
 
-from typing import Annotated, Literal
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
 
 from cyclopts import Group, Parameter
 
 from ..errors import UsageError
 from .dated import Day, fill_day
 from .documents import write_document
-from .flags import CLUSTER, METHOD, MODEL, Json, Place, Quiet
+from .flags import CLUSTER, METHOD, MODEL, Json, Place, Quiet, Whole, Workers, as_whole
 from .terminal import open_console, say
 
 MEASURES = Group("Measures", sort_key=3)
 
 
-def _numbers(name: str, given: str, kind: type) -> list:
+def _numbers(name: str, given: str, read: Callable[[str], Any]) -> list:
     """Numbers with commas between them."""
     try:
-        return [kind(number) for number in given.split(",") if given]
+        return [read(number) for number in given.split(",") if given]
     except ValueError:
         raise UsageError(f"{name} is {given!r}, expected numbers with commas between them") from None
 
@@ -30,14 +31,14 @@ def compare(
     top: Annotated[str, Parameter(group=MEASURES)] = "1,3,10",
     scales: Annotated[str, Parameter(group=MEASURES)] = "0.1,0.5,1",
     noise: Annotated[Literal["normal", "uniform", "laplace"], Parameter(group=MEASURES)] = "normal",
-    gap_rows: Annotated[int, Parameter(group=MEASURES)] = 200,
+    gap_rows: Annotated[Whole, Parameter(group=MEASURES)] = 200,
     budget: Annotated[float, Parameter(group=MEASURES)] = 1e8,
     approximate: Annotated[bool, Parameter(group=MEASURES, negative=())] = False,
     label: Annotated[str | None, Parameter(group=MEASURES)] = None,
     ids: Annotated[tuple[str, ...], Parameter(name="--id", group=MEASURES, negative=(), consume_multiple=True)] = (),
-    differing_rows: Annotated[int, Parameter(group=MEASURES)] = 10,
+    differing_rows: Annotated[Whole, Parameter(group=MEASURES)] = 10,
     scheduler: Annotated[str | None, Parameter(group=CLUSTER)] = None,
-    workers: Annotated[int | None, Parameter(group=CLUSTER)] = None,
+    workers: Workers = None,
     plain_tcp: Annotated[bool, Parameter(group=CLUSTER, negative=())] = False,
     trees: Annotated[str | None, Parameter(group=MODEL)] = None,
     outputs: Annotated[tuple[str, ...], Parameter(group=MODEL, negative=(), consume_multiple=True)] = (),
@@ -108,7 +109,7 @@ def compare(
     from .progress import watched
     from .show import show_comparison
 
-    sizes, sigmas = _numbers("top", top, int), _numbers("scales", scales, float)
+    sizes, sigmas = _numbers("top", top, as_whole), _numbers("scales", scales, float)
     console = open_console(quiet or json)
     with watched(quiet) as progress:
         found = compare_rankings(

@@ -12,7 +12,7 @@ from ..display import count, printable
 from ..errors import Exit
 from .dated import Day, fill_day
 from .documents import write_document
-from .flags import CLUSTER, INPUT, Json, Quiet
+from .flags import CLUSTER, INPUT, Json, Quiet, Workers
 from .terminal import open_console, say
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ def drift(
     date: Day = None,
     json: Json = False,
     scheduler: Annotated[str | None, Parameter(group=CLUSTER)] = None,
-    workers: Annotated[int | None, Parameter(group=CLUSTER)] = None,
+    workers: Workers = None,
     plain_tcp: Annotated[bool, Parameter(group=CLUSTER, negative=())] = False,
     quiet: Quiet = False,
 ) -> int:

@@ -1,9 +1,11 @@
 """Options as flags of the command line, in groups; and the list of methods in the help, which is made from the methods themselves."""
 
+import re
+from collections.abc import Sequence
 from dataclasses import Field, field, fields, make_dataclass
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
-from cyclopts import Group, Parameter
+from cyclopts import CoercionError, Group, Parameter, Token
 from cyclopts.help import DefaultFormatter, HelpPanel
 from rich.console import Console, ConsoleOptions
 from rich.markup import escape
@@ -36,6 +38,7 @@ def _show_methods(console: Console, options: ConsoleOptions, panel: HelpPanel) -
     console.print(Panel(list_methods(), title="Methods", title_align="left"))
 
 
+WHOLE = re.compile("-?[0-9]+")
 INPUT = Group("Input and output", sort_key=1)
 ROWS = Group("What is written of each row", sort_key=3)
 MODEL = Group("Part of the model", sort_key=2)
@@ -60,6 +63,38 @@ GROUPS = {
     DOUBTFUL: ("max_rejected", "missing", "allow_unseen", "predictions"),
 }
 
+
+def as_whole(text: str) -> int:
+    """Read a whole number, where Python takes 1_0 and digits of any script, and cyclopts rounds others and takes 0x10.
+
+    Parameters
+    ----------
+    text : str
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    ValueError
+        It is something else.
+    """
+    if WHOLE.fullmatch(text) is None:
+        raise ValueError(f"{text!r:.80}, expected a whole number")
+    return int(text)
+
+
+def _read_whole(_type: Any, tokens: Sequence[Token]) -> int:
+    (token,) = tokens
+    try:
+        return as_whole(token.value)
+    except ValueError:
+        raise CoercionError(token=token, target_type=int) from None
+
+
+Whole = Annotated[int, Parameter(converter=_read_whole)]
+Workers = Annotated[int | None, Parameter(group=CLUSTER, converter=_read_whole)]
 Place = Annotated[str, Parameter(group=INPUT)]
 Json = Annotated[bool, Parameter(name="--json", group=INPUT, negative=())]
 Replace = Annotated[bool, Parameter(name="--replace", group=INPUT, negative=())]
@@ -79,7 +114,7 @@ SPELT: dict[str, tuple[Any, Parameter]] = {
 
 
 def _make_flag(option: Field, group: Group, hint: Any) -> tuple[str, Any, Any]:
-    hint, own = SPELT.get(option.name, (hint, Parameter()))
+    hint, own = SPELT.get(option.name, (hint, Parameter(converter=_read_whole) if int in (hint, *get_args(hint)) else Parameter()))
     return option.name, Annotated[hint, Parameter(group=group, negative=(), consume_multiple=True), own], field(default=option.default)
 
 

@@ -6,7 +6,7 @@ from cyclopts import Parameter
 
 from .dated import Day, fill_day
 from .documents import write_document
-from .flags import CLUSTER, INPUT, Json, Quiet
+from .flags import CLUSTER, INPUT, Json, Quiet, Workers
 from .terminal import open_console, say
 
 
@@ -16,7 +16,7 @@ def report(
     against: Annotated[str | None, Parameter(group=INPUT)] = None,
     date: Day = None,
     scheduler: Annotated[str | None, Parameter(group=CLUSTER)] = None,
-    workers: Annotated[int | None, Parameter(group=CLUSTER)] = None,
+    workers: Workers = None,
     plain_tcp: Annotated[bool, Parameter(group=CLUSTER, negative=())] = False,
     json: Json = False,
     quiet: Quiet = False,

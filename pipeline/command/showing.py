@@ -8,7 +8,7 @@ from cyclopts import Parameter
 from ..errors import Exit, NotRepeatable, UsageError
 from .dated import Day, fill_day
 from .documents import write_document
-from .flags import INPUT, Json
+from .flags import INPUT, Json, Whole
 from .terminal import complain, open_console, say
 
 if TYPE_CHECKING:
@@ -54,9 +54,9 @@ def show(
     *,
     where: Names = (),
     null: Names = (),
-    most: Annotated[int, Parameter(group=INPUT)] = 10,
+    most: Annotated[Whole, Parameter(group=INPUT)] = 10,
     output: Annotated[str | None, Parameter(group=INPUT)] = None,
-    top: Annotated[int, Parameter(group=INPUT)] = 10,
+    top: Annotated[Whole, Parameter(group=INPUT)] = 10,
     json: Json = False,
     html: Annotated[str | None, Parameter(group=INPUT)] = None,
     verify: Annotated[bool, Parameter(group=INPUT, negative=())] = False,

@@ -320,10 +320,12 @@ def read_parameters(name: str, given: Any) -> Mapping[str, Any]:
     Raises
     ------
     UsageError
-        It is something else.
+        It is something else, or has a name twice.
     """
     if isinstance(given, list | tuple) and all(isinstance(each, str) and "=" in each for each in given):
-        return dict(each.split("=", 1) for each in given)
+        pairs = [each.split("=", 1) for each in given]
+        read_names(name, [parameter for parameter, _ in pairs], "NAME=VALUE")
+        return dict(pairs)
     if given is not None and not (isinstance(given, Mapping) and all(isinstance(key, str) for key in given)):
         raise refuse(name, given, "NAME=VALUE, or in Python {'NAME': VALUE}")
     return dict(given or {})

@@ -2,12 +2,14 @@
 
 import io
 from dataclasses import fields
+from typing import get_args
 
 import pytest
-from cyclopts import App
+from cyclopts import App, CoercionError, CycloptsError, Token
 from rich.console import Console
 
 from kernels.methods import METHODS
+from pipeline.command import cli
 from pipeline.command.flags import BACKGROUND, CLUSTER, DEFAULTS, DOUBTFUL, GROUPS, INPUT, LABELS, METHOD, METRICS, MODEL, ROWS, Flags, list_methods
 from pipeline.errors import UsageError
 from pipeline.runs.options import Options
@@ -54,10 +56,37 @@ def test_what_is_typed_is_what_python_would_be_given(arguments, given):
     }
 
 
-def test_a_wrong_value_is_refused_as_in_python():
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("--interactions", "few"), r"^interactions is 'few', expected a number of at least 1"),
+        (("--parameter", "p=0.3", "--parameter", "p=0.5"), r"^parameters has 'p' twice, expected once$"),
+        (("--parameter", "p=0.3", "p=0.3"), r"^parameters has 'p' twice, expected once$"),
+    ],
+)
+def test_a_wrong_value_is_refused_as_in_python(arguments, says):
     """In the words of Options."""
-    with pytest.raises(UsageError, match=r"^interactions is 'few', expected a number of at least 1"):
-        typed("--interactions", "few")
+    with pytest.raises(UsageError, match=says):
+        typed(*arguments)
+
+
+@pytest.mark.parametrize("number", ["2.7", "0.5", "3.0", "0.05", "0x10", "1_0", "1e3", "+3", " 3", "３", "--", ""])
+@pytest.mark.parametrize("flag", ["--max-rejected", "--workers", "--top", "--item-rows"])
+def test_what_is_no_whole_number_is_refused(flag, number):
+    """Nor rounded: 0.05 of the files is not none of them."""
+    with pytest.raises(CycloptsError, match=rf"Invalid value for {flag}: unable to convert .* into int\.") as refused:
+        typed(f"{flag}={number}")
+    assert f'"{number}"' in str(refused.value)
+
+
+@pytest.mark.parametrize("name", ["explain", "plan", "compare", "check", "show", "drift", "report", "certificates", "deploy"])
+def test_no_flag_of_any_command_rounds(name):
+    """Every option of a command that is a whole number is read as one."""
+    whole = [argument for argument in cli.app[name].assemble_argument_collection() if int in (argument.hint, *get_args(argument.hint))]
+    assert whole
+    for argument in whole:
+        with pytest.raises(CoercionError):
+            argument.parameter.converter(int, (Token(keyword=argument.name, value="2.7"),))
 
 
 def test_every_flag_is_in_the_help_with_its_sentence(capsys):
