@@ -22,7 +22,7 @@ from prefect.logging import get_run_logger
 
 from pipeline.dataset.listing import WorkItem
 from pipeline.display import as_markdown, count, printable
-from pipeline.drift.drift import Drift
+from pipeline.drift.found import Found
 from pipeline.report.report import WrittenReport
 from pipeline.runs.part import PARTS, Part
 from pipeline.runs.progress import Work
@@ -156,12 +156,12 @@ def show_page(page: WrittenReport) -> None:
         create_link_artifact(link=_link(page.uri), link_text=as_markdown(page.uri), key=key_of(PAGE), description=f"report, {page.size:,} bytes")
 
 
-def show_changes(changes: Drift) -> None:
+def show_changes(changes: Found) -> None:
     """Make a Markdown artifact of what changed since another run: what differs besides the rows, and every threshold that is crossed.
 
     Parameters
     ----------
-    changes : Drift
+    changes : Found
     """
     crossed = [f"* {as_markdown(said)}" for said in changes.alarms] or ["No threshold is crossed."]
     differs = ["", "Besides the rows:", "", *(f"* {as_markdown(said)}" for said in changes.differs)] if changes.differs else []

@@ -18,9 +18,11 @@ from pipeline.command.cli import app
 from pipeline.dataset.names import say_positions
 from pipeline.display import count as counted
 from pipeline.display import printable
-from pipeline.drift.drift import Drift
-from pipeline.errors import InvalidRun, LeafledgerError, UsageError
+from pipeline.drift.found import Found
+from pipeline.errors import LeafledgerError, NotFinished, UnlikeRuns, UsageError
 from pipeline.runs.attempt import Attempt, FlowRun
+from pipeline.runs.dates import fill_date
+from pipeline.runs.digesting import say_undigested
 from pipeline.runs.job import Job, make_job
 from pipeline.runs.latest import why_latest_stays
 from pipeline.runs.lineage import traced
@@ -30,10 +32,11 @@ from pipeline.runs.options import Columns, Combinations, IfChanged, MissingLabel
 from pipeline.runs.provenance import keep_provenance
 from pipeline.runs.publish import Manifest
 from pipeline.runs.stages import Run
+from pipeline.stores.places import normalise
 
 from . import artifacts
 from .logs import log_refusals_as_lines
-from .stages import aggregate, broadcast, commit, compare, count, digest, load, map_parts, move, plan, publish, tidy, write_page
+from .stages import aggregate, broadcast, commit, compare, count, digest, load, map_parts, move, plan, publish, read_asked, tidy, write_page
 
 # Prefect's automations may pass over an event a tenth of a second after the one before: of a night that fails at once nobody would be told.
 HEARD_SECONDS = 1.0
@@ -41,11 +44,13 @@ HEARD_SECONDS = 1.0
 HERE = {  # what is to be said of parameters besides what the command's help says
     "date": " By default the date for which the flow run was scheduled.",
     "parameters": ' Here as an object: {"p": 0.3}.',
+    "latest_requires": " Here the state is then called PartlyDone.",
     "max_rejected": " Here the state is then called PartlyRejected.",
-    "against": " {date} is filled in. The first night is compared with nothing. Where a threshold is crossed the state is called Drifted.",
+    "against": " {date} is filled in. The first night is compared with nothing. Where a threshold is crossed the state is called Drifted,"
+    " where nothing can be compared PartlyDone.",
 }
 OWN = {"report": "Write a page about the run, report/index.html, see leafledger report."}  # what the flow alone can be told
-PARTLY_REJECTED, DRIFTED = "PartlyRejected", "Drifted"  # states that count as completed
+PARTLY_REJECTED, DRIFTED, PARTLY_DONE = "PartlyRejected", "Drifted", "PartlyDone"  # states that count as completed
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -191,12 +196,14 @@ def explain(
         Its message is what the command line says. A direct call returns its manifest, or raises its LeafledgerError.
     """
     given, log = locals(), get_run_logger()
+    short: list[str] = []  # what was asked for and not done, and why
     log_refusals_as_lines()
     try:
         job = make_job(model, data, out, pick(given | {"date": date or scheduled_date()}))
         attempt = Attempt(FlowRun(runtime.flow_run.name, str(runtime.flow_run.id), runtime.deployment.name))
         with attempt.heard(lambda said: log.warning(printable(said))), metered(job, attempt), traced(job, attempt):
             with attempt.stage("planning"):
+                asked = _ask(job, against, thresholds)
                 run = plan(job, load(job))
             if run.model.by_position:
                 log.info("features %s", printable(say_positions(run.model)))
@@ -207,14 +214,17 @@ def explain(
                 commit(run, manifest)
             elif manifest.place:
                 tidy(run, manifest)
-            changes = None if against is None else _compare(log, job, against, thresholds)
+            changes = None if asked is None else _compare(log, job, manifest, *asked, short)
             if report:
                 artifacts.show_page(write_page(job))
-            _move(log, run, manifest)
+            _move(log, run, manifest, short)
+            undigested = say_undigested(run)
+            if undigested is not None:
+                attempt.warned.append(undigested)
     except LeafledgerError as error:
         time.sleep(HEARD_SECONDS)
         return Failed(message=printable(str(error)), data=error)
-    return _complete(log, f"{job.out}: {what}", manifest, changes)
+    return _complete(log, f"{job.out}: {what}", manifest, changes, short)
 
 
 def _work(log: Any, run: Run, attempt: Attempt) -> Manifest:
@@ -238,12 +248,22 @@ def _work(log: Any, run: Run, attempt: Attempt) -> Manifest:
     return manifest
 
 
-def _compare(log: Any, job: Job, against: str, thresholds: dict[str, Any] | str | None) -> Drift | None:
-    """What changed; the run is published, so that one which cannot be compared, as with another method, costs a warning."""
+def _ask(job: Job, against: str | None, thresholds: dict[str, Any] | str | None) -> tuple[str, dict[str, float]] | None:
+    """What the night is to be compared with, and by which thresholds; a mistake in either ends it before it begins."""
+    if against is None:
+        return None
+    place = normalise(fill_date(against, job.options.date))
+    if place == job.out:
+        raise UsageError(f"{against}: is the very run; expected another one, such as that of the night before")
+    return place, {} if thresholds is None else read_asked(job, thresholds)
+
+
+def _compare(log: Any, job: Job, manifest: Manifest, against: str, thresholds: dict[str, float], short: list[str]) -> Found | None:
+    """What changed; the run is published, so that two which cannot be compared, as with another method, cost a line and not the night."""
     try:
-        changes = compare(job, against, thresholds)
-    except (UsageError, InvalidRun) as error:
-        log.warning("not compared: %s", printable(str(error)))
+        changes = compare(job, manifest, against, thresholds)
+    except (UnlikeRuns, NotFinished) as error:
+        short.append(f"not compared: {error}")
         return None
     if changes is None:
         log.info("%s: names no earlier run, nothing is compared", printable(against))
@@ -256,25 +276,26 @@ def _compare(log: Any, job: Job, against: str, thresholds: dict[str, Any] | str 
     return changes
 
 
-def _move(log: Any, run: Run, manifest: Manifest) -> None:
+def _move(log: Any, run: Run, manifest: Manifest, short: list[str]) -> None:
     """Let ``latest`` and MLflow name the run, where it was asked for."""
     named = move(run, manifest) if run.job.options.latest else None
     stays = why_latest_stays(run.job.options, manifest)
-    if stays is not None:
-        log.warning(printable(stays))
-    elif named is not None and named.run != run.out:
+    if stays is None and named is not None and named.run != run.out:
         log.info(printable(f"{run.job.options.latest}: stays at {named.run}, of {named.date}"))
-    unlogged = log_run(run.job.options.mlflow_run, run.out, manifest)
-    if unlogged is not None:
-        log.warning(printable(unlogged))
+    short += filter(None, (stays, log_run(run.job.options.mlflow_run, run.out, manifest)))
 
 
-def _complete(log: Any, what: str, manifest: Manifest, changes: Drift | None) -> State[Manifest]:
+def _complete(log: Any, what: str, manifest: Manifest, changes: Found | None, short: Sequence[str]) -> State[Manifest]:
     message, name = f"{printable(what)} ({manifest.n_rows:,} rows in {len(manifest.parts)} parts)", None
     log.info("%s, SHA-256 of manifest.json %s", message, manifest.sha256)
+    undone = [*map(printable, short)]
+    for said in undone:
+        log.warning(said)
     for entry in manifest.rejected:
         log.warning("rejected: %s", printable(entry.reason))
-    if changes is not None and changes.crossed:
+    if undone:
+        message, name = f"{message}; {_first(undone)}", PARTLY_DONE
+    if changes is not None and changes.alarms:
         differs = f"; differs: {_first(changes.differs)}" if changes.differs else ""
         message = f"{message}; {counted(len(changes.alarms), 'alarm')} against {printable(changes.reference)}: {_first(changes.alarms)}{differs}"
         name = DRIFTED

@@ -1,6 +1,7 @@
 """The stages of the flow, a Prefect task each, tried again where that may help."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from datetime import date as Date
 from typing import Any, ParamSpec, TypeVar
 
@@ -9,8 +10,10 @@ from prefect import State, Task, task
 from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import TaskRun
 
-from pipeline.drift.drift import Drift, drift
-from pipeline.errors import ClusterLost, NotAFile, NotThere, StorageError, UnknownStore
+from pipeline.drift.drift import drift
+from pipeline.drift.found import Found, read_found
+from pipeline.drift.thresholds import read_thresholds
+from pipeline.errors import ClusterLost, NotAFile, NotFinished, NotThere, StorageError, UnknownStore
 from pipeline.models import Model
 from pipeline.report.report import WrittenReport, report
 from pipeline.runs.attempt import Attempt
@@ -133,6 +136,26 @@ def digest(run: Run) -> Inputs:
     Inputs
     """
     return digest_run(run, artifacts.show_progress)
+
+
+@stage("thresholds")
+def read_asked(job: Job, thresholds: Mapping[str, Any] | str | None) -> dict[str, float]:
+    """Before stage 2: read what counts as drift, so that a mistake in it is found before a row is explained.
+
+    Parameters
+    ----------
+    job : Job
+        Whose date is filled in.
+    thresholds : mapping or str, optional
+        See ``leafledger.drift``.
+
+    Returns
+    -------
+    dict of str to float
+        By name.
+    """
+    found = read_thresholds(fill_date(thresholds, job.options.date) if isinstance(thresholds, str) else thresholds)
+    return {name: value for name, value in asdict(found).items() if value is not None}
 
 
 @stage("count")
@@ -258,38 +281,44 @@ def commit(run: Run, manifest: Manifest) -> None:
 
 
 @stage("drift")
-def compare(job: Job, against: str, thresholds: Mapping[str, Any] | str | None) -> Drift | None:
-    """Stage 9: say what changed since another run.
+def compare(job: Job, manifest: Manifest, against: str, thresholds: Mapping[str, Any]) -> Found | None:
+    """Stage 9: say what changed since another run, or what was found of this one before, where there is no other one any more.
 
     Parameters
     ----------
     job : Job
         Of the run, which is finished.
+    manifest : Manifest
+        Of the run.
     against : str
-        Folder of the other run, or the object that names the latest one; the job's date is filled in.
-    thresholds : mapping or str, optional
-        What counts as drift, see ``leafledger.drift``; the job's date is filled in.
+        URI of the other run's folder, or of the object that names the latest one.
+    thresholds : mapping
+        What counts as drift, as `read_asked` returns it.
 
     Returns
     -------
-    Drift or None
-        None where the object names no run yet, this one, or one of a later date: this night was late.
+    Found or None
+        None where the object names no run yet, this one, or one of a later date, and this one was not compared before: the night was late.
     """
-    place, options = normalise(fill_date(against, job.options.date)), job.options
+    place, options = against, job.options
     if place.endswith(".json"):
         latest = read_latest(place)
         if latest is None or normalise(latest.run) == job.out or (options.date is not None and Date.fromisoformat(latest.date) > options.date):
-            return None
+            before = read_found(job.out, manifest.sha256)
+            if before is None and latest is None and place != options.latest:
+                raise NotFinished(f"{place}: not there; expected a finished run, or an object that names the latest one")
+            return before
         place = latest.run
-    return drift(
+    found = drift(
         job.out,
         against=place,
-        thresholds=fill_date(thresholds, options.date) if isinstance(thresholds, str) else thresholds,
+        thresholds=thresholds,
         scheduler=options.scheduler,
         workers=options.workers,
         plain_tcp=options.plain_tcp,
         progress=artifacts.show_progress,
     )
+    return Found(found.run, found.reference, found.alarms, found.differs)
 
 
 @stage("report")

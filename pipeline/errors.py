@@ -91,6 +91,10 @@ class NoSuchRow(UsageError):
     exit_code = Exit.NO_ROW
 
 
+class UnlikeRuns(UsageError):
+    """Two runs whose numbers mean different things, so that what changed from one to the other is no question."""
+
+
 class InvalidModel(LeafledgerError):
     """The model file is damaged or is not a model."""
 

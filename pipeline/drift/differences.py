@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from kernels.methods import METHODS
 
 from ..display import count, printable
-from ..errors import UsageError
+from ..errors import UnlikeRuns
 from ..runs.plan import Plan
 from ..runs.publish import Manifest
 from .measured import Measured
@@ -31,17 +31,17 @@ def refuse_unlike(current: Measured, reference: Measured) -> None:
 
     Raises
     ------
-    UsageError
+    UnlikeRuns
         They have another method, parameters, space, outputs or kind of background, or share out no margins or predictions.
     """
     for measured in (current, reference):
         if not METHODS[measured.plan.method].attributes:
             what = "shares out an error" if METHODS[measured.plan.method].labelled else "has ranks"
-            raise UsageError(f"{measured.uri}: {what}, of method {measured.plan.method!r}; expected attributions of margins or predictions")
+            raise UnlikeRuns(f"{measured.uri}: {what}, of method {measured.plan.method!r}; expected attributions of margins or predictions")
     for name, find in ALIKE.items():
         mine, other = find(current.plan), find(reference.plan)
         if mine != other:
-            raise UsageError(f"{current.uri}: {name} {_say(mine)}, {reference.uri} has {_say(other)}; expected the same of both")
+            raise UnlikeRuns(f"{current.uri}: {name} {_say(mine)}, {reference.uri} has {_say(other)}; expected the same of both")
 
 
 def _say(found: object) -> str:

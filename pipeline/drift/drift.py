@@ -209,8 +209,10 @@ def compare_runs(
 
     Raises
     ------
+    UnlikeRuns
+        They are runs of different things.
     UsageError
-        They are runs of different things, or columns that make groups are of different types.
+        Columns that make groups are of different types.
     InvalidRun
         The means of one do not add up, or a summary is damaged.
     """

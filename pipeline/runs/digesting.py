@@ -54,3 +54,20 @@ def digest_run(run: Run, progress: Progress = no_progress) -> Inputs:
     commit_plan(out, plan)
     write_inputs(out, inputs)
     return inputs
+
+
+def say_undigested(run: Run) -> str | None:
+    """Say that a run was finished before without digests, where they are asked for.
+
+    Parameters
+    ----------
+    run : Run
+
+    Returns
+    -------
+    str or None
+        None where there are digests, or will be, or they are not asked for.
+    """
+    if run.finished is None or run.digested is not None or not run.job.options.digest_inputs:
+        return None
+    return f"{run.out}: was finished before, without digests of its inputs"

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from ..dataset.names import say_positions
 from ..dataset.partition import Partition
 from .attempt import Attempt
-from .digesting import digest_run
+from .digesting import digest_run, say_undigested
 from .digests import Inputs
 from .job import Job, make_job
 from .latest import Latest
@@ -73,8 +73,9 @@ def explain_job(job: Job, progress: Progress, warn: Callable[[str], None] = _LOG
         remove_replaced(job.out, manifest)
         record_table(job, job.out, manifest)
         latest, unlogged = update_latest(run, manifest), log_run(job.options.mlflow_run, job.out, manifest)
-        if run.finished is not None and inputs is None and job.options.digest_inputs:
-            attempt.warned.append(f"{job.out}: was finished before, without digests of its inputs")
+        undigested = say_undigested(run)
+        if undigested is not None:
+            attempt.warned.append(undigested)
     return Done(manifest, run.finished is not None, run.kept, latest, matched, unlogged, attempt.inputs or inputs)
 
 

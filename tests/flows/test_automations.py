@@ -1,4 +1,5 @@
-"""infra/automations.yaml: Prefect takes it as it is; it tells of nights that failed, left rows out or drifted, of no others, and of silent ones."""
+"""infra/automations.yaml: Prefect takes it as it is; it tells of nights that failed, left something out or drifted, of silent and late ones, of no
+others."""
 
 import shutil
 from datetime import date
@@ -48,20 +49,22 @@ def test_the_file_is_taken_as_it_is(client, tmp_path):
 
 
 def test_whoever_wants_to_know_is_told(automation, told, example, tmp_path):
-    """A night that is explained in full says nothing; one that drifted, one that left rows out and one that is refused say their own line."""
+    """A night that is explained in full says nothing; one that drifted, one that left rows out, one that is refused, and one without what it is to be
+    compared with say their own line."""
     rows = pd.concat(map(pd.read_parquet, sorted(Path(example.data).glob("*.parquet"))), ignore_index=True)
     for day, shift in ((1, 0), (2, 2), (3, 2)):
         (tmp_path / f"data/2026-01-0{day}").mkdir(parents=True)
         rows.assign(distance=rows["distance"] + shift).to_parquet(tmp_path / f"data/2026-01-0{day}/rows.parquet")
     shutil.copy(example.model, tmp_path / "data/2026-01-03/damaged.parquet")
     places = example.model, str(tmp_path / "data/{date}"), str(tmp_path / "explained/{date}")
-    ended = []
-    for day, asked in ((1, {}), (2, {"against": str(tmp_path / "explained/{date-1d}")}), (3, {}), (4, {})):
+    days, ended = (1, 2, 3, 4, 1), []
+    for day, against in zip(days, (None, "explained/{date-1d}", None, None, "none"), strict=True):
+        asked = {} if against is None else {"against": str(tmp_path / against)}
         ended.append(explain(*places, date=date(2026, 1, day), scheduler="serial", return_state=True, **asked))
-    assert [state.name for state in ended] == ["Completed", "Drifted", "PartlyRejected", "Failed"]
+    assert [state.name for state in ended] == ["Completed", "Drifted", "PartlyRejected", "Failed", "PartlyDone"]
     _, received = told
-    wait_for(lambda: len({each["subject"] for each in received}) >= 3, TOLD_SECONDS)  # at least once each
-    expected = {f"explain 2026-01-0{day}: {state.name}": state.message for day, state in enumerate(ended, 1) if day > 1}
+    wait_for(lambda: len({each["subject"] for each in received}) >= 4, TOLD_SECONDS)  # at least once each
+    expected = {f"explain 2026-01-0{day}: {state.name}": state.message for day, state in zip(days, ended, strict=True) if state.name != "Completed"}
     assert {each["subject"]: each["body"] for each in received} == expected
 
 

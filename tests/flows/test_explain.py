@@ -4,7 +4,6 @@ import inspect
 import shutil
 from datetime import UTC, date, datetime
 from pathlib import Path
-from types import SimpleNamespace
 
 import polars
 import pytest
@@ -251,12 +250,13 @@ def test_features_by_position_are_said_once(server, tmp_path, monkeypatch):
     assert not refused.is_completed()
 
 
-def test_a_link_that_mlflow_did_not_take_is_a_warning(monkeypatch):
-    """The run is published all the same."""
-    said, job = [], SimpleNamespace(options=Options(mlflow_run="0123"), out="/run")
+def test_a_link_that_mlflow_did_not_take_is_said(server, example, tmp_path, monkeypatch):
+    """The run is published all the same, in a state of its own."""
+    monkeypatch.setattr(run, "find_run", lambda mlflow_run: None)
     monkeypatch.setattr(flows.explain, "log_run", lambda mlflow_run, out, manifest: f"{out}: no link in {mlflow_run}")
-    flows.explain._move(SimpleNamespace(warning=said.append), SimpleNamespace(job=job, out=job.out), None)
-    assert said == ["/run: no link in 0123"]
+    state = explain(example.model, example.data, str(tmp_path / "run"), mlflow_run="0123", scheduler="serial", return_state=True)
+    assert (state.name, state.is_completed()) == ("PartlyDone", True)
+    assert state.message == f"{tmp_path}/run: explained (400 rows in 2 parts); {tmp_path}/run: no link in 0123"
 
 
 def test_the_shipped_deployment_fails_where_too_much_cannot_be_read(server, example, tmp_path):

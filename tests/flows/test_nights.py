@@ -56,23 +56,101 @@ def test_a_night_is_compared_and_reported_before_latest_moves(server, client, ex
 
 
 def test_a_night_that_cannot_be_compared_is_published_all_the_same(server, client, example, nights, caplog):
-    """With another method its attributions mean something else: a warning says so, and the night after is compared with this one."""
+    """With another method its attributions mean something else: state and log say so, and the night after is compared with this one."""
     latest = str(nights / "latest.json")
     assert night(example, nights, 1).name == "Completed"
     other = night(example, nights, 2, method="banzhaf", against=latest)
-    assert other.name == "Completed"
-    assert any("not compared" in record.getMessage() and "method" in record.getMessage() for record in caplog.records)
+    assert (other.name, other.is_completed()) == ("PartlyDone", True)
+    (said,) = {record.getMessage() for record in caplog.records if record.getMessage().startswith("not compared: ")}
+    assert said.startswith(f"not compared: {nights}/explained/2026-01-02: method is banzhaf, ")
+    assert other.message.endswith(f"; {said}")
     assert not (nights / "explained" / "2026-01-02" / "after" / "drift.json").exists()
+    assert json.loads(Path(latest).read_text())["run"] == str(nights / "explained" / "2026-01-02")
+
+
+@pytest.mark.parametrize("against", ["other.json", "explained/{date-1d}"])
+def test_a_reference_that_is_not_there_is_said(server, client, example, nights, against):
+    """Whether it will be there one night or never is nothing that the flow knows: unless it is that of ``latest``, somebody is told."""
+    alone = night(example, nights, 1, against=str(nights / against))
+    assert (alone.name, alone.is_completed()) == ("PartlyDone", True)
+    assert f"not compared: {nights / against}".replace("{date-1d}", "2025-12-31") in alone.message
+    assert json.loads((nights / "latest.json").read_text())["run"] == str(nights / "explained" / "2026-01-01")
+
+
+@pytest.mark.parametrize(
+    ("asked", "says"),
+    [
+        ({"thresholds": {"psy": 1}}, "thresholds: has 'psy', expected false_discovery_rate, "),
+        ({"thresholds": "wrong.toml"}, "wrong.toml: distance is 'far', expected a number from 0 to 1"),
+        ({"thresholds": "{date}.toml"}, "2026-01-02.toml: cannot read"),
+        ({"against": "explained/{dat}"}, "explained/{dat}: only {date}, "),
+        ({"against": "explained/{date}"}, "explained/{date}: is the very run"),
+    ],
+)
+def test_a_mistake_in_what_is_compared_fails_the_night_at_once(server, client, example, nights, asked, says):
+    """Before a row is explained; it would be the same every night, and nobody would hear of drift."""
+    (nights / "wrong.toml").write_text('distance = "far"\n')
+    given = {"against": "latest.json"} | asked
+    state = night(example, nights, 2, **{name: str(nights / value) if isinstance(value, str) else value for name, value in given.items()})
+    assert state.is_failed()
+    assert says in state.message
+    assert not (nights / "explained").exists()
+
+
+def test_a_damaged_part_fails_the_night(server, client, example, nights):
+    """A flipped byte of this run is no matter of settings: ``latest`` does not move on to it."""
+    latest = nights / "latest.json"
+    assert night(example, nights, 1).name == "Completed"
+    assert night(example, nights, 2, latest=None).name == "Completed"
+    (part,) = (nights / "explained" / "2026-01-02" / "attributions").iterdir()
+    data = bytearray(part.read_bytes())
+    data[len(data) // 3] ^= 1
+    part.write_bytes(data)
+    state = night(example, nights, 2, against=str(latest))
+    assert state.is_failed()
+    assert str(part) in state.message
+    assert json.loads(latest.read_text())["run"] == str(nights / "explained" / "2026-01-01")
+
+
+def test_a_run_of_too_few_rows_is_not_completed_in_full(server, client, example, nights):
+    """``latest`` is not moved: the state has a name of its own, and its message is the line that the command ends with 3 for."""
+    rows = nights / "data" / "2026-01-02" / "rows.parquet"
+    pd.read_parquet(rows).iloc[:0].to_parquet(rows, index=False)
+    assert night(example, nights, 1, latest_requires=0.001).name == "Completed"
+    state = night(example, nights, 2, latest_requires=0.001)
+    assert (state.name, state.is_completed()) == ("PartlyDone", True)
+    assert state.message.endswith(f"; {nights}/latest.json: not moved, 0.00% of the rows are explained (0), expected at least 0.10%")
+    assert json.loads((nights / "latest.json").read_text())["run"] == str(nights / "explained" / "2026-01-01")
+
+
+def test_digests_that_come_too_late_are_said(server, client, example, nights, caplog):
+    """A run that was finished before is not read again: a warning, as the command's."""
+    assert night(example, nights, 1).name == "Completed"
+    assert night(example, nights, 1, digest_inputs=True).name == "Completed"
+    assert f"{nights}/explained/2026-01-01: was finished before, without digests of its inputs" in [each.getMessage() for each in caplog.records]
 
 
 def test_a_finished_night_is_compared_and_reported_afterwards(server, client, example, nights):
-    """A flow run that finds all parts done does what is left: with latest at the night itself there is nothing before it."""
+    """A flow run that finds all parts done does what is left; with latest at the night itself, what was found before stands."""
     assert night(example, nights, 1).name == "Completed"
     assert night(example, nights, 3).name == "Completed"
     again = night(example, nights, 3, against=str(nights / "explained" / "{date-2d}"), report=True)
     assert again.name == "Drifted"
     assert "finished before" in again.message
-    assert night(example, nights, 3, against=str(nights / "latest.json")).name == "Completed"
+    assert night(example, nights, 3, against=str(nights / "latest.json")).name == "Drifted"
+
+
+def test_a_drifted_night_stays_one(server, client, example, nights):
+    """The same flow run again, as Prefect's retry is, finds ``latest`` at the night itself, or at a later one, and says what it said."""
+    latest = str(nights / "latest.json")
+    assert night(example, nights, 1).name == "Completed"
+    first, again = (night(example, nights, 3, against=latest) for _ in range(2))
+    assert json.loads(Path(latest).read_text())["run"] == str(nights / "explained" / "2026-01-03")
+    assert [first.name, again.name] == ["Drifted", "Drifted"]
+    assert again.message.partition("; ")[2] == first.message.partition("; ")[2]
+    found = json.loads(Path(latest).read_text())
+    Path(latest).write_text(json.dumps(found | {"date": "2026-01-04", "run": str(nights / "explained" / "2026-01-04")}))
+    assert night(example, nights, 3, against=latest).name == "Drifted"
 
 
 def test_a_night_that_comes_late_is_not_compared_with_a_later_one(server, client, example, nights, caplog):

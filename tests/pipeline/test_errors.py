@@ -11,7 +11,7 @@ from pipeline.stores.places import normalise
 
 ERRORS = [found for _, found in inspect.getmembers(errors, inspect.isclass) if issubclass(found, Exception)]
 CODES = {
-    **dict.fromkeys(("UsageError", "UnknownStore", "NotAFile"), 2),
+    **dict.fromkeys(("UsageError", "UnlikeRuns", "UnknownStore", "NotAFile"), 2),
     "NoSuchRow": 5,
     **dict.fromkeys(("NotThere", "NotFinished"), 6),
     "RunConflict": 7,

@@ -5,7 +5,7 @@ import pytest
 from leafledger import explain
 from pipeline.drift.differences import list_differences, refuse_unlike
 from pipeline.drift.measured import measure_run
-from pipeline.errors import UsageError
+from pipeline.errors import UnlikeRuns
 from tests.pipeline.conftest import train, write_data
 
 
@@ -34,7 +34,7 @@ def test_runs_of_different_things_are_refused(make, example, options, said, requ
     if options.get("background") == "DATA":
         options = {"background": f"{example.data}/month=1"}
     other = make(f"other-{abs(hash(str(options)))}", **options)
-    with pytest.raises(UsageError, match=said):
+    with pytest.raises(UnlikeRuns, match=said):
         refuse_unlike(other, make("reference"))
 
 
@@ -42,7 +42,7 @@ def test_runs_of_different_things_are_refused(make, example, options, said, requ
 def test_what_is_no_attribution_is_refused(make, options, said):
     """Ranks, and shares of an error."""
     other = make(options["method"], **options)
-    with pytest.raises(UsageError, match=said):
+    with pytest.raises(UnlikeRuns, match=said):
         refuse_unlike(other, other)
 
 
