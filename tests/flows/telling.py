@@ -54,14 +54,15 @@ def automated(client, folder, change=lambda written: None):
 
 
 def tell(url):
-    """A change of the file's automations: its block is one that sends to ``url``."""
+    """A change of the file's automations: their block is one that sends to ``url``."""
     from prefect.blocks.notifications import CustomWebhookNotificationBlock
 
     fields = {"subject": "{{subject}}", "body": "{{body}}"}
     block = CustomWebhookNotificationBlock(name="told", url=url, json_data=fields).save("told", overwrite=True)
 
     def change(written):
-        (action,) = written["leafledger-nights"]["actions"]
-        action["block_document_id"] = str(block)
+        for name in ("leafledger-nights", "leafledger-late"):
+            (action,) = written[name]["actions"]
+            action["block_document_id"] = str(block)
 
     return change

@@ -2,14 +2,15 @@
 others."""
 
 import shutil
-from datetime import date
+import time
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pandas as pd
 import pytest
 import yaml
 from prefect.events import emit_event
-from prefect.states import Completed, Running
+from prefect.states import Completed, Late, Running, Scheduled
 
 from flows.explain import explain
 from tests.flows.conftest import wait_for
@@ -37,7 +38,7 @@ def test_the_file_is_taken_as_it_is(client, tmp_path):
     file = {each["name"]: each for each in yaml.safe_load(FILE.read_text())["automations"]}
     with automated(client, tmp_path) as found:
         pass
-    assert found.keys() == file.keys() == {"leafledger-nights", "leafledger-silent"}
+    assert found.keys() == file.keys() == {"leafledger-nights", "leafledger-silent", "leafledger-late"}
     for name, written in file.items():
         assert found[name]["description"] == written["description"]
         trigger = found[name]["trigger"]
@@ -85,3 +86,24 @@ def test_a_flow_run_of_which_nothing_is_heard_crashes(client, tmp_path):
         assert "\n" not in message
         assert message.endswith("the same run again goes on from there.")
         assert client.read_flow_run(ended.id).state.name == "Drifted"
+
+
+def test_of_a_flow_run_that_nobody_begins_somebody_is_told(client, told, tmp_path):
+    """One that is late and begins after all says nothing."""
+    url, received = told
+
+    def change(written):
+        tell(url)(written)
+        written["leafledger-late"]["trigger"]["within"] = 10  # the least that Prefect takes
+
+    with automated(client, tmp_path, change):
+        due = Scheduled(scheduled_time=datetime(2026, 1, 5, 3, tzinfo=UTC))
+        asleep, begun = (client.create_flow_run(explain, parameters={"model": "", "data": "", "out": ""}, state=due) for _ in range(2))
+        for run in (begun, asleep):
+            client.set_flow_run_state(run.id, Late(scheduled_time=due.state_details.scheduled_time), force=True)
+        client.set_flow_run_state(begun.id, Running(), force=True)
+        wait_for(lambda: received, TOLD_SECONDS)
+        time.sleep(10)
+        assert {each["subject"] for each in received} == {f"explain {asleep.name}: Late"}
+        assert received[0]["body"].startswith("Due at 2026-01-05 03:00:00")
+        client.set_flow_run_state(begun.id, Completed())
