@@ -102,13 +102,15 @@ def explain(
         One line: what was got, what was expected, where.
     """
     from ..runs.dates import list_days
+    from ..runs.metrics import Earlier
 
     asked = dataclasses.replace(options, if_changed="replace" if replace else options.if_changed)
     if dates is None:
         code, document = _explain(model, data, out, asked, quiet, json)
     else:
         nights = [dataclasses.replace(asked, date=day) for day in list_days(dates, out, asked.date)]
-        done = [_explain_night(model, data, out, night, quiet, json) for night in nights]
+        earlier = Earlier()
+        done = [_explain_night(model, data, out, night, quiet, json, earlier) for night in nights]
         failed = [code for code, _ in done if code not in (Exit.DONE, Exit.PARTLY)]
         code, document = min(failed) if failed else max(code for code, _ in done), {"runs": [document for _, document in done]}
     if json:
@@ -116,13 +118,13 @@ def explain(
     return code
 
 
-def _explain_night(model: str, data: str, out: str, options: Flags, quiet: bool, as_json: bool) -> tuple[int, dict[str, Any]]:
+def _explain_night(model: str, data: str, out: str, options: Flags, quiet: bool, as_json: bool, earlier: Any) -> tuple[int, dict[str, Any]]:
     """One run of several; what keeps this night alone from being explained is said, and the others go on."""
     from ..runs.dates import fill_date
     from ..stores.places import normalise
 
     try:
-        return _explain(model, data, out, options, quiet, as_json)
+        return _explain(model, data, out, options, quiet, as_json, earlier)
     except LeafledgerError as error:
         if error.exit_code not in OF_A_NIGHT and not isinstance(error, InvalidRun):
             raise
@@ -131,7 +133,7 @@ def _explain_night(model: str, data: str, out: str, options: Flags, quiet: bool,
         return error.exit_code, error_document(type(error).__name__, error.exit_code, str(error))
 
 
-def _explain(model: str, data: str, out: str, options: Flags, quiet: bool, as_json: bool) -> tuple[int, dict[str, Any]]:
+def _explain(model: str, data: str, out: str, options: Flags, quiet: bool, as_json: bool, earlier: Any = None) -> tuple[int, dict[str, Any]]:
     """One run; its exit code, and what is to be said of it."""
     from ..runs.explain import explain_job
     from ..runs.job import make_job
@@ -144,7 +146,7 @@ def _explain(model: str, data: str, out: str, options: Flags, quiet: bool, as_js
     console = open_console(quiet or as_json)
     job = make_job(model, data, out, options)
     with watched(quiet) as progress, named(job.out):
-        done = explain_job(job, progress, complain)
+        done = explain_job(job, progress, complain, earlier)
     manifest, already_finished, kept, latest, matched = done.manifest, done.already_finished, done.kept, done.latest, done.matched
     if matched:
         say(console, f"features {matched}")

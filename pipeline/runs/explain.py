@@ -15,7 +15,7 @@ from .job import Job, make_job
 from .latest import Latest
 from .lineage import traced
 from .load import load_model
-from .metrics import metered
+from .metrics import Earlier, metered
 from .mlflow_run import log_run
 from .options import Columns, Combinations, IfChanged, MissingLabels, Precision, ReasonsFile, Sign, Space, pick
 from .progress import Progress, no_progress
@@ -40,7 +40,7 @@ class Done(NamedTuple):
     inputs: Inputs | None = None  # digests of the files that it was made of, where there are any
 
 
-def explain_job(job: Job, progress: Progress, warn: Callable[[str], None] = _LOG.warning) -> Done:
+def explain_job(job: Job, progress: Progress, warn: Callable[[str], None] = _LOG.warning, earlier: Earlier | None = None) -> Done:
     """Do all stages in turn. What an earlier attempt did is found and kept; of a finished run, ``latest`` alone is updated.
 
     Parameters
@@ -50,6 +50,8 @@ def explain_job(job: Job, progress: Progress, warn: Callable[[str], None] = _LOG
         See `explain`.
     warn : callable
         Called, however the run ends, with a line for everything that was not done which takes nothing from the run.
+    earlier : Earlier, optional
+        Nights of the same command, for the metrics.
 
     Returns
     -------
@@ -61,7 +63,7 @@ def explain_job(job: Job, progress: Progress, warn: Callable[[str], None] = _LOG
         Of a stage.
     """
     attempt = Attempt()
-    with attempt.heard(warn), metered(job, attempt), traced(job, attempt):
+    with attempt.heard(warn), metered(job, attempt, earlier), traced(job, attempt):
         with attempt.stage("planning"):
             run = plan_run(job, load_model(job))
         matched = say_positions(run.model)

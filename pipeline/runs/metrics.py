@@ -9,16 +9,18 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from datetime import datetime
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from ..errors import UsageError
+from ..errors import LeafledgerError, UsageError
 from ..stores import storage
 from ..stores.places import normalise
 from .attempt import Attempt
 from .job import Job
 from .listeners import read_address
+from .provenance import read_provenance
 
 LAST_SUCCESS = "leafledger_run_last_success_timestamp_seconds"
 LABEL = "run"
@@ -44,6 +46,41 @@ def _read_last_success(path: Path, run: str) -> float | None:
     return None
 
 
+def _find_success(job: Job, attempt: Attempt, before: float | None) -> float | None:
+    """When a run of this name last went well, where this attempt did.
+
+    That a night was finished before says nothing of whether nights are finished still: it counts from when it was published. It counts at all, since
+    what follows may have failed then.
+    """
+    manifest = attempt.manifest
+    if manifest is None or attempt.finished_it:
+        return time.time()
+    with suppress(LeafledgerError):  # what cannot be read takes nothing from the run
+        made = read_provenance(manifest.home(job.out), manifest.sha256)
+        if made is not None:
+            return max(datetime.fromisoformat(made.finished).timestamp(), before or 0.0)
+    return before
+
+
+class Earlier:
+    """What came of the nights that a command made before another one, as far as somebody has to hear of it: all of them have one file.
+
+    Attributes
+    ----------
+    rejected_rows, rejected_parts, retries : int
+        Of all of them. Those that were finished before count for nothing: it was told when they were made.
+    residual : float or None
+        The largest.
+    failed : bool
+        Whether any is not finished.
+    """
+
+    def __init__(self) -> None:
+        self.rejected_rows = self.rejected_parts = self.retries = 0
+        self.residual: float | None = None
+        self.failed = False
+
+
 class RunMetrics:
     """A collector of prometheus_client: gauges of one attempt at a run.
 
@@ -54,28 +91,56 @@ class RunMetrics:
     attempt : Attempt
     last_success : float or None
         When a run of this name last went well, seconds since 1970.
+    earlier : Earlier, optional
+        Nights of the same command.
+
+    Attributes
+    ----------
+    failed : bool
+        Whether the attempt is over, and something was raised.
     """
 
-    def __init__(self, job: Job, attempt: Attempt, last_success: float | None):
-        self.job, self.attempt, self.last_success = job, attempt, last_success
+    def __init__(self, job: Job, attempt: Attempt, last_success: float | None, earlier: Earlier | None = None):
+        self.job, self.attempt, self.last_success, self.earlier = job, attempt, last_success, earlier or Earlier()
+        self.failed = False
+
+    @property
+    def _rejected(self) -> tuple[int, int]:
+        """Rows, and files and work items."""
+        attempt, manifest = self.attempt, self.attempt.manifest
+        return (attempt.rejected_rows, attempt.rejected) if manifest is None else (manifest.n_rejected, len(manifest.rejected))
+
+    @property
+    def _residual(self) -> float | None:
+        return self.attempt.residual if self.attempt.manifest is None else self.attempt.manifest.residual
+
+    def count(self) -> None:
+        """Count the attempt, which is over, among the earlier ones."""
+        earlier = self.earlier
+        earlier.failed |= self.failed
+        earlier.retries += self.attempt.moved.retried
+        if self.attempt.manifest is None or self.attempt.finished_it:
+            rows, parts = self._rejected
+            earlier.rejected_rows += rows
+            earlier.rejected_parts += parts
+            earlier.residual = _larger(earlier.residual, self._residual)
 
     def _list(self) -> Iterator[tuple[str, str, dict[tuple[str, ...], float], tuple[str, ...]]]:
         """Name, meaning, values by labels, names of these."""
-        attempt, manifest = self.attempt, self.attempt.manifest
-        rows, rejected_rows = (attempt.rows, attempt.rejected_rows) if manifest is None else (manifest.n_rows, manifest.n_rejected)
-        rejected = attempt.rejected if manifest is None else len(manifest.rejected)
-        residual = attempt.residual if manifest is None else manifest.residual
+        attempt, manifest, earlier = self.attempt, self.attempt.manifest, self.earlier
+        rows, (rejected_rows, rejected) = attempt.rows if manifest is None else manifest.n_rows, self._rejected
+        finished = manifest is not None and not self.failed and not earlier.failed
         single = {
             "start_timestamp_seconds": ("When the attempt began", attempt.started.timestamp()),
             "last_success_timestamp_seconds": ("When a run was last finished", self.last_success),
-            "finished": ("1 where this run is finished, 0 where it works or failed", float(manifest is not None)),
+            "finished": ("1 where this run is finished, 0 where it works or failed", float(finished)),
             "rows": ("Rows explained", rows),
-            "rejected_rows": ("Rows known to be rejected", rejected_rows),
-            "rejected_parts": ("Files and work items rejected", rejected),
-            "residual_ratio": ("Largest residual of any row, as a fraction of the margin's bound", residual),
+            "rejected_rows": ("Rows known to be rejected", rejected_rows + earlier.rejected_rows),
+            "rejected_parts": ("Files and work items rejected", rejected + earlier.rejected_parts),
+            "residual_ratio": ("Largest residual of any row, as a fraction of the margin's bound", _larger(self._residual, earlier.residual)),
             "read_bytes": ("Bytes read of files and objects, by client and workers", attempt.moved.read),
             "written_bytes": ("Bytes of files and objects published", attempt.moved.written),
-            "retries": ("Operations and work items tried again", attempt.moved.retried),
+            "retries": ("Operations and work items tried again", attempt.moved.retried + earlier.retries),
         }
         for name, (meaning, value) in single.items():
             if value is not None:
@@ -99,8 +164,12 @@ class RunMetrics:
             yield family
 
 
+def _larger(one: float | None, other: float | None) -> float | None:
+    return max((each for each in (one, other) if each is not None), default=None)
+
+
 @contextmanager
-def metered(job: Job, attempt: Attempt) -> Iterator[None]:
+def metered(job: Job, attempt: Attempt, earlier: Earlier | None = None) -> Iterator[None]:
     """Serve an attempt's metrics while it is made, and write them when it is over, well or not; neither where it was not asked for.
 
     Parameters
@@ -108,6 +177,8 @@ def metered(job: Job, attempt: Attempt) -> Iterator[None]:
     job : Job
     attempt : Attempt
         What cannot be written is said in its ``warned``.
+    earlier : Earlier, optional
+        Nights of the same command, among which this one is counted when it is over.
 
     Yields
     ------
@@ -127,7 +198,8 @@ def metered(job: Job, attempt: Attempt) -> Iterator[None]:
     from prometheus_client import CollectorRegistry, start_http_server, write_to_textfile
 
     path = None if file is None else _find_file(file)
-    metrics, registry = RunMetrics(job, attempt, None if path is None else _read_last_success(path, job.name)), CollectorRegistry()
+    last_success = None if path is None else _read_last_success(path, job.name)
+    metrics, registry = RunMetrics(job, attempt, last_success, earlier), CollectorRegistry()
     registry.register(metrics)
     server, thread = None, None
     if address is not None:
@@ -138,10 +210,12 @@ def metered(job: Job, attempt: Attempt) -> Iterator[None]:
             raise UsageError(f"metrics_address is {address!r:.80}, which cannot be listened on: {error.strerror or error}") from error
     try:
         yield
+        metrics.last_success = _find_success(job, attempt, last_success)
+    except BaseException:
+        metrics.failed = True
+        raise
     finally:
         attempt.take_moved()
-        if attempt.finished_it:  # a night that was finished before says nothing of whether nights are finished still
-            metrics.last_success = time.time()
         if server is not None and thread is not None:
             server.shutdown()
             server.server_close()
@@ -152,3 +226,4 @@ def metered(job: Job, attempt: Attempt) -> Iterator[None]:
                 path.chmod(READABLE)
             except OSError as error:
                 attempt.warned.append(f"{path}: metrics cannot be written: {error.strerror or error}")
+        metrics.count()

@@ -1,9 +1,12 @@
 """A run's metrics say what its manifest says, from a port while it works and from a file afterwards, which remembers when one last went well."""
 
+import json
+import re
 import shutil
 import socket
 import time
 import urllib.request
+from datetime import UTC, datetime
 
 import psutil
 import pytest
@@ -11,7 +14,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from leafledger import explain
 from pipeline.command import cli
-from pipeline.errors import Exit, LeafledgerError, PredictionMismatch, UsageError
+from pipeline.errors import Exit, LeafledgerError, PredictionMismatch, StorageError, UsageError
+from pipeline.runs import explain as runs_explain
 from pipeline.runs import metrics
 
 PREFIX = "leafledger_run_"
@@ -75,6 +79,61 @@ def test_a_run_that_fails_leaves_when_one_last_went_well(example, tmp_path):
         with pytest.raises(LeafledgerError):
             explain(example.model, data, out, date="2026-03-03", scheduler="serial", metrics_file=file, max_rejected=0)
         assert "last_success_timestamp_seconds" not in read(file.read_text())[1]
+
+
+def forget(file, seconds):
+    """Let a file say that a run last went well at another time."""
+    file.write_text(re.sub(rf"(?m)^({PREFIX}last_success_timestamp_seconds.* )\S+$", rf"\g<1>{seconds}", file.read_text()))
+
+
+def test_a_run_that_fails_after_its_manifest_did_not_go_well(example, tmp_path, monkeypatch):
+    """As where ``latest`` cannot be moved: nobody was told of the run. The same again, which finds it finished, counts from when it was published."""
+    file, told = tmp_path / "x.prom", {"latest": tmp_path / "latest.json", "scheduler": "serial", "metrics_file": tmp_path / "x.prom"}
+    explain(example.model, example.data, tmp_path / "{date}", date="2026-03-01", **told)
+    forget(file, 1.0)
+
+    def fail(*_):
+        raise StorageError("away")
+
+    with monkeypatch.context() as away:
+        away.setattr(runs_explain, "update_latest", fail)
+        with pytest.raises(StorageError):
+            explain(example.model, example.data, tmp_path / "{date}", date="2026-03-02", **told)
+    failed = read(file.read_text())[1]
+    assert (tmp_path / "2026-03-02" / "manifest.json").exists()
+    assert (failed["finished"], failed["last_success_timestamp_seconds"]) == (0, 1)
+    explain(example.model, example.data, tmp_path / "{date}", date="2026-03-02", **told)
+    again = read(file.read_text())[1]
+    made = json.loads((tmp_path / "2026-03-02" / "provenance.json").read_text())["finished"]
+    assert again["last_success_timestamp_seconds"] == datetime.fromisoformat(made).timestamp()
+    assert again["finished"] == 1
+
+
+def test_a_run_that_was_finished_before_counts_from_then(example, tmp_path):
+    """Where the file is a new one, as on another machine: whoever waits for the next night hears of it when it is missed."""
+    explain(example.model, example.data, tmp_path / "run", scheduler="serial")
+    record = tmp_path / "run" / "provenance.json"
+    record.write_text(record.read_text().replace(json.loads(record.read_text())["finished"], "2026-03-02T01:02:03Z"))
+    explain(example.model, example.data, tmp_path / "run", scheduler="serial", metrics_file=tmp_path / "x.prom")
+    found = read((tmp_path / "x.prom").read_text())[1]
+    assert found["last_success_timestamp_seconds"] == datetime(2026, 3, 2, 1, 2, 3, tzinfo=UTC).timestamp()
+
+
+def test_what_earlier_nights_of_a_range_rejected_is_told(example, tmp_path):
+    """The file is that of the last night, and the only one: what is wrong with one before, which this command made, is in it. A night that is not
+    there leaves it unfinished. The next command passes over both, and says nothing of what was told."""
+    data, file = tmp_path / "data", tmp_path / "x.prom"
+    for day in ("2026-03-01", "2026-03-02"):
+        shutil.copytree(example.data, data / day)
+    (data / "2026-03-01" / "month=2" / "data.parquet").write_bytes(b"damaged")
+    told = ["explain", example.model, str(data / "{date}"), "--out", str(tmp_path / "{date}"), "--scheduler", "serial", "--quiet"]
+    told += ["--metrics-file", str(file), "--dates"]
+    assert cli.main([*told, "2026-03-01..2026-03-02"]) == Exit.PARTLY
+    found = read(file.read_text())[1]
+    assert (found["rejected_parts"], found["finished"], found["rows"]) == (1, 1, 3000)
+    assert cli.main([*told, "2026-02-28..2026-03-02"]) == Exit.NOT_YET
+    found = read(file.read_text())[1]
+    assert (found["rejected_parts"], found["finished"]) == (0, 0)
 
 
 def test_a_port_says_it_while_the_run_works(example, tmp_path):
