@@ -294,9 +294,9 @@ def make_job(model: Any, data: Any, out: Any, options: Options) -> Job:
         if uri not in (None, MODEL):
             _refuse_within(out, name, uri)
     choose_table(options, out)
-    metrics_file, lineage = (None if uri is None else fill_date(uri, options.date) for uri in (options.metrics_file, options.lineage))
-    if metrics_file is not None:
-        check_metrics_file(metrics_file)
+    lineage = None if options.lineage is None else fill_date(options.lineage, options.date)
+    if options.metrics_file is not None:
+        check_metrics_file(options.metrics_file)
     if lineage is not None:
         is_server(lineage)
     method = find_method(options.method)
@@ -316,7 +316,6 @@ def make_job(model: Any, data: Any, out: Any, options: Options) -> Job:
             background=background,
             partition=place(options.partition) if isinstance(options.partition, str) else options.partition,
             reasons=place(options.reasons) if isinstance(options.reasons, str) else options.reasons,
-            metrics_file=metrics_file,
             lineage=lineage,
         ),
         parameters=tuple(sorted(values.items())),

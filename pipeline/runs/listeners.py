@@ -45,8 +45,10 @@ def check_metrics_file(given: str) -> None:
     Raises
     ------
     UsageError
-        It is on no disk of this machine, or node_exporter passes over files of its name.
+        It is on no disk of this machine, node_exporter passes over files of its name, or every night would have one.
     """
+    if "{" in given:
+        raise UsageError(f"metrics_file is {given!r:.80}, expected the same file every night, or node_exporter would serve one series of several")
     from ..stores import storage  # help names what is here, and need not wait for what reads stores
     from ..stores.places import normalise
 

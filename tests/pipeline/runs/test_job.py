@@ -42,11 +42,15 @@ def test_dates_are_filled_into_every_place(here):
     found = made("m-{date}", "d/{date:%Y}/{date:%m}", "o/{date}", date=night, background="b-{date:%d}", tables="t-{date}", latest="l-{date:%Y}")
     assert (found.model, found.data, found.out) == (f"{here}/m-2026-11-02", f"{here}/d/2026/11", f"{here}/o/2026-11-02")
     assert (found.options.background, found.tables, found.options.latest) == (f"{here}/b-02", f"{here}/t-2026-11-02", f"{here}/l-2026")
-    told = made(
-        out="o/{date}", date=night, metrics_file="{date:%Y}.prom", lineage="{date-1d}.ndjson", partition="p-{date}", reasons="r-{date:%m}"
-    ).options
-    assert (told.metrics_file, told.lineage) == ("2026.prom", "2026-11-01.ndjson")
+    told = made(out="o/{date}", date=night, lineage="{date-1d}.ndjson", partition="p-{date}", reasons="r-{date:%m}").options
+    assert told.lineage == "2026-11-01.ndjson"
     assert (told.partition, told.reasons) == (f"{here}/p-2026-11-02", f"{here}/r-11")
+
+
+def test_metrics_have_one_file_for_all_nights(here):
+    """Or node_exporter would serve the same series as often as there were nights, which Prometheus refuses."""
+    with pytest.raises(UsageError, match=r"metrics_file is 'x-\{date\}\.prom', expected the same file every night"):
+        made(out="o/{date}", date=date(2026, 11, 2), metrics_file="x-{date}.prom")
 
 
 def test_workers_share_the_machine(monkeypatch):

@@ -16,9 +16,10 @@ def test_addresses_are_read():
 
 
 def test_files_that_node_exporter_reads():
-    """On this machine, by their ending."""
+    """On this machine, by their ending, and one for every run."""
     check_metrics_file("/textfiles/nights.prom")
-    for wrong, says in (("nights.txt", "expected NAME.prom"), ("/textfiles/.prom", "expected NAME.prom"), ("memory://x.prom", "of this machine")):
+    wrong_names = (("nights.txt", "expected NAME.prom"), ("/textfiles/.prom", "expected NAME.prom"), ("memory://x.prom", "of this machine"))
+    for wrong, says in (*wrong_names, ("{date}.prom", "expected the same file every night")):
         with pytest.raises(UsageError, match=says):
             check_metrics_file(wrong)
 
