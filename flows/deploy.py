@@ -15,7 +15,7 @@ from pipeline.command.flags import DEFAULTS, Flags, Json, Place
 from pipeline.command.terminal import open_console, say, write_raw
 from pipeline.errors import UsageError
 
-from .deployment import Deployment, Nights, check_name, check_server, forget_schedules, make_deployment
+from .deployment import Deployment, Nights, answered, check_name, check_server, forget_schedules, make_deployment
 from .explain import explain
 
 ENTRYPOINT = f"{explain.__module__}.{explain.fn.__name__}"
@@ -91,15 +91,9 @@ def apply_deployment(deployment: Deployment, pool: str) -> str:
     Raises
     ------
     UsageError
-        No server answers, it has no such work pool, or it refuses the deployment.
+        No server answers, it has no such work pool, or it refuses the deployment. What was deployed before stays as it was.
     """
     url = check_server()
-    with get_client(sync_client=True) as client:
-        try:
-            client.read_work_pool(pool)
-        except ObjectNotFound:
-            raise UsageError(f"--pool is {pool!r}, which {url} does not have; `prefect work-pool create {pool} --type process` makes one") from None
-    forget_schedules(f"{explain.name}/{deployment.name}", deployment)
     made = RunnerDeployment.from_flow(
         explain,
         deployment.name,
@@ -110,10 +104,19 @@ def apply_deployment(deployment: Deployment, pool: str) -> str:
         entrypoint_type=EntrypointType.MODULE_PATH,
     )
     schedules = [{"schedule": schedule, "slug": slug} for slug, schedule in deployment.schedules.items()]
-    try:
-        return str(made.apply(schedules=schedules))
-    except DeploymentApplyError as error:
-        raise UsageError(f"{url}: refuses the deployment: {' '.join(str(error).split())}") from error
+    with answered(url):
+        with get_client(sync_client=True) as client:
+            try:
+                client.read_work_pool(pool)
+            except ObjectNotFound:
+                made_by = f"`prefect work-pool create {pool} --type process` makes one"
+                raise UsageError(f"--pool is {pool!r}, which {url} does not have; {made_by}") from None
+        try:
+            number = str(made.apply(schedules=schedules))
+        except DeploymentApplyError as error:
+            raise UsageError(f"{url}: refuses the deployment: {' '.join(str(error).split())}") from error
+        forget_schedules(f"{explain.name}/{deployment.name}", deployment)
+    return number
 
 
 def deploy(

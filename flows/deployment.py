@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from datetime import date as Date
 from datetime import datetime, timedelta
@@ -10,9 +12,10 @@ from typing import Annotated, Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from cyclopts import Parameter
+from httpx import HTTPError
 from prefect import get_client
 from prefect.client.schemas.schedules import CronSchedule
-from prefect.exceptions import ObjectNotFound
+from prefect.exceptions import ObjectNotFound, PrefectException
 from prefect.server.schemas.schedules import CronSchedule as ServerSchedule
 from prefect.settings import PREFECT_API_URL
 from prefect.types import BANNED_CHARACTERS
@@ -27,6 +30,7 @@ from pipeline.stores.places import normalise
 
 # Places among the flow's parameters.
 PLACES = ("data", "out", "latest", "partition", "reasons", "background", "tables", "metrics_file", "lineage", "against", "thresholds")
+SHOWN = 300  # characters of what a server answers
 LOOKED_AT = 366  # runs of a schedule that are compared with another one's, and nights whose places are
 
 
@@ -176,8 +180,34 @@ def check_server() -> str:
     return url
 
 
+@contextmanager
+def answered(url: str) -> Iterator[None]:
+    """Say in one line what a server, or whatever stands before it, answers in the place of what it was asked for.
+
+    Parameters
+    ----------
+    url : str
+        Of the server.
+
+    Yields
+    ------
+    None
+
+    Raises
+    ------
+    UsageError
+        It refuses, as for want of a password, is gone meanwhile, or answers something else, as the page of a proxy.
+    """
+    try:
+        yield
+    except (HTTPError, PrefectException, ValueError) as error:
+        raise UsageError(f"{url}: {' '.join(str(error).split())[:SHOWN]}; expected a Prefect server that takes the deployment") from error
+
+
 def forget_schedules(name: str, deployment: Deployment) -> None:
     """Remove the schedules that a deployment has on the server and is to have no more: Prefect would keep them.
+
+    The deployment is made before, or one that the server refuses would leave no schedule at all.
 
     Parameters
     ----------

@@ -9,12 +9,13 @@ import sys
 
 from cyclopts import App
 from prefect.client.schemas.actions import DeploymentScheduleCreate
+from prefect.deployments.runner import RunnerDeployment
 from prefect.types.entrypoint import EntrypointType
 
 from pipeline.command.cli import Place, main
 from pipeline.command.flags import DEFAULTS, Flags
 
-from .deployment import Nights, check_server, forget_schedules, make_deployment
+from .deployment import Nights, answered, check_server, forget_schedules, make_deployment
 from .explain import explain
 
 app = App(
@@ -46,18 +47,21 @@ def serve(model: Place, data: Place, *, out: Place, options: Flags = DEFAULTS, n
     Raises
     ------
     UsageError
-        An argument cannot be used, or there is no server that runs schedules.
+        An argument cannot be used, there is no server that runs schedules, or it refuses the deployment.
     """
     deployment = make_deployment(model, data, out, options, nights)
-    check_server()
-    forget_schedules(f"{explain.name}/{deployment.name}", deployment)
+    schedules = [DeploymentScheduleCreate(schedule=schedule, slug=slug) for slug, schedule in deployment.schedules.items()]
+    found = EntrypointType.MODULE_PATH  # wherever the package is installed, whatever the working directory
+    with answered(check_server()):
+        RunnerDeployment.from_flow(explain, deployment.name, schedules=schedules, parameters=deployment.parameters, entrypoint_type=found).apply()
+        forget_schedules(f"{explain.name}/{deployment.name}", deployment)
     explain.serve(
         name=deployment.name,
-        schedules=[DeploymentScheduleCreate(schedule=schedule, slug=slug) for slug, schedule in deployment.schedules.items()],
+        schedules=schedules,
         parameters=deployment.parameters,
         limit=1,
         pause_on_shutdown=False,  # or a restart of the machine would end the nights silently
-        entrypoint_type=EntrypointType.MODULE_PATH,  # found wherever the package is installed, whatever the working directory
+        entrypoint_type=found,
     )
 
 

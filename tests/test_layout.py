@@ -23,7 +23,7 @@ ALLOWED = {  # first names that a package may import beyond the standard library
     | {"prometheus_client", "cryptography", "openlineage", "azure"}
     | DASK
     | VENDORS,
-    "flows": {"pipeline", "prefect", "pyarrow", "cyclopts", "rich", "yaml"},
+    "flows": {"pipeline", "prefect", "httpx", "pyarrow", "cyclopts", "rich", "yaml"},  # httpx, whose errors Prefect's client raises
     "leafledger": {"kernels", "pipeline"},
 }
 # What a part of a package may import of it; single files of the package by their own names.

@@ -4,13 +4,18 @@ import json
 import os
 import subprocess
 import sys
+import threading
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 import yaml
 from prefect.client.schemas.actions import WorkPoolCreate
-from prefect.settings import PREFECT_API_URL, temporary_settings
+from prefect.deployments.runner import DeploymentApplyError, RunnerDeployment
+from prefect.settings import PREFECT_API_URL, PREFECT_CLIENT_MAX_RETRIES, temporary_settings
 
+from flows import serve
 from pipeline.command.cli import main
 from pipeline.command.documents import SCHEMAS
 
@@ -141,6 +146,66 @@ def test_a_mistake_is_refused_in_one_line(arguments, code, message, capsys):
     assert error.startswith("leafledger: ")
     assert message in error
     assert error.count("\n") == 1
+
+
+@contextmanager
+def answering(code, said):
+    """A server that is healthy, and answers anything else with ``code``; its API, and the methods of what it was asked."""
+
+    class Proxy(BaseHTTPRequestHandler):
+        def answer(self):
+            asked.append(self.command)
+            healthy = self.path.endswith("/health")
+            self.send_response(200 if healthy else code)
+            self.send_header("Content-Type", "application/json" if healthy else "text/html")
+            self.end_headers()
+            self.wfile.write(b"true" if healthy else said)
+
+        def __getattr__(self, name):
+            if not name.startswith("do_"):
+                raise AttributeError(name)
+            return self.answer
+
+        def log_message(self, *_):
+            pass
+
+    asked = []
+    with ThreadingHTTPServer(("127.0.0.1", 0), Proxy) as server:
+        threading.Thread(target=server.serve_forever).start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}/api", asked
+        finally:
+            server.shutdown()
+
+
+@pytest.mark.parametrize(("code", "said"), [(401, b'{"exception_message": "Unauthorized"}'), (502, b"<html>Bad\nGateway</html>"), (200, b"<html>")])
+@pytest.mark.parametrize("how", ["deploy", "serve"])
+def test_a_server_that_answers_something_else_is_one_line(how, code, said, tmp_path, capsys):
+    """As one that asks for a password, or a proxy's page. Nothing is removed there before the deployment is made."""
+    given = ["m", "d", "--out", str(tmp_path / "{date}"), *NIGHTLY]
+    with answering(code, said) as (url, asked), temporary_settings({PREFECT_API_URL: url, PREFECT_CLIENT_MAX_RETRIES: 0}):
+        assert (main(["deploy", *given, "--apply"]) if how == "deploy" else main(given, serve.app)) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"leafledger: {url}: ")
+    assert error.endswith("; expected a Prefect server that takes the deployment\n")
+    assert error.count("\n") == 1
+    assert len(asked) > 1
+    assert "DELETE" not in asked
+
+
+def test_a_deployment_that_is_refused_leaves_the_one_before(server, client, pool, tmp_path, capsys, monkeypatch):
+    """With all its schedules, of which one less is asked for."""
+    given = ["m", "d", "--out", str(tmp_path / "{date}"), "--pool", pool, "--name", "kept", *NIGHTLY]
+    assert said(capsys, *given, "--cron", "0 6 * * *", "--apply")[0] == 0
+
+    def refuse(*_, **__):
+        raise DeploymentApplyError("no room")
+
+    monkeypatch.setattr(RunnerDeployment, "apply", refuse)
+    assert said(capsys, *given, "--apply") == (2, "", f"leafledger: {server}: refuses the deployment: no room\n")
+    before = client.read_deployment_by_name("explain/kept")
+    client.delete_deployment(before.id)
+    assert sorted(each.schedule.cron for each in before.schedules) == ["0 3 * * *", "0 6 * * *"]
 
 
 def test_a_work_pool_that_is_not_there_is_refused(server, capsys):
