@@ -1,5 +1,6 @@
 """Units, by systemd itself."""
 
+import json
 import re
 import subprocess
 
@@ -31,6 +32,30 @@ def test_the_nights_service_names_options_that_there_are(tmp_path, capsys):
     shown = capsys.readouterr().out
     assert shown.count("nights.toml") == 5
     assert {word for word in given if word.startswith("--")} == {"--config", "--log-format", "--quiet", "--dates"}
+
+
+def test_comments_name_options_that_there_are(capsys):
+    """Whoever writes what a comment says into nights.toml is not refused."""
+    named = {option for unit in UNITS for option in re.findall(r"^#.* (\S+) in nights\.toml", unit.read_text(), re.MULTILINE)}
+    assert named
+    assert cli.main(["config", "explain", "--json"]) == 0
+    assert named <= {setting["option"] for setting in json.loads(capsys.readouterr().out)["settings"]}
+
+
+def test_a_night_is_tried_again_four_times_however_long_an_attempt_takes():
+    """As long as the fifth begins within the interval, which is over before the next night: else that one would not be begun."""
+    service, timer = ((INFRA / f"systemd/leafledger.{kind}").read_text() for kind in ("service", "timer"))
+    hours = {"h": 1.0, "min": 1 / 60}
+
+    def read(text, name):
+        number, unit = re.search(rf"^{name}=(\d+)(h|min)$", text, re.MULTILINE).groups()
+        return int(number) * hours[unit]
+
+    burst = int(re.search(r"^StartLimitBurst=(\d+)$", service, re.MULTILINE).group(1))
+    interval, between = read(service, "StartLimitIntervalSec"), read(service, "RestartSec")
+    assert burst == 5
+    assert "four times" in service
+    assert (burst - 1) * (between + 5.0) < interval < 24 - read(timer, "RandomizedDelaySec")  # attempts of five hours
 
 
 def test_prefects_server_is_told_what_compose_tells_it():
