@@ -10,6 +10,8 @@ from typing import Any, TypeVar
 
 import dask
 import distributed
+from distributed.comm import CommClosedError
+from distributed.exceptions import WorkerStartTimeoutError
 from distributed.scheduler import KilledWorker
 
 from kernels.merge_tree import FAN_IN
@@ -21,13 +23,14 @@ from .background import count_item, merge_counts
 from .bundles import Bundle, Done, Task, do_bundle, name_run, try_files
 from .certificates import check_expiry
 from .job import Job
-from .patience import answering, as_completed, fetch
+from .patience import answering, as_completed, cancel, fetch, find_workers
 from .suspects import try_alone
 from .workers import GUARD, Needs, check_script, check_workers, do_checked, need, pack, warm_late
 
 # Dask's cluster ends a worker for good where none of its name is there so long after one was lost: also one that a busy machine is still starting,
 # and with it the healthy task that it was given.
 KEEP_WORKERS = {"distributed.deploy.lost-worker-timeout": "365 days"}
+CLOSE_SECONDS = 5  # that a scheduler has to let a client go; a frozen one never does
 TOGETHER = 100  # parts that are asked for at once
 W = TypeVar("W")  # a work item, or several
 Submit = Callable[..., distributed.Future]
@@ -123,17 +126,29 @@ def remote_client(address: str, needs: Needs, wait: float) -> Iterator[distribut
         raise ClusterLost(f"{address}: no Dask scheduler answers there: {' '.join(str(error).split())}") from error
     except TypeError as error:  # Dask's word for it
         raise UsageError(f"{address}: Dask has no certificate for TLS; its configuration names one in distributed.comm.tls") from error
-    with client:
-        with answering():
-            work = client.submit(int, pure=False)  # for which workers are started, where they are started for work
-            try:
-                client.wait_for_workers(1, timeout=wait)  # which may just have been lost, or not have been there yet
-            except TimeoutError as error:
-                many = f"{address}: the Dask scheduler has no workers, expected at least one within {wait:g} seconds"
-                raise ClusterLost(f"{many}; see why none starts, such as a quota, or --wait longer") from error
-            del work
+    try:
+        with client.as_current():
+            _wait_for_worker(client, address, wait)
             check_workers(client, needs)
-        yield client
+            yield client
+    finally:
+        with contextlib.suppress(TimeoutError):  # a frozen scheduler does not take leave
+            client.close(timeout=CLOSE_SECONDS)
+
+
+def _wait_for_worker(client: distributed.Client, address: str, wait: float) -> None:
+    """Which may just have been lost, or not have been there yet."""
+    within = f"expected at least one within {wait:g} seconds"
+    with answering():
+        work = client.submit(int, pure=False)  # for which workers are started, where they are started for work
+        try:
+            client.sync(client.wait_for_workers, 1, timeout=wait, callback_timeout=2 * wait)
+        except WorkerStartTimeoutError as error:
+            many = f"{address}: the Dask scheduler has no workers, {within}"
+            raise ClusterLost(f"{many}; see why none starts, such as a quota, or --wait longer") from error
+        except TimeoutError as error:
+            raise ClusterLost(f"{address}: the Dask scheduler does not answer when it is asked for workers, {within}") from error
+        del work
 
 
 @contextlib.contextmanager
@@ -171,16 +186,15 @@ def warm_client(job: Job, n_items: int, memory: int, warm: Callable[..., None], 
         return
     needs = need(memory)
     with remote_client(job.options.scheduler, needs, job.options.wait) as client:
-        with answering():
-            workers = client.scheduler_info(n_workers=-1)["workers"]
+        workers = find_workers(client)
         hosts = {worker["host"]: address for address, worker in workers.items()}
         with _reported(f"{job.options.scheduler}: compiling kernels", n_items):
             ask = partial(client.submit, do_checked, needs, warm, *arguments, pure=False)
             warmed = [ask(workers=[address], allow_other_workers=True) for address in hosts.values()]
             for (future,) in as_completed(client, warmed):
                 fetch(client, future)
-        with warm_late(client, workers, needs, warm, *arguments):
-            yield client
+        warm_late(client, workers, needs, warm, *arguments)
+        yield client
 
 
 def _name(item: Any) -> str:
@@ -194,7 +208,7 @@ def _reported(where: str, n_left: int) -> Iterator[None]:
         yield
     except KilledWorker as error:
         raise WorkersDied(f"{where}: the workers that it was given to died") from error
-    except CancelledError as error:
+    except (CancelledError, CommClosedError) as error:  # all tasks are cancelled then, or what one returned was just being fetched
         raise ClusterLost(f"the Dask cluster went away with {n_left} parts to do; run again to go on from there") from error
 
 
@@ -264,7 +278,7 @@ def _run_tasks(client: distributed.Client, submit: Submit, bundles: Sequence[Bun
                     yield done
                 left -= len(bundle.items)
     finally:
-        client.cancel(list(waiting))
+        cancel(client, list(waiting))
 
 
 def map_dask(client: distributed.Client, work: Callable[[Any, W], Any], task: Any, items: Sequence[W], memory: int) -> Iterator[tuple[W, Any]]:
@@ -306,7 +320,7 @@ def map_dask(client: distributed.Client, work: Callable[[Any, W], Any], task: An
                 made = fetch(client, future)
             yield item, made
     finally:
-        client.cancel(list(waiting))
+        cancel(client, list(waiting))
 
 
 def count_dask(
@@ -373,4 +387,4 @@ def count_dask(
         with _reported("the background's counts", 1):
             return fetch(client, total)
     finally:
-        client.cancel([*waiting, total])
+        cancel(client, [*waiting, total])

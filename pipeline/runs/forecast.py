@@ -262,8 +262,8 @@ def _count_workers(run: Run, n_tasks: int) -> int:
     if job.options.scheduler is not None:
         from . import cluster, patience, workers
 
-        with cluster.remote_client(job.options.scheduler, workers.need(run.memory.total), job.options.wait) as client, patience.answering():
-            there = sum(client.nthreads().values())
+        with cluster.remote_client(job.options.scheduler, workers.need(run.memory.total), job.options.wait) as client:
+            there = sum(worker["nthreads"] for worker in patience.find_workers(client).values())
     return max(1, min(there, n_tasks))
 
 

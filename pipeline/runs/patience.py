@@ -1,9 +1,9 @@
-"""How long a Dask cluster is waited for: as long as it has workers, and a while without; Dask itself would wait without end."""
+"""How long a Dask cluster is waited for: as long as it answers and has workers, and a while without; Dask itself would wait without end."""
 
 import asyncio
 import contextlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Iterator, Sequence
 from concurrent.futures import wait
 from typing import Any, cast
 
@@ -12,8 +12,12 @@ from distributed.client import ClosedClientError
 
 from ..errors import ClusterLost
 
-REPLACE_SECONDS = 300  # that a cluster may be without any worker; new machines take minutes to start
+REPLACE_SECONDS = 300  # that a cluster may be without any worker, or a scheduler without an answer; new machines take minutes to start
 LOOK_SECONDS = 5  # between two looks at whether there are workers
+
+
+def _lost(what: str) -> ClusterLost:
+    return ClusterLost(f"the Dask cluster {what} for {REPLACE_SECONDS} seconds; run again to go on from there")
 
 
 @contextlib.contextmanager
@@ -27,13 +31,48 @@ def answering() -> Iterator[None]:
     Raises
     ------
     ClusterLost
-        The scheduler is gone, or a worker that it asked in turn.
+        The scheduler is gone or did not answer in time, or a worker is gone that it asked in turn.
     """
     try:
         yield
+    except TimeoutError as error:
+        raise _lost("has not answered") from error
     except (OSError, ClosedClientError) as error:
         reason = " ".join(str(error).split()) or type(error).__name__
         raise ClusterLost(f"the Dask cluster went away ({reason}); run again to go on from there") from error
+
+
+def find_workers(client: distributed.Client) -> dict[str, Any]:
+    """Ask a scheduler for its workers.
+
+    Parameters
+    ----------
+    client : distributed.Client
+
+    Returns
+    -------
+    dict of str to Any
+        What the scheduler knows of each, by its address.
+
+    Raises
+    ------
+    ClusterLost
+        The scheduler does not answer for REPLACE_SECONDS, or is gone.
+    """
+    with answering():
+        return _identify(client, -1)
+
+
+def _scheduler(client: distributed.Client) -> Any:
+    """Where it is asked; Dask's client forgets it when it has given up."""
+    if client.scheduler is None:
+        raise ClusterLost("the Dask cluster went away; run again to go on from there")
+    return client.scheduler
+
+
+def _identify(client: distributed.Client, n_workers: int) -> dict[str, Any]:
+    """Not by way of the client, which says what it knew before where the scheduler is gone, and waits for a frozen one, whose connections stay."""
+    return cast(dict[str, Any], client.sync(_scheduler(client).identity, n_workers=n_workers, callback_timeout=REPLACE_SECONDS)["workers"])
 
 
 class Patience:
@@ -58,18 +97,20 @@ class Patience:
         Raises
         ------
         ClusterLost
-            There have been none for REPLACE_SECONDS, or the scheduler is gone.
+            There have been none for REPLACE_SECONDS, or the scheduler has not answered for so long.
         """
-        now = time.monotonic()
-        if now - self._looked <= min(LOOK_SECONDS, REPLACE_SECONDS):
+        if time.monotonic() - self._looked <= min(LOOK_SECONDS, REPLACE_SECONDS):
             return
-        self._looked = now
-        with answering():
-            workers = self._client.scheduler_info(n_workers=1)["workers"]
+        workers, lost = dict[str, Any](), "has had no workers"
+        try:
+            workers = _identify(self._client, 1)
+        except OSError:  # a busy one may answer the next time
+            lost = "has not answered"
+        self._looked = time.monotonic()
         if workers:
-            self._seen = now
-        elif now - self._seen > REPLACE_SECONDS:
-            raise ClusterLost(f"the Dask cluster has had no workers for {REPLACE_SECONDS} seconds; run again to go on from there")
+            self._seen = self._looked
+        elif self._looked - self._seen > REPLACE_SECONDS:
+            raise _lost(lost)
 
 
 def as_completed(client: distributed.Client, futures: Sequence[distributed.Future], most: int = 1) -> Iterator[list[distributed.Future]]:
@@ -90,7 +131,7 @@ def as_completed(client: distributed.Client, futures: Sequence[distributed.Futur
     Raises
     ------
     ClusterLost
-        There were no workers for REPLACE_SECONDS.
+        There were no workers, or no answer of the scheduler, for REPLACE_SECONDS.
     """
     done, patience = distributed.as_completed(futures), Patience(client)
     del futures  # or results that only the scheduler needs would be kept until all are done
@@ -121,15 +162,56 @@ def fetch(client: distributed.Client, asked: Any) -> Any:
     Raises
     ------
     ClusterLost
-        There were no workers for REPLACE_SECONDS.
+        There were no workers, or no answer of the scheduler, for REPLACE_SECONDS.
     Exception
         Whatever a task raised.
     """
+    return _attend(client, client.gather(asked, asynchronous=True))
+
+
+def ask(client: distributed.Client, what: str, /, **given: Any) -> Any:
+    """Ask a scheduler for something that is no task, and wait for the answer as for one.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    what : str
+        As Dask calls it.
+    **given
+        What it takes.
+
+    Returns
+    -------
+    Any
+        The answer.
+
+    Raises
+    ------
+    ClusterLost
+        The scheduler is gone or does not answer, or a worker is gone that it asks in turn; or there were no workers for REPLACE_SECONDS.
+    """
+    with answering():
+        return _attend(client, getattr(_scheduler(client), what)(**given))
+
+
+def _attend(client: distributed.Client, asked: Awaitable[Any]) -> Any:
     patience, loop = Patience(client), cast(Any, client.loop)
-    answer = asyncio.run_coroutine_threadsafe(client.gather(asked, asynchronous=True), loop.asyncio_loop)
+    answer = asyncio.run_coroutine_threadsafe(cast(Any, asked), loop.asyncio_loop)
     try:
         while not wait([answer], min(LOOK_SECONDS, REPLACE_SECONDS)).done:
             patience.look()
         return answer.result()
     finally:
         answer.cancel()
+
+
+def cancel(client: distributed.Client, futures: Sequence[distributed.Future]) -> None:
+    """Let go of tasks, done or not; where the client has given up its scheduler, there is nobody to tell.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    futures : sequence of distributed.Future
+    """
+    with contextlib.suppress(ClosedClientError):
+        client.cancel(futures)

@@ -5,22 +5,20 @@ import contextlib
 import multiprocessing
 import sys
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import distributed
-from dask.tokenize import tokenize
 from distributed.protocol import pickle
 from distributed.versions import get_package_info
 
 from ..errors import UnfitCluster, UsageError
-from .patience import answering
+from .patience import ask, find_workers
 
 ALIKE = "start workers from the same image or environment"
 GUARD = "a script that calls Leafledger must do so under if __name__ == '__main__'"
-FORGET_SECONDS = 5  # that workers have to forget a run; a frozen one never does
 SAME = ("leafledger", "dask", "distributed", "numpy", "scipy", "numba", "pyarrow")  # what tasks understand, and their bits
 
 
@@ -103,10 +101,11 @@ def check_workers(client: distributed.Client, needs: Needs) -> None:
     ------
     UnfitCluster
         As `Needs.check`.
+    ClusterLost
+        The scheduler does not answer, or is gone.
     """
-    versions: Any = client.get_versions(packages=list(SAME))
-    found = versions["workers"]
-    for name, worker in client.scheduler_info(n_workers=-1)["workers"].items():
+    found = ask(client, "broadcast", msg={"op": "versions", "packages": list(SAME)}, on_error="ignore")
+    for name, worker in find_workers(client).items():
         if name in found:  # or it has left
             needs.check(name, _share(worker["memory_limit"], worker["nthreads"]), found[name]["packages"])
 
@@ -188,9 +187,21 @@ def _make_plugin(known: frozenset[str], work: bytes) -> distributed.WorkerPlugin
     return Late()
 
 
-@contextlib.contextmanager
-def warm_late(client: distributed.Client, known: Iterable[str], needs: Needs, warm: Callable[..., None], *arguments: Any) -> Iterator[None]:
-    """Let workers that come late compile kernels, or load them, before they get tasks.
+def _make_end(name: str, ours: str) -> distributed.SchedulerPlugin:
+    """What has a scheduler forget a plugin of its workers when a client is gone, however it went; its code travels with it."""
+
+    class End(distributed.SchedulerPlugin):
+        def remove_client(self, scheduler: Any, client: str) -> None:
+            if client == ours:
+                del scheduler.plugins[name]
+                scheduler.worker_plugins.pop(name, None)
+                scheduler.loop.add_callback(scheduler.broadcast, msg={"op": "plugin-remove", "name": name}, on_error="ignore")
+
+    return End()
+
+
+def warm_late(client: distributed.Client, known: Iterable[str], needs: Needs, warm: Callable[..., None], *arguments: Any) -> None:
+    """Let workers that come late compile kernels, or load them, before they get tasks, as long as the client is there.
 
     Parameters
     ----------
@@ -204,23 +215,12 @@ def warm_late(client: distributed.Client, known: Iterable[str], needs: Needs, wa
     *arguments
         What it is called with.
 
-    Yields
-    ------
-    None
-        As long as this holds. Where the client is killed, the scheduler keeps it until the same run has gone on and ended.
-
     Raises
     ------
     ClusterLost
-        The scheduler goes away, or a worker while it is told.
+        The scheduler goes away or does not answer, or a worker goes away while it is told.
     """
-    scheduler: Any = client.scheduler
-    name = f"leafledger-{tokenize(warm.__module__, arguments)}"
-    work = pickle.dumps(partial(_warm_here, needs, warm, arguments))
-    try:
-        with answering():  # where a worker goes away meanwhile, the scheduler keeps the plugin all the same
-            client.register_plugin(_make_plugin(frozenset(known), work), name=name)
-        yield
-    finally:
-        with contextlib.suppress(Exception):  # the scheduler may be gone; it forgets at once, whatever its workers do
-            client.sync(scheduler.unregister_worker_plugin, name=name, callback_timeout=FORGET_SECONDS)
+    name, work = f"leafledger-{client.id}", pickle.dumps(partial(_warm_here, needs, warm, arguments))
+    end, late = _make_end(name, client.id), _make_plugin(frozenset(known), work)
+    ask(client, "register_scheduler_plugin", plugin=pickle.dumps(end), name=name, idempotent=False)
+    ask(client, "register_worker_plugin", plugin=pickle.dumps(late), name=name, idempotent=False)

@@ -1,9 +1,13 @@
 """A store behind a proxy that breaks it, the example and its fault-free run, and the sum of what the suite did."""
 
 import json
+import os
 import secrets
+import subprocess
+import sys
 from dataclasses import replace
 
+import distributed
 import fsspec
 import pytest
 import s3fs
@@ -17,6 +21,7 @@ from tests.pipeline.conftest import example, run_moto, write_data
 
 __all__ = ["example"]  # a fixture
 
+START_SECONDS = 400  # of a scheduler and its workers, beside other work
 TALLY = pytest.StashKey[Tally]()
 # As in production, but that nobody waits for half a minute.
 PATIENCE = {"config_kwargs": {"connect_timeout": 2, "read_timeout": 2, "retries": {"mode": "legacy", "total_max_attempts": 3}}}
@@ -112,3 +117,34 @@ def many(runner, example, tmp_path_factory):
     out = folder / "reference"
     explain(runner.model, folder / "data", out, ids=[ID], scheduler="serial")
     return replace(runner, data=str(folder / "data"), reference=contents(str(out)))
+
+
+@pytest.fixture
+def start_cluster(tmp_path):
+    """A scheduler and two workers of the command line; started by a call, ended with the test."""
+    started = []
+
+    def start(protocol="tcp", options=(), **more):
+        file, environment = str(tmp_path / f"scheduler-{len(started)}.json"), {**os.environ, **more}
+        shared = ["--host", "127.0.0.1", "--no-dashboard", "--scheduler-file", file]  # in which the scheduler says at which free port it listens
+        commands = [["dask_scheduler", "--protocol", protocol, "--port", "0", *shared]]
+        commands += [["dask_worker", "--nthreads", "1", "--death-timeout", str(START_SECONDS), *shared, *options]] * 2
+        processes = [
+            subprocess.Popen(
+                [sys.executable, "-m", f"distributed.cli.{command[0]}", *command[1:]],
+                env=environment,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                cwd=os.getcwd(),
+            )
+            for command in commands
+        ]
+        started.extend(processes)
+        with distributed.Client(scheduler_file=file, timeout=START_SECONDS) as client:
+            client.wait_for_workers(2, timeout=START_SECONDS)
+            return client.scheduler.address, processes
+
+    yield start
+    for process in started:
+        process.kill()
+        process.wait()

@@ -1,11 +1,9 @@
-"""Workers and schedulers that die, freeze or wake up: Dask does their work again, and what is published is published once."""
+"""Workers that die, freeze or wake up: Dask does their work again, and what is published is published once."""
 
 import os
 import random
 import shutil
 import signal
-import subprocess
-import sys
 import threading
 import time
 from contextlib import suppress
@@ -33,7 +31,6 @@ from tests.pipeline.conftest import SMALL, damage, write_small
 from tests.pipeline.running import attributions
 
 SEEDS, KILLS = 20, 8
-START_SECONDS = 400  # of a scheduler and its workers, beside other work
 
 
 @pytest.fixture(autouse=True)
@@ -230,37 +227,6 @@ def test_a_cluster_that_loses_its_workers_for_good_is_given_up(many, tally, tmp_
     many.go_on(out)
 
 
-@pytest.fixture
-def start_cluster(tmp_path):
-    """A scheduler and two workers of the command line; started by a call, ended with the test."""
-    started = []
-
-    def start(protocol="tcp", options=(), **more):
-        file, environment = str(tmp_path / f"scheduler-{len(started)}.json"), {**os.environ, **more}
-        shared = ["--host", "127.0.0.1", "--no-dashboard", "--scheduler-file", file]  # in which the scheduler says at which free port it listens
-        commands = [["dask_scheduler", "--protocol", protocol, "--port", "0", *shared]]
-        commands += [["dask_worker", "--nthreads", "1", "--death-timeout", str(START_SECONDS), *shared, *options]] * 2
-        processes = [
-            subprocess.Popen(
-                [sys.executable, "-m", f"distributed.cli.{command[0]}", *command[1:]],
-                env=environment,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                cwd=os.getcwd(),
-            )
-            for command in commands
-        ]
-        started.extend(processes)
-        with distributed.Client(scheduler_file=file, timeout=START_SECONDS) as client:
-            client.wait_for_workers(2, timeout=START_SECONDS)
-            return client.scheduler.address, processes
-
-    yield start
-    for process in started:
-        process.kill()
-        process.wait()
-
-
 @pytest.mark.long
 def test_an_item_that_takes_all_memory_is_rejected(many, tally, tmp_path, start_cluster):
     """Its worker is ended at its limit, and so is the next; all the rest is published, within the limit that the plan says."""
@@ -271,32 +237,6 @@ def test_an_item_that_takes_all_memory_is_rejected(many, tally, tmp_path, start_
     manifest = explain(many.model, many.data, out, ids=[ID], scheduler=address)
     tally.faults["memory limit"] += 1
     judge_without(many, tally, out, manifest, 7)
-
-
-def test_a_run_outlives_its_scheduler(many, tally, tmp_path, start_cluster):
-    """It says that it can be gone on with, and another cluster does what is missing."""
-    out = str(tmp_path / "run")
-    address, (scheduler, *_) = start_cluster()
-
-    def end():
-        scheduler.kill()
-        tally.faults["scheduler SIGKILL"] += 1
-
-    error = many.fails(out, scheduler=address, progress=struck(end))
-    assert isinstance(error, ClusterLost)
-    assert str(error).endswith("run again to go on from there")
-    time.sleep(2)  # a worker may be finishing its item
-    assert committed(out)
-    address, _ = start_cluster()
-    many.go_on(out, scheduler=address)
-
-
-def test_a_scheduler_without_workers_is_said(many, tmp_path):
-    """They may still be starting, and are waited for; then the run can be gone on with."""
-    with distributed.LocalCluster(n_workers=0, host="127.0.0.1", dashboard_address="127.0.0.1:0") as local:
-        error = many.fails(str(tmp_path / "run"), scheduler=local.scheduler_address, wait=5)
-    assert isinstance(error, ClusterLost)
-    assert "has no workers, expected at least one within 5 seconds; see why none starts" in str(error)
 
 
 STEPS = ["_tables/.*npy", "part-00000", "part-00003", "summary", "manifest"]

@@ -1,5 +1,6 @@
 """Dask's part of a run: which clusters are taken, what a dead worker costs, and when a cluster is given up; its deaths are told here, not made."""
 
+import asyncio
 import logging
 import subprocess
 import sys
@@ -218,16 +219,16 @@ def own():
         yield found, SimpleNamespace(options=SimpleNamespace(scheduler=found.scheduler_address, wait=5))
 
 
-@pytest.mark.parametrize(("owner", "step"), [(cluster, "check_workers"), (distributed.Client, "register_plugin")])
-def test_a_scheduler_that_goes_away_before_the_first_part_is_said(own, monkeypatch, owner, step):
-    """While workers are asked what they are, and while it is told what those that come late have to do."""
-    (local, job), whole = own, getattr(owner, step)
+@pytest.mark.parametrize("step", ["check_workers", "find_workers", "warm_late"])
+def test_a_scheduler_that_goes_away_before_the_first_part_is_said(own, monkeypatch, step):
+    """While workers are asked what they are and where, and while it is told what those that come late have to do."""
+    (local, job), whole = own, getattr(cluster, step)
 
     def last(*arguments, **given):
         local.sync(local.scheduler.close)
         return whole(*arguments, **given)
 
-    monkeypatch.setattr(owner, step, last)
+    monkeypatch.setattr(cluster, step, last)
     with pytest.raises(ClusterLost, match=AWAY), cluster.warm_client(job, 1, 0, warm, 1):
         pytest.fail("it is gone")
 
@@ -242,7 +243,61 @@ def test_a_worker_that_goes_away_before_the_first_part_leaves_nothing_on_the_sch
     local.workers[0].handlers["plugin-add"] = go
     with pytest.raises(ClusterLost, match=AWAY), cluster.warm_client(job, 1, 0, warm, 1):
         pytest.fail("it is gone")
-    assert not any(name.startswith("leafledger") for name in local.scheduler.worker_plugins)
+    until = time.monotonic() + 60
+    while local.scheduler.clients.keys() - {"fire-and-forget"} and time.monotonic() < until:
+        time.sleep(0.02)
+    assert not any(name.startswith("leafledger") for name in [*local.scheduler.worker_plugins, *local.scheduler.plugins])
+
+
+def test_a_scheduler_that_goes_away_while_a_result_is_fetched_is_said(own):
+    """Its tasks were done."""
+    local, job = own
+
+    async def go(**_):
+        raise CommClosedError("gone")
+
+    local.scheduler.handlers["gather"] = go
+    with (
+        pytest.raises(ClusterLost, match=r"^the Dask cluster went away with 6 parts to do; run again to go on from there$"),
+        cluster.remote_client(job.options.scheduler, need(0), 5) as client,
+    ):
+        list(cluster.map_dask(client, describe, None, ITEMS, 0))
+
+
+def describe(task, item):
+    return item.uri
+
+
+def test_a_run_whose_client_gave_up_ends_in_one_line(own):
+    """When it looked in vain for a scheduler, nobody can be told that the tasks are not wanted any more."""
+    address = own[1].options.scheduler
+
+    def give_up():
+        with cluster.remote_client(address, need(0), 5) as client:
+            for _ in cluster.map_dask(client, describe, None, ITEMS, 0):
+                client.sync(client._close)
+
+    with pytest.raises(ClusterLost, match=r"^the Dask cluster went away with \d parts to do; run again to go on from there$"):
+        give_up()
+
+
+def test_a_scheduler_that_freezes_when_a_client_has_connected_is_given_up(own, monkeypatch):
+    """In a line that says what was waited for, not that there are no workers."""
+    (local, job), connect, over = own, distributed.Client, asyncio.Event()
+
+    async def freeze(**_):
+        await over.wait()
+
+    def connected(*given, **more):
+        client = connect(*given, **more)
+        local.scheduler.handlers["identity"] = freeze
+        return client
+
+    monkeypatch.setattr(distributed, "Client", connected)
+    says = "the Dask scheduler does not answer when it is asked for workers, expected at least one within 5 seconds"
+    with pytest.raises(ClusterLost, match=f"^{job.options.scheduler}: {says}$"), cluster.warm_client(job, 1, 0, warm, 1):
+        pytest.fail("it is frozen")
+    local.loop.add_callback(over.set)
 
 
 def test_a_worker_that_comes_while_others_compile_compiles_too(own):

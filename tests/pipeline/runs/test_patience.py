@@ -1,6 +1,7 @@
-"""What is waited for comes as it is done, or the wait is over once there have been no workers for a while: it never lasts for good."""
+"""What is waited for comes as it is done, or the wait is over once there were no workers, or no answer, for a while: it never lasts for good."""
 
 import asyncio
+import threading
 import time
 from contextlib import contextmanager
 from functools import partial
@@ -10,10 +11,11 @@ import pytest
 
 from pipeline.errors import ClusterLost
 from pipeline.runs import cluster, patience
-from pipeline.runs.patience import as_completed, fetch
+from pipeline.runs.patience import Patience, as_completed, ask, fetch, find_workers
 
 SECONDS = 0.5
 LOST = r"^the Dask cluster has had no workers for 0\.5 seconds; run again to go on from there$"
+SILENT = r"^the Dask cluster has not answered for 0\.5 seconds; run again to go on from there$"
 
 
 @contextmanager
@@ -40,11 +42,11 @@ def given_up(monkeypatch):
     monkeypatch.setattr(patience, "REPLACE_SECONDS", SECONDS)
 
     @contextmanager
-    def given_up():
+    def given_up(says=LOST):
         started = time.monotonic()
-        with pytest.raises(ClusterLost, match=LOST):
+        with pytest.raises(ClusterLost, match=says):
             yield
-        assert SECONDS < time.monotonic() - started < 30
+        assert 0.9 * SECONDS < time.monotonic() - started < 30
 
     return given_up
 
@@ -137,3 +139,71 @@ def test_a_run_whose_workers_go_while_its_results_are_fetched_is_given_up(given_
         monkeypatch.setattr(client, "_gather_remote", lose)
         with given_up():
             list(cluster._run_tasks(client, partial(client.submit, echo, pure=False), [Bundle()], "part", pytest.fail))
+
+
+OVER = threading.Event()
+
+
+def last():
+    """As long as the test does."""
+    OVER.wait(60)
+
+
+@pytest.fixture
+def frozen():
+    """A cluster whose scheduler keeps its connections and answers nobody, as one that is stopped does, and its client."""
+    OVER.clear()
+    with threads(1) as (local, client):
+        handlers, over = local.scheduler.handlers, asyncio.Event()
+
+        async def wait(**_):
+            await over.wait()
+
+        handlers.update(dict.fromkeys({*handlers} & {"identity", "gather", "broadcast", "register_worker_plugin"}, wait))
+        yield client
+        OVER.set()
+        client.loop.add_callback(over.set)
+
+
+@pytest.mark.parametrize(
+    "wait",
+    [
+        lambda client: list(as_completed(client, [client.submit(last, pure=False)])),
+        lambda client: fetch(client, client.submit(abs, -1, pure=False)),
+        lambda client: ask(client, "broadcast", msg={"op": "versions"}),
+        find_workers,
+    ],
+)
+def test_a_scheduler_that_does_not_answer_is_given_up(frozen, given_up, wait):
+    """Whatever it was asked for: it had workers before, which nobody knows of by now."""
+    with given_up(SILENT):
+        wait(frozen)
+
+
+def test_a_scheduler_that_answers_late_is_waited_for(client, monkeypatch):
+    """It may be busy, or not take a new connection at once; what it says then counts."""
+    monkeypatch.setattr(patience, "LOOK_SECONDS", 0)
+    failed, identify = [], patience._identify
+
+    def late(*given):
+        if len(failed) < 2:
+            failed.append(time.sleep(0.1))
+            raise OSError("timed out")
+        return identify(*given)
+
+    monkeypatch.setattr(patience, "_identify", late)
+    left = Patience(client)
+    for _ in range(3):
+        began = left._seen
+        left.look()
+        time.sleep(0.01)
+    assert len(failed) == 2
+    assert left._seen > began
+
+
+def test_a_client_that_gave_up_is_said():
+    """It has forgotten its scheduler by then."""
+    with threads(1) as (_, client):
+        client.close()
+        with pytest.raises(ClusterLost, match=r"^the Dask cluster went away; run again to go on from there$"):
+            find_workers(client)

@@ -12,6 +12,8 @@ from distributed.versions import get_package_info
 
 from pipeline.dataset.listing import WorkItem
 from pipeline.errors import UnfitCluster
+from pipeline.runs import workers
+from pipeline.runs.patience import ask
 from pipeline.runs.workers import _make_plugin, check_workers, do_checked, need, pack, warm_late
 
 
@@ -42,16 +44,13 @@ def test_a_worker_like_this_process_is_taken(client):
 )
 def test_workers_with_other_packages_are_refused(client, monkeypatch, package, theirs, says):
     """Their bits may be others; the micro version of Python does not matter."""
-    get_versions = client.get_versions
 
-    def changed(**given):
-        found = get_versions(**given)
-        for worker in found["workers"].values():
-            worker["packages"] = {**worker["packages"], package: theirs}
-        return found
+    def changed(*given, **more):
+        found = ask(*given, **more)
+        return {name: {**worker, "packages": {**worker["packages"], package: theirs}} for name, worker in found.items()}
 
     check_workers(client, need(0))
-    monkeypatch.setattr(client, "get_versions", changed)
+    monkeypatch.setattr(workers, "ask", changed)
     with pytest.raises(UnfitCluster, match=f": the worker {says}; start workers from the same image or environment$"):
         check_workers(client, need(0))
 
@@ -98,8 +97,14 @@ def addresses(client):
     return set(client.scheduler_info(n_workers=-1)["workers"])
 
 
+def told(local, client):
+    """Plugins of a client's, on a scheduler and its workers."""
+    found = [*local.scheduler.plugins, *local.scheduler.worker_plugins, *(name for worker in local.workers.values() for name in worker.plugins)]
+    return [name for name in found if client in name]
+
+
 def test_a_worker_that_comes_late_is_warm_before_its_first_task():
-    """Those that were there are not asked; nor are those that come when it is over, or do not fit."""
+    """Those that were there are not asked; nor are those that do not fit, or come when it is over. Of two runs at once each has its own."""
     WARMED.clear()
     with (
         distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0", memory_limit="auto") as local,
@@ -113,15 +118,25 @@ def test_a_worker_that_comes_late_is_warm_before_its_first_task():
             (late,) = addresses(client) - before
             return client.submit(count_warmed, late, workers=[late], pure=False).result()
 
-        with warm_late(client, addresses(client), need(0), warm, "one"):
-            assert client.submit(count_warmed, None, pure=False).result() == 0
-            assert come() == 1
-            assert come() == 2
-        with warm_late(client, addresses(client), need(1 << 60), warm, "two"):
-            assert come() == 2
+        def forget(run):
+            run.close()
+            until = time.monotonic() + 60
+            while told(local, run.id) and time.monotonic() < until:
+                time.sleep(0.02)
+            assert told(local, run.id) == []
+
+        one, two = (distributed.Client(local.scheduler_address) for _ in range(2))
+        warm_late(one, addresses(client), need(0), warm, "one")
+        assert client.submit(count_warmed, None, pure=False).result() == 0
+        assert come() == 1
         assert come() == 2
-        assert not any(name.startswith("leafledger") for name in client.run_on_scheduler(lambda dask_scheduler: list(dask_scheduler.worker_plugins)))
-    assert WARMED == ["one", "one"]
+        warm_late(two, addresses(client), need(1 << 60), warm, "one")
+        assert come() == 3
+        forget(two)
+        assert come() == 4
+        forget(one)
+        assert come() == 4
+    assert WARMED == ["one"] * 4
 
 
 def test_a_worker_of_somebody_else_s_can_start_meanwhile():
@@ -130,16 +145,6 @@ def test_a_worker_of_somebody_else_s_can_start_meanwhile():
     foreign = "import asyncio, pickle, sys; sys.modules.update(pipeline=None, kernels=None, tests=None); from types import SimpleNamespace as worker;"
     foreign += f"asyncio.run(pickle.loads({told!r}).setup(worker(address='tcp://127.0.0.1:1')))"
     subprocess.run([sys.executable, "-c", foreign], check=True)
-
-
-def test_a_run_ends_though_its_scheduler_is_gone():
-    """There is nobody left who has to forget it."""
-    with (
-        distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0") as local,
-        distributed.Client(local) as client,
-        warm_late(client, addresses(client), need(0), warm, "three"),
-    ):
-        client.close()
 
 
 def test_what_tasks_are_called_with_is_small():
