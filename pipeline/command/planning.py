@@ -86,7 +86,7 @@ def _describe_forecast(found: Any) -> dict[str, str]:
     }
 
 
-def _document(job: Any, run: Any, found: Any) -> dict[str, Any]:
+def _document(run: Any, found: Any) -> dict[str, Any]:
     return {
         "run": run.out,
         "finished": run.finished is not None,
@@ -104,7 +104,7 @@ def _document(job: Any, run: Any, found: Any) -> dict[str, Any]:
         "where": run.where,
         "slice_rows": run.plan.slice_rows,
         "memory": run.memory.total,
-        "memory_allowed": job.worker_memory,
+        "memory_allowed": run.job.worker_memory,
         "rejected": [asdict(entry) for entry in run.plan.rejected],
         "forecast": None if found is None else asdict(found),
     }
@@ -159,7 +159,7 @@ def plan(
     if forecast and run.finished is None:
         found = forecast_run(run, *planning)
     if json:
-        write_document(_document(job, run, found))
+        write_document(_document(run, found))
         return
     parameters = ", ".join(f"{name}={_write_value(value)}" for name, value in run.plan.parameters if value != ())
     n_players = len(run.plan.groups)
@@ -180,7 +180,7 @@ def plan(
         "work": f"{len(run.plan.items)} items, one part each, slices of {run.plan.slice_rows} rows",
         "where": run.where,
         "memory": f"{run.memory.total >> 20} MiB a worker (tables {run.memory.tables / 2**20:.1f}, slice {run.memory.slice >> 20}, "
-        f"largest row group {run.memory.row_group / 2**20:.1f}, footer {run.memory.footer / 2**20:.1f}), {job.worker_memory >> 20} MiB allowed",
+        f"largest row group {run.memory.row_group / 2**20:.1f}, footer {run.memory.footer / 2**20:.1f}), {run.job.worker_memory >> 20} MiB allowed",
         "output": run.out + _describe_place(run),
     } | ({} if found is None else _describe_forecast(found))
     console = Console()

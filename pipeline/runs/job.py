@@ -21,6 +21,7 @@ from ..models.row_output import RowOutput, read_row_output
 from ..models.source import normalise_source
 from ..stores import storage
 from ..stores.places import is_within, normalise
+from . import control_group
 from .arguments import read_place, shorten
 from .dates import fill_date
 from .labels import check_by, check_labels
@@ -34,6 +35,7 @@ MODEL = "model"  # as a background
 FOLDERS = ("attributions", "summary")  # of a run
 PUBLISHED = ("attributions/part-00000.parquet", "summary/importance.parquet")  # of what a run writes, for globs that would find it
 TABLES = "_leafledger"  # folder beside that of the run, by default
+WORKER_BYTES = 1 << 30  # that a worker has at least, where nobody says how many there are and what they need is not known yet
 TABLE_BYTES = 1 << 30  # of tables for a background that suffice: what is prepared depends on it, so it is the same on every machine
 
 
@@ -98,40 +100,71 @@ def _check_written(parameters: Mapping[str, Any]) -> None:
             raise UsageError(f"parameter {name!r} is a function, which cannot be written into a plan; give points")
 
 
+def _find_memory() -> int:
+    """Bytes that this process and what it starts may take: the machine's, or what a container, a job or a unit allows of it."""
+    total, allowed = int(psutil.virtual_memory().total), control_group.find_memory()
+    return total if allowed is None else min(total, allowed)
+
+
 def table_budget() -> int:
-    """Choose how much memory the tables of rows in memory may take: half of the machine's.
+    """Choose how much memory the tables of rows in memory may take: half of what this process may.
 
     Returns
     -------
     int
         Bytes.
     """
-    return psutil.virtual_memory().total // 2
+    return _find_memory() // 2
 
 
 def count_cores() -> int:
-    """Count the cores that this process may use.
+    """Count the cores that this process may use: those it may run on, or as many as it may take the time of.
 
     Returns
     -------
     int
     """
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    here, allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, control_group.find_cores()
+    return here if allowed is None else min(here, allowed)
 
 
-def worker_memory(workers: int) -> int:
-    """Share out the machine's memory.
+def share_out(asked: int | None, least: int = WORKER_BYTES) -> tuple[int, int]:
+    """Choose how many processes a local cluster has, and share out the memory that this process may take.
 
     Parameters
     ----------
-    workers : int
+    asked : int or None
+        So many. None for one per core, but for those that would not have enough.
+    least : int
+        Bytes that are enough for one.
 
     Returns
     -------
-    int
+    workers : int
+        At least one.
+    worker_memory : int
         Bytes of each.
     """
-    return psutil.virtual_memory().total // workers
+    memory = _find_memory()
+    workers = asked or max(1, min(count_cores(), memory // least))
+    return workers, memory // workers
+
+
+def make_room(job: Job, least: int) -> Job:
+    """Have no more workers than have room, unless so many were asked for.
+
+    Parameters
+    ----------
+    job : Job
+    least : int
+        Bytes that one needs.
+
+    Returns
+    -------
+    Job
+    """
+    workers, worker_memory = share_out(job.options.workers, least)
+    return replace(job, workers=workers, worker_memory=worker_memory)
 
 
 def asked_columns(job: Job) -> Asked:
@@ -259,7 +292,7 @@ def make_job(model: Any, data: Any, out: Any, options: Options) -> Job:
     model, data, out : str or path
         A path or URI each; {date} in them is filled in.
     options : Options
-        Their ``workers`` are by default one per core; each gets its share of the machine's memory.
+        Their ``workers`` are by default one per core that has room for it, see `share_out`.
 
     Returns
     -------
@@ -305,7 +338,7 @@ def make_job(model: Any, data: Any, out: Any, options: Options) -> Job:
     check_by(method, options.by)
     if options.background is not None and find_open(method, values):
         raise UsageError(f"{method.name} leaves a parameter open, which is chosen while planning, before a background is counted; give a number")
-    workers = options.workers or count_cores()
+    workers, worker_memory = share_out(options.workers)
     return Job(
         model=model,
         data=data,
@@ -323,6 +356,6 @@ def make_job(model: Any, data: Any, out: Any, options: Options) -> Job:
         labels=check_labels(method, options),
         row_output=read_row_output(options.output),
         workers=workers,
-        worker_memory=worker_memory(workers),
+        worker_memory=worker_memory,
         name=called,
     )

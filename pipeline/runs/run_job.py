@@ -1,6 +1,6 @@
 """Where something is done with a finished run: here, on a local cluster, or on a scheduler's workers."""
 
-from .job import Job, check_scheduler, count_cores, worker_memory
+from .job import Job, check_scheduler, share_out
 from .options import Options
 
 
@@ -26,5 +26,4 @@ def make_run_job(run: str, scheduler: str | None, workers: int | None, plain_tcp
     """
     options = Options(scheduler=scheduler, workers=workers, plain_tcp=plain_tcp)
     check_scheduler(options.scheduler, options.plain_tcp)
-    n_workers = options.workers or count_cores()
-    return Job("", "", run, options, (), "", None, None, n_workers, worker_memory(n_workers))
+    return Job("", "", run, options, (), "", None, None, *share_out(options.workers))

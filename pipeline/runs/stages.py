@@ -24,7 +24,7 @@ from .background import Marginal, plan_marginal
 from .bundles import Task
 from .digests import Inputs, read_inputs
 from .inputs import check_predictions, refuse_unseen
-from .job import Job, asked_columns, describe_where, find_method
+from .job import Job, asked_columns, describe_where, find_method, make_room
 from .latest import Latest, name_latest, read_latest, refuse_small
 from .merged import MergedStates, add_groups
 from .mlflow_run import find_run
@@ -149,6 +149,7 @@ def plan_run(job: Job, model: Model) -> Run:
         asked = job.options.interactions is not None, job.options.combinations == OWN
         game = prepare_model(model, find_method(job.options.method), dict(job.parameters), groups, *asked)
         plan, memory = make_plan(job, model, groups, found, None, extent_of(game))
+    job = make_room(job, memory.total)
     if job.options.scheduler is None:
         memory.check(job.worker_memory)
     settled = settle(job.out, plan, job.options.if_changed)

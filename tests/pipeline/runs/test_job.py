@@ -9,7 +9,7 @@ import pytest
 
 from kernels.methods import METHODS
 from pipeline.errors import UsageError
-from pipeline.runs import job
+from pipeline.runs import control_group, job
 from pipeline.runs.job import check_parameters, check_scheduler, find_method, make_job
 from pipeline.runs.options import Options
 
@@ -55,6 +55,7 @@ def test_metrics_have_one_file_for_all_nights(here):
 
 def test_workers_share_the_machine(monkeypatch):
     """One per core that this process may use, each with its part of the memory; or as many as are asked for."""
+    monkeypatch.setattr(control_group, "OWN", "nowhere")
     monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(total=1 << 40))
     monkeypatch.setattr(job.os, "sched_getaffinity", lambda _: {0, 3, 5, 7})
     assert (made().workers, made().worker_memory) == (4, 1 << 38)
@@ -78,6 +79,8 @@ def test_workers_share_the_machine(monkeypatch):
 )
 def test_little_work_stays_in_this_process_unless_asked_otherwise(monkeypatch, options, small, where):
     """No more workers are named than there are tasks, here three."""
+    monkeypatch.setattr(job, "_find_memory", lambda: 1 << 40)
+    monkeypatch.setattr(control_group, "OWN", "nowhere")
     monkeypatch.setattr(job.os, "sched_getaffinity", lambda _: {0, 3, 5, 7}, raising=False)
     assert job.describe_where(job.keep_small(made(**options), small), 3) == where
 
