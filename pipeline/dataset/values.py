@@ -50,7 +50,7 @@ def fill_values(features: Sequence[Feature], bins: BinTables, columns: Sequence[
     Raises
     ------
     InvalidColumn
-        Values of a column are not what its type says.
+        Values of a column are not what its type says, or one is missing that the model's library expects.
     """
     single, n = bool(bins.single_precision[0]), len(columns[0]) if columns else 0
     out[:, n:] = 0.0
@@ -61,6 +61,7 @@ def fill_values(features: Sequence[Feature], bins: BinTables, columns: Sequence[
             out[j, :n] = encode_hashes(hashes[j], feature.categories or (NO_CATEGORY,))
         else:
             out[j, :n] = schema.column_values(feature, column, single)
+    _check_missing(features, out[:, :n])
     if bins.statistics.column.size:
         _fill_statistics(features, bins, hashes, out, n)
 
@@ -81,7 +82,7 @@ def fill_numbers(features: Sequence[Feature], bins: BinTables, numbers: np.ndarr
     Raises
     ------
     InvalidColumn
-        A code is between -1 and 0.
+        A code is between -1 and 0, or a value is missing that the model's library expects.
     """
     n = len(numbers)
     out[: bins.read.size, :n] = numbers.T
@@ -92,6 +93,7 @@ def fill_numbers(features: Sequence[Feature], bins: BinTables, numbers: np.ndarr
         if feature.categorical:
             with _naming(feature):
                 check_codes(out[j, :n])
+    _check_missing(features, out[:, :n])
     if bins.statistics.column.size:
         _fill_statistics(features, bins, {}, out, n)
 
@@ -126,6 +128,14 @@ def _naming(feature: Feature) -> Iterator[None]:
         yield
     except (pa.ArrowException, ValueError) as error:
         raise InvalidColumn(f"column {feature.name!r}: {' '.join(str(error).split())}") from error
+
+
+def _check_missing(features: Sequence[Feature], values: np.ndarray) -> None:
+    """Refuse missing values for which the model has no way, ``values (used, n)``."""
+    for feature, column in zip(features, values, strict=False):
+        missing = np.isnan(column).sum() if feature.refuses_missing else 0
+        if missing:
+            raise InvalidColumn(f"column {feature.name!r} has {missing} missing values, expected none: the model's library predicts no such row")
 
 
 def _fill_statistics(features: Sequence[Feature], bins: BinTables, hashes: Mapping[int, np.ndarray], out: np.ndarray, n: int) -> None:

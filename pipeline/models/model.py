@@ -39,6 +39,8 @@ class Feature:
         Whether training or the data gave it its name; else the library made it up, as f0 or Column_0, of its position.
     by_value : bool
         Whether a matrix holds the categories themselves, as scikit-learn and CatBoost take it; else their codes, as XGBoost and LightGBM do.
+    refuses_missing : bool
+        Whether the library predicts no row in which it is missing, so that the trees have no way for it.
     """
 
     name: str
@@ -50,6 +52,7 @@ class Feature:
     hashed: bool = False
     named: bool = True
     by_value: bool = field(default=False, metadata={EMPTY: True})
+    refuses_missing: bool = field(default=False, metadata={EMPTY: True})
 
     @property
     def kind(self) -> str:

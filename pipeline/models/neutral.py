@@ -6,7 +6,7 @@ All numbers are little-endian.
 
 import json
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -15,7 +15,7 @@ from kernels.links import Link, LinkName
 from kernels.trees.ensemble import TreeEnsemble
 
 from ..errors import InvalidModel, UnsupportedModel
-from ..records import read_record
+from ..records import EMPTY, as_fields, read_record
 from .cityhash import HASH_MASK, HashedCategory
 from .model import Feature, Loader, Model, check_ensemble
 from .objectives import Margin, Objective
@@ -55,6 +55,7 @@ class _Column:
     missing: float | None
     named: bool
     by_value: bool
+    refuses_missing: bool = field(default=False, metadata={EMPTY: True})
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +91,7 @@ def _column(feature: Feature) -> _Column:
         missing=feature.missing,
         named=feature.named,
         by_value=feature.by_value,
+        refuses_missing=feature.refuses_missing,
     )
 
 
@@ -130,7 +132,7 @@ def write_trees(model: Model) -> bytes:
         for category in column.categories or ():
             if type(category) not in (str, int, float, bool) or (isinstance(category, float) and not math.isfinite(category)):
                 raise UnsupportedModel(f"feature {column.name!r} has category {category!r:.40}, expected texts, finite numbers or booleans")
-    text = json.dumps(asdict(header), ensure_ascii=False).encode()
+    text = json.dumps(header, ensure_ascii=False, default=as_fields).encode()
     return b"".join((MAGIC, len(text).to_bytes(SIZE_BYTES, "little"), text, *(array.tobytes() for array in arrays.values())))
 
 
@@ -166,6 +168,20 @@ def _read_arrays(header: _Header, data: bytes, at: int, where: str) -> dict[str,
     return found
 
 
+def _hinted(column: _Column, categories: tuple[Any, ...] | None) -> Feature:
+    return Feature(
+        name=column.name,
+        categorical=column.categorical,
+        categories=categories,
+        perhaps_codes=column.perhaps_codes,
+        underscored=column.underscored,
+        missing=column.missing,
+        named=column.named,
+        by_value=column.by_value,
+        refuses_missing=column.refuses_missing,
+    )
+
+
 def _feature(column: _Column, n_categories: int, where: str) -> Feature:
     """A feature that fits the number of its categories."""
     where = f"{where}: feature {column.name!r}"
@@ -175,7 +191,7 @@ def _feature(column: _Column, n_categories: int, where: str) -> Feature:
     if column.by_value and categories is None:
         raise InvalidModel(f"{where} is by value, expected categories that values are looked up in")
     if categories is None:
-        return Feature(column.name, column.categorical, None, column.perhaps_codes, column.underscored, column.missing, named=column.named)
+        return _hinted(column, None)
     if len(categories) != n_categories or len(set(map(repr, categories))) != n_categories:
         raise InvalidModel(f"{where} lists {len(categories)} categories, expected {n_categories} different ones")
     if column.hashed:
@@ -184,8 +200,7 @@ def _feature(column: _Column, n_categories: int, where: str) -> Feature:
         categories = tuple(map(HashedCategory, categories))
     elif any(isinstance(category, float) and not math.isfinite(category) for category in categories):
         raise InvalidModel(f"{where} has a category that is no finite number")
-    hints = column.perhaps_codes, column.underscored, column.missing
-    return Feature(column.name, True, categories, *hints, named=column.named, by_value=column.by_value)
+    return _hinted(column, categories)
 
 
 def read_trees(data: bytes, where: str) -> tuple[TreeEnsemble, tuple[Feature, ...], tuple[str, ...], Objective]:

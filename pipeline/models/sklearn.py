@@ -188,6 +188,8 @@ READERS: dict[str, Callable[[Any], TreeEnsemble]] = {
     "AdaBoostClassifier": _read_adaptive_boosting,
     "BaseHistGradientBoosting": read_histogram_boosting,
 }
+REFUSE_MISSING = {"BaseGradientBoosting", "AdaBoostClassifier"}  # classes that do so whatever their trees can do
+EXTRA_TREES = {"ExtraTreeClassifier", "ExtraTreeRegressor"}
 LOGARITHMS = ("poisson", "gamma")  # losses of the label's logarithm
 PREDICTIONS = ("predict", "predict_proba", "decision_function", "score_samples")
 FITTED = ("tree_", "estimators_", "_predictors")
@@ -213,11 +215,31 @@ def _reader(model: Any) -> Callable[[Any], TreeEnsemble]:
     raise UnsupportedModel(f"{_name(model)} is no sum of trees, expected a decision tree, a forest, boosted or bagged trees of scikit-learn")
 
 
+def _takes_missing(tree: Any) -> bool:
+    """Whether a tree of a file has a way for missing values; one that was grown before there were any has none."""
+    chosen = not find_kinds(tree).isdisjoint(EXTRA_TREES) and tree.splitter != "random"
+    return getattr(tree.tree_, "missing_go_to_left", None) is not None and not chosen
+
+
+def _refuses_missing(model: Any) -> bool:
+    """Whether it predicts no row with a missing value: so its tags say, and of an object without tags, as in a file, its class and its trees."""
+    tags = getattr(model, "__sklearn_tags__", None)
+    if tags is not None:
+        return not tags().input_tags.allow_nan
+    kinds = find_kinds(model)
+    trees = [model] if "BaseDecisionTree" in kinds else getattr(model, "estimators_", ())
+    return not kinds.isdisjoint(REFUSE_MISSING) or not all(map(_takes_missing, trees))
+
+
 def _features(model: Any) -> tuple[Feature, ...]:
     given = getattr(model, "feature_names_in_", None)  # None also where columns of a frame were numbers: scikit-learn goes by position then
     names = list(map(str, range(model.n_features_in_))) if given is None else [str(name) for name in given]
     categories = {} if "BaseHistGradientBoosting" not in find_kinds(model) else list_categories(model)
-    return tuple(Feature(name, j in categories, categories.get(j), named=given is not None, by_value=j in categories) for j, name in enumerate(names))
+    named, refuses = given is not None, _refuses_missing(model)
+    return tuple(
+        Feature(name, j in categories, categories.get(j), named=named, by_value=j in categories, refuses_missing=refuses)
+        for j, name in enumerate(names)
+    )
 
 
 def _link(model: Any) -> Link:

@@ -71,7 +71,7 @@ class Nodes(NamedTuple):
     children_right: np.ndarray
     feature: np.ndarray
     threshold: np.ndarray
-    missing_go_to_left: np.ndarray
+    missing_go_to_left: np.ndarray | None  # of versions that take missing values
     n_node_samples: np.ndarray
     weighted_n_node_samples: np.ndarray
     value: np.ndarray
@@ -105,8 +105,7 @@ def _read_tree(archive: _Archive, node: dict[str, Any]) -> Nodes:
     if (leaf != (right == -1)).any():
         raise ValueError("a node has one child")
     _check_children(left, right, leaf, nodes["feature"], n_features)
-    old = "missing_go_to_left" not in nodes.dtype.names  # versions that take no missing values
-    missing = np.zeros(nodes.size, np.uint8) if old else nodes["missing_go_to_left"]
+    missing = nodes["missing_go_to_left"] if "missing_go_to_left" in nodes.dtype.names else None
     counts = nodes["n_node_samples"], nodes["weighted_n_node_samples"]
     return Nodes(left, right, nodes["feature"], nodes["threshold"].astype(float), missing, *counts, values.astype(float))
 

@@ -1,13 +1,16 @@
 """scikit-learn's trees: values are compared as they are compared there, and missing ones go the same way."""
 
 import numpy as np
+import pandas as pd
 import pytest
+import skops.io
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from sklearn import ensemble, tree
 
-from leafledger import attribute, load_ensemble
+from leafledger import attribute, explain, load_ensemble, prediction_gap, save_model
+from pipeline.errors import InvalidColumn
 from pipeline.models.sklearn_trees import single_below
 
 ROWS = np.random.default_rng(0).normal(size=(300, 4)).round(2)
@@ -35,6 +38,74 @@ def test_missing_values_go_where_scikit_learn_sends_them(model, seen):
     model.fit(missing(ROWS) if seen else ROWS, TARGET)
     rows = missing(ROWS[::-1])
     assert_allclose(attribute(model, rows).margin[:, 0], model.predict(rows), rtol=1e-12, atol=1e-12)
+
+
+STUMPS = {"max_depth": 3, "random_state": 0}
+CHOSEN = tree.ExtraTreeRegressor(splitter="best", **STUMPS)  # the only tree that takes no missing values
+TAKING = {
+    "decision tree": (tree.DecisionTreeClassifier(**STUMPS), "predict_proba"),
+    "drawn splits": (tree.DecisionTreeRegressor(splitter="random", **STUMPS), "predict"),
+    "extra tree": (tree.ExtraTreeRegressor(**STUMPS), "predict"),
+    "extra tree of chosen splits": (CHOSEN, "predict"),
+    "random forest": (ensemble.RandomForestClassifier(5, **STUMPS), "predict_proba"),
+    "extra trees": (ensemble.ExtraTreesRegressor(5, **STUMPS), "predict"),
+    "isolation forest": (ensemble.IsolationForest(n_estimators=5, **SEED), "score_samples"),
+    "bagging": (ensemble.BaggingRegressor(tree.DecisionTreeRegressor(**STUMPS), 5, max_features=0.5, **SEED), "predict"),
+    "bagging of chosen splits": (ensemble.BaggingRegressor(CHOSEN, 5, **SEED), "predict"),
+    "gradient boosting": (ensemble.GradientBoostingRegressor(n_estimators=5, **SEED), "predict"),
+    "gradient boosting of classes": (ensemble.GradientBoostingClassifier(n_estimators=5, **SEED), "decision_function"),
+    "adaptive boosting": (ensemble.AdaBoostClassifier(tree.DecisionTreeClassifier(**STUMPS), n_estimators=5, **SEED), "decision_function"),
+    "histograms": (ensemble.HistGradientBoostingRegressor(max_iter=5, **SEED), "predict"),
+}
+
+
+@pytest.mark.parametrize("kind", TAKING)
+def test_rows_with_missing_values_are_refused_where_scikit_learn_refuses_them(kind, tmp_path):
+    """Of every kind of estimator, in memory and of both kinds of files, and nowhere else; where they are not, margins are its own."""
+    model, predict = TAKING[kind]
+    model.fit(ROWS, np.digitize(TARGET, [-0.3, 0.9]))
+    rows = missing(ROWS[:40])
+    try:
+        expected = getattr(model, predict)(rows).reshape(len(rows), -1)
+    except ValueError:
+        expected = None
+    save_model(model, tmp_path / "model.trees")
+    skops.io.dump(model, tmp_path / "model.skops")
+    for same in (model, tmp_path / "model.trees", tmp_path / "model.skops"):
+        for asked in (rows, pd.DataFrame(rows, columns=list("0123"))):
+            if expected is None:
+                with pytest.raises(
+                    InvalidColumn, match=r"^column '0' has 6 missing values, expected none: the model's library predicts no such row$"
+                ):
+                    attribute(same, asked)
+            else:
+                found = attribute(same, asked).margin
+                assert_allclose(-(2.0**found) if predict == "score_samples" else found, expected, rtol=1e-12, atol=1e-12)
+    assert any(feature.refuses_missing for feature in load_ensemble(model).features) == (expected is None)
+
+
+def test_background_and_data_may_have_no_missing_values_either():
+    """A model that predicts no row with a missing value predicts none of theirs."""
+    model = ensemble.GradientBoostingRegressor(n_estimators=5, **SEED).fit(ROWS, TARGET)
+    for refused in (
+        lambda: attribute(model, ROWS, background=missing(ROWS)),
+        lambda: prediction_gap(model, ROWS, data=missing(ROWS)),
+    ):
+        with pytest.raises(InvalidColumn, match=r"^column '0' has \d+ missing values, expected none: "):
+            refused()
+
+
+def test_a_run_rejects_the_work_items_that_have_missing_values(tmp_path):
+    """With the file and the column; the other items are explained."""
+    model = ensemble.GradientBoostingRegressor(n_estimators=5, **SEED).fit(ROWS, TARGET)
+    save_model(model, tmp_path / "model.trees")
+    (tmp_path / "data").mkdir()
+    for name, rows in (("a", ROWS), ("b", missing(ROWS))):
+        pd.DataFrame(rows, columns=list("0123")).to_parquet(tmp_path / "data" / f"{name}.parquet")
+    manifest = explain(tmp_path / "model.trees", tmp_path / "data", tmp_path / "run", scheduler="serial")
+    (rejected,) = manifest.rejected
+    assert rejected.reason.startswith(f"{tmp_path}/data/b.parquet: row groups [0]: column '0' has 33 missing values, expected none: ")
+    assert manifest.n_rows == len(ROWS)
 
 
 def test_values_are_compared_in_the_library_s_precision():

@@ -14,11 +14,12 @@ import pandas as pd
 import pytest
 import skops.io
 import xgboost
+from numpy.lib import recfunctions as rfn
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import ensemble, linear_model, model_selection, pipeline, preprocessing, tree
 
 from leafledger import attribute, load_ensemble, save_model
-from pipeline.errors import InvalidModel, LeafledgerError, UnsupportedModel
+from pipeline.errors import InvalidColumn, InvalidModel, LeafledgerError, UnsupportedModel
 from pipeline.models import skops as reader
 from tests import fuzz
 
@@ -90,6 +91,18 @@ def test_a_file_is_the_estimator_that_it_was_made_of(kind, tmp_path):
         elif isinstance(array, np.ndarray):
             assert_array_equal(getattr(found.ensemble, name), array)
     assert_allclose(attribute(found, rows).phi, attribute(model, rows).phi, rtol=0, atol=1e-14)
+
+
+def test_files_of_versions_without_missing_values_take_none(tmp_path):
+    """Their nodes do not say where these go, and the version that wrote them predicted no such row; others are as ever."""
+    data = skops.io.dumps(fitted("random forest")[0])
+    found = load_bytes(rewritten(data, _without_field("missing_go_to_left")), tmp_path)
+    assert all(feature.refuses_missing for feature in found.features)
+    rows = ROWS.copy()
+    assert_array_equal(attribute(found, rows).margin, attribute(load_bytes(data, tmp_path), rows).margin)
+    rows[3, :] = np.nan
+    with pytest.raises(InvalidColumn, match=r"column '0' has 1 missing values, expected none"):
+        attribute(found, rows)
 
 
 def test_a_file_may_be_compressed(tmp_path):
@@ -227,6 +240,20 @@ def _node_field(field, value, node=0):
         return out.getvalue()
 
     return lambda members: _first_array(members, change)
+
+
+def _without_field(field):
+    """Trees whose nodes do not have something, as older versions wrote them."""
+
+    def change(members):
+        for name in [name for name in members if name.endswith(".npy") and b"left_child" in members[name]]:
+            nodes = np.load(io.BytesIO(members[name]))
+            kept = rfn.repack_fields(rfn.drop_fields(nodes, field, usemask=False))
+            out = io.BytesIO()
+            np.save(out, kept)
+            members[name] = out.getvalue()
+
+    return change
 
 
 def _objects(members):
