@@ -28,22 +28,6 @@ def rows_with_scores(n_scores: int) -> Callable[[Forest], np.ndarray]:
     return lambda forest: np.arange(forest.n_all + n_scores)
 
 
-def scores_of(ranks: np.ndarray) -> np.ndarray:
-    """Turn ranks into scores that order players the same way.
-
-    Parameters
-    ----------
-    ranks : (outputs, players, n) float64 or int64
-        from 1, and 0 for whom a row does not rank
-
-    Returns
-    -------
-    scores : (outputs, players, n) float64
-        the highest for rank 1, down to 1; 0 for whom a row does not rank
-    """
-    return np.where(ranks > 0, ranks.shape[1] + 1 - ranks, 0.0)
-
-
 def reduce_ranks(n_scores: int) -> Reduction:
     """Make the reduction of ranks and of scores behind them: moments, and players ranked by mean rank.
 

@@ -12,7 +12,6 @@ from kernels.prediction_gap.exact import Prefixes
 from kernels.prediction_gap.noise import EMPIRICAL, NOISE_NAMES, NOISES, Measured, Noise, measure, noise_number, resampled_units
 from kernels.prediction_gap.rankings import EXACT, measure_rows, rank_rows_greedily
 from kernels.prediction_gap.tables import BUDGET, GapTables, affordable, place_units, prepare_gap
-from kernels.ranking.ranks import scores_of
 from kernels.trees.binning import BinTables
 from kernels.trees.forest import Forest, make_forest
 
@@ -23,7 +22,7 @@ from ..errors import UsageError
 from ..models import load_ensemble
 from ..models.model import Feature, Model
 from ..runs.arguments import optional, read_flag, read_names, read_partition, shorten
-from ..runs.job import check_parameters, count_cores
+from ..runs.job import check_parameters, count_cores, find_method
 from ..runs.prepare import refuse_statistics, refused
 from .attribute import attribute
 from .batches import as_batch
@@ -171,12 +170,13 @@ def _orders(ranking: Any, model: Model, rows: Any, partition: Partition | None, 
     """Rankings of players of every row and output."""
     outputs = len(model.outputs)
     if isinstance(ranking, str):
-        found, kind = attribute(model, rows, ranking, partition=partition), METHODS[ranking].phi
-        if found.players[: len(found.players) - len(kind.scores)] != tuple(players):
+        if find_method(ranking).phi.ranks:  # by score, or under noise of its own
+            raise UsageError(f"ranking is {ranking!r}, which writes ranks, expected a method of values to rank by size, or what rank_by_gap returns")
+        found = attribute(model, rows, ranking, partition=partition)
+        if found.players != tuple(players):
             raise UsageError(f"ranking is {ranking!r}, whose values are features' and not their groups', expected a method of groups")
-        phi = found.phi[:, :, : len(players)]
-        return rank_players(scores_of(phi.transpose(1, 2, 0)).transpose(2, 0, 1) if kind.ranks else phi)
-    if isinstance(ranking, np.ndarray) and ranking.dtype.kind in "iu":
+        return rank_players(found.phi)
+    if isinstance(ranking, np.ndarray) and ranking.dtype.kind in "iu" and not isinstance(ranking, np.ma.MaskedArray):
         order = ranking[:, None, :] if ranking.ndim == 2 else ranking
         if order.ndim != 3 or order.shape[0] != n or order.shape[1] not in (1, outputs):
             raise UsageError(f"ranking has shape {ranking.shape}, expected a line of players for each of {n} rows, or for each of their outputs")
@@ -216,7 +216,8 @@ def prediction_gap(
     ranking : str, sequence of str or int, or array of int, optional
         In place of ``features`` a ranking, whose prefixes are perturbed in turn, and PG² averaged over them: PGI². Names or positions, the most
         important first; an array of positions of features or groups, (n, ranked) or (n, outputs, ranked), row by row; or a method of `attribute`,
-        which ranks by the size of its values, or by its ranks where it is one that ranks.
+        whose values are ranked by size. Methods that write ranks, as `gap_greedy`, are refused: the greedy ranking under the same noise is what
+        `rank_by_gap` returns.
     noise : str or callable
         "normal", "uniform" or "laplace", of mean 0, is added to numeric features; a function P(noise <= z) of arrays is one of your own;
         "empirical" draws them anew from ``data``. Noise leaves a missing value missing.

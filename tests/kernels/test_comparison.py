@@ -26,7 +26,6 @@ from kernels.places import place_scores
 from kernels.prediction_gap.noise import NOISES
 from kernels.prediction_gap.removal import shift_means
 from kernels.prepare import prepare
-from kernels.ranking.ranks import scores_of
 from kernels.reductions import MEANS, merge_all
 from kernels.trees.forest import make_forest
 from tests import naive, perturbed
@@ -107,11 +106,6 @@ def test_what_a_ranking_does_not_tell_is_not_a_number():
         assert_array_equal(among[:, :, :1], measure([whole]))
         assert np.isnan(among[:, :, 1]).all()
         assert np.isnan(measure([untold])).all()
-
-
-def test_ranks_become_scores():
-    """The first has the highest; who has no rank comes last."""
-    assert scores_of(np.array([2.0, 0.0, 1.0, 3.0])[None, :, None])[0, :, 0].tolist() == [3, 0, 4, 2]
 
 
 @given(st.integers(0, 2**32), st.integers(2, 9))

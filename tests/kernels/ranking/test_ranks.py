@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from kernels.buffers import Buffers
 from kernels.labels import no_labels
-from kernels.ranking.ranks import reduce_ranks, scores_of, summarize_ranks
+from kernels.ranking.ranks import reduce_ranks, summarize_ranks
 from kernels.reductions import merge_all
 from kernels.summaries import Subject
 
@@ -29,12 +29,6 @@ def test_rankings_are_summarised_by_mean_rank(seed, top, cuts):
     assert order[:2].tolist() == [4, 5]
     assert sorted(found["rank"][0]) == [0, 0, 1, 2, 3, 4]
     assert (np.diff(found["mean"][0, order[2:]]) >= -1e-12).all()
-
-
-def test_scores_rank_as_the_ranks_they_come_from():
-    """The first has the highest score, whoever is not ranked the lowest."""
-    ranks = np.array([[[2, 1], [0, 3], [1, 2]]])
-    assert_array_equal(np.argsort(-scores_of(ranks), axis=1, kind="stable"), [[[2, 0], [0, 2], [1, 1]]])
 
 
 def test_a_table_of_ranks_has_a_row_for_every_player_and_score():

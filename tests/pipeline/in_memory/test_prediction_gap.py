@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import ndtr
 
 import leafledger
+from kernels.methods import METHODS
 from pipeline.errors import LeafledgerError, UsageError
 from tests.pipeline.conftest import WRONG
 
@@ -118,16 +119,20 @@ def test_refusals(model, frame, given, says):
     assert "\n" not in str(refusal.value)
 
 
-def test_methods_that_rank_are_rankings(model, frame):
-    """Their ranks are taken for a ranking, 0 for last, and their scores for none; the greedy one has the gaps that it found."""
-    some = frame[:5]
-    ranks = leafledger.attribute(model, some, "curves").phi[:, :, : len(leafledger.load_ensemble(model).features)]
-    order = np.argsort(np.where(ranks == 0, np.inf, ranks), axis=2, kind="stable")
-    expected = leafledger.prediction_gap(model, some, ranking=order)
-    assert (expected > 0).any()
-    assert_allclose(leafledger.prediction_gap(model, some, ranking="curves"), expected, rtol=1e-12)
-    _, gaps = leafledger.rank_by_gap(model, some)
-    assert_allclose(leafledger.prediction_gap(model, some, ranking="gap_greedy"), gaps.mean(axis=2), rtol=1e-9, atol=1e-15)
+@pytest.mark.parametrize("method", [name for name, method in METHODS.items() if method.phi.ranks])
+def test_methods_that_write_ranks_are_no_rankings(model, frame, method):
+    """They rank by signed score, or under their own noise and not under that which is measured; it says what to take instead."""
+    with pytest.raises(UsageError, match=rf"^ranking is '{method}', which writes ranks, expected a method of values .* or what rank_by_gap returns$"):
+        leafledger.prediction_gap(model, frame[:3], ranking=method, scale=2.0, data=frame)
+
+
+@pytest.mark.parametrize("method", ["shapley", "banzhaf", "ranker"])
+def test_values_are_ranked_by_size(model, frame, method):
+    """Whatever their signs, also those of a method that ranks by them."""
+    some, given = frame[:5], {"scale": 2.0, "data": frame}
+    phi = leafledger.attribute(model, some, method).phi
+    order = np.array([[sorted(range(len(NAMES)), key=lambda j: -abs(values[j])) for values in of_row] for of_row in phi])
+    assert_allclose(leafledger.prediction_gap(model, some, ranking=method, **given), leafledger.prediction_gap(model, some, ranking=order, **given))
 
 
 WRONG_GAPS = ("model", "rows", "features", "ranking", "noise", "scale", "data", "resample", "partition", "budget", "approximate", "seed", "top")
