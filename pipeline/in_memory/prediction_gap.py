@@ -26,10 +26,33 @@ from ..runs.job import check_parameters, count_cores, find_method
 from ..runs.prepare import refuse_statistics, refused
 from .attribute import attribute
 from .batches import as_batch
-from .rows import bin_batch, spell_features
+from .rows import REAL, as_numbers, bin_batch, say_given, spell_features
 
 SLICE_ROWS = 128
+_SIZES = np.concatenate((np.geomspace(1e-9, 0.1, 16), np.linspace(0.2, 10.0, 99), np.geomspace(20.0, 1e9, 17), [np.inf]))
+POINTS = np.concatenate((-_SIZES[::-1], [0.0], _SIZES)).reshape(3, -1)  # of z, ascending, where a function has to be a distribution function
+ROUNDING = 1e-9  # of a probability
 Scale = float | Mapping[str | int, float] | Sequence[float]
+
+
+def _check_distribution(noise: Callable[[Any], Any]) -> None:
+    """Refuse a function that is no distribution function at some points, between them and at both ends, where scales are 0 and values infinite."""
+    try:
+        with np.errstate(all="ignore"):
+            found = np.asarray(noise(POINTS.copy()))
+    except Exception as error:  # whatever a caller's function raises
+        raise UsageError(f"noise is a function that fails: {' '.join(str(error).split())[:200]}, expected one that takes an array of z") from error
+    if found.shape != POINTS.shape or found.dtype.kind not in REAL:
+        raise UsageError(f"noise makes {found.dtype} of shape {found.shape} of an array of shape {POINTS.shape}, expected probabilities of its shape")
+    probability = found.astype(np.float64).ravel()
+    ends = probability[[0, -1]].tolist()
+    if not (np.abs(np.array(ends) - (0.0, 1.0)) <= ROUNDING).all():
+        raise UsageError(f"noise is {ends[0]:.6g} at minus infinity and {ends[1]:.6g} at infinity, expected a distribution function: 0 and 1")
+    falls = np.flatnonzero(~(np.diff(probability) >= -ROUNDING))
+    if falls.size:
+        some = slice(falls[0], falls[0] + 2)
+        (z, after), (p, below) = POINTS.ravel()[some].tolist(), probability[some].tolist()
+        raise UsageError(f"noise is {p:.6g} at {z:.6g} and {below:.6g} at {after:.6g}, expected a distribution function, which does not fall")
 
 
 def find_noise(noise: str | Callable[[Any], Any]) -> Noise:
@@ -49,9 +72,10 @@ def find_noise(noise: str | Callable[[Any], Any]) -> Noise:
     Raises
     ------
     UsageError
-        It is neither.
+        It is neither, or the function is no distribution function.
     """
     if callable(noise):
+        _check_distribution(noise)
         return Noise("given", noise, lambda z: 1.0 - noise(z))
     if not isinstance(noise, str) or noise not in NOISE_NAMES:
         raise UsageError(f"noise is {shorten(noise)}, expected one of {', '.join(NOISE_NAMES)}, or a distribution function")
@@ -93,9 +117,9 @@ def read_scale(scale: Scale, features: Sequence[Feature]) -> np.ndarray:
             raise UsageError(f"scale has none for feature {missing[0]!r}")
         scale = [scale.get(name, 0.0) for name in names]
     try:
-        found = np.broadcast_to(np.asarray(scale, np.float64), (len(names),))
+        found = np.broadcast_to(as_numbers(scale), (len(names),))
     except (TypeError, ValueError):
-        raise UsageError(f"scale is {shorten(scale)}, expected a number, or one for each of {len(names)} features") from None
+        raise UsageError(f"scale is {say_given(scale)}, expected a number, or one for each of {len(names)} features") from None
     if not ((found >= 0) & np.isfinite(found)).all():
         raise UsageError(f"scale is {shorten(scale)}, expected numbers of at least 0")
     return found

@@ -21,12 +21,12 @@ from ..display import count
 from ..errors import UnsupportedModel, UsageError
 from ..models import load_ensemble
 from ..models.model import Feature
-from ..runs.arguments import optional, read_partition, shorten
+from ..runs.arguments import optional, read_partition
 from ..runs.job import count_cores
 from ..runs.prepare import refused
 from ..runs.sizes import max_slice_rows
 from .batches import as_batch
-from .rows import bin_batch, spell_features
+from .rows import as_numbers, bin_batch, say_given, spell_features
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +76,9 @@ class Gradient:
 def _read(given: Any, name: str, shape: tuple[int, ...]) -> np.ndarray:
     """Numbers for every row, output and player, as they are or spread."""
     try:
-        numbers = np.asarray(given, np.float64)
+        numbers = as_numbers(given)
     except (TypeError, ValueError):
-        raise UsageError(f"{name} are {shorten(given)}, expected numbers") from None
+        raise UsageError(f"{name} are {say_given(given)}, expected numbers") from None
     try:
         return np.broadcast_to(numbers, shape)
     except ValueError:

@@ -18,6 +18,7 @@ from ..dataset.schema import has_several_types, index_columns
 from ..dataset.values import fill_values, read_features
 from ..errors import SchemaMismatch
 from ..models.model import Feature, Model
+from ..runs.arguments import shorten
 
 REAL = "biuf"  # kinds of NumPy's types
 Header = tuple[tuple[str, ...], tuple[str, ...]]  # names of all columns, and of those that are no features
@@ -27,10 +28,57 @@ def _is_number(value: Any) -> bool:
     return value is None or isinstance(value, Real | Decimal | np.bool_)
 
 
+def _holds_numbers(values: np.ndarray) -> bool:
+    return values.dtype.kind in REAL or (values.dtype.kind == "O" and all(map(_is_number, values.flat)))
+
+
+def as_numbers(given: Any) -> np.ndarray:
+    """Take real numbers, and nothing that NumPy would make some of: no texts, dates, complex numbers, or values that a mask hides.
+
+    Parameters
+    ----------
+    given : number, sequence of numbers, or array
+
+    Returns
+    -------
+    float64
+        Of its shape; NaN where it has None.
+
+    Raises
+    ------
+    TypeError, ValueError
+        It is something else, see `say_given`.
+    """
+    found = np.asarray(given)
+    if isinstance(given, np.ma.MaskedArray) or not _holds_numbers(found):
+        raise TypeError(f"{say_given(given)} is no numbers")
+    try:
+        return found.astype(np.float64)
+    except OverflowError as error:  # of an integer
+        raise ValueError(*error.args) from error
+
+
+def say_given(given: Any) -> str:
+    """Write what was given in the place of numbers as part of a one-line message.
+
+    Parameters
+    ----------
+    given : Any
+
+    Returns
+    -------
+    str
+        Of an array its type.
+    """
+    if isinstance(given, np.ma.MaskedArray):
+        return "a masked array"
+    return f"an array of {given.dtype}" if isinstance(given, np.ndarray) else shorten(given)
+
+
 def _check_matrix(rows: np.ndarray) -> None:
     if isinstance(rows, np.ma.MaskedArray):
         raise SchemaMismatch("rows are a masked array, expected NaN where a value is missing")
-    if rows.dtype.kind not in REAL and not (rows.dtype.kind == "O" and all(map(_is_number, rows.flat))):
+    if not _holds_numbers(rows):
         kind = "other things than numbers" if rows.dtype.kind == "O" else str(rows.dtype)
         raise SchemaMismatch(f"rows are an array of {kind}, expected numbers; a data frame holds categories by their values")
 

@@ -12,9 +12,8 @@ from ..dataset import schema
 from ..dataset.labels import COUNT, check_values
 from ..errors import UsageError
 from ..models.model import Feature
-from ..runs.arguments import refuse
 from ..runs.labels import labelled_methods
-from .rows import as_rows
+from .rows import as_numbers, as_rows, say_given
 
 Targets = tuple[np.ndarray, np.ndarray]  # labels and weights, (n,) float64 each
 
@@ -27,11 +26,16 @@ def _read_column(name: str, given: Any, rows: Any, n_rows: int) -> np.ndarray:
         there = rows.schema.names if arrow else rows if isinstance(rows, Mapping) else getattr(rows, "columns", ())
         if given not in there:
             raise UsageError(f"{name} is {given!r}, which is no column of the rows")
-        return schema.column_values(Feature(given), pa.table({given: rows[given]}).column(0).combine_chunks())
+        try:
+            column = pa.table({given: rows[given]}).column(0).combine_chunks()
+        except (TypeError, ValueError, OverflowError, pa.ArrowException) as error:
+            raise UsageError(f"{name} is column {given!r}, which Arrow cannot read: {' '.join(str(error).split())}") from error
+        schema.check_numbers((given,), {given: column.type}, "rows")
+        return schema.column_values(Feature(given), column)
     try:
-        found = np.asarray(given, np.float64)
+        found = as_numbers(given)
     except (TypeError, ValueError):
-        raise refuse(name, given, "numbers, or the name of a column") from None
+        raise UsageError(f"{name} is {say_given(given)}, expected numbers, or the name of a column") from None
     if found.shape != (n_rows,):
         raise UsageError(f"{name} has shape {found.shape}, expected one number for each of {n_rows} rows")
     return found
@@ -56,7 +60,9 @@ def read_targets(method: Method, label: Any, weight: Any, rows: Any, n_rows: int
     Raises
     ------
     UsageError
-        They are missing, not taken, no such column, or not one for each row.
+        They are missing, not taken, no numbers, no such column, or not one for each row.
+    SchemaMismatch
+        The column holds no numbers.
     InvalidLabel
         A number cannot be used.
     """

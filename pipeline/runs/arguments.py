@@ -244,7 +244,8 @@ def read_numbers(name: str, given: Any, whole: bool = False) -> tuple[Any, ...]:
     except ValueError:  # sequences of several lengths
         raise refuse(name, given, expected) from None
     numbers = np.atleast_1d(found).tolist()
-    if found.ndim > 1 or found.dtype.kind not in "iuf" or (whole and not all(float(number).is_integer() for number in numbers)):
+    masked = isinstance(given, np.ma.MaskedArray)
+    if masked or found.ndim > 1 or found.dtype.kind not in "iuf" or (whole and not all(float(number).is_integer() for number in numbers)):
         raise refuse(name, given, expected)
     return tuple(map(int, numbers)) if whole else tuple(numbers)
 

@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 import xgboost
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy import stats
 from scipy.special import ndtr
 
 import leafledger
@@ -142,8 +143,8 @@ WRONG_GAPS = ("model", "rows", "features", "ranking", "noise", "scale", "data", 
 @pytest.mark.parametrize("wrong", WRONG, ids=lambda wrong: type(wrong).__name__)
 def test_a_wrong_type_is_told_in_one_line(model, frame, name, wrong):
     """Whatever stands in the place of an argument: a refusal of one line, no traceback."""
-    if (name == "noise" and wrong is len) or (name == "scale" and isinstance(wrong, float | list)):
-        return  # a function, a number and numbers are what is asked for
+    if name == "scale" and isinstance(wrong, float | list):
+        return  # a number and numbers are what is asked for
     if name in ("features", "ranking") and isinstance(wrong, list):
         return  # so are positions
     for function, other in ((leafledger.prediction_gap, {"top"}), (leafledger.rank_by_gap, {"features", "ranking"})):
@@ -151,6 +152,56 @@ def test_a_wrong_type_is_told_in_one_line(model, frame, name, wrong):
             with pytest.raises(LeafledgerError) as error:
                 function(**({"model": model, "rows": frame[:3]} | {name: wrong}))
             assert "\n" not in str(error.value)
+
+
+def _fails(z):
+    raise ArithmeticError("of\nits own")
+
+
+@pytest.mark.parametrize(
+    ("noise", "says"),
+    [
+        (stats.norm.pdf, "noise is 0 at minus infinity and 0 at infinity, expected a distribution function: 0 and 1"),
+        (stats.norm.sf, "noise is 1 at minus infinity and 0 at infinity"),
+        (lambda z: z, "noise is -inf at minus infinity and inf at infinity"),
+        (lambda z: np.nan * z, "noise is nan at minus infinity and nan at infinity"),
+        (lambda z: np.where(np.isinf(z), ndtr(z), np.nan), r"noise is 0 at -inf and nan at -1e\+09, .* which does not fall"),
+        (lambda z: ndtr(z) + stats.norm.pdf(z), r"noise is 1\.\S+ at \S+ and 1\.\S+ at \S+, expected a distribution function, which does not fall"),
+        (lambda z: ndtr(z)[0], r"noise makes float64 of shape \(89,\) of an array of shape \(3, 89\), expected probabilities of its shape"),
+        (lambda z: ndtr(z).astype(str), "noise makes <U32 of shape"),
+        (lambda z: ndtr(z).astype(complex), "noise makes complex128 of shape"),
+        (len, r"noise makes int64 of shape \(\)"),
+        (_fails, "noise is a function that fails: of its own, expected one that takes an array of z"),
+    ],
+)
+def test_functions_that_are_no_distributions_are_refused(model, frame, noise, says):
+    """In one line, by what they are at the ends or where they fall."""
+    for function in (leafledger.prediction_gap, leafledger.rank_by_gap):
+        with pytest.raises(UsageError, match=f"^{says}") as refusal:
+            function(model, frame[:3], noise=noise)
+        assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [
+        stats.norm.cdf,
+        stats.uniform(-1, 2).cdf,
+        stats.t(3).cdf,
+        lambda z: 1 / (1 + np.exp(-z)),
+        lambda z: np.searchsorted([-1.0, 0.0, 1.0], z, side="right") / 3,
+        lambda z: (z >= 0).astype(int),
+    ],
+)
+def test_distribution_functions_are_taken(model, frame, noise):
+    """Of the whole line or a part of it, smooth or in steps: the gap is what drawing from it comes to, as Monte Carlo sees it."""
+    some = frame[["age", *NAMES[1:]]][1:3]
+    found = leafledger.prediction_gap(model, some, features=["age"], noise=noise, scale=9.0)
+    z = np.linspace(-60, 60, 1_200_001)
+    drawn = 9.0 * z[np.minimum(np.searchsorted(noise(z), (np.arange(2000) + 0.5) / 2000), z.size - 1)]
+    moved = [leafledger.attribute(model, pd.concat([some[i : i + 1]] * 2000).assign(age=some["age"].iloc[i] + drawn)).margin for i in range(2)]
+    still = leafledger.attribute(model, some).margin
+    assert_allclose(found, [((moved[i] - still[i]) ** 2).mean(axis=0) for i in range(2)], rtol=0.05, atol=1e-6)
 
 
 @pytest.mark.parametrize("top", [-1, 1.5, "few"])

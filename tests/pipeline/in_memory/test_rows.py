@@ -8,11 +8,12 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import xgboost
 from numpy.testing import assert_array_equal
 
 from kernels.trees.forest import make_forest
-from leafledger import attribute, explain
-from pipeline.errors import SchemaMismatch
+from leafledger import attribute, curves, explain, gradient, prediction_gap
+from pipeline.errors import SchemaMismatch, UsageError
 from pipeline.in_memory.batches import as_batch
 from pipeline.in_memory.rows import as_rows, bin_batch, spell_features
 from pipeline.models import load_ensemble
@@ -44,6 +45,39 @@ def test_what_could_mean_something_else_is_refused(example, rows, says):
     with pytest.raises(SchemaMismatch) as refusal:
         attribute(example.model, rows)
     assert str(refusal.value).startswith(says)
+    assert "\n" not in str(refusal.value)
+
+
+FEW = np.array([[0.5, 0.25], [1.0, 0.75]])
+OTHERS = {
+    "masked": lambda numbers: np.ma.masked_array(numbers, numbers > 0.9),
+    "dates": lambda numbers: (4 * numbers).astype("M8[D]"),
+    "spans of time": lambda numbers: (4 * numbers).astype("m8[s]"),
+    "complex": lambda numbers: numbers + 1j,
+    "complex objects": lambda numbers: (numbers + 1j).astype(object).tolist(),
+    "texts": lambda numbers: numbers.astype(str),
+}
+
+
+@pytest.mark.parametrize("kind", OTHERS)
+@pytest.mark.parametrize("name", ["label", "weight", "z", "scores", "scale", "ranking"])
+def test_what_numpy_makes_numbers_of_is_no_numbers(name, kind):
+    """In the place of any numbers: a value that is masked, a date, half of a complex number, a text. In one line."""
+    model = xgboost.train({"max_depth": 2, "nthread": 1}, xgboost.DMatrix(FEW, FEW[:, 0]), 1)
+    asked = {
+        "label": lambda given: attribute(model, FEW, "r2", label=given),
+        "weight": lambda given: attribute(model, FEW, "r2", label=[1.0, 2.0], weight=given),
+        "z": lambda given: gradient(model, FEW, given),
+        "scores": lambda given: curves(model, FEW, given),
+        "scale": lambda given: prediction_gap(model, FEW, scale=given),
+        "ranking": lambda given: prediction_gap(model, FEW, ranking=given),
+    }[name]
+    numbers = FEW[:, None] * [1, 0] if name in ("z", "scores") else np.array([[0, 1], [1, 0]]) if name == "ranking" else FEW[:, 0]
+    asked(numbers)
+    with pytest.raises(
+        UsageError, match=r"^(label|weight|probabilities|scores|scale|ranking) (is|are|names|has) .*expected|^ranking names"
+    ) as refusal:
+        asked(OTHERS[kind](numbers))
     assert "\n" not in str(refusal.value)
 
 

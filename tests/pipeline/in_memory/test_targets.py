@@ -5,10 +5,24 @@ import pandas as pd
 import pytest
 
 from kernels.methods import METHODS
-from pipeline.errors import InvalidLabel, UsageError
+from pipeline.errors import InvalidLabel, SchemaMismatch, UsageError
 from pipeline.in_memory.targets import read_targets
 
 ROWS = pd.DataFrame({"a": [1.0, np.nan], "b": [2, 3]})
+
+
+@pytest.mark.parametrize(
+    ("column", "error", "says"),
+    [
+        (pd.to_datetime(["2020-01-01", "2020-01-02"]), SchemaMismatch, r"rows: column 'y' is timestamp\[us\], expected numbers"),
+        (["1.5", "2.5"], SchemaMismatch, "rows: column 'y' is (large_)?string, expected numbers"),
+        (np.array([1 + 2j, 3]), UsageError, "label is column 'y', which Arrow cannot read: "),
+    ],
+)
+def test_columns_of_other_things_are_refused(column, error, says):
+    """As a run refuses them."""
+    with pytest.raises(error, match=f"^{says}"):
+        read_targets(METHODS["r2"], "y", None, ROWS.assign(y=column), 2)
 
 
 def test_they_are_numbers_or_columns():
