@@ -42,7 +42,7 @@ class TreeEnsemble(NamedTuple):
     set_words: np.ndarray  # (words,) uint32, bit c of a set (word c // 32, bit c % 32): code c goes left; bit n_categories: unseen; none above it
     single_precision: bool  # the library compares float32(x); thresholds are then float32 values
     statistics: Statistics = NO_STATISTICS  # the last columns, which no data have
-    iteration: np.ndarray = NO_ITERATIONS  # (trees,) int32, ascending from 0: when a tree was added; (0,) where trees are averaged or it is not known
+    iteration: np.ndarray = NO_ITERATIONS  # (trees,) int32, when each was added, from 0 on, never falling; (0,) where trees are averaged
     base_is_first: bool = False  # the base value belongs to the first iteration; where it is left out, so is the base
 
     @property
@@ -92,8 +92,8 @@ def _check_shapes(ensemble: TreeEnsemble) -> None:
     if ensemble.value.shape not in {(n_nodes, 1), (n_nodes, n_outputs)}:
         raise InvalidEnsemble(f"array 'value' has shape {ensemble.value.shape}, expected {(n_nodes, 1)} or {(n_nodes, n_outputs)}")
     iteration = ensemble.iteration
-    if iteration.size and (iteration.shape != (n_trees,) or iteration[0] != 0 or not np.isin(np.diff(iteration), (0, 1)).all()):
-        raise InvalidEnsemble(f"iterations of trees are {iteration.tolist()[:9]}, expected {n_trees} that count up from 0")
+    if iteration.size and (iteration.shape != (n_trees,) or iteration[0] < 0 or (np.diff(iteration) < 0).any()):
+        raise InvalidEnsemble(f"iterations of trees are {iteration.tolist()[:9]}, expected {n_trees} that do not fall, from 0 on")
     if not np.isfinite(ensemble.base).all():
         raise InvalidEnsemble(f"base values must be finite, got {ensemble.base.tolist()}")
     for tree in np.flatnonzero((ensemble.root < 0) | (ensemble.root >= n_nodes)):

@@ -74,7 +74,7 @@ def keep_iterations(model: Model, iterations: Iterations) -> Model:
     """
     ensemble, (start, stop) = model.ensemble, iterations
     if not ensemble.iteration.size:
-        raise UnsupportedModel(f"a {model.library} model whose trees are averaged, or whose file does not say how they were added, has no iterations")
+        raise UnsupportedModel(f"a {model.library} model whose trees are averaged has no iterations")
     n = int(ensemble.iteration[-1]) + 1
     if not 0 <= start < stop <= n:
         raise UsageError(f"trees is {start}:{stop}, expected some of the model's iterations 0:{n}")

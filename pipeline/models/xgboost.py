@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from kernels.trees.ensemble import NO_ITERATIONS, WORD_BITS, TreeEnsemble
+from kernels.trees.ensemble import WORD_BITS, TreeEnsemble
 
 from ..errors import InvalidModel, UnsupportedModel
 from .model import Feature, Loader, check_ensemble
@@ -296,8 +296,7 @@ def _parse(data: bytes, where: str) -> tuple[TreeEnsemble, tuple[Feature, ...], 
         raise UnsupportedModel(f"{where}: some trees have vector leaves and some have not, expected one kind")
     header = _Header(learner, model, n_features, version)
     ensemble, features, names = _assemble(trees, widths.pop(), weight, output[: len(trees)], base, header, where)
-    gaps = np.diff(iteration, prepend=-1) > 1  # an iteration without trees: which tree is of which is not said by counting up
-    return ensemble._replace(iteration=NO_ITERATIONS if gaps.any() else iteration), features, names, objective
+    return ensemble._replace(iteration=iteration), features, names, objective
 
 
 def _assemble(

@@ -4,10 +4,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
+
 from kernels.buffers import Prepared
 from kernels.method import BackgroundQuery, BackgroundStatistics, Method
 from kernels.parameters import InvalidParameters
 from kernels.prepare import ask_background, prepare, weigh_leaves
+from kernels.trees.ensemble import TreeEnsemble
 
 from ..dataset.partition import Groups
 from ..dataset.players import number_players
@@ -82,6 +85,14 @@ def refuse_statistics(model: Model, what: str) -> None:
         raise UnsupportedModel(f"{what} is not there for CatBoost models with target statistics (CTR); shapley and most other methods are")
 
 
+def _are_ordered(ensemble: TreeEnsemble) -> bool:
+    """Whether at most one tree was added to an output at a time."""
+    n_trees = ensemble.root.size
+    if not ensemble.iteration.size:
+        return n_trees <= 1
+    return np.unique((ensemble.iteration, ensemble.output), axis=1).shape[1] == n_trees
+
+
 def check_method(model: Model, method: Method) -> None:
     """Refuse a method that there is not for a model, whatever else is given.
 
@@ -93,12 +104,16 @@ def check_method(model: Model, method: Method) -> None:
     Raises
     ------
     UnsupportedModel
-        The method measures the margin against the label, and the margin is no prediction of it; or it perturbs values, or plays feature by feature
-        within groups, and the model has target statistics.
+        The method measures the margin against the label, and the margin is no prediction of it, or the trees have no order; or it perturbs values, or
+        plays feature by feature within groups, and the model has target statistics.
     """
     if method.labelled and model.objective.margin is not Margin.LABEL:
         why = _MEANINGLESS[model.objective.margin].format(objective=model.objective.name)
         raise UnsupportedModel(f"method {method.name!r} measures the margin against the label, which {why}")
+    if method.labelled and not _are_ordered(model.ensemble):
+        raise UnsupportedModel(
+            f"method {method.name!r} takes trees in the order in which they were boosted; these are averaged or parallel, and shares depend on it"
+        )
     if method.perturbs or not method.phi.of_groups:
         refuse_statistics(model, f"method {method.name!r}")
 

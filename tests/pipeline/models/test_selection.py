@@ -1,5 +1,7 @@
 """Some iterations of a model, or one of its outputs, are what the library predicts with them."""
 
+import json
+
 import catboost
 import lightgbm
 import numpy as np
@@ -52,6 +54,18 @@ def test_margins_are_the_librarys_own(boosters, library, part):
     assert_allclose(margins(model, trees=part), expected, rtol=1e-5, atol=1e-5)
     for k in range(3):
         assert_allclose(margins(model, trees=part, output=str(k) if library != "catboost" else CLASSES[k]), expected[:, [k]], rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("part", ["0:1", "0:4", "1:2", "1:5", "4:5"])
+def test_iterations_without_trees_count_too(boosters, part, tmp_path):
+    """XGBoost's files say which trees an iteration has; some may have none."""
+    file = json.loads(boosters["xgboost"][0].save_raw("json"))
+    model = file["learner"]["gradient_booster"]["model"]
+    model["iteration_indptr"] = [0, 6, 6, 6, 18, 48]
+    (tmp_path / "model.json").write_text(json.dumps(file))
+    same = xgboost.Booster({"nthread": 1}, model_file=tmp_path / "model.json")
+    expected = same.predict(xgboost.DMatrix(X), iteration_range=read_iterations("trees", part), output_margin=True)
+    assert_allclose(margins(tmp_path / "model.json", trees=part), expected, rtol=1e-5, atol=1e-5)
 
 
 def test_a_base_value_is_kept_as_the_library_does():

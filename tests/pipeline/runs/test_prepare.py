@@ -2,13 +2,20 @@
 
 from dataclasses import replace
 
+import lightgbm
 import numpy as np
 import pytest
+import xgboost
+from numpy.testing import assert_allclose
+from sklearn.ensemble import BaggingRegressor, ExtraTreesRegressor, GradientBoostingRegressor, HistGradientBoostingRegressor, RandomForestRegressor
+from sklearn.metrics import r2_score
+from sklearn.tree import DecisionTreeRegressor
 
 from kernels.method import TOLERANCE
 from kernels.methods import METHODS
 from kernels.parameters import InvalidParameters
 from kernels.prepare import measure_background
+from leafledger import attribute, inspect_model, save_model
 from pipeline.errors import UnsupportedModel, UsageError
 from pipeline.models import load_ensemble
 from pipeline.models.objectives import Margin, Objective
@@ -22,6 +29,50 @@ GROUPS = (("late", ("delay", "month")), ("distance", ("distance",)), ("carrier",
 @pytest.fixture(scope="module")
 def model(example):
     return load_ensemble(example.model)
+
+
+X = np.random.default_rng(0).normal(size=(300, 3))
+Y = X[:, 0] * X[:, 1] + X[:, 2]
+STUMP = {"max_depth": 2, "random_state": 0}
+UNORDERED = {
+    "random forest": lambda: RandomForestRegressor(3, **STUMP).fit(X, Y),
+    "extra trees": lambda: ExtraTreesRegressor(3, **STUMP).fit(X, Y),
+    "bagging": lambda: BaggingRegressor(DecisionTreeRegressor(**STUMP), 3, random_state=0).fit(X, Y),
+    "LightGBM": lambda: lightgbm.train(
+        {"boosting": "rf", "bagging_freq": 1, "bagging_fraction": 0.5, "verbosity": -1, "num_threads": 1}, lightgbm.Dataset(X, Y), 3
+    ),
+    "XGBoost": lambda: xgboost.train({"num_parallel_tree": 3, "subsample": 0.5, "max_depth": 2, "nthread": 1}, xgboost.DMatrix(X, Y), 2),
+}
+ORDERED = {
+    "one tree": lambda: DecisionTreeRegressor(**STUMP).fit(X, Y),
+    "a forest of one": lambda: RandomForestRegressor(1, **STUMP).fit(X, Y),
+    "gradient boosting": lambda: GradientBoostingRegressor(n_estimators=3, **STUMP).fit(X, Y),
+    "histograms": lambda: HistGradientBoostingRegressor(max_iter=3, random_state=0).fit(X, Y),
+    "XGBoost": lambda: xgboost.train({"max_depth": 2, "nthread": 1}, xgboost.DMatrix(X, Y), 3),
+}
+
+
+@pytest.mark.parametrize("kind", UNORDERED)
+def test_trees_without_an_order_have_no_shares(kind, tmp_path):
+    """Those of a mean may be taken in any: the same model's shares would be others. Of a file of no library too, and in one line."""
+    trained = UNORDERED[kind]()
+    save_model(trained, tmp_path / "model.trees")
+    for same in (trained, tmp_path / "model.trees"):
+        with pytest.raises(
+            UnsupportedModel, match=r"^method 'r2' takes trees in the order .*; these are averaged or parallel, and shares depend on it$"
+        ):
+            attribute(same, X, "r2", label=Y)
+    assert {cost.method for cost in inspect_model(trained, ["r2"]).costs if cost.refused} == {"r2"}
+
+
+@pytest.mark.parametrize("kind", ORDERED)
+def test_trees_with_an_order_have_shares(kind, tmp_path):
+    """One after the other, or one alone; with a remainder they make R² as scikit-learn has it."""
+    trained = ORDERED[kind]()
+    save_model(trained, tmp_path / "model.trees")
+    for same in (trained, tmp_path / "model.trees"):
+        found = attribute(same, X, "r2", label=Y)
+        assert_allclose(found.totals["r2"]["total_r2"], r2_score(Y, found.margin[:, 0]), rtol=1e-9)
 
 
 def test_players_are_features_or_groups_and_then_scores(model):
