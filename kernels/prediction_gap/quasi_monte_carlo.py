@@ -22,12 +22,13 @@ POINTS = 1 << 10  # of a sequence
 Sequence = Callable[[int], np.ndarray]  # points in the unit cube of so many dimensions, (points, dimensions), a multiple of BATCH points
 
 
-def halton(seed: int) -> Sequence:
+def halton(seed: int, number: int) -> Sequence:
     """Scramble a Halton sequence.
 
     Parameters
     ----------
-    seed : int
+    seed, number : int
+        every pair has a scrambling of its own: neighbouring seeds share none
 
     Returns
     -------
@@ -36,7 +37,7 @@ def halton(seed: int) -> Sequence:
     """
     from scipy.stats import qmc  # takes a second to import, which exact values need not wait for
 
-    return lambda n_units: qmc.Halton(n_units, scramble=True, rng=np.random.default_rng(seed)).random(POINTS)
+    return lambda n_units: qmc.Halton(n_units, scramble=True, rng=np.random.default_rng([seed, number])).random(POINTS)
 
 
 def haltons(seed: int) -> Iterator[Sequence]:
@@ -45,14 +46,14 @@ def haltons(seed: int) -> Iterator[Sequence]:
     Parameters
     ----------
     seed : int
-        of the first one, 1 more for each that follows
+        of all of them, which are numbered from 0
 
     Yields
     ------
     callable
         as ``halton`` returns it
     """
-    return (halton(seed + repeat) for repeat in range(REPEATS))
+    return (halton(seed, repeat) for repeat in range(REPEATS))
 
 
 def _points(sequence: Sequence, n_units: int) -> np.ndarray:
@@ -196,7 +197,7 @@ def sample_greedily(
     gaps : of each of REPEATS sequences PG² of every prefix, (n, outputs, steps) float64, squared margin units
     """
     n_units = tables.units.size
-    order = _choose(tables, noise, values, bins, steps, _points(halton(seed + REPEATS), n_units))
+    order = _choose(tables, noise, values, bins, steps, _points(halton(seed, REPEATS), n_units))
     place = np.where(tables.regions.units.perturbed, ranks_from_order(order, int(tables.n_all[0]), axis=2)[:, :, tables.units], 0)
     prefixes = Prefixes(place, np.ones(order.shape))
     return order, [_sample(tables, noise, values, bins, prefixes, _points(sequence, n_units)) for sequence in haltons(seed)]

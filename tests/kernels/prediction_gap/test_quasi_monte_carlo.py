@@ -32,24 +32,30 @@ def _few_points(monkeypatch):
 def test_points_fill_every_interval(dimension, base):
     """What makes them quasi-random, scrambled as they are: of the first b^m numbers of base b's dimension there is one in each b^m-th of the unit
     interval."""
-    points = halton(5)(4)
+    points = halton(5, 0)(4)
     assert points.shape == (sampling.POINTS, 4)
     size = base ** int(math.log(sampling.POINTS, base) + 1e-9)
     assert np.sort(np.floor(points[:size, dimension] * size)).tolist() == list(range(size))
 
 
 def test_sequences_are_those_of_their_seeds():
-    """The same seed gives the same bits, consecutive ones give sequences that differ; there are as many as are averaged."""
+    """The same seed gives the same bits; there are as many as are averaged, and one more to choose by."""
     found = [sequence(3) for sequence in haltons(7)]
     assert len(found) == REPEATS
     for repeat, points in enumerate(found):
-        assert_array_equal(points, halton(7 + repeat)(3))
-    assert len({points.tobytes() for points in found}) == REPEATS
+        assert_array_equal(points, halton(7, repeat)(3))
+
+
+def test_no_two_sequences_are_the_same():
+    """Neither of a seed, nor of seeds that are neighbours: who repeats an estimate under other seeds sees how far it spreads."""
+    found = {halton(seed, number)(3).tobytes() for seed in range(4) for number in range(REPEATS + 1)}
+    assert len(found) == 4 * (REPEATS + 1)
+    assert {sequence(3).tobytes() for seed in range(4) for sequence in haltons(seed)} < found
 
 
 def test_scrambling_is_unbiased():
     """Over many scramblings a point is uniform in the cube: the mean of a product is the product of means, by the first points alone."""
-    first = np.array([halton(seed)(3)[0] for seed in range(400)])
+    first = np.array([halton(seed, 0)(3)[0] for seed in range(400)])
     found, error = first.prod(axis=1).mean(), first.prod(axis=1).std(ddof=1) / 20
     assert abs(found - 1 / 8) < 4 * error
     assert error < 0.01
