@@ -72,6 +72,7 @@ class _Header:
     base_is_first: bool  # the base value belongs to the first iteration alone
     features: tuple[_Column, ...]
     arrays: dict[str, tuple[int, ...]]  # shapes by name
+    probability: LinkName | None = field(default=None, metadata={EMPTY: True})  # of the margin, where predictions are something else
 
 
 def _plain(category: Any) -> Any:
@@ -127,6 +128,7 @@ def write_trees(model: Model) -> bytes:
         base_is_first=ensemble.base_is_first,
         features=tuple(map(_column, model.features)),
         arrays={name: array.shape for name, array in arrays.items()},
+        probability=None if model.objective.probability is None else model.objective.probability.name,
     )
     for column in header.features:
         for category in column.categories or ():
@@ -245,7 +247,8 @@ def read_trees(data: bytes, where: str) -> tuple[TreeEnsemble, tuple[Feature, ..
     if not 0 < header.scale < math.inf:
         raise InvalidModel(f"{where}: scale is {header.scale}, expected a number above 0")
     link = None if header.link is None else Link(header.link, header.scale)
-    return ensemble, features, header.outputs, Objective(header.objective, Margin(header.margin), link)
+    probability = None if header.probability is None else Link(header.probability)
+    return ensemble, features, header.outputs, Objective(header.objective, Margin(header.margin), link, probability)
 
 
 LOADER = Loader(

@@ -26,11 +26,14 @@ class Objective:
     margin : Margin
     link : Link or None
         What the library's predictions are of margins: probabilities, or numbers in the label's units. None where they are neither.
+    probability : Link or None
+        What makes a class's probability of margins where the library predicts something else; None elsewhere.
     """
 
     name: str = ""
     margin: Margin = Margin.LABEL
     link: Link | None = IDENTITY
+    probability: Link | None = None
 
 
 Known = dict[str, tuple[Margin, Link | None]]
@@ -54,12 +57,13 @@ def _named(labels: str, alone: str, classes: str, each: str, shares: str, logari
 
 XGBOOST = _named(
     labels="reg:squarederror reg:linear reg:squaredlogerror reg:absoluteerror reg:pseudohubererror reg:quantileerror reg:expectileerror",
-    alone="binary:logistic binary:logitraw",
+    alone="binary:logistic",
     classes="multi:softmax multi:softprob",
     each="",
     shares="reg:logistic",
     logarithms="reg:gamma reg:tweedie count:poisson survival:cox survival:aft",
-) | {"binary:hinge": (Margin.CLASS, None)}
+) | {"binary:hinge": (Margin.CLASS, None), "binary:logitraw": (Margin.CLASS, IDENTITY)}
+PROBABILITIES = {"binary:logitraw": SIGMOID}  # of objectives whose predictions are margins
 LIGHTGBM = _named(
     labels="regression regression_l1 huber fair quantile mape",
     alone="binary",
@@ -96,4 +100,4 @@ def objective_of(name: str, known: Known, scale: float = 1.0) -> Objective:
         Of a name that is not known, such as that of a user's own function, of a ranking, or of outputs of several kinds, it says nothing of margins.
     """
     margin, link = known.get(name, (Margin.OTHER, None))
-    return Objective(name, margin, link if link is None or scale == 1.0 else replace(link, scale=scale))
+    return Objective(name, margin, link if link is None or scale == 1.0 else replace(link, scale=scale), PROBABILITIES.get(name))

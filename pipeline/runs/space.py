@@ -56,9 +56,10 @@ def choose_link(space: Space, model: Model, method: Method, parameters: Mapping[
         raise UnsupportedModel(f"space {space!r}: predictions of objective {objective.name!r} are no known function of its margins")
     if space == PROBABILITY and objective.margin not in OF_CLASSES:
         raise UnsupportedModel(f"space {space!r} is of classifiers, got objective {objective.name!r}; its predictions are space 'response'")
-    if objective.link.joint and model.only_output is not None:
+    link = objective.probability if space == PROBABILITY and objective.probability else objective.link
+    if link.joint and model.only_output is not None:
         raise UsageError(f"space {space!r}: a class's probability depends on the margins of all classes; leave out the output, or give 'predicted'")
-    return objective.link
+    return link
 
 
 def find_base(link: Link | None, prepared: Prepared) -> np.ndarray:

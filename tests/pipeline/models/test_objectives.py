@@ -10,8 +10,9 @@ import xgboost
 from numpy.testing import assert_allclose
 
 from kernels.links import Link, predict
-from leafledger import attribute, load_ensemble
+from leafledger import attribute, load_ensemble, save_model
 from pipeline.errors import UnsupportedModel
+from pipeline.models import objectives
 from pipeline.models.objectives import SIGMOID, SOFTMAX, Margin, Objective
 
 VERSION = tuple(map(int, xgboost.__version__.split(".")[:2]))
@@ -74,6 +75,36 @@ def test_xgboost(name):
     data = xgboost.DMatrix(ROWS, CLASSES if XGBOOST[name] is CLASS else LABEL)
     model = xgboost.train({"objective": name, "max_depth": 2, "nthread": 1, "quantile_alpha": 0.3}, data, 3)
     assert_margin_of(model, name, XGBOOST[name], model.predict(data), model.predict(data, output_margin=True))
+
+
+@pytest.mark.parametrize("name", objectives.XGBOOST)
+def test_responses_are_xgboosts_predictions(name):
+    """Of every objective that is known, or refused; of several classes the predicted one has the largest."""
+    if name == "reg:expectileerror" and VERSION < (3, 3):
+        pytest.skip("older versions have no expectiles")
+    label = CLASSES if name.startswith(("binary:", "multi:")) else LABEL
+    data = xgboost.DMatrix(ROWS, label, label_lower_bound=label, label_upper_bound=label)
+    given = {"objective": name, "max_depth": 2, "nthread": 1, "quantile_alpha": 0.3, "expectile_alpha": 0.3, "verbosity": 0}
+    model = xgboost.train(given | ({"num_class": 2} if name.startswith("multi:") else {}), data, 3)
+    if objectives.XGBOOST[name][1] is None:
+        with pytest.raises(UnsupportedModel, match="are no known function of its margins"):
+            attribute(model, ROWS, space="response")
+        return
+    found = attribute(model, ROWS, space="response").prediction
+    if name == "multi:softmax":
+        found = found.argmax(axis=1)
+    assert_allclose(found.reshape(model.predict(data).shape), model.predict(data), rtol=2e-5)
+
+
+def test_margins_that_are_predicted_have_probabilities_all_the_same(tmp_path):
+    """Of ``binary:logitraw`` XGBoost predicts the margin, of which ``binary:logistic``, the same model, predicts the sigmoid; from a file too."""
+    data, given = xgboost.DMatrix(ROWS, CLASSES), {"max_depth": 2, "nthread": 1}
+    raw = xgboost.train(given | {"objective": "binary:logitraw", "base_score": 0.0}, data, 3)
+    same = xgboost.train(given | {"objective": "binary:logistic", "base_score": 0.5}, data, 3)
+    save_model(raw, tmp_path / "model.trees")
+    for model in (raw, tmp_path / "model.trees"):
+        assert_allclose(attribute(model, ROWS, space="probability").prediction[:, 0], same.predict(data), rtol=1e-5)
+        assert_allclose(attribute(model, ROWS, space="response").prediction[:, 0], raw.predict(data), rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", LIGHTGBM)
