@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from ..errors import RunConflict
-from ..stores import commit, storage
+from ..runs.written_table import create_table
+from ..stores import storage
 from .tables import Tables
 
 SUFFIX = ".parquet"
@@ -36,8 +36,7 @@ def name_beside(out: str) -> dict[str, str]:
 
 def _create(uri: str, local: Path, table: pa.Table) -> dict[str, Any]:
     """Write an object, or find it written; refuse another one."""
-    pq.write_table(table, local, compression="zstd", write_page_checksum=True)
-    if not commit.create(uri, local) and storage.read(uri) != local.read_bytes():
+    if not create_table(uri, table, local):
         raise RunConflict(f"{uri}: exists already and differs from this comparison; choose another output or remove it")
     return {"size": local.stat().st_size, "sha256": storage.sha256(local)}
 
@@ -61,7 +60,7 @@ def publish_tables(out: str, tables: Tables, facts: Mapping[str, Any]) -> pa.Tab
     Raises
     ------
     RunConflict
-        One of the objects is there already, with other bytes.
+        One of the objects is there already, and is another table.
     StorageError
         The store refuses or does not answer, or the disk is full.
     """

@@ -41,12 +41,13 @@ from .plan import PLAN, Plan
 from .planned import from_json
 from .progress import Progress, Work, no_progress
 from .provenance import check_provenance
-from .publish import MANIFEST, SUMMARY, Game, Manifest, make_manifest, read_manifest, write_rows
+from .publish import MANIFEST, SUMMARY, Game, Manifest, make_manifest, read_manifest
 from .rejected import REJECTED, read_rejected
 from .run_job import make_run_job
 from .sizes import SLICE_BYTES, WORKER_OVERHEAD
 from .space import TOTALS
 from .summaries import aggregate
+from .written_table import write_rows
 
 
 @dataclass(frozen=True, slots=True)

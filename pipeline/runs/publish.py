@@ -1,14 +1,12 @@
 """From parts to a published run: states merged in part order, summaries, and last the manifest, the only sign that a run finished."""
 
-import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypedDict
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from kernels.buffers import Prepared
 from kernels.links import Link
@@ -24,9 +22,9 @@ from .part import PARTS, Part, check_there, part_uri
 from .plan import PLAN, Plan, digest
 from .space import find_base
 from .summaries import read_totals
+from .written_table import create_rows, create_table
 
 MANIFEST = "manifest.json"
-JSON_ROWS = 1 << 12  # of a summary that are written at a time
 SUMMARY = "summary"
 
 
@@ -266,42 +264,14 @@ def make_manifest(
     )
 
 
-def _publish_file(uri: str, local: Path) -> None:
-    """Create an object; one that is there already must hold the same bytes."""
-    if not commit.create(uri, local) and storage.read(uri) != local.read_bytes():
-        raise InvalidRun(f"{uri}: exists already and differs from what this run computed")
-
-
-def write_rows(table: pa.Table) -> Iterator[str]:
-    """Write a summary in JSON, a row to a line.
-
-    Parameters
-    ----------
-    table : pa.Table
-
-    Yields
-    ------
-    str
-        A piece of the text, of so few rows that a summary of any size can be written.
-    """
-    yield "["
-    between = "\n"
-    for batch in table.to_batches(JSON_ROWS):
-        yield between + ",\n".join(json.dumps(row, default=str) for row in batch.to_pylist())  # dates, of groups of rows, are texts
-        between = ",\n"
-    yield "\n]\n"
-
-
 def _publish_summaries(run: str, place: str, summaries: dict[str, pa.Table], folder: Path) -> list[SummaryEntry]:
     written: list[SummaryEntry] = []
     for name, table in summaries.items():
-        locals_ = {f"{name}.parquet": folder / "summary.parquet", f"{name}.json": folder / "summary.json"}
-        pq.write_table(table, locals_[f"{name}.parquet"], compression="zstd", write_page_checksum=True)
-        with locals_[f"{name}.json"].open("w") as text:
-            text.writelines(write_rows(table))
-        for file, local in locals_.items():
-            uri = f"{place}/{SUMMARY}/{file}" if place else f"{SUMMARY}/{file}"
-            _publish_file(storage.join(run, uri), local)
+        for suffix, create in (("parquet", create_table), ("json", create_rows)):
+            uri, local = f"{place}/{SUMMARY}/{name}.{suffix}".removeprefix("/"), folder / f"summary.{suffix}"
+            where = storage.join(run, uri)
+            if not create(where, table, local):
+                raise InvalidRun(f"{where}: exists already and differs from what this run computed; remove it, and run the same again")
             written.append({"uri": uri, "size": local.stat().st_size, "sha256": storage.sha256(local)})
     return written
 
@@ -394,5 +364,7 @@ def publish(
             local = folder / MANIFEST
             with local.open("w") as text:
                 text.writelines(iterate_text(manifest))
-            _publish_file(storage.join(run, MANIFEST), local)
+            where = storage.join(run, MANIFEST)
+            if not commit.create(where, local) and storage.read(where) != local.read_bytes():
+                raise InvalidRun(f"{where}: exists already and differs from what this run computed")
     return manifest

@@ -7,10 +7,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline.comparisons import publish
 from pipeline.comparisons.publish import name_beside, publish_tables
 from pipeline.comparisons.tables import Tables
 from pipeline.errors import RunConflict, StorageError
+from pipeline.stores import commit
 
 
 def tables(number=1):
@@ -39,18 +39,18 @@ def test_the_measures_say_what_is_beside_them(tmp_path):
 
 def test_an_interrupted_comparison_has_no_measures_and_goes_on(tmp_path, monkeypatch):
     """Tables that are there already are found; those of another comparison are not replaced."""
-    out, create = str(tmp_path / "x.parquet"), publish.commit.create
+    out, create = str(tmp_path / "x.parquet"), commit.create
 
     def fail(uri, source):
         if uri == out:
             raise StorageError(f"{uri}: cannot write")
         return create(uri, source)
 
-    monkeypatch.setattr(publish.commit, "create", fail)
+    monkeypatch.setattr(commit, "create", fail)
     with pytest.raises(StorageError):
         publish_tables(out, tables(), {})
     assert sorted(path.name for path in tmp_path.iterdir()) == ["x.features.parquet", "x.rows.parquet"]
-    monkeypatch.setattr(publish.commit, "create", create)
+    monkeypatch.setattr(commit, "create", create)
     with pytest.raises(RunConflict, match=r"x\.features\.parquet: exists already and differs from this comparison"):
         publish_tables(out, tables(2), {})
     assert not (tmp_path / "x.parquet").exists()

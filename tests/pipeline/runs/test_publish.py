@@ -5,6 +5,7 @@ import hashlib
 import json
 import shutil
 
+import pyarrow.parquet as pq
 import pytest
 
 from leafledger import check_run, explain
@@ -142,9 +143,33 @@ def test_another_summary_in_its_place_is_refused(mapped):
     publish(**mapped)
     storage.local_path(mapped["run"]).joinpath("manifest.json").unlink()
     table = mapped["summaries"]["importance"]
-    with pytest.raises(InvalidRun, match=r"summary/importance\.parquet: exists already and differs from what this run computed$"):
+    said = r"summary/importance\.parquet: exists already and differs from what this run computed; remove it, and run the same again$"
+    with pytest.raises(InvalidRun, match=said):
         publish(**mapped | {"summaries": {"importance": table.slice(1)}})
     assert read_manifest(mapped["run"]) is None
+
+
+def test_a_summary_that_another_pyarrow_wrote_is_found(mapped, monkeypatch):
+    """An attempt that ended after its summaries is finished after an upgrade; the manifest lists the object that is there."""
+    run, create = storage.local_path(mapped["run"]), commit.create
+
+    def killed(uri, local):
+        if uri.endswith(MANIFEST):
+            raise KeyboardInterrupt
+        return create(uri, local)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(commit, "create", killed)
+        with pytest.raises(KeyboardInterrupt):
+            publish(**mapped)
+    path = run / "summary" / "importance.parquet"
+    written, used = path.read_bytes(), pq.read_metadata(path).created_by.encode()
+    path.write_bytes(written.replace(used, used.replace(b"version 2", b"version 1")))
+    assert path.read_bytes() != written
+    assert pq.read_table(path).equals(mapped["summaries"]["importance"], check_metadata=True)
+    made = publish(**mapped)
+    assert made.summary("importance.parquet")["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert check_run(run).sound
 
 
 @pytest.mark.parametrize(
