@@ -49,7 +49,7 @@ class Replaced:
 
     standing: Standing | None  # None where another version wrote it, of which nothing is read
     manifest: str | None  # SHA-256 of its manifest, hexadecimal; None where it is not finished
-    differs: str  # in what from the other, in words
+    differs: str  # in what from the other, in words; empty where it is made again, since rows of it were rejected
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +147,9 @@ def _read_other(run: str, version: str) -> Replaced | None:
 def settle(run: str, plan: Plan, if_changed: IfChanged) -> Settled:
     """Decide where a run is made: in its folder, or beside the run that is there and is to be replaced.
 
+    A finished run of the same plan is replaced too where work items of it, or files of them, were rejected: what kept them from being explained, such
+    as too little memory, may have passed.
+
     Parameters
     ----------
     run : str
@@ -181,9 +184,11 @@ def settle(run: str, plan: Plan, if_changed: IfChanged) -> Settled:
     if standing is None:
         return Settled("", None, None, "")
     place = "" if standing.manifest is None else standing.manifest.place
-    if standing.plan == plan:
+    same = standing.plan == plan
+    left_out = standing.manifest is not None and any(each.part is not None for each in standing.manifest.rejected)
+    if same and not (left_out and if_changed == "replace"):
         return Settled(place, standing.manifest, None, "")
-    differs = differences(standing.plan, plan)
+    differs = "" if same else differences(standing.plan, plan)
     if if_changed == "replace":
         replaced = Replaced(standing, None if standing.manifest is None else standing.manifest.sha256, differs)
         return Settled(find_place(plan, replaced.manifest), None, replaced, "")

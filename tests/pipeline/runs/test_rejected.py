@@ -7,9 +7,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from leafledger import check_run, explain, load_ensemble
+from leafledger import check_run, explain, load_ensemble, read_run
 from pipeline.command.cli import main
 from pipeline.errors import InvalidData, InvalidRun
+from pipeline.runs import part
+from pipeline.runs.publish import read_manifest
 from pipeline.stores import storage
 from tests.pipeline.running import contents
 
@@ -144,6 +146,36 @@ def test_what_was_rejected_stays_rejected(example, data, tmp_path, monkeypatch):
     assert [entry.reason.endswith("removed since the run was planned") for entry in manifest.rejected] == [True]
     check_run(tmp_path / "run")
     assert set(contents(tmp_path / "run")) < set(contents(tmp_path / "whole")) | {"rejected.json"}
+
+
+def test_what_was_rejected_for_a_passing_reason_is_explained_when_it_is_replaced(example, data, tmp_path, monkeypatch, capsys):
+    """One item's workers died, as for want of memory: the same command has nothing to do, and with ``replace`` that item alone is explained."""
+    out, explain_item, done, failing = tmp_path / "run", part.explain_item, [], [True]
+
+    def explain_some(plan, made_by, item, *rest):
+        done.append(item.part)
+        if item.part == 1 and failing:
+            raise InvalidData(f"{item.uri}: killed every worker that it was given to")
+        return explain_item(plan, made_by, item, *rest)
+
+    monkeypatch.setattr(part, "explain_item", explain_some)
+    command = ["explain", example.model, str(data), "--out", str(out), "--scheduler", "serial", "--id", "flight"]
+    assert main(command) == 3
+    failing.clear()
+    done.clear()
+    assert main(command) == 3
+    assert done == []
+    assert main(["plan", *command[1:], "--if-changed", "replace"]) == 0
+    assert "(takes the place of the same run, which rejected rows)" in capsys.readouterr().out
+    assert main([*command, "--replace"]) == 0
+    assert done == [1]
+    fresh = explain(example.model, data, tmp_path / "fresh", ids=["flight"], scheduler="serial")
+    assert read_run(out).attributions().equals(read_run(tmp_path / "fresh").attributions())
+    assert [entry["sha256"] for entry in read_manifest(str(out)).parts] == [entry["sha256"] for entry in fresh.parts]
+    assert check_run(out).sound
+    done.clear()
+    assert main([*command, "--replace"]) == 0
+    assert done == []
 
 
 @pytest.mark.parametrize("text", ["[", "[1]", '[{"part": 1}]'])
