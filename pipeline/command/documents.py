@@ -141,6 +141,7 @@ SCHEMAS: dict[str, tuple[Entry, ...]] = {
         Entry("dry_run", "boolean", "nothing was removed"),
         Entry("removed", "array", "runs, as of runs"),
         Entry("kept", "array", "`run` and `why`, of those that are old or have no day"),
+        Entry("held", "array", "names of those that could not be taken out of their table"),
     ),
     "certificates": (
         Entry("folder", "string", ""),

@@ -6,9 +6,10 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from ..display import count
+from ..errors import Exit
 from .documents import write_document
 from .flags import INPUT, Json, Quiet
-from .terminal import open_console, say
+from .terminal import complain, open_console, say
 
 
 def prune(
@@ -20,7 +21,7 @@ def prune(
     date: Annotated[str | None, Parameter(group=INPUT)] = None,
     quiet: Quiet = False,
     json: Json = False,
-) -> None:
+) -> int:
     """Remove the old runs below a folder, whole, each with its manifest first. The newest stays, and so does a run whose name has no day.
 
     Parameters
@@ -40,6 +41,11 @@ def prune(
     json
         Write one JSON document instead.
 
+    Returns
+    -------
+    int
+        Exit code: 0, or 3 where an old run could not be taken out of its table, and stays.
+
     Raises
     ------
     LeafledgerError
@@ -48,13 +54,17 @@ def prune(
     from ..nights.prune import prune as prune_runs
 
     found = prune_runs(folder, keep=keep, latest=latest, dry_run=dry_run, date=date)
+    for name, why in found.kept:
+        if name in found.held:
+            complain(f"keeps {name}: {why}")
     if json:
         write_document(asdict(found) | {"kept": [{"run": run, "why": why} for run, why in found.kept]})
-        return
-    console = open_console(quiet)
+    console = open_console(json or quiet)
     for run in found.removed:
         rows = "" if run.n_rows is None else f", {count(run.n_rows, 'row')}"
         say(console, f"{'would remove' if dry_run else 'removed'} {run.name}: {run.state}{rows}")
     for name, why in found.kept:
-        say(console, f"keeps {name}: {why}")
+        if name not in found.held:
+            say(console, f"keeps {name}: {why}")
     say(console, f"{count(len(found.removed), 'run')} of days before {found.before} {'would be removed' if dry_run else 'removed'}")
+    return Exit.PARTLY if found.held else Exit.DONE

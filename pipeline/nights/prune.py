@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from datetime import date as Date
 from os import PathLike
 
-from ..errors import InvalidRun, UsageError
+from ..errors import InvalidRun, LeafledgerError, UsageError
 from ..runs.arguments import read_date, read_flag
 from ..runs.latest import read_latest
 from ..runs.plan import PLAN
@@ -37,6 +37,8 @@ class Pruned:
         Old runs that are not there any more; with ``dry_run`` those that would be removed.
     kept : tuple of (str, str)
         Names of runs that are old, or have no day, and why they are still there.
+    held : tuple of str
+        Names of those that should have gone, but could not be taken out of their table.
     """
 
     folder: str
@@ -44,6 +46,7 @@ class Pruned:
     dry_run: bool
     removed: tuple[ListedRun, ...]
     kept: tuple[tuple[str, str], ...]
+    held: tuple[str, ...]
 
 
 def read_age(keep: str) -> int:
@@ -102,9 +105,8 @@ def _find_within(run: str) -> str | None:
 
 
 def _remove(run: str) -> None:
-    """Out of its table first, then its manifest, last what it is known by without: whatever ends this in between, what is left is an unfinished run,
-    which the next one removes."""
-    withdraw(run)
+    """Its manifest first, last what it is known by without: whatever ends this in between, what is left is an unfinished run, which the next one
+    removes."""
     commit.remove(storage.join(run, MANIFEST))
     here = list_folder(run)
     for name in (*here.folders, *here.files):
@@ -114,6 +116,15 @@ def _remove(run: str) -> None:
     commit.remove(storage.join(run, REPLACEMENTS))
     commit.remove(storage.join(run, PLAN))
     commit.remove(run)  # a folder of this machine
+
+
+def _why_held(run: str) -> str | None:
+    """A run leaves its table first; what is wrong with one run's table keeps no other from being removed."""
+    try:
+        withdraw(run)
+    except LeafledgerError as error:
+        return f"it cannot be taken out of its table: {error}"
+    return None
 
 
 def _why_kept(run: ListedRun, newest: ListedRun | None, named: set[str]) -> str | None:
@@ -161,15 +172,18 @@ def prune(folder: str | PathLike, *, keep: str, latest: Sequence[str] = (), dry_
     if any(not run.name for run in runs):
         raise UsageError(f"{place}: is a run itself, expected a folder of runs")
     newest = next((run for run in reversed(runs) if run.state == "finished" and run.date is not None), None)
-    removed, kept = list[ListedRun](), [(run.name, "its name has no day") for run in runs if run.date is None]
+    removed, held, kept = list[ListedRun](), list[str](), [(run.name, "its name has no day") for run in runs if run.date is None]
     for run in runs:
         if run.date is None or run.date >= before:
             continue
         why = _why_kept(run, newest, named if dry_run else _named(place, latest))  # which another run may have moved meanwhile
+        if why is None and not dry_run:
+            why = _why_held(run.run)
+            held += [] if why is None else [run.name]
         if why is not None:
             kept.append((run.name, why))
             continue
         if not dry_run:
             _remove(run.run)
         removed.append(run)
-    return Pruned(place, before, dry_run, tuple(removed), tuple(kept))
+    return Pruned(place, before, dry_run, tuple(removed), tuple(kept), tuple(held))

@@ -13,6 +13,7 @@ from ..stores import commit, storage
 
 AFTER = "after.json"
 FOLDER = "after"
+TABLE = f"{FOLDER}/table.json"  # the table that a run is in, or is just getting into: `table` writes it, also before the record lists it
 
 
 class AfterEntry(TypedDict):
@@ -107,38 +108,19 @@ def read_made(run: str, manifest: str, name: str) -> bytes | None:
     return None if entry is None else _fetch(run, entry)
 
 
-def read_replaced(run: str, manifest: str, name: str) -> bytes | None:
-    """Read an object that was made of another run, in whose place a run is.
+def write_unlisted(uri: str, data: bytes) -> None:
+    """Write an object, whole or not at all. Whoever writes last wins: what the record lists is told by its digest.
 
     Parameters
     ----------
-    run : str
-        URI of the run's folder.
-    manifest : str
-        SHA-256 of the manifest that is there now, hexadecimal.
-    name : str
-        Of the object.
-
-    Returns
-    -------
-    bytes or None
-        None where it was not made, or what is there was made of the run that is there now.
+    uri : str
+    data : bytes
 
     Raises
     ------
-    InvalidRun
-        The record is none.
     StorageError
-        The store does not answer.
+        The store refuses or does not answer.
     """
-    uri = storage.join(run, AFTER)
-    data = storage.read_if_exists(uri)
-    found = None if data is None else _read(data, uri)
-    return None if found is None or found.manifest == manifest else read_made(run, found.manifest, name)
-
-
-def _replace(uri: str, data: bytes) -> None:
-    """Whoever writes last wins: what the record lists is told by its digest."""
     try:
         commit.update(uri, lambda held: None if held == data else data, single_writer=True)
     except NotImplementedError as error:  # fsspec's word for a file system that is only read
@@ -166,7 +148,7 @@ def write_made(run: str, manifest: str, made: Mapping[str, bytes]) -> None:
     """
     uri = storage.join(run, AFTER)
     for name, data in made.items():
-        _replace(storage.join(run, name), data)
+        write_unlisted(storage.join(run, name), data)
     mine = {name: AfterEntry(uri=name, size=len(data), sha256=hashlib.sha256(data).hexdigest()) for name, data in made.items()}
 
     def change(held: bytes | None) -> bytes | None:
@@ -213,7 +195,7 @@ def check_after(run: str, manifest: str, replaced: bool = False) -> None:
 
 
 def remove_after(run: str, manifest: str) -> None:
-    """Remove what was made of another run that stood in the same folder.
+    """Remove what was made of another run that stood in the same folder, but for TABLE, which by now is of the table that this one is in.
 
     Parameters
     ----------
@@ -235,5 +217,6 @@ def remove_after(run: str, manifest: str) -> None:
     if found is None or found.manifest == manifest:
         return
     for entry in found.objects:
-        commit.remove(storage.join(run, entry["uri"]))
+        if entry["uri"] != TABLE:
+            commit.remove(storage.join(run, entry["uri"]))
     commit.remove(uri)

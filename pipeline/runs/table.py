@@ -2,35 +2,66 @@
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ..errors import InvalidRun
+from ..errors import InvalidRun, NotThere, StorageError
 from ..records import read_record
-from ..stores import storage
-from ..tables.share import Share, SharedPart, plain
+from ..stores import commit, storage
+from ..stores.listing import list_folder
+from ..tables.share import Leaving, Share, SharedPart, plain
 from ..tables.writing import Place
-from .after import FOLDER, read_made, read_replaced, write_made
+from .after import TABLE, read_after, read_made, write_made, write_unlisted
 from .job import Job
+from .part import PARTS
 from .publish import Manifest
 from .replacement import stands
 from .table_place import choose_table
 
-RECORD = f"{FOLDER}/table.json"
 
-
-def _find_replaced(out: str, manifest: Manifest) -> Place | None:
-    """The table that the run was committed to in whose place this one is."""
-    made = read_replaced(out, manifest.sha256, RECORD) if manifest.place else None
-    return None if made is None else _read_place(made, out)
-
-
-def _read_place(made: bytes, run: str) -> Place:
+def _read_place(run: str) -> Place | None:
+    """The table that a run is in, or that in whose place it is; None where nothing says so."""
+    made = storage.read_if_exists(storage.join(run, TABLE))
     try:
-        return read_record(Place, made)
+        return None if made is None else read_record(Place, made)
     except ValueError as error:
-        raise InvalidRun(f"{storage.join(run, RECORD)}: does not name a table: {error}") from error
+        raise InvalidRun(f"{storage.join(run, TABLE)}: does not name a table: {error}") from error
+
+
+def _write_place(place: Place) -> bytes:
+    return json.dumps({"format": place.format, "uri": place.uri}, indent=1).encode()
+
+
+def _is_in_its_table(out: str, manifest: Manifest) -> bool:
+    """It took no other run's place, or the table that is written down is its own."""
+    return not manifest.place or any(entry["uri"] == TABLE for entry in read_after(out, manifest.sha256).objects)
+
+
+def _check_there(out: str, manifest: Manifest) -> None:
+    """No table gets a part that is not there, or not whole."""
+    sizes = dict[str, int]()
+    with suppress(NotThere):
+        sizes = list_folder(storage.join(manifest.home(out), PARTS)).files
+    for part in manifest.parts:
+        found = sizes.get(part["uri"].rpartition("/")[2])
+        if found != part["size"]:
+            is_there = "is missing" if found is None else f"has {found:,} bytes"
+            raise InvalidRun(f"{storage.join(out, part['uri'])}: {is_there}, the manifest says {part['size']:,} bytes; the run is not committed")
+
+
+def _make_share(job: Job, out: str, manifest: Manifest) -> Share | None:
+    """None of a run without rows, or without a date."""
+    if job.options.date is None or not manifest.parts:
+        return None
+    _check_there(out, manifest)
+    parts = tuple(SharedPart(storage.join(out, part["uri"]), part["size"], part["n_rows"]) for part in manifest.parts)
+    with storage.opened(parts[0].uri) as file:
+        found = pq.read_schema(file)
+    columns = plain({field.name: field.type for field in found}, out)
+    return Share(out, manifest.sha256, job.options.date, columns, parts, partial(stands, out, manifest))
 
 
 def check_table(job: Job, types: Mapping[str, pa.DataType]) -> None:
@@ -60,8 +91,9 @@ def check_table(job: Job, types: Mapping[str, pa.DataType]) -> None:
 def commit_table(job: Job, out: str, manifest: Manifest) -> None:
     """Commit the parts of a finished run to the table that was asked for, once, whoever tries it how often.
 
-    Where it took the place of another run, that one's parts are taken out of their table, in the same commit if it is the same table. A run without
-    rows has no parts to commit, and leaves none of another run. Nothing is done where another run took its own place meanwhile.
+    A run is in one table: it leaves another that it is in, and so does a run in whose place it is, in the same commit if it is the same table. A run
+    without rows has no parts to commit, and leaves none of another run. Which table that is, is written down before it is committed, so that whoever
+    removes the run knows. Nothing is done where another run took its own place meanwhile.
 
     Parameters
     ----------
@@ -74,28 +106,36 @@ def commit_table(job: Job, out: str, manifest: Manifest) -> None:
     Raises
     ------
     InvalidRun
-        Something else is in the record's place.
+        A part is missing or has another size than the manifest says, or something else is in the place of what says the table.
     UsageError, SchemaMismatch
-        The table does not take the parts as they are.
+        The table does not take the parts as they are, or does not let go of those of the run that it held.
     StorageError
         It does not answer, or refuses. The run is finished all the same, and the same command tries again.
     """
-    if not stands(out, manifest):
+    place = choose_table(job.options, out)
+    if not stands(out, manifest) or (place is None and _is_in_its_table(out, manifest)):
         return
-    place, replaced = choose_table(job.options, out), _find_replaced(out, manifest)
-    for left in dict.fromkeys((replaced, place)):
-        if left is not None and (left != place or not manifest.parts):
-            left.withdraw(out)
-    if place is None or job.options.date is None or not manifest.parts:
-        return
-    parts = tuple(SharedPart(storage.join(out, part["uri"]), part["size"], part["n_rows"]) for part in manifest.parts)
-    with storage.opened(parts[0].uri) as file:
-        found = pq.read_schema(file)
-    place.commit(Share(out, manifest.sha256, job.options.date, plain({field.name: field.type for field in found}, out), parts))
+    try:
+        share = None if place is None else _make_share(job, out, manifest)
+    except (InvalidRun, StorageError):
+        if stands(out, manifest):
+            raise
+        return  # removed by who took its place
+    held = _read_place(out)
+    for left in dict.fromkeys((held, place)):
+        if left is not None and (left != place or share is None):
+            left.withdraw(Leaving(out, wanted=partial(stands, out, manifest)))
+    if place is not None and share is not None:
+        write_unlisted(storage.join(out, TABLE), _write_place(place))
+        place.commit(share)
+        if not stands(out, manifest):  # by now, and who took its place found nothing in the table to take out
+            place.withdraw(Leaving(out, manifest=manifest.sha256))
+    elif held is not None and stands(out, manifest):
+        commit.remove(storage.join(out, TABLE))
 
 
 def record_table(job: Job, out: str, manifest: Manifest) -> None:
-    """Write down which table a run was committed to, for whoever removes the run.
+    """List what says which table a run was committed to, once what was made of a run in whose place it is has gone.
 
     Parameters
     ----------
@@ -112,13 +152,14 @@ def record_table(job: Job, out: str, manifest: Manifest) -> None:
     """
     place = choose_table(job.options, out)
     if place is not None and manifest.parts and stands(out, manifest):
-        made = json.dumps({"format": place.format, "uri": place.uri}, indent=1).encode()
-        if read_made(out, manifest.sha256, RECORD) != made:
-            write_made(out, manifest.sha256, {RECORD: made})
+        made = _write_place(place)
+        if read_made(out, manifest.sha256, TABLE) != made:
+            write_made(out, manifest.sha256, {TABLE: made})
 
 
 def withdraw(run: str) -> None:
-    """Take a run out of the table that it was committed to, if it was; or the run in whose place it is, where it was not taken into the table.
+    """Take a run out of the table that it was committed to, if it was, before all of its folder is removed; or the run in whose place it is, where it
+    was not taken into the table.
 
     Parameters
     ----------
@@ -128,12 +169,12 @@ def withdraw(run: str) -> None:
     Raises
     ------
     InvalidRun
-        Something else is in the record's place.
+        Something else is in the place of what says the table.
     UsageError, SchemaMismatch
-        The table does not let go of its parts as they are.
+        The table does not let go of its parts as they are, or others have files of the table in the folder.
     StorageError
         The store or the table does not answer.
     """
-    made = storage.read_if_exists(storage.join(run, RECORD))  # whatever manifest is there, damaged or of an older version: all of the run goes
-    if made is not None:
-        _read_place(made, run).withdraw(run)
+    place = _read_place(run)  # whatever manifest is there, damaged or of an older version: all of the run goes
+    if place is not None:
+        place.withdraw(Leaving(run, whole=True))

@@ -17,7 +17,7 @@ import pyarrow as pa
 from ..errors import UsageError
 from .deltalake_table import open_table, options_for, place_of, reported
 from .live import write_value
-from .share import DATE, Share, check_all_there, new_columns, within
+from .share import DATE, Leaving, Share, check_all_there, check_alone, new_columns, within
 
 ATTEMPTS = 10  # lost to others before a commit is given up
 # Others clean a table's folder of all files that its log does not name: plans, manifests and summaries of the runs. Not for a hundred years.
@@ -156,6 +156,8 @@ def _try(uri: str, share: Share) -> None:
     schema, mark = Schema.from_arrow(share.schema.append(pa.field(DATE, pa.date32()))), _mark(share.manifest)
     properties = _properties(uri, share.run, mark, len(share.parts), {"leafledger": share.manifest})
     if not _exists(uri):
+        if not share.stands():
+            return
         create_table_with_add_actions(
             uri, schema, _add(uri, share), "error", [DATE], configuration=KEPT, storage_options=options_for(uri), commit_properties=properties
         )
@@ -163,7 +165,7 @@ def _try(uri: str, share: Share) -> None:
     table: DeltaTable = open_table(uri)
     _refuse_other(table, uri)
     mine, parts = _names(uri, share.run)
-    if table.transaction_version(mine) == mark:
+    if table.transaction_version(mine) == mark or not share.stands():  # asked once the table is open: who takes its place from now on is noticed
         return
     live = _list_live(table, uri)
     old = within(share.run, live)
@@ -171,7 +173,8 @@ def _try(uri: str, share: Share) -> None:
     missing = new_columns(_list_types(table.schema()), _list_types(schema), uri)
     if missing:
         table.alter.add_columns([field for field in schema.fields if field.name in missing])
-        table = open_table(uri)
+        _try(uri, share)  # others may have committed before these
+        return
     actions = [
         *_add(uri, share),
         *(live[each] for each in sorted(old - {part.uri for part in share.parts})),
@@ -180,7 +183,8 @@ def _try(uri: str, share: Share) -> None:
 
 
 def commit_delta(uri: str, share: Share) -> None:
-    """Let a table have a run's parts, in the place of those of an earlier run in the same folder; do nothing where it has them.
+    """Let a table have a run's parts, in the place of those of an earlier run in the same folder; do nothing where it has them, or where another run
+    has taken the run's place.
 
     Parameters
     ----------
@@ -217,20 +221,19 @@ def _repeat(uri: str, attempt: Any) -> None:
                     raise
 
 
-def withdraw_delta(uri: str, run: str) -> None:
-    """Take a run's parts out of a table, before they are removed.
+def withdraw_delta(uri: str, leaving: Leaving) -> None:
+    """Take a run's parts out of a table, before they are removed; do nothing where it has none.
 
     Parameters
     ----------
     uri : str
         Of the table's folder.
-    run : str
-        URI of the run's folder.
+    leaving : Leaving
 
     Raises
     ------
     SchemaMismatch
-        Its files were rewritten by others.
+        Its files were rewritten by others, or these have files of the table in its folder, all of which is going to be removed.
     UsageError
         The table asks more of who writes it than to remove files.
     StorageError
@@ -242,12 +245,20 @@ def withdraw_delta(uri: str, run: str) -> None:
             return
         table = open_table(uri)
         _refuse_other(table, uri)
-        mine, _ = _names(uri, run)
-        if not table.transaction_version(mine):
+        mine, parts = _names(uri, leaving.run)
+        if leaving.manifest is not None and table.transaction_version(mine) != _mark(leaving.manifest):
+            return
+        if leaving.wanted is not None and not leaving.wanted():
             return
         live = _list_live(table, uri)
-        actions = [live[each] for each in sorted(within(run, live))]
-        properties = _properties(uri, run, NOTHING, 0, {"leafledger": "withdrawn"})
+        old, held = within(leaving.run, live), table.transaction_version(parts) or 0
+        check_all_there(held, len(old), leaving.run, uri)
+        if leaving.whole:
+            check_alone(leaving.run, live, uri)
+        if not held:
+            return
+        actions = [live[each] for each in sorted(old)]
+        properties = _properties(uri, leaving.run, NOTHING, 0, {"leafledger": "withdrawn"})
         table.create_write_transaction(actions, "append", table.schema(), [DATE], commit_properties=properties)
 
     _repeat(uri, attempt)

@@ -1,8 +1,10 @@
 """Names of tables that parts are committed to, as an option has them; nothing is imported to read one."""
 
 import re
+from typing import Literal, get_args
 
-NAMES = ("delta", "iceberg")  # of formats
+Name = Literal["delta", "iceberg"]  # of a format
+NAMES: tuple[Name, ...] = get_args(Name)
 TABLE = re.compile(r"(\w+)(?::(.*))?", re.DOTALL)
 EXPECTED = "delta, or iceberg:CATALOG.NAMESPACE.TABLE"
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 from ..errors import UsageError
 from ..stores.places import CATALOG, normalise
 from .pyiceberg_table import EPOCH, FILES, list_entries, reported
-from .share import DATE, Share, SharedPart, check_all_there, new_columns, plain_fields, within
+from .share import DATE, Leaving, Share, SharedPart, check_all_there, check_alone, new_columns, plain_fields, within
 
 ATTEMPTS = 10  # lost to others before a commit is given up
 MAPPING = "schema.name-mapping.default"
@@ -148,23 +148,30 @@ def _once(table: Any) -> None:
     table.metadata.properties["commit.retry.num-retries"] = "0"  # of this object; what is committed are changes
 
 
-def _find_old(table: Any, uri: str, run: str) -> list[Any]:
-    live = {normalise(found.file_path): found for found, _ in list_entries(table, uri)}
-    return [live[each] for each in sorted(within(run, live))]
+def _list_live(table: Any, uri: str) -> dict[str, Any]:
+    return {normalise(found.file_path): found for found, _ in list_entries(table, uri)}
+
+
+def _find_mark(table: Any, run: str) -> tuple[str, int]:
+    """Which manifest of a run was committed last, and how many parts it had."""
+    mark, _, held = table.properties.get(_property(run), "").partition(" ")
+    return mark, int(held or 0)
 
 
 def _try(uri: str, share: Share) -> None:
     """One attempt, from the newest snapshot."""
     catalog, name, table = _open(uri)
     if table is None:
-        _create(catalog, name, share)
+        if share.stands():
+            _create(catalog, name, share)
         return
     _refuse_other(table, uri)
-    mark, _, held = table.properties.get(_property(share.run), "").partition(" ")
-    if mark == share.manifest:
+    mark, held = _find_mark(table, share.run)
+    if mark == share.manifest or not share.stands():  # asked once the table is open: who takes its place from now on is noticed
         return
-    old = _find_old(table, uri, share.run)
-    check_all_there(int(held or 0), len(old), share.run, uri)
+    live = _list_live(table, uri)
+    old = [live[each] for each in sorted(within(share.run, live))]
+    check_all_there(held, len(old), share.run, uri)
     missing = new_columns(_list_types(table.schema().as_arrow()), _list_types(share.schema), uri)
     _once(table)
     with table.transaction() as transaction:
@@ -191,7 +198,8 @@ def _repeat(uri: str, attempt: Callable[[], None]) -> None:
 
 
 def commit_iceberg(uri: str, share: Share) -> None:
-    """Let a table have a run's parts, in the place of those of an earlier run in the same folder; do nothing where it has them.
+    """Let a table have a run's parts, in the place of those of an earlier run in the same folder; do nothing where it has them, or where another run
+    has taken the run's place.
 
     Parameters
     ----------
@@ -211,18 +219,19 @@ def commit_iceberg(uri: str, share: Share) -> None:
     _repeat(uri, lambda: _try(uri, share))
 
 
-def withdraw_iceberg(uri: str, run: str) -> None:
-    """Take a run's parts out of a table, before they are removed.
+def withdraw_iceberg(uri: str, leaving: Leaving) -> None:
+    """Take a run's parts out of a table, before they are removed; do nothing where it has none.
 
     Parameters
     ----------
     uri : str
         As iceberg:CATALOG.NAMESPACE.TABLE.
-    run : str
-        URI of the run's folder.
+    leaving : Leaving
 
     Raises
     ------
+    SchemaMismatch
+        Its files were rewritten by others, or these have files of the table in its folder, all of which is going to be removed.
     UsageError
         The table has files that say which rows are deleted.
     StorageError
@@ -231,15 +240,25 @@ def withdraw_iceberg(uri: str, run: str) -> None:
 
     def attempt() -> None:
         _, _, table = _open(uri)
-        if table is None or _property(run) not in table.properties:
+        if table is None:
             return
-        old = _find_old(table, uri, run)
+        mark, held = _find_mark(table, leaving.run)
+        if leaving.manifest is not None and mark != leaving.manifest:
+            return
+        if leaving.wanted is not None and not leaving.wanted():
+            return
+        live = _list_live(table, uri)
+        old = [live[each] for each in sorted(within(leaving.run, live))]
+        check_all_there(held, len(old), leaving.run, uri)
+        if leaving.whole:
+            check_alone(leaving.run, live, uri)
+        if not held:
+            return
         _once(table)
         with table.transaction() as transaction:
-            transaction.remove_properties(_property(run))
-            if old:
-                with transaction.update_snapshot().overwrite() as snapshot:
-                    for found in old:
-                        snapshot.delete_data_file(found)
+            transaction.remove_properties(_property(leaving.run))
+            with transaction.update_snapshot().overwrite() as snapshot:
+                for found in old:
+                    snapshot.delete_data_file(found)
 
     _repeat(uri, attempt)

@@ -1,5 +1,6 @@
 """What a finished run has for a table of all nights: its parts as they lie there, with the columns that a table can have."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date as Date
@@ -9,7 +10,8 @@ from pyarrow import types
 
 from ..errors import SchemaMismatch
 
-PARTS = "attributions"  # folder of a run that they lie in
+PARTS = "attributions"  # folder that they lie in: of a run, or of its place below it
+REPLACEMENTS = "replacements"  # folder of a run that has such places
 DATE = "date"  # column that tables are partitioned by, which the parts have not
 # Types that Delta Lake and Iceberg have both. Others are stored as one of them, and readers that trust the table would take them for it.
 KNOWN: tuple[Callable[[pa.DataType], bool], ...] = (
@@ -36,6 +38,17 @@ class Share:
     date: Date
     schema: pa.Schema  # of every part, as `plain` writes it
     parts: tuple[SharedPart, ...]
+    stands: Callable[[], bool]  # whether it is still the run that its folder holds
+
+
+@dataclass(frozen=True, slots=True)
+class Leaving:
+    """A run that leaves a table, before its files are removed."""
+
+    run: str  # URI of its folder
+    whole: bool = False  # all of the folder is going to be removed, so that others must have no files of the table in it
+    manifest: str | None = None  # SHA-256: it stays where another one was committed last
+    wanted: Callable[[], bool] | None = None  # it stays where this says no, which is asked once the table is open
 
 
 def _plain_type(found: pa.DataType) -> pa.DataType | None:
@@ -130,7 +143,7 @@ def new_columns(held: Mapping[str, str], mine: Mapping[str, str], where: str) ->
 
 
 def within(run: str, uris: Iterable[str]) -> set[str]:
-    """Pick the parts of a run; what others wrote into its folder is none.
+    """Pick the parts of a run; what others wrote into its folder is none, nor are parts of a run that lies in it.
 
     Parameters
     ----------
@@ -142,18 +155,19 @@ def within(run: str, uris: Iterable[str]) -> set[str]:
     -------
     set of str
     """
-    return {uri for uri in uris if uri.startswith(f"{run}/") and uri.split("/")[-2] == PARTS}
+    part = re.compile(rf"{re.escape(run)}/({REPLACEMENTS}/[^/]+/)?{PARTS}/[^/]+")
+    return {uri for uri in uris if part.fullmatch(uri)}
 
 
 def check_all_there(held: int, live: int, run: str, where: str) -> None:
-    """Refuse to replace what a run had in a table, where somebody else has rewritten or removed it since.
+    """Refuse to replace or remove what a run had in a table, where somebody else has changed that since.
 
     Parameters
     ----------
     held : int
         Files that were committed of it.
     live : int
-        Files in its folder that count now.
+        Parts in its folder that count now.
     run, where : str
         URIs of the run and the table, for the message.
 
@@ -164,6 +178,32 @@ def check_all_there(held: int, live: int, run: str, where: str) -> None:
     """
     if held != live:
         raise SchemaMismatch(
-            f"{where}: {held} files of an earlier run in {run} were committed, of which {live} count now: others have rewritten or removed them, so "
-            "that its rows cannot be replaced; remove these rows there, and commit this run from another folder"
+            f"{where}: {held} files of a run in {run} were committed, {live} count now: others have rewritten, removed or added some, so that its "
+            "rows cannot be told from theirs; remove these rows there, and commit a run that is to replace it from another folder"
+        )
+
+
+def check_alone(run: str, uris: Iterable[str], where: str) -> None:
+    """Refuse to remove a run's folder in which others have files of the table.
+
+    Parameters
+    ----------
+    run : str
+        URI of the folder.
+    uris : iterable of str
+        Files that count.
+    where : str
+        The table, for the message.
+
+    Raises
+    ------
+    SchemaMismatch
+        One of them lies there and is no part of the run.
+    """
+    below = {uri for uri in uris if uri.startswith(f"{run}/")}
+    others = sorted(below - within(run, below))
+    if others:
+        raise SchemaMismatch(
+            f"{where}: {len(others)} of its files, as {others[0].removeprefix(f'{run}/')}, lie in {run} and are no parts of the run: others wrote "
+            "them, and they would be lost with it; remove these rows from the table, or have them written elsewhere"
         )

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from datetime import date as Date
 
 from .deltalake_commit import check_delta, commit_delta, locate_delta, withdraw_delta
+from .names import Name
 from .pyiceberg_commit import check_iceberg, commit_iceberg, locate_iceberg, withdraw_iceberg
-from .share import Share
+from .share import Leaving, Share
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,10 +17,10 @@ class Format:
     locate: Callable[[str, str, Date], str]  # from its name, the run's folder and its date to its place
     check: Callable[[str], None]  # that parts can be added, before there are any
     commit: Callable[[str, Share], None]
-    withdraw: Callable[[str, str], None]  # from its place and the run's folder
+    withdraw: Callable[[str, Leaving], None]
 
 
-FORMATS = {
+FORMATS: dict[Name, Format] = {
     "delta": Format(locate_delta, check_delta, commit_delta, withdraw_delta),
     "iceberg": Format(locate_iceberg, check_iceberg, commit_iceberg, withdraw_iceberg),
 }
@@ -29,7 +30,7 @@ FORMATS = {
 class Place:
     """A table."""
 
-    format: str
+    format: Name
     uri: str
 
     def check(self) -> None:
@@ -45,15 +46,14 @@ class Place:
         """
         FORMATS[self.format].commit(self.uri, share)
 
-    def withdraw(self, run: str) -> None:
-        """Take a run's parts out of the table.
+    def withdraw(self, leaving: Leaving) -> None:
+        """Take a run's parts out of the table; do nothing where it has none.
 
         Parameters
         ----------
-        run : str
-            URI of the run's folder.
+        leaving : Leaving
         """
-        FORMATS[self.format].withdraw(self.uri, run)
+        FORMATS[self.format].withdraw(self.uri, leaving)
 
 
 def find_place(table: str, run: str, date: Date) -> Place:
@@ -77,5 +77,6 @@ def find_place(table: str, run: str, date: Date) -> Place:
     UsageError
         The run lies elsewhere than such a table takes it.
     """
-    kind, _, name = table.partition(":")
+    called, _, name = table.partition(":")
+    kind = next(each for each in FORMATS if each == called)
     return Place(kind, FORMATS[kind].locate(name, run, date))

@@ -6,7 +6,7 @@ import pytest
 
 from leafledger import check_run, explain
 from pipeline.errors import InvalidRun, StorageError
-from pipeline.runs.after import After, check_after, read_after, read_made, read_replaced, write_made
+from pipeline.runs.after import TABLE, After, check_after, read_after, read_made, remove_after, write_made
 from pipeline.stores import commit
 
 ME, OTHER = "a" * 64, "b" * 64
@@ -92,12 +92,12 @@ def test_objects_of_a_store(bucket):
         assert [read_made(run, ME, name) for name in ("after/x", "after/y")] == [b"1", b"2"]
 
 
-def test_what_was_made_of_a_replaced_run_is_read(tmp_path):
-    """As long as it is there, and not what was made of the run itself."""
+def test_what_was_made_of_a_replaced_run_goes(tmp_path):
+    """But for the table that the folder's run is in, which whoever took the place has written or removed by then."""
     run = str(tmp_path)
-    assert read_replaced(run, ME, "after/x") is None
-    write_made(run, ME, {"after/x": b"1"})
-    other = "f" * 64
-    assert read_replaced(run, other, "after/x") == b"1"
-    assert read_replaced(run, other, "after/y") is None
-    assert read_replaced(run, ME, "after/x") is None
+    write_made(run, OTHER, {"after/x": b"1", TABLE: b"2"})
+    remove_after(run, OTHER)
+    assert read_made(run, OTHER, "after/x") == b"1"
+    remove_after(run, ME)
+    assert sorted(path.name for path in tmp_path.rglob("*.json")) == ["table.json"]
+    assert not (tmp_path / "after" / "x").exists()

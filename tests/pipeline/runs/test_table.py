@@ -14,11 +14,11 @@ from deltalake import DeltaTable
 
 from leafledger import check_run, list_runs, prune
 from pipeline.command.cli import main
-from pipeline.errors import SchemaMismatch, UsageError
+from pipeline.errors import InvalidRun, SchemaMismatch, UsageError
 from pipeline.runs import explain as explaining
+from pipeline.runs.after import TABLE
 from pipeline.runs.publish import read_manifest
-from pipeline.runs.table import RECORD
-from tests.pipeline.runs.tabling import Delta, Iceberg, expected, plain
+from tests.pipeline.runs.tabling import KINDS, Delta, Iceberg, expected, plain
 
 READERS = pytest.mark.parametrize("read", ["by_duckdb", "by_polars"])
 
@@ -61,7 +61,7 @@ def test_again_is_not_twice(night):
     made = run("2026-11-22")
     assert run("2026-11-22") == made
     assert there.count_commits() == 1
-    record = json.loads(Path(there.root, "date=2026-11-22", RECORD).read_text())
+    record = json.loads(Path(there.root, "date=2026-11-22", TABLE).read_text())
     assert record == {"format": there.table.partition(":")[0], "uri": there.uri}
 
 
@@ -169,6 +169,59 @@ def test_a_run_that_was_replaced_meanwhile_leaves_the_table_as_it_is(night, monk
     run("2026-11-22")
     assert read_manifest(f"{there.root}/date=2026-11-22") == made[0]
     assert there.list_live() == {f"{there.root}/date=2026-11-22/{part['uri']}": part["n_rows"] for part in made[0].parts}
+
+
+def find_other(kind, there):
+    """The table of the other format, of the same runs."""
+    (other,) = (each for each in KINDS.values() if each is not kind)
+    return other(there.root)
+
+
+@pytest.mark.parametrize("afterwards", ["again", "pruned", "replaced"])
+def test_a_run_is_in_one_table(night, kind, afterwards):
+    """Repeated with another table, it leaves the first; so it is also in none once it is pruned, or replaced by a run without one."""
+    run, late, there = night
+    other = find_other(kind, there)
+    made = run("2026-01-01")
+    assert run("2026-01-01", table=other.table) == made
+    assert there.list_live() == {}
+    assert other.list_live() == {f"{there.root}/date=2026-01-01/{part['uri']}": part["n_rows"] for part in made.parts}
+    assert check_run(f"{there.root}/date=2026-01-01").sound
+    if afterwards == "again":
+        assert run("2026-01-01") == made
+        assert plain(there.by_polars()).equals(expected(f"{there.root}/date=2026-01-01"))
+    if afterwards == "pruned":
+        run("2026-11-22", table=None)
+        assert [each.name for each in prune(there.root, keep="30d", date="2026-11-23").removed] == ["date=2026-01-01"]
+    if afterwards == "replaced":
+        late()
+        run("2026-01-01", if_changed="replace", table=None)
+        assert not Path(there.root, "date=2026-01-01", TABLE).exists()
+    assert other.list_live() == {}
+
+
+def test_a_run_without_a_table_leaves_it_where_it_is(night):
+    """The same command without --table has nothing to do; also for a run that took another's place."""
+    run, late, there = night
+    run("2026-11-22")
+    late()
+    made = run("2026-11-22", if_changed="replace")
+    for _ in range(2):
+        assert run("2026-11-22", table=None) == made
+        assert there.list_live() == {f"{there.root}/date=2026-11-22/{part['uri']}": part["n_rows"] for part in made.parts}
+
+
+@pytest.mark.parametrize(("damage", "said"), [(lambda path: path.unlink(), "is missing"), (lambda path: path.write_bytes(b"PAR1"), "has 4 bytes")])
+def test_a_run_without_all_of_its_parts_is_not_committed(night, damage, said):
+    """Readers of the table would fail at it; the table is as it was."""
+    run, _, there = night
+    run("2026-11-21")
+    made, before = run("2026-11-22", table=None), there.list_live()
+    uri = Path(there.root, "date=2026-11-22", made.parts[-1]["uri"])
+    damage(uri)
+    with pytest.raises(InvalidRun, match=rf"^{uri}: {said}, the manifest says [\d,]+ bytes; the run is not committed$"):
+        run("2026-11-22")
+    assert there.list_live() == before
 
 
 def test_a_pruned_run_leaves_the_table_first(night):

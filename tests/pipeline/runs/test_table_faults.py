@@ -6,15 +6,16 @@ import subprocess
 import sys
 import threading
 import time
+from datetime import date
 from pathlib import Path
 
 import pytest
 
 from leafledger import prune
-from pipeline.errors import InvalidRun, SchemaMismatch, StorageError
-from pipeline.runs.after import write_made
+from pipeline.errors import SchemaMismatch, StorageError
+from pipeline.runs import explain as explaining
+from pipeline.runs.after import TABLE, write_made
 from pipeline.runs.publish import read_manifest
-from pipeline.runs.table import RECORD
 from pipeline.stores import commit, storage
 from tests.pipeline.runs.tabling import Delta, Iceberg, expected, plain
 
@@ -107,6 +108,39 @@ def test_killed_at_every_step_rows_are_there_once(example, night, kind, tmp_path
     assert {*steps} == {"create", "update", "remove", "log"}
 
 
+@pytest.mark.parametrize("afterwards", ["pruned", "replaced"])
+@pytest.mark.parametrize("replaced", [False, True])
+def test_killed_at_every_step_a_run_can_go(example, night, kind, tmp_path, killing, monkeypatch, replaced, afterwards):
+    """Once its manifest is there; whatever removes it next, `prune` or a run in its place without a table: the table names nothing that is gone."""
+    (run, _, _), (left, steps), commit_table, armed = night, killing, explaining.commit_table, []
+
+    def begin(*given):
+        left[0] = armed.pop() if armed else left[0]
+        commit_table(*given)
+
+    monkeypatch.setattr(explaining, "commit_table", begin)
+    for n in range(100):
+        there, killed = kind(f"{tmp_path}/runs/{n}"), False
+        run("2026-12-30", there.root, data=f"{example.data}/month=1", table=None)
+        if replaced:
+            run("2026-11-22", there.root, data=f"{example.data}/month=1")
+        armed.append(n)
+        try:
+            run("2026-11-22", there.root, if_changed="replace", data=f"{example.data}/month=[23]")
+        except KilledError:
+            killed = True
+        left[0] = 10**6
+        assert all(storage.exists(path) for path in there.list_live())
+        if afterwards == "pruned":
+            assert prune(there.root, keep="30d", date="2026-12-31").kept == ()
+        else:
+            run("2026-11-22", there.root, if_changed="replace", data=f"{example.data}/month=3", table=None)
+        assert there.list_live() == {}
+        if not killed:
+            break
+    assert {"update", "log", *(["remove"] if replaced else [])} <= {*steps}
+
+
 def run_together(run, days, owner, name, monkeypatch):
     """Run two days at once, which wait for each other before either writes the log by ``owner.name``; how many came there."""
     together, wrapped, met = threading.Barrier(2), getattr(owner, name), []
@@ -178,31 +212,98 @@ def test_a_store_that_fails_leaves_a_finished_run(night, kind, monkeypatch):
     assert plain(there.by_polars()).equals(expected(f"{there.root}/date=2026-11-22"))
 
 
-def test_rows_that_others_rewrote_are_not_replaced(night, kind):
+def rewrite(there):
+    """All files of a table, by others: none of them is a run's any more."""
+    if isinstance(there, Delta):
+        there.open().optimize.compact()
+    else:
+        there.open().overwrite(there.open().scan().to_arrow())
+
+
+def test_rows_that_others_rewrote_are_not_replaced(night):
     """They are in files that are none of the run's; again is still nothing to do."""
     run, late, there = night
     made = run("2026-11-22")
-    if kind is Delta:
-        assert there.open().optimize.compact()["numFilesRemoved"] == len(made.parts)
-    else:
-        there.open().overwrite(there.open().scan().to_arrow())
+    rewrite(there)
     assert run("2026-11-22") == made
     late()
-    said = rf"^{there.uri}: {len(made.parts)} files of an earlier run in {there.root}/date=2026-11-22 were committed, of which 0 count now"
+    said = rf"^{there.uri}: {len(made.parts)} files of a run in {there.root}/date=2026-11-22 were committed, 0 count now"
     with pytest.raises(SchemaMismatch, match=said):
         run("2026-11-22", if_changed="replace")
 
 
-def test_a_damaged_record_is_told_when_the_run_is_removed(night):
-    """Rather than a table left with files that are gone."""
+def test_rows_that_others_rewrote_are_not_there_twice(night):
+    """A run that replaces theirs without a table is told, and so is the next one with it: rows are there once, and can be read."""
+    run, late, there = night
+    run("2026-11-22")
+    rewrite(there)
+    before = plain(there.by_polars())
+    late()
+    for table in (None, there.table, None):
+        with pytest.raises(SchemaMismatch, match=r"files of a run in .* were committed, 0 count now"):
+            run("2026-11-22", if_changed="replace", table=table)
+        assert plain(there.by_polars()).equals(before)
+
+
+def test_a_run_whose_rows_others_rewrote_is_not_pruned(night):
+    """Delta's library writes the new files into the run's folder: all rows can be read afterwards; without what says its table, it goes."""
     run, _, there = night
-    for day in ("2026-01-01", "2026-11-22"):
+    for day in ("2026-01-01", "2026-01-02", "2026-11-22"):
         run(day)
-    old = f"{there.root}/date=2026-01-01"
-    write_made(old, read_manifest(old).sha256, {RECORD: b'{"format": "delta"}'})
-    with pytest.raises(InvalidRun, match=r"after/table\.json: does not name a table: it has no 'uri'$"):
-        prune(there.root, keep="30d", date="2026-11-23")
-    assert read_manifest(old) is not None
+    rewrite(there)
+    run("2026-01-03")
+    before = plain(there.by_polars())
+    found = prune(there.root, keep="30d", date="2026-11-23")
+    assert [each.name for each in found.removed] == ["date=2026-01-03"]
+    assert found.held == ("date=2026-01-01", "date=2026-01-02") == tuple(dict(found.kept))
+    assert "it cannot be taken out of its table: " in dict(found.kept)["date=2026-01-01"]
+    days = [day for day in before["date"].unique().to_pylist() if day != date(2026, 1, 3)]
+    assert sorted(plain(there.by_polars())["date"].unique().to_pylist()) == sorted(days)
+    assert read_manifest(f"{there.root}/date=2026-01-01") is not None
+
+
+@pytest.mark.parametrize(("mine", "theirs"), [(True, True), (True, False), (False, True)])
+@pytest.mark.parametrize("before", [True, False])
+def test_who_is_overtaken_while_it_commits_changes_nothing(night, kind, monkeypatch, mine, theirs, before):
+    """Another run takes its place, whole, at its first write of the log: the table has the files of the run that stands, and no others."""
+    run, late, there = night
+    run("2026-11-21")
+    if before:
+        run("2026-11-22")
+        late()
+    (owner, name), made = kind.log[-1], []
+    wrapped = getattr(owner, name)
+
+    def overtaken(*given, **named):
+        if not made:
+            made.append(None)
+            made[0] = run("2026-11-22", if_changed="replace", values=True, table=there.table if theirs else None)
+        return wrapped(*given, **named)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, name, overtaken)
+        run("2026-11-22", if_changed="replace", table=there.table if mine else None)
+    live = {uri: n_rows for uri, n_rows in there.list_live().items() if "2026-11-22" in uri}
+    if made:
+        assert read_manifest(f"{there.root}/date=2026-11-22") == made[0]
+    assert live == (list_parts(there.root) if made and theirs else {})
+    assert all(storage.exists(uri) for uri in there.list_live())
+
+
+@pytest.mark.parametrize("text", ['{"format": "delta"}', '{"format": "hudi", "uri": "x"}', "["])
+def test_a_damaged_record_keeps_no_other_run(night, text):
+    """Its run stays, rather than a table with files that are gone; the others go."""
+    run, _, there = night
+    for day in ("2026-01-01", "2026-01-02", "2026-01-03", "2026-11-22"):
+        run(day)
+    old = f"{there.root}/date=2026-01-02"
+    write_made(old, read_manifest(old).sha256, {TABLE: text.encode()})
+    found = prune(there.root, keep="30d", date="2026-11-23")
+    assert [each.name for each in found.removed] == ["date=2026-01-01", "date=2026-01-03"]
+    ((name, why),) = found.kept
+    assert (name, found.held) == ("date=2026-01-02", ("date=2026-01-02",))
+    assert why.startswith(f"it cannot be taken out of its table: {old}/{TABLE}: does not name a table: ")
+    assert plain(there.by_polars()).equals(expected(old, f"{there.root}/date=2026-11-22"))
 
 
 def test_a_run_whose_manifest_is_damaged_leaves_the_table_first(night):

@@ -10,23 +10,24 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
 from deltalake.exceptions import CommitFailedError
+from deltalake.table import TableAlterer
 
-from pipeline.errors import StorageError, UsageError
+from pipeline.errors import SchemaMismatch, StorageError, UsageError
 from pipeline.tables import deltalake_commit
 from pipeline.tables.deltalake_commit import ATTEMPTS, check_delta, commit_delta, withdraw_delta
-from pipeline.tables.share import Share, SharedPart, plain
+from pipeline.tables.share import Leaving, Share, SharedPart, plain
 
 ROWS = pa.table({"flight": [1, 2, 3], "phi a": pa.array([0.1, 0.2, 0.3], pa.float32())})
 
 
-def share(root, day="2026-11-22", manifest="0123456789abcdef", rows=ROWS, folder=""):
+def share(root, day="2026-11-22", manifest="0123456789abcdef", rows=ROWS, folder="", stands=lambda: True):
     """A run of one part."""
     run = f"{root}/date={day}{folder}"
     path = Path(run) / "attributions" / "part-00000.parquet"
     path.parent.mkdir(parents=True, exist_ok=True)
     pq.write_table(rows, path)
     columns = {field.name: field.type for field in rows.schema}
-    return Share(run, manifest, date.fromisoformat(day), plain(columns, run), (SharedPart(str(path), path.stat().st_size, rows.num_rows),))
+    return Share(run, manifest, date.fromisoformat(day), plain(columns, run), (SharedPart(str(path), path.stat().st_size, rows.num_rows),), stands)
 
 
 def flights(root):
@@ -49,7 +50,7 @@ def test_the_log_says_what_was_added(tmp_path):
     assert polars.read_delta(str(tmp_path))["date"].to_list() == [date(2026, 11, 22)] * 3
     commit_delta(str(tmp_path), share(tmp_path, folder="/a b%", manifest="f" * 64, rows=ROWS.slice(1)))
     assert flights(tmp_path) == [2, 3]
-    withdraw_delta(str(tmp_path), mine.run)
+    withdraw_delta(str(tmp_path), Leaving(mine.run))
     assert flights(tmp_path) == []
 
 
@@ -71,11 +72,11 @@ def test_an_earlier_manifest_may_come_back(tmp_path):
 
 def test_what_is_withdrawn_may_come_back(tmp_path):
     """Withdrawing twice, or what was never there, does nothing."""
-    withdraw_delta(str(tmp_path), f"{tmp_path}/date=2026-11-22")
+    withdraw_delta(str(tmp_path), Leaving(f"{tmp_path}/date=2026-11-22"))
     for mine in (share(tmp_path), share(tmp_path, "2026-11-23")):
         commit_delta(str(tmp_path), mine)
     for _ in range(2):
-        withdraw_delta(str(tmp_path), f"{tmp_path}/date=2026-11-22")
+        withdraw_delta(str(tmp_path), Leaving(f"{tmp_path}/date=2026-11-22"))
     assert DeltaTable(tmp_path).version() == 2
     assert flights(tmp_path) == [1, 2, 3]
     commit_delta(str(tmp_path), share(tmp_path))
@@ -118,7 +119,7 @@ def test_tables_of_others_are_taken(tmp_path):
     check_delta(str(tmp_path))
     commit_delta(str(tmp_path), share(tmp_path))
     assert flights(tmp_path) == [1, 1, 2, 2, 3, 3]
-    withdraw_delta(str(tmp_path), f"{tmp_path}/date=2026-11-22")
+    withdraw_delta(str(tmp_path), Leaving(f"{tmp_path}/date=2026-11-22"))
     assert flights(tmp_path) == [1, 2, 3]
 
 
@@ -134,3 +135,82 @@ def test_who_always_loses_gives_up(tmp_path, monkeypatch):
     with pytest.raises(StorageError, match=rf"^{tmp_path}: cannot write: Failed to commit transaction: others were faster$"):
         commit_delta(str(tmp_path), share(tmp_path))
     assert len(tried) == ATTEMPTS
+
+
+def test_what_others_rewrote_is_not_withdrawn(tmp_path):
+    """The table stays as it is, and the run is said to be in it; also where its parts came back with an older version."""
+    mine, root = share(tmp_path), str(tmp_path)
+    commit_delta(root, mine)
+    DeltaTable(root).delete("flight = 2")
+    for leaving in (Leaving(mine.run), Leaving(mine.run, whole=True)):
+        with pytest.raises(SchemaMismatch, match=rf"^{root}: 1 files of a run in {mine.run} were committed, 0 count now: others have rewritten"):
+            withdraw_delta(root, leaving)
+    assert DeltaTable(root).version() == 1
+    DeltaTable(root).restore(0)
+    withdraw_delta(root, Leaving(mine.run))
+    DeltaTable(root).restore(0)
+    for act in (lambda: withdraw_delta(root, Leaving(mine.run)), lambda: commit_delta(root, mine)):
+        with pytest.raises(SchemaMismatch, match=r"0 files of a run in .* were committed, 1 count now"):
+            act()
+
+
+def test_a_folder_with_files_of_others_is_not_left_to_go(tmp_path):
+    """The library writes rows of that date into it: the run's can be taken out of the table, but all of the folder must not go."""
+    mine, root = share(tmp_path), str(tmp_path)
+    commit_delta(root, mine)
+    write_deltalake(root, ROWS.append_column("date", pa.array([date(2026, 11, 22)] * 3)), mode="append")
+    with pytest.raises(SchemaMismatch, match=rf"^{root}: 1 of its files, as part-\S+\.parquet, lie in {mine.run} and are no parts of the run"):
+        withdraw_delta(root, Leaving(mine.run, whole=True))
+    assert flights(root) == [1, 1, 2, 2, 3, 3]
+    withdraw_delta(root, Leaving(mine.run))
+    assert flights(root) == [1, 2, 3]
+    with pytest.raises(SchemaMismatch, match="1 of its files"):
+        withdraw_delta(root, Leaving(mine.run, whole=True))
+
+
+def test_a_run_in_a_run_is_another(tmp_path):
+    """Both may be in the table, and each is replaced and withdrawn alone."""
+    root = str(tmp_path)
+    for mine in (share(tmp_path), share(tmp_path, folder="/b"), share(tmp_path, manifest="f" * 64, rows=ROWS.slice(2))):
+        commit_delta(root, mine)
+    assert flights(root) == [1, 2, 3, 3]
+    withdraw_delta(root, Leaving(f"{root}/date=2026-11-22"))
+    assert flights(root) == [1, 2, 3]
+
+
+def test_a_run_that_does_not_stand_any_more_is_left_alone(tmp_path):
+    """Asked once the table is open: what was committed meanwhile stays, and there is nothing to withdraw."""
+    root, asked = str(tmp_path), []
+
+    def overtaken():
+        asked.append(True)
+        if len(asked) == 1:
+            commit_delta(root, share(tmp_path, manifest="f" * 64, rows=ROWS.slice(1)))
+        return False
+
+    late = share(tmp_path, stands=overtaken)
+    for _ in range(2):  # where there is no table, and where there is one
+        commit_delta(root, late)
+        assert flights(root) == [2, 3]
+    withdraw_delta(root, Leaving(late.run, wanted=overtaken))
+    withdraw_delta(root, Leaving(late.run, manifest=late.manifest))
+    assert flights(root) == [2, 3]
+    withdraw_delta(root, Leaving(late.run, manifest="f" * 64, wanted=lambda: True))
+    assert flights(root) == []
+    assert len(asked) == 3
+
+
+def test_who_is_overtaken_while_it_adds_columns_looks_again(tmp_path, monkeypatch):
+    """They take a commit of their own, after which another run may have come: the table is as that left it."""
+    root, stands, add_columns = str(tmp_path), [True], TableAlterer.add_columns
+    commit_delta(root, share(tmp_path))
+    more = ROWS.append_column("top", pa.array([1, 2, 3]))
+
+    def overtaken(self, fields):
+        add_columns(self, fields)
+        stands[:] = [False]
+        commit_delta(root, share(tmp_path, manifest="f" * 64, rows=ROWS.slice(1)))
+
+    monkeypatch.setattr(TableAlterer, "add_columns", overtaken)
+    commit_delta(root, share(tmp_path, manifest="e" * 64, rows=more, stands=lambda: stands[0]))
+    assert flights(root) == [2, 3]

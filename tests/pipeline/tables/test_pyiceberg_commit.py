@@ -14,7 +14,7 @@ from pyiceberg.utils.config import Config
 from pipeline.errors import SchemaMismatch, StorageError, UsageError
 from pipeline.tables import pyiceberg_commit
 from pipeline.tables.pyiceberg_commit import ATTEMPTS, check_iceberg, commit_iceberg, withdraw_iceberg
-from pipeline.tables.share import Share, SharedPart, plain
+from pipeline.tables.share import Leaving, Share, SharedPart, plain
 
 NAME = "iceberg:nights.prod.explained"
 ROWS = pa.table({"flight": pa.array([1, 2, 3], pa.int16()), "phi a": pa.array([0.1, 0.2, 0.3], pa.float32())})
@@ -31,14 +31,14 @@ def catalog(tmp_path, monkeypatch):
     return catalog
 
 
-def share(root, day="2026-11-22", manifest="0123456789abcdef", rows=ROWS, folder=""):
+def share(root, day="2026-11-22", manifest="0123456789abcdef", rows=ROWS, folder="", stands=lambda: True):
     """A run of one part."""
     run = f"{root}/runs/{day}{folder}"
     path = Path(run) / "attributions" / "part-00000.parquet"
     path.parent.mkdir(parents=True, exist_ok=True)
     pq.write_table(rows, path)
     columns = {field.name: field.type for field in rows.schema}
-    return Share(run, manifest, date.fromisoformat(day), plain(columns, run), (SharedPart(str(path), path.stat().st_size, rows.num_rows),))
+    return Share(run, manifest, date.fromisoformat(day), plain(columns, run), (SharedPart(str(path), path.stat().st_size, rows.num_rows),), stands)
 
 
 def read(catalog):
@@ -84,11 +84,11 @@ def test_an_earlier_manifest_may_come_back(catalog, tmp_path):
 
 def test_what_is_withdrawn_may_come_back(catalog, tmp_path):
     """Withdrawing twice, or what was never there, does nothing."""
-    withdraw_iceberg(NAME, f"{tmp_path}/runs/2026-11-22")
+    withdraw_iceberg(NAME, Leaving(f"{tmp_path}/runs/2026-11-22"))
     for mine in (share(tmp_path), share(tmp_path, "2026-11-23")):
         commit_iceberg(NAME, mine)
     for _ in range(2):
-        withdraw_iceberg(NAME, f"{tmp_path}/runs/2026-11-22")
+        withdraw_iceberg(NAME, Leaving(f"{tmp_path}/runs/2026-11-22"))
     assert flights(catalog) == [1, 2, 3]
     commit_iceberg(NAME, share(tmp_path))
     assert flights(catalog) == [1, 1, 2, 2, 3, 3]
@@ -132,7 +132,7 @@ def test_tables_of_others(catalog, tmp_path):
     table.append(pa.table({"flight": [7], "phi a": [0.5], "date": [date(2026, 11, 22)]}, schema))
     commit_iceberg(NAME, share(tmp_path))
     assert flights(catalog) == [1, 2, 3, 7]
-    withdraw_iceberg(NAME, f"{tmp_path}/runs/2026-11-22")
+    withdraw_iceberg(NAME, Leaving(f"{tmp_path}/runs/2026-11-22"))
     assert flights(catalog) == [7]
 
 
@@ -165,3 +165,55 @@ def test_who_always_loses_gives_up(monkeypatch, tmp_path):
     with pytest.raises(StorageError, match=rf"^{NAME}: cannot write: others were faster$"):
         commit_iceberg(NAME, share(tmp_path))
     assert len(tried) == ATTEMPTS
+
+
+def test_what_others_rewrote_is_not_withdrawn(catalog, tmp_path):
+    """The table stays as it is, and the run is said to be in it; also where nothing says any more that its parts were committed."""
+    mine = share(tmp_path)
+    commit_iceberg(NAME, mine)
+    kept = catalog.load_table("prod.explained").current_snapshot().snapshot_id
+    catalog.load_table("prod.explained").overwrite(read(catalog))
+    for leaving in (Leaving(mine.run), Leaving(mine.run, whole=True)):
+        with pytest.raises(SchemaMismatch, match=rf"^{NAME}: 1 files of a run in {mine.run} were committed, 0 count now: others have rewritten"):
+            withdraw_iceberg(NAME, leaving)
+    assert flights(catalog) == [1, 2, 3]
+    catalog.load_table("prod.explained").manage_snapshots().rollback_to_snapshot(kept).commit()
+    with catalog.load_table("prod.explained").transaction() as transaction:
+        transaction.remove_properties(f"leafledger.{mine.run}")
+    for act in (lambda: withdraw_iceberg(NAME, Leaving(mine.run)), lambda: commit_iceberg(NAME, mine)):
+        with pytest.raises(SchemaMismatch, match=r"0 files of a run in .* were committed, 1 count now"):
+            act()
+
+
+def test_a_folder_with_files_of_others_is_not_left_to_go(catalog, tmp_path):
+    """A run in it that is in the same table, of which nobody knows otherwise: the outer one can be taken out, but all of the folder must not go."""
+    mine = share(tmp_path)
+    for each in (mine, share(tmp_path, folder="/b"), share(tmp_path, manifest="f" * 64, rows=ROWS.slice(2))):
+        commit_iceberg(NAME, each)
+    assert flights(catalog) == [1, 2, 3, 3]
+    with pytest.raises(SchemaMismatch, match=rf"^{NAME}: 1 of its files, as b/attributions/part-00000\.parquet, lie in {mine.run} and are no parts"):
+        withdraw_iceberg(NAME, Leaving(mine.run, whole=True))
+    withdraw_iceberg(NAME, Leaving(mine.run))
+    assert flights(catalog) == [1, 2, 3]
+
+
+def test_a_run_that_does_not_stand_any_more_is_left_alone(catalog, tmp_path):
+    """Asked once the table is open: what was committed meanwhile stays, and there is nothing to withdraw."""
+    asked = []
+
+    def overtaken():
+        asked.append(True)
+        if len(asked) == 1:
+            commit_iceberg(NAME, share(tmp_path, manifest="f" * 64, rows=ROWS.slice(1)))
+        return False
+
+    late = share(tmp_path, stands=overtaken)
+    for _ in range(2):  # where there is no table, and where there is one
+        commit_iceberg(NAME, late)
+        assert flights(catalog) == [2, 3]
+    withdraw_iceberg(NAME, Leaving(late.run, wanted=overtaken))
+    withdraw_iceberg(NAME, Leaving(late.run, manifest=late.manifest))
+    assert flights(catalog) == [2, 3]
+    withdraw_iceberg(NAME, Leaving(late.run, manifest="f" * 64, wanted=lambda: True))
+    assert flights(catalog) == []
+    assert len(asked) == 3

@@ -5,8 +5,9 @@ import pytest
 
 from pipeline.errors import SchemaMismatch
 from pipeline.runs.part import PARTS
+from pipeline.runs.replacement import REPLACEMENTS
 from pipeline.tables import share
-from pipeline.tables.share import check_all_there, new_columns, plain, plain_fields, within
+from pipeline.tables.share import check_all_there, check_alone, new_columns, plain, plain_fields, within
 
 
 def test_columns_are_written_as_tables_have_them():
@@ -69,15 +70,25 @@ def test_columns_that_a_table_has_not_yet():
 
 
 def test_parts_are_those_of_the_run():
-    """Not another's whose name begins so, nor what somebody else wrote into its folder."""
+    """Not another's whose name begins so, nor that of a run in its folder, nor what somebody else wrote there."""
     mine = {"/runs/a/attributions/part-00000.parquet", "/runs/a/replacements/0/attributions/part-00000.parquet"}
-    others = {"/runs/ab/attributions/part-00000.parquet", "/runs/a/part-c000.parquet"}
-    assert within("/runs/a", mine | others) == mine
-    assert share.PARTS == PARTS
+    within_it = {"/runs/a/b/attributions/part-00000.parquet", "/runs/a/b/replacements/0/attributions/part-00000.parquet"}
+    others = {"/runs/ab/attributions/part-00000.parquet", "/runs/a/part-c000.parquet", "/runs/a/attributions/x/part-c000.parquet"}
+    assert within("/runs/a", mine | within_it | others) == mine
+    assert (share.PARTS, share.REPLACEMENTS) == (PARTS, REPLACEMENTS)
 
 
 def test_what_others_rewrote_is_told():
-    """As many as there were, or refused."""
+    """As many as there were, or refused: no fewer, and no more."""
     check_all_there(4, 4, "run", "table")
-    with pytest.raises(SchemaMismatch, match=r"^table: 4 files of an earlier run in run were committed, of which 3 count now: others have rewritten"):
-        check_all_there(4, 3, "run", "table")
+    for live in (3, 5):
+        with pytest.raises(SchemaMismatch, match=rf"^table: 4 files of a run in run were committed, {live} count now: others have rewritten"):
+            check_all_there(4, live, "run", "table")
+
+
+def test_files_of_others_in_a_run_s_folder_are_told():
+    """Whoever removes the folder would remove them too."""
+    mine, beside = "/runs/a/attributions/part-00000.parquet", "/runs/ab/part-c000.parquet"
+    check_alone("/runs/a", [mine, beside], "table")
+    with pytest.raises(SchemaMismatch, match=r"^table: 1 of its files, as part-c000\.parquet, lie in /runs/a and are no parts of the run"):
+        check_alone("/runs/a", [mine, beside, "/runs/a/part-c000.parquet"], "table")
