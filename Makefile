@@ -9,13 +9,15 @@ BENCH_VENV ?= .venv-bench
 QSHAP_PYTHON ?= $(or $(wildcard $(shell pyenv prefix $$(pyenv latest 3.11 2>/dev/null) 2>/dev/null)/bin/python3.11),python3.11)
 QSHAP_VENV ?= .venv-qshap
 INFRA_VENV ?= .venv-infra
+CLOUDS_VENV ?= .venv-clouds
+AZURITE_VERSION := 3.35.0
 WHEEL_PYTHON ?= $(PYTHON)
 WHEEL_VENV ?= .venv-wheel
 WORKER_VENV ?= .venv-worker
 PIP_VERSION := $(shell sed -n 's/^pip==//p' $(CONSTRAINTS))
 UV_VERSION := $(shell sed -n 's/^uv==//p' $(CONSTRAINTS))
 
-.PHONY: setup demo test faults infra bench bench-r2 papers variants scale lint coverage bounds fuzz frames mutants wheel worker docs docs-outputs constraints clean
+.PHONY: setup demo test faults infra clouds bench bench-r2 papers variants scale lint coverage bounds fuzz frames mutants wheel worker docs docs-outputs constraints clean
 
 setup: $(VENV)/.complete
 
@@ -48,6 +50,11 @@ $(QSHAP_VENV)/.complete: pyproject.toml $(CONSTRAINTS) | setup
 $(INFRA_VENV)/.complete: pyproject.toml $(CONSTRAINTS) | setup
 	$(call environment,$(INFRA_VENV),$(PYTHON),3.11,infra)
 
+# Azurite runs where there is Node.
+$(CLOUDS_VENV)/.complete: pyproject.toml $(CONSTRAINTS) | setup
+	$(call environment,$(CLOUDS_VENV),$(PYTHON),3.11,clouds)
+	! command -v npm >/dev/null || npm install --silent --no-audit --no-fund --prefix $(CLOUDS_VENV) azurite@$(AZURITE_VERSION) || { rm $@; exit 1; }
+
 # Three models of 336,776 flights, explained by the nightly flow.
 demo: setup
 	$(BIN)/python -m infra.demo
@@ -65,6 +72,10 @@ faults: setup
 # The files of infra by the tools of those who read them: hadolint, the schemas of Compose, Kubernetes and Dask's operator, Prefect, systemd, Slurm.
 infra: $(INFRA_VENV)/.complete
 	$(INFRA_VENV)/bin/python -m pytest tests/infra $(INFRA)
+
+# Google's and Azure's stores, by emulators of them.
+clouds: $(CLOUDS_VENV)/.complete
+	PATH="$(CURDIR)/$(CLOUDS_VENV)/node_modules/.bin:$$PATH" $(CLOUDS_VENV)/bin/python -m pytest tests/pipeline/stores/test_conditions.py
 
 # Rows per second beside the newest of what else there is, which needs Python 3.12, and beside qshap, which needs 3.11: BENCH="--cases xgboost-100x6",
 # BENCH=--marginal. BENCH=--quick is a minute of it in the environment of development, where there are no peers; nor does BENCH=--forecasts need any.
@@ -152,11 +163,11 @@ docs-outputs: setup
 # Resolve every version anew, for all Pythons at once; with UPGRADE= those that are pinned already stay.
 UPGRADE ?= --upgrade
 constraints: setup
-	$(BIN)/uv pip compile pyproject.toml --all-extras --group dev --group bench --group qshap --group infra --universal --python-version 3.11 $(UPGRADE) \
+	$(BIN)/uv pip compile pyproject.toml --all-extras --group dev --group bench --group qshap --group infra --group clouds --universal --python-version 3.11 $(UPGRADE) \
 		--no-header --no-annotate --output-file $(CONSTRAINTS)
 	$(BIN)/uv pip compile pyproject.toml --override infra/not-on-workers.txt --constraint $(CONSTRAINTS) --universal --python-version 3.11 \
 		--no-header --no-annotate --output-file infra/worker-requirements.txt
 
 clean:
-	rm -rf $(VENV) $(BENCH_VENV) $(QSHAP_VENV) $(INFRA_VENV) $(WHEEL_VENV) $(WORKER_VENV) build dist .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(BENCH_VENV) $(QSHAP_VENV) $(INFRA_VENV) $(CLOUDS_VENV) $(WHEEL_VENV) $(WORKER_VENV) build dist .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -prune -exec rm -rf {} +
