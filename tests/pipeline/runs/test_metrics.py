@@ -17,6 +17,11 @@ from pipeline.command import cli
 from pipeline.errors import Exit, LeafledgerError, PredictionMismatch, StorageError, UsageError
 from pipeline.runs import explain as runs_explain
 from pipeline.runs import metrics
+from pipeline.runs.attempt import Attempt
+from pipeline.runs.job import make_job
+from pipeline.runs.metrics import Earlier, RunMetrics
+from pipeline.runs.options import Options
+from pipeline.stores.counted import Moved
 
 PREFIX = "leafledger_run_"
 
@@ -134,6 +139,18 @@ def test_what_earlier_nights_of_a_range_rejected_is_told(example, tmp_path):
     assert cli.main([*told, "2026-02-28..2026-03-02"]) == Exit.NOT_YET
     found = read(file.read_text())[1]
     assert (found["rejected_parts"], found["finished"]) == (0, 0)
+
+
+def test_the_largest_residual_and_all_retries_of_a_range_are_told(tmp_path):
+    """Of nights that ended without a manifest, too."""
+    job, earlier = make_job("model.txt", tmp_path / "data", tmp_path / "run", Options()), Earlier()
+    for residual, retried, rejected in ((1e-12, 2, 3), (5e-12, 0, 0), (None, 7, 0), (2e-12, 1, 1)):
+        attempt = Attempt()
+        attempt.residual, attempt.moved, attempt.rejected = residual, Moved(retried=retried), rejected
+        found = RunMetrics(job, attempt, None, earlier)
+        told = {family.name.removeprefix(PREFIX): [sample.value for sample in family.samples] for family in found.collect()}
+        found.count()
+    assert (told["residual_ratio"], told["retries"], told["rejected_parts"]) == ([5e-12], [10], [4])
 
 
 def test_a_port_says_it_while_the_run_works(example, tmp_path):
