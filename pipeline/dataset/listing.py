@@ -24,7 +24,7 @@ from ..tables.reading import read_snapshot
 from . import schema
 from .identity import WHOLE, identify
 from .matching import Asked, Matched, Matching, list_used, make_shape
-from .row_groups import largest_held
+from .row_groups import DAMAGED, largest_held
 
 FOOTER_READERS = 16
 FEW, WAITS = 32, 2  # files that tell whether readers wait for them, and how many times as long as they work
@@ -140,7 +140,7 @@ def _read_footer(live: LiveFile, matching: Matching) -> _Footer:
             metadata, shape = parquet.metadata, make_shape(parquet.schema_arrow, live)
             matched = matching.match(shape)
             identity = identify(file, opened, metadata, matched.read)
-        except (pa.ArrowException, OSError) as error:
+        except DAMAGED as error:
             raise InvalidData(f"{file.uri}: not a Parquet file: {' '.join(str(error).split())}") from error
     matching.check(shape, live)
     return _Footer(

@@ -12,7 +12,7 @@ from ..errors import InvalidColumn, InvalidData, StorageError
 from ..stores import storage
 from .identity import has_footer, is_still
 from .listing import WorkItem
-from .row_groups import choose_pieces, read_batches
+from .row_groups import DAMAGED, choose_pieces, read_batches
 from .texts import decode, find_texts
 
 
@@ -104,7 +104,7 @@ def _read_slices(item: WorkItem, wanted: Sequence[str], slice_rows: int) -> Iter
                         with located(item):
                             _check_carried(batch, name, carried[name])
                 yield batch
-        except (pa.ArrowException, OSError) as error:
+        except DAMAGED as error:
             where = _find_damage(file, item.row_groups, columns)
             raise InvalidData(f"{item.uri}: {where}cannot read: {' '.join(str(error).split())}") from error
 
@@ -141,7 +141,7 @@ def _find_damage(file: Any, row_groups: Sequence[int], columns: Sequence[str]) -
             try:
                 for _ in _open_parquet(file).iter_batches(row_groups=[group], columns=[name], use_threads=False):
                     pass
-            except (pa.ArrowException, OSError):
+            except DAMAGED:
                 return f"row group {group}: column {name!r}: "
     return ""
 

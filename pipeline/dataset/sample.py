@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..stores import storage
 from .listing import WorkItem
 from .pieces import take_rows
+from .row_groups import DAMAGED
 
 
 def spread(items: Sequence[WorkItem], n_items: int) -> list[WorkItem]:
@@ -41,7 +41,7 @@ def _count_rows(item: WorkItem) -> list[int]:
         with storage.opened(item.uri) as opened:
             metadata = pq.read_metadata(opened)
             return [metadata.row_group(group).num_rows for group in item.row_groups]
-    except (pa.ArrowException, OSError, IndexError):
+    except (*DAMAGED, IndexError):
         return []
 
 

@@ -72,7 +72,8 @@ def test_files_that_differ_are_named(example, tmp_path):
         pq.write_table(table, tmp_path / "b.parquet")
         with pytest.raises(SchemaMismatch, match=says):
             planned(example, tmp_path, ids=["flight"])
-    for damage in (b"", b"PAR1", b"a,b\n1,2\n" * 100, (tmp_path / "a.parquet").read_bytes()[:-9]):
+    whole = (tmp_path / "a.parquet").read_bytes()
+    for damage in (b"", b"PAR1", b"a,b\n1,2\n" * 100, whole[:-9], whole.replace(b"delay", b"d\xe5lay")):  # the last has a name that is no UTF-8
         (tmp_path / "b.parquet").write_bytes(damage)
         with pytest.raises(InvalidData, match=r"b\.parquet: not a Parquet file") as refusal:
             planned(example, tmp_path, max_rejected=0)

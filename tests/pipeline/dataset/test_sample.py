@@ -56,8 +56,9 @@ def test_an_item_of_few_rows_is_taken_as_it_is(tmp_path):
     assert cut(item, 7, 0.5) is item
     pq.write_table(pa.table({"row": range(9)}), item.uri, row_group_size=5)
     assert cut(item, 2, 0.5) is item
-    storage.local_path(item.uri).write_bytes(b"no Parquet")
-    assert cut(item, 2, 0.5) is item
+    for damage in (b"no Parquet", storage.read(item.uri).replace(b"row", b"r\xf6w")):  # the latter has a name that is no UTF-8
+        storage.local_path(item.uri).write_bytes(damage)
+        assert cut(item, 2, 0.5) is item
 
 
 def test_items_are_chosen_by_their_rows():
