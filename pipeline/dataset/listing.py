@@ -18,6 +18,7 @@ from ..errors import InvalidData, NotThere, SchemaMismatch
 from ..models.model import Model
 from ..records import EMPTY
 from ..stores import storage
+from ..stores.filesystem import WEB
 from ..stores.listing import list_parquet
 from ..tables.live import Hive, LiveFile, Snapshot
 from ..tables.reading import read_snapshot
@@ -103,10 +104,13 @@ class Listing:
 
 
 def _partition(path: str) -> Hive:
-    """Columns of the folders ``name=value`` that a file lies in, one in another; what stands above other folders is none of its own."""
+    """Columns of the folders ``name=value`` that a file lies in, one in another; what stands above other folders is none of its own.
+
+    A web server's URI writes the characters of these names as it writes any others, beside what is written so in the names themselves.
+    """
     found: dict[str, str | None] = {}
     for folder in reversed(path.split("/")[:-1]):
-        name, equals, value = folder.partition("=")
+        name, equals, value = (unquote(folder) if path.startswith(WEB) else folder).partition("=")
         if not name or not equals:
             break
         found.setdefault(unquote(name), None if value == _NULL_PARTITION else unquote(value))

@@ -52,10 +52,17 @@ def test_row_groups_are_grouped_in_order(counts, groups):
         ("a=1/a=2/f", {"a": "2"}),
         ("a/=1/f", {}),
         ("f", {}),
+        ("http://h/d/t=10%253A00/f", {"t": "10:00"}),
+        ("https://h/d/a%3D1/b=x%252Fy/c=a%20b/f?versionId=3", {"a": "1", "b": "x/y", "c": "a b"}),
+        ("s3://h/d/t=10%253A00/f", {"t": "10%3A00"}),
+        ("https://h/a=__HIVE_DEFAULT_PARTITION__/%62=z/f", {"a": None, "b": "z"}),
     ],
 )
 def test_columns_of_a_path_are_the_folders_around_the_file(path, columns):
-    """As they are written, percent-decoded, with a name for null; what stands above other folders belongs to something else."""
+    """As they are written, percent-decoded, with a name for null; what stands above other folders belongs to something else.
+
+    The URI of a web server is decoded before that, since any name is encoded there.
+    """
     assert dict(listing._partition(path)) == columns
 
 
