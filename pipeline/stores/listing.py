@@ -1,65 +1,21 @@
 """Which files of a place are data: all Parquet files below a folder but hidden ones. What cannot be read, or has a log of its own, is refused."""
 
-import errno
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from fnmatch import fnmatchcase
-from stat import S_ISDIR
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..errors import UsageError
-from .filesystem import call_store, is_local, open_filesystem, reported
+from .below import LOGS, WEB, Found, find_below, is_folder, is_hidden, is_of, match_glob
+from .filesystem import S3, call_store, is_local, open_filesystem, reported
 from .storage import MARKS, TIMES, Object, describe
 
-HIDDEN = ("_", ".")  # what names of other programs' files begin with
 SUFFIXES = (".parquet", ".pq", ".parq")
 MAGIC = b"PAR1"  # what a Parquet file begins with
-WEB = "http"
-LOGS = {"_delta_log": "Delta", ".hoodie": "Hudi"}  # folders that say which files of a table count
 _ICEBERG = re.compile(r"(^|/)metadata/[^/]*\.metadata\.json$")
-_GLOB = re.compile(r"[*?\[]")
 LOOKERS = 16  # folders that are looked into at a time
-
-
-Found = dict[str, Any] | None  # what a store says of a file as it lists it; None where it has to be asked
-
-
-def _is_hidden(path: str) -> bool:
-    return any(map(_hides, path.split("/")))
-
-
-def _hides(name: str) -> bool:
-    """But ``_key=value`` is a column called ``_key``, as Spark has it."""
-    return name.startswith(HIDDEN) and not (name.startswith("_") and "=" in name)
-
-
-def _refuse(error: OSError) -> None:
-    raise error
-
-
-def _walk(root: str) -> Iterator[tuple[str, list[str], list[str]]]:
-    """A folder of this machine and all below it, but hidden ones, also where links lead; with the names of folders and files in each."""
-    for folder, folders, names in os.walk(root, onerror=_refuse, followlinks=True):
-        if os.path.islink(folder) and os.path.realpath(folder) in map(os.path.realpath, _parents(folder, root)):
-            raise OSError(errno.ELOOP, "a link leads back to a folder that it is in", folder)
-        yield folder, folders, names
-        folders[:] = [name for name in folders if not _hides(name)]
-
-
-def _walk_folder(root: str) -> Iterator[str]:
-    """All files below a folder of this machine, and in folders that links lead to."""
-    for folder, folders, names in _walk(root):
-        yield from (f"{folder}/{name}" for name in names)
-        yield from (f"{folder}/{name}/" for name in folders if name in LOGS)
-
-
-def _parents(folder: str, root: str) -> Iterator[str]:
-    while folder != root:
-        folder = os.path.dirname(folder)
-        yield folder
 
 
 def _name_table(below: list[str]) -> str | None:
@@ -83,22 +39,21 @@ def _is_parquet(filesystem: Any, path: str, known: Found) -> bool:
     return call_store(filesystem, "cat_file", path, start=0, end=len(MAGIC)) == MAGIC
 
 
-def _sure(known: dict[str, Any]) -> Found:
+def _sure(known: Found) -> Found:
     """What a store says of a file or folder as it lists it, where that is all that there is to say.
 
     Of a link some say when it was made, and not when the file that it leads to was; pages of web servers say names alone.
     """
+    if known is None:
+        return None
     tells = known.get("size") is not None and any(known.get(name) not in (None, "") for name in (*MARKS, *TIMES))
     return known if known.get("type") == "directory" or (known.get("type") == "file" and tells) else None
 
 
 def _list_folder(filesystem: Any, root: str, uri: str) -> dict[str, Found]:
     """The Parquet files below a folder."""
+    every = {name: _sure(known) for name, known in find_below(filesystem, root)}
     root = root.rstrip("/")
-    if is_local(filesystem):
-        every: dict[str, Found] = dict.fromkeys(_walk_folder(root))
-    else:
-        every = {name: _sure(known) for name, known in call_store(filesystem, "find", root, detail=True).items()}
     below = {name[len(root) + 1 :]: known for name, known in every.items()}
     table = _name_table([*below])
     if table is not None:
@@ -106,49 +61,41 @@ def _list_folder(filesystem: Any, root: str, uri: str) -> dict[str, Found]:
             f"{uri}: is a table of {table}, whose log says which of its files count; explain a copy of its rows, written as Parquet, or name "
             "its own folder if it is of Delta or Iceberg"
         )
-    paths = {f"{root}/{name}": known for name, known in below.items() if name and not name.endswith("/") and not _is_hidden(name)}
+    paths = {f"{root}/{name}": known for name, known in below.items() if name and not name.endswith("/") and not is_hidden(name)}
     return {path: known for path, known in paths.items() if _is_parquet(filesystem, path, known)}
 
 
-def _find_part(folder: str, part: str) -> Iterator[str]:
-    """What a part of a glob finds in a folder of this machine: ``**`` the folder and those below it; hidden names have to be spelled out."""
-    if part == "**":
-        yield from (below for below, _, _ in _walk(folder))
-    else:
-        names = (name for name in os.listdir(folder) if part.startswith(HIDDEN) or not _hides(name))
-        yield from (os.path.join(folder, name) for name in names if fnmatchcase(name, part))
+def _is_there(filesystem: Any, path: str) -> bool:
+    """Whether a store says that there is something; what else it says, or that it does not answer, is raised."""
+    try:
+        if is_of(filesystem, WEB):
+            return call_store(filesystem, "exists", path, strict=True)
+        call_store(filesystem, "info", path)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
 
 
-def _match_here(pattern: str) -> dict[str, Found]:
-    """What a glob finds on this machine. fsspec looks into no folder that a link leads to, and passes over folders that it cannot read."""
-    parts = pattern.split("/")
-    first = next(k for k, part in enumerate(parts) if _GLOB.search(part))
-    found = ["/".join(parts[:first]) or "/"]
-    for part in parts[first:]:
-        found = [path for folder in found if S_ISDIR(os.stat(folder).st_mode) for path in _find_part(folder, part)]
-    if parts[-1] == "**":
-        found += [path for folder in found for path in _find_part(folder, "*")]
-    return dict.fromkeys(found)
+def _has_folder(filesystem: Any, path: str) -> bool:
+    try:
+        return is_folder(filesystem, path)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
 
 
-def _match(filesystem: Any, pattern: str) -> dict[str, Found]:
-    """What a glob finds, but for hidden names that it does not spell out."""
-    if is_local(filesystem):
-        return _match_here(pattern)
-    spelled = [part for part in pattern.split("/") if part.startswith(HIDDEN)]
-    found = call_store(filesystem, "glob", pattern, detail=True)
-    is_spelled = {path: all(any(fnmatchcase(part, each) for each in spelled) for part in path.split("/") if _hides(part)) for path in found}
-    return {path: _sure(known) for path, known in found.items() if is_spelled[path]}
+def _is_forbidden(error: Exception) -> bool:
+    """By the system's error, as most clients have it, the status that Azure's says, or Google's words."""
+    return isinstance(error, PermissionError) or getattr(error, "status_code", None) == 403 or str(error).startswith("Forbidden")
 
 
 def _find_log(filesystem: Any, folder: str) -> str | None:
     """The format of the table that a folder is; a list of what is in the folder may be long, so the log alone is looked for."""
     folder = folder.rstrip("/")
     for name, table in LOGS.items():
-        if call_store(filesystem, "isdir", f"{folder}/{name}"):
+        if _has_folder(filesystem, f"{folder}/{name}"):
             return table
     inner = f"{folder}/metadata"
-    names = call_store(filesystem, "ls", inner, detail=False) if call_store(filesystem, "isdir", inner) else []
+    names = call_store(filesystem, "ls", inner, detail=False) if _has_folder(filesystem, inner) else []
     return _name_table([f"metadata/{name.rpartition('/')[2]}" for name in names])
 
 
@@ -163,27 +110,53 @@ def _lie_in(places: Iterable[str]) -> list[str]:
     return sorted(found, key=lambda folder: (-len(folder), folder))
 
 
-def _refuse_within(filesystem: Any, roots: Iterable[str], files: Iterable[str], uri: str) -> None:
+def _refuse_doubled(files: Iterable[str], links: set[str], uri: str) -> None:
+    """Refuse files of this machine that are found under two names, of which one goes through a link; hard links are files of their own."""
+    folders = {folder: os.path.realpath(folder) for folder in set(map(os.path.dirname, files))}
+    found = dict[str, str]()
+    for file in sorted(files):
+        folder, name = os.path.split(file)
+        other = found.setdefault(os.path.realpath(file) if file in links else f"{folders[folder]}/{name}", file)
+        if other != file:
+            raise UsageError(f"{uri}: {other} and {file} are one file, by a link, whose rows would count twice; leave one of them out")
+
+
+def _refuse_within(filesystem: Any, roots: Iterable[str], files: Iterable[str], links: set[str], uri: str, as_uri: Callable[[str], str]) -> None:
     """Refuse what lies in a table, which a list of what lies below cannot show: a folder of its partitions, one of its files."""
     places = {*roots}
     if is_local(filesystem):  # also where links lead
-        places |= {os.path.realpath(place) for place in (*roots, *{os.path.dirname(file) for file in files}, *filter(os.path.islink, files))}
+        places |= {os.path.realpath(place) for place in (*roots, *{os.path.dirname(file) for file in files}, *links)}
 
     def look(folder: str) -> str | None:
         try:
             return _find_log(filesystem, folder)
-        except PermissionError:  # credentials may be for a part of a bucket
-            return None
+        except Exception as error:
+            if _is_forbidden(error):  # credentials may be for a part of a bucket
+                return None
+            raise
 
     above = _lie_in(places)
     with ThreadPoolExecutor(LOOKERS) as lookers:
         for folder, table in zip(above, lookers.map(look, above), strict=True):
             if table is not None:
-                place = folder if is_local(filesystem) else filesystem.unstrip_protocol(folder)
                 raise UsageError(
-                    f"{uri}: lies in {place}, which is a table of {table}, whose log says which of its files count; explain the table, or a copy "
-                    "of these rows, written as Parquet"
+                    f"{uri}: lies in {as_uri(folder)}, which is a table of {table}, whose log says which of its files count; explain the table, or "
+                    "a copy of these rows, written as Parquet"
                 )
+
+
+def _naming(filesystem: Any, uri: str, path: str) -> Callable[[str], str]:
+    """What makes URIs of places. The names of some file systems do not say of which host or account they are: then it is that of the given URI."""
+    if is_local(filesystem):
+        return str
+    asked = type(filesystem)._get_kwargs_from_urls
+    if asked(filesystem.unstrip_protocol(path)) == asked(uri):
+        return filesystem.unstrip_protocol
+    ours, theirs = uri.rstrip("/").split("/"), path.rstrip("/").split("/")
+    while len(ours) > 3 and theirs and ours[-1] == theirs[-1]:  # down to scheme and host
+        ours, theirs = ours[:-1], theirs[:-1]
+    start, n_dropped = "/".join(ours), len("/".join(theirs))
+    return lambda place: start + place[n_dropped:]
 
 
 def find_table(uri: str) -> str | None:
@@ -206,7 +179,7 @@ def find_table(uri: str) -> str | None:
     filesystem, path = open_filesystem(uri)
     with reported("list", uri):
         filesystem.invalidate_cache()
-        return None if WEB in filesystem.protocol else _find_log(filesystem, path)  # to look into a page takes reading all of it
+        return None if is_of(filesystem, WEB) else _find_log(filesystem, path)  # to look into a page takes reading all of it
 
 
 def list_parquet(uri: str) -> list[Object]:
@@ -227,30 +200,34 @@ def list_parquet(uri: str) -> list[Object]:
     ------
     UsageError
         It is a table of Delta, Iceberg or Hudi, has one below it or lies in one: such have files whose rows were deleted. A log that may not be
-        looked at is not seen.
+        looked at is not seen. Or a file of this machine is found under two names, of which one goes through a link.
+    NotThere
+        There is nothing, by what the store says; or a link leads there.
     StorageError
-        There is nothing, a folder cannot be read, links lead in a circle, or the store does not answer.
+        A folder cannot be listed, links lead in a circle, or the store does not answer.
     """
     filesystem, path = open_filesystem(uri)
+    as_uri = _naming(filesystem, uri, path)
     with reported("list", uri):
         filesystem.invalidate_cache()
-        if call_store(filesystem, "exists", path):
-            roots: dict[str, Found] = {path: None}
-        elif _GLOB.search(path):
-            roots = _match(filesystem, path)
+        if _is_there(filesystem, path):
+            roots: list[tuple[str, Found]] = [(path, None)]
         else:
-            raise FileNotFoundError(path)
+            roots = [(root, _sure(known)) for root, known in match_glob(filesystem, path)]
         found = dict[str, Found]()
-        for root, known in roots.items():
-            is_folder = known["type"] == "directory" if known else call_store(filesystem, "isdir", root)
-            found |= _list_folder(filesystem, root, uri) if is_folder else {root: known}
-        if WEB not in filesystem.protocol:
-            _refuse_within(filesystem, roots, found, uri)
-        filesystem.invalidate_cache()  # its list of a folder is gone through whole for each file of it that is opened; so keep what it says by name
-        for name, known in found.items():
-            if known is not None:
-                filesystem.dircache[name] = [known]
-        return [describe(filesystem, name, found[name]) for name in sorted(found)]
+        for root, known in roots:
+            found |= _list_folder(filesystem, root, uri) if is_folder(filesystem, root, known) else {root: known}
+        links = {*filter(os.path.islink, found)} if is_local(filesystem) else set[str]()
+        if is_local(filesystem):
+            _refuse_doubled(found, links, uri)
+        if not is_of(filesystem, WEB):
+            _refuse_within(filesystem, [root for root, _ in roots], found, links, uri, as_uri)
+        filesystem.invalidate_cache()  # S3's list of a folder is gone through whole for each file of it that is opened; so keep what it says by name
+        if is_of(filesystem, S3):
+            for name, known in found.items():
+                if known is not None:
+                    filesystem.dircache[name] = [known]
+        return [replace(describe(filesystem, name, found[name]), uri=as_uri(name)) for name in sorted(found)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,19 @@
 import shutil
 import socket
 import subprocess
+import threading
 import time
+from collections import deque
+from pathlib import Path
 
 import fsspec
+import pyarrow.parquet as pq
 import pytest
 
 from leafledger import check_run, explain
+from pipeline.errors import NotThere
 from pipeline.stores import commit, storage
+from pipeline.stores.listing import list_parquet
 
 ACCOUNT = "devstoreaccount1"
 KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="  # Azurite's own, in its documentation
@@ -22,8 +28,11 @@ def google_url():
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT", "false")  # read with gcsfs: else it asks for the kind of a bucket, by gRPC and TLS
         pytest.importorskip("gcsfs", reason="gcsfs is not installed")
-        with server.FakeGCSServer() as running:
+        with server.FakeGCSServer() as running:  # waits once its log, which nobody reads, has filled a pipe
+            reader = threading.Thread(target=deque, args=(running._process.stderr, 0))
+            reader.start()
             yield running.url
+        reader.join()
 
 
 @pytest.fixture(scope="module")
@@ -124,3 +133,23 @@ def test_a_run_is_published_and_found(place, example):
     before = storage.stat(f"{place}/run/manifest.json").etag
     explain(example.model, example.data, f"{place}/run", latest=f"{place}/latest.json", date="2026-01-02", scheduler="serial")
     assert storage.stat(f"{place}/run/manifest.json").etag == before
+
+
+def test_data_there_are_listed_and_read(place, example, tmp_path):
+    """A folder, globs and a file, by the store's own marks; a run of them is that of the same files here."""
+    filesystem, path = fsspec.core.url_to_fs(f"{place}/data")
+    files = sorted(each.relative_to(example.data) for each in Path(example.data).rglob("*.parquet"))
+    for each in files:
+        filesystem.pipe_file(f"{path}/{each}", (Path(example.data) / each).read_bytes())
+    for below in ("", "/*", "/month=*/*.parquet", "/**/*.parquet"):
+        found = list_parquet(f"{place}/data{below}")
+        assert [each.uri for each in found] == [f"{place}/data/{each}" for each in files]
+        assert found == [storage.stat(each.uri) for each in found]
+        assert all(each.proven for each in found)
+    assert list_parquet(f"{place}/data/{files[0]}") == found[:1]
+    with pytest.raises(NotThere):
+        list_parquet(f"{place}/nowhere")
+    explain(example.model, f"{place}/data", str(tmp_path / "there"), scheduler="serial")
+    explain(example.model, example.data, str(tmp_path / "here"), scheduler="serial")
+    there, here = (pq.read_table(tmp_path / run / "attributions") for run in ("there", "here"))
+    assert there.equals(here)

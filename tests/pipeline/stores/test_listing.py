@@ -2,24 +2,21 @@
 
 import os
 import re
-import threading
-from contextlib import contextmanager
 from pathlib import Path
 
 import flask
-import fsspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import s3fs
-from fsspec.implementations.local import LocalFileSystem
-from werkzeug.serving import make_server
 
 from pipeline.errors import NotThere, StorageError, UsageError
-from pipeline.stores import storage
+from pipeline.stores import listing, storage
 from pipeline.stores.filesystem import open_filesystem
 from pipeline.stores.listing import find_table, list_folder, list_parquet
 from tests.pipeline.stores.placing import put
+from tests.pipeline.stores.remote import Cloud, RefusedError
+from tests.pipeline.stores.serving import served
 
 
 def names(root, uri):
@@ -164,23 +161,16 @@ def test_a_table_is_looked_for_above_the_files_once_for_each_folder(bucket, monk
 
 def test_links_are_followed(tmp_path):
     """To folders and files, as if what they lead to lay there."""
-    put(f"{tmp_path}/elsewhere/a.parquet")
-    put(f"{tmp_path}/data/b.parquet")
+    for name in ("elsewhere/a.parquet", "another/d.parquet", "data/b.parquet"):
+        put(f"{tmp_path}/{name}")
     (tmp_path / "data" / "month=1").symlink_to(tmp_path / "elsewhere")
-    (tmp_path / "data" / "c.parquet").symlink_to(tmp_path / "elsewhere" / "a.parquet")
+    (tmp_path / "data" / "c.parquet").symlink_to(tmp_path / "another" / "d.parquet")
     assert names(str(tmp_path), f"{tmp_path}/data") == ["data/b.parquet", "data/c.parquet", "data/month=1/a.parquet"]
-
-
-class Listed(LocalFileSystem):
-    """A store that says of links, as it lists them, what they are themselves, and asked for one what it leads to: as over SFTP."""
-
-    protocol = "listed"
 
 
 @pytest.fixture(params=["", "listed://"], ids=["here", "elsewhere"])
 def linked(request, tmp_path):
     """A folder with a file, and links to a file and to a folder that lie elsewhere and are older."""
-    fsspec.register_implementation("listed", Listed, clobber=True)
     put(f"{tmp_path}/data/b.parquet")
     for name in ("a.parquet", "month=1/d.parquet"):
         put(f"{tmp_path}/elsewhere/{name}")
@@ -198,33 +188,6 @@ def test_links_that_a_glob_finds_are_followed(linked):
     assert list_parquet(f"{linked}/c*") == found[1:2]
 
 
-def test_links_between_the_parts_of_a_glob_are_followed(tmp_path):
-    """A month that lies on another disk is not left out without a word."""
-    for name in ("data/month=1/a.parquet", "elsewhere/a.parquet", "elsewhere/deep/b.parquet", "data/month=3/a.parquet"):
-        put(f"{tmp_path}/{name}")
-    (tmp_path / "data" / "month=2").symlink_to(tmp_path / "elsewhere")
-    months = [f"data/month={month}/a.parquet" for month in (1, 2, 3)]
-    assert names(str(tmp_path), f"{tmp_path}/data/month=*/*.parquet") == names(str(tmp_path), f"{tmp_path}/data/m*/a.parquet") == months
-    for every in ("data/**/*.parquet", "data/**", "**/data/month=?"):
-        assert names(str(tmp_path), f"{tmp_path}/{every}") == [*months[:2], "data/month=2/deep/b.parquet", months[2]]
-    assert names(str(tmp_path), f"{tmp_path}/data/month=2/**/b.parquet") == ["data/month=2/deep/b.parquet"]
-
-
-GLOBS = ("*", "*/*", "**", "**/*", "**/*.parquet", "*/**/c.parquet", "**/**/c.p*", "*/deep", "m*/deep/*", "month=[12]/*", "month=[!1]/?.p[!a]*")
-BELOW = ("a.parquet", "d.csv", "month=1/c.parquet", "month=2/c.parquet", "month=2/c.pq", "month=2/deep/c.parquet", "_old/c.parquet", "month=1/.c")
-
-
-@pytest.mark.parametrize("pattern", GLOBS)
-def test_a_glob_finds_here_what_it_finds_elsewhere(tmp_path, bucket, pattern):
-    """On this machine it is ours, in a bucket fsspec's."""
-    for root in (str(tmp_path), bucket):
-        for name in BELOW:
-            put(f"{root}/data/{name}")
-    found = names(str(tmp_path), f"{tmp_path}/data/{pattern}")
-    assert found == names(bucket, f"{bucket}/data/{pattern}")
-    assert found
-
-
 @pytest.mark.parametrize("place", ["data", "data/**/*.parquet", "d*/**"])
 def test_links_that_lead_nowhere_or_back_are_refused(tmp_path, place):
     """Neither skipped, as if there were nothing, nor followed for ever."""
@@ -236,59 +199,6 @@ def test_links_that_lead_nowhere_or_back_are_refused(tmp_path, place):
     (tmp_path / "data" / "b.parquet").symlink_to(tmp_path / "gone.parquet")
     with pytest.raises(StorageError, match=rf"{re.escape(place)}: cannot list: no such file or object$"):
         list_parquet(f"{tmp_path}/{place}")
-
-
-def test_a_link_that_a_glob_would_go_through_has_to_lead_somewhere(tmp_path):
-    """What was to be found behind it would be missing without a word."""
-    put(f"{tmp_path}/data/month=1/a.parquet")
-    (tmp_path / "data" / "month=2").symlink_to(tmp_path / "gone")
-    with pytest.raises(StorageError, match=r"a\.parquet: cannot list: no such file or object$"):
-        list_parquet(f"{tmp_path}/data/month=*/a.parquet")
-
-
-@pytest.mark.parametrize("place", ["data", "data/**", "data/**/*.parquet", "data/*/*"])
-def test_a_folder_that_cannot_be_read_is_refused(tmp_path, monkeypatch, place):
-    """Its rows would be missing without a word; hidden ones are nobody's business."""
-    for name in ("data/month=1/b.parquet", "data/month=2/a.parquet", "data/_private/c.parquet"):
-        put(f"{tmp_path}/{name}")
-    looks = {each: getattr(os, each) for each in ("scandir", "listdir")}
-
-    def refuse(path):
-        raise PermissionError(13, "Permission denied", str(path))
-
-    def forbid(ending):
-        for each, look in looks.items():
-            monkeypatch.setattr(os, each, lambda path, look=look: refuse(path) if str(path).endswith(ending) else look(path))
-
-    forbid("_private")
-    assert len(list_parquet(f"{tmp_path}/{place}")) == 2
-    forbid("month=1")
-    with pytest.raises(StorageError, match=rf"{re.escape(place)}: cannot list: .*Permission denied: '.*month=1'$"):
-        list_parquet(f"{tmp_path}/{place}")
-
-
-@contextmanager
-def served(folder, send=flask.send_file):
-    """A folder at a web server, which shows folders as pages of links, the first of them another order of the page; files are sent as asked."""
-    pages = flask.Flask("pages")
-
-    def show(path=""):
-        place = folder / path
-        if place.is_dir():
-            below = [f"{each.name}{'/' * each.is_dir()}" for each in place.iterdir()]
-            return "\n".join(f'<a href="{name}">{name}</a>' for name in ("?C=S;O=A", *below))
-        return send(place) if place.exists() else flask.abort(404)
-
-    pages.add_url_rule("/", view_func=show)
-    pages.add_url_rule("/<path:path>", view_func=show)
-    server = make_server("127.0.0.1", 0, pages, threaded=True)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.port}"
-    finally:
-        server.shutdown()
-        thread.join()
 
 
 def test_files_are_read_over_http(tmp_path):
@@ -392,3 +302,123 @@ def test_what_a_store_said_of_files_is_found_by_their_names(bucket, monkeypatch)
         with storage.opened(each.uri) as file:
             assert file.read() == b"PAR1" + bytes([k])
     assert asked == ["get_object"] * 5
+
+
+@pytest.mark.parametrize("place", ["data", "data/*", "data/**/*.parquet", "data/month=2/*"])
+def test_one_file_under_two_names_is_refused(tmp_path, place):
+    """A link to a folder or to a file beside what it leads to: its rows would count twice. Hard links are files of their own."""
+    for name in ("data/month=1/a.parquet", "data/month=2/b.parquet"):
+        put(f"{tmp_path}/{name}")
+    os.link(tmp_path / "data/month=2/b.parquet", tmp_path / "data/month=2/c.parquet")
+    (tmp_path / "data/month=2/_last").symlink_to("b.parquet")
+    assert len(list_parquet(f"{tmp_path}/{place}")) == (2 if "month" in place else 3)
+    first, second = ("month=2/b.parquet", "month=2/d.parquet") if "month" in place else ("latest/a.parquet", "month=1/a.parquet")
+    if "month" in place:
+        (tmp_path / "data" / second).symlink_to("b.parquet")
+    else:
+        (tmp_path / "data" / "latest").symlink_to("month=1")
+    said = f"{place}: {tmp_path}/data/{first} and {tmp_path}/data/{second} are one file, by a link, whose rows would count twice"
+    with pytest.raises(UsageError, match=re.escape(said)):
+        list_parquet(f"{tmp_path}/{place}")
+
+
+@pytest.mark.parametrize("status", [401, 403, 500, 503])
+def test_a_server_that_is_away_is_not_taken_for_data_that_is_not_there(tmp_path, status):
+    """Which would be waited for; what it says that it does not have is not there."""
+    put(f"{tmp_path}/data/a.parquet")
+    for place in ("data", "data/a.parquet", "data/*"):
+        with served(tmp_path, refused=dict.fromkeys(("data", "data/a.parquet", "data/*"), status)) as root:
+            with pytest.raises(StorageError, match=rf"^{re.escape(f'{root}/{place}')}: cannot list: .*{status}") as refusal:
+                list_parquet(f"{root}/{place}")
+            assert not isinstance(refusal.value, NotThere)
+    with served(tmp_path) as root, pytest.raises(NotThere):
+        list_parquet(f"{root}/nowhere")
+
+
+def test_a_bucket_that_may_not_be_asked_for_is_not_taken_for_none(bucket, monkeypatch):
+    """What the store says is raised; one that is not there is said to be so."""
+    asked = s3fs.S3FileSystem._call_s3
+
+    async def refuse(self, method, *given, **named):
+        if method in ("head_bucket", "get_bucket_location"):
+            raise PermissionError("Forbidden")
+        return await asked(self, method, *given, **named)
+
+    with pytest.raises(NotThere):
+        list_parquet("s3://nowhere-at-all")
+    monkeypatch.setattr(s3fs.S3FileSystem, "_call_s3", refuse)
+    with pytest.raises(StorageError, match="cannot list: Forbidden") as refusal:
+        list_parquet(bucket)
+    assert not isinstance(refusal.value, NotThere)
+
+
+@pytest.fixture
+def cloud(monkeypatch):
+    """Two files of data at another store, which answers everything."""
+    monkeypatch.setattr(Cloud, "objects", {"box/data/a.parquet": b"PAR1a", "box/data/month=1/b.parquet": b"PAR1b", "box/other/c": b"c"})
+    monkeypatch.setattr(Cloud, "errors", {})
+    return Cloud
+
+
+def test_data_at_other_stores_are_read(cloud):
+    """Their clients' ``isdir`` takes no deadline, and what is kept of a name makes it a folder: neither matters."""
+    for place in ("data", "data/*", "data/**/*.parquet"):
+        found = list_parquet(f"cloud://box/{place}")
+        assert [each.uri for each in found] == ["cloud://box/data/a.parquet", "cloud://box/data/month=1/b.parquet"]
+        for each, content in zip(found, (b"PAR1a", b"PAR1b"), strict=True):
+            with storage.opened(each.uri) as file:
+                assert file.read() == content
+    assert find_table("cloud://box/data") is None
+    cloud.objects["box/_delta_log/0.json"] = b"{}"
+    with pytest.raises(UsageError, match="lies in cloud://box, which is a table of Delta"):
+        list_parquet("cloud://box/data")
+
+
+@pytest.mark.parametrize("error", [PermissionError("no"), RefusedError(403), OSError("Forbidden: https://…/_delta_log")])
+def test_what_may_not_be_looked_at_above_the_data_is_no_error(cloud, error):
+    """However a store's client says it: credentials may be for a part of a bucket. Anything else is one, for a log may be there."""
+    cloud.errors["box/_delta_log"] = error
+    assert len(list_parquet("cloud://box/data")) == 2
+    cloud.errors["box/_delta_log"] = RefusedError(503)
+    with pytest.raises(StorageError, match=r"^cloud://box/data: cannot list: the service said 503$"):
+        list_parquet("cloud://box/data")
+
+
+@pytest.mark.parametrize("host", ["host", "me@host"])
+def test_files_are_named_with_their_host(tmp_path, host):
+    """Who was asked for a list is asked for the files, also where a name on a store does not say who that is."""
+    root = f"hosted://{host}{tmp_path}"
+    for name in ("data/a.parquet", "data/data/b.parquet"):
+        put(f"{tmp_path}/{name}", name.encode())
+    every = ["data/a.parquet", "data/data/b.parquet"]
+    assert names(root, f"{root}/data") == names(root, f"{root}/data/") == names(root, f"{root}/d*a/**/*.parquet") == every
+    assert names(root, f"{root}/data/a.parquet") == every[:1]
+    for each in list_parquet(f"{root}/data"):
+        with storage.opened(each.uri) as file:
+            assert file.read() == each.uri.removeprefix(f"{root}/").encode()
+    put(f"{tmp_path}/_delta_log/0.json")
+    with pytest.raises(UsageError, match=f"lies in {root}, which is a table of Delta"):
+        list_parquet(f"{root}/data")
+
+
+class Account:
+    """Names as Azure's client makes them, which knows an account by its host."""
+
+    protocol = ("abfs", "az")
+
+    @staticmethod
+    def _get_kwargs_from_urls(uri):
+        found = re.search(r"@(\w+)\.dfs\.core\.windows\.net", uri)
+        return {"account_name": found[1]} if found else {}
+
+    def unstrip_protocol(self, name):
+        return f"abfs://{name}"
+
+
+@pytest.mark.parametrize("host", ["box", "box@account.dfs.core.windows.net"])
+@pytest.mark.parametrize(("uri", "path"), [("", "box"), ("/data", "box/data"), ("/box/*", "box/box/*"), ("/data/a.parquet", "box/data/a.parquet")])
+def test_files_are_named_with_their_account(host, uri, path):
+    """A container alone would be looked for in whichever account is the default."""
+    as_uri = listing._naming(Account(), f"abfs://{host}{uri}", path)
+    assert as_uri("box/data/a.parquet") == f"abfs://{host}/data/a.parquet"
+    assert as_uri("box/box/b") == f"abfs://{host}/box/b"
