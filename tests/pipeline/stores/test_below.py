@@ -49,6 +49,36 @@ def test_a_link_that_is_gone_through_has_to_lead_somewhere(tmp_path, scheme, pat
         list_parquet(f"{scheme}{tmp_path}/{pattern}")
 
 
+def test_what_has_just_that_name_is_meant_before_what_it_may_match(root):
+    """``data[1]`` is a folder where there is one, and a glob where there is none."""
+    for name in ("data[1]/a.parquet", "data1/b.parquet"):
+        put(f"{root}/{name}")
+    assert names(root, f"{root}/data[1]") == ["data[1]/a.parquet"]
+    assert names(root, f"{root}/data[12]") == ["data1/b.parquet"]
+
+
+def test_globs_pass_over_hidden_names_that_they_do_not_spell_out(root):
+    """``*`` is not meant to find what others have hidden."""
+    for name in ("data/month=1/a.parquet", "data/_old/b.parquet", "data/.tmp/c.parquet", "data/_d.parquet"):
+        put(f"{root}/{name}")
+    assert names(root, f"{root}/data/*") == ["data/month=1/a.parquet"]
+    assert names(root, f"{root}/data/_o*") == ["data/_old/b.parquet"]
+    assert names(root, f"{root}/*/_d*") == ["data/_d.parquet"]
+
+
+@pytest.mark.parametrize("place", ["data", "data/**/*.parquet", "d*/**"])
+def test_links_that_lead_nowhere_or_back_are_refused(tmp_path, place):
+    """Neither skipped, as if there were nothing, nor followed for ever."""
+    put(f"{tmp_path}/data/a.parquet")
+    (tmp_path / "data" / "back").symlink_to(tmp_path / "data")
+    with pytest.raises(StorageError, match=rf"{re.escape(place)}: cannot list: .*a link leads back to a folder that it is in: '.*/data/back'$"):
+        list_parquet(f"{tmp_path}/{place}")
+    (tmp_path / "data" / "back").unlink()
+    (tmp_path / "data" / "b.parquet").symlink_to(tmp_path / "gone.parquet")
+    with pytest.raises(StorageError, match=rf"{re.escape(place)}: cannot list: no such file or object$"):
+        list_parquet(f"{tmp_path}/{place}")
+
+
 GLOBS = ("*", "*/*", "**", "**/*", "**/*.parquet", "*/**/c.parquet", "**/**/c.p*", "*/deep", "m*/deep/*", "month=[12]/*", "month=[!1]/?.p[!a]*")
 BELOW = ("a.parquet", "d.csv", "month=1/c.parquet", "month=2/c.parquet", "month=2/c.pq", "month=2/deep/c.parquet", "_old/c.parquet", "month=1/.c")
 

@@ -82,23 +82,6 @@ def test_files_are_parquet_by_their_name_or_by_how_they_begin(root, tmp_path):
     assert names(root, f"{root}/data") == [f"data/{name}" for name in ("000000_0", "a.PARQUET", "b.parq", "c.snappy", "cut", "cut_sooner")]
 
 
-def test_what_has_just_that_name_is_meant_before_what_it_may_match(root):
-    """``data[1]`` is a folder where there is one, and a glob where there is none."""
-    for name in ("data[1]/a.parquet", "data1/b.parquet"):
-        put(f"{root}/{name}")
-    assert names(root, f"{root}/data[1]") == ["data[1]/a.parquet"]
-    assert names(root, f"{root}/data[12]") == ["data1/b.parquet"]
-
-
-def test_globs_pass_over_hidden_names_that_they_do_not_spell_out(root):
-    """``*`` is not meant to find what others have hidden."""
-    for name in ("data/month=1/a.parquet", "data/_old/b.parquet", "data/.tmp/c.parquet", "data/_d.parquet"):
-        put(f"{root}/{name}")
-    assert names(root, f"{root}/data/*") == ["data/month=1/a.parquet"]
-    assert names(root, f"{root}/data/_o*") == ["data/_old/b.parquet"]
-    assert names(root, f"{root}/*/_d*") == ["data/_d.parquet"]
-
-
 @pytest.mark.parametrize(
     ("log", "kind"),
     [("_delta_log/00000000000000000000.json", "Delta"), ("metadata/v1.metadata.json", "Iceberg"), (".hoodie/hoodie.properties", "Hudi")],
@@ -186,19 +169,6 @@ def test_links_that_a_glob_finds_are_followed(linked):
     assert [each.uri.removeprefix(f"{linked}/") for each in found] == ["b.parquet", "c.parquet", "month=1/d.parquet"]
     assert found == [storage.stat(each.uri) for each in found]
     assert list_parquet(f"{linked}/c*") == found[1:2]
-
-
-@pytest.mark.parametrize("place", ["data", "data/**/*.parquet", "d*/**"])
-def test_links_that_lead_nowhere_or_back_are_refused(tmp_path, place):
-    """Neither skipped, as if there were nothing, nor followed for ever."""
-    put(f"{tmp_path}/data/a.parquet")
-    (tmp_path / "data" / "back").symlink_to(tmp_path / "data")
-    with pytest.raises(StorageError, match=rf"{re.escape(place)}: cannot list: .*a link leads back to a folder that it is in: '.*/data/back'$"):
-        list_parquet(f"{tmp_path}/{place}")
-    (tmp_path / "data" / "back").unlink()
-    (tmp_path / "data" / "b.parquet").symlink_to(tmp_path / "gone.parquet")
-    with pytest.raises(StorageError, match=rf"{re.escape(place)}: cannot list: no such file or object$"):
-        list_parquet(f"{tmp_path}/{place}")
 
 
 def test_files_are_read_over_http(tmp_path):
