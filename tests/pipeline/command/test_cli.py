@@ -221,7 +221,7 @@ def test_the_help_tells_every_method(capsys):
         (("explain", "{model}", "{data}", "--out", "{out}", "--id", "nowhere"), 8, "column 'nowhere' missing"),
         (("explain", "{data}/month=1/data.parquet", "{data}", "--out", "{out}"), 8, "data.parquet: not a model file"),
         (("explain", "{model}", "{model}", "--out", "{out}"), 8, "model.txt: not a Parquet file"),
-        (("explain", "{model}", "http://127.0.0.1:9/x", "--out", "{out}"), 6, "http://127.0.0.1:9/x"),
+        (("explain", "{model}", "http://127.0.0.1:9/x", "--out", "{out}"), 9, "http://127.0.0.1:9/x: cannot "),
         (("explain", "{model}", "nope://x", "--out", "{out}"), 2, "nope://x: cannot open"),
         (("explain", "{model}", "{data}", "--out", "{out}", "--partition", "groups.json"), 6, "groups.json: cannot read: no such file or object"),
         (("explain", "{model}", "{data}", "--out", "{out}", "--partition", "{model}"), 2, "model.txt: not JSON: "),
