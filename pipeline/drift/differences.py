@@ -41,13 +41,13 @@ def refuse_unlike(current: Measured, reference: Measured) -> None:
     for name, find in ALIKE.items():
         mine, other = find(current.plan), find(reference.plan)
         if mine != other:
-            raise UnlikeRuns(f"{current.uri}: {name} {_say(mine)}, {reference.uri} has {_say(other)}; expected the same of both")
+            raise UnlikeRuns(f"{current.uri}: {name} is {_say(mine)}, {reference.uri} has {_say(other)}; expected the same of both")
 
 
 def _say(found: object) -> str:
     if isinstance(found, tuple):
         found = _list(found if all(isinstance(each, str) for each in found) else (f"{name}={value}" for name, value in found))
-    return f"is {printable(str(found))}"[:200] if found is not None else "is none"
+    return printable(str(found))[:200] if found is not None else "none"
 
 
 def _list(names: Iterable[str]) -> str:

@@ -18,7 +18,8 @@ from .counted import count_moved
 S3 = "s3"
 WEB = ("http://", "https://")
 GONE = (404, 410)  # what a web server answers where nothing is
-HTTP = ("aiohttp.", "azure.", "gcsfs.", "google.")  # whose errors are no OSErrors; known by name, since they need not be imported for local files
+# Of stores, whose errors are no OSErrors; known by name, since they need not be imported for local files.
+CLIENTS = ("aiohttp.", "azure.", "ftplib", "gcsfs.", "google.", "paramiko.", "smbprotocol.")
 SECONDS, BYTES_PER_SECOND = 120.0, 1 << 20  # an operation may take so long, and longer if it has more to move than that
 # Of one request; botocore tries it again five times, after 5xx too and, in this mode alone, after 429, and waits up to 1, 2, 4, 8, 16 seconds, at
 # random, since many would come back at once; s3fs does the whole once more where the store says "SlowDown".
@@ -90,7 +91,7 @@ def reported(doing: str, uri: str) -> Iterator[None]:
         if isinstance(found, (NotRegular, IsADirectoryError)):
             raise NotAFile(f"{uri}: cannot {doing}: {said}") from error
         known = isinstance(error, (OSError, ImportError, UnicodeEncodeError, of_botocore("BotoCoreError")))
-        if not known and not type(found).__module__.startswith(HTTP):  # HTTP libraries have error types of their own; what is none of theirs goes on
+        if not known and not type(found).__module__.startswith(CLIENTS):  # what is none of theirs goes on
             raise
         raise StorageError(f"{uri}: cannot {doing}: {said}") from error
 

@@ -24,7 +24,7 @@ def make(example, tmp_path_factory):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"method": "banzhaf"}, "method is banzhaf, .* has is shapley|method is banzhaf"),
+        ({"method": "banzhaf"}, "method is banzhaf, .* has shapley; expected"),
         ({"outputs": ["late"]}, "outputs is late"),
         ({"background": "DATA"}, "background is rows"),
     ],

@@ -1,5 +1,6 @@
 """File systems by URI: every operation has a deadline, what may pass is tried again, and what goes wrong is one line."""
 
+import ftplib
 import io
 import sys
 from importlib.metadata import requires
@@ -25,6 +26,12 @@ class AnswerBrokenOffError(Exception):
     __module__ = "aiohttp.client_exceptions"
 
 
+class ConnectionBrokenError(Exception):
+    """As the client of SFTP has some."""
+
+    __module__ = "paramiko.ssh_exception"
+
+
 class AnsweredError(AnswerBrokenOffError):
     """With the status of an answer."""
 
@@ -48,6 +55,8 @@ class RefusedError(Exception):
         (ImportError("Install s3fs to access S3"), "Install s3fs to access S3"),
         (botocore.exceptions.NoCredentialsError(), "Unable to locate credentials"),
         (AnswerBrokenOffError("Response payload is not completed"), "Response payload is not completed"),
+        (ConnectionBrokenError("Server connection dropped"), "Server connection dropped"),
+        (ftplib.error_perm("550 Permission denied"), "550 Permission denied"),
     ],
 )
 def test_what_goes_wrong_with_a_store_is_one_line(error, says):
