@@ -30,6 +30,16 @@ def first_bits(x, level):
     return bits >> 63, (bits & (1 << 63) - 1) >> level
 
 
+def neighbours(places):
+    """Numbers so many bits above 1, each before a missing value."""
+    above = (np.float64(1.0).view(np.int64) + places).view(np.float64)
+    return np.stack((above, np.full_like(above, np.nan)), axis=1).ravel()
+
+
+# Each fills CELLS to the last one at level 1: pairs of numbers, and numbers of different pairs, one of which is completed.
+FULL = [neighbours(np.arange(2 * CELLS)), neighbours(np.append(2 * np.arange(CELLS), 1))]
+
+
 def same(a, b):
     return a.level == b.level and a.cells.tolist() == b.cells.tolist() and a.counts.tolist() == b.counts.tolist()
 
@@ -69,7 +79,7 @@ def test_up_to_so_many_different_values_are_counted_one_by_one(n):
     assert_array_equal(found.counts, counts)
 
 
-@pytest.mark.parametrize("values", [np.random.default_rng(0).normal(offset, 1.0, 20_000) for offset in (0.0, 1e3, -1e6)] + [draw(20_000)])
+@pytest.mark.parametrize("values", [np.random.default_rng(0).normal(offset, 1.0, 20_000) for offset in (0.0, 1e3, -1e6)] + [draw(20_000), *FULL])
 def test_more_are_told_apart_by_as_many_bits_as_fit(values):
     """The level is the lowest that leaves so many cells, and values of one cell are those with these bits in common, by Python's integers."""
     found = counted(values)

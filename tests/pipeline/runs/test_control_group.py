@@ -46,6 +46,7 @@ def groups(tmp_path, monkeypatch):
         ([f"0::{POD}"], {f"{POD}/memory.max": GIB, f"{POD}/cpu.max": "max 100000"}, GIB, None),
         ([f"0::{SLURM}"], {f"{SLURM}/memory.max": "max", "/system.slice/slurmstepd.scope/job_12/memory.max": 3 * GIB}, 3 * GIB, None),
         (["0::/user.slice/night.service"], {"user.slice/memory.max": 5 * GIB, "user.slice/night.service/memory.max": 7 * GIB}, 5 * GIB, None),
+        (["0::/a/b"], {"cpu.max": "700000 100000", "a/cpu.max": "300000 100000", "a/b/cpu.max": "400000 100000"}, None, 3),
         (
             ["4:memory:/docker/5", "3:cpu,cpuacct:/docker/5", "0::/"],
             {

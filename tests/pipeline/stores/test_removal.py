@@ -30,7 +30,7 @@ def memory(monkeypatch):
 
 
 @pytest.mark.parametrize("where", ["bucket", "tmp_path", "memory"])
-@pytest.mark.parametrize("name", PATTERNS)
+@pytest.mark.parametrize("name", [*PATTERNS, "nights"])
 def test_a_name_is_no_pattern(request, where, name):
     """Runs whose names it would find as a pattern keep all they have, whether a file of it is removed or all."""
     root = str(request.getfixturevalue(where))
@@ -77,6 +77,17 @@ def test_more_objects_than_one_request_takes(bucket, monkeypatch):
         client.call_s3("put_object", Bucket=name, Key=key, Body=b"")
     commit.remove(f"{bucket}/run")
     assert [each["Key"] for each in client.call_s3("list_objects_v2", Bucket=name)["Contents"]] == ["run2"]
+
+
+def test_what_others_wrote_meanwhile_goes_too(bucket):
+    """A client's list of a folder may be older; afterwards it is of what is there."""
+    put(f"{bucket}/run/a")
+    client, name = open_filesystem(bucket)
+    assert client.ls(f"{name}/run") == [f"{name}/run/a"]
+    client.call_s3("put_object", Bucket=name, Key="run/b", Body=b"")
+    commit.remove(f"{bucket}/run")
+    assert "Contents" not in client.call_s3("list_objects_v2", Bucket=name)
+    assert not client.exists(f"{name}/run/a")
 
 
 def test_a_link_is_removed_and_not_what_it_leads_to(tmp_path):
