@@ -240,11 +240,8 @@ class Folder:
 
 
 def _find_size(entry: os.DirEntry) -> int:
-    """Of a link, of what it leads to, if there is anything."""
-    try:
-        return entry.stat().st_size
-    except FileNotFoundError:
-        return entry.stat(follow_symlinks=False).st_size
+    """Of a link, of what it leads to; 0 where that is nowhere."""
+    return entry.stat().st_size if not entry.is_symlink() or os.path.exists(entry.path) else 0
 
 
 def list_folder(uri: str) -> Folder:
