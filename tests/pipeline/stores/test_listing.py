@@ -5,7 +5,6 @@ import re
 from pathlib import Path
 
 import flask
-import fsspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -14,7 +13,7 @@ import s3fs
 from pipeline.errors import NotThere, StorageError, UsageError
 from pipeline.stores import listing, storage
 from pipeline.stores.filesystem import open_filesystem
-from pipeline.stores.listing import Folder, find_table, list_folder, list_parquet
+from pipeline.stores.listing import find_table, list_parquet
 from tests.pipeline.stores.placing import put
 from tests.pipeline.stores.remote import Cloud, RefusedError
 from tests.pipeline.stores.serving import served
@@ -218,31 +217,6 @@ def test_a_server_that_sends_no_ranges_is_refused(tmp_path, ranges):
         said = rf"^{root}/a\.parquet: cannot read: the server sends files from their beginning alone, expected any range of bytes$"
         with pytest.raises(StorageError, match=said), storage.opened(found.uri) as file:
             pq.read_table(file)
-
-
-def test_what_lies_right_below_a_folder(tmp_path, bucket):
-    """Names of folders, and files with their sizes, on this machine and in a bucket; a folder that is not there is said."""
-    for root in (str(tmp_path), f"{bucket}/a"):
-        for name in ("b/c.json", "d.json"):
-            put(f"{root}/{name}", b"12345")
-        found = list_folder(root)
-        assert (found.folders, found.files) == (("b",), {"d.json": 5})
-        with pytest.raises(NotThere):
-            list_folder(f"{root}/nowhere")
-
-
-def test_links_right_below_a_folder_have_the_size_of_what_they_lead_to(tmp_path):
-    """As the local file system of fsspec says of them too; one to a folder is no folder, and one to nowhere is empty."""
-    put(f"{tmp_path}/there/file", b"12345")
-    for name, target in {"a": "there/file", "b": "nowhere"}.items():
-        (tmp_path / name).symlink_to(tmp_path / target)
-    (tmp_path / "folder").symlink_to(tmp_path / "there", target_is_directory=True)
-    found = list_folder(str(tmp_path))
-    named = {each["name"].rpartition("/")[2]: each for each in fsspec.filesystem("file").ls(tmp_path, detail=True)}
-    assert found.folders == ("there",)
-    assert found.files == {name: named[name]["size"] for name in ("a", "b", "folder")}
-    assert found.files["a"] == 5
-    assert list_folder(f"{tmp_path}/there/file") == Folder((), {})
 
 
 @pytest.mark.parametrize(
