@@ -6,14 +6,13 @@ name do not count: a backup's links, a restored disk or another machine's mount 
 """
 
 import hashlib
-from collections.abc import Set
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
 
 from ..stores import storage
-from .row_groups import columns_of
 
 LENGTH, MAGIC = 4, 4  # bytes at a file's end: of the footer's length, and of what the file is known by
 BLOCK, BLOCKS = 1 << 14, 16  # bytes that are looked at together, and how often
@@ -29,11 +28,10 @@ def _digest_footer(file: Any) -> str:
     return hashlib.sha256(file.read(n_bytes)).hexdigest()[:CHARACTERS]
 
 
-def _says_enough(metadata: pq.FileMetaData, columns: Set[str]) -> bool:
+def _says_enough(metadata: pq.FileMetaData, columns: Sequence[int]) -> bool:
     """Whether every column that is read has its smallest and largest value in every row group."""
-    read = columns_of(metadata, columns)
     for group in map(metadata.row_group, range(metadata.num_row_groups)):
-        for chunk in map(group.column, read):
+        for chunk in map(group.column, columns):
             found = chunk.statistics
             if found is None or not (found.has_min_max or found.null_count == group.num_rows):
                 return False
@@ -55,7 +53,7 @@ def _digest_some(file: Any, size: int) -> str:
     return _digest_bytes(file, np.linspace(0, size - BLOCK, BLOCKS).astype(np.int64).tolist(), BLOCK)
 
 
-def identify(found: storage.Object, file: Any, metadata: pq.FileMetaData, columns: Set[str]) -> str:
+def identify(found: storage.Object, file: Any, metadata: pq.FileMetaData, columns: Sequence[int]) -> str:
     """Make a text that differs for any other file in the place of this one.
 
     Parameters
@@ -66,8 +64,8 @@ def identify(found: storage.Object, file: Any, metadata: pq.FileMetaData, column
         The same, opened.
     metadata : pq.FileMetaData
         Its footer.
-    columns : set of str
-        That are read of it.
+    columns : sequence of int
+        Positions of those that are read of it.
 
     Returns
     -------

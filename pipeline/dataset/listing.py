@@ -3,16 +3,12 @@
 import dataclasses
 import hashlib
 import json
-import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from urllib.parse import unquote
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from ..errors import InvalidData, NotThere, SchemaMismatch
 from ..models.model import Model
@@ -23,13 +19,10 @@ from ..stores.listing import list_parquet
 from ..tables.live import Hive, LiveFile, Snapshot
 from ..tables.reading import read_snapshot
 from . import schema
-from .identity import WHOLE, identify
-from .matching import Asked, Matched, Matching, list_used, make_shape
-from .row_groups import DAMAGED, largest_held
+from .footers import ReadFooters, read_footers
+from .matching import Asked, Matching, list_used
+from .names import call
 
-FOOTER_READERS = 16
-FEW, WAITS = 32, 2  # files that tell whether readers wait for them, and how many times as long as they work
-BLOCK = 1024  # files that wait for a reader; one that waits takes more memory than what is kept of its footer
 NOTHING = Asked()
 _NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 
@@ -117,63 +110,10 @@ def _partition(path: str) -> Hive:
     return tuple(sorted(found.items()))
 
 
-def _differ(model: Model, other: Model) -> str:
+def _differ(names: Sequence[str], others: Sequence[str]) -> str:
     """The first feature that two files spell otherwise."""
-    mine, theirs = next((a.name, b.name) for a, b in zip(model.features, other.features, strict=True) if a.name != b.name)
+    mine, theirs = next((a, b) for a, b in zip(names, others, strict=True) if a != b)
     return f"has column {mine!r}, it is {theirs!r}"
-
-
-@dataclass(frozen=True, slots=True)
-class _Footer:
-    """What a file's footer says, matched against the model; footers of wide files are too large to keep."""
-
-    rows: tuple[int, ...]  # of every row group
-    row_group: int  # bytes of the largest
-    n_chunks: int
-    identity: str
-    matched: Matched
-
-
-def _read_footer(live: LiveFile, matching: Matching) -> _Footer:
-    file = live.file
-    with storage.opened(file.uri) as opened:
-        if file.local and file.size <= WHOLE:  # all of it is digested anyway
-            opened = pa.BufferReader(opened.read())
-        try:
-            parquet = pq.ParquetFile(opened)
-            metadata, shape = parquet.metadata, make_shape(parquet.schema_arrow, live)
-            matched = matching.match(shape)
-            identity = identify(file, opened, metadata, matched.read)
-        except DAMAGED as error:
-            raise InvalidData(f"{file.uri}: not a Parquet file: {' '.join(str(error).split())}") from error
-    matching.check(shape, live)
-    return _Footer(
-        rows=tuple(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)),
-        row_group=largest_held(metadata, matched.read),
-        n_chunks=metadata.num_row_groups * metadata.num_columns,
-        identity=identity,
-        matched=matched,
-    )
-
-
-def _try_footer(live: LiveFile, matching: Matching) -> _Footer | Rejected:
-    """What the footer says, or that it cannot be read; a schema that does not match is refused all the same."""
-    try:
-        return _read_footer(live, matching)
-    except InvalidData as error:
-        return Rejected(None, live.file.uri, (), None, str(error))
-
-
-def _read_footers(files: Sequence[LiveFile], matching: Matching, readers: Executor) -> Iterator[tuple[LiveFile, _Footer | Rejected]]:
-    """Footers one after another where they come at once, since readers would wait for each other: twice as long. Otherwise several at a time."""
-    read = partial(_try_footer, matching=matching)
-    first = FEW if files[0].file.local else 0
-    began = time.perf_counter(), time.thread_time()
-    yield from ((live, read(live)) for live in files[:first])
-    at_once = first and time.perf_counter() - began[0] < WAITS * (time.thread_time() - began[1])
-    for start in range(first, len(files), BLOCK):
-        block = files[start : start + BLOCK]
-        yield from zip(block, map(read, block) if at_once else readers.map(read, block), strict=True)
 
 
 def _list_files(uri: str) -> Snapshot:
@@ -181,7 +121,7 @@ def _list_files(uri: str) -> Snapshot:
     return read_snapshot(uri) or Snapshot(uri, tuple(LiveFile(file, _partition(file.uri)) for file in list_parquet(uri)))
 
 
-def list_data(uri: str, model: Model, asked: Asked = NOTHING) -> Listing:
+def list_data(uri: str, model: Model, asked: Asked = NOTHING, read: ReadFooters = read_footers) -> Listing:
     """List the files of a data set, read their footers, and match them against the model and what else is asked for.
 
     Every refusal of data happens here, unless some files can be read and others not: those are returned as rejected.
@@ -193,6 +133,8 @@ def list_data(uri: str, model: Model, asked: Asked = NOTHING) -> Listing:
     model : Model
     asked : Asked
         By default no column but the features.
+    read : callable
+        Reads footers as `read_footers` does, perhaps elsewhere.
 
     Returns
     -------
@@ -215,34 +157,33 @@ def list_data(uri: str, model: Model, asked: Asked = NOTHING) -> Listing:
     if not snapshot.files:
         raise NotThere(f"{uri}: no Parquet files there")
     schema.check_categories(list_used(model), uri)
-    matching, last = Matching(model, asked), None
+    matching = Matching.of(model, asked)
     types_of: dict[str, tuple[pa.DataType, str]] = {}
     found: list[tuple[storage.Object, Hive, tuple[int, ...]]] = []
-    rejected, row_group, n_chunks, spelt, alike = [], 0, 0, model, True
-    with ThreadPoolExecutor(FOOTER_READERS) as readers:
-        for live, footer in _read_footers(snapshot.files, matching, readers):
-            file = live.file
-            if isinstance(footer, Rejected):
-                rejected.append(footer)
-                continue
-            matched = footer.matched
-            if matched is not last:  # files that were matched together agree
-                alike = alike and not (found and matched.types.keys() != types_of.keys())
-                for name, is_type in matched.types.items():
-                    first_type, first_uri = types_of.setdefault(name, (is_type, file.uri))
-                    if is_type != first_type:
-                        raise SchemaMismatch(
-                            f"{file.uri}: {'id ' if name in asked.ids else ''}column {name!r} is {is_type}, it is {first_type} in {first_uri}"
-                        )
-                if found and matched.model.features != spelt.features:
-                    raise SchemaMismatch(f"{file.uri}: {_differ(matched.model, spelt)} in {found[0][0].uri}")
-                spelt, last = matched.model, matched
-            found.append((replace(file, etag=footer.identity), live.partition, footer.rows))
-            row_group, n_chunks = max(row_group, footer.row_group), max(n_chunks, footer.n_chunks)
-    if not found:
+    rejected, row_group, n_chunks, last, alike = list[Rejected](), 0, 0, None, True
+    for live, footer in zip(snapshot.files, read(snapshot.files, matching), strict=True):
+        file = live.file
+        if isinstance(footer, InvalidData):
+            rejected.append(Rejected(None, file.uri, (), None, str(footer)))
+            continue
+        matched = footer.matched
+        if matched is not last:  # files that were matched together agree
+            alike = alike and not (found and matched.types.keys() != types_of.keys())
+            for name, is_type in matched.types.items():
+                first_type, first_uri = types_of.setdefault(name, (is_type, file.uri))
+                if is_type != first_type:
+                    raise SchemaMismatch(
+                        f"{file.uri}: {'id ' if name in asked.ids else ''}column {name!r} is {is_type}, it is {first_type} in {first_uri}"
+                    )
+            if last is not None and matched.names != last.names:
+                raise SchemaMismatch(f"{file.uri}: {_differ(matched.names, last.names)} in {found[0][0].uri}")
+            last = matched
+        found.append((replace(file, etag=footer.identity), live.partition, footer.rows))
+        row_group, n_chunks = max(row_group, footer.row_group), max(n_chunks, footer.n_chunks)
+    if last is None:
         raise InvalidData(rejected[0].reason)
     types = {name: is_type for name, (is_type, _) in types_of.items()}
-    return Listing(snapshot.uri, tuple(found), row_group, n_chunks, tuple(rejected), spelt, types, alike)
+    return Listing(snapshot.uri, tuple(found), row_group, n_chunks, tuple(rejected), call(model, last.names, last.by_position), types, alike)
 
 
 def _group(counts: Sequence[int], item_rows: int) -> list[tuple[int, ...]]:

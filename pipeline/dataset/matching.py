@@ -1,8 +1,10 @@
 """Columns of files matched with the features of a model and what else is asked for: once for all files whose columns are alike."""
 
 from collections import ChainMap
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from typing import Any
 
 import pyarrow as pa
 
@@ -10,7 +12,7 @@ from kernels.trees.binning import read_columns
 
 from ..errors import SchemaMismatch
 from ..models.model import Feature, Model
-from ..tables.live import Columns, Hive, LiveFile
+from ..tables.live import Columns, LiveFile
 from . import schema
 from .grouping import check_group_columns
 from .names import spell
@@ -49,7 +51,8 @@ class Shape:
 class Matched:
     """What columns are for a model."""
 
-    model: Model  # its features are called as the columns are
+    names: tuple[str, ...]  # of the features, as the columns are called
+    by_position: bool  # see `spell`
     read: frozenset[str]  # columns that may be in files and are read
     in_file: dict[str, pa.DataType]  # of all columns of the files
     by: dict[str, pa.DataType]  # of columns that make groups of rows
@@ -89,36 +92,59 @@ def make_shape(found: pa.Schema, live: LiveFile) -> Shape:
 
 
 class Matching:
-    """A model and what else is asked for, against the columns of any number of files.
+    """Features of a model and what else is asked for, against the columns of any number of files. Pickle takes it, without what was matched.
 
     Parameters
     ----------
-    model : Model
+    features : tuple of Feature
+    used : sequence of int
+        Places of the features that are read.
     asked : Asked
     """
 
-    def __init__(self, model: Model, asked: Asked):
-        self._model, self._asked = model, asked
-        self._used = read_columns(model.ensemble).tolist()  # by their places, which files do not change
+    def __init__(self, features: tuple[Feature, ...], used: Sequence[int], asked: Asked):
+        self._features, self._used, self._asked = features, used, asked
         # What is refused is looked at again for every file, so that each is refused in its own name.
         self.match, self._check_columns = lru_cache(SHAPES)(self._match), lru_cache(SHAPES)(self._check)
 
+    @classmethod
+    def of(cls, model: Model, asked: Asked) -> "Matching":
+        """Match columns against a model's features.
+
+        Parameters
+        ----------
+        model : Model
+        asked : Asked
+
+        Returns
+        -------
+        Matching
+        """
+        return cls(model.features, read_columns(model.ensemble).tolist(), asked)
+
+    def __reduce__(self) -> tuple[type["Matching"], tuple[Any, ...]]:
+        return Matching, (self._features, self._used, self._asked)
+
     def _match(self, shape: Shape) -> Matched:
         asked, found = self._asked, shape.found
-        model = spell(self._model, [*found.names, *shape.carried], shape.uri, [*shape.carried, *asked.names, *shape.index])
-        passed = [feature.name for feature in model.features] if asked.values else []
+        names, by_position = spell(self._features, [*found.names, *shape.carried], shape.uri, [*shape.carried, *asked.names, *shape.index])
+        passed = names if asked.values else ()
         in_file = {column.name: column.type for column in found}
         by = {name: in_file.get(name, pa.string()) for name in asked.by}  # what the path carries are texts
         return Matched(
-            model=model,
-            read=frozenset((*(model.features[column].name for column in self._used), *asked.names, *passed)),
+            names=names,
+            by_position=by_position,
+            read=frozenset((*(names[column] for column in self._used), *asked.names, *passed)),
             in_file=in_file,
             by=by,
             types={name: in_file[name] for name in (*asked.ids, *passed) if name in in_file} | by,
         )
 
     def _check(self, shape: Shape) -> None:
-        schema.check_columns(self.match(shape).model.features, self._asked.names, shape.found, shape.carried, shape.uri)
+        schema.check_columns(self._called(self.match(shape)), self._asked.names, shape.found, shape.carried, shape.uri)
+
+    def _called(self, matched: Matched) -> list[Feature]:
+        return [replace(feature, name=name) for feature, name in zip(self._features, matched.names, strict=True)]
 
     def check(self, shape: Shape, live: LiveFile) -> None:
         """Refuse a file whose columns, or values that its path carries, do not fit.
@@ -139,7 +165,7 @@ class Matching:
             _check_table(shape.found, live.columns, uri)
         self._check_columns(shape)
         carried = tuple((name, value) for name, value in live.partition if name not in matched.in_file)
-        _check_carried(matched.model, carried, uri)
+        _check_carried(self._called(matched) if carried else (), dict(carried), uri)
         texts = {name: schema.text_type(value) for name, value in carried if name in self._asked.numbers}
         schema.check_numbers(self._asked.numbers, ChainMap(matched.in_file, texts), uri)
         check_group_columns(matched.by, matched.by, uri)
@@ -154,9 +180,8 @@ def _check_table(found: pa.Schema, columns: Columns, uri: str) -> None:
             raise SchemaMismatch(f"{uri}: column {column.name!r} {other}; explain a copy of the table's rows")
 
 
-def _check_carried(model: Model, carried: Hive, uri: str) -> None:
-    values = dict(carried)
-    for feature in model.features if values else ():
-        value = values.get(feature.name)
+def _check_carried(features: Iterable[Feature], carried: Mapping[str, str | None], uri: str) -> None:
+    for feature in features:
+        value = carried.get(feature.name)
         if value is not None and not schema.has_several_types(feature):  # no split asks for such a one, see check_categories
             schema.check_text(feature, value, f"{uri} (its path)")

@@ -7,7 +7,7 @@ from numbers import Integral
 from typing import Any
 
 from ..errors import SchemaMismatch, UsageError
-from ..models.model import Model
+from ..models.model import Feature, Model
 
 SHOWN = 10  # names in a message
 
@@ -16,12 +16,12 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
 
 
-def spell(model: Model, columns: Iterable[str], where: str, others: Iterable[str] = ()) -> Model:
-    """Name a model's features as the columns are named: LightGBM writes an underscore for every space, and models of plain matrices have no names.
+def spell(features: Sequence[Feature], columns: Iterable[str], where: str, others: Iterable[str] = ()) -> tuple[tuple[str, ...], bool]:
+    """Name features as the columns are named: LightGBM writes an underscore for every space, and models of plain matrices have no names.
 
     Parameters
     ----------
-    model : Model
+    features : sequence of Feature
     columns : iterable of str
         Names of all columns of the data, in their order.
     where : str
@@ -31,8 +31,10 @@ def spell(model: Model, columns: Iterable[str], where: str, others: Iterable[str
 
     Returns
     -------
-    Model
+    names : tuple of str
         Features are called as their columns; as in the model where there is none.
+    by_position : bool
+        Whether columns are theirs by position alone.
 
     Raises
     ------
@@ -40,36 +42,49 @@ def spell(model: Model, columns: Iterable[str], where: str, others: Iterable[str
         Two columns may be a feature's; or the model has no names, and columns do not match its features by position either.
     """
     names = [*columns]
-    if any(feature.named for feature in model.features):
-        return _by_name(model, names, where)
-    return _without_names(model, names, where, {*others})
+    if any(feature.named for feature in features):
+        return _by_name(features, names, where), False
+    return _without_names([feature.name for feature in features], names, where, {*others})
 
 
-def _by_name(model: Model, columns: Sequence[str], where: str) -> Model:
+def call(model: Model, names: Sequence[str], by_position: bool) -> Model:
+    """Call a model's features as the columns are called. Features without names have names from then on.
+
+    Parameters
+    ----------
+    model : Model
+    names : sequence of str
+    by_position : bool
+        As `spell` returns both.
+
+    Returns
+    -------
+    Model
+    """
+    nameless = not any(feature.named for feature in model.features)
+    features = (replace(each, name=name, named=each.named or nameless) for each, name in zip(model.features, names, strict=True))
+    return replace(model, features=tuple(features), by_position=model.by_position or by_position)
+
+
+def _by_name(features: Sequence[Feature], columns: Sequence[str], where: str) -> tuple[str, ...]:
     written: dict[str, list[str]] = {}  # as LightGBM writes them
     for name in sorted({*columns}):
         written.setdefault(name.replace(" ", "_"), []).append(name)
-    features = []
-    for feature in model.features:
+    names = []
+    for feature in features:
         found = written.get(feature.name, []) if feature.underscored else []
         if len(found) > 1:
             raise SchemaMismatch(
                 f"{where}: columns {found[0]!r} and {found[1]!r} may both be the model's {feature.name!r}, expected one of them: LightGBM writes "
                 "underscores for spaces"
             )
-        features.append(replace(feature, name=found[0]) if found else feature)
-    return replace(model, features=tuple(features))
+        names.append(found[0] if found else feature.name)
+    return tuple(names)
 
 
-def _call(model: Model, names: Sequence[str], by_position: bool) -> Model:
-    features = tuple(replace(feature, name=name, named=True) for feature, name in zip(model.features, names, strict=True))
-    return replace(model, features=features, by_position=by_position)
-
-
-def _without_names(model: Model, columns: Sequence[str], where: str, others: set[str]) -> Model:
+def _without_names(made_up: Sequence[str], columns: Sequence[str], where: str, others: set[str]) -> tuple[tuple[str, ...], bool]:
     """By the names that the library makes up, where all are there; else by position, as the libraries do."""
-    made_up, n = [feature.name for feature in model.features], len(model.features)
-    in_order, there = [name for name in columns if name not in others], {*columns}
+    n, in_order, there = len(made_up), [name for name in columns if name not in others], {*columns}
     if there.issuperset(made_up):
         moved = [(name, other) for name, other in zip(made_up, in_order, strict=False) if name != other] if len(in_order) == n else []
         if moved:
@@ -77,7 +92,7 @@ def _without_names(model: Model, columns: Sequence[str], where: str, others: set
                 f"{where}: column {moved[0][1]!r} stands where the model, which has no names, takes {moved[0][0]!r}: position and name differ, "
                 "expected them to agree"
             )
-        return _call(model, made_up, by_position=False)
+        return tuple(made_up), False
     known, lacking = there.intersection(made_up) - others, [name for name in made_up if name not in there]
     if known:
         raise SchemaMismatch(
@@ -89,7 +104,7 @@ def _without_names(model: Model, columns: Sequence[str], where: str, others: set
             f"{where}: the model has no names for its {n} features; besides ids, labels and what the path carries the data have {len(in_order)} "
             f"columns ({_some(in_order)}), expected {n} in the model's order, or columns called {_some(made_up)}"
         )
-    return _call(model, in_order, by_position=True)
+    return tuple(in_order), True
 
 
 def say_positions(model: Model) -> str:
@@ -98,7 +113,7 @@ def say_positions(model: Model) -> str:
     Parameters
     ----------
     model : Model
-        As `spell` returns it.
+        As `call` returns it.
 
     Returns
     -------

@@ -53,21 +53,20 @@ def _is_paged(stored: int, n_columns: int) -> bool:
     return stored > max(READ_BYTES, n_columns * PAGES_BYTES)
 
 
-def largest_held(metadata: pq.FileMetaData, names: Iterable[str]) -> int:
+def largest_held(metadata: pq.FileMetaData, columns: Sequence[int]) -> int:
     """Find how much is held at most of a row group that is read.
 
     Parameters
     ----------
     metadata : pq.FileMetaData
-    names : iterable of str
-        Fields that are read.
+    columns : sequence of int
+        Positions of those that are read.
 
     Returns
     -------
     int
         Bytes.
     """
-    columns = columns_of(metadata, names)
     sizes = [_column_bytes(metadata, group, columns) for group in range(metadata.num_row_groups)]
     most = max((len(columns) * PAGES_BYTES if _is_paged(stored, len(columns)) else whole for stored, whole in sizes), default=0)
     return most + len(columns) * COLUMN_BYTES

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from kernels.trees.binning import BinTables, bin_dtype, bin_rows, padded
 
-from ..dataset.names import say_positions, spell
+from ..dataset.names import call, say_positions, spell
 from ..dataset.schema import has_several_types, index_columns
 from ..dataset.values import fill_values, read_features
 from ..errors import SchemaMismatch
@@ -186,7 +186,7 @@ def spell_header(model: Model, header: Header) -> Model:
         As by `spell_features`.
     """
     names, no_features = header
-    found = spell(model, names, "rows", no_features)
+    found = call(model, *spell(model.features, names, "rows", no_features))
     if found.by_position and not model.by_position:
         logging.getLogger("leafledger").info("rows: features %s", say_positions(found))
     return found

@@ -13,7 +13,7 @@ from kernels.buffers import Prepared
 from kernels.summaries import Summary
 
 from ..dataset.listing import WorkItem
-from ..dataset.names import spell
+from ..dataset.names import call, spell
 from ..dataset.pieces import leave_out, take_rows
 from ..dataset.rows import window
 from ..display import count
@@ -85,7 +85,7 @@ def prepare_again(plan: Plan, model: str | None) -> Tables:
         raise InvalidRun(f"{plan.model}: has {count(len(found.outputs), 'output')}, the run's plan is of number {plan.output} alone")
     found = choose_among(plan.row_output, found if plan.output is None else keep_output(found, plan.output))
     found = replace(found, outputs=plan.outputs) if len(plan.outputs) == len(found.outputs) else found  # they may have been given names
-    found = spell(found, [feature.name for feature in plan.features], plan.model)
+    found = call(found, *spell(found.features, [feature.name for feature in plan.features], plan.model))
     method, asked = find_method(plan.method), plan.interactions is not None
     if (found.features, found.outputs) != (plan.features, plan.outputs):
         raise InvalidRun(f"{plan.model}: has other features or outputs than the run's plan")

@@ -62,3 +62,12 @@ def stored(folder):
     """The one folder of tables that runs left."""
     (found,) = Path(folder).iterdir()
     return found
+
+
+def write_copies(example, folder, *paths, **given):
+    """Make copies of the example's first month, below a folder."""
+    table = pq.read_table(f"{example.data}/month=1/data.parquet", partitioning=None)
+    for path in paths:
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(table, folder / path, **given)
+    return table

@@ -12,6 +12,7 @@ import pytest
 from leafledger import explain
 from pipeline.dataset.identity import has_footer, identify, is_still
 from pipeline.dataset.listing import list_data
+from pipeline.dataset.row_groups import columns_of
 from pipeline.errors import InvalidData, RunConflict
 from pipeline.models import load_ensemble
 from pipeline.runs.job import make_job
@@ -34,7 +35,8 @@ def write(path, values, **options):
 def identity_of(path, columns=("x",), **changes):
     found = replace(storage.stat(str(path)), **changes)
     with storage.opened(str(path)) as file:
-        return identify(found, file, pq.read_metadata(path), set(columns))
+        metadata = pq.read_metadata(path)
+        return identify(found, file, metadata, columns_of(metadata, columns))
 
 
 def changed(row, value):

@@ -1,9 +1,6 @@
 """Data sets as their footers have them: columns that paths carry, files that do not fit, and work items that take every row once."""
 
-import gc
 import json
-import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
 from urllib.parse import quote
 
@@ -21,7 +18,7 @@ from pipeline.models import load_ensemble
 from pipeline.records import read_record
 from pipeline.stores.storage import Object
 from tests.pipeline.conftest import FEATURES
-from tests.pipeline.running import planned
+from tests.pipeline.running import planned, write_copies
 
 
 @pytest.mark.parametrize(
@@ -153,18 +150,9 @@ def test_the_digest_is_that_of_the_files():
     assert len({digest(a, b), *others}) == 5
 
 
-def written(example, folder, *paths, **given):
-    """Copies of the example's first month."""
-    table = pq.read_table(f"{example.data}/month=1/data.parquet", partitioning=None)
-    for path in paths:
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        pq.write_table(table, folder / path, **given)
-    return table
-
-
 def test_footers_say_rows_and_the_size_of_what_is_read(example, tmp_path):
     """Row groups as Parquet has them; bytes of the largest in columns that some split or the caller asks for, and of no other."""
-    table = written(example, tmp_path, "month=1/a.parquet", "month=1/b.parquet", row_group_size=100)
+    table = write_copies(example, tmp_path, "month=1/a.parquet", "month=1/b.parquet", row_group_size=100)
     model = load_ensemble(example.model)
     found, with_ids = list_data(str(tmp_path), model), list_data(str(tmp_path), model, Asked(ids=("name",)))
     counts = (*[100] * (table.num_rows // 100), *[table.num_rows % 100] * (table.num_rows % 100 > 0))
@@ -186,7 +174,7 @@ def test_footers_say_rows_and_the_size_of_what_is_read(example, tmp_path):
 def test_columns_of_paths_are_read_as_hive_writes_them(example, tmp_path):
     """Percent-encoded names and values; texts, whatever they look like; null where Hive says so."""
     folders = [f"month=1/a={quote('x/y', safe='')}", "month=2/a=3", "month=-7/a=__HIVE_DEFAULT_PARTITION__"]
-    written(example, tmp_path, *(f"{folder}/f.parquet" for folder in folders))
+    write_copies(example, tmp_path, *(f"{folder}/f.parquet" for folder in folders))
     found = list_data(str(tmp_path), load_ensemble(example.model), Asked(ids=("a",)))
     carried = {dict(partition)["month"]: dict(partition)["a"] for _, partition, _ in found.files}
     assert carried == {"1": "x/y", "2": "3", "-7": None}
@@ -194,7 +182,7 @@ def test_columns_of_paths_are_read_as_hive_writes_them(example, tmp_path):
 
 def test_files_that_cannot_be_read_are_left_out_while_others_can(example, tmp_path):
     """With the reason; where none can be read, that is the error."""
-    written(example, tmp_path, "month=1/a.parquet")
+    write_copies(example, tmp_path, "month=1/a.parquet")
     (tmp_path / "month=1" / "b.parquet").write_bytes(b"PAR1 and no more")
     model = load_ensemble(example.model)
     found = list_data(str(tmp_path), model)
@@ -208,57 +196,9 @@ def test_files_that_cannot_be_read_are_left_out_while_others_can(example, tmp_pa
         list_data(str(tmp_path), model)
 
 
-@pytest.mark.parametrize(("few", "seconds", "waits", "asked"), [(0, 0.0, 2, [3, 3, 2]), (2, 0.2, 5, [3, 3]), (2, 0.0, 1e9, [])])
-def test_files_are_read_each_once_and_in_order(example, tmp_path, monkeypatch, few, seconds, waits, asked):
-    """Several at a time where they take their time to come, as the first ones tell. What waits for a reader takes more memory than what is kept
-    of its footer, so that of a hundred thousand files few may wait."""
-    waiting, read = [], listing._read_footer
-
-    class Readers(ThreadPoolExecutor):
-        def map(self, work, files):
-            waiting.append(len(files))
-            return super().map(work, files)
-
-    def read_late(live, matching):
-        time.sleep(seconds)
-        return read(live, matching)
-
-    monkeypatch.setattr(listing, "FEW", few)
-    monkeypatch.setattr(listing, "WAITS", waits)
-    monkeypatch.setattr(listing, "BLOCK", 3)
-    monkeypatch.setattr(listing, "ThreadPoolExecutor", Readers)
-    monkeypatch.setattr(listing, "_read_footer", read_late)
-    written(example, tmp_path, *(f"month=1/{k}.parquet" for k in range(8)))
-    (tmp_path / "month=1" / "3.parquet").write_bytes(b"PAR1 and no more")
-    found = list_data(str(tmp_path), load_ensemble(example.model))
-    assert [file.uri[-9:] for file, _, _ in found.files] == [f"{k}.parquet" for k in (0, 1, 2, 4, 5, 6, 7)]
-    assert [entry.uri[-9:] for entry in found.rejected] == ["3.parquet"]
-    assert waiting == asked
-
-
-def count_footers():
-    """Those that are alive. Types alone are looked at: a weak proxy whose object is gone, left by another test, has nothing else to look at."""
-    return sum(issubclass(type(each), pq.FileMetaData) for each in gc.get_objects())
-
-
-def test_footers_are_let_go_as_soon_as_they_are_read(example, tmp_path):
-    """None waits to be found as garbage, which comes late where much is alive: a footer has tens of kilobytes."""
-    written(example, tmp_path, *(f"month=1/{k}.parquet" for k in range(20)))
-    model = load_ensemble(example.model)
-    gc.collect()
-    gc.disable()
-    try:
-        before = count_footers()
-        found = list_data(str(tmp_path), model)
-        after = count_footers()
-    finally:
-        gc.enable()
-    assert (len(found.files), after) == (20, before)
-
-
 def test_columns_of_labels_must_be_there_and_fit(example, tmp_path):
     """A label that is text is refused; groups may come from the path; a group of another type in another file is refused."""
-    table = written(example, tmp_path, "month=1/a.parquet", "month=1/b.parquet")
+    table = write_copies(example, tmp_path, "month=1/a.parquet", "month=1/b.parquet")
     model = load_ensemble(example.model)
     assert list_data(str(tmp_path), model, Asked(numbers=("delay", "flight"), by=("month", "name"))).n_rows == 2 * table.num_rows
     with pytest.raises(SchemaMismatch, match=r"column 'name' is large_string, expected numbers$"):

@@ -1,6 +1,7 @@
 """Files whose columns are alike are matched together, and each is refused in its own name."""
 
 import json
+import pickle
 
 import pyarrow as pa
 import pytest
@@ -41,7 +42,7 @@ def outcome(matcher, found, file):
         matcher.check(shape, file)
     except SchemaMismatch as error:
         return str(error)
-    return matched.model.features, matched.model.by_position, matched.read, matched.in_file, matched.by, matched.types
+    return matched.names, matched.by_position, matched.read, matched.in_file, matched.by, matched.types
 
 
 @st.composite
@@ -63,9 +64,10 @@ def files(draw):
 
 @given(drawn=files(), asked=st.sampled_from([Asked(), Asked(("name",), ("delay",), ("name",)), Asked(("more",), ("delay",), ("name",), values=True)]))
 def test_a_file_is_matched_as_if_it_were_alone(model, drawn, asked):
-    """Whatever was matched or refused before it: the same names, columns and types, or the same words."""
-    together = Matching(model, asked)
-    assert [outcome(together, *each) for each in drawn] == [outcome(Matching(model, asked), *each) for each in drawn]
+    """Whatever was matched or refused before it, and in whatever process: the same names, columns and types, or the same words."""
+    together = Matching.of(model, asked)
+    alone = [outcome(pickle.loads(pickle.dumps(together)), *each) for each in drawn]
+    assert [outcome(together, *each) for each in drawn] == alone == [outcome(Matching.of(model, asked), *each) for each in drawn]
 
 
 def test_columns_that_are_alike_are_matched_once(model, monkeypatch):
@@ -73,7 +75,7 @@ def test_columns_that_are_alike_are_matched_once(model, monkeypatch):
     spelt = []
     monkeypatch.setattr(matching, "spell", lambda *given, _spell=matching.spell: spelt.append(given[2]) or _spell(*given))
     kinds = [columns((f"more {number}", pa.int64())) for number in range(SHAPES)]
-    matcher = Matching(model, Asked(ids=("name",)))
+    matcher = Matching.of(model, Asked(ids=("name",)))
     for turn in range(3):
         for number, found in enumerate(kinds):
             outcome(matcher, found.with_metadata({"rows": str(turn)}), live(f"file-{turn}-{number}"))
@@ -82,7 +84,7 @@ def test_columns_that_are_alike_are_matched_once(model, monkeypatch):
 
 def test_every_file_is_refused_in_its_own_name(model):
     """A column that is missing, one of another type, a value that a path carries, and a column that is another one in the table."""
-    matcher = Matching(model, Asked())
+    matcher = Matching.of(model, Asked())
     fits, renamed = columns(), Columns({"name": 1}, {"name": 2})
     lacking, other = fits.remove(fits.get_field_index("month")), columns(month=pa.string())
     for uri in ("a", "b"):

@@ -11,13 +11,18 @@ import pytest
 from numpy.testing import assert_allclose
 
 from leafledger import attribute, check_run, compare, explain, prediction_gap
-from pipeline.dataset.names import name_at, say_positions, spell
+from pipeline.dataset.names import call, name_at, say_positions, spell
 from pipeline.errors import SchemaMismatch, UsageError
 from pipeline.models import load_ensemble
 from pipeline.models.model import Feature
 from tests.pipeline.running import attributions
 
 N = 200
+
+
+def called(model, columns, others=()):
+    """The model with its features called as such columns of rows are."""
+    return call(model, *spell(model.features, columns, "rows", others))
 
 
 @pytest.fixture(scope="module")
@@ -91,22 +96,22 @@ def test_two_columns_that_may_be_a_feature_are_refused(frame, model, tmp_path):
         explain(model, tmp_path / "b.parquet", tmp_path.parent / "run", scheduler="serial")
     plain = load_ensemble(model)
     unmarked = plain.__class__(plain.ensemble, tuple(type(f)(f.name, f.categorical, f.categories) for f in plain.features), ("0",), "xgboost", "")
-    assert spell(unmarked, both.columns, "rows").features == unmarked.features
+    assert called(unmarked, both.columns).features == unmarked.features
 
 
 def test_features_without_names_are_called_as_the_columns_are(model):
     """By position only where none has a name; once called so, they have names. Other columns do not count."""
     loaded = load_ensemble(model)
     made_up = replace(loaded, features=tuple(Feature(f"f{j}", named=False) for j in range(3)))
-    found = spell(made_up, ["id", "b", "c", "month", "a"], "rows", ["id", "month"])
+    found = called(made_up, ["id", "b", "c", "month", "a"], ["id", "month"])
     assert [(feature.name, feature.named) for feature in found.features] == [("b", True), ("c", True), ("a", True)]
     assert say_positions(found) == "by position, since the model has no names: b, c, a"
-    assert spell(found, ["x", "y", "z"], "rows") == found
-    by_name = spell(made_up, ["f2", "id", "f0", "f1"], "rows")
+    assert called(found, ["x", "y", "z"]) == found
+    by_name = called(made_up, ["f2", "id", "f0", "f1"])
     assert [feature.name for feature in by_name.features] == ["f0", "f1", "f2"]
     assert say_positions(by_name) == ""
     mixed = replace(made_up, features=(*made_up.features[:2], Feature("hour")))
-    assert spell(mixed, ["x", "y", "z"], "rows") == mixed
+    assert called(mixed, ["x", "y", "z"]) == mixed
 
 
 def test_a_position_is_the_name_that_stands_there():
@@ -135,11 +140,11 @@ def unnamed(model, n):
 def test_columns_that_may_be_others_are_refused_without_names(model, columns, says):
     """By what is doubtful: the order, some of the names, or how many there are."""
     with pytest.raises(SchemaMismatch, match=f"^rows: .*{says}"):
-        spell(unnamed(model, 3), columns, "rows", ["id"])
+        spell(unnamed(model, 3).features, columns, "rows", ["id"])
 
 
 def test_ten_names_are_enough_for_a_message(model):
     """Of more it says how many."""
     names = list("abcdefghijkl")
-    assert say_positions(spell(unnamed(model, 10), names[:10], "rows")).endswith(": a, b, c, d, e, f, g, h, i, j")
-    assert say_positions(spell(unnamed(model, 12), names, "rows")).endswith(": a, b, c, d, e, f, g, h, i, j and 2 more")
+    assert say_positions(called(unnamed(model, 10), names[:10])).endswith(": a, b, c, d, e, f, g, h, i, j")
+    assert say_positions(called(unnamed(model, 12), names)).endswith(": a, b, c, d, e, f, g, h, i, j and 2 more")

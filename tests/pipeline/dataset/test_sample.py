@@ -20,7 +20,7 @@ def make_item(tmp_path, sizes, n_rows=None, skip=0):
             writer.write_table(pa.table({"row": pa.array(range(first, first + size), pa.int64())}), size)
             first += size
     with storage.opened(path) as opened:
-        identity = identify(stat(path), opened, pq.read_metadata(opened), {"row"})
+        identity = identify(stat(path), opened, pq.read_metadata(opened), [0])
     return WorkItem(0, path, identity, tuple(range(len(sizes))), skip, sum(sizes) if n_rows is None else n_rows, skip, ())
 
 
