@@ -14,7 +14,6 @@ import pyarrow as pa
 from kernels.methods import METHODS
 from kernels.prediction_gap.tables import BUDGET
 
-from ..dataset.listing import list_data
 from ..dataset.matching import Asked
 from ..dataset.names import say_positions
 from ..errors import InvalidData, UsageError
@@ -22,6 +21,7 @@ from ..runs import execute
 from ..runs.arguments import read_date, read_flag, read_names, read_number, read_numbers, read_text
 from ..runs.dates import fill_date
 from ..runs.job import Job, check_parameters, make_job
+from ..runs.listed import list_for
 from ..runs.load import load_model
 from ..runs.options import Options
 from ..runs.progress import Progress, Work, no_progress
@@ -70,7 +70,7 @@ def compare_job(job: Job, texts: Sequence[str], measures: Measures, progress: Pr
     commit.check_writable(storage.beside(job.out, ""))
     loaded = load_model(job)
     check_label(measures.label, loaded)
-    found = list_data(job.data, loaded, asked)
+    found = list_for(job, job.data, loaded, asked)
     model = found.model
     if model.by_position:
         logging.getLogger("leafledger").info("%s: features %s", job.data, say_positions(model))
@@ -78,7 +78,7 @@ def compare_job(job: Job, texts: Sequence[str], measures: Measures, progress: Pr
     if found.rejected:
         raise InvalidData(found.rejected[0].reason)  # means of some of the rows would be those of other data
     plans = {run: standing.plan for run, standing in runs.items()}
-    items = choose_items(lambda other: found if other == asked else list_data(job.data, loaded, other), asked, plans)
+    items = choose_items(lambda other: found if other == asked else list_for(job, job.data, loaded, other), asked, plans)
     part = {name: getattr(job.options, name) for name in ("trees", "outputs", "output")}
     decides = json.dumps([model.digest, part, [entry.name for entry in entries], asked.names, asdict(measures), [asdict(item) for item in items]])
     folder = storage.beside(job.out, f"_compare-{hashlib.sha256(decides.encode()).hexdigest()[:16]}")

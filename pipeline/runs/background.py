@@ -29,6 +29,7 @@ from ..records import as_fields
 from ..stores import storage
 from ..stores.arrays import open_stored_tables, open_tables
 from .job import MODEL, TABLE_BYTES, Job, find_method, table_budget
+from .listed import list_for
 from .options import OWN
 from .plan import Plan
 from .planned import open_recipe
@@ -75,8 +76,8 @@ def _ask(method: Method, most: int, model: Model, groups: Groups, n_rows: int | 
                 raise
 
 
-def _list_background(uri: str, model: Model) -> Listing:
-    listing = list_data(uri, model)
+def _whole(uri: str, listing: Listing) -> Listing:
+    """The background, if every file can be read and there are rows."""
     if listing.rejected:
         raise InvalidData(listing.rejected[0].reason)  # an average over some of the rows would be that of another game
     if not listing.n_rows:
@@ -126,7 +127,7 @@ def plan_marginal(job: Job, model: Model, groups: Groups) -> Marginal | None:
     if job.options.background is None:
         return None
     method = find_method(job.options.method)
-    listing = None if job.options.background == MODEL else _list_background(job.options.background, model)
+    listing = None if job.options.background == MODEL else _whole(job.options.background, list_for(job, job.options.background, model))
     asked = job.options.interactions is not None, job.options.background_errors
     find_shared(model, method, groups, asked[0], job.options.combinations == OWN)
     query = _ask(method, job.worker_memory // 2, model, groups, None if listing is None else listing.n_rows, *asked)
@@ -160,7 +161,7 @@ def count_again(plan: Plan, model: Model) -> tuple[BackgroundQuery, BackgroundSt
         The background cannot be read.
     """
     method, background = METHODS[plan.method], str(plan.background)
-    listing = None if background == MODEL else _list_background(background, model)
+    listing = None if background == MODEL else _whole(background, list_data(background, model))
     if listing is not None and listing.digest != plan.background_digest:
         raise NotRepeatable(f"{background}: the background's files changed since the run was planned")
     asked = plan.interactions is not None, plan.background_errors

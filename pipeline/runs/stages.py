@@ -13,7 +13,7 @@ import pyarrow as pa
 from kernels.buffers import Prepared
 from kernels.method import BackgroundStatistics
 
-from ..dataset.listing import Rejected, list_data
+from ..dataset.listing import Rejected
 from ..dataset.partition import read_groups
 from ..errors import InvalidRun, UsageError
 from ..models import Model
@@ -26,6 +26,7 @@ from .digests import Inputs, read_inputs
 from .inputs import check_predictions, refuse_unseen
 from .job import Job, asked_columns, describe_where, find_method, make_room
 from .latest import Latest, name_latest, read_latest, refuse_small
+from .listed import list_for
 from .merged import MergedStates, add_groups
 from .mlflow_run import find_run
 from .options import OWN
@@ -136,7 +137,7 @@ def plan_run(job: Job, model: Model) -> Run:
     """
     check_precision(model, job.options.precision)
     check_predictions(job.options.predictions, model.outputs)
-    found = list_data(job.data, model, asked_columns(job))
+    found = list_for(job, job.data, model, asked_columns(job))
     model = found.model
     groups = read_groups(job.options.partition, model.features)
     Limit(job.options.max_rejected, len(found.files) + len(found.rejected)).check(found.rejected)
