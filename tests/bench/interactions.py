@@ -29,7 +29,6 @@ MARGINAL_GAME = f"marginal, {BACKGROUND_ROWS:,} background rows"
 # Cases, the games they are measured in, and rows at most: woodelf prepares in every call, and takes minutes for the larger model.
 PAIRED = (("xgboost-100x6", (PATH_DEPENDENT, MARGINAL_GAME), 1 << 15), ("xgboost-500x8", (PATH_DEPENDENT,), 1 << 12))
 QUICK_PAIRED = (("xgboost-100x6", (PATH_DEPENDENT, MARGINAL_GAME), 1 << 11),)
-SLOW = 2.0  # seconds: a longer call is made once
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,5 +153,5 @@ def _measure(case: Case, game: str, most_rows: int, folder: Path, repeats: int, 
         else:
             contenders += made
             checks.append(check)
-    speeds = tuple(race(contenders, repeats, slow=SLOW))
+    speeds = tuple(race(contenders, repeats))
     return Interactions(case.key, case.name, game, len(prepared.pairs.players), speeds, tuple(checks), tuple(failures))
