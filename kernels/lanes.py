@@ -17,6 +17,8 @@ from numba.core import config, types
 from numba.core.typing.templates import ConcreteTemplate, infer_global, signature
 from numba.extending import intrinsic, lower_builtin, models, register_model
 
+from ._jit import jit
+
 LANES = 8  # doubles in a register
 QUAD = 4  # numbers of a table's row that are taken at once
 WIDE = 32  # rows whose codes are made at once
@@ -43,6 +45,27 @@ def zeros(*shape: int) -> np.ndarray:
     room = np.zeros(math.prod(shape) + LINE // 8)
     first = -room.ctypes.data % LINE // 8
     return room[first : first + math.prod(shape)].reshape(shape)
+
+
+@jit
+def aligned(n: int, value: float = 0.0) -> np.ndarray:
+    """Make an array in a kernel, which starts at the start of a cache line.
+
+    Numba's own start at multiples of 32 bytes. So, by chance, every vector of 64 bytes of an array may lie on two lines, and a kernel whose stacks do
+    takes up to 1.4 times as long.
+
+    Parameters
+    ----------
+    n : int
+    value : float
+
+    Returns
+    -------
+    filled : (n,) float64, contiguous
+    """
+    room = np.full(n + LINE // 8, value)
+    first = -room.ctypes.data % LINE // 8
+    return room[first : first + n]
 
 
 class LanesType(types.Type):

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._jit import frozen, jit
-from ..lanes import LANES, constant, inside, load, splat, store
+from ..lanes import LANES, aligned, constant, inside, load, splat, store, zeros
 from ..narrowing import narrow
 from ..trees.binning import BinnedSplits, copy_batch, is_member
 from ..trees.ensemble import TreeEnsemble
@@ -175,7 +175,7 @@ def make_stacks(bins: np.ndarray, tables: GradientTables) -> Stacks:
     """
     places = 2 * (tables.most[0] + 1) * GRADIENT_ROWS
     batch = np.zeros((bins.shape[0] + len(tables.members)) * GRADIENT_ROWS, bins.dtype)
-    return Stacks(batch, np.ones(places), np.empty(2 * places), np.empty(2 * places), np.empty(2 * places))
+    return Stacks(batch, aligned(places, 1.0), aligned(2 * places), aligned(2 * places), aligned(2 * places))
 
 
 @jit
@@ -348,7 +348,7 @@ def add_gradients(bins: np.ndarray, tables: GradientTables, z: np.ndarray, phi: 
     """
     n = bins.shape[1]
     stacks, n_players = make_stacks(bins, tables), tables.most[1]
-    point, gained, value = np.empty(n_players * GRADIENT_ROWS), np.empty(n_players * GRADIENT_ROWS), np.empty(GRADIENT_ROWS)
+    point, gained, value = zeros(n_players * GRADIENT_ROWS), zeros(n_players * GRADIENT_ROWS), zeros(GRADIENT_ROWS)
     for row in range(0, n, GRADIENT_ROWS):
         take_batch(bins, tables, row, stacks[0])
         for k in range(tables.base.size):

@@ -31,7 +31,7 @@ import numpy as np
 
 from .._jit import jit
 from ..game_values import thin_sizes
-from ..lanes import LANES, inside, load, splat, store
+from ..lanes import LANES, aligned, inside, load, splat, store
 from ..narrowing import narrow
 from ..trees.binning import BATCH, BinnedSplits, child_intervals, copy_batch, is_member
 from ..trees.ensemble import TreeEnsemble
@@ -322,8 +322,8 @@ def add_probabilistic(bins: np.ndarray, tables: ProbabilisticTables, phi: np.nda
     while width > LANES and 16 * n_means * width > WORK_BYTES:
         width //= 2
     flat_phi, passes, steps = phi.reshape(-1), tables.passes, tables.steps
-    batch, bits = np.zeros((n_used + 1) * width, bins.dtype), np.empty((tables.most[0] + 1) * width)
-    means, functionals, gained = np.zeros(n_means * width), np.zeros(n_means * width), np.zeros(n_rows * width)
+    batch, bits = np.zeros((n_used + 1) * width, bins.dtype), aligned((tables.most[0] + 1) * width)
+    means, functionals, gained = aligned(n_means * width), aligned(n_means * width), aligned(n_rows * width)
     means[:width] = 1.0
     bits[:width] = 1.0
     work = _Workspace(batch, bits, means, functionals, gained)

@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._jit import jit
-from ..lanes import LANES, load, splat, store
+from ..lanes import LANES, aligned, load, splat, store
 from .leaf_regions import LeafRegions
 from .noise import BinDistributions
 from .row_state import RowState, any_used, fill_block, leaves_of_block, list_asked, locate_row, make_row_state, take_row
@@ -63,8 +63,8 @@ def _make_ranked_leaves(regions: LeafRegions, n_prefixes: int) -> _RankedLeaves:
         np.zeros(n, np.int64),
         np.zeros(regions.leaves.side.size, np.int64),
         np.zeros((most, regions.units.perturbed.size)),
-        np.zeros((n_prefixes + 1) * LANES),
-        np.zeros(LANES),
+        aligned((n_prefixes + 1) * LANES),
+        aligned(LANES),
     )
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._jit import jit
-from ..lanes import LANES, load, splat, store
+from ..lanes import LANES, aligned, load, splat, store
 from .leaf_regions import LeafRegions
 from .noise import BinDistributions
 from .row_state import RowState, any_used, fill_block, leaves_of_block, list_asked, locate_row, make_row_state, take_row
@@ -66,10 +66,10 @@ def _make_step(regions: LeafRegions, row: RowState) -> _Step:
     return _Step(
         leaves,
         trees,
-        np.zeros((n_units + 1) * LANES),
-        np.zeros(LANES),
-        np.zeros(n_units * LANES),
-        np.zeros(n_blocks * size if n_blocks * size <= regions.cached[0] else 0),
+        aligned((n_units + 1) * LANES),
+        aligned(LANES),
+        aligned(n_units * LANES),
+        aligned(n_blocks * size if n_blocks * size <= regions.cached[0] else 0),
         np.zeros(n_blocks, np.bool_),
     )
 

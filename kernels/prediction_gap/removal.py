@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from .._jit import jit
-from ..lanes import LANES, load, splat, store
+from ..lanes import LANES, aligned, load, splat, store
 from ..trees.forest import Forest
 from .leaf_regions import LeafRegions
 from .noise import NOISES, BinDistributions, Measured, perturb_rows
@@ -63,7 +63,7 @@ def _add_shifts(
 ) -> None:
     """Add shifts of the means to ``out (outputs, rankings * sizes, n)``; ``places (outputs, rankings, units, n)``."""
     row, n_units, n_sets = make_row_state(regions), places.shape[2], out.shape[1]
-    drawn, chance, sums = np.zeros(n_units * LANES), np.zeros(regions.sides.unit.size * LANES), np.zeros(LANES)
+    drawn, chance, sums = aligned(n_units * LANES), aligned(regions.sides.unit.size * LANES), aligned(LANES)
     for i in range(out.shape[2]):
         locate_row(bins, i, take_row(distributions, i), regions, row)
         for k in range(out.shape[0]):

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._jit import jit
-from ..lanes import LANES, splat, store
+from ..lanes import LANES, aligned, splat, store
 from .leaf_regions import Intervals, LeafRegions, Units
 from .noise import BinDistributions
 
@@ -45,7 +45,7 @@ def make_row_state(regions: LeafRegions) -> RowState:
     start = np.zeros(n_trees + 1, np.int64)
     for t in range(n_trees):
         start[t + 1] = start[t] + (regions.trees.leaf[t + 1] - regions.trees.leaf[t] + LANES - 1) // LANES
-    blocks = Blocks(start, np.zeros(n_sides * LANES), np.full((LANES, n_units), -1, np.int64), np.zeros(n_units, np.int64))
+    blocks = Blocks(start, aligned(n_sides * LANES), np.full((LANES, n_units), -1, np.int64), np.zeros(n_units, np.int64))
     return RowState(np.zeros(n_sides, np.bool_), np.zeros(n_sides), np.zeros(n_trees, np.int64), blocks)
 
 

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._jit import jit
-from ..lanes import LANES, load, splat, store
+from ..lanes import LANES, aligned, load, splat, store
 from .preorder import PREORDER_ABOVE, PREORDER_LEFT, PREORDER_PLAYER, PREORDER_RIGHT, PreorderTrees, Workspace
 
 
@@ -44,7 +44,7 @@ class Passes(NamedTuple):
 @jit
 def _make_pass(nodes: int, players: int) -> Pass:
     states = nodes + players
-    return Pass(np.empty(nodes * LANES), np.empty(nodes * LANES), np.empty(states), np.empty(states * LANES), np.empty(nodes // 2))
+    return Pass(aligned(nodes * LANES), aligned(nodes * LANES), np.empty(states), aligned(states * LANES), np.empty(nodes // 2))
 
 
 @jit

@@ -15,7 +15,7 @@ import numpy as np
 
 from .._jit import frozen, jit
 from ..game_values import Quadrature, shapley
-from ..lanes import LANES, QUAD, load, splat, store, take
+from ..lanes import LANES, QUAD, aligned, load, splat, store, take
 from ..parameters import InvalidParameters
 from ..trees.binning import padded
 from ..trees.forest import Forest
@@ -107,10 +107,10 @@ def _make_room(computed: ComputedTrees, bins: np.ndarray) -> tuple[Workspace, Pa
     nodes = 2 * splits + 1
     work = Workspace(
         np.empty(LANES, bins.dtype),
-        np.empty(splits * LANES),
-        np.empty(max(nodes, places) * LANES),
-        np.empty(players * LANES),
-        np.empty(players * LANES),
+        aligned(splits * LANES),
+        aligned(max(nodes, places) * LANES),
+        aligned(players * LANES),
+        aligned(players * LANES),
     )
     return work, make_passes(nodes, players)
 

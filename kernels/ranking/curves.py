@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._jit import frozen, jit
-from ..lanes import LANES, load, splat, store
+from ..lanes import LANES, aligned, load, splat, store
 from ..ordering import group_starts, pack_pairs, places_by_score, unpack_pairs
 from ..path_dependent.games import Game
 from ..path_dependent.multilinear import compare_rows, trees_by_output
@@ -177,7 +177,7 @@ def _add_areas(bins: np.ndarray, tables: CurveTables, place: np.ndarray, areas: 
     for w in range(asked.first.size - 1):
         most = max(most, asked.first[w + 1] - asked.first[w])
     widest = ROWS * ((2 * n_rankings * (most + 1) + LANES - 1) // LANES * LANES)
-    absent, vectors = np.zeros(most * widest), np.empty(tables.places[0] * widest)
+    absent, vectors = aligned(most * widest), aligned(tables.places[0] * widest)
     joins, stops = np.empty(most, np.int64), np.empty((ROWS, 2 * n_rankings, most + 2), np.int64)
     places, n_all = np.empty((n_rankings, most), np.int64), asked.n_all[0]
     top, n_used = np.int64(np.iinfo(bins.dtype).max), bins.shape[0]

@@ -104,7 +104,7 @@ def _step(z: np.ndarray, g: np.ndarray, mean: np.ndarray, square: np.ndarray, t:
 
 def _walk(bins: np.ndarray, trees: GradientTables) -> Evaluate:
     """Every tree at z and at 1 - z."""
-    stacks, margin, taken = make_stacks(bins, trees), np.zeros(2 * GRADIENT_ROWS), [-1]
+    stacks, margin, taken = make_stacks(bins, trees), zeros(2 * GRADIENT_ROWS), [-1]
 
     def evaluate(row: int, k: int, z: np.ndarray, g: np.ndarray, first: bool) -> Any:
         if taken[0] != row:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._jit import jit
-from ..lanes import LANES, QUAD, WIDE, load, mark, store, take
+from ..lanes import LANES, QUAD, WIDE, load, mark, store, take, zeros
 from ..narrowing import narrow
 from ..ordering import group_starts
 from .binning import BinnedSplits, is_member
@@ -184,7 +184,7 @@ def end_to_end(marks: np.ndarray, start: np.ndarray, targets: Sequence, tables: 
     LookupTables
     """
     ends = np.cumsum([0, *(len(table) * padded_width(table.shape[1]) for table in tables)])
-    values = np.zeros(ends[-1])
+    values = zeros(ends[-1])
     for table, first, end in zip(tables, ends[:-1], ends[1:], strict=True):
         values[first:end].reshape(len(table), -1)[:, : table.shape[1]] = table
     return LookupTables(

@@ -5,7 +5,7 @@ import pytest
 from numba import config
 
 from kernels._jit import jit
-from kernels.lanes import LANES, LINE, QUAD, WIDE, choose, constant, inside, load, mark, splat, store, take, zeros
+from kernels.lanes import LANES, LINE, QUAD, WIDE, aligned, choose, constant, inside, load, mark, splat, store, take, zeros
 
 
 @jit
@@ -82,6 +82,23 @@ def test_zeros_start_on_a_cache_line(shape):
     assert (found.shape, found.dtype, found.flags.c_contiguous) == (shape, np.float64, True)
     assert found.size == 0 or found.ctypes.data % LINE == 0
     assert not found.any()
+
+
+@jit
+def make_many(n, value):
+    """Arrays of a kernel, none of which goes before the next is made; and the places of their first numbers."""
+    made = [aligned(n, value) for _ in range(50)]
+    return made, [array.ctypes.data for array in made]
+
+
+@pytest.mark.parametrize("n", [0, 1, 8, 1001])
+def test_arrays_of_kernels_start_at_a_line_too(n):
+    """Whatever Numba gives them; each has its own numbers."""
+    made, places = make_many(n, 0.5)
+    assert [array.shape for array in made] == [(n,)] * 50
+    assert n == 0 or all(place % LINE == 0 for place in places)
+    assert (n == 0) or len(set(places)) == 50
+    assert all((array == 0.5).all() for array in made)
 
 
 @pytest.mark.skipif(not config.BOUNDSCHECK or config.DISABLE_JIT, reason="bounds are checked in a pass of their own: make bounds")
