@@ -32,7 +32,7 @@ from .simulated import find_peak
 
 ROWS, FEATURES, TREES, LEAVES = 20, 10, 100, 31
 STAGES = {  # what is measured, in its turn, and the function that does it, where its caller looks it up
-    "listing": (stages, "list_data"),
+    "listing": (stages, "list_for"),
     "planning": (explain, "plan_run"),
     "preparing": (explain, "broadcast_run"),
     "explaining": (explain, "map_run"),
