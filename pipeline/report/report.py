@@ -14,7 +14,7 @@ from ..in_memory.finished import FinishedRun, read_run
 from ..runs import execute
 from ..runs.after import read_made, write_made
 from ..runs.job import keep_small
-from ..runs.lookup import Found, Place, opened_part
+from ..runs.lookup import Found, Place, as_plain, opened_part
 from ..runs.part import part_uri
 from ..runs.progress import Progress, Work, no_progress
 from ..runs.run_job import make_run_job
@@ -89,19 +89,28 @@ def _count(measured: Measured, columns: Sequence[Any], where: Mapping[str, Any],
     return found
 
 
+def _as_shown(column: pa.ChunkedArray) -> pa.ChunkedArray | pa.Array:
+    """A row's value, as Arrow writes it where Python has none, as of a date beyond the year 9999."""
+    try:
+        column[0].as_py()
+    except (OverflowError, ValueError, LookupError):
+        return pa.array([" ".join(column.chunk(0).to_string().split()).strip("[] ")])
+    return column
+
+
 def _read_row(run: FinishedRun, part: int, number: int) -> Found:
     uri, row = part_uri(run.manifest.home(run.uri), part), number
     with opened_part(uri) as (parquet, _):
-        schema = parquet.schema_arrow
+        names = parquet.schema_arrow.names
         for group in range(parquet.num_row_groups):
             n = parquet.metadata.row_group(group).num_rows
             if row < n:
-                arrays = []
-                for at in range(0, len(schema), COLUMNS):
-                    names = schema.names[at : at + COLUMNS]
-                    read = parquet.read_row_group(group, names, use_threads=False)
-                    arrays += [read[name].take([row]) for name in names]
-                return Found(1, (Place(part, uri, number),), pa.Table.from_arrays(arrays, schema=schema))
+                columns = dict[str, pa.ChunkedArray]()
+                for at in range(0, len(names), COLUMNS):
+                    read = parquet.read_row_group(group, names[at : at + COLUMNS], use_threads=False)
+                    single = as_plain(read.slice(row, 1)).take([0])  # so that the others are held no longer
+                    columns |= zip(single.column_names, map(_as_shown, single.columns), strict=True)
+                return Found(1, (Place(part, uri, number),), pa.table(columns))
             row -= n
     raise InvalidRun(f"{uri}: has no row {number}")
 

@@ -194,7 +194,7 @@ def _find_in_part(uri: str, part: int, conditions: Sequence[Condition]) -> list[
         _check_columns(uri, parquet, names)
         for group in range(metadata.num_row_groups):
             if all(_may_have(metadata, file, group, each) for each in conditions):
-                table = _as_plain(parquet.read_row_group(group, columns=names, use_threads=False))
+                table = as_plain(parquet.read_row_group(group, columns=names, use_threads=False))
                 rows = pc.indices_nonzero(reduce(pc.and_, [_matches(table[each.name], each) for each in conditions]))
                 found += [_Group(uri, part, group, first_row, rows)] if len(rows) else []
             first_row += metadata.row_group(group).num_rows
@@ -219,11 +219,20 @@ def _first(groups: Iterable[_Group], most: int | None) -> Iterator[_Group]:
 
 def _read_group(found: _Group) -> pa.Table:
     with opened_part(found.uri) as (parquet, _):
-        return _as_plain(parquet.read_row_group(found.group, use_threads=False)).take(found.rows)
+        return as_plain(parquet.read_row_group(found.group, use_threads=False)).take(found.rows)
 
 
-def _as_plain(table: pa.Table) -> pa.Table:
-    """Texts in the place of views of them, and floats of halves: Arrow can neither take nor compare those."""
+def as_plain(table: pa.Table) -> pa.Table:
+    """Put texts in the place of views of them, and floats of halves: Arrow can neither take nor compare those.
+
+    Parameters
+    ----------
+    table : pa.Table
+
+    Returns
+    -------
+    pa.Table
+    """
     return table.cast(pa.schema([field.with_type(PLAIN.get(field.type, field.type)) for field in table.schema]))
 
 

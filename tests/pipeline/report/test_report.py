@@ -9,6 +9,7 @@ from unittest.mock import patch
 import lightgbm
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -195,6 +196,24 @@ def test_with_labels_the_row_that_is_farthest_off_is_shown(example, tmp_path, id
     (run / "report/index.html").unlink()
     with patch("pipeline.report.report.FEW", 0):
         assert written(run, scheduler=None, workers=2) == page
+
+
+@pytest.mark.parametrize(
+    ("ids", "said"),
+    [
+        (pa.array(["a"], pa.string_view()), "a"),
+        (pa.array([b"a"], pa.binary_view()), "b&#39;a&#39;"),
+        (pa.array([1.5], pa.float16()), "1.5"),
+        (pa.array([4_000_000], pa.int32()).cast(pa.date32()), "12921-08-18"),
+        (pa.array([1], pa.timestamp("ns", "Mars/Base")), "1970-01-01 00:00:00.000000001Z"),
+    ],
+)
+def test_a_row_is_drawn_whatever_its_id_is(example, tmp_path, ids, said):
+    """Views, of which Arrow takes no rows, halves, and what Arrow can write but Python has no value for."""
+    table = pa.Table.from_pandas(example.frame.head(1), preserve_index=False).append_column("id", ids)
+    pq.write_table(table, tmp_path / "data.parquet")
+    explain(example.model, tmp_path / "data.parquet", tmp_path / "run", ids=["id"], scheduler="serial")
+    assert f"Row id = {said}: margin " in written(tmp_path / "run")
 
 
 def test_a_run_in_an_object_store_has_its_page_there(example, bucket):
