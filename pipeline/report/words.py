@@ -34,6 +34,12 @@ def last_name(uri: str | None) -> str:
     return (uri or "").rstrip("/").rpartition("/")[2]
 
 
+def _say_r2(first: str, share: float | None) -> str:
+    if share is None or math.isnan(share):
+        return "R² is not defined on these rows"
+    return f"{first} adds the most to R²" if share > 0 else "No feature adds to R²"
+
+
 def write_headline(run: FinishedRun, summaries: Mapping[str, Sequence[Row]]) -> str:
     """Say what matters most.
 
@@ -50,22 +56,19 @@ def write_headline(run: FinishedRun, summaries: Mapping[str, Sequence[Row]]) -> 
     total, output = TOTALS[run.plan.space], run.plan.written_outputs[0]
     if not run.manifest.n_rows:
         return "No rows were explained"
-    for name, column, say in (
-        ("r2", "r2", "{} adds the most to R²"),
-        ("areas", "mean", "{} ranks first on average"),
-        ("gaps", "mean", "{} ranks first on average"),
-        ("importance", "share", ""),
-    ):
+    for name in ("r2", "areas", "gaps", "importance"):
         first = next((row for row in summaries.get(name, ()) if row["rank"] == 1 and row.get("output", output) == output), None)
         if first is None:
             continue
-        feature, share = shorten_name(first["feature"], 40), first[column]
-        if name != "importance":
-            return say.format(feature)
-        if not share:
+        feature = shorten_name(first["feature"], 40)
+        if name == "r2":
+            return _say_r2(feature, first["r2"])
+        if not run.manifest.used or (name == "importance" and not first["share"]):
             return f"No feature moves the {total}"
+        if name != "importance":
+            return f"{feature} ranks first on average"
         several = f" of output {shorten_name(output, 30)}" if len(run.plan.written_outputs) > 1 else ""
-        return f"{feature} accounts for {write_share(share)} of what moves the {total}{several}"
+        return f"{feature} accounts for {write_share(first['share'])} of what moves the {total}{several}"
     return f"{count(run.manifest.n_rows, 'row')} explained"
 
 

@@ -25,6 +25,21 @@ def test_the_headline_names_the_first_feature_and_its_share(run):
     assert write_headline(run, {}) == "3,000 rows explained"
 
 
+@pytest.mark.parametrize(("share", "said"), [(None, "R² is not defined on these rows"), (0.0, "No feature adds to R²"), (-0.1, "No feature adds to R²")])
+def test_the_headline_names_no_feature_where_none_adds_to_r2(run, share, said):
+    """Of rows with the same label, or a single one, and of a model that is worse than the mean."""
+    assert write_headline(run, {"r2": [{"feature": "x", "rank": 1, "r2": share}]}) == said
+
+
+@pytest.mark.parametrize("name", ["areas", "gaps"])
+def test_the_headline_names_no_feature_of_a_model_without_splits(run, name):
+    """Its features have ranks all the same, in their order."""
+    without = replace(run, manifest=replace(run.manifest, used=()))
+    ranks = {name: [{"output": run.plan.outputs[0], "feature": "x", "rank": 1, "mean": 1.0}]}
+    assert write_headline(without, ranks) == "No feature moves the margin"
+    assert write_headline(run, ranks) == "x ranks first on average"
+
+
 def test_the_verdict_says_what_was_rejected(run):
     assert judge(run).kind == "sound"
     assert "add up to margin minus base value" in judge(run).text
