@@ -248,10 +248,11 @@ def compose(material: Material, limits: Limits) -> Page:
     """
     run, summaries = material.run, material.summaries
     by = tuple(column.name for column in run.plan.by)
+    base = "base value, where every row starts," if run.plan.row_output is None else "base value of the row’s own output"
     rows = Section(
         "rows",
         "Single rows",
-        ("From the base value, where every row starts, to what the model says of it, the largest step first.",) if run.plan.additive else (),
+        (f"From the {base} to what the model says of it, the largest step first.",) if run.plan.additive else (),
         figures=material.rows,
     )
     sections = [

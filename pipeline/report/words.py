@@ -8,8 +8,10 @@ from kernels.methods import METHODS
 
 from ..display import count
 from ..in_memory.finished import FinishedRun
+from ..models.row_output import PREDICTED
 from ..runs.machine import Machine
 from ..runs.options import MARGIN
+from ..runs.plan import Plan
 from ..runs.provenance import Provenance
 from ..runs.space import TOTALS
 from .page import Verdict
@@ -88,7 +90,20 @@ def write_lede(run: FinishedRun) -> tuple[str, ...]:
     against = "" if plan.background is None else f", against the background {shorten_name(last_name(plan.background))}"
     space = "" if plan.space == MARGIN else f" Attributions are in units of the {plan.space}."
     rows = count(run.manifest.n_rows, "row")
-    return (f"{rows} of {shorten_name(last_name(plan.data))}, explained by {shorten_name(last_name(plan.model))}: {method.meaning}{against}.{space}",)
+    said = f"{rows} of {shorten_name(last_name(plan.data))}, explained by {shorten_name(last_name(plan.model))}: {method.meaning}{against}.{space}"
+    return (f"{said}{_say_output(plan)}",)
+
+
+def _say_output(plan: Plan) -> str:
+    """Which output a row is explained for, where each has one of its own."""
+    if plan.row_output is None:
+        return ""
+    of = (
+        "the output that is predicted for it"
+        if plan.row_output.which == PREDICTED
+        else "an output that is not the one predicted for it, drawn by chance"
+    )
+    return f" Each row is explained for {of}{', with that output’s base value' if plan.additive else ''}."
 
 
 def judge(run: FinishedRun) -> Verdict:

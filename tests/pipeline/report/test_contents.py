@@ -10,7 +10,9 @@ from pipeline.dataset.grouping import GroupColumn
 from pipeline.dataset.listing import Rejected
 from pipeline.errors import InvalidRun
 from pipeline.models.model import Feature
+from pipeline.models.row_output import RowOutput
 from pipeline.report.contents import Limits, Material, compose, read_summaries
+from pipeline.report.figure import Figure, Table, Tracks
 from pipeline.report.page import MOST_BYTES
 from pipeline.report.report import write_report
 
@@ -74,6 +76,18 @@ def test_groups_of_rows_are_listed_the_largest_first(reported):
     assert len(table.rows) == 20
     assert "20 of 25 groups" in table.note
     assert len(write_report(Material(run, {"importance_by": rows}, {}, ()))) < MOST_BYTES
+
+
+@pytest.mark.parametrize(
+    ("output", "start"), [(None, "base value, where every row starts,"), (RowOutput("predicted"), "base value of the row’s own output")]
+)
+def test_single_rows_start_at_a_base_value_of_their_own_where_they_have_one(reported, output, start):
+    """With --output predicted or other."""
+    run = read_run(reported)
+    row = Figure("Highest margin", "", Tracks((), (), None, ""), Table(("feature",), ()))
+    page = compose(Material(replace(run, plan=replace(run.plan, row_output=output)), {}, {}, (row,)), LIMITS)
+    (section,) = (section for section in page.sections if section.id == "rows")
+    assert section.text == (f"From the {start} to what the model says of it, the largest step first.",)
 
 
 def test_what_was_rejected_comes_first_and_is_counted(reported):

@@ -6,6 +6,7 @@ import pytest
 
 from leafledger import read_run
 from pipeline.dataset.listing import Rejected
+from pipeline.models.row_output import RowOutput
 from pipeline.report.contents import read_summaries
 from pipeline.report.words import judge, last_name, list_facts, list_provenance, write_headline, write_lede
 from pipeline.runs.attempt import FlowRun
@@ -25,7 +26,9 @@ def test_the_headline_names_the_first_feature_and_its_share(run):
     assert write_headline(run, {}) == "3,000 rows explained"
 
 
-@pytest.mark.parametrize(("share", "said"), [(None, "R² is not defined on these rows"), (0.0, "No feature adds to R²"), (-0.1, "No feature adds to R²")])
+@pytest.mark.parametrize(
+    ("share", "said"), [(None, "R² is not defined on these rows"), (0.0, "No feature adds to R²"), (-0.1, "No feature adds to R²")]
+)
 def test_the_headline_names_no_feature_where_none_adds_to_r2(run, share, said):
     """Of rows with the same label, or a single one, and of a model that is worse than the mean."""
     assert write_headline(run, {"r2": [{"feature": "x", "rank": 1, "r2": share}]}) == said
@@ -68,6 +71,17 @@ def test_provenance_has_every_digest(run):
     assert write_lede(other)[0].endswith(" base value, against the background rows. Attributions are in units of the probability.")
     assert last_name("s3://bucket/a/b/") == "b"
     assert last_name(None) == ""
+
+
+@pytest.mark.parametrize(
+    ("which", "said"), [("predicted", "the output that is predicted for it"), ("other", "an output that is not the one predicted")]
+)
+def test_the_lede_says_which_output_each_row_is_explained_for(run, which, said):
+    chosen = replace(run, plan=replace(run.plan, row_output=RowOutput(which)))
+    (lede,) = write_lede(chosen)
+    assert f" Each row is explained for {said}" in lede
+    assert lede.endswith(", with that output’s base value.")
+    assert "Each row" not in write_lede(run)[0]
 
 
 def test_how_a_run_was_made_is_said_where_it_is_known(run):
