@@ -145,14 +145,31 @@ def _count_rows(run: FinishedRun, where: Mapping[str, Any], progress: Progress) 
     return Material(run, summaries, drawn, _draw_rows(run, counted.spots))
 
 
+def _changed_by_others(run: FinishedRun) -> InvalidRun:
+    return InvalidRun(f"{storage.join(run.uri, DRIFT)}: is not as leafledger writes it; compare the runs again")
+
+
+def _read_changes(run: FinishedRun) -> dict[str, Any] | None:
+    """What was found when the run was compared before."""
+    kept = read_made(run.uri, run.manifest.sha256, DRIFT)
+    if kept is None:
+        return None
+    try:
+        found = json.loads(kept)
+    except (ValueError, RecursionError) as error:
+        raise _changed_by_others(run) from error
+    if not isinstance(found, dict):
+        raise _changed_by_others(run)
+    return found
+
+
 def _find_changes(run: FinishedRun, against: str | PathLike | None, where: Mapping[str, Any], progress: Progress) -> Mapping[str, Any] | None:
     """What changed since another run, or what was found when the two were compared before."""
     if against is not None:
         from ..drift.drift import drift
 
         return drift(run.uri, against=against, **where, progress=progress).to_dict()
-    kept = read_made(run.uri, run.manifest.sha256, DRIFT)
-    return None if kept is None else json.loads(kept)
+    return _read_changes(run)
 
 
 def gather(run: FinishedRun, against: str | PathLike | None, where: Mapping[str, Any], progress: Progress = no_progress) -> Material:
@@ -184,8 +201,8 @@ def gather(run: FinishedRun, against: str | PathLike | None, where: Mapping[str,
         return material
     try:
         return replace(material, changed=say_change(found), changes=write_changes(found))
-    except (LookupError, TypeError, ValueError, AttributeError) as error:  # whoever may write there has changed it
-        raise InvalidRun(f"{storage.join(run.uri, DRIFT)}: is not as leafledger writes it; compare the runs again") from error
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:  # whoever may write there has changed it
+        raise _changed_by_others(run) from error
 
 
 def write_report(material: Material) -> bytes:

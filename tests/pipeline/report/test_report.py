@@ -18,7 +18,7 @@ from pipeline.errors import InvalidRun
 from pipeline.report.contents import compose
 from pipeline.report.report import LIMITS, gather
 from pipeline.report.scale import write_number
-from pipeline.runs.after import read_after
+from pipeline.runs.after import read_after, write_made
 from pipeline.stores import storage
 from tests.pipeline.running import contents
 
@@ -175,6 +175,14 @@ def test_what_changed_comes_first_and_stays(example, reported, tmp_path):
     assert re.findall(r'<section id="([^"]*)"', against)[:2] == ["changes", "output-1"]
     assert re.search(r'<p class="lede">Compared with run \(3,000 rows\), the mean margin is ', against)
     assert written(tmp_path / "run") == against
+
+
+@pytest.mark.parametrize("found", [b"{", b"\xff", b"[" * 100_000, b"[]", b"null", b"{}"], ids=["text", "bytes", "deep", "list", "null", "empty"])
+def test_what_changed_that_is_none_is_one_line(reported, tmp_path, found):
+    copy = copied(reported, tmp_path)
+    write_made(str(copy), read_run(copy).manifest.sha256, {"after/drift.json": found})
+    with pytest.raises(InvalidRun, match=r"after/drift.json: is not as leafledger writes it; compare the runs again$"):
+        report(copy, scheduler="serial")
 
 
 @pytest.mark.parametrize("ids", [["flight"], ["flight", "label"]])
