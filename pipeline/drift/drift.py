@@ -171,8 +171,30 @@ def _say_shift(shift: Shift, several: bool) -> str:
     return f"{name}: mean {shift.mean:.4g}, was {shift.reference_mean:.4g}; {shift.distance:.1%} of the rows are elsewhere{psi}"
 
 
-def _find_reference(run: str, against: str) -> tuple[str, str | None]:
-    """The folder of the reference, and the SHA-256 of its manifest where an object names it that says which run is the latest."""
+def find_reference(run: str, against: str) -> tuple[str, str | None]:
+    """Find the run that another one is compared with.
+
+    Parameters
+    ----------
+    run : str
+        URI of the other one's folder.
+    against : str
+        The run's folder, or the JSON object that names the latest run.
+
+    Returns
+    -------
+    uri : str
+        Of the folder.
+    manifest : str or None
+        SHA-256 of its manifest, where the object names it.
+
+    Raises
+    ------
+    UsageError
+        The object is not there, or it is the very run.
+    StorageError
+        The store does not answer.
+    """
     place = normalise(against)
     found, manifest = place, None
     if place.endswith(".json"):
@@ -317,7 +339,7 @@ def drift(
         ``both_ways`` finds other models or rows than those of the runs; InvalidRun where a part is damaged.
     """
     place = normalise(read_place("run", run))
-    (reference, manifest), asked = _find_reference(place, read_place("against", against)), read_thresholds(thresholds)
+    (reference, manifest), asked = find_reference(place, read_place("against", against)), read_thresholds(thresholds)
     both_ways, columns = read_flag("both_ways", both_ways), read_names("by", by)
     where = Where(scheduler, workers, plain_tcp, progress)
     nights = [measure_run(each, scheduler=scheduler, workers=workers, plain_tcp=plain_tcp, progress=progress) for each in (reference, place)]

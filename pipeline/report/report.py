@@ -13,6 +13,8 @@ from ..errors import InvalidRun
 from ..in_memory.finished import FinishedRun, read_run
 from ..runs import execute
 from ..runs.after import read_made, write_made
+from ..runs.arguments import read_place
+from ..runs.finished import read_finished
 from ..runs.job import keep_small
 from ..runs.lookup import Found, Place, as_plain, opened_part
 from ..runs.part import part_uri
@@ -26,7 +28,7 @@ from .changes import say_change, write_changes
 from .contents import Drawn, Limits, Material, Summaries, compose, read_summaries
 from .figure import Figure
 from .grids import choose_grids
-from .page import MOST_BYTES, write_page
+from .page import MOST_BYTES, Section, write_page
 from .part import Asked, PartCounts, Spot, count_part, merge_parts, nothing
 from .waterfalls import draw_waterfall
 
@@ -52,6 +54,17 @@ class WrittenReport:
 
     uri: str
     size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What changed since another run, and how they were compared."""
+
+    reference: tuple[str, str]  # its folder, and the SHA-256 of its manifest
+    by: tuple[str, ...]
+    thresholds: Mapping[str, float]
+    said: str
+    section: Section
 
 
 def _first_features(summaries: Summaries, output: str, n: int) -> list[str]:
@@ -145,31 +158,37 @@ def _count_rows(run: FinishedRun, where: Mapping[str, Any], progress: Progress) 
     return Material(run, summaries, drawn, _draw_rows(run, counted.spots))
 
 
-def _changed_by_others(run: FinishedRun) -> InvalidRun:
-    return InvalidRun(f"{storage.join(run.uri, DRIFT)}: is not as leafledger writes it; compare the runs again")
-
-
-def _read_changes(run: FinishedRun) -> dict[str, Any] | None:
+def _read_changes(run: FinishedRun) -> Changes | None:
     """What was found when the run was compared before."""
     kept = read_made(run.uri, run.manifest.sha256, DRIFT)
     if kept is None:
         return None
     try:
-        found = json.loads(kept)
-    except (ValueError, RecursionError) as error:
-        raise _changed_by_others(run) from error
-    if not isinstance(found, dict):
-        raise _changed_by_others(run)
-    return found
+        return _write_changes(json.loads(kept))
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:  # whoever may write there has changed it
+        raise InvalidRun(f"{storage.join(run.uri, DRIFT)}: is not as leafledger writes it; compare the runs again") from error
 
 
-def _find_changes(run: FinishedRun, against: str | PathLike | None, where: Mapping[str, Any], progress: Progress) -> Mapping[str, Any] | None:
-    """What changed since another run, or what was found when the two were compared before."""
-    if against is not None:
-        from ..drift.drift import drift
+def _write_changes(found: Mapping[str, Any]) -> Changes:
+    thresholds = {name: value for name, value in found["thresholds"].items() if value is not None}
+    return Changes((found["reference"], found["reference_manifest"]), tuple(found["by"]), thresholds, say_change(found), write_changes(found))
 
-        return drift(run.uri, against=against, **where, progress=progress).to_dict()
-    return _read_changes(run)
+
+def _compare(run: FinishedRun, against: str | PathLike, where: Mapping[str, Any], progress: Progress) -> Changes:
+    """What changed since another run: as it was found before, or by the same groups and thresholds, if there are any."""
+    from ..drift.drift import drift, find_reference
+
+    try:
+        kept = _read_changes(run)
+    except InvalidRun:  # takes its place
+        kept = None
+    if kept is None:
+        return _write_changes(drift(run.uri, against=against, **where, progress=progress).to_dict())
+    reference, named = find_reference(run.uri, read_place("against", against))
+    manifest = read_finished(reference)[0].sha256
+    if named in (None, manifest) and kept.reference == (reference, manifest):
+        return kept
+    return _write_changes(drift(run.uri, against=against, by=kept.by, thresholds=kept.thresholds, **where, progress=progress).to_dict())
 
 
 def gather(run: FinishedRun, against: str | PathLike | None, where: Mapping[str, Any], progress: Progress = no_progress) -> Material:
@@ -195,14 +214,9 @@ def gather(run: FinishedRun, against: str | PathLike | None, where: Mapping[str,
     StorageError
         The store does not answer.
     """
-    found = _find_changes(run, against, where, progress)
+    changes = _read_changes(run) if against is None else _compare(run, against, where, progress)
     material = replace(_count_rows(run, where, progress), made=run.provenance())
-    if found is None:
-        return material
-    try:
-        return replace(material, changed=say_change(found), changes=write_changes(found))
-    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:  # whoever may write there has changed it
-        raise _changed_by_others(run) from error
+    return material if changes is None else replace(material, changed=changes.said, changes=changes.section)
 
 
 def write_report(material: Material) -> bytes:
@@ -241,7 +255,7 @@ def report(
         Of the run's folder.
     against : str or path, optional
         Folder of another run, or the JSON object that names the latest one: the page says what changed since. By default it does where the two were
-        compared before, see `drift`.
+        compared before, see `drift`; what was found then stays, and another comparison has the groups and thresholds of the one before.
     scheduler, workers, plain_tcp : optional
         As for `explain`: where the run's columns are read.
     progress : callable

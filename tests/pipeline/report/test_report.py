@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from leafledger import attribute, check_run, explain, load_ensemble, read_run, report
+from leafledger import attribute, check_run, drift, explain, load_ensemble, read_run, report
 from pipeline.errors import InvalidRun
 from pipeline.report.contents import compose
 from pipeline.report.report import LIMITS, gather
@@ -175,6 +175,33 @@ def test_what_changed_comes_first_and_stays(example, reported, tmp_path):
     assert re.findall(r'<section id="([^"]*)"', against)[:2] == ["changes", "output-1"]
     assert re.search(r'<p class="lede">Compared with run \(3,000 rows\), the mean margin is ', against)
     assert written(tmp_path / "run") == against
+
+
+def test_another_report_keeps_the_alarms_that_were_found(example, reported, tmp_path):
+    """By groups and thresholds: against the same run nothing is compared again, against another one by the same."""
+    run, other = tmp_path / "run", tmp_path / "other"
+    explain(example.model, f"{example.data}/month=1", run, values=True, scheduler="serial")
+    explain(example.model, f"{example.data}/month=2", other, values=True, scheduler="serial")
+    drift(run, against=reported, by=["carrier"], thresholds={"psi": 0.5, "ndcg": 1.0}, scheduler="serial")
+    found = (run / "after/drift.json").read_bytes()
+    page = written(run)
+    with patch("pipeline.drift.drift.compare_runs") as compared:
+        assert written(run, against=reported) == page
+    assert not compared.called
+    assert (run / "after/drift.json").read_bytes() == found
+    report(run, against=other, scheduler="serial")
+    before, now = json.loads(found), json.loads((run / "after/drift.json").read_bytes())
+    assert now["reference"] == str(other)
+    assert (now["by"], now["thresholds"]) == (before["by"], before["thresholds"])
+    assert now["groups"]
+
+
+def test_a_comparison_that_is_none_is_made_again(example, reported, tmp_path):
+    copy, other = copied(reported, tmp_path), tmp_path / "other"
+    explain(example.model, f"{example.data}/month=1", other, values=True, scheduler="serial")
+    write_made(str(copy), read_run(copy).manifest.sha256, {"after/drift.json": b"{"})
+    assert "Compared with other" in written(copy, against=other)
+    assert json.loads((copy / "after/drift.json").read_bytes())["reference"] == str(other)
 
 
 @pytest.mark.parametrize("found", [b"{", b"\xff", b"[" * 100_000, b"[]", b"null", b"{}"], ids=["text", "bytes", "deep", "list", "null", "empty"])
