@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from ..drift.measured import FEW, Measured, measure_run
-from ..errors import InvalidRun
+from ..errors import InvalidRun, RunConflict, StorageError
 from ..in_memory.finished import FinishedRun, read_run
 from ..runs import execute
 from ..runs.after import read_made, write_made
@@ -19,6 +19,7 @@ from ..runs.job import keep_small
 from ..runs.lookup import Found, Place, as_plain, opened_part
 from ..runs.part import part_uri
 from ..runs.progress import Progress, Work, no_progress
+from ..runs.replacement import stands
 from ..runs.run_job import make_run_job
 from ..runs.sizes import WORKER_OVERHEAD
 from ..runs.space import TOTALS
@@ -150,6 +151,8 @@ def _count_rows(run: FinishedRun, where: Mapping[str, Any], progress: Progress) 
     if run.plan.global_only or not run.manifest.n_rows:
         return Material(run, summaries, {}, ())
     measured = measure_run(run.uri, **where, progress=progress)
+    if measured.manifest.sha256 != run.manifest.sha256:
+        raise _replaced(run)
     chosen = _choose(measured, summaries, LIMITS[0])
     counted = _count(measured, [grid for _, grids in chosen.values() for grid in grids], where, progress)
     left, drawn = iter(counted.counts), {}
@@ -169,6 +172,10 @@ def _read_changes(run: FinishedRun) -> Changes | None:
         raise InvalidRun(f"{storage.join(run.uri, DRIFT)}: is not as leafledger writes it; compare the runs again") from error
 
 
+def _replaced(run: FinishedRun) -> RunConflict:
+    return RunConflict(f"{run.uri}: the run was replaced or removed meanwhile; write the report again")
+
+
 def _write_changes(found: Mapping[str, Any]) -> Changes:
     thresholds = {name: value for name, value in found["thresholds"].items() if value is not None}
     return Changes((found["reference"], found["reference_manifest"]), tuple(found["by"]), thresholds, say_change(found), write_changes(found))
@@ -182,13 +189,16 @@ def _compare(run: FinishedRun, against: str | PathLike, where: Mapping[str, Any]
         kept = _read_changes(run)
     except InvalidRun:  # takes its place
         kept = None
-    if kept is None:
-        return _write_changes(drift(run.uri, against=against, **where, progress=progress).to_dict())
-    reference, named = find_reference(run.uri, read_place("against", against))
-    manifest = read_finished(reference)[0].sha256
-    if named in (None, manifest) and kept.reference == (reference, manifest):
-        return kept
-    return _write_changes(drift(run.uri, against=against, by=kept.by, thresholds=kept.thresholds, **where, progress=progress).to_dict())
+    if kept is not None:
+        reference, named = find_reference(run.uri, read_place("against", against))
+        manifest = read_finished(reference)[0].sha256
+        if named in (None, manifest) and kept.reference == (reference, manifest):
+            return kept
+    by, thresholds = ((), None) if kept is None else (kept.by, kept.thresholds)
+    found = drift(run.uri, against=against, by=by, thresholds=thresholds, **where, progress=progress)
+    if found.manifest != run.manifest.sha256:
+        raise _replaced(run)
+    return _write_changes(found.to_dict())
 
 
 def gather(run: FinishedRun, against: str | PathLike | None, where: Mapping[str, Any], progress: Progress = no_progress) -> Material:
@@ -211,6 +221,8 @@ def gather(run: FinishedRun, against: str | PathLike | None, where: Mapping[str,
     ------
     InvalidRun
         The run is damaged.
+    RunConflict
+        It was replaced or removed meanwhile.
     StorageError
         The store does not answer.
     """
@@ -270,6 +282,8 @@ def report(
     ------
     InvalidRun
         The run is not finished, or is damaged.
+    RunConflict
+        It was replaced or removed meanwhile.
     UsageError
         An argument cannot be used.
     StorageError
@@ -277,6 +291,13 @@ def report(
     """
     finished = read_run(run)
     where = {"scheduler": scheduler, "workers": workers, "plain_tcp": plain_tcp}
-    data = write_report(gather(finished, against, where, progress))
+    try:
+        data = write_report(gather(finished, against, where, progress))
+    except (InvalidRun, StorageError) as error:
+        if stands(finished.uri, finished.manifest):
+            raise
+        raise _replaced(finished) from error  # whose files are removed then
+    if not stands(finished.uri, finished.manifest):
+        raise _replaced(finished)
     write_made(finished.uri, finished.manifest.sha256, {PAGE: data})
     return WrittenReport(storage.join(finished.uri, PAGE), len(data))

@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from unittest.mock import patch
 
@@ -14,7 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from leafledger import attribute, check_run, drift, explain, load_ensemble, read_run, report
-from pipeline.errors import InvalidRun
+from pipeline.errors import InvalidRun, RunConflict
+from pipeline.report import report as module
 from pipeline.report.contents import compose
 from pipeline.report.report import LIMITS, gather
 from pipeline.report.scale import write_number
@@ -266,6 +268,40 @@ def test_a_run_that_is_not_finished_is_one_line(reported, tmp_path):
         with pytest.raises(InvalidRun, match="not a finished run"):
             report(run)
     assert not (copy / "report").exists()
+
+
+@contextmanager
+def replaced_after(name, example, run, removed=True, **settings):
+    """Another run takes a run's place once a function was called; files of the one before may stay."""
+    call = getattr(module, name)
+
+    def call_and_replace(*given):
+        found = call(*given)
+        with nullcontext() if removed else patch("pipeline.runs.explain.remove_replaced"):
+            explain(example.model, f"{example.data}/month=2", run, if_changed="replace", scheduler="serial", **settings)
+        return found
+
+    explain(example.model, f"{example.data}/month=1", run, scheduler="serial", **settings)
+    with patch.object(module, name, call_and_replace), pytest.raises(RunConflict, match="the run was replaced or removed meanwhile"):
+        yield
+
+
+@pytest.mark.parametrize("meanwhile", ["_choose", "write_report"])
+def test_no_page_is_written_into_the_place_of_another_run(example, tmp_path, meanwhile):
+    """One that takes the place before rows are counted, or before the page is written."""
+    with replaced_after(meanwhile, example, tmp_path / "run"):
+        report(tmp_path / "run", scheduler="serial")
+    assert not (tmp_path / "run/report").exists()
+    assert check_run(tmp_path / "run").sound
+
+
+@pytest.mark.parametrize("compared", [False, True])
+def test_what_is_gathered_is_of_one_run(example, reported, tmp_path, compared):
+    """Another one that takes the place is not measured in its stead, nor compared where nothing is measured."""
+    where = {"scheduler": "serial", "workers": None, "plain_tcp": False}
+    meanwhile = "_read_changes" if compared else "read_summaries"
+    with replaced_after(meanwhile, example, tmp_path / "run", removed=False, global_only=compared):
+        gather(read_run(tmp_path / "run"), reported if compared else None, where)
 
 
 def test_a_damaged_run_is_one_line(reported, tmp_path):
