@@ -1,13 +1,15 @@
 """Old runs taken away: whole ones, each with its manifest first, so that what is left of one that was interrupted is no finished run."""
 
+import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from datetime import date as Date
 from os import PathLike
 
-from ..errors import InvalidRun, LeafledgerError, UsageError
+from ..errors import InvalidRun, LeafledgerError, NotThere, UsageError
 from ..runs.arguments import read_date, read_flag
 from ..runs.latest import read_latest
 from ..runs.plan import PLAN
@@ -15,6 +17,7 @@ from ..runs.publish import MANIFEST
 from ..runs.replacement import REPLACEMENTS
 from ..runs.table import withdraw
 from ..stores import commit, storage
+from ..stores.filesystem import is_local, open_filesystem
 from ..stores.listing import list_folder
 from ..stores.places import normalise
 from .listed import ListedRun, list_runs
@@ -72,21 +75,35 @@ def read_age(keep: str) -> int:
     return int(found[1])
 
 
-def _named(folder: str, latest: Sequence[str]) -> set[str]:
-    """Runs that are the newest: by the objects that are given, and by all such objects right in the folder."""
-    found = set()
+def _find_place(run: str) -> str:
+    """Where a run lies, so that it is the same whichever links lead there."""
+    place = normalise(run)
+    return os.path.realpath(place) if is_local(open_filesystem(place)[0]) else place
+
+
+def _find_objects(folder: str, names: Iterable[str]) -> set[str]:
+    """Objects that may name the latest run: in the folder, and in those on the way from there to runs."""
+    parts = [name.split("/") for name in names]
+    found = set[str]()
+    for below in sorted({"/".join(each[:n]) for each in parts for n in range(len(each))} | {""}):
+        uri = storage.join(folder, below) if below else folder
+        with suppress(NotThere):  # removed meanwhile
+            found |= {storage.join(uri, name) for name in list_folder(uri).files if name.endswith(".json")}
+    return found
+
+
+def _read_named(objects: Iterable[str], latest: Sequence[str]) -> dict[str, str]:
+    """Where the newest runs lie, by the objects that say so: those that are given, and those of others that are such ones."""
+    found = dict[str, str]()
     for uri in latest:
         named = read_latest(uri)
         if named is None:
             raise UsageError(f"{uri}: not there; expected an object that names the latest run")
-        found.add(normalise(named.run))
-    for name in list_folder(folder).files:
-        if name.endswith(".json"):
-            try:
-                named = read_latest(storage.join(folder, name))
-            except InvalidRun:  # something else
-                continue
-            found |= set() if named is None else {normalise(named.run)}
+        found[uri] = _find_place(named.run)
+    for uri in sorted(objects):
+        with suppress(InvalidRun):  # something else
+            named = read_latest(uri)
+            found |= {} if named is None else {uri: _find_place(named.run)}
     return found
 
 
@@ -94,7 +111,10 @@ def _find_within(run: str) -> str | None:
     """A run within a run, which would be lost with it."""
 
     def look(uri: str) -> Iterator[str]:
-        here = list_folder(uri)
+        try:
+            here = list_folder(uri)
+        except NotThere:  # removed meanwhile
+            return
         if uri != run and (PLAN in here.files or MANIFEST in here.files):
             yield uri
         for name in here.folders:
@@ -108,7 +128,10 @@ def _remove(run: str) -> None:
     """Its manifest first, last what it is known by without: whatever ends this in between, what is left is an unfinished run, which the next one
     removes."""
     commit.remove(storage.join(run, MANIFEST))
-    here = list_folder(run)
+    try:
+        here = list_folder(run)
+    except NotThere:  # by another one at the same time
+        return
     for name in (*here.folders, *here.files):
         if name not in (MANIFEST, REPLACEMENTS, PLAN):
             commit.remove(storage.join(run, name))
@@ -127,8 +150,8 @@ def _why_held(run: str) -> str | None:
     return None
 
 
-def _why_kept(run: ListedRun, newest: ListedRun | None, named: set[str]) -> str | None:
-    if normalise(run.run) in named:
+def _why_kept(run: ListedRun, newest: ListedRun | None, named: Container[str]) -> str | None:
+    if _find_place(run.run) in named:
         return "it is the latest"
     if newest is not None and run.run == newest.run:
         return "no finished run is newer"
@@ -148,7 +171,7 @@ def prune(folder: str | PathLike, *, keep: str, latest: Sequence[str] = (), dry_
     keep : str
         How many days are kept, as "90d".
     latest : sequence of str
-        Objects that name the latest run; those right in the folder are found.
+        Objects that name the latest run; those in the folder, and in folders between it and runs, are found.
     dry_run : bool
         Remove nothing, and say what would be removed.
     date : str or date, optional
@@ -168,7 +191,8 @@ def prune(folder: str | PathLike, *, keep: str, latest: Sequence[str] = (), dry_
     read_flag("dry_run", dry_run)
     place, day = normalise(str(folder)), datetime.now(UTC).date() if date is None else read_date("date", date)
     before = (day - timedelta(days=min(read_age(keep), day.toordinal() - 1))).isoformat()
-    runs, named = list_runs(place), _named(place, latest)
+    runs = list_runs(place)
+    named = _read_named(_find_objects(place, (run.name for run in runs)), latest)
     if any(not run.name for run in runs):
         raise UsageError(f"{place}: is a run itself, expected a folder of runs")
     newest = next((run for run in reversed(runs) if run.state == "finished" and run.date is not None), None)
@@ -176,7 +200,9 @@ def prune(folder: str | PathLike, *, keep: str, latest: Sequence[str] = (), dry_
     for run in runs:
         if run.date is None or run.date >= before:
             continue
-        why = _why_kept(run, newest, named if dry_run else _named(place, latest))  # which another run may have moved meanwhile
+        if not dry_run:  # another run may have moved them meanwhile
+            named = _read_named({*named, *_find_objects(place, [run.name])}.difference(latest), latest)
+        why = _why_kept(run, newest, named.values())
         if why is None and not dry_run:
             why = _why_held(run.run)
             held += [] if why is None else [run.name]

@@ -10,6 +10,7 @@ import pytest
 
 from leafledger import check_run, explain, list_runs, prune
 from pipeline.errors import InvalidRun, NotThere, UsageError
+from pipeline.nights import prune as pruning
 from pipeline.stores import commit, removal
 
 TODAY = "2026-03-31"
@@ -70,6 +71,68 @@ def test_what_stays_in_any_case(nights, night):
     }
     assert [run.name for run in found.removed] == ["2026-01-02"]
     assert {name for name, _ in names(nights)} == set(dict(found.kept))
+
+
+@pytest.mark.parametrize("pointer", ["delay/latest.json", "delay/2026/newest.json", "latest.json"])
+def test_what_objects_between_the_folder_and_runs_name_stays(night, tmp_path, pointer):
+    """Wherever the run lies that they name."""
+    for name in ("delay/2026/01/01", "delay/2026/01/02", "risk/2026-01-01", "risk/2026-03-01"):
+        shutil.copytree(night, tmp_path / name)
+    for name in ("delay/2026/01/02", "risk/2026-01-01"):
+        told = {"date": "2026-01-01", "run": str(tmp_path / name), "manifest": "0" * 64, "n_rows": 1, "share": 1.0}
+        (tmp_path / pointer).write_text(json.dumps(told))
+        found = prune(tmp_path, keep="30d", date=TODAY, dry_run=True)
+        assert (name, "it is the latest") in found.kept
+        assert len(found.removed) == 2
+    found = prune(tmp_path, keep="30d", date=TODAY)
+    assert sorted(run.name for run in found.removed) == ["delay/2026/01/01", "delay/2026/01/02"]
+    assert check_run(tmp_path / "risk/2026-01-01").sound
+
+
+@pytest.mark.parametrize(("folder", "named"), [("link", "nights"), ("nights", "link")])
+def test_what_is_named_through_a_link_stays(nights, folder, named):
+    """Whether the folder or the name goes through it."""
+    above = nights.parent
+    (above / "link").symlink_to(nights)
+    told = {"date": "2026-01-01", "run": str(above / named / "2026-01-01"), "manifest": "0" * 64, "n_rows": 1, "share": 1.0}
+    (nights / "latest.json").write_text(json.dumps(told))
+    found = prune(above / folder, keep="30d", date=TODAY)
+    assert ([run.name for run in found.removed], found.kept) == (["2026-01-02"], (("2026-01-01", "it is the latest"),))
+
+
+def test_what_is_named_in_a_bucket_stays(night, bucket):
+    """Also by an object in a folder of it."""
+    store = fsspec.filesystem("s3")
+    for name in ("delay/2026-01-01", "delay/2026-01-02", "delay/2026-03-30"):
+        store.put(f"{night}/", f"{bucket}/nights/{name}/", recursive=True)
+    told = {"date": "2026-01-01", "run": f"{bucket}/nights/delay/2026-01-01", "manifest": "0" * 64, "n_rows": 1, "share": 1.0}
+    store.pipe(f"{bucket}/nights/delay/latest.json", json.dumps(told).encode())
+    found = prune(f"{bucket}/nights", keep="30d", date=TODAY)
+    assert ([run.name for run in found.removed], found.kept) == (["delay/2026-01-02"], (("delay/2026-01-01", "it is the latest"),))
+
+
+def test_what_another_one_removes_meanwhile_is_gone(nights):
+    """Two at a time remove all that is old, and fail neither; whenever the other one does it."""
+    whole = pruning.list_folder
+    for step in range(1, 100):
+        calls = 0
+
+        def removed(uri):
+            nonlocal calls
+            calls += 1
+            if calls == step:  # noqa: B023 - it is called within the loop's turn
+                shutil.rmtree(nights / "2026-01-02", ignore_errors=True)
+            return whole(uri)
+
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(pruning, "list_folder", removed)
+            assert [run.name for run in prune(nights, keep="30d", date=TODAY).removed] == ["2026-01-01", "2026-01-02"]
+        if calls < step:
+            break
+        assert names(nights) == [("2026-03-29", "finished"), ("2026-03-30", "finished")]
+        for old in ("2026-01-01", "2026-01-02"):
+            shutil.copytree(nights / "2026-03-30", nights / old)
+    assert step > 2
 
 
 def test_unfinished_runs_go_when_they_are_old(nights):
