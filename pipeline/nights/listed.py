@@ -10,14 +10,16 @@ from datetime import date as Date
 from os import PathLike
 from typing import Any, Literal
 
-from ..errors import InvalidRun
+from ..errors import InvalidRun, NotThere, UsageError
+from ..runs.after import AFTER, read_after
 from ..runs.part import PARTS
 from ..runs.plan import PLAN
 from ..runs.planned import from_json
 from ..runs.publish import MANIFEST, SUMMARY, Manifest, read_manifest
 from ..runs.replacement import PLACE, REPLACEMENTS
 from ..stores import storage
-from ..stores.filesystem import published
+from ..stores.below import is_folder
+from ..stores.filesystem import open_filesystem, published, reported
 from ..stores.listing import Folder, list_folder
 from ..stores.places import normalise
 
@@ -61,7 +63,7 @@ class ListedRun:
     alarms : tuple of str or None
         What has drifted, in words, where that was asked of this very run; empty where nothing has.
     report : bool
-        Whether it has a page, report/index.html.
+        Whether it has a page, report/index.html, that was made of this very run.
     """
 
     run: str
@@ -122,10 +124,16 @@ def _is_run(uri: str, here: Folder) -> bool:
 
 
 def _find_runs(folder: str, name: str = "", depth: int = 0) -> Iterator[tuple[str, Folder]]:
-    """Names of runs below a folder, and what lies in each; nothing is looked for within a run."""
+    """Names of runs below a folder, and what lies in each; nothing is looked for within a run, and folders that are gone by now are passed over."""
     uri = storage.join(folder, name) if name else folder
-    here = list_folder(uri)
-    if _is_run(uri, here):
+    try:
+        here = list_folder(uri)
+        found = _is_run(uri, here)
+    except NotThere:
+        if not name:
+            raise
+        return
+    if found:
         yield name, here
     elif depth < DEPTH:
         for each in here.folders:
@@ -156,6 +164,18 @@ def _read_alarms(run: str, manifest: Manifest, here: Folder) -> tuple[str, ...] 
     return tuple(map(str, found["alarms"]))
 
 
+def _has_page(run: str, manifest: Manifest, here: Folder) -> bool:
+    """Whether there is a page that was made of this very run."""
+    if REPORT[0] not in here.folders or AFTER not in here.files:
+        return False
+    try:
+        made = read_after(run, manifest.sha256).objects
+    except InvalidRun:
+        return False
+    size = list_folder(storage.join(run, REPORT[0])).files.get(REPORT[1])
+    return any((entry["uri"], entry["size"]) == ("/".join(REPORT), size) for entry in made)
+
+
 def _read_finished(run: str, name: str, here: Folder, manifest: Manifest) -> ListedRun:
     with published():
         plan = storage.read(storage.join(manifest.home(run), PLAN))
@@ -179,7 +199,7 @@ def _read_finished(run: str, name: str, here: Folder, manifest: Manifest) -> Lis
         residual=manifest.residual,
         r2=r2 if isinstance(r2, float) else None,
         alarms=_read_alarms(run, manifest, here),
-        report=REPORT[0] in here.folders and REPORT[1] in list_folder(storage.join(run, REPORT[0])).files,
+        report=_has_page(run, manifest, here),
     )
 
 
@@ -203,13 +223,36 @@ def _read_unfinished(run: str, name: str, here: Folder) -> ListedRun:
     )
 
 
-def _read(folder: str, name: str, here: Folder) -> ListedRun:
+def _look_again(run: str) -> Folder | None:
+    """What lies in a run by now; None where it is gone."""
+    try:
+        now = list_folder(run)
+        return now if _is_run(run, now) else None
+    except NotThere:
+        return None
+
+
+def _read(folder: str, name: str, here: Folder) -> ListedRun | None:
+    """None of a run that is gone by now."""
     run = storage.join(folder, name) if name else folder
     try:
         manifest = read_manifest(run)
         return _read_unfinished(run, name, here) if manifest is None else _read_finished(run, name, here, manifest)
-    except InvalidRun as error:
+    except (InvalidRun, NotThere) as error:
+        now = _look_again(run)
+        if now is None:
+            return None
+        if MANIFEST in here.files and MANIFEST not in now.files:  # it is being removed
+            return _read(folder, name, now)
         return ListedRun(run=run, name=name, date=find_day(name), state="damaged", why=str(error))
+
+
+def _refuse_file(uri: str) -> None:
+    filesystem, path = open_filesystem(uri)
+    with reported("list", uri):
+        folder = is_folder(filesystem, path)
+    if not folder:
+        raise UsageError(f"{uri}: is not a folder, expected a folder of runs")
 
 
 def list_runs(folder: str | PathLike) -> tuple[ListedRun, ...]:
@@ -218,15 +261,17 @@ def list_runs(folder: str | PathLike) -> tuple[ListedRun, ...]:
     Parameters
     ----------
     folder : str or path
-        A path or an fsspec URI. Runs may lie in folders below it, but not within a run; names that start with "_" or "." are passed over.
+        A path or an fsspec URI. Runs may lie up to six folders below it, but not within a run; names that start with "_" or "." are passed over.
 
     Returns
     -------
     tuple of ListedRun
-        Those without a day in their name come first.
+        Those without a day in their name come first. Those that somebody removes meanwhile are left out.
 
     Raises
     ------
+    UsageError
+        It is a file.
     NotThere
         There is no such folder.
     StorageError
@@ -234,6 +279,8 @@ def list_runs(folder: str | PathLike) -> tuple[ListedRun, ...]:
     """
     place = normalise(str(folder))
     found = list(_find_runs(place))
+    if not found:
+        _refuse_file(place)
     with ThreadPoolExecutor(READERS) as readers:
-        runs = list(readers.map(lambda each: _read(place, *each), found))
+        runs = [run for run in readers.map(lambda each: _read(place, *each), found) if run is not None]
     return tuple(sorted(runs, key=lambda run: (run.date or "", run.name)))

@@ -7,8 +7,10 @@ import shutil
 import pytest
 
 from leafledger import explain, list_runs
-from pipeline.errors import NotThere
+from pipeline.errors import NotThere, UsageError
+from pipeline.nights import listed
 from pipeline.nights.listed import find_day
+from pipeline.runs.after import write_made
 from tests.pipeline.conftest import damage, write_small
 
 
@@ -57,9 +59,16 @@ def test_drift_and_report_are_those_of_this_very_run(night, tmp_path):
     (run / "after/drift.json").write_text("{")
     assert list_runs(tmp_path)[0].alarms is None
     (run / "report").mkdir()
-    assert not list_runs(tmp_path)[0].report
     (run / "report/index.html").write_text("page")
-    assert list_runs(tmp_path)[0].report
+    assert not list_runs(tmp_path)[0].report
+    for manifest, found in (("0" * 64, False), (night[1].sha256, True)):
+        (run / "after.json").unlink(missing_ok=True)
+        write_made(str(run), manifest, {"report/index.html": b"a page"})
+        assert list_runs(tmp_path)[0].report == found
+    (run / "report/index.html").unlink()
+    assert not list_runs(tmp_path)[0].report
+    (run / "after.json").write_text("{")
+    assert [(each.state, each.report) for each in list_runs(tmp_path)] == [("finished", False)]
 
 
 def test_an_unfinished_run_says_how_far_it_came(night, tmp_path):
@@ -98,6 +107,58 @@ def test_a_damaged_run_says_what(night, tmp_path, damage, why):
 def test_a_folder_that_is_not_there(tmp_path):
     with pytest.raises(NotThere, match="nowhere: cannot list: no such file or object"):
         list_runs(tmp_path / "nowhere")
+
+
+def test_a_file_is_refused(tmp_path, bucket):
+    """An empty folder has no runs."""
+    import fsspec
+
+    (tmp_path / "file").write_text("text")
+    (tmp_path / "empty").mkdir()
+    fsspec.filesystem("s3").pipe(f"{bucket}/file", b"text")
+    for uri in (str(tmp_path / "file"), f"{bucket}/file"):
+        with pytest.raises(UsageError, match=f"{uri}: is not a folder, expected a folder of runs"):
+            list_runs(uri)
+    assert list_runs(tmp_path / "empty") == ()
+
+
+@pytest.mark.parametrize("step", ["list_folder", "_is_run", "_read", "read_manifest", "_check_there", "_has_page"])
+@pytest.mark.parametrize("left", [False, True])
+def test_a_run_that_is_removed_meanwhile_is_not_listed(night, tmp_path, monkeypatch, step, left):
+    """Whenever that is; of which the plan is still there is unfinished."""
+    for name in ("a/2026-03-01", "b/2026-03-02"):
+        shutil.copytree(night[0], tmp_path / name)
+        (tmp_path / name / "report").mkdir()
+        (tmp_path / name / "after.json").write_text("{}")
+    whole, gone = getattr(listed, step), tmp_path / "a/2026-03-01"
+    plan = (gone / "plan.json").read_bytes()
+
+    def removed(*given):
+        if str(gone) in given or gone.name in str(given[1:2]):
+            shutil.rmtree(gone, ignore_errors=True)
+            if left:
+                gone.mkdir()
+                (gone / "plan.json").write_bytes(plan)
+        return whole(*given)
+
+    monkeypatch.setattr(listed, step, removed)
+    states = {run.name: run.state for run in list_runs(tmp_path)}
+    assert states == {"b/2026-03-02": "finished"} | ({"a/2026-03-01": "unfinished"} if left else {})
+
+
+def test_a_folder_that_is_removed_meanwhile_is_passed_over(night, tmp_path, monkeypatch):
+    """The others are listed."""
+    for name in ("a/2026-03-01", "b/2026-03-02"):
+        shutil.copytree(night[0], tmp_path / name)
+    whole = listed.list_folder
+
+    def removed(uri):
+        if uri == str(tmp_path / "a"):
+            shutil.rmtree(uri)
+        return whole(uri)
+
+    monkeypatch.setattr(listed, "list_folder", removed)
+    assert [run.name for run in list_runs(tmp_path)] == ["b/2026-03-02"]
 
 
 def test_runs_of_a_bucket(night, bucket):
