@@ -63,12 +63,13 @@ def link_to(page: str, target: str) -> str:
     Returns
     -------
     str
-        Relative where both are on this machine or in one bucket, so that the folder can be moved.
+        Relative where both are on this machine or in one bucket, so that the folder can be moved. Of a name that is no UTF-8 its bytes.
     """
     (here, _, from_path), (there, _, to_path) = (uri.rpartition("://") for uri in (page, target))
     if here != there or (here and from_path.split("/")[0] != to_path.split("/")[0]):
-        return quote(target, safe=":/")
-    return quote("./" + posixpath.relpath("/" + to_path.lstrip("/"), posixpath.dirname("/" + from_path.lstrip("/"))))
+        return quote(target, safe=":/", errors="surrogateescape")
+    way = posixpath.relpath("/" + to_path.lstrip("/"), posixpath.dirname("/" + from_path.lstrip("/")))
+    return quote(f"./{way}", errors="surrogateescape")
 
 
 def _drift(run: ListedRun) -> str | None:

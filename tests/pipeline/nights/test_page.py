@@ -7,7 +7,7 @@ from urllib.parse import unquote
 import pytest
 
 from pipeline.nights.listed import ListedRun
-from pipeline.nights.page import link_to, write_index
+from pipeline.nights.page import link_to, save_index, write_index
 from pipeline.nights.shares import Importances, Line, OutputLines
 
 NASTY = '<script>alert("1")</script>&\x1b'
@@ -95,6 +95,14 @@ def test_lines_break_where_a_run_lacks_the_feature():
     assert '<polyline points="81.0,33.0 159.0,33.0"/>' in text
 
 
+def test_names_that_are_no_utf_8(tmp_path):
+    """The page is, and links to the bytes that the name has."""
+    run = night("2026-03-01\udcff", report=True)
+    save_index(str(tmp_path / "index.html"), "/nights\udcff", (run,))
+    text = (tmp_path / "index.html").read_text(encoding="utf-8")
+    assert [link.rpartition("/nights/")[2] for link in Page(text).links] == ["2026-03-01%FF/report/index.html"]
+
+
 def test_no_runs_at_all():
     text = write_index("/nights", (), Importances((), (), 0, 0), "/nights/index.html")
     assert "0 runs in /nights" in text
@@ -109,6 +117,8 @@ def test_no_runs_at_all():
         ("s3://k/a/index.html", "s3://k/a/javascript:x/r.html", "./javascript%3Ax/r.html"),
         ("s3://k/index.html", "s3://other/a/r.html", "s3://other/a/r.html"),
         ("/a/index.html", "s3://k/a/r.html", "s3://k/a/r.html"),
+        ("/a/index.html", "/a/b\udcff/r.html", "./b%FF/r.html"),
+        ("s3://k/index.html", "/a/b\udcff/r.html", "/a/b%FF/r.html"),
     ],
 )
 def test_links_are_relative_where_they_can_be(page, target, link):
