@@ -2,6 +2,7 @@
 
 import posixpath
 from collections.abc import Sequence
+from dataclasses import replace
 from html import escape
 from urllib.parse import quote
 
@@ -157,8 +158,9 @@ def _importances(found: Importances) -> str:
     if not found.runs:
         return ""
     first, last = (_text(run.date or run.name or run.run) for run in (found.runs[0], found.runs[-1]))
-    said = f"<p>{count(len(found.runs), 'run')} of method {_text(found.runs[-1].method)}, from {first} to {last}.</p>"
-    said += f"<p>{count(found.left_out, 'finished run')} of other methods, or without importances, left out.</p>" if found.left_out else ""
+    said = f"<p>{count(len(found.runs), 'run')} {_text(found.kind)}, from {first} to {last}.</p>"
+    others = "of other jobs, methods, spaces, backgrounds or outputs, or without importances, left out"
+    said += f"<p>{count(found.left_out, 'finished run')} {others}.</p>" if found.left_out else ""
     more = found.n_outputs - len(found.outputs)
     outputs = "".join(_output(each, found.n_outputs > 1) for each in found.outputs)
     said += outputs + (f"<p>{count(more, 'more output')}</p>" if more else "")
@@ -193,7 +195,7 @@ def write_index(folder: str, runs: Sequence[ListedRun], importances: Importances
 
 
 def save_index(uri: str, folder: str, runs: Sequence[ListedRun]) -> None:
-    """Write an index over runs, in the place of one that is there.
+    """Write an index over runs, in the place of one that is there. A finished run whose importances are damaged is shown as that.
 
     Parameters
     ----------
@@ -206,11 +208,12 @@ def save_index(uri: str, folder: str, runs: Sequence[ListedRun]) -> None:
 
     Raises
     ------
-    InvalidRun
-        A summary is damaged.
     StorageError
         The page cannot be written, or a summary not be read.
     """
     page = normalise(uri)
-    made = write_index(normalise(folder), runs, read_importances(runs), page).encode()
+    importances = read_importances(runs)
+    why = dict(importances.damaged)
+    shown = [replace(run, state="damaged", why=why[run.run]) if run.run in why else run for run in runs]
+    made = write_index(normalise(folder), shown, importances, page).encode()
     commit.update(page, lambda held: None if held == made else made, single_writer=True)

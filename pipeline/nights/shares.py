@@ -1,19 +1,22 @@
 """Importances over the nights: each feature's share, run by run, of those runs that can be put side by side."""
 
+import hashlib
 import json
+import posixpath
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from ..errors import InvalidRun
-from ..runs.publish import read_manifest
+from ..runs.publish import Manifest, read_manifest
 from ..stores import storage
 from ..stores.filesystem import published
-from .listed import READERS, ListedRun
+from .listed import DAY, READERS, ListedRun
 
 NAME = "importance"
 TOP = 20  # features of an output
 OUTPUTS = 10
+BACKGROUNDS = {None: "without a background", "model": "against the model's own leaf weights"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,32 +47,69 @@ class OutputLines:
 
 
 @dataclass(frozen=True, slots=True)
+class Kind:
+    """What runs have in common that are put side by side; models may be trained anew every night."""
+
+    job: str  # the run's name, with {date} for its day; of a name without one the folder that it is in
+    method: str
+    parameters: str  # JSON
+    space: str
+    background: str  # in words
+    outputs: tuple[str, ...]
+
+    def __str__(self) -> str:
+        method = self.method if self.parameters == "{}" else f"{self.method} {self.parameters}"
+        return f"{f'of {self.job}, ' if self.job else ''}method {method}, space {self.space}, {self.background}"
+
+
+@dataclass(frozen=True, slots=True)
 class Importances:
     """What can be shown side by side."""
 
     runs: tuple[ListedRun, ...]
     outputs: tuple[OutputLines, ...]
     n_outputs: int
-    left_out: int  # finished runs of another method, or without importances
+    left_out: int  # finished runs of another kind, or without importances
+    kind: Kind | None = None  # of the runs
+    damaged: tuple[tuple[str, str], ...] = ()  # finished runs whose importances are, by their URIs, and why
 
 
-def _read_shares(run: ListedRun) -> dict[tuple[str, str], float] | None:
-    """Shares by output and feature; None where the run has none."""
-    manifest = read_manifest(run.run)
-    entry = None if manifest is None else manifest.summary(f"{NAME}.json")
-    if entry is None:
-        return None
-    where = storage.join(run.run, entry["uri"])
+Shares = dict[tuple[str, str], float]  # by output and feature
+
+
+def _find_kind(run: ListedRun, manifest: Manifest) -> Kind:
+    return Kind(
+        job=posixpath.dirname(run.name) if run.date is None else DAY.sub("{date}", run.name),
+        method=manifest.method,
+        parameters=json.dumps(manifest.parameters, sort_keys=True),
+        space=manifest.space,
+        background=BACKGROUNDS.get(manifest.background, "against a background"),
+        outputs=manifest.outputs,
+    )
+
+
+def _read_shares(run: ListedRun) -> tuple[Kind, Shares] | InvalidRun | None:
+    """None where the run has none."""
     try:
+        manifest = read_manifest(run.run)
+        entry = None if manifest is None else manifest.summary(f"{NAME}.json")
+        if manifest is None or entry is None:
+            return None
         with published():
-            rows = json.loads(storage.read(where))
-        return {(str(row["output"]), str(row["feature"])): float(row["share"]) for row in rows if row["share"] is not None}
+            data = storage.read(storage.join(run.run, entry["uri"]))
+        if hashlib.sha256(data).hexdigest() != entry["sha256"]:
+            raise InvalidRun(f"{entry['uri']}: is not the one that the manifest lists")
+        rows = json.loads(data)
+        shares = {(str(row["output"]), str(row["feature"])): float(row["share"]) for row in rows if row["share"] is not None}
+    except InvalidRun as error:
+        return error
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise InvalidRun(f"{where}: not a summary of importances: {' '.join(str(error).split())}") from error
+        return InvalidRun(f"{NAME}.json: not a summary of importances: {' '.join(str(error).split())}")
+    return _find_kind(run, manifest), shares
 
 
 def read_importances(runs: Sequence[ListedRun]) -> Importances:
-    """Read the importances of finished runs, of the method of the last of them.
+    """Read the importances of finished runs, of those that are of the kind of the last of them.
 
     Parameters
     ----------
@@ -82,19 +122,21 @@ def read_importances(runs: Sequence[ListedRun]) -> Importances:
 
     Raises
     ------
-    InvalidRun
-        A summary is damaged.
     StorageError
         The store does not answer.
     """
     finished = [run for run in runs if run.state == "finished"]
-    by_method: dict[str | None, list[tuple[ListedRun, dict[tuple[str, str], float]]]] = {}
-    kept: list[tuple[ListedRun, dict[tuple[str, str], float]]] = []
+    by_kind: dict[Kind, list[tuple[ListedRun, Shares]]] = {}
+    last: Kind | None = None
+    damaged = list[tuple[str, str]]()
     with ThreadPoolExecutor(READERS) as readers:
-        for run, shares in zip(finished, readers.map(_read_shares, finished), strict=True):
-            if shares is not None:
-                kept = by_method.setdefault(run.method, [])
-                kept.append((run, shares))
+        for run, read in zip(finished, readers.map(_read_shares, finished), strict=True):
+            if isinstance(read, InvalidRun):
+                damaged.append((run.run, str(read)))
+            elif read is not None:
+                last, shares = read
+                by_kind.setdefault(last, []).append((run, shares))
+    kept = [] if last is None else by_kind[last]
     names = dict.fromkeys(name for _, shares in reversed(kept) for name in shares)
     outputs = list(dict.fromkeys(output for output, _ in names))
     found = []
@@ -102,4 +144,5 @@ def read_importances(runs: Sequence[ListedRun]) -> Importances:
         lines = [Line(name[1], tuple(shares.get(name) for _, shares in kept)) for name in names if name[0] == output]
         largest = sorted(lines, key=lambda line: (-line.mean, line.feature))
         found.append(OutputLines(output, tuple(largest[:TOP]), len(lines)))
-    return Importances(tuple(run for run, _ in kept), tuple(found), len(outputs), len(finished) - len(kept))
+    left_out = len(finished) - len(kept) - len(damaged)
+    return Importances(tuple(run for run, _ in kept), tuple(found), len(outputs), left_out, last, tuple(damaged))

@@ -8,7 +8,7 @@ import pytest
 
 from pipeline.nights.listed import ListedRun
 from pipeline.nights.page import link_to, save_index, write_index
-from pipeline.nights.shares import Importances, Line, OutputLines
+from pipeline.nights.shares import Importances, Kind, Line, OutputLines
 
 NASTY = '<script>alert("1")</script>&\x1b'
 VOID = {"meta", "polyline", "circle", "br"}
@@ -51,7 +51,8 @@ RUNS = (
     night("e", state="unfinished"),
 )
 LINES = (Line(NASTY, (0.5, None, 0.25, 0.75)), Line("b", (None, 0.0, 0.0, None)))
-FOUND = Importances(RUNS, (OutputLines(NASTY, LINES, 30), OutputLines("b", LINES, 2)), 12, 1)
+KIND = Kind(NASTY, NASTY, "{}", "margin", "without a background", (NASTY, "b"))
+FOUND = Importances(RUNS, (OutputLines(NASTY, LINES, 30), OutputLines("b", LINES, 2)), 12, 1, KIND)
 
 
 def test_the_page_is_well_formed_and_names_are_text():
@@ -73,7 +74,8 @@ def test_what_a_reader_sees():
     for said in ("5 runs in /nights", "2 finished, 2 unfinished, 1 damaged", "3 of 40 parts", "2 alarms", "28 more features", "10 more outputs"):
         assert said in text
     assert "None" not in text
-    assert "1 finished run of other methods, or without importances, left out" in text
+    assert "1 finished run of other jobs, methods, spaces, backgrounds or outputs, or without importances, left out" in text
+    assert "space margin, without a background, from 2026-03-02 to 2026-03-02." in text
     links = Page(text).links
     assert [unquote(link) for link in links] == [f"./{NASTY}/report/index.html", "./2026-03-01/report/index.html"]
 

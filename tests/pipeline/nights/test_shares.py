@@ -1,13 +1,16 @@
 """Importances over the nights: shares as the runs' own summaries have them."""
 
+import hashlib
 import shutil
+from dataclasses import replace
 
 import pyarrow.parquet as pq
 import pytest
 
 from leafledger import explain, list_runs
-from pipeline.errors import InvalidRun
+from pipeline.nights.page import save_index
 from pipeline.nights.shares import read_importances
+from pipeline.runs.publish import read_manifest
 
 
 @pytest.fixture(scope="module")
@@ -33,13 +36,88 @@ def test_shares_are_those_of_the_summaries(nights):
     assert means == sorted(means, reverse=True)
 
 
-def test_nothing_to_show_and_what_is_damaged(nights, tmp_path):
-    """No runs; none with importances; a summary that is none."""
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ({"space": "response"}, "of {date}, method shapley, space response, without a background"),
+        ({"background": "data"}, "of {date}, method shapley, space margin, against a background"),
+        (
+            {"method": "beta", "parameters": {"alpha": 4, "beta": 1}},
+            'of {date}, method beta {"alpha": 4.0, "beta": 1.0}, space margin, without a background',
+        ),
+    ],
+)
+def test_what_is_of_another_kind_is_left_out(example, nights, tmp_path, asked, told):
+    """Though it is of the same model, and so are the runs of the same kind before it."""
+    for day in ("2026-03-01", "2026-03-03"):
+        shutil.copytree(nights / day, tmp_path / day)
+    asked = {name: f"{example.data}/month=2" if value == "data" else value for name, value in asked.items()}
+    explain(example.model, f"{example.data}/month=1", tmp_path / "2026-03-04", scheduler="serial", global_only=True, **asked)
+    found = read_importances(list_runs(tmp_path))
+    assert ([run.date for run in found.runs], found.left_out, str(found.kind)) == (["2026-03-04"], 2, told)
+
+
+def test_other_parameters_are_another_kind(example, tmp_path):
+    """Of one method."""
+    for day, alpha in (("2026-03-01", 4), ("2026-03-02", 2), ("2026-03-03", 4)):
+        asked = {"method": "beta", "parameters": {"alpha": alpha, "beta": 1}, "global_only": True}
+        explain(example.model, f"{example.data}/month=1", tmp_path / day, scheduler="serial", **asked)
+    assert [run.date for run in read_importances(list_runs(tmp_path)).runs] == ["2026-03-01", "2026-03-03"]
+
+
+@pytest.mark.parametrize(
+    ("names", "kept", "job"),
+    [
+        (("risk/2026-03-01", "delay/2026-03-01", "risk/2026-03-02"), ["risk/2026-03-01", "risk/2026-03-02"], "risk/{date}"),
+        (("2026-03-01/delay", "2026-03-01/risk", "2026-03-02/delay"), ["2026-03-01/delay", "2026-03-02/delay"], "{date}/delay"),
+        (("delay/2026/02/28", "delay/2026/03/01", "risk/2026/02/28"), ["delay/2026/02/28", "delay/2026/03/01"], "delay/{date}"),
+        (("delay/a", "risk/a", "risk/b"), ["risk/a", "risk/b"], "risk"),
+    ],
+)
+def test_jobs_are_told_apart_by_what_their_runs_are_called(nights, tmp_path, names, kept, job):
+    """But for the day."""
+    for name in names:
+        shutil.copytree(nights / "2026-03-01", tmp_path / name)
+    found = read_importances(list_runs(tmp_path))
+    assert ([run.name for run in found.runs], found.left_out, found.kind.job) == (kept, 1, job)
+
+
+def test_nothing_to_show(nights, tmp_path):
+    """No runs; none with importances."""
     assert read_importances(()).runs == ()
     shutil.copytree(nights / "2026-02-28", tmp_path / "2026-02-28")
     assert read_importances(list_runs(tmp_path)).outputs == ()
-    shutil.copytree(nights / "2026-03-01", tmp_path / "2026-03-01")
+
+
+def test_damaged_importances_keep_no_page_from_being_written(nights, tmp_path):
+    """Their night is damaged, and in no line; sizes alone do not tell."""
+    for day in ("2026-03-01", "2026-03-03"):
+        shutil.copytree(nights / day, tmp_path / day)
+    path = tmp_path / "2026-03-01/summary/importance.json"
+    path.write_bytes(b"x" * path.stat().st_size)
     runs = list_runs(tmp_path)
-    (tmp_path / "2026-03-01/summary/importance.json").write_text('[{"output": 1}]')
-    with pytest.raises(InvalidRun, match=r"importance\.json: not a summary of importances"):
-        read_importances(runs)
+    assert [run.state for run in runs] == ["finished", "finished"]
+    found, why = read_importances(runs), "summary/importance.json: is not the one that the manifest lists"
+    assert ([run.date for run in found.runs], found.left_out) == (["2026-03-03"], 0)
+    assert found.damaged == ((runs[0].run, why),)
+    save_index(str(tmp_path / "index.html"), str(tmp_path), runs)
+    text = (tmp_path / "index.html").read_text()
+    assert "1 finished, 1 damaged" in text
+    assert why in text
+    shutil.rmtree(tmp_path / "2026-03-01")
+    assert read_importances(runs).damaged == ()
+
+
+def test_a_summary_of_something_else_is_damaged(nights, tmp_path):
+    """Though the manifest lists it."""
+    run = tmp_path / "2026-03-01"
+    shutil.copytree(nights / "2026-03-01", run)
+    text = b'[{"output": 1}]'
+    (run / "summary/importance.json").write_bytes(text)
+    manifest = read_manifest(str(run))
+    said = {"size": len(text), "sha256": hashlib.sha256(text).hexdigest()}
+    listed = tuple({**entry, **said} if entry["uri"].endswith("importance.json") else entry for entry in manifest.summaries)
+    (run / "manifest.json").write_text(replace(manifest, summaries=listed).text)
+    found = read_importances(list_runs(tmp_path))
+    assert found.runs == ()
+    assert "importance.json: not a summary of importances" in found.damaged[0][1]
