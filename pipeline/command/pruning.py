@@ -31,7 +31,7 @@ def prune(
     keep
         How many days are kept, as 90d. A run is of the day that its name has.
     latest
-        Objects that name the latest run, which stays; those right in the folder are found.
+        Objects that name the latest run, which stays; those in the folder, and in folders between it and runs, are found.
     dry_run
         Remove nothing, and show what would be removed.
     date
