@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from ..errors import InvalidModel, LeafledgerError, NotThere, StorageError, UnsupportedModel, UsageError
+from ..errors import HIDDEN, InvalidModel, LeafledgerError, NotThere, StorageError, UnsupportedModel, UsageError
 from ..stores import storage
 
 DESCRIPTION = "MLmodel"  # the file that says which files a model has, in YAML
@@ -24,6 +24,7 @@ INSTEAD = {  # of a pickle, how to log what the same flavour has
     "sklearn": 'mlflow.sklearn.log_model(model, …, serialization_format="skops", skops_trusted_types=["sklearn.tree._tree.Tree"])',
 }
 LOCAL = "sqlite:///"
+SECRETS = ("MLFLOW_TRACKING_TOKEN", "MLFLOW_TRACKING_PASSWORD")  # variables that MLflow reads
 BARS = "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR"
 _URI = re.compile(r"(models|runs):/(?!/)")
 
@@ -40,6 +41,14 @@ def is_logged(uri: str) -> bool:
     bool
     """
     return _URI.match(uri) is not None
+
+
+def _hide(said: str) -> str:
+    """A message without the secrets that MLflow reads from the environment: what refuses a header quotes it, as Python writes it."""
+    for held in (os.environ.get(name, "") for name in SECRETS):
+        for secret in (held, repr(held)[1:-1], held.strip()):
+            said = said.replace(secret, HIDDEN) if secret else said
+    return said
 
 
 @contextmanager
@@ -77,10 +86,11 @@ def reported(doing: str, uri: str) -> Iterator[None]:
         raise
     except Exception as error:  # MLflow's stores, and plugins for others, have errors of many types
         missing = isinstance(error, MlflowException) and error.error_code == "RESOURCE_DOES_NOT_EXIST"
-        said = " ".join(str(error).split()) or type(error).__name__
+        found = str(error)
+        said = " ".join(_hide(found).split()) or type(error).__name__
         if missing:
             raise NotThere(f"{uri}: cannot {doing} it in MLflow: {said}") from FileNotFoundError(uri)
-        raise StorageError(f"{uri}: cannot {doing} it in MLflow: {said}") from error
+        raise StorageError(f"{uri}: cannot {doing} it in MLflow: {said}") from (error if _hide(found) == found else None)
 
 
 def pin(uri: str) -> str:
