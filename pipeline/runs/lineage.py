@@ -2,28 +2,31 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from importlib.metadata import version
 from importlib.util import find_spec
+from threading import Thread
 from typing import Any
 from urllib.parse import urlsplit
 
-from ..errors import UsageError, redact
+from ..errors import HIDDEN, UsageError, redact
 from ..stores import storage
 from ..stores.places import normalise
 from .attempt import Attempt
 from .job import Job
 from .lineage_columns import list_fields, trace_columns
-from .listeners import KEY, is_server
+from .listeners import KEY, can_lie, is_server
 from .part import PARTS
 from .plan import Plan
 from .publish import SUMMARY
 
 NAMESPACE = "OPENLINEAGE_NAMESPACE"  # a variable that all of OpenLineage's senders know
 REGISTRY = ("models:", "runs:")  # of MLflow
+ENDPOINT = "/api/v1/lineage"  # of a server, where none is given
 SECONDS = 5.0  # of one request
 RETRIES = 2
+PATIENCE = (RETRIES + 1) * SECONDS + 2  # with the waits between them
 
 
 def name_dataset(uri: str) -> tuple[str, str]:
@@ -134,24 +137,65 @@ class _Events:
         }
 
 
-def _open(where: str) -> Any:
+def _read_key() -> str:
+    """The key of a server; empty where there is none. What refuses a header would quote it."""
+    key = os.environ.get(KEY, "").strip()
+    if not (key.isascii() and key.isprintable()):
+        raise UsageError(f"{KEY} in the environment has characters that no key has, expected printable ASCII")
+    return key
+
+
+def _refuse_redirect(response: Any, **_: Any) -> None:
+    """The page behind it, such as one to log in at, would take no event and say that all is well."""
+    if 300 <= response.status_code < 400:
+        response.close()
+        raise ValueError(f"answered {response.status_code}, to go to {response.headers.get('Location', 'another place')}; expected no redirect")
+
+
+def _emit(transport: Any, event: Any) -> None:
+    """Send an event, and wait no longer than all tries take: an answer that comes byte by byte never ends."""
+    failed: list[Exception] = []
+
+    def emit() -> None:
+        try:
+            transport.emit(event)
+        except Exception as error:
+            failed.append(error)
+
+    thread = Thread(target=emit, daemon=True)
+    thread.start()
+    thread.join(PATIENCE)
+    if thread.is_alive():
+        raise TimeoutError(f"no whole answer within {PATIENCE:g} seconds")
+    if failed:
+        raise failed[0]
+
+
+def _open(where: str, key: str) -> Any:
     """What carries events to a server or into a file. The client itself would add what nobody asked for, such as where the code is."""
     from openlineage.client.transport.file import FileConfig, FileTransport
     from openlineage.client.transport.http import HttpConfig, HttpTransport
 
     if not is_server(where):
         path = storage.local_path(normalise(where))
-        if path is None or not path.parent.is_dir() or path.is_dir():
+        if path is None or not can_lie(path) or path.is_dir():
             raise UsageError(f"lineage is {where!r:.80}, expected a file in a folder of this machine, or the URL of a server")
         return FileTransport(FileConfig(str(path), append=True))
     found = urlsplit(where)
     given: dict[str, Any] = {"url": f"{found.scheme}://{found.netloc}", "timeout": SECONDS}
-    given["retry"] = dict.fromkeys(("total", "read", "connect"), RETRIES)
+    given["retry"] = {**dict.fromkeys(("total", "read", "connect"), RETRIES), "respect_retry_after_header": False}
     if found.path.strip("/"):
-        given["endpoint"] = found.path.lstrip("/")
-    if os.environ.get(KEY):
-        given["auth"] = {"type": "api_key", "apiKey": os.environ[KEY]}
-    return HttpTransport(HttpConfig.from_dict(given))
+        given["endpoint"] = f"/{found.path.lstrip('/')}"
+    if found.query:
+        given["endpoint"] = f"{given.get('endpoint', ENDPOINT)}?{found.query}"
+    if key:
+        given["auth"] = {"type": "api_key", "apiKey": key}
+    try:
+        transport = HttpTransport(HttpConfig.from_dict(given))
+    except ValueError as error:
+        raise UsageError(f"lineage is {where!r:.80}, expected a file, or the URL of a server as http://host:5000") from error
+    transport.session.hooks["response"].append(_refuse_redirect)
+    return transport
 
 
 @contextmanager
@@ -179,18 +223,21 @@ def traced(job: Job, attempt: Attempt) -> Iterator[None]:
         return
     if find_spec("openlineage") is None:
         raise UsageError("openlineage-python is not installed, expected it for lineage; pip install 'leafledger[lineage]'")
-    transport, events = _open(where), _Events(job, attempt)
+    key = _read_key() if is_server(where) else ""
+    transport, events = _open(where, key), _Events(job, attempt)
 
     def send(state: str, error: str | None = None) -> None:
         try:
-            transport.emit(events.make(state, error))
+            _emit(transport, events.make(state, error))
         except Exception as failed:  # whatever ails the server, or the way to it: the run is worth more
-            attempt.warned.append(f"{where}: event {state} of the run's lineage was not sent: {' '.join(redact(str(failed)).split())}")
+            said = str(failed).replace(key, HIDDEN) if key else str(failed)
+            attempt.warned.append(f"{where}: event {state} of the run's lineage was not sent: {' '.join(redact(said).split())}")
 
-    send("START")
-    try:
-        yield
-    except BaseException as error:
-        send("FAIL", redact(" ".join(str(error).split())) or type(error).__name__)
-        raise
-    send("COMPLETE")
+    with closing(transport):
+        send("START")
+        try:
+            yield
+        except BaseException as error:
+            send("FAIL", redact(" ".join(str(error).split())) or type(error).__name__)
+            raise
+        send("COMPLETE")

@@ -1,5 +1,6 @@
 """Who is told of a run besides its readers: addresses, files and servers, as far as they can be read without asking anybody."""
 
+from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
 from ..errors import UsageError, redact
@@ -57,6 +58,27 @@ def check_metrics_file(given: str) -> None:
         raise UsageError(f"metrics_file is {given!r:.80}, expected a file in a folder of this machine, from where node_exporter reads it")
     if path.suffix != SUFFIX:
         raise UsageError(f"metrics_file is {given!r:.80}, expected NAME{SUFFIX}: node_exporter passes over files of other names")
+
+
+def can_lie(path: Path) -> bool:
+    """Tell whether something is at a path, or can be put there.
+
+    Parameters
+    ----------
+    path : Path
+
+    Returns
+    -------
+    bool
+        False where its folder is not there, or a name is longer than names can be.
+    """
+    try:
+        path.lstat()
+    except FileNotFoundError:
+        return path.parent.is_dir()
+    except OSError:
+        return False
+    return True
 
 
 def split_address(given: str, otherwise: str) -> SplitResult:

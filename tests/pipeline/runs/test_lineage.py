@@ -2,6 +2,7 @@
 
 import json
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
@@ -50,22 +51,31 @@ def lines(path):
 
 @pytest.fixture
 def server():
-    """A server that takes events, or refuses them with a status."""
+    """A server that takes events, or answers with another status, headers and a body that comes byte by byte; whoever asks for a page gets one."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self):
             got.append((self.path, self.headers.get("Authorization"), json.loads(self.rfile.read(int(self.headers["Content-Length"])))))
             self.send_response(status[0])
+            for header in status[1:]:
+                self.send_header(*header)
+            self.end_headers()
+            for _ in range(drips[0]):
+                self.wfile.write(b"x")
+                time.sleep(0.1)
+
+        def do_GET(self):
+            self.send_response(200)
             self.end_headers()
 
         def log_message(self, *_):
             pass
 
-    got, status = [], [201]
+    got, status, drips = [], [201], [0]
     with HTTPServer(("127.0.0.1", 0), Handler) as listening:
         thread = threading.Thread(target=listening.serve_forever)
         thread.start()
-        yield f"http://127.0.0.1:{listening.server_port}", got, status
+        yield f"http://127.0.0.1:{listening.server_port}", got, status, drips
         listening.shutdown()
         thread.join()
 
@@ -112,16 +122,16 @@ def test_a_run_that_fails_says_so(example, tmp_path):
 
 def test_a_server_gets_them_with_its_key(example, tmp_path, server, monkeypatch):
     """At the endpoint of OpenLineage, or the one that is named; without a key none is sent."""
-    url, got, _ = server
+    url, got, _, _ = server
     explain(example.model, example.data, tmp_path / "run", scheduler="serial", lineage=url)
-    monkeypatch.setenv("OPENLINEAGE_API_KEY", "canary")
+    monkeypatch.setenv("OPENLINEAGE_API_KEY", "canary\n")  # as a secret that is read from a file
     monkeypatch.setenv("OPENLINEAGE_NAMESPACE", "nights")
-    explain(example.model, example.data, tmp_path / "run", scheduler="serial", lineage=f"{url}/own/place")
+    explain(example.model, example.data, tmp_path / "run", scheduler="serial", lineage=f"{url}/own/place?tenant=a")
     assert [(path, key, event["eventType"], event["job"]["namespace"]) for path, key, event in got] == [
         ("/api/v1/lineage", None, "START", "leafledger"),
         ("/api/v1/lineage", None, "COMPLETE", "leafledger"),
-        ("/own/place", "Bearer canary", "START", "nights"),
-        ("/own/place", "Bearer canary", "COMPLETE", "nights"),
+        ("/own/place?tenant=a", "Bearer canary", "START", "nights"),
+        ("/own/place?tenant=a", "Bearer canary", "COMPLETE", "nights"),
     ]
     for _, _, event in got:
         check(event)
@@ -130,7 +140,7 @@ def test_a_server_gets_them_with_its_key(example, tmp_path, server, monkeypatch)
 
 def test_nothing_is_sent_unless_it_is_asked_for(example, tmp_path, server, monkeypatch):
     """Also where OpenLineage's own variables name a server."""
-    url, got, _ = server
+    url, got, _, _ = server
     monkeypatch.setenv("OPENLINEAGE_URL", url)
     explain(example.model, example.data, tmp_path / "run", scheduler="serial")
     assert got == []
@@ -138,7 +148,7 @@ def test_nothing_is_sent_unless_it_is_asked_for(example, tmp_path, server, monke
 
 def test_a_server_that_refuses_costs_a_warning(example, tmp_path, server, caplog):
     """And one that is away."""
-    url, _, status = server
+    url, _, status, _ = server
     status[0] = 400
     explain(example.model, example.data, tmp_path / "run", scheduler="serial", lineage=url)
     explain(example.model, example.data, tmp_path / "away", scheduler="serial", lineage="http://127.0.0.1:9")
@@ -148,6 +158,71 @@ def test_a_server_that_refuses_costs_a_warning(example, tmp_path, server, caplog
         *(f"http://127.0.0.1:9: event {state}" for state in ("START", "COMPLETE")),
     ]
     assert all("\n" not in line for line in said)
+
+
+@pytest.fixture
+def send(example, tmp_path):
+    """Send the two events of a run that is not made to a server, and give what was warned of, without the URL."""
+
+    def call(url):
+        attempt = Attempt()
+        with traced(make_job(example.model, example.data, tmp_path / "run", Options(lineage=url)), attempt):
+            pass
+        return [said.removeprefix(f"{url}: event ").replace(" of the run's lineage was not sent: ", " ") for said in attempt.warned]
+
+    return call
+
+
+def test_a_key_that_no_header_takes_is_refused_and_not_shown(send, server, monkeypatch):
+    """What would refuse the header quotes it, and warnings go to logs."""
+    url, got, _, _ = server
+    for key in ("cana\nry", "canary\x1b", "canäry"):
+        monkeypatch.setenv("OPENLINEAGE_API_KEY", key)
+        with pytest.raises(UsageError, match=r"^OPENLINEAGE_API_KEY in the environment has .*, expected printable ASCII$"):
+            send(url)
+    assert got == []
+
+
+def test_a_warning_has_no_key(send, server, monkeypatch):
+    """Whatever a server says."""
+    url, _, status, _ = server
+    monkeypatch.setenv("OPENLINEAGE_API_KEY", "canary")
+    status[:] = [302, ("Location", "/login/canary")]
+    assert [("canary" in said, "/login/***" in said) for said in send(url)] == [(False, True)] * 2
+
+
+def test_a_query_and_a_colon_are_kept(send, server):
+    """Also without a path, and where what is before a colon could be taken for a scheme."""
+    url, got, _, _ = server
+    for path in ("?tenant=a", "/v1:send"):
+        assert send(f"{url}{path}") == []
+    assert [path for path, _, _ in got] == ["/api/v1/lineage?tenant=a"] * 2 + ["/v1:send"] * 2
+
+
+def test_a_redirect_costs_a_warning(send, server):
+    """The page behind it says that all is well, and takes no event."""
+    url, got, status, _ = server
+    status[:] = [302, ("Location", "/login")]
+    assert send(url) == [f"{state} answered 302, to go to /login; expected no redirect" for state in ("START", "COMPLETE")]
+    assert len(got) == 2
+
+
+def test_a_server_that_asks_for_patience_gets_three_tries(send, server):
+    """And not what it asks for, which may be hours."""
+    url, got, status, _ = server
+    status[:] = [503, ("Retry-After", "30")]
+    began = time.monotonic()
+    assert [said.split()[0] for said in send(url)] == ["START", "COMPLETE"]
+    assert time.monotonic() - began < 10
+    assert len(got) == 6
+
+
+def test_an_answer_that_never_ends_is_not_waited_for(send, server, monkeypatch):
+    """No byte of it comes too late, so that no time-out of the client's ends it."""
+    url, _, _, drips = server
+    drips[0] = 12
+    monkeypatch.setattr(lineage, "PATIENCE", 0.3)
+    assert send(url) == [f"{state} no whole answer within 0.3 seconds" for state in ("START", "COMPLETE")]
 
 
 def test_the_flow_run_is_the_parent(example, tmp_path):
@@ -168,6 +243,8 @@ def test_the_flow_run_is_the_parent(example, tmp_path):
         ("memory://events", "expected a file, or the URL of a server as http://host:5000"),
         ("ftp://host/events", "expected a file, or the URL of a server as http://host:5000"),
         ("/missing/events", "expected a file in a folder of this machine"),
+        (f"/tmp/{'a' * 300}", "expected a file in a folder of this machine"),
+        ("http://ho st:5000", "^lineage is 'http://ho st:5000', expected a file, or the URL of a server as http://host:5000$"),
     ],
 )
 def test_a_place_that_is_none_is_refused(example, tmp_path, where, message):

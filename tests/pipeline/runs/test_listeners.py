@@ -3,7 +3,7 @@
 import pytest
 
 from pipeline.errors import UsageError
-from pipeline.runs.listeners import check_metrics_file, is_server, read_address
+from pipeline.runs.listeners import can_lie, check_metrics_file, is_server, read_address
 
 
 def test_addresses_are_read():
@@ -22,6 +22,13 @@ def test_files_that_node_exporter_reads():
     for wrong, says in (*wrong_names, ("{date}.prom", "expected the same file every night")):
         with pytest.raises(UsageError, match=says):
             check_metrics_file(wrong)
+
+
+def test_paths_where_nothing_can_lie(tmp_path):
+    """Without a folder, below a file, or of a name that is too long."""
+    (tmp_path / "file").touch()
+    assert [can_lie(tmp_path / name) for name in ("", "file", "new")] == [True] * 3
+    assert [can_lie(tmp_path / name) for name in ("missing/new", "file/new", "a" * 300, f"{'a' * 300}/new")] == [False] * 4
 
 
 def test_servers_and_files_of_lineage():
