@@ -19,7 +19,7 @@ from ..stores import storage
 from ..stores.places import normalise
 from .attempt import Attempt
 from .job import Job
-from .listeners import read_address
+from .listeners import can_lie, read_address
 from .provenance import read_provenance
 
 LAST_SUCCESS = "leafledger_run_last_success_timestamp_seconds"
@@ -29,7 +29,7 @@ READABLE = 0o644  # by node_exporter, which is another user
 
 def _find_file(given: str) -> Path:
     path = storage.local_path(normalise(given))
-    if path is None or not path.parent.is_dir():
+    if path is None or not can_lie(path):
         raise UsageError(f"metrics_file is {given!r:.80}, expected a file in a folder of this machine, from where node_exporter reads it")
     return path
 
@@ -38,7 +38,7 @@ def _read_last_success(path: Path, run: str) -> float | None:
     """When a run of this name last went well, as an earlier one wrote it."""
     from prometheus_client.parser import text_string_to_metric_families
 
-    with suppress(OSError, ValueError):
+    with suppress(OSError, ValueError, LookupError):  # which the parser raises too
         for family in text_string_to_metric_families(path.read_text()):
             for sample in family.samples:
                 if sample.name == LAST_SUCCESS and sample.labels.get(LABEL) == run:
@@ -55,7 +55,7 @@ def _find_success(job: Job, attempt: Attempt, before: float | None) -> float | N
     manifest = attempt.manifest
     if manifest is None or attempt.finished_it:
         return time.time()
-    with suppress(LeafledgerError):  # what cannot be read takes nothing from the run
+    with suppress(LeafledgerError, ValueError, OverflowError):  # what cannot be read takes nothing from the run
         made = read_provenance(manifest.home(job.out), manifest.sha256)
         if made is not None:
             return max(datetime.fromisoformat(made.finished).timestamp(), before or 0.0)
@@ -206,8 +206,8 @@ def metered(job: Job, attempt: Attempt, earlier: Earlier | None = None) -> Itera
         host, port = read_address(address)
         try:
             server, thread = start_http_server(port, host, registry)
-        except OSError as error:
-            raise UsageError(f"metrics_address is {address!r:.80}, which cannot be listened on: {error.strerror or error}") from error
+        except (OSError, UnicodeError) as error:  # a name that is none cannot be encoded
+            raise UsageError(f"metrics_address is {address!r:.80}, which cannot be listened on: {getattr(error, 'strerror', None) or error}") from error
     try:
         yield
         metrics.last_success = _find_success(job, attempt, last_success)
@@ -224,6 +224,6 @@ def metered(job: Job, attempt: Attempt, earlier: Earlier | None = None) -> Itera
             try:
                 write_to_textfile(os.fspath(path), registry)
                 path.chmod(READABLE)
-            except OSError as error:
-                attempt.warned.append(f"{path}: metrics cannot be written: {error.strerror or error}")
+            except (OSError, ValueError) as error:  # names that are not UTF-8 cannot be encoded
+                attempt.warned.append(f"{path}: metrics cannot be written: {getattr(error, 'strerror', None) or error}")
         metrics.count()

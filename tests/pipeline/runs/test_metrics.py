@@ -79,7 +79,8 @@ def test_a_run_that_fails_leaves_when_one_last_went_well(example, tmp_path):
     failed = read(file.read_text())[1]
     assert failed["finished"] == 0
     assert failed["last_success_timestamp_seconds"] == partly["last_success_timestamp_seconds"] > before["last_success_timestamp_seconds"]
-    for text in (file.read_text().replace(str(out), "/other"), "{", "leafledger_run_last_success_timestamp_seconds x\n"):
+    odd = ("{", "leafledger_run_last_success_timestamp_seconds x\n", 'a{b="c", ="x"} 1\n')
+    for text in (file.read_text().replace(str(out), "/other"), *odd):
         file.write_text(text)
         with pytest.raises(LeafledgerError):
             explain(example.model, data, out, date="2026-03-03", scheduler="serial", metrics_file=file, max_rejected=0)
@@ -115,13 +116,17 @@ def test_a_run_that_fails_after_its_manifest_did_not_go_well(example, tmp_path, 
 
 
 def test_a_run_that_was_finished_before_counts_from_then(example, tmp_path):
-    """Where the file is a new one, as on another machine: whoever waits for the next night hears of it when it is missed."""
+    """Where the file is a new one, as on another machine: whoever waits for the next night hears of it when it is missed. A record that says nothing
+    of it takes nothing from the run."""
     explain(example.model, example.data, tmp_path / "run", scheduler="serial")
     record = tmp_path / "run" / "provenance.json"
     record.write_text(record.read_text().replace(json.loads(record.read_text())["finished"], "2026-03-02T01:02:03Z"))
     explain(example.model, example.data, tmp_path / "run", scheduler="serial", metrics_file=tmp_path / "x.prom")
     found = read((tmp_path / "x.prom").read_text())[1]
     assert found["last_success_timestamp_seconds"] == datetime(2026, 3, 2, 1, 2, 3, tzinfo=UTC).timestamp()
+    record.write_text(record.read_text().replace("2026-03-02T01:02:03Z", "yesterday"))
+    explain(example.model, example.data, tmp_path / "run", scheduler="serial", metrics_file=tmp_path / "x.prom")
+    assert read((tmp_path / "x.prom").read_text())[1]["last_success_timestamp_seconds"] == found["last_success_timestamp_seconds"]
 
 
 def test_what_earlier_nights_of_a_range_rejected_is_told(example, tmp_path):
@@ -186,6 +191,8 @@ def test_what_cannot_be_done_is_refused_before_anything_is(example, tmp_path, mo
         taken.listen()
         refused("which cannot be listened on: Address already in use", metrics_address=taken.getsockname()[1])
     refused("expected a file in a folder of this machine", metrics_file=tmp_path / "missing" / "x.prom")
+    refused("which cannot be listened on: encoding with 'idna' codec failed", metrics_address="0.0.0..0:9464")
+    refused("expected a file in a folder of this machine", metrics_file=f"/tmp/{'a' * 300}/x.prom")
     refused("expected a file in a folder of this machine", metrics_file="memory://x.prom")
     refused(r"expected NAME\.prom: node_exporter passes over files of other names", metrics_file=tmp_path / "x.txt")
     monkeypatch.setattr(metrics, "find_spec", lambda name: None)
@@ -196,6 +203,14 @@ def test_a_file_that_cannot_be_written_costs_a_warning(example, tmp_path, caplog
     (tmp_path / "x.prom").mkdir()
     explain(example.model, example.data, tmp_path / "run", scheduler="serial", metrics_file=tmp_path / "x.prom")
     assert [entry.getMessage() for entry in caplog.records] == [f"{tmp_path}/x.prom: metrics cannot be written: Is a directory"]
+
+
+def test_a_name_that_is_not_utf8_costs_a_warning(example, tmp_path, caplog):
+    """A file of metrics is UTF-8, names of folders are bytes. The run is published."""
+    explain(example.model, example.data, tmp_path / "run\udcff", scheduler="serial", metrics_file=tmp_path / "x.prom")
+    (said,) = [entry.getMessage() for entry in caplog.records]
+    assert said.startswith(f"{tmp_path}/x.prom: metrics cannot be written: 'utf-8' codec can't encode character")
+    assert not (tmp_path / "x.prom").exists()
 
 
 def test_a_file_that_cannot_be_written_of_a_run_that_fails_is_said_too(example, tmp_path, caplog, capsys):
