@@ -1,12 +1,13 @@
 """A link to a finished run in a run of MLflow, for whoever looks there: what the run is called, what proves it, and its summaries."""
 
-from ..errors import LeafledgerError
+from ..errors import LeafledgerError, NotThere
 from ..models.mlflow import reported
 from ..stores import storage
 from .publish import MANIFEST, Manifest
 
 TAGS = {"run": "leafledger.run", "manifest": "leafledger.manifest"}
 FOLDER = "leafledger"  # of artifacts
+ACTIVE = "active"  # MLflow's word of a run that is not deleted
 
 
 def _name(mlflow_run: str) -> str:
@@ -14,7 +15,7 @@ def _name(mlflow_run: str) -> str:
 
 
 def find_run(mlflow_run: str) -> None:
-    """Refuse a run that MLflow does not have, while nothing is explained yet.
+    """Refuse a run that MLflow does not have, or has deleted, while nothing is explained yet.
 
     Parameters
     ----------
@@ -26,12 +27,14 @@ def find_run(mlflow_run: str) -> None:
     UsageError
         MLflow is not installed, or nobody said where its server is.
     StorageError
-        There is no such run, or MLflow does not answer.
+        There is no such run, it takes no links any more, or MLflow does not answer.
     """
     with reported("find", _name(mlflow_run)):
         from mlflow import MlflowClient
 
-        MlflowClient().get_run(mlflow_run)
+        found = MlflowClient().get_run(mlflow_run).info.lifecycle_stage
+        if found != ACTIVE:
+            raise NotThere(f"{_name(mlflow_run)}: is {found} in MLflow, expected a run that can be linked to; restore it, or choose another")
 
 
 def _log(mlflow_run: str, out: str, manifest: Manifest) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from leafledger import check_run, explain, inspect_model, load_ensemble, read_manifest
 from pipeline.command.cli import main
-from pipeline.errors import RunConflict, StorageError
+from pipeline.errors import NotThere, RunConflict, StorageError
 from pipeline.runs import mlflow_run
 from tests.pipeline.registering import ROWS, TARGET, log, quiet
 from tests.pipeline.running import contents
@@ -101,6 +101,18 @@ def test_an_unknown_run_of_mlflow_is_refused_before_anything_is_written(data, tm
     boosted(2).save_model(model)
     with pytest.raises(StorageError, match=r"^runs:/nobody: cannot find it in MLflow: [^\n]*nobody[^\n]*$"):
         explain(model, data, tmp_path / "run", scheduler="serial", mlflow_run="nobody")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_deleted_run_of_mlflow_is_refused_before_anything_is_written(data, tmp_path, mlflow_run_id):
+    """It is found, and takes no link."""
+    from mlflow import MlflowClient
+
+    model = tmp_path / "model.txt"
+    boosted(2).save_model(model)
+    MlflowClient().delete_run(mlflow_run_id)
+    with pytest.raises(NotThere, match=rf"^runs:/{mlflow_run_id}: is deleted in MLflow, expected a run that can be linked to"):
+        explain(model, data, tmp_path / "run", scheduler="serial", mlflow_run=mlflow_run_id)
     assert not (tmp_path / "run").exists()
 
 
