@@ -25,7 +25,7 @@ from pipeline.runs.dates import fill_date
 from pipeline.runs.digesting import say_undigested
 from pipeline.runs.job import Job, make_job
 from pipeline.runs.latest import why_latest_stays
-from pipeline.runs.lineage import traced
+from pipeline.runs.lineage import find_made, traced
 from pipeline.runs.metrics import metered
 from pipeline.runs.mlflow_run import log_run
 from pipeline.runs.options import Columns, Combinations, IfChanged, MissingLabels, Precision, Sign, Space, pick
@@ -201,13 +201,13 @@ def explain(
     try:
         job = make_job(model, data, out, pick(given | {"date": date or scheduled_date()}))
         attempt = Attempt(FlowRun(runtime.flow_run.name, str(runtime.flow_run.id), runtime.deployment.name))
-        with attempt.heard(lambda said: log.warning(printable(said))), metered(job, attempt), traced(job, attempt):
+        with attempt.heard(log.warning), metered(job, attempt), traced(job, attempt):
             with attempt.stage("planning"):
                 asked = _ask(job, against, thresholds)
                 run = plan(job, load(job))
             if run.model.by_position:
                 log.info("features %s", printable(say_positions(run.model)))
-            attempt.plan, attempt.manifest = run.plan, run.finished
+            attempt.plan, attempt.manifest = find_made(run), run.finished
             what = "explained" if run.finished is None else f"kept, differs in {run.kept}" if run.kept else "finished before, nothing to do"
             manifest = attempt.manifest or _work(log, run, attempt)
             if job.options.table is not None:
@@ -217,14 +217,14 @@ def explain(
             changes = None if asked is None else _compare(log, job, manifest, *asked, short)
             if report:
                 artifacts.show_page(write_page(job))
-            _move(log, run, manifest, short)
+            attempt.undone += _move(log, run, manifest)
             undigested = say_undigested(run)
             if undigested is not None:
                 attempt.warned.append(undigested)
     except LeafledgerError as error:
         time.sleep(HEARD_SECONDS)
         return Failed(message=printable(str(error)), data=error)
-    return _complete(log, f"{job.out}: {what}", manifest, changes, short)
+    return _complete(log, f"{job.out}: {what}", manifest, changes, [*short, *attempt.undone])
 
 
 def _work(log: Any, run: Run, attempt: Attempt) -> Manifest:
@@ -276,13 +276,13 @@ def _compare(log: Any, job: Job, manifest: Manifest, against: str, thresholds: d
     return changes
 
 
-def _move(log: Any, run: Run, manifest: Manifest, short: list[str]) -> None:
-    """Let ``latest`` and MLflow name the run, where it was asked for."""
+def _move(log: Any, run: Run, manifest: Manifest) -> list[str]:
+    """Let ``latest`` and MLflow name the run, where it was asked for; what they do not, and why."""
     named = move(run, manifest) if run.job.options.latest else None
     stays = why_latest_stays(run.job.options, manifest)
     if stays is None and named is not None and named.run != run.out:
         log.info(printable(f"{run.job.options.latest}: stays at {named.run}, of {named.date}"))
-    short += filter(None, (stays, log_run(run.job.options.mlflow_run, run.out, manifest)))
+    return [*filter(None, (stays, log_run(run.job.options.mlflow_run, run.out, manifest)))]
 
 
 def _complete(log: Any, what: str, manifest: Manifest, changes: Found | None, short: Sequence[str]) -> State[Manifest]:

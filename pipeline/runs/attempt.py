@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from ..dataset.listing import Rejected
+from ..display import printable
 from ..stores.counted import Moved, add, take_moved
 from .digests import Inputs
 from .part import Part
@@ -63,6 +64,8 @@ class Attempt:
         What was read byte by byte, where it was.
     warned : list of str
         What was not done, which takes nothing from the run.
+    undone : list of str
+        What was to follow and was not done, and why: readers of ``latest``, or of MLflow, were not told of the run.
     """
 
     def __init__(self, flow: FlowRun | None = None):
@@ -75,6 +78,7 @@ class Attempt:
         self.plan: Plan | None = None
         self.inputs: Inputs | None = None
         self.warned: list[str] = []
+        self.undone: list[str] = []
         take_moved()  # by whoever was here before
 
     @property
@@ -136,7 +140,7 @@ class Attempt:
         Parameters
         ----------
         warn : callable
-            Called with each line of ``warned``.
+            Called with each line of ``warned``, whose control characters are escaped.
 
         Yields
         ------
@@ -146,7 +150,7 @@ class Attempt:
             yield
         finally:
             for said in self.warned:
-                warn(said)
+                warn(printable(said))
 
     @contextmanager
     def stage(self, name: Stage) -> Iterator[None]:

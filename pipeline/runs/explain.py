@@ -8,12 +8,13 @@ from typing import Any, NamedTuple
 
 from ..dataset.names import say_positions
 from ..dataset.partition import Partition
+from ..display import printable
 from .attempt import Attempt
 from .digesting import digest_run, say_undigested
 from .digests import Inputs
 from .job import Job, make_job
-from .latest import Latest
-from .lineage import traced
+from .latest import Latest, why_latest_stays
+from .lineage import find_made, traced
 from .load import load_model
 from .metrics import Earlier, metered
 from .mlflow_run import log_run
@@ -68,13 +69,14 @@ def explain_job(job: Job, progress: Progress, warn: Callable[[str], None] = _LOG
             run = plan_run(job, load_model(job))
         matched = say_positions(run.model)
         if matched:
-            _LOG.info("%s: features %s", job.data, matched)
-        attempt.plan, attempt.manifest, inputs = run.plan, run.finished, run.digested
+            _LOG.info(printable(f"{job.data}: features {matched}"))
+        attempt.plan, attempt.manifest, inputs = find_made(run), run.finished, run.digested
         manifest = attempt.manifest or _work(run, attempt, progress)
         commit_table(job, job.out, manifest)
         remove_replaced(job.out, manifest)
         record_table(job, job.out, manifest)
         latest, unlogged = update_latest(run, manifest), log_run(job.options.mlflow_run, job.out, manifest)
+        attempt.undone += filter(None, (why_latest_stays(job.options, manifest), unlogged))
         undigested = say_undigested(run)
         if undigested is not None:
             attempt.warned.append(undigested)
@@ -283,7 +285,7 @@ def explain(
     """
     done = explain_job(make_job(model, data, out, pick(locals())), progress)
     if done.kept:
-        _LOG.warning("%s: kept, though what is asked for now differs in %s", out, done.kept)
+        _LOG.warning(printable(f"{out}: kept, though what is asked for now differs in {done.kept}"))
     if done.unlogged is not None:
-        _LOG.warning(done.unlogged)
+        _LOG.warning(printable(done.unlogged))
     return done.manifest

@@ -20,6 +20,8 @@ from .listeners import KEY, can_lie, is_server
 from .part import PARTS
 from .plan import Plan
 from .publish import SUMMARY
+from .replacement import read_standing
+from .stages import Run
 
 NAMESPACE = "OPENLINEAGE_NAMESPACE"  # a variable that all of OpenLineage's senders know
 REGISTRY = ("models:", "runs:")  # of MLflow
@@ -49,6 +51,26 @@ def name_dataset(uri: str) -> tuple[str, str]:
         return "file", uri
     where, _, name = rest.partition("/")
     return f"{scheme}://{where}", name or "/"
+
+
+def find_made(run: Run) -> Plan:
+    """Find what the run in an output's folder is made of: of one that is kept, though it is another, what it was made of.
+
+    Parameters
+    ----------
+    run : Run
+
+    Returns
+    -------
+    Plan
+
+    Raises
+    ------
+    StorageError
+        The store does not answer.
+    """
+    standing = read_standing(run.out) if run.kept else None
+    return run.plan if standing is None else standing.plan
 
 
 class _Events:
@@ -110,7 +132,7 @@ class _Events:
             written: dict[str, Any] = {}
             if manifest is not None:
                 version_of = facets.dataset_version_dataset.DatasetVersionDatasetFacet(manifest.sha256, **self.said)
-                rows = manifest.n_rows if folder == PARTS else None
+                rows = manifest.n_rows if folder == PARTS and plan is not None and not plan.global_only else None
                 counts: dict[str, Any] = {"rowCount": rows, "size": sum(entry["size"] for entry in entries or ()), "fileCount": len(entries or ())}
                 written["outputStatistics"] = facets.output_statistics_output_dataset.OutputStatisticsOutputDatasetFacet(**counts, **self.said)
                 said["version"] = version_of
@@ -129,7 +151,8 @@ class _Events:
             return [lineage.InputField(*where, name, [lineage.Transformation(kind, subtype)]) for name in names]
 
         fields = {column: lineage.Fields(inputs(each.features, "DIRECT", each.how)) for column, each in traced.items()}
-        everything = inputs(tuple(feature.name for feature in plan.features), "INDIRECT", "CONDITIONAL")
+        labels = () if plan.labels is None else plan.labels.numbers
+        everything = inputs(tuple(dict.fromkeys((*(feature.name for feature in plan.features), *labels))), "INDIRECT", "CONDITIONAL")
         names = [facets.schema_dataset.SchemaDatasetFacetFields(column, each.kind) for column, each in traced.items()]
         return {
             "schema": facets.schema_dataset.SchemaDatasetFacet(names, **self.said),

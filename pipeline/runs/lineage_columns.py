@@ -51,7 +51,7 @@ def _features_of(plan: Plan) -> dict[str, tuple[str, ...]]:
 
 
 def trace_columns(plan: Plan) -> dict[str, Traced]:
-    """Say of every column of a part what it comes from directly. Every number depends on all other features too, as the model does.
+    """Say of every column of a part what it comes from directly. Every number depends on all other features too, and on labels and weights.
 
     Parameters
     ----------
@@ -65,7 +65,8 @@ def trace_columns(plan: Plan) -> dict[str, Traced]:
     margins, phi, pairs = plan.columns
     number = "float" if plan.precision == "float32" else "double"
     everything, of_player = tuple(feature.name for feature in plan.features), _features_of(plan)
-    owners = [of_player[player] for player in plan.players] * len(plan.written_outputs)
+    label = () if plan.labels is None else (plan.labels.label,)  # of losses
+    owners = [tuple(dict.fromkeys((*of_player[player], *label))) for player in plan.players] * len(plan.written_outputs)
     written = METHODS[plan.method].phi
     kinds = ["int" if written.ranks and player not in written.scores else number for player in plan.players] * len(plan.written_outputs)
     found = {name: Traced((name,), IDENTITY, None) for name in plan.ids}
@@ -73,7 +74,8 @@ def trace_columns(plan: Plan) -> dict[str, Traced]:
     found |= {name: Traced(everything, TRANSFORMATION, number) for name in margins}
     found |= {name: Traced(mine, TRANSFORMATION, kind) for name, mine, kind in zip(phi, owners, kinds, strict=False)}
     found |= {name: Traced(mine, TRANSFORMATION, number) for name, mine in zip(plan.error_columns, owners, strict=False)}
-    found |= {name: Traced(everything, TRANSFORMATION, None) for name in (*pairs, *plan.top_columns, *plan.reason_columns)}
+    attributed = tuple(dict.fromkeys((*everything, *label)))
+    found |= {name: Traced(attributed, TRANSFORMATION, None) for name in (*pairs, *plan.top_columns, *plan.reason_columns)}
     found |= {name: Traced((feature.name,), IDENTITY, None) for name, feature in zip(plan.value_columns, plan.features, strict=False)}
     if plan.labels is not None and plan.label_column:
         found.setdefault(plan.label_column, Traced((plan.labels.label,), IDENTITY, None))

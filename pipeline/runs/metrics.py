@@ -50,8 +50,10 @@ def _find_success(job: Job, attempt: Attempt, before: float | None) -> float | N
     """When a run of this name last went well, where this attempt did.
 
     That a night was finished before says nothing of whether nights are finished still: it counts from when it was published. It counts at all, since
-    what follows may have failed then.
+    what follows may have failed then. Where readers were not told of the night, it is none that went well.
     """
+    if attempt.undone:
+        return before
     manifest = attempt.manifest
     if manifest is None or attempt.finished_it:
         return time.time()
@@ -168,6 +170,10 @@ def _larger(one: float | None, other: float | None) -> float | None:
     return max((each for each in (one, other) if each is not None), default=None)
 
 
+def _say(error: OSError | ValueError) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
+
+
 @contextmanager
 def metered(job: Job, attempt: Attempt, earlier: Earlier | None = None) -> Iterator[None]:
     """Serve an attempt's metrics while it is made, and write them when it is over, well or not; neither where it was not asked for.
@@ -207,7 +213,7 @@ def metered(job: Job, attempt: Attempt, earlier: Earlier | None = None) -> Itera
         try:
             server, thread = start_http_server(port, host, registry)
         except (OSError, UnicodeError) as error:  # a name that is none cannot be encoded
-            raise UsageError(f"metrics_address is {address!r:.80}, which cannot be listened on: {getattr(error, 'strerror', None) or error}") from error
+            raise UsageError(f"metrics_address is {address!r:.80}, which cannot be listened on: {_say(error)}") from error
     try:
         yield
         metrics.last_success = _find_success(job, attempt, last_success)
@@ -225,5 +231,5 @@ def metered(job: Job, attempt: Attempt, earlier: Earlier | None = None) -> Itera
                 write_to_textfile(os.fspath(path), registry)
                 path.chmod(READABLE)
             except (OSError, ValueError) as error:  # names that are not UTF-8 cannot be encoded
-                attempt.warned.append(f"{path}: metrics cannot be written: {getattr(error, 'strerror', None) or error}")
+                attempt.warned.append(f"{path}: metrics cannot be written: {_say(error)}")
         metrics.count()

@@ -1,6 +1,7 @@
 """The flow: the bytes of a plain run, a report of it, its words when it fails, retries for what may pass, and the date it was due."""
 
 import inspect
+import json
 import shutil
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -251,12 +252,25 @@ def test_features_by_position_are_said_once(server, tmp_path, monkeypatch):
 
 
 def test_a_link_that_mlflow_did_not_take_is_said(server, example, tmp_path, monkeypatch):
-    """The run is published all the same, in a state of its own."""
+    """The run is published all the same, in a state of its own; metrics do not say that it went well."""
     monkeypatch.setattr(run, "find_run", lambda mlflow_run: None)
     monkeypatch.setattr(flows.explain, "log_run", lambda mlflow_run, out, manifest: f"{out}: no link in {mlflow_run}")
-    state = explain(example.model, example.data, str(tmp_path / "run"), mlflow_run="0123", scheduler="serial", return_state=True)
+    file = tmp_path / "x.prom"
+    asked = {"mlflow_run": "0123", "metrics_file": str(file), "scheduler": "serial"}
+    state = explain(example.model, example.data, str(tmp_path / "run"), **asked, return_state=True)
+    assert "last_success_timestamp_seconds{" not in file.read_text()
     assert (state.name, state.is_completed()) == ("PartlyDone", True)
     assert state.message == f"{tmp_path}/run: explained (400 rows in 2 parts); {tmp_path}/run: no link in 0123"
+
+
+def test_lineage_of_a_run_that_is_kept_is_its_own(server, example, tmp_path):
+    """Not of the data that were asked for in its place."""
+    asked, out = {"scheduler": "serial", "if_changed": "keep"}, str(tmp_path / "run")
+    shutil.copytree(example.data, tmp_path / "data")
+    leafledger.explain(example.model, example.data, out, **asked)
+    explain(example.model, str(tmp_path / "data"), out, lineage=str(tmp_path / "events"), **asked)
+    start, complete = (json.loads(line) for line in (tmp_path / "events").read_text().splitlines())
+    assert [each["inputs"][0]["name"] for each in (start, complete)] == [str(tmp_path / "data"), example.data]
 
 
 def test_the_shipped_deployment_fails_where_too_much_cannot_be_read(server, example, tmp_path):

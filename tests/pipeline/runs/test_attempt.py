@@ -24,6 +24,14 @@ def test_stages_add_up():
     assert attempt.seconds["planning"] >= 0.04 > attempt.seconds["explaining"]
 
 
+def test_what_was_not_done_is_said_as_text():
+    """Names and what a server answers may hold line ends, which would begin lines of a log."""
+    attempt, said = Attempt(), []
+    with attempt.heard(said.append):
+        attempt.warned.append("away\nINFO all is well \x1b[31m")
+    assert said == ["away\\nINFO all is well \\x1b[31m"]
+
+
 def lost_at(n_parts):
     """Shows so many parts, and ends with the cluster."""
 

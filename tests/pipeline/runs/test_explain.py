@@ -1,6 +1,7 @@
 """Runs from model and data to manifest: right values, the same bits however they ran, one commit, honest refusals."""
 
 import json
+import logging
 import shutil
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import xgboost
 from numpy.testing import assert_allclose
 
 from leafledger import attribute, check_run, explain
@@ -32,6 +34,17 @@ def test_a_run_publishes_what_the_library_computes(example, serial):
     assert manifest.n_rows == len(example.frame) == sum(entry["n_rows"] for entry in manifest.parts)
     assert manifest.residual < 1e-13
     assert_allclose(manifest.base, expected[0, -1], rtol=1e-12)
+
+
+def test_names_of_columns_begin_no_line_of_a_log(tmp_path, caplog):
+    """Of a model without names the columns are said; theirs may hold anything."""
+    rows = np.random.default_rng(0).normal(size=(50, 2))
+    xgboost.train({"nthread": 1}, xgboost.DMatrix(rows, rows[:, 0]), 2).save_model(tmp_path / "model.ubj")
+    pq.write_table(pa.table({"wind\nINFO all is well": rows[:, 0], "rain\x1b[31m": rows[:, 1]}), tmp_path / "rows.parquet")
+    with caplog.at_level(logging.INFO, "leafledger"):
+        explain(tmp_path / "model.ubj", tmp_path / "rows.parquet", tmp_path / "run", scheduler="serial")
+    (said,) = [line for line in caplog.messages if "by position" in line]
+    assert said.endswith(r": wind\nINFO all is well, rain\x1b[31m")
 
 
 def test_a_run_summarises_importance(example, serial):

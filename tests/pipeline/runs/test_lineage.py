@@ -1,6 +1,7 @@
 """Lineage is OpenLineage's, by its own schemas; it goes where it was asked to go, and costs no run."""
 
 import json
+import shutil
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -108,6 +109,38 @@ def test_events_are_openlineages(example, tmp_path):
         assert source["transformations"][0]["type"] == "DIRECT"
     explain(example.model, example.data, out, date="2026-03-02", ids="flight", background=example.data, scheduler="serial", lineage=file)
     assert [event["eventType"] for event in lines(file)] == ["START", "COMPLETE"] * 2
+
+
+def test_a_run_that_is_kept_is_of_what_it_was_made_of(example, tmp_path):
+    """Not of what was asked for in its place."""
+    made = {"scheduler": "serial", "if_changed": "keep"}
+    manifest = explain(example.model, example.data, tmp_path / "run", **made)
+    model = tmp_path / Path(example.model).name
+    shutil.copy(example.model, model)
+    explain(model, f"{example.data}/month=2", tmp_path / "run", precision="float64", lineage=tmp_path / "events", **made)
+    complete = lines(tmp_path / "events")[-1]
+    assert [each["name"] for each in complete["inputs"]] == [example.data, example.model]
+    assert complete["inputs"][0]["inputFacets"]["inputStatistics"]["rowCount"] == manifest.n_rows
+    parts = complete["outputs"][0]["facets"]
+    assert {field["name"]: field["type"] for field in parts["schema"]["fields"]}["phi_delay"] == "float"
+    assert parts["columnLineage"]["fields"]["phi_delay"]["inputFields"][0]["name"] == example.data
+
+
+def test_summaries_alone_have_no_rows(example, tmp_path):
+    """Nor the parts beside them, which are empty."""
+    explain(example.model, example.data, tmp_path / "run", global_only=True, scheduler="serial", lineage=tmp_path / "events")
+    outputs = lines(tmp_path / "events")[-1]["outputs"]
+    assert ["rowCount" in each["outputFacets"]["outputStatistics"] for each in outputs] == [False, False]
+
+
+def test_losses_are_of_labels_and_weights(example, tmp_path):
+    """All of the parts' columns, by the data set; each loss of its label too."""
+    explain(
+        example.model, example.data, tmp_path / "run", method="r2", label="delay", weight="flight", scheduler="serial", lineage=tmp_path / "events"
+    )
+    columns = lines(tmp_path / "events")[-1]["outputs"][0]["facets"]["columnLineage"]
+    assert [each["field"] for each in columns["dataset"]] == [*FEATURES, "flight"]
+    assert [each["field"] for each in columns["fields"]["loss_carrier"]["inputFields"]] == ["carrier", "delay"]
 
 
 def test_a_run_that_fails_says_so(example, tmp_path):

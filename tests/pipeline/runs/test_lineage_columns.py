@@ -33,6 +33,14 @@ def test_every_column_of_a_part_is_traced(example, tmp_path, options):
         assert each.kind in (None, str(schema.field(name).type).removesuffix("32")), name
 
 
+def test_a_loss_is_traced_to_its_label(example, tmp_path):
+    """Besides its own columns; a margin is not, and a label that is the feature itself stands once."""
+    explain(example.model, example.data, tmp_path / "run", scheduler="serial", method="r2", label="delay")
+    found = trace_columns(read_run(tmp_path / "run").plan)
+    assert (found["loss_carrier"].features, found["loss_delay"].features) == (("carrier", "delay"), ("delay",))
+    assert found["margin"].features == tuple(FEATURES)
+
+
 def test_a_feature_is_traced_to_its_attribution(example, tmp_path):
     explain(example.model, example.data, tmp_path / "run", scheduler="serial", ids="flight", values=True, partition={"trip": ["distance", "month"]})
     found = trace_columns(read_run(tmp_path / "run").plan)

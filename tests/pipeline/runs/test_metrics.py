@@ -16,7 +16,7 @@ from leafledger import explain
 from pipeline.command import cli
 from pipeline.errors import Exit, LeafledgerError, PredictionMismatch, StorageError, UsageError
 from pipeline.runs import explain as runs_explain
-from pipeline.runs import metrics
+from pipeline.runs import metrics, stages
 from pipeline.runs.attempt import Attempt
 from pipeline.runs.job import make_job
 from pipeline.runs.metrics import Earlier, RunMetrics
@@ -113,6 +113,23 @@ def test_a_run_that_fails_after_its_manifest_did_not_go_well(example, tmp_path, 
     made = json.loads((tmp_path / "2026-03-02" / "provenance.json").read_text())["finished"]
     assert again["last_success_timestamp_seconds"] == datetime.fromisoformat(made).timestamp()
     assert again["finished"] == 1
+
+
+@pytest.mark.parametrize("asked", [{"latest_requires": 0.9}, {"mlflow_run": "0123"}], ids=["latest", "mlflow"])
+def test_a_run_that_nobody_was_told_of_did_not_go_well(example, tmp_path, monkeypatch, asked):
+    """``latest`` stays, since too few rows are explained, or MLflow takes no link: readers have the night before. Nor does the same again."""
+    monkeypatch.setattr(stages, "find_run", lambda mlflow_run: None)
+    monkeypatch.setattr(runs_explain, "log_run", lambda mlflow_run, out, manifest: None if mlflow_run is None else "no link")
+    file, data = tmp_path / "x.prom", tmp_path / "data"
+    told = {"latest": tmp_path / "latest.json", "scheduler": "serial", "metrics_file": file}
+    shutil.copytree(example.data, data)
+    explain(example.model, data, tmp_path / "{date}", date="2026-03-01", **told)
+    forget(file, 1.0)
+    (data / "month=2" / "data.parquet").write_bytes(b"damaged")
+    for _ in range(2):
+        explain(example.model, data, tmp_path / "{date}", date="2026-03-02", **told, **asked)
+        found = read(file.read_text())[1]
+        assert (found["finished"], found["last_success_timestamp_seconds"]) == (1, 1)
 
 
 def test_a_run_that_was_finished_before_counts_from_then(example, tmp_path):
