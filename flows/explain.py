@@ -207,7 +207,7 @@ def explain(
                 run = plan(job, load(job))
             if run.model.by_position:
                 log.info("features %s", printable(say_positions(run.model)))
-            attempt.plan, attempt.manifest = find_made(run), run.finished
+            attempt.plan, attempt.kept, attempt.manifest = find_made(run), run.kept, run.finished
             what = "explained" if run.finished is None else f"kept, differs in {run.kept}" if run.kept else "finished before, nothing to do"
             manifest = attempt.manifest or _work(log, run, attempt)
             if job.options.table is not None:

@@ -60,6 +60,8 @@ class Attempt:
         Of the run, once it is finished.
     plan : Plan or None
         Of the run, once it is planned.
+    kept : str
+        In what that differs from what was asked for, where a finished run is kept all the same.
     inputs : Inputs or None
         What was read byte by byte, where it was.
     warned : list of str
@@ -76,6 +78,7 @@ class Attempt:
         self.moved = Moved()
         self.manifest: Manifest | None = None
         self.plan: Plan | None = None
+        self.kept = ""
         self.inputs: Inputs | None = None
         self.warned: list[str] = []
         self.undone: list[str] = []

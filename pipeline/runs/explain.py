@@ -70,7 +70,7 @@ def explain_job(job: Job, progress: Progress, warn: Callable[[str], None] = _LOG
         matched = say_positions(run.model)
         if matched:
             _LOG.info(printable(f"{job.data}: features {matched}"))
-        attempt.plan, attempt.manifest, inputs = find_made(run), run.finished, run.digested
+        attempt.plan, attempt.kept, attempt.manifest, inputs = find_made(run), run.kept, run.finished, run.digested
         manifest = attempt.manifest or _work(run, attempt, progress)
         commit_table(job, job.out, manifest)
         remove_replaced(job.out, manifest)

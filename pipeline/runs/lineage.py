@@ -1,6 +1,7 @@
 """What a run was made of and what came of it, as OpenLineage's events: sent where it was asked for, and nowhere else."""
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
@@ -12,7 +13,8 @@ from urllib.parse import urlsplit
 
 from ..errors import HIDDEN, UsageError, redact
 from ..stores import storage
-from ..stores.places import normalise
+from ..stores.places import CATALOG, normalise
+from ..tables.pyiceberg_table import METADATA
 from .attempt import Attempt
 from .job import Job
 from .lineage_columns import list_fields, trace_columns
@@ -25,6 +27,7 @@ from .stages import Run
 
 NAMESPACE = "OPENLINEAGE_NAMESPACE"  # a variable that all of OpenLineage's senders know
 REGISTRY = ("models:", "runs:")  # of MLflow
+_VERSION = re.compile(r"(.+)@v(\d{1,18})")  # of a table of Delta Lake
 ENDPOINT = "/api/v1/lineage"  # of a server, where none is given
 SECONDS = 5.0  # of one request
 RETRIES = 2
@@ -42,15 +45,37 @@ def name_dataset(uri: str) -> tuple[str, str]:
     Returns
     -------
     namespace, name : str
-        Of S3 the bucket, as s3://bucket, and the key; of a local file ``file`` and its path.
+        Of S3 the bucket, as s3://bucket, and the key; of a local file ``file`` and its path; of a table in a catalog ``iceberg`` and its name there.
     """
     if uri.startswith(REGISTRY):
         return "mlflow", uri
+    if uri.startswith(CATALOG):
+        return "iceberg", uri.removeprefix(CATALOG)
     scheme, separator, rest = uri.partition("://")
     if not separator:
         return "file", uri
     where, _, name = rest.partition("/")
     return f"{scheme}://{where}", name or "/"
+
+
+def split_version(uri: str) -> tuple[str, str | None]:
+    """Take the version off the name of a table, which is one data set in all of them.
+
+    Parameters
+    ----------
+    uri : str
+
+    Returns
+    -------
+    table : str
+        The same where it names no version.
+    version : str or None
+        Of Delta Lake its number, of Iceberg the name of its file of metadata.
+    """
+    numbered, described = _VERSION.fullmatch(uri), METADATA.search(uri)
+    if numbered is not None:
+        return numbered[1], numbered[2]
+    return (uri, None) if described is None else (uri[: described.start()], uri.rpartition("/")[2])
 
 
 def find_made(run: Run) -> Plan:
@@ -105,20 +130,31 @@ class _Events:
             **self.said,
         )
 
+    def _name_data(self, plan: Plan | None) -> tuple[str, str]:
+        """As it was asked for, which is known from the beginning on; of a run that is kept, as it was planned."""
+        return name_dataset(split_version(self.job.data if plan is None or not self.attempt.kept else plan.data)[0])
+
+    def _version(self, of: str) -> dict[str, Any]:
+        from openlineage.client.facet_v2 import dataset_version_dataset
+
+        return {"version": dataset_version_dataset.DatasetVersionDatasetFacet(of, **self.said)}
+
     def _inputs(self, plan: Plan | None) -> list[Any]:
         from openlineage.client import facet_v2 as facets
         from openlineage.client.event_v2 import InputDataset
 
         if plan is None:
-            return [InputDataset(*name_dataset(uri)) for uri in (self.job.data, self.job.model)]
+            return [InputDataset(*self._name_data(None)), InputDataset(*name_dataset(self.job.model))]
         fields = [facets.schema_dataset.SchemaDatasetFacetFields(name, kind) for name, kind in list_fields(plan)]
         read = facets.input_statistics_input_dataset.InputStatisticsInputDatasetFacet(rowCount=plan.n_rows, fileCount=len(plan.files), **self.said)
         schema = facets.schema_dataset.SchemaDatasetFacet(fields, **self.said)
-        found = [InputDataset(*name_dataset(plan.data), inputFacets={"inputStatistics": read}, facets={"schema": schema})]
-        digests = {plan.model: plan.model_digest} | ({} if plan.background_digest is None else {str(plan.background): plan.background_digest})
+        version_of = split_version(plan.data)[1]
+        said = {"schema": schema} | ({} if version_of is None else self._version(version_of))
+        found = [InputDataset(*self._name_data(plan), inputFacets={"inputStatistics": read}, facets=said)]
+        digests = {plan.model: plan.model_digest}
+        digests |= {} if plan.background_digest is None else {split_version(str(plan.background))[0]: plan.background_digest}
         for uri, digest in digests.items():
-            facet = facets.dataset_version_dataset.DatasetVersionDatasetFacet(digest, **self.said)
-            found.append(InputDataset(*name_dataset(uri), facets={"version": facet}))
+            found.append(InputDataset(*name_dataset(uri), facets=self._version(digest)))
         return found
 
     def _outputs(self, plan: Plan | None) -> list[Any]:
@@ -126,25 +162,23 @@ class _Events:
         from openlineage.client.event_v2 import OutputDataset
 
         manifest, found = self.attempt.manifest, []
-        home = self.job.out if manifest is None else manifest.home(self.job.out)
         for folder, entries in ((PARTS, manifest and manifest.parts), (SUMMARY, manifest and manifest.summaries)):
             said: dict[str, Any] = {}
             written: dict[str, Any] = {}
             if manifest is not None:
-                version_of = facets.dataset_version_dataset.DatasetVersionDatasetFacet(manifest.sha256, **self.said)
                 rows = manifest.n_rows if folder == PARTS and plan is not None and not plan.global_only else None
                 counts: dict[str, Any] = {"rowCount": rows, "size": sum(entry["size"] for entry in entries or ()), "fileCount": len(entries or ())}
                 written["outputStatistics"] = facets.output_statistics_output_dataset.OutputStatisticsOutputDatasetFacet(**counts, **self.said)
-                said["version"] = version_of
+                said |= self._version(manifest.sha256)
             if plan is not None and folder == PARTS and not plan.global_only:
                 said |= self._columns(plan)
-            found.append(OutputDataset(*name_dataset(storage.join(home, folder)), outputFacets=written, facets=said))
+            found.append(OutputDataset(*name_dataset(storage.join(self.job.out, folder)), outputFacets=written, facets=said))
         return found
 
     def _columns(self, plan: Plan) -> dict[str, Any]:
         from openlineage.client import facet_v2 as facets
 
-        lineage, where = facets.column_lineage_dataset, name_dataset(plan.data)
+        lineage, where = facets.column_lineage_dataset, self._name_data(plan)
         traced = trace_columns(plan)
 
         def inputs(names: tuple[str, ...], kind: str, subtype: str) -> list[Any]:

@@ -8,6 +8,8 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import jsonschema
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import referencing
 
@@ -16,7 +18,7 @@ from pipeline.errors import LeafledgerError, UsageError
 from pipeline.runs import lineage
 from pipeline.runs.attempt import Attempt, FlowRun
 from pipeline.runs.job import make_job
-from pipeline.runs.lineage import name_dataset, traced
+from pipeline.runs.lineage import name_dataset, split_version, traced
 from pipeline.runs.options import Options
 from tests.pipeline.conftest import FEATURES
 
@@ -141,6 +143,54 @@ def test_losses_are_of_labels_and_weights(example, tmp_path):
     columns = lines(tmp_path / "events")[-1]["outputs"][0]["facets"]["columnLineage"]
     assert [each["field"] for each in columns["dataset"]] == [*FEATURES, "flight"]
     assert [each["field"] for each in columns["fields"]["loss_carrier"]["inputFields"]] == ["carrier", "delay"]
+
+
+def test_a_run_in_the_place_of_another_has_its_name(example, tmp_path):
+    """Outputs are called by the output's folder from the beginning on, wherever below it they lie."""
+    for precision in ("float32", "float64"):
+        made = {"precision": precision, "if_changed": "replace", "scheduler": "serial", "lineage": tmp_path / "events"}
+        manifest = explain(example.model, example.data, tmp_path / "run", **made)
+    assert manifest.place
+    found = [[each["name"] for each in event["outputs"]] for event in lines(tmp_path / "events")]
+    assert found == [[f"{tmp_path}/run/{name}" for name in ("attributions", "summary")]] * 4
+
+
+def create_delta(rows, folder):
+    import deltalake
+
+    deltalake.write_deltalake(folder / "rows", rows)
+    return str(folder / "rows"), ("file", f"{folder}/rows"), "0"
+
+
+def create_iceberg(rows, folder):
+    from pyiceberg.catalog import load_catalog
+
+    catalog = load_catalog("nights")
+    catalog.create_namespace("prod")
+    table = catalog.create_table("prod.rows", schema=rows.schema)
+    table.append(rows)
+    return "iceberg:nights.prod.rows", ("iceberg", "nights.prod.rows"), table.metadata_location.rpartition("/")[2]
+
+
+def test_a_table_has_one_name_in_all_versions(example, tmp_path, kind):
+    """Its version is said besides once it is known; columns are traced to that name too."""
+    rows = pq.read_table(f"{example.data}/month=2", partitioning=None)
+    rows = rows.append_column("month", pa.array([2] * rows.num_rows))
+    create = create_delta if kind.table == "delta" else create_iceberg
+    data, named, version = create(rows, tmp_path)
+    explain(example.model, data, tmp_path / "run", scheduler="serial", lineage=tmp_path / "events")
+    start, complete = lines(tmp_path / "events")
+    assert [(each["inputs"][0]["namespace"], each["inputs"][0]["name"]) for each in (start, complete)] == [named] * 2
+    assert complete["inputs"][0]["facets"]["version"]["datasetVersion"] == version
+    source = complete["outputs"][0]["facets"]["columnLineage"]["fields"]["phi_delay"]["inputFields"][0]
+    assert (source["namespace"], source["name"]) == named
+
+
+def test_versions_are_taken_off_names():
+    assert split_version("s3://bucket/rows@v12") == ("s3://bucket/rows", "12")
+    assert split_version("/rows/metadata/v3.metadata.json") == ("/rows", "v3.metadata.json")
+    for other in ("/rows", "/me@home/rows", "/rows@v1/x.parquet", "iceberg:nights.prod.rows", "/metadata/x.json"):
+        assert split_version(other) == (other, None)
 
 
 def test_a_run_that_fails_says_so(example, tmp_path):
@@ -296,4 +346,5 @@ def test_places_are_named_as_openlineage_names_them():
     assert name_dataset("s3://bucket/a/b") == ("s3://bucket", "a/b")
     assert name_dataset("/data/a") == ("file", "/data/a")
     assert name_dataset("gs://bucket") == ("gs://bucket", "/")
+    assert name_dataset("iceberg:nights.prod.rows") == ("iceberg", "nights.prod.rows")
     assert name_dataset("models:/name/3") == ("mlflow", "models:/name/3")
