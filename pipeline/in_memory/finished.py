@@ -137,7 +137,8 @@ class FinishedRun:
                 raise UsageError(f"{self.uri}: has no column {name!r:.80}; its id columns are {', '.join(self.plan.ids) or 'none'}")
         chosen = None
         for name, value in (where or {}).items():
-            asked, column = read_condition(self.uri, found.schema, name, value), pc.field(name)
+            asked = read_condition(self.uri, found.schema, name, value)
+            column = pc.field(name).cast(asked.value.type) if found.schema.field(name).type == pa.float16() else pc.field(name)
             wanted = column.is_null(nan_is_null=True) if asked.missing else column == asked.value
             chosen = wanted if chosen is None else chosen & wanted
         with published(), reported("read", self.uri):

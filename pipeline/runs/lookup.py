@@ -36,8 +36,9 @@ class Condition:
     @property
     def missing(self) -> bool:
         """What is asked for is a missing value."""
-        found = self.value.as_py()
-        return found is None or (isinstance(found, float) and math.isnan(found))
+        if not self.value.is_valid:
+            return True
+        return pa.types.is_floating(self.value.type) and math.isnan(self.value.as_py())
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +81,12 @@ def _text(given: str) -> pa.Scalar:
     return pa.StringArray.from_buffers(1, pa.py_buffer(np.array([0, len(content)], np.int32)), pa.py_buffer(content))[0]
 
 
+def _read_half(given: Any) -> pa.Scalar:
+    """A half float, as the column has rounded what was asked for."""
+    with np.errstate(over="ignore"):
+        return pa.scalar(None if given is None else float(np.float16(given)), PLAIN[pa.float16()])
+
+
 def read_condition(where: str, schema: pa.Schema, name: str, given: Any) -> Condition:
     """Read what a column has to be, by the column's type.
 
@@ -105,6 +112,8 @@ def read_condition(where: str, schema: pa.Schema, name: str, given: Any) -> Cond
     """
     kind = schema.field(name).type
     try:
+        if pa.float16() in (kind, getattr(kind, "value_type", None)):
+            return Condition(name, _read_half(given))
         value = _text(given).cast(_value_type(kind)) if isinstance(given, str) else pa.scalar(given, _value_type(kind))
         rounds = isinstance(given, str) or pa.types.is_floating(value.type)
         if pa.types.is_nested(kind) or not (rounds or value.as_py() == given):  # 7.5 would be the integer 7
@@ -112,6 +121,14 @@ def read_condition(where: str, schema: pa.Schema, name: str, given: Any) -> Cond
     except (pa.ArrowException, TypeError, OverflowError, ValueError) as error:
         raise UsageError(f"{where}: column {name!r:.80} is {kind}, got {given!r:.80}") from error
     return Condition(name, value)
+
+
+def _as_read(where: str, schema: pa.Schema, name: str, given: Any) -> Any:
+    """What was asked for, as a column holds it; as it was given where this one cannot."""
+    try:
+        return read_condition(where, schema, name, given).value.as_py()
+    except UsageError:
+        return given
 
 
 @contextmanager
@@ -188,10 +205,15 @@ def _matches(column: pa.ChunkedArray, condition: Condition) -> pa.ChunkedArray:
     return pc.is_null(plain, nan_is_null=True) if condition.missing else pc.equal(plain, condition.value)
 
 
-def _find_in_part(uri: str, part: int, conditions: Sequence[Condition]) -> list[_Group]:
+def _find_in_part(run: str, uri: str, part: int, where: Mapping[str, Any]) -> list[_Group] | UsageError:
+    """By its own types, which may be other ones in another part, of a column that some paths carry; or why the part can have no such row."""
     with opened_part(uri) as (parquet, file):
-        names, metadata, found, first_row = [each.name for each in conditions], parquet.metadata, list[_Group](), 0
+        names, metadata, found, first_row = [*where], parquet.metadata, list[_Group](), 0
         _check_columns(uri, parquet, names)
+        try:
+            conditions = [read_condition(run, parquet.schema_arrow, name, given) for name, given in where.items()]
+        except UsageError as error:
+            return error
         for group in range(metadata.num_row_groups):
             if all(_may_have(metadata, file, group, each) for each in conditions):
                 table = as_plain(parquet.read_row_group(group, columns=names, use_threads=False))
@@ -223,7 +245,7 @@ def _read_group(found: _Group) -> pa.Table:
 
 
 def as_plain(table: pa.Table) -> pa.Table:
-    """Put texts in the place of views of them, and floats of halves: Arrow can neither take nor compare those.
+    """Put texts in the place of views of them, and floats of halves: Arrow can neither take nor compare those. All columns may have nulls.
 
     Parameters
     ----------
@@ -233,7 +255,18 @@ def as_plain(table: pa.Table) -> pa.Table:
     -------
     pa.Table
     """
-    return table.cast(pa.schema([field.with_type(PLAIN.get(field.type, field.type)) for field in table.schema]))
+    return table.cast(pa.schema([field.with_type(PLAIN.get(field.type, field.type)).with_nullable(True) for field in table.schema]))
+
+
+def _join(tables: Sequence[pa.Table]) -> pa.Table:
+    """One table of all. A column that has several types is of what they hold, be it in dictionaries or not, or else of texts, as paths carry it."""
+    fields = []
+    for field in tables[0].schema:
+        kinds = {table.schema.field(field.name).type for table in tables}
+        held = {_value_type(kind) for kind in kinds}
+        fields.append(field if len(kinds) == 1 else field.with_type(held.pop() if len(held) == 1 else pa.string()))
+    schema = pa.schema(fields)
+    return pa.concat_tables([table.select(schema.names).cast(schema) for table in tables])
 
 
 def read_part_schema(uri: str) -> pa.Schema:
@@ -300,12 +333,15 @@ def find_rows(run: str, parts: Sequence[tuple[int, str]], ids: Sequence[str], wh
     strange = next((name for name in where if name not in schema.names), None)
     if strange is not None:
         raise UsageError(f"{run}: has no column {strange!r:.80}; its id columns are {', '.join(ids) or 'none'}")
-    conditions = [read_condition(run, schema, name, given) for name, given in where.items()]
     with ThreadPoolExecutor(READERS) as readers:
-        groups = [each for found in readers.map(_find_in_part, uris, numbers, repeat(conditions)) for each in found]
+        looked = list(readers.map(_find_in_part, repeat(run), uris, numbers, repeat(where)))
+        unfit = [each for each in looked if isinstance(each, UsageError)]
+        if len(unfit) == len(looked):
+            raise unfit[0]
+        groups = [each for found in looked if not isinstance(found, UsageError) for each in found]
         wanted = list(_first(groups, most))
         tables = list(readers.map(_read_group, wanted))
     if not groups:
-        raise NoSuchRow(f"{run}: no such row: {', '.join(f'{each.name}={each.value.as_py()!r:.80}' for each in conditions)}")
+        raise NoSuchRow(f"{run}: no such row: {', '.join(f'{name}={_as_read(run, schema, name, given)!r:.80}' for name, given in where.items())}")
     places = tuple(Place(each.part, each.uri, each.first_row + row) for each in wanted for row in each.rows.to_pylist())
-    return Found(sum(len(each.rows) for each in groups), places, pa.concat_tables(tables))
+    return Found(sum(len(each.rows) for each in groups), places, _join(tables))

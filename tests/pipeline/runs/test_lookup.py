@@ -223,3 +223,63 @@ def test_ids_of_odd_types_are_found_or_refused(example, tmp_path):
     explain(example.model, tmp_path / "rows.parquet", tmp_path / "far", ids=["k", "far"], scheduler="serial")
     with pytest.raises(UsageError, match="a row has an id or a value that cannot be shown, as a date beyond the year 9999"):
         read_run(tmp_path / "far").show({"k": 3})
+
+
+@pytest.fixture
+def differing(example, tmp_path):
+    """Runs two files of 60 rows with columns of their own, of which the second may lie in a folder that carries one; ids are k and the others."""
+
+    def run(folder, first, second, **given):
+        rows = pa.Table.from_pandas(example.frame[FEATURES][:60], preserve_index=False).append_column("k", pa.array(range(60)))
+        (tmp_path / "data" / folder).mkdir(parents=True)
+        for path, columns in (("a.parquet", first), (f"{folder}/b.parquet", second)):
+            table = rows
+            for field, values in columns:
+                table = table.append_column(field, values)
+            pq.write_table(table, tmp_path / "data" / path)
+        ids = ["k", *{field if isinstance(field, str) else field.name for field, _ in first}]
+        explain(example.model, tmp_path / "data", tmp_path / "run", ids=ids, scheduler="serial", **given)
+        return read_run(tmp_path / "run")
+
+    return run
+
+
+def test_parts_may_differ_in_whether_a_column_has_nulls(differing):
+    """As files of two writers do."""
+    numbers = pa.array(range(60))
+    found = differing(".", [(pa.field("n", pa.int64(), nullable=False), numbers)], [(pa.field("n", pa.int64()), numbers)])
+    assert [found.find({"n": given}).n_found for given in (7, "7")] == [2, 2]
+    assert found.show({"k": 3}).n_found == 2
+    assert found.find({"n": 7}).table["n"].to_pylist() == [7, 7]
+
+
+@pytest.mark.parametrize(
+    ("values", "asked", "n_found", "held"),
+    [
+        (pa.array([2] * 60), "2", 120, ["2"] * 2),
+        (pa.array([2] * 60), 2, 60, ["2"] * 2),
+        (pa.array(["2"] * 60).dictionary_encode(), "2", 120, ["2"] * 2),
+        (pa.array([2.5] * 60), "2", 60, ["2.5", "2"]),
+    ],
+)
+def test_a_column_may_be_carried_by_paths_too(differing, values, asked, n_found, held):
+    """What is asked for is of each part's own type, and no row of a part that has no such value; rows together are texts."""
+    found = differing("day=2", [("day", values)], [])
+    assert found.find({"day": asked}).n_found == n_found
+    assert found.find({"k": 3}).table["day"].to_pylist() == held
+    with pytest.raises(NoSuchRow, match="no such row: day='x'"):
+        found.find({"day": "x"})
+
+
+def test_half_floats_are_found_by_what_they_were_rounded_from(example, tmp_path):
+    """By number and text, in dictionaries too, where a run is searched and where all of it is read."""
+    halves = pa.array((np.arange(60) / 10).astype(np.float16))
+    table = pa.Table.from_pandas(example.frame[FEATURES][:60], preserve_index=False).append_column("half", halves)
+    pq.write_table(table, tmp_path / "rows.parquet")
+    explain(example.model, tmp_path / "rows.parquet", tmp_path / "run", ids=["half"], scheduler="serial")
+    run = read_run(tmp_path / "run")
+    for given in (0.1, "0.1"):
+        assert run.find({"half": given}).n_found == 1
+        assert run.attributions(where={"half": given}).num_rows == 1
+    with pytest.raises(NoSuchRow):
+        run.find({"half": None})
