@@ -127,7 +127,7 @@ def _as_read(where: str, schema: pa.Schema, name: str, given: Any) -> Any:
     """What was asked for, as a column holds it; as it was given where this one cannot."""
     try:
         return read_condition(where, schema, name, given).value.as_py()
-    except UsageError:
+    except (UsageError, ValueError):  # nanoseconds, without pandas
         return given
 
 
@@ -193,7 +193,7 @@ def _in_range(found: Any, condition: Condition) -> bool:
         return True
     if condition.missing:
         return pa.types.is_floating(kind) or not found.has_null_count or found.null_count > 0  # NaN is not counted
-    if not found.has_min_max or isinstance(found.min, bytes) or not any(is_one(kind) for is_one in ORDERED):  # half floats are bytes there
+    if not found.has_min_max or not any(is_one(kind) for is_one in ORDERED) or isinstance(found.min, bytes):  # half floats are bytes there
         return True
     return bool(found.min <= condition.value.as_py() <= found.max)
 
