@@ -1,5 +1,6 @@
 """Rows counted into cells: every attribution on a fixed grid, beside its feature's value on another; counts of parts add up, in any order."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -18,6 +19,7 @@ BINS = 40  # of a number
 SWARM = 120  # bins of attributions on the axis that all features have in common
 PHI = 40  # bins of attributions on the feature's own axis,
 TAIL = 20  # and beyond either of its ends
+QUANTILES = (0.05, 0.5, 0.95)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,8 @@ class Counted:
         None where no values are told apart.
     lacking : str
         Why none are, in words; empty where some are.
+    quantiles : tuple of float
+        Of the attributions of all rows, at QUANTILES, as they were measured: cells are too wide to tell them.
     """
 
     column: str
@@ -77,6 +81,7 @@ class Counted:
     own: tuple[float, ...]
     values: Values | None
     lacking: str = ""
+    quantiles: tuple[float, ...] = (math.nan,) * len(QUANTILES)
 
 
 @dataclass(frozen=True, slots=True)

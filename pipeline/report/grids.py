@@ -12,7 +12,7 @@ from ..drift.distribution import Categories, Distribution
 from ..drift.measured import Measured
 from ..models.model import Feature
 from ..runs.top import feature_of
-from .counting import BINS, Counted, Values, lay_edges
+from .counting import BINS, QUANTILES, Counted, Values, lay_edges
 from .scale import make_axis
 
 SHARED = 0.01  # of attributions beyond either end of the axis that features have in common,
@@ -125,5 +125,6 @@ def choose_grids(measured: Measured, output: str, names: Sequence[str], columns:
         known = measured.value(feature)
         chosen = choose_values(features[feature], values[feature], known) if feature in values else None
         lacking = "" if chosen else _say_lacking(plan.values, feature, known)
-        grids.append(Counted(columns[name], shared, lay_edges(find_ends([phi], OWN), find_ends([phi], 0.0)), chosen, lacking))
+        own, quantiles = lay_edges(find_ends([phi], OWN), find_ends([phi], 0.0)), tuple(phi.quantile(q) for q in QUANTILES)
+        grids.append(Counted(columns[name], shared, own, chosen, lacking, quantiles))
     return tuple(grids)

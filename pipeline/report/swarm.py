@@ -7,11 +7,10 @@ import numpy as np
 from .counting import MISSING, SWARM, Counted, Counts, percentiles_of
 from .figure import Figure, Shape, Strip, Strips, Table, write_path
 from .scale import Axis, shorten_name, write_number
-from .spread import find_spread
 
 SHADES = 9  # from low to high values
 UNKNOWN = "unknown"
-QUANTILES = (0.05, 0.5, 0.95)
+TOGETHER = 0.5  # share of rows in two neighbouring cells of attributions, of whose order little is known, beyond which nothing is said of ranks
 THIN = 0.045  # half the height of a bin with few rows, so that it is seen
 
 
@@ -68,12 +67,13 @@ def _draw_strip(label: str, counts: Counts, coloured: bool) -> Strip:
 
 
 def _direction(counts: Counts, coloured: bool) -> str:
-    """In words, how attributions go with values: the correlation of their ranks among the cells."""
+    """In words, how attributions go with values: the correlation of their ranks among the cells, unless most rows are in two neighbours."""
     if not coloured:
         return "–"
     cells = counts.own[1:].astype(np.float64)
     total = cells.sum()
-    if not total:
+    rows = cells.sum(axis=0)
+    if not total or (rows[1:] + rows[:-1]).max() > TOGETHER * total:
         return "–"
     across, upright = ((np.cumsum(each) - each / 2) / total for each in (cells.sum(axis=1), cells.sum(axis=0)))
     across, upright = across - 0.5, upright - 0.5
@@ -105,8 +105,7 @@ def draw_swarm(names: Sequence[str], asked: Sequence[Counted], counts: Sequence[
     strips = tuple(_draw_strip(shorten_name(name), each, colour) for name, each, colour in zip(names, counts, ordered, strict=True))
     rows = []
     for name, each, found, colour in zip(names, asked, counts, ordered, strict=True):
-        spread = find_spread(each, found)
-        quantiles = (write_number(spread.quantile(q), signed=True) for q in QUANTILES)
+        quantiles = (write_number(quantile, signed=True) for quantile in each.quantiles)
         beyond = int(found.swarm[0].sum() + found.swarm[-1].sum())
         rows.append((shorten_name(name), *quantiles, _direction(found, colour), f"{beyond:,}"))
     any_colour = any(ordered)

@@ -2,7 +2,9 @@
 
 from pathlib import Path
 
+import lightgbm
 import numpy as np
+import pandas as pd
 import pytest
 
 from kernels.cells import Counts, find_cells
@@ -10,7 +12,7 @@ from leafledger import explain, read_run, report
 from pipeline.drift.distribution import Categories, Distribution
 from pipeline.drift.measured import measure_run
 from pipeline.models.model import Feature
-from pipeline.report.counting import TAIL
+from pipeline.report.counting import QUANTILES, TAIL
 from pipeline.report.grids import MANY, MISSING, SEVERAL, UNKEPT, _say_lacking, choose_grids, choose_values, find_ends
 
 
@@ -33,6 +35,20 @@ def test_axes_hold_nearly_all_attributions(measured, reported):
         assert ((phi >= low - 1e-6) & (phi <= high + 1e-6)).mean() > 0.99
         assert each.own[0] <= phi.min()
         assert each.own[-1] >= phi.max()
+
+
+def test_quantiles_of_attributions_are_those_of_all_rows(tmp_path):
+    """Also where nearly all rows lie in one cell: of a feature that is 0 in most rows, and far from it in others."""
+    rng = np.random.default_rng(5)
+    rows = pd.DataFrame({"amount": np.where(rng.random(3000) < 0.97, 0, rng.lognormal(5, 1, 3000)), "other": rng.normal(size=3000)})
+    model = lightgbm.train({"verbosity": -1, "num_threads": 1, "min_data_in_leaf": 5}, lightgbm.Dataset(rows, rows.amount + rows.other), 20)
+    model.save_model(tmp_path / "model.txt")
+    rows.to_parquet(tmp_path / "rows.parquet", index=False)
+    explain(tmp_path / "model.txt", tmp_path / "rows.parquet", tmp_path / "run", values=True, scheduler="serial")
+    found, table = grids(measure_run(tmp_path / "run", scheduler="serial")), read_run(tmp_path / "run").attributions()
+    for each in found.values():
+        phi = table[each.column].to_numpy()
+        assert each.quantiles == pytest.approx(np.quantile(phi, QUANTILES), abs=2e-3 * np.ptp(np.quantile(phi, QUANTILES)))
 
 
 def test_numbers_have_edges_and_few_of_them_points(measured, reported):

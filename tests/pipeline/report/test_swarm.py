@@ -40,3 +40,14 @@ def test_the_table_says_which_way_attributions_go():
     beyond = int((np.abs(phi) > 3).sum())
     assert [row[5] for row in figure.table.rows] == [str(beyond)] * 3
     assert {shape.kind for shape in figure.drawing.strips[2].shapes} == {"unknown"}
+
+
+@pytest.mark.parametrize(("share", "said"), [(0.4, True), (0.6, False)])
+def test_ranks_are_not_told_of_rows_that_lie_together(share, said):
+    """Which way most attributions go cannot be seen where one cell has most of them."""
+    rng = np.random.default_rng(4)
+    values = rng.normal(size=N)
+    phi = np.where(np.arange(N) < share * N, -1e-3 * values, values)
+    found = [counted(phi, values)]
+    row = draw_swarm(["x"], [found[0][0]], [found[0][1]], "margin").table.rows[0]
+    assert (row[4] != "–") == said
