@@ -200,7 +200,7 @@ def draw_groups(rows: Sequence[Row], by: Sequence[str], most: int = BARS) -> Fig
     -------
     Figure
     """
-    groups = {tuple(row[name] for name in by): row for row in rows}
+    groups = {tuple(row[name] for name in by): row for row in sorted(rows, key=lambda row: -row["n"])}
     shown = [(", ".join("–" if value is None else str(value) for value in key), row) for key, row in list(groups.items())[:most]]
     pairs = [(_number(row["total_r2"]), _number(row["total_standard_error"])) for _, row in shown]
     axis = make_axis([value + way * (2 * error if error > 0 else 0) for value, error in pairs for way in (-1, 1)], zero=True)

@@ -2,7 +2,7 @@
 
 import math
 
-from ..in_memory.shown import Shown, ShownOutput, ShownRow, row_title, shown_steps
+from ..in_memory.shown import Shown, ShownOutput, ShownRow, left_out, row_title, shown_steps
 from ..in_memory.waterfall import Step
 from .figure import Figure, Table, Track, Tracks, draw_bar
 from .scale import NARROW, make_axis, shorten_name, write_number
@@ -57,11 +57,12 @@ def draw_waterfall(shown: Shown, row: ShownRow, found: ShownOutput, what: str, l
     which, where = shorten_name(row_title(row), TITLE), shorten_name(row.file.rpartition("/")[2])
     output = f" of output {shorten_name(found.output)}" if found.output else ""
     missed = "" if label is None else f", label {write_number(float(label))}, residual {write_number(float(label) - found.total, signed=True)}"
+    more = f" Left out: {others}." if (others := left_out(shown, found, STEPS)) else ""
     numbers = [(_label(step), write_number(step.phi, signed=not shown.ranks)) for step in steps]
     numbers = [("base value", write_number(found.base)), *numbers] if shown.additive else numbers
     return Figure(
         what,
-        f"R{which[1:]}: {shown.total}{output} {write_number(found.total)}{missed}. {where}, row {row.file_row:,}.",
+        f"R{which[1:]}: {shown.total}{output} {write_number(found.total)}{missed}. {where}, row {row.file_row:,}.{more}",
         Tracks(
             tuple(tracks), axis.ticks(4, NARROW), axis.at(0) if axis.low <= 0 <= axis.high else None, shown.total if shown.additive else shown.column
         ),

@@ -63,6 +63,13 @@ def test_groups_are_named_by_their_values():
     assert sure.lines == ()
 
 
+def test_the_largest_groups_are_drawn():
+    """By their rows, in whatever order the summary has them."""
+    rows = [{"by": f"g{n:02}", "feature": "a", "total_r2": 0.5, "total_standard_error": 0.1, "n": n} for n in range(30)]
+    figure = draw_groups(rows, ["by"], most=20)
+    assert [track.label for track in figure.drawing.tracks] == [f"g{n:02}" for n in range(29, 9, -1)]
+
+
 def test_inputs_are_shares_of_rows():
     rows = [
         {"feature": name, "rows": 200, "missing": missing, "unseen": unseen, "below": 0, "above": 1}

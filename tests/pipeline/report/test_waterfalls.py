@@ -5,7 +5,7 @@ import math
 import pytest
 
 from pipeline.in_memory.waterfall import Step
-from pipeline.report.waterfalls import draw_waterfall
+from pipeline.report.waterfalls import STEPS, draw_waterfall
 from tests.pipeline.showing import one, shown
 
 
@@ -39,6 +39,15 @@ def test_many_steps_are_shortened_and_still_add_up():
     figure = draw_waterfall(shown(row), row, row.outputs[0], "Highest")
     assert figure.drawing.tracks[-2].label == "92 others"
     assert figure.drawing.tracks[-2].text == "+92"
+
+
+def test_steps_that_do_not_add_up_are_counted_where_they_are_left_out():
+    row = one([Step(f"f{j}", None, 1.0) for j in range(14)], base=0.0, total=5.0)
+    figure = draw_waterfall(shown(row, additive=False), row, row.outputs[0], "Highest")
+    assert len(figure.drawing.tracks) == STEPS
+    assert figure.description.endswith(" Left out: 6 more.")
+    few = one([Step("a", None, 1.0)], base=0.0, total=5.0)
+    assert "Left out" not in draw_waterfall(shown(few, additive=False), few, few.outputs[0], "Highest").description
 
 
 def test_ranks_stand_alone():
