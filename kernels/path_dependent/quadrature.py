@@ -74,36 +74,48 @@ def _find_members(walks: Walks, s: int, batch: np.ndarray, spare: int, ROWS: int
     return spare * ROWS
 
 
+@jit
+def _multiply(
+    changes: np.ndarray, products: np.ndarray, absent: np.ndarray, i: int, Q: int, ROWS: int
+) -> tuple[Lanes, tuple[Lanes, Lanes, Lanes, Lanes]]:
+    """What all partners get of eight rows, and change times product at each node, one by one, so that they stay in registers."""
+    change, common = load(changes, i), splat(0.0)
+    for q in range(Q):
+        common = common + change * load(products, q * ROWS + i) * splat(absent[q])
+    p0, p1 = change * load(products, i), change * load(products, (1 % Q) * ROWS + i)
+    p2, p3 = change * load(products, (2 % Q) * ROWS + i), change * load(products, (3 % Q) * ROWS + i)
+    return common, (p0, p1, p2, p3)
+
+
+@jit
+def _add_pair(
+    gained: np.ndarray,
+    at: int,
+    common: Lanes,
+    taken: tuple[Lanes, Lanes, Lanes, Lanes],
+    present: np.ndarray,
+    k: int,
+    bits: np.ndarray,
+    bit: int,
+    Q: int,
+) -> None:
+    """Add to the interaction of eight rows with a partner."""
+    more = taken[0] * constant(present, k)
+    if Q > 1:
+        more = more + taken[1] * constant(present, k + 1)
+    if Q > 2:
+        more = more + taken[2] * constant(present, k + 2)
+    if Q > 3:
+        more = more + taken[3] * constant(present, k + 3)
+    store(gained, at, load(gained, at) + (common + load(bits, bit) * more))
+
+
 def _make_walker(Q: int, scalar: bool, pairs: bool) -> Callable[[np.ndarray, Walks, StepPartners, np.ndarray], None]:
     """Make the kernel for Q nodes; ``scalar`` leaves hold one number, which spares a loop, and of ``pairs`` interactions are asked for.
 
     More rows at a time share the cost of a step, as long as stacks stay in the first-level cache.
     """
     ROWS = BATCH if Q == 1 else BATCH // 2
-
-    @jit
-    def multiply(changes: np.ndarray, products: np.ndarray, absent: np.ndarray, i: int) -> tuple[Lanes, tuple[Lanes, Lanes, Lanes, Lanes]]:
-        """What all partners get of eight rows, and change times product at each node, one by one, so that they stay in registers."""
-        change, common = load(changes, i), splat(0.0)
-        for q in range(Q):
-            common = common + change * load(products, q * ROWS + i) * splat(absent[q])
-        p0, p1 = change * load(products, i), change * load(products, (1 % Q) * ROWS + i)
-        p2, p3 = change * load(products, (2 % Q) * ROWS + i), change * load(products, (3 % Q) * ROWS + i)
-        return common, (p0, p1, p2, p3)
-
-    @jit
-    def add_pair(
-        gained: np.ndarray, at: int, common: Lanes, taken: tuple[Lanes, Lanes, Lanes, Lanes], present: np.ndarray, k: int, bits: np.ndarray, bit: int
-    ) -> None:
-        """Add to the interaction of eight rows with a partner."""
-        more = taken[0] * constant(present, k)
-        if Q > 1:
-            more = more + taken[1] * constant(present, k + 1)
-        if Q > 2:
-            more = more + taken[2] * constant(present, k + 2)
-        if Q > 3:
-            more = more + taken[3] * constant(present, k + 3)
-        store(gained, at, load(gained, at) + (common + load(bits, bit) * more))
 
     @jit
     def walk_trees(bins: np.ndarray, walks: Walks, partners: StepPartners, phi: np.ndarray) -> None:
@@ -279,13 +291,13 @@ def _make_walker(Q: int, scalar: bool, pairs: bool) -> Callable[[np.ndarray, Wal
                                     store(gained, to + i, load(gained, to + i) + change * total)
                         if pairs:
                             for i in range(0, ROWS, 2 * LANES):  # of which two share the reading of what a partner is
-                                common0, products0 = multiply(changes, products, absent, i)
-                                common1, products1 = multiply(changes, products, absent, i + LANES)
+                                common0, products0 = _multiply(changes, products, absent, i, Q, ROWS)
+                                common1, products1 = _multiply(changes, products, absent, i + LANES, Q, ROWS)
                                 for partner in range(partners.start[s], partners.start[s + 1]):
                                     at, bit = leaf * GAINED + partners.partners[partner, 0] * ROWS + i, partners.partners[partner, 1] * ROWS + i
                                     k = partners.partners[partner, 2]
-                                    add_pair(gained, at, common0, products0, partners.present, k, bits, bit)
-                                    add_pair(gained, at + LANES, common1, products1, partners.present, k, bits, bit + LANES)
+                                    _add_pair(gained, at, common0, products0, partners.present, k, bits, bit, Q)
+                                    _add_pair(gained, at + LANES, common1, products1, partners.present, k, bits, bit + LANES, Q)
                 if w + 1 == walks.start.size or walks.output[w + 1] != walks.output[w]:
                     for k in range(width):
                         for j in range(n_rows):
