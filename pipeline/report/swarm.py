@@ -66,14 +66,14 @@ def _draw_strip(label: str, counts: Counts, coloured: bool) -> Strip:
     return Strip(label, tuple(shapes))
 
 
-def _direction(counts: Counts, coloured: bool) -> str:
+def _direction(asked: Counted, counts: Counts) -> str:
     """In words, how attributions go with values: the correlation of their ranks among the cells, unless most rows are in two neighbours."""
-    if not coloured:
+    if asked.values is None or not asked.values.ordered:
         return "–"
     cells = counts.own[1:].astype(np.float64)
     total = cells.sum()
-    rows = cells.sum(axis=0)
-    if not total or (rows[1:] + rows[:-1]).max() > TOGETHER * total:
+    sides = [cells.sum(axis=0)] if asked.values.points else [cells.sum(axis=0), cells.sum(axis=1)]  # points are one value each
+    if not total or any((rows[1:] + rows[:-1]).max() > TOGETHER * total for rows in sides):
         return "–"
     across, upright = ((np.cumsum(each) - each / 2) / total for each in (cells.sum(axis=1), cells.sum(axis=0)))
     across, upright = across - 0.5, upright - 0.5
@@ -104,10 +104,10 @@ def draw_swarm(names: Sequence[str], asked: Sequence[Counted], counts: Sequence[
     ordered = [each.values is not None and each.values.ordered for each in asked]
     strips = tuple(_draw_strip(shorten_name(name), each, colour) for name, each, colour in zip(names, counts, ordered, strict=True))
     rows = []
-    for name, each, found, colour in zip(names, asked, counts, ordered, strict=True):
+    for name, each, found in zip(names, asked, counts, strict=True):
         quantiles = (write_number(quantile, signed=True) for quantile in each.quantiles)
         beyond = int(found.swarm[0].sum() + found.swarm[-1].sum())
-        rows.append((shorten_name(name), *quantiles, _direction(found, colour), f"{beyond:,}"))
+        rows.append((shorten_name(name), *quantiles, _direction(each, found), f"{beyond:,}"))
     any_colour = any(ordered)
     lacking = list(dict.fromkeys(each.lacking for each in asked if each.lacking))
     said = "Colour is how high the feature's value is among all rows; grey where it has no order or is missing. " if any_colour else ""

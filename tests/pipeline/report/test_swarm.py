@@ -51,3 +51,11 @@ def test_ranks_are_not_told_of_rows_that_lie_together(share, said):
     found = [counted(phi, values)]
     row = draw_swarm(["x"], [found[0][0]], [found[0][1]], "margin").table.rows[0]
     assert (row[4] != "–") == said
+
+
+def test_ranks_are_not_told_of_values_that_lie_together():
+    """Most values are in one cell, and attributions fall with them there; the few others make no direction."""
+    values = np.concatenate([np.linspace(0, 0.01, N * 9 // 10), np.linspace(0.5, 2.9, N - N * 9 // 10)])
+    phi = np.where(values < 0.1, -200 * values, values)
+    asked, counts = counted(phi, values)
+    assert draw_swarm(["x"], [asked], [counts], "margin").table.rows[0][4] == "–"
