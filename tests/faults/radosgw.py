@@ -47,6 +47,7 @@ mon data = {folder}/mon
 osd data = {folder}/osd
 osd journal = {folder}/osd/journal
 mon data avail warn = 1
+mon data avail crit = 0
 rgw data = {folder}/rgw
 """
 
@@ -77,10 +78,21 @@ def radosgw(access_key: str, secret_key: str) -> Iterator[str]:
             (folder / data).mkdir()
 
         def call(*command: str) -> str:
-            found = subprocess.run([command[0], "-c", f"{folder}/ceph.conf", *command[1:]], capture_output=True, text=True, timeout=START_SECONDS)
-            if found.returncode:
-                raise RuntimeError(f"{' '.join(command)}: {found.stderr.strip()[-500:]}")
-            return found.stdout
+            arguments = [command[0], "-c", f"{folder}/ceph.conf", *command[1:]]
+            caller = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            until = time.monotonic() + START_SECONDS
+            while True:
+                try:
+                    out, err = caller.communicate(timeout=1)
+                    break
+                except subprocess.TimeoutExpired:  # whoever waits for a daemon that has ended waits for ever
+                    if time.monotonic() > until or any(process.poll() is not None for process in processes):
+                        caller.kill()
+                        caller.communicate()
+                        raise RuntimeError(f"{' '.join(command)}: no answer; {_said(folder)}") from None
+            if caller.returncode:
+                raise RuntimeError(f"{' '.join(command)}: {err.strip()[-500:]}")
+            return out
 
         def start(*command: str) -> None:
             with (folder / f"{command[0]}.out").open("wb") as out:
@@ -126,8 +138,12 @@ def _wait_for(url: str, folder: Path) -> None:
             return
         except OSError:
             time.sleep(0.3)
-    said = "\n".join(path.read_text(errors="replace")[-1000:] for path in sorted(folder.glob("*.out")))
-    raise RuntimeError(f"radosgw does not answer within {START_SECONDS} s: {said}")
+    raise RuntimeError(f"radosgw does not answer within {START_SECONDS} s; {_said(folder)}")
+
+
+def _said(folder: Path) -> str:
+    """The end of what each daemon printed and logged."""
+    return "\n".join(path.read_text(errors="replace")[-1000:] for path in sorted((*folder.glob("*.out"), *folder.glob("*.log"))))
 
 
 if __name__ == "__main__":
