@@ -4,6 +4,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+import pyarrow as pa
+
 from kernels.methods import METHODS
 
 from ..dataset import schema
@@ -18,6 +20,16 @@ from ..runs.top import FEATURE, PHI, VALUE, feature_of
 from .attributions import ROUNDED
 from .shown import REASONS, Shown, ShownOutput, ShownRow
 from .waterfall import Step
+
+
+def _read_column(column: pa.ChunkedArray) -> list[Any]:
+    """Values, one as Arrow writes it where Python has none, as of a date beyond the year 9999."""
+    try:
+        return column.to_pylist()
+    except (OverflowError, ValueError, LookupError):
+        if len(column) > 1:
+            return [value for at in range(len(column)) for value in _read_column(column.slice(at, 1))]
+        return [" ".join(column.combine_chunks().to_string().split()).strip("[] ")]
 
 
 def _read_number(value: float | None) -> float:
@@ -111,12 +123,9 @@ def show_rows(uri: str, manifest: Manifest, plan: Plan, found: Found, output: st
         raise UsageError(f"output is {output!r:.80}, {own}")
     numbers = range(len(plan.written_outputs)) if output is None else [plan.outputs.index(output)]
     rows = []
-    try:
-        listed = found.table.to_pylist()
-    except (OverflowError, ValueError, LookupError) as error:
-        reason = " ".join(str(error).split())
-        raise UsageError(f"{uri}: a row has an id or a value that cannot be shown, as a date beyond the year 9999: {reason}") from error
-    for place, stored in zip(found.places, listed, strict=True):
+    columns = map(_read_column, found.table.columns)
+    for place, *row in zip(found.places, *columns, strict=True):
+        stored = dict(zip(found.table.column_names, row, strict=True))
         where = f"{place.uri}: row {place.row}"
         try:
             outputs = [_read_output(manifest, plan, stored, k, where) for k in numbers]
@@ -124,8 +133,8 @@ def show_rows(uri: str, manifest: Manifest, plan: Plan, found: Found, output: st
         except (KeyError, TypeError, ValueError) as error:
             raise InvalidRun(f"{where}: not a row of this run: {' '.join(str(error).split())}") from error
         item = leave_out(plan.items[place.part], {each.uri for each in manifest.rejected if each.part == place.part})
-        row = take_rows(item, place.row, 1)
+        taken = take_rows(item, place.row, 1)
         outputs.sort(key=lambda each: -each.total)
-        rows.append(ShownRow(place, row.uri, row.first_row, ids, values, tuple(outputs)))
+        rows.append(ShownRow(place, taken.uri, taken.first_row, ids, values, tuple(outputs)))
     phi, total = METHODS[plan.method].phi, TOTALS[plan.space]
     return Shown(uri, manifest.sha256, plan.method, phi.column, bool(phi.ranks), total, plan.additive, found.n_found, tuple(rows))

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .figure import Figure, Table, Track, Tracks, draw_bar, draw_whisker, say_left_out
-from .scale import make_axis, shorten_name, write_number, write_share
+from .scale import NAME, WHOLE, make_axis, shorten_names, write_number, write_share
 
 BARS = 20
 Row = Mapping[str, Any]  # of a summary
@@ -14,6 +14,10 @@ Row = Mapping[str, Any]  # of a summary
 def _by_rank(rows: Sequence[Row]) -> list[Row]:
     """Rows that have a rank, the first first; scores have none."""
     return sorted((row for row in rows if row["rank"]), key=lambda row: row["rank"])
+
+
+def _names(rows: Sequence[Row], most: int = NAME) -> list[str]:
+    return shorten_names([row["feature"] for row in rows], most)
 
 
 def _number(value: float | None) -> float:
@@ -68,23 +72,23 @@ def draw_importance(rows: Sequence[Row], n_rows: int, unit: str, background: Map
     axis = make_axis([size + 2 * (error if error > 0 else 0) for size, error in zip(sizes, errors, strict=True)], zero=True)
     tracks = tuple(
         Track(
-            shorten_name(row["feature"]),
+            name,
             (draw_bar(axis, 0, size, "plain"),),
             draw_whisker(axis, size, 2 * error),
             text=write_number(size, digits=3),
         )
-        for row, size, error in zip(shown, sizes, errors, strict=True)
+        for name, size, error in zip(_names(shown), sizes, errors, strict=True)
     )
     others = ranked[most:]
     numbers = tuple(
         (
-            shorten_name(row["feature"]),
+            name,
             write_number(size),
             write_number(error),
             write_share(row["share"]),
-            *(write_number(_number(row[name]), signed=True) for name in ("mean", "min", "max")),
+            *(write_number(_number(row[key]), signed=True) for key in ("mean", "min", "max")),
         )
-        for row, size, error in zip(shown, sizes, errors, strict=True)
+        for name, row, size, error in zip(_names(shown, WHOLE), shown, sizes, errors, strict=True)
     )
     if others:
         share = write_share(math.fsum(_number(row["share"]) for row in others))
@@ -123,12 +127,12 @@ def draw_shares(rows: Sequence[Row], most: int = BARS) -> Figure:
     axis = make_axis([value + way * (2 * error if error > 0 else 0) for value, error in pairs for way in (-1, 1)], zero=True)
     tracks = tuple(
         Track(
-            shorten_name(row["feature"]),
+            name,
             (draw_bar(axis, 0, value, "plain" if value >= 0 else "down"),),
             draw_whisker(axis, value, 2 * error),
             text=write_number(value, digits=3),
         )
-        for row, (value, error) in zip(shown, pairs, strict=True)
+        for name, (value, error) in zip(_names(shown), pairs, strict=True)
     )
     return Figure(
         "What each feature adds to R²",
@@ -136,7 +140,7 @@ def draw_shares(rows: Sequence[Row], most: int = BARS) -> Figure:
         Tracks(tracks, axis.ticks(), axis.at(0), "share of R²"),
         Table(
             ("feature", "share of R²", "standard error"),
-            tuple((shorten_name(row["feature"]), write_number(value), write_number(error)) for row, (value, error) in zip(shown, pairs, strict=True)),
+            tuple((name, write_number(value), write_number(error)) for name, (value, error) in zip(_names(shown, WHOLE), pairs, strict=True)),
             say_left_out(len(shown), len(ranked), "features"),
         ),
     )
@@ -162,25 +166,24 @@ def draw_ranks(rows: Sequence[Row], most: int = BARS) -> Figure:
     axis = make_axis([mean + (std if std > 0 else 0) for mean, std in pairs], zero=True)
     tracks = tuple(
         Track(
-            shorten_name(row["feature"]),
+            name,
             (draw_bar(axis, 0, mean, "plain"),),
             draw_whisker(axis, mean, std),
             text=write_number(mean, digits=3),
         )
-        for row, (mean, std) in zip(shown, pairs, strict=True)
+        for name, (mean, std) in zip(_names(shown), pairs, strict=True)
     )
-    scores = tuple(
-        (shorten_name(row["feature"]), *(write_number(_number(row[name])) for name in ("mean", "std", "min", "max")))
-        for row in rows
-        if not row["rank"]
+    listed = shown + [row for row in rows if not row["rank"]]
+    numbers = tuple(
+        (name, *(write_number(_number(row[key])) for key in ("mean", "std", "min", "max")))
+        for name, row in zip(_names(listed, WHOLE), listed, strict=True)
     )
-    numbers = tuple((shorten_name(row["feature"]), *(write_number(_number(row[name])) for name in ("mean", "std", "min", "max"))) for row in shown)
     return Figure(
         "Which features come first",
         "Mean place of a feature in the rows' own rankings, 1 for the first: the shorter the bar, the more it matters. Whiskers are one standard "
         "deviation over rows. " + say_left_out(len(shown), len(ranked), "features"),
         Tracks(tracks, axis.ticks(), axis.at(0), "mean rank"),
-        Table(("feature or score", "mean", "deviation", "lowest", "highest"), numbers + scores, say_left_out(len(shown), len(ranked), "features")),
+        Table(("feature or score", "mean", "deviation", "lowest", "highest"), numbers, say_left_out(len(shown), len(ranked), "features")),
     )
 
 
@@ -202,16 +205,16 @@ def draw_groups(rows: Sequence[Row], by: Sequence[str], most: int = BARS) -> Fig
     """
     groups = {tuple(row[name] for name in by): row for row in sorted(rows, key=lambda row: -row["n"])}
     shown = [(", ".join("–" if value is None else str(value) for value in key), row) for key, row in list(groups.items())[:most]]
-    pairs = [(_number(row["total_r2"]), _number(row["total_standard_error"])) for _, row in shown]
+    names, pairs = [name for name, _ in shown], [(_number(row["total_r2"]), _number(row["total_standard_error"])) for _, row in shown]
     axis = make_axis([value + way * (2 * error if error > 0 else 0) for value, error in pairs for way in (-1, 1)], zero=True)
     tracks = tuple(
         Track(
-            shorten_name(name),
+            name,
             (draw_bar(axis, 0, value, "plain" if value >= 0 else "down"),),
             draw_whisker(axis, value, 2 * error),
             text=write_number(value, digits=3),
         )
-        for (name, _), (value, error) in zip(shown, pairs, strict=True)
+        for name, (value, error) in zip(shorten_names(names), pairs, strict=True)
     )
     return Figure(
         f"How well the model does by {' and '.join(by)}",
@@ -220,8 +223,8 @@ def draw_groups(rows: Sequence[Row], by: Sequence[str], most: int = BARS) -> Fig
         Table(
             (" and ".join(by), "R²", "standard error", "rows with a label"),
             tuple(
-                (shorten_name(name), write_number(value), write_number(error), f"{row['n']:,}")
-                for (name, row), (value, error) in zip(shown, pairs, strict=True)
+                (name, write_number(value), write_number(error), f"{row['n']:,}")
+                for name, (_, row), (value, error) in zip(shorten_names(names, WHOLE), shown, pairs, strict=True)
             ),
             say_left_out(len(shown), len(groups), "groups"),
         ),
@@ -253,10 +256,10 @@ def draw_inputs(rows: Sequence[Row], most: int = BARS) -> Figure | None:
         return None
     axis = make_axis([lacks(row) / row["rows"] for row in shown], zero=True)
     tracks = []
-    for row in shown:
+    for name, row in zip(_names(shown), shown, strict=True):
         missing, every = row["missing"] / row["rows"], lacks(row) / row["rows"]
         marks = (draw_bar(axis, 0, missing, "before"), draw_bar(axis, missing, every, "up"))
-        tracks.append(Track(shorten_name(row["feature"]), tuple(mark for mark in marks if mark.width), text=write_share(every)))
+        tracks.append(Track(name, tuple(mark for mark in marks if mark.width), text=write_share(every)))
     return Figure(
         "Where values are missing or unseen",
         "Share of rows whose value is missing (grey) or is no category that the model knows (orange). "
@@ -282,7 +285,7 @@ def tabulate_inputs(rows: Sequence[Row], most: int = BARS) -> Table:
     """
     listed = sorted(rows, key=lambda row: -(row["missing"] + row["unseen"]))[:most]
     kinds = ("missing", "unseen", "below", "above")
-    cells = tuple((shorten_name(row["feature"]), *(f"{row[kind]:,}" for kind in kinds)) for row in listed)
+    cells = tuple((name, *(f"{row[kind]:,}" for kind in kinds)) for name, row in zip(_names(listed, WHOLE), listed, strict=True))
     return Table(
         ("feature", "missing", "unseen", "below all thresholds", "above all thresholds"), cells, say_left_out(len(listed), len(rows), "features")
     )

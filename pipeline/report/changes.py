@@ -6,7 +6,7 @@ from typing import Any
 from ..display import count
 from .figure import Figure, Table, Track, Tracks, draw_bar, say_left_out
 from .page import Section
-from .scale import make_axis, shorten_name, write_number, write_share
+from .scale import NAME, WHOLE, make_axis, shorten_name, shorten_names, write_number, write_share
 
 Found = Mapping[str, Any]  # as drift.json has it
 KINDS = {"phi": "attribution", "missing": "missing values", "unseen": "unseen values"}  # in words, where they need them
@@ -16,7 +16,8 @@ STEPS = 10
 ALARMS = 5
 DIFFERENCES = 12
 ROUNDED = 1e-6  # of the largest step, below which rounding is nothing to be seen
-LINE = 300  # characters
+LINE = 300  # characters,
+OUTPUT = 16  # and of an output’s name beside a column’s
 
 
 def _last(uri: str) -> str:
@@ -56,25 +57,27 @@ def _draw_split(found: Found, split: Found, unit: str) -> Figure | None:
     """From the mean before to the mean now, where attributions add up to the change."""
     if split["features"] is None or split["reference_mean"] is None or split["mean"] is None:
         return None
-    moved = [(shorten_name(shift["feature"]), _number(shift["change"])) for shift in _of(found, "phi", split["output"])]
+    moved = [(shift["feature"], _number(shift["change"])) for shift in _of(found, "phi", split["output"])]
     moved.sort(key=lambda pair: -abs(pair[1]))
-    rest = moved[STEPS:]
+    names, rest = [name for name, _ in moved[:STEPS]], moved[STEPS:]
     steps = moved[:STEPS] + ([(f"{len(rest):,} others", sum(change for _, change in rest))] if rest else [])
     least = ROUNDED * max((abs(change) for _, change in steps), default=0.0)
     also = [(name, _number(split[key])) for name, key in (("base value", "base"), ("rounding", "rounding"))]
     steps += [(name, change) for name, change in also if abs(change) > least]
+    said = [name for name, _ in steps[len(names) :]]
     at, ends = split["reference_mean"], []
     for _, change in steps:
         ends.append((at, at + change))
         at += change
     axis = make_axis([each for pair in ends for each in pair] + [split["reference_mean"], split["mean"]])
     tracks = [
-        Track(name, (draw_bar(axis, start, end, "up" if end >= start else "down"),), text=write_number(change, True, 3))
-        for (name, change), (start, end) in zip(steps, ends, strict=True)
+        Track(label, (draw_bar(axis, start, end, "up" if end >= start else "down"),), text=write_number(change, True, 3))
+        for label, (_, change), (start, end) in zip(shorten_names(names) + said, steps, ends, strict=True)
     ]
     first = Track("mean before", (), points=(axis.at(split["reference_mean"]),), text=write_number(split["reference_mean"]))
     last = Track("mean now", (), points=(axis.at(split["mean"]),), text=write_number(split["mean"]))
-    rows = [("mean before", write_number(split["reference_mean"])), *((name, write_number(change, True)) for name, change in steps)]
+    changes = [(name, write_number(change, True)) for name, (_, change) in zip(shorten_names(names, WHOLE) + said, steps, strict=True)]
+    rows = [("mean before", write_number(split["reference_mean"])), *changes]
     of = f" of output {shorten_name(split['output'])}" if len(found["outputs"]) > 1 else ""
     return Figure(
         f"Why the mean {unit}{of} changed",
@@ -89,24 +92,25 @@ def _draw_shares(found: Found, output: str) -> Figure | None:
     shown = shifts[:FEATURES]
     if not shown:
         return None
+    features = [shift["feature"] for shift in shown]
     axis = make_axis([_number(shift[name]) for shift in shown for name in ("share", "reference_share")], zero=True)
     tracks = tuple(
         Track(
-            shorten_name(shift["feature"]),
+            name,
             (draw_bar(axis, 0, _number(shift["share"]), "plain"),),
             points=(axis.at(_number(shift["reference_share"])),),
             text=write_share(shift["share"]),
         )
-        for shift in shown
+        for name, shift in zip(shorten_names(features), shown, strict=True)
     )
     rows = tuple(
         (
-            shorten_name(shift["feature"]),
-            *(write_share(shift[name]) for name in ("reference_share", "share")),
-            *(f"{shift[name]}" if shift[name] is not None else "–" for name in ("reference_rank", "rank")),
-            *(write_number(shift[name]) for name in ("reference_mean_abs", "mean_abs", "standard_error_abs")),
+            name,
+            *(write_share(shift[key]) for key in ("reference_share", "share")),
+            *(f"{shift[key]}" if shift[key] is not None else "–" for key in ("reference_rank", "rank")),
+            *(write_number(shift[key]) for key in ("reference_mean_abs", "mean_abs", "standard_error_abs")),
         )
-        for shift in shown
+        for name, shift in zip(shorten_names(features, WHOLE), shown, strict=True)
     )
     of = f" of output {shorten_name(output)}" if len(found["outputs"]) > 1 else ""
     heads = ("feature", "share before", "share now", "rank before", "rank now", "mean size before", "mean size now", "standard error of the change")
@@ -119,10 +123,14 @@ def _draw_shares(found: Found, output: str) -> Figure | None:
     )
 
 
-def _name(shift: Found, several: bool) -> str:
-    of = f" of {shorten_name(shift['feature'])}" if shift["feature"] else ""
-    output = f", output {shorten_name(shift['output'], 16)}" if several and shift["output"] else ""
-    return f"{KINDS.get(shift['kind'], shift['kind'])}{of}{output}"
+def _names(shifts: Sequence[Found], several: bool, most: int = NAME) -> list[str]:
+    """What each column has, of which feature and, where there are several, which output."""
+    features, outputs = (shorten_names([shift[key] for shift in shifts], size) for key, size in (("feature", most), ("output", OUTPUT)))
+    names = []
+    for shift, feature, output in zip(shifts, features, outputs, strict=True):
+        of = f" of {feature}" if feature else ""
+        names.append(f"{KINDS.get(shift['kind'], shift['kind'])}{of}{f', output {output}' if several and output else ''}")
+    return names
 
 
 def _draw_distances(found: Found) -> Figure | None:
@@ -135,20 +143,20 @@ def _draw_distances(found: Found) -> Figure | None:
     axis = make_axis([shift["distance"] for shift in shown], zero=True)
     tracks = tuple(
         Track(
-            _name(shift, several),
+            name,
             (draw_bar(axis, 0, shift["distance"], "up" if shift["drifted"] else "before"),),
             text=write_share(shift["distance"]),
         )
-        for shift in shown
+        for name, shift in zip(_names(shown, several), shown, strict=True)
     )
     rows = tuple(
         (
-            _name(shift, several),
+            name,
             "yes" if shift["drifted"] else "no",
             write_share(shift["distance"]),
-            *(write_number(shift[name]) for name in ("corrected", "psi", "psi_expected", "wasserstein", "reference_mean", "mean", "standard_error")),
+            *(write_number(shift[key]) for key in ("corrected", "psi", "psi_expected", "wasserstein", "reference_mean", "mean", "standard_error")),
         )
-        for shift in shown
+        for name, shift in zip(_names(shown, several, WHOLE), shown, strict=True)
     )
     heads = (
         "column",
@@ -172,9 +180,8 @@ def _draw_distances(found: Found) -> Figure | None:
     )
 
 
-def _say_alarm(shift: Found, several: bool) -> str:
+def _say_alarm(name: str, shift: Found) -> str:
     """In the words of the figures. Distances are what has to move at least, for the rows before to be those of now."""
-    name = _name(shift, several)
     if shift["kind"] in ("missing", "unseen"):
         return f"{name}: {write_share(shift['mean'])} of the rows, were {write_share(shift['reference_mean'])}"
     moved = "all rows" if shift["distance"] == 1 else f"at least {write_share(shift['distance'])} of the rows"
@@ -187,8 +194,9 @@ def _say_alarm(shift: Found, several: bool) -> str:
 def _list_alarms(found: Found) -> list[str]:
     """Orders of features first, then columns of all rows, then groups, which have their own words."""
     several, said = len(found["outputs"]) > 1, found["alarms"]
+    moved = [shift for shift in found["shifts"] if shift["drifted"]]
     orders = sum(_number(split["ndcg"]) < found["thresholds"]["ndcg"] for split in found["outputs"] if split["ndcg"] is not None)
-    drifted = [_say_alarm(shift, several) for shift in found["shifts"] if shift["drifted"]]
+    drifted = [_say_alarm(name, shift) for name, shift in zip(_names(moved, several), moved, strict=True)]
     return [f"Alarm: {line}" for line in (*said[:orders], *drifted, *said[orders + len(drifted) :])]
 
 

@@ -14,7 +14,7 @@ from .dependence import draw_dependence
 from .figure import Figure, Table, Tracks, say_left_out
 from .matrix import draw_interactions, draw_lines
 from .page import Page, Section
-from .scale import shorten_name, write_number, write_share
+from .scale import WHOLE, shorten_name, shorten_names, write_number, write_share
 from .swarm import draw_swarm
 from .words import judge, last_name, list_facts, list_provenance, write_headline, write_lede
 
@@ -110,8 +110,9 @@ def _figures(material: Material, output: str, limits: Limits) -> tuple[Figure, .
         rows = _of(summaries["importance"], output)
         least = min(SMALL, max(row["share"] for row in rows) / 10)
         small = {row["feature"] for row in rows if row["share"] < least}
+        labels = dict(zip(drawn.names, shorten_names(drawn.names), strict=True))
         each_of = zip(drawn.names, drawn.asked, drawn.counts, strict=True)
-        found = (draw_dependence(*each, plan.space) for each in each_of if each[0] not in small)
+        found = (draw_dependence(labels[name], asked, counts, plan.space) for name, asked, counts in each_of if name not in small)
         fields: list[Figure] = [figure for figure in found if figure is not None][: limits.dependences]
         fields.sort(key=lambda each: isinstance(each.drawing, Tracks))  # fields beside fields, and boxes beside boxes
         figures += fields
@@ -145,10 +146,11 @@ def _list_others(material: Material, shown: Sequence[str]) -> Section | None:
         return None
     first = {row["output"]: row for row in rows if row["rank"] == 1}
     listed = others[:OTHERS]
+    found = [first[name] for name in listed if name in first]
+    outputs, features = (shorten_names([row[key] for row in found], WHOLE) for key in ("output", "feature"))
     cells = tuple(
-        (shorten_name(name), shorten_name(first[name]["feature"]), write_number(first[name]["mean_abs"]), write_share(first[name]["share"]))
-        for name in listed
-        if name in first
+        (output, feature, write_number(row["mean_abs"]), write_share(row["share"]))
+        for output, feature, row in zip(outputs, features, found, strict=True)
     )
     left = f" Of these, {len(others) - len(listed):,} are left out." if len(listed) < len(others) else ""
     text = f"Figures are of the first {len(shown)} of {len(material.run.plan.written_outputs):,} outputs.{left}"
@@ -164,8 +166,7 @@ def _write_outputs(material: Material, limits: Limits) -> list[Section]:
     partial = plan.global_only or not plan.wide
     unit = UNIT if plan.space == MARGIN and "importance" in material.summaries else ""
     kept = "This run keeps no column of attributions for each feature, so their distribution is not drawn." if partial else ""
-    for k, output in enumerate(shown):
-        name = shorten_name(output, 60)
+    for k, (output, name) in enumerate(zip(shown, shorten_names(shown, 60), strict=True)):
         title = "What moves predictions" if single else f"What moves output {name}"
         text = tuple(line for line in (unit, kept) if line and not k)
         figures = _figures(material, output, limits)
@@ -197,19 +198,21 @@ def _write_groups(summaries: Summaries, by: Sequence[str], outputs: Sequence[str
     if not rows:
         return None
     tables = []
-    for output in outputs:
+    titles = ["Groups of rows"] if len(outputs) == 1 else [f"Output {name}" for name in shorten_names(outputs, 60)]
+    for output, title in zip(outputs, titles, strict=True):
         groups: dict[tuple[Any, ...], list[Row]] = {}
         for row in _of(rows, output):
             groups.setdefault(tuple(row[name] for name in by), []).append(row)
         shown = sorted(groups.items(), key=lambda pair: -pair[1][0]["rows"])[:BARS]
         cells = []
-        for key, found in shown:
-            first = sorted(found, key=lambda row: row["rank"])[:FIRST]
-            name = ", ".join("–" if value is None else str(value) for value in key)
-            said = ", ".join(f"{shorten_name(row['feature'])} {write_share(row['share'])}" for row in first)
-            cells.append((shorten_name(name), f"{found[0]['rows']:,}", write_number(sum(row["mean_abs"] for row in found)), said))
+        firsts = [sorted(found, key=lambda row: row["rank"])[:FIRST] for _, found in shown]
+        features = sorted({row["feature"] for first in firsts for row in first})
+        written = dict(zip(features, shorten_names(features), strict=True))
+        names = shorten_names([", ".join("–" if value is None else str(value) for value in key) for key, _ in shown], WHOLE)
+        for name, (_, found), first in zip(names, shown, firsts, strict=True):
+            said = ", ".join(f"{written[row['feature']]} {write_share(row['share'])}" for row in first)
+            cells.append((name, f"{found[0]['rows']:,}", write_number(sum(row["mean_abs"] for row in found)), said))
         heads = (" and ".join(by), "rows", "mean size in all", "first features, and their shares")
-        title = "Groups of rows" if len(outputs) == 1 else f"Output {shorten_name(output, 60)}"
         tables.append((title, Table(heads, tuple(cells), say_left_out(len(shown), len(groups), "groups"))))
     return Section("groups", f"What moves predictions by {' and '.join(by)}", tables=tuple(tables))
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from .counting import BELOW, MISSING, PHI, TAIL, Counted, Counts, Values
 from .figure import Figure, Mark, Plane, Shape, Table, Track, Tracks, write_path
-from .scale import NARROW, Axis, Tick, make_axis, shorten_name, write_apart, write_number
+from .scale import NARROW, WHOLE, Axis, Tick, make_axis, shorten_names, write_apart, write_number
 from .spread import Spread, find_spread
 
 LEVELS = 6  # of darkness
@@ -16,6 +16,7 @@ ROWS = 12  # of a table
 GAP = 4  # columns that missing values take, of which two are empty
 CATEGORY = 24  # characters of a category's name
 HEADS = ("value", "rows", "5 %", "mean attribution", "95 %")
+CELLS = "5 % and 95 % are read off the cells that rows are counted in, so they may be off by as much as a cell is high. Means are exact."
 
 
 def _describe(name: str, spread: Spread) -> tuple[str, ...]:
@@ -35,9 +36,8 @@ def _heights(edges: Sequence[float], axis: Axis) -> list[float]:
     return [round(PHI * (1 - axis.at(edge) / 100), 2) for edge in edges]
 
 
-def _fields(cells: np.ndarray, heights: Sequence[float], offset: int, wide: int = 1) -> tuple[Shape, ...]:
-    """Cells of a plane, each column's joined where they are equally dark."""
-    largest = cells.max(initial=0)
+def _fields(cells: np.ndarray, largest: int, heights: Sequence[float], offset: int, wide: int = 1) -> tuple[Shape, ...]:
+    """Cells of a plane, each column's joined where they are equally dark; the one with the most rows is the darkest."""
     if not largest:
         return ()
     levels = np.ceil(LEVELS * np.cbrt(cells / largest)).astype(int)
@@ -76,7 +76,7 @@ def _tabulate(asked: Counted, values: Values, counts: Counts) -> Table:
         found.append((f"{lower} to {upper}", slice(BELOW + 1 + first, BELOW + 1 + last)))
     found += [(f"{texts[-1]} or more", slice(-1, None)), ("missing", slice(MISSING, MISSING + 1))]
     spreads = [(name, find_spread(asked, counts, bins)) for name, bins in found]
-    return Table(HEADS, tuple(_describe(name, spread) for name, spread in spreads if spread.n))
+    return Table(HEADS, tuple(_describe(name, spread) for name, spread in spreads if spread.n), CELLS)
 
 
 def _draw_numbers(name: str, asked: Counted, values: Values, counts: Counts, unit: str) -> Figure:
@@ -90,7 +90,8 @@ def _draw_numbers(name: str, asked: Counted, values: Values, counts: Counts, uni
     width = inner.shape[0] + offset
     own, across = Axis(edges[0], edges[-1]), Axis(values.edges[0], values.edges[-1])
     heights = _heights(edges, own)
-    shapes = _fields(inner, heights, offset) + _fields(lacking, heights, 0, GAP // 2)
+    largest = max(inner.max(initial=0), lacking.max(initial=0))
+    shapes = _fields(inner, largest, heights, offset) + _fields(lacking, largest, heights, 0, GAP // 2)
     ticks = tuple(Tick(round((offset + tick.at / 100 * inner.shape[0]) / width * 100, 2), tick.text, tick.side) for tick in across.ticks(4, NARROW))
     ticks = tuple(tick for tick in ticks if not has_missing or tick.at > 22)
     if has_missing:
@@ -106,13 +107,18 @@ def _draw_numbers(name: str, asked: Counted, values: Values, counts: Counts, uni
         ticks,
         own.ticks(4),
         own.at(0) if own.low <= 0 <= own.high else None,
-        f"value of {shorten_name(name, 32)}",
+        f"value of {name}",
         f"attribution, {unit}",
         (("mean", "mean attribution"),),
     )
-    title = f"How {shorten_name(name)} acts"
+    title = f"How {name} acts"
     description = f"Attribution against value: the darker, the more rows; the line is their mean.{said}"
     return Figure(title, description, plane, _tabulate(asked, values, counts), small=True)
+
+
+def _unlike(text: str, names: Sequence[str]) -> str:
+    """What is said of rows, where no value has that name."""
+    return _unlike(f"({text})", names) if text in names else text
 
 
 def _list_boxes(asked: Counted, values: Values, counts: Counts) -> list[tuple[str, Spread]]:
@@ -120,29 +126,29 @@ def _list_boxes(asked: Counted, values: Values, counts: Counts) -> list[tuple[st
     if values.ordered:
         bins = [(text, slice(at, at + 1)) for at, text in enumerate(write_apart(values.points), BELOW + 1)]
     else:
-        bins = [(text, slice(at, at + 1)) for at, text in enumerate((*values.categories, "all others"), MISSING + 1)]
+        bins = [(text, slice(at, at + 1)) for at, text in enumerate((*values.categories, _unlike("all others", values.categories)), MISSING + 1)]
     found = [(text, find_spread(asked, counts, each)) for text, each in bins]
     kept = [(text, spread) for text, spread in found if spread.n]
     if not values.ordered:
         kept.sort(key=lambda pair: -pair[1].mean)
     missing = find_spread(asked, counts, slice(MISSING, MISSING + 1))
-    return kept + ([("missing", missing)] if missing.n else [])
+    return kept + ([(_unlike("missing", values.categories), missing)] if missing.n else [])
 
 
 def _draw_boxes(name: str, asked: Counted, values: Values, counts: Counts, unit: str) -> Figure:
     kept = _list_boxes(asked, values, counts)
     axis = make_axis(spread.quantile(q) for _, spread in kept for q in (0.05, 0.95))
-    tracks = []
-    for text, spread in kept:
+    tracks, names = [], [text for text, _ in kept]
+    for text, (_, spread) in zip(shorten_names(names, CATEGORY), kept, strict=True):
         low, first, half, third, high = (axis.at(spread.quantile(q)) for q in (0.05, 0.25, 0.5, 0.75, 0.95))
         box = Mark(first, max(round(third - first, 2), 0.4), "box")
-        tracks.append(Track(shorten_name(text, CATEGORY), (box,), ((low, high),), (half,), f"{spread.n:,}"))
+        tracks.append(Track(text, (box,), ((low, high),), (half,), f"{spread.n:,}"))
     return Figure(
-        f"How {shorten_name(name)} acts",
+        f"How {name} acts",
         "Attribution by value: a box holds half of the rows that have it, its whiskers nine tenths; the upright line is their median, the number how "
         "many they are.",
         Tracks(tuple(tracks), axis.ticks(4, NARROW), axis.at(0) if axis.low <= 0 <= axis.high else None, f"attribution, {unit}"),
-        Table(HEADS, tuple(_describe(shorten_name(text), spread) for text, spread in kept)),
+        Table(HEADS, tuple(_describe(text, spread) for text, (_, spread) in zip(shorten_names(names, WHOLE), kept, strict=True)), CELLS),
         small=True,
     )
 
@@ -153,7 +159,7 @@ def draw_dependence(name: str, asked: Counted, counts: Counts, unit: str) -> Fig
     Parameters
     ----------
     name : str
-        Of the feature.
+        Of the feature, as it is written.
     asked : Counted
     counts : Counts
     unit : str

@@ -34,7 +34,7 @@ def find_ends(found: Sequence[Distribution], share: float) -> tuple[float, float
     ----------
     found : sequence of Distribution
     share : float
-        Of the numbers of each, at most, that lie beyond either end.
+        Of the numbers of each, at most, that lie beyond either end; none lie there where all but these few are equal.
 
     Returns
     -------
@@ -42,6 +42,8 @@ def find_ends(found: Sequence[Distribution], share: float) -> tuple[float, float
         The lower below the upper, both finite.
     """
     ends = [min(max(each.quantile(q), each.low), each.high) for each in found if each.n for q in (share, 1 - share)]
+    if ends and min(ends) == max(ends):
+        ends = [end for each in found if each.n for end in (each.low, each.high)]
     axis = make_axis(ends)
     return axis.low, axis.high
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .figure import Figure, Matrix, Plane, Shape, Table
-from .scale import Axis, make_axis, shorten_name, write_number
+from .scale import NAME, WHOLE, Axis, make_axis, shorten_names, write_number
 
 PLAYERS = 10
 PAIRS = 20  # in the table
@@ -44,20 +44,23 @@ def draw_interactions(rows: Sequence[Row], unit: str) -> Figure | None:
         for i, name in enumerate(names)
     )
     ranked = sorted(rows, key=lambda row: row["rank"])
+    pairs = _name_pairs(ranked[:PAIRS], WHOLE)
     listed = tuple(
-        (f"{shorten_name(row['first'])} and {shorten_name(row['second'])}", *(write_number(row[name]) for name in ("mean_abs", "mean", "min", "max")))
-        for row in ranked[:PAIRS]
+        (pair, *(write_number(row[name]) for name in ("mean_abs", "mean", "min", "max"))) for pair, row in zip(pairs, ranked[:PAIRS], strict=True)
     )
-    first = ranked[0]
     more = f"The first {len(listed):,} of {len(rows):,} pairs." if len(listed) < len(rows) else ""
     some = f" The {len(names)} features that interact most are shown." if len(total) > len(names) else ""
     return Figure(
         "Which features act together",
-        f"Mean size of interactions, in units of the {unit}: the darker, the larger. "
-        f"{shorten_name(first['first'])} and {shorten_name(first['second'])} interact most.{some}",
-        Matrix(tuple(shorten_name(name, NAMES) for name in names), cells, "0", write_number(largest)),
+        f"Mean size of interactions, in units of the {unit}: the darker, the larger. {_name_pairs(ranked[:PAIRS])[0]} interact most.{some}",
+        Matrix(tuple(shorten_names(names, NAMES)), cells, "0", write_number(largest)),
         Table(("pair", "mean size", "mean", "lowest", "highest"), listed, more),
     )
+
+
+def _name_pairs(rows: Sequence[Row], most: int = NAME) -> list[str]:
+    names = shorten_names([row[side] for side in ("first", "second") for row in rows], most)
+    return [f"{first} and {second}" for first, second in zip(names[: len(rows)], names[len(rows) :], strict=True)]
 
 
 def _level(size: float | None, largest: float) -> int:

@@ -103,15 +103,6 @@ def _count(measured: Measured, columns: Sequence[Any], where: Mapping[str, Any],
     return found
 
 
-def _as_shown(column: pa.ChunkedArray) -> pa.ChunkedArray | pa.Array:
-    """A row's value, as Arrow writes it where Python has none, as of a date beyond the year 9999."""
-    try:
-        column[0].as_py()
-    except (OverflowError, ValueError, LookupError):
-        return pa.array([" ".join(column.chunk(0).to_string().split()).strip("[] ")])
-    return column
-
-
 def _read_row(run: FinishedRun, part: int, number: int) -> Found:
     uri, row = part_uri(run.manifest.home(run.uri), part), number
     with opened_part(uri) as (parquet, _):
@@ -123,7 +114,7 @@ def _read_row(run: FinishedRun, part: int, number: int) -> Found:
                 for at in range(0, len(names), COLUMNS):
                     read = parquet.read_row_group(group, names[at : at + COLUMNS], use_threads=False)
                     single = as_plain(read.slice(row, 1)).take([0])  # so that the others are held no longer
-                    columns |= zip(single.column_names, map(_as_shown, single.columns), strict=True)
+                    columns |= zip(single.column_names, single.columns, strict=True)
                 return Found(1, (Place(part, uri, number),), pa.table(columns))
             row -= n
     raise InvalidRun(f"{uri}: has no row {number}")

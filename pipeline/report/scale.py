@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 LARGEST = 1e300  # beyond which differences are no numbers any more
-NAME = 48  # characters of a name
+NAME = 48  # characters of a name,
+WHOLE = 200  # of one in a table,
+LONGEST = 1600  # and of names that are not told apart by fewer
 DIGITS = 4  # of a number,
 MOST_DIGITS = 17  # and as many as tell any two apart
 STEPS = (1, 2, 5, 10)  # of round numbers, times a power of ten
@@ -110,8 +112,35 @@ def shorten_name(name: str, most: int = NAME) -> str:
     """
     if len(name) <= most:
         return name
-    tail = most // 3
-    return f"{name[: most - tail - 1]}…{name[-tail:]}"
+    return _cut(name, most, most // 3)
+
+
+def _cut(name: str, most: int, tail: int) -> str:
+    return name if len(name) <= most else f"{name[: most - tail - 1]}…{name[len(name) - tail :]}"
+
+
+def shorten_names(names: Sequence[str], most: int = NAME) -> list[str]:
+    """Shorten names alike, so that different ones stay different.
+
+    Parameters
+    ----------
+    names : sequence of str
+    most : int
+        Characters that are kept, if these tell names apart.
+
+    Returns
+    -------
+    list of str
+        Of more characters, or whole, where fewer do not.
+    """
+    different = len(set(names))
+    while most < LONGEST:
+        for tail in (most // 3, *range(most)):
+            short = [_cut(name, most, tail) for name in names]
+            if len(set(short)) == different:
+                return short
+        most *= 2
+    return list(names)
 
 
 def _clip(number: float) -> float:
@@ -242,4 +271,4 @@ def make_axis(numbers: Iterable[float], zero: bool = False) -> Axis:
     if high - low > 1e-12 * max(abs(low), abs(high)):
         return Axis(low, high)
     room = abs(low) / 10 if low else 1.0
-    return Axis(low, low + 2 * room) if zero and not low else Axis(low - room, high + room)
+    return Axis(0.0, 1.0) if zero and not low else Axis(low - room, high + room)

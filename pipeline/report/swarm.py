@@ -6,7 +6,7 @@ import numpy as np
 
 from .counting import MISSING, SWARM, Counted, Counts, percentiles_of
 from .figure import Figure, Shape, Strip, Strips, Table, write_path
-from .scale import Axis, shorten_name, write_number
+from .scale import WHOLE, Axis, shorten_names, write_number
 
 SHADES = 9  # from low to high values
 UNKNOWN = "unknown"
@@ -102,12 +102,12 @@ def draw_swarm(names: Sequence[str], asked: Sequence[Counted], counts: Sequence[
     low, high = asked[0].shared
     axis = Axis(low, high)
     ordered = [each.values is not None and each.values.ordered for each in asked]
-    strips = tuple(_draw_strip(shorten_name(name), each, colour) for name, each, colour in zip(names, counts, ordered, strict=True))
+    strips = tuple(_draw_strip(name, each, colour) for name, each, colour in zip(shorten_names(names), counts, ordered, strict=True))
     rows = []
-    for name, each, found in zip(names, asked, counts, strict=True):
+    for name, each, found in zip(shorten_names(names, WHOLE), asked, counts, strict=True):
         quantiles = (write_number(quantile, signed=True) for quantile in each.quantiles)
         beyond = int(found.swarm[0].sum() + found.swarm[-1].sum())
-        rows.append((shorten_name(name), *quantiles, _direction(each, found), f"{beyond:,}"))
+        rows.append((name, *quantiles, _direction(each, found), f"{beyond:,}"))
     any_colour = any(ordered)
     lacking = list(dict.fromkeys(each.lacking for each in asked if each.lacking))
     said = "Colour is how high the feature's value is among all rows; grey where it has no order or is missing. " if any_colour else ""

@@ -1,19 +1,25 @@
 """Rows as waterfalls: from the base value, step by step, the largest first, to what the model says."""
 
 import math
+from collections.abc import Sequence
+from dataclasses import replace
 
 from ..in_memory.shown import Shown, ShownOutput, ShownRow, left_out, row_title, shown_steps
 from ..in_memory.waterfall import Step
 from .figure import Figure, Table, Track, Tracks, draw_bar
-from .scale import NARROW, make_axis, shorten_name, write_number
+from .scale import NARROW, WHOLE, make_axis, shorten_name, shorten_names, write_number
 
 STEPS = 8
-TITLE = 200  # characters
+PLAYER, VALUE, TITLE = 32, 24, 200  # characters
 
 
-def _label(step: Step) -> str:
-    missing = isinstance(step.value, float) and math.isnan(step.value)
-    return shorten_name(f"{step.player}, missing" if missing else step.label)
+def _label_all(steps: Sequence[Step], most: int) -> list[str]:
+    """Players with their values."""
+    labels = []
+    for name, step in zip(shorten_names([step.player for step in steps], most), steps, strict=True):
+        missing = isinstance(step.value, float) and math.isnan(step.value)
+        labels.append(f"{name}{', missing' if missing else shorten_name(replace(step, player='').label, VALUE)}")
+    return labels
 
 
 def draw_waterfall(shown: Shown, row: ShownRow, found: ShownOutput, what: str, label: float | None = None) -> Figure:
@@ -44,11 +50,11 @@ def draw_waterfall(shown: Shown, row: ShownRow, found: ShownOutput, what: str, l
     axis = make_axis([*ends, found.total] if shown.additive else ends, zero=not shown.additive)
     tracks = [
         Track(
-            _label(step),
+            name,
             (draw_bar(axis, start, start + step.phi, "plain" if shown.ranks else "down" if step.phi < 0 else "up"),),
             text=write_number(step.phi, not shown.ranks, 3),
         )
-        for start, step in zip(before, steps, strict=True)
+        for name, start, step in zip(_label_all(steps, PLAYER), before, steps, strict=True)
     ]
     if shown.additive:
         first = Track("base value", (), points=(axis.at(found.base),), text=write_number(found.base))
@@ -58,7 +64,7 @@ def draw_waterfall(shown: Shown, row: ShownRow, found: ShownOutput, what: str, l
     output = f" of output {shorten_name(found.output)}" if found.output else ""
     missed = "" if label is None else f", label {write_number(float(label))}, residual {write_number(float(label) - found.total, signed=True)}"
     more = f" Left out: {others}." if (others := left_out(shown, found, STEPS)) else ""
-    numbers = [(_label(step), write_number(step.phi, signed=not shown.ranks)) for step in steps]
+    numbers = [(name, write_number(step.phi, signed=not shown.ranks)) for name, step in zip(_label_all(steps, WHOLE), steps, strict=True)]
     numbers = [("base value", write_number(found.base)), *numbers] if shown.additive else numbers
     return Figure(
         what,

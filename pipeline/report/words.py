@@ -15,10 +15,11 @@ from ..runs.plan import Plan
 from ..runs.provenance import Provenance
 from ..runs.space import TOTALS
 from .page import Verdict
-from .scale import shorten_name, write_number, write_share
+from .scale import shorten_name, shorten_names, write_number, write_share
 
 OUTPUTS = 8  # whose base values are listed
 GROUPS = 12
+NEXT = 20  # features whose names the headline’s must not be taken for
 Row = Mapping[str, Any]
 
 
@@ -59,10 +60,10 @@ def write_headline(run: FinishedRun, summaries: Mapping[str, Sequence[Row]]) -> 
     if not run.manifest.n_rows:
         return "No rows were explained"
     for name in ("r2", "areas", "gaps", "importance"):
-        first = next((row for row in summaries.get(name, ()) if row["rank"] == 1 and row.get("output", output) == output), None)
-        if first is None:
+        ranked = sorted((row for row in summaries.get(name, ()) if row["rank"] and row.get("output", output) == output), key=lambda row: row["rank"])
+        if not ranked:
             continue
-        feature = shorten_name(first["feature"], 40)
+        first, feature = ranked[0], shorten_names([row["feature"] for row in ranked[:NEXT]], 40)[0]
         if name == "r2":
             return _say_r2(feature, first["r2"])
         if not run.manifest.used or (name == "importance" and not first["share"]):
@@ -194,8 +195,9 @@ def list_provenance(run: FinishedRun, made: Provenance | None) -> tuple[tuple[st
     """
     plan, manifest = run.plan, run.manifest
     parameters = ", ".join(f"{name} = {shorten_name(str(value))}" for name, value in plan.parameters if value not in ((), None))
-    base = [f"{shorten_name(name)} {write_number(value)}" for name, value in zip(plan.outputs, manifest.base, strict=True)]
-    more = f", and {len(base) - OUTPUTS:,} more" if len(base) > OUTPUTS else ""
+    base = [f"{name} {write_number(value)}" for name, value in zip(shorten_names(plan.outputs[:OUTPUTS]), manifest.base, strict=False)]
+    more = f", and {len(plan.outputs) - OUTPUTS:,} more" if len(plan.outputs) > OUTPUTS else ""
+    groups = shorten_names([name for name, _ in plan.groups[:GROUPS]])
     terms = {
         "model": f"{shorten_name(plan.model, 200)} ({manifest.library})",
         "SHA-256 of the model": plan.model_digest,
@@ -204,10 +206,10 @@ def list_provenance(run: FinishedRun, made: Provenance | None) -> tuple[tuple[st
         "method": f"{plan.method}{f', {parameters}' if parameters else ''}",
         "background": "" if plan.background is None else shorten_name(plan.background, 200),
         "SHA-256 of the background": plan.background_digest or "",
-        "groups": ", ".join(f"{shorten_name(name)} ({count(len(features), 'feature')})" for name, features in plan.groups[:GROUPS])
+        "groups": ", ".join(f"{name} ({count(len(features), 'feature')})" for name, (_, features) in zip(groups, plan.groups, strict=False))
         + (" …" if len(plan.groups) > GROUPS else ""),
         "units": plan.space if plan.link is None else f"{plan.space}, by {plan.link.name}",
-        "base values": ", ".join(base[:OUTPUTS]) + more if len(base) > 1 else write_number(manifest.base[0]),
+        "base values": ", ".join(base) + more if len(base) > 1 else write_number(manifest.base[0]),
         "precision": plan.precision,
         "parts": f"{len(manifest.parts):,}",
         "SHA-256 of plan.json": manifest.plan,

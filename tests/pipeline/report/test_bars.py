@@ -31,6 +31,15 @@ def test_the_first_features_are_drawn_and_the_others_added_up():
     assert "The first 3 of 100 features." in figure.description
 
 
+def test_names_that_differ_in_their_middles_differ_in_every_figure():
+    names = [f"{'customer_' * 6}{middle}{'_of_the_last_twelve_months' * 3}" for middle in ("debit", "credit")]
+    numbers = {"share": 0.5, "mean_abs": 1.0, "mean": 1.0, "std": 0.5, "min": 0, "max": 2, "r2": 0.3, "standard_error": 0.1}
+    rows = [{"feature": name, "rank": i + 1, "rows": 10, "missing": 3, "unseen": 0, "below": 0, "above": 0} | numbers for i, name in enumerate(names)]
+    for figure in (draw_importance(rows, 10, "margin", {}), draw_shares(rows), draw_ranks(rows), draw_inputs(rows)):
+        assert len({track.label for track in figure.drawing.tracks}) == 2
+        assert {row[0] for row in figure.table.rows} == set(names)
+
+
 def test_errors_of_the_background_are_added_in_quadrature():
     phi = np.random.default_rng(3).normal(0, 1, 100)
     own = error_of_size(moments("a", phi, 1), 100)

@@ -47,6 +47,23 @@ def test_categories_are_boxes_by_their_means():
     assert [track.label for track in figure.drawing.tracks] == ["all others", "b", "a", "missing"]
 
 
+def test_categories_are_not_taken_for_what_is_said_of_others():
+    """Called as rows without a value are, or as those of no listed category."""
+    column = pa.array(np.array(["missing", "all others", "c", None], object)[np.arange(3000) % 4])
+    phi = np.array([{"missing": -1.0, "all others": 1.0, "c": 3.0, None: 0.0}[name] for name in column.to_pylist()])
+    figure = draw(Values(Feature("x", True), "value_x", categories=("missing", "all others")), column, phi)
+    assert [track.label for track in figure.drawing.tracks] == ["(all others)", "all others", "missing", "(missing)"]
+    assert [number(row[3]) for row in figure.table.rows] == [3, 1, -1, 0]
+
+
+def test_missing_values_are_as_dark_as_others_where_rows_are_as_many():
+    """The darkest cell is the one with the most rows, wherever it is."""
+    x = np.concatenate([np.full(2000, np.nan), np.repeat(np.linspace(0.05, 9.95, 40), 10)])
+    figure = draw(Values(Feature("x"), "value_x", tuple(np.linspace(0, 10, 41).tolist())), x, np.zeros(x.size))
+    assert {shape.kind for shape in figure.drawing.shapes if "M0 " in shape.path} == {"d6"}
+    assert {shape.kind for shape in figure.drawing.shapes if "M0 " not in shape.path} == {"d2"}  # the cube root of 10 / 2000, times six
+
+
 def test_without_values_there_is_nothing_to_draw():
     assert draw(None, X) is None
     assert draw(Values(Feature("x"), "value_x", (0.0, 1.0)), X, np.full(3000, np.nan)) is None

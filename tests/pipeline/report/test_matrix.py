@@ -16,6 +16,13 @@ def test_darkness_is_the_root_of_the_size():
     assert "a and b interact most" in figure.description
 
 
+def test_names_that_differ_in_their_middles_differ():
+    names = [f"{'customer_' * 6}{middle}{'_of_the_last_twelve_months' * 3}" for middle in ("debit", "credit", "balance")]
+    figure = draw_interactions([pair(names[0], names[1], 4.0, 1), pair(names[0], names[2], 1.0, 2)], "margin")
+    assert len(set(figure.drawing.names)) == 3
+    assert [row[0] for row in figure.table.rows] == [f"{names[0]} and {names[1]}", f"{names[0]} and {names[2]}"]
+
+
 def test_the_strongest_of_many_are_shown():
     rows = [pair(f"f{i}", f"f{j}", 1.0 / (1 + i + j), i * 100 + j + 1) for i in range(100) for j in range(i)]
     figure = draw_interactions(rows, "margin")

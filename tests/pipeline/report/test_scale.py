@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.report.scale import Axis, make_axis, shorten_name, write_apart, write_number, write_share
+from pipeline.report.scale import Axis, make_axis, shorten_name, shorten_names, write_apart, write_number, write_share
 
 numbers = st.floats(allow_nan=True, allow_infinity=True)
 
@@ -49,6 +49,25 @@ def test_a_long_name_keeps_both_ends():
     assert shorten_name("short") == "short"
 
 
+@given(st.lists(st.text("ab", max_size=12), max_size=6), st.integers(4, 9))
+def test_different_names_stay_different_when_shortened(names, most):
+    """Wherever they differ, and however often they are there."""
+    short = shorten_names(names, most)
+    assert len(set(zip(names, short, strict=True))) == len(set(names)) == len(set(short))
+    for name, text in zip(names, short, strict=True):
+        head, _, tail = text.partition("…")
+        assert text == name if "…" not in text else name.startswith(head) and name.endswith(tail) and len(text) < len(name)
+
+
+def test_names_keep_as_many_characters_as_tell_them_apart():
+    names = [f"{'a' * 40}_{middle}_{'z' * 40}" for middle in ("debit", "credit")]
+    assert len(set(map(shorten_name, names))) == 1
+    assert [len(text) for text in shorten_names(names)] == [48, 48]
+    assert shorten_names([f"{'a' * 90}{name}{'z' * 90}" for name in ("x", "y")], 20)[0].count("x") == 1
+    huge = [f"{'a' * 5000}{name}{'z' * 5000}" for name in ("x", "y")]
+    assert shorten_names(huge) == huge
+
+
 @given(st.lists(numbers, max_size=5), st.booleans())
 def test_an_axis_holds_all_its_numbers_and_its_ticks_fit(found, zero):
     """Whatever the numbers: ticks ascend, lie within, and need no more room than there is."""
@@ -62,6 +81,7 @@ def test_an_axis_holds_all_its_numbers_and_its_ticks_fit(found, zero):
     for number in found:
         assert 0 <= axis.at(number) <= 100
     assert not zero or axis.low <= 0 <= axis.high
+    assert axis == Axis(0, 1) or not zero or any(not math.isnan(number) and number for number in found)
 
 
 def test_ticks_are_round():

@@ -50,6 +50,16 @@ def test_steps_that_do_not_add_up_are_counted_where_they_are_left_out():
     assert "Left out" not in draw_waterfall(shown(few, additive=False), few, few.outputs[0], "Highest").description
 
 
+def test_players_that_differ_in_their_middles_differ():
+    """Whatever their values, which may be equal."""
+    names = [f"{'customer_' * 6}{middle}{'_of_the_last_twelve_months' * 3}" for middle in ("debit", "credit")]
+    row = one([Step(name, "x" * 100, 1.0) for name in names], base=0.0, total=2.0)
+    figure = draw_waterfall(shown(row), row, row.outputs[0], "Highest")
+    assert len({track.label for track in figure.drawing.tracks}) == 4
+    assert [cells[0].partition(" = ")[0] for cells in figure.table.rows[1:-1]] == names
+    assert all(len(cells[0]) < 200 for cells in figure.table.rows)
+
+
 def test_ranks_stand_alone():
     row = one([Step("a", None, 1.0), Step("b", None, math.nan)], base=0.0, total=5.0)
     figure = draw_waterfall(shown(row, additive=False, ranks=True), row, row.outputs[0], "Highest")
