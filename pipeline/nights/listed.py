@@ -116,6 +116,22 @@ def find_day(name: str) -> str | None:
     return days.pop() if len(days) == 1 else None
 
 
+def find_job(name: str) -> str:
+    """Find what a run's name has before its day: nights of one job have the same.
+
+    Parameters
+    ----------
+    name : str
+        As delay/2026-03-02.
+
+    Returns
+    -------
+    str
+        As delay/; all of a name without a day.
+    """
+    return DAY.split(name, 1)[0]
+
+
 def _is_run(uri: str, here: Folder) -> bool:
     """Whether a folder is a run, or what an interrupted `prune` left of one that had taken the place of another."""
     if PLAN in here.files or MANIFEST in here.files:

@@ -20,7 +20,7 @@ from ..stores import commit, storage
 from ..stores.filesystem import is_local, open_filesystem
 from ..stores.listing import list_folder
 from ..stores.places import normalise
-from .listed import ListedRun, list_runs
+from .listed import ListedRun, find_job, list_runs
 
 AGE = re.compile(r"(\d{1,5})d")
 
@@ -150,10 +150,10 @@ def _why_held(run: str) -> str | None:
     return None
 
 
-def _why_kept(run: ListedRun, newest: ListedRun | None, named: Container[str]) -> str | None:
+def _why_kept(run: ListedRun, newest: Container[str], named: Container[str]) -> str | None:
     if _find_place(run.run) in named:
         return "it is the latest"
-    if newest is not None and run.run == newest.run:
+    if run.name in newest:
         return "no finished run is newer"
     within = _find_within(run.run)
     return None if within is None else f"{within} lies within it"
@@ -162,7 +162,7 @@ def _why_kept(run: ListedRun, newest: ListedRun | None, named: Container[str]) -
 def prune(folder: str | PathLike, *, keep: str, latest: Sequence[str] = (), dry_run: bool = False, date: str | Date | None = None) -> Pruned:
     """Remove the old runs below a folder, finished or not. A run is of the day that its name has; one whose name has none stays.
 
-    What stays in any case: runs that ``latest`` names, and the newest finished run.
+    What stays in any case: runs that ``latest`` names, and the newest finished run of every job: of runs whose names are the same before the day.
 
     Parameters
     ----------
@@ -195,7 +195,7 @@ def prune(folder: str | PathLike, *, keep: str, latest: Sequence[str] = (), dry_
     named = _read_named(_find_objects(place, (run.name for run in runs)), latest)
     if any(not run.name for run in runs):
         raise UsageError(f"{place}: is a run itself, expected a folder of runs")
-    newest = next((run for run in reversed(runs) if run.state == "finished" and run.date is not None), None)
+    newest = {find_job(run.name): run.name for run in runs if run.state == "finished" and run.date is not None}.values()
     removed, held, kept = list[ListedRun](), list[str](), [(run.name, "its name has no day") for run in runs if run.date is None]
     for run in runs:
         if run.date is None or run.date >= before:

@@ -73,10 +73,20 @@ def test_what_stays_in_any_case(nights, night):
     assert {name for name, _ in names(nights)} == set(dict(found.kept))
 
 
+def test_the_newest_of_every_job_stays(nights, night):
+    """Also of one that has rested for long; names that differ behind their day are of one job."""
+    for name in ("price/2025-11-01", "price/2025-11-02", "price/2025-11-02-again", "2025/10/01", "2025/10/02"):
+        shutil.copytree(night, nights / name)
+    (nights / "price/2025-11-02-again/manifest.json").unlink()
+    found = prune(nights, keep="2d", date=TODAY)
+    assert found.kept == (("price/2025-11-02", "no finished run is newer"),)
+    assert [name for name, _ in names(nights)] == ["price/2025-11-02", "2026-03-29", "2026-03-30"]
+
+
 @pytest.mark.parametrize("pointer", ["delay/latest.json", "delay/2026/newest.json", "latest.json"])
 def test_what_objects_between_the_folder_and_runs_name_stays(night, tmp_path, pointer):
     """Wherever the run lies that they name."""
-    for name in ("delay/2026/01/01", "delay/2026/01/02", "risk/2026-01-01", "risk/2026-03-01"):
+    for name in ("delay/2026/01/01", "delay/2026/01/02", "delay/2026/03/01", "risk/2026-01-01", "risk/2026-03-01"):
         shutil.copytree(night, tmp_path / name)
     for name in ("delay/2026/01/02", "risk/2026-01-01"):
         told = {"date": "2026-01-01", "run": str(tmp_path / name), "manifest": "0" * 64, "n_rows": 1, "share": 1.0}
