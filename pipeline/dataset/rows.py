@@ -91,8 +91,10 @@ def _read_slices(item: WorkItem, wanted: Sequence[str], slice_rows: int) -> Iter
             present = set(parquet.schema_arrow.names)
             columns = [name for name in wanted if name in present]
             pieces = choose_pieces(parquet.metadata, item.row_groups, columns)
+            texts = find_texts(parquet.schema_arrow, columns)
             source = stack.enter_context(storage.opened(item.uri, ahead=False)) if pieces else file  # columns take turns: nobody goes on from there
-            encoded = _open_parquet(source, metadata=parquet.metadata, read_dictionary=find_texts(parquet.schema_arrow, columns), **pieces)
+            known = {"metadata": parquet.metadata, "read_dictionary": texts}
+            encoded = _open_parquet(source, **known, **pieces) if texts or pieces else parquet
             read = read_batches(encoded, item.row_groups, columns, slice_rows)
             for batch in decode(window(read, item.skip, item.n_rows), parquet.schema_arrow, slice_rows):
                 for name in wanted:

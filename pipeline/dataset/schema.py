@@ -249,9 +249,9 @@ def _column_values(feature: Feature, column: pa.Array, single_precision: bool = 
         column = column.cast(pa.string())  # Arrow's own cast to double does not give the nearest
     if single_precision and pa.types.is_integer(column.type):
         column = column.cast(pa.float32(), safe=False)
-    if not pa.types.is_float64(column.type):
+    if not (pa.types.is_float64(column.type) or pa.types.is_float32(column.type)):
         column = column.cast(pa.float64(), safe=False)
-    values = mark_missing(feature, column.to_numpy(zero_copy_only=False), single_precision)
+    values = mark_missing(feature, column.to_numpy(zero_copy_only=False).astype(np.float64, copy=False), single_precision)
     if feature.categorical:
         check_codes(values)
     return values

@@ -104,16 +104,16 @@ def test_values_are_rounded_once_and_stand_in_their_player_s_column(example, tmp
         assert found[f"phi_{feature.name}"].to_numpy().tobytes() == expected.astype(precision).tobytes()
 
 
-def test_numbers_are_split_into_bytes_and_ids_have_dictionaries(example, tmp_path):
-    """Zstandard throughout, with a checksum on every page: a flipped byte is noticed by whoever reads it."""
+@pytest.mark.parametrize(("n", "codec"), [(255, "SNAPPY"), (256, "ZSTD")])
+def test_numbers_are_split_into_bytes_and_ids_have_dictionaries(example, tmp_path, n, codec):
+    """Zstandard, unless rows are few, with a checksum on every page: a flipped byte is noticed by whoever reads it."""
     columns, _, prepared = listed(example, tmp_path, ids=["flight"])
-    n = 100
     with open_part(tmp_path / "part", columns, n) as writer:
         writer.write_batch(make_batch(columns, prepared, pa.record_batch({"flight": range(n)}), make_buffers(prepared, n)))
     group = pq.read_metadata(tmp_path / "part").row_group(0)
     for c in range(group.num_columns):
         column = group.column(c)
-        assert column.compression == "ZSTD"
+        assert column.compression == codec
         assert ("BYTE_STREAM_SPLIT" in column.encodings) == (column.path_in_schema != "flight")
         assert column.has_dictionary_page == (column.path_in_schema == "flight")
     assert pq.read_schema(tmp_path / "part").equals(columns.schema)
