@@ -11,7 +11,8 @@ def bound_sampling(ensemble: TreeEnsemble, n_rows: int) -> np.ndarray:
     """Bound the root mean squared error of marginal Shapley values of any row (Filom et al. 2024, Theorem 3.15).
 
     With T the trees that ask for a feature, m their comparisons, k their features, p the shares of rows in their leaves and c the values of these,
-    less what all leaves of the tree have in common, which changes no attribution, it is
+    of empty ones too, where rows that are put together from two may be, less what all leaves of the tree have in common, which changes no
+    attribution, it is
 
         4 |T| / sqrt(n_rows) * max (sum p²)^(1/4) * max (1.5 / k (1 + m / k)^k)^(1/4) * max sqrt(sum c²)
 
@@ -39,18 +40,18 @@ def bound_sampling(ensemble: TreeEnsemble, n_rows: int) -> np.ndarray:
     trees, outputs = forest.ensemble.root.size, forest.ensemble.base.size
     n_trees, gini, growth, norm = (np.zeros((outputs, forest.n_all)) for _ in range(4))
     for tree in range(trees):
-        leaves, outcomes = list_outcomes(forest, tree)
-        asked = np.unique(forest.player_of_node[(forest.trace.tree == tree) & (forest.ensemble.feature >= 0)])
-        players = forest.players[asked]
-        share = forest.ensemble.cover[leaves] / forest.ensemble.cover[leaves].sum()
+        weighted, outcomes = list_outcomes(forest, tree)
+        mine, split = forest.trace.tree == tree, forest.ensemble.feature >= 0
+        players, leaves = forest.players[np.unique(forest.player_of_node[mine & split])], np.flatnonzero(mine & ~split)
+        share = forest.ensemble.cover[weighted] / forest.ensemble.cover[weighted].sum()
         m, k = outcomes.shape[1], max(1, players.size)
         for column in range(forest.ensemble.value.shape[1]):
             output = forest.ensemble.output[tree] + column
             n_trees[output, players] += 1
-            for most, mine in (
+            for most, found in (
                 (gini, (share**2).sum()),
                 (growth, 1.5 / k * (1 + m / k) ** k),
                 (norm, np.sqrt((forest.ensemble.value[leaves, column] ** 2).sum())),
             ):
-                most[output, players] = np.maximum(most[output, players], mine)
+                most[output, players] = np.maximum(most[output, players], found)
     return 4 * n_trees * gini**0.25 * growth**0.25 * norm / np.sqrt(n_rows)

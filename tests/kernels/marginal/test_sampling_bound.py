@@ -11,6 +11,8 @@ from numpy.testing import assert_allclose
 from kernels.marginal.sampling_bound import bound_sampling
 from kernels.parameters import InvalidParameters
 from leafledger import attribute, load_ensemble
+from pipeline.models.model import Feature, Model
+from tests.trees import one_tree
 
 RNG = np.random.default_rng(4)
 ROWS = RNG.normal(size=(3000, 4))
@@ -67,6 +69,26 @@ def test_the_bound_holds(model):
     bound = bound_sampling(model.ensemble, 100)[0]
     assert (measured <= bound).all()
     assert (bound[:3] > 0).all()
+
+
+def test_it_holds_where_no_row_of_the_population_is():
+    """Two features that are always equal, and a tree whose value is 1000 where they differ: rows of a coalition are there."""
+    ensemble = one_tree(
+        feature=[0, 1, 1, -1, -1, -1, -1],
+        threshold=[0.5, 0.5, 0.5, 0, 0, 0, 0],
+        left=[1, 3, 5, -1, -1, -1, -1],
+        right=[2, 4, 6, -1, -1, -1, -1],
+        value=[0, 0, 0, 0, 1000, 0, 0],
+        cover=[100, 50, 50, 50, 0, 0, 50],
+        n_features=2,
+    )
+    model, errors = Model(ensemble, (Feature("a"), Feature("b")), ("0",), "xgboost", "0" * 64), []
+    for _ in range(60):
+        sample = np.repeat(RNG.integers(0, 2, 100), 2).reshape(100, 2).astype(float)
+        errors.append(attribute(model, np.zeros((1, 2)), background=sample).phi[0, 0])
+    measured = np.std(errors, axis=0)
+    assert (measured > 10).all()
+    assert (measured <= bound_sampling(model.ensemble, 100)[0]).all()
 
 
 def test_trees_that_are_not_symmetric_have_no_bound():
