@@ -11,13 +11,14 @@ from kernels.trees.ensemble import TreeEnsemble
 from ..errors import InvalidModel, UnsupportedModel
 from ..stores import storage
 from .catboost_cbm import MAGIC, read_cbm
+from .catboost_classes import Classes, read_classes
 from .catboost_columns import Column
 from .catboost_json_statistics import check_unambiguous, read_statistics, read_tables
 from .catboost_statistics import Statistic
 from .catboost_trees import MAX_SYMMETRIC_DEPTH, Contents, Tree, build, free_tree, loss_name, symmetric_tree
 from .cityhash import HASH_MASK
 from .json_members import get, list_of, numbers, parse, single
-from .model import Feature, Loader
+from .model import Feature, Loader, find_classes
 from .objectives import Objective
 
 JSON_START = re.compile(rb'\s*\{\s*"(ctr_data|features_info|model_info|oblivious_trees|scale_and_bias|trees)"\s*:')
@@ -138,10 +139,9 @@ def _scale_and_bias(model: dict[str, Any], where: str) -> tuple[float, np.ndarra
     return numbers(found[:1], where)[0], numbers(bias, where)
 
 
-def _class_names(model: dict[str, Any], where: str) -> tuple[str, ...]:
+def _classes(model: dict[str, Any], where: str) -> Classes:
     info = model.get("model_info")
-    params = info.get("class_params") if isinstance(info, dict) else None
-    return tuple(map(str, list_of(params, "class_names", where)))
+    return read_classes(info.get("class_params") if isinstance(info, dict) else None, where)
 
 
 def _loss(model: dict[str, Any], where: str) -> str:
@@ -170,7 +170,7 @@ def _read_json(data: bytes, where: str) -> Contents:
         trees=tuple(trees),
         scale=scale,
         bias=bias if bias.size else np.zeros(n_outputs or 1),
-        class_names=_class_names(model, where),
+        classes=_classes(model, where),
         loss=_loss(model, where),
         statistics=statistics,
         tables=read_tables(model, statistics, where),
@@ -204,4 +204,11 @@ def _serialise(model: Any) -> bytes:
         return path.read_bytes()
 
 
-LOADER = Loader("catboost", _recognise, _parse, _owns, _serialise)
+def _find_classes(model: Any) -> tuple[str, ...]:
+    """The names of the classes that training saw, of all that the object names; none where it names fewer."""
+    names, where = find_classes(model), f"{type(model).__name__} object"
+    seen = read_classes(parse(model.get_metadata().get("class_params", "null"), where), where).seen or range(len(names))
+    return tuple(names[number] for number in seen) if max(seen, default=0) < len(names) else ()
+
+
+LOADER = Loader("catboost", _recognise, _parse, _owns, _serialise, _find_classes)

@@ -10,11 +10,13 @@ import struct
 import numpy as np
 
 from ..errors import InvalidModel, UnsupportedModel
+from .catboost_classes import Classes, read_classes
 from .catboost_columns import Column
 from .catboost_statistics import COUNTERS, EMPTY, KINDS, MEANS, Counted, Counts, Projection, Statistic, make_counts
 from .catboost_trees import MAX_SYMMETRIC_DEPTH, MAX_TREES, Contents, Tree, free_tree, loss_name, symmetric_tree
 from .cityhash import HASH_MASK
 from .flatbuffers import MAX_ITEMS, Table, TooMuchError, root
+from .json_members import parse
 
 MAGIC = b"CBM1"
 FORMAT = b"FlabuffersModel_v1"  # spelt so
@@ -258,15 +260,9 @@ def _free(splits: np.ndarray, steps: np.ndarray, leaf_of: np.ndarray, values: np
     return free_tree(split, left, right, value, weight, where)
 
 
-def _class_names(core: Table, where: str) -> tuple[str, ...]:
-    for entry in core.tables(2):
-        if entry.text(0) == b"class_params":
-            found = json.loads(entry.text(1))
-            names = found.get("class_names") if isinstance(found, dict) else None
-            if not isinstance(names, list):
-                raise InvalidModel(f"{where}: class_params is {entry.text(1)[:40]!r}, expected an object with class_names")
-            return tuple(map(str, names))
-    return ()
+def _classes(core: Table, where: str) -> Classes:
+    found = next((entry.text(1) for entry in core.tables(2) if entry.text(0) == b"class_params"), b"null")
+    return read_classes(parse(found, where), where)
 
 
 def _loss(core: Table) -> str:
@@ -328,7 +324,7 @@ def read_cbm(data: bytes, where: str) -> Contents:
             trees=_trees(model, n_outputs, where),
             scale=model.number(14, "<d", 1.0),
             bias=bias,
-            class_names=_class_names(core, where),
+            classes=_classes(core, where),
             loss=_loss(core),
             statistics=statistics,
             tables=_tables(data, behind, core.texts(3), statistics, where),

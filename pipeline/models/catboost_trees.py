@@ -11,6 +11,7 @@ from kernels.trees.ensemble import TreeEnsemble, bit_set
 from kernels.trees.statistics import ABOVE
 
 from ..errors import InvalidModel, UnsupportedModel
+from .catboost_classes import Classes, name_outputs
 from .catboost_columns import Column, order_columns
 from .catboost_statistics import Counted, Counts, Statistic, lay_out_statistics
 from .cityhash import NO_CATEGORY, HashedCategory
@@ -41,7 +42,7 @@ class Contents:
     trees: tuple[Tree, ...]
     scale: float
     bias: np.ndarray  # (outputs,) float64
-    class_names: tuple[str, ...]
+    classes: Classes
     loss: str  # "" where the file does not say
     statistics: tuple[Statistic, ...] = ()
     tables: Mapping[Counted, Counts] = field(default_factory=dict)  # of the statistics, at least
@@ -180,7 +181,7 @@ def build(contents: Contents, where: str) -> tuple[TreeEnsemble, tuple[Feature, 
     Raises
     ------
     InvalidModel
-        Trees, features and statistics do not fit together.
+        Trees, features, statistics and classes do not fit together.
     UnsupportedModel
         The model has too many features, trees or categories, or no counts for its statistics.
     """
@@ -267,6 +268,4 @@ def build(contents: Contents, where: str) -> tuple[TreeEnsemble, tuple[Feature, 
         )
         for position, column in enumerate(by_position)
     )
-    named = n_outputs > 1 and len(contents.class_names) == n_outputs
-    outputs = contents.class_names if named else tuple(str(k) for k in range(n_outputs))
-    return ensemble, features, outputs, objective_of(contents.loss, CATBOOST)
+    return ensemble, features, name_outputs(contents.classes, n_outputs, where), objective_of(contents.loss, CATBOOST)

@@ -12,6 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from pipeline.errors import InvalidModel, UnsupportedModel
 from pipeline.models.catboost import LOADER
 from pipeline.models.catboost_cbm import FORMAT, MAGIC, read_cbm
+from pipeline.models.catboost_classes import Classes
 from pipeline.models.catboost_statistics import BINARIZED_MEAN, COUNTER, FLOAT_MEAN, FREQUENCY, KINDS
 from tests.pipeline.models.catboosting import POLICIES, SHAPE, Editable, asked, counted, counting, ends, looked_up, mixed, sample, saved, sums
 
@@ -94,7 +95,7 @@ def test_vector_leaves_and_class_names_are_those_of_the_json(policy, tmp_path):
     found, document = both(model, tmp_path)
     splits = splits_in_order(found)
     assert [nested(tree, splits) for tree in found.trees] == trees_of_json(document)
-    assert found.class_names == tuple(model.classes_)
+    assert found.classes == Classes(tuple(model.classes_), (0, 1, 2))
     assert (found.bias.tolist(), found.loss) == (document["scale_and_bias"][1], "MultiClass")
 
 

@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from pipeline.errors import InvalidModel, UnsupportedModel
 from pipeline.models.catboost import LOADER
+from pipeline.models.catboost_classes import Classes
 from pipeline.models.catboost_json_statistics import check_unambiguous, read_statistics, read_tables
 from pipeline.models.catboost_statistics import BINARIZED_MEAN, COUNTER, FLOAT_MEAN, FREQUENCY
 from pipeline.models.catboost_trees import Contents
@@ -197,7 +198,7 @@ def test_json_that_may_lack_counts_is_refused(document):
 
 def contents(document, statistics, tables, **changes):
     return Contents(
-        **{"columns": (), "trees": (), "scale": 1.0, "bias": np.zeros(2), "class_names": (), "loss": "MultiClass"} | changes,
+        **{"columns": (), "trees": (), "scale": 1.0, "bias": np.zeros(2), "classes": Classes(), "loss": "MultiClass"} | changes,
         statistics=statistics,
         tables=tables,
     )

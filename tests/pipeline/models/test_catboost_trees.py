@@ -12,6 +12,7 @@ from numpy.testing import assert_allclose
 
 from pipeline.errors import InvalidModel, UnsupportedModel
 from pipeline.models import catboost_trees
+from pipeline.models.catboost_classes import Classes
 from pipeline.models.catboost_columns import Column
 from pipeline.models.catboost_trees import MAX_DEPTH, Contents, build, free_tree, loss_name, symmetric_tree
 from pipeline.models.cityhash import HashedCategory
@@ -90,7 +91,7 @@ def category(flat, values, texts=None, name="c"):
 
 
 def contents(columns, trees, **changes):
-    return Contents(**{"columns": columns, "trees": trees, "scale": 1.0, "bias": np.zeros(1), "class_names": (), "loss": "RMSE"} | changes)
+    return Contents(**{"columns": columns, "trees": trees, "scale": 1.0, "bias": np.zeros(1), "classes": Classes(), "loss": "RMSE"} | changes)
 
 
 def test_splits_ask_what_the_file_says():
@@ -117,10 +118,10 @@ def test_a_missing_number_goes_where_its_feature_says(nan_right):
 
 
 def test_several_outputs_are_called_like_the_classes():
-    """Where the file names as many; by their numbers else."""
+    """Where the file names them; by their numbers else."""
     tree = symmetric_tree([], np.array([[1.0, 2.0]]), np.ones(1))
-    for names, outputs in ((("no", "yes"), ("no", "yes")), ((), ("0", "1")), (("a", "b", "c"), ("0", "1"))):
-        found = build(contents((number(0, []),), (tree,), bias=np.array([0.5, 0.25]), class_names=names), "m")
+    for names, outputs in ((("no", "yes"), ("no", "yes")), ((), ("0", "1"))):
+        found = build(contents((number(0, []),), (tree,), bias=np.array([0.5, 0.25]), classes=Classes(names)), "m")
         assert found[2] == outputs
         assert_allclose(naive.margin(found[0], np.zeros(1)), [1.5, 2.25], rtol=0)
 
