@@ -6,11 +6,13 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from kernels.trees.binning import read_columns
 
 from ..errors import SchemaMismatch
+from ..models.known_hashes import known_hashes
 from ..models.model import Feature, Model
 from ..tables.live import Columns, LiveFile
 from . import schema
@@ -100,10 +102,12 @@ class Matching:
     used : sequence of int
         Places of the features that are read.
     asked : Asked
+    hashes : mapping of int to (n,) uint32
+        From places of features to what `known_hashes` tells of them.
     """
 
-    def __init__(self, features: tuple[Feature, ...], used: Sequence[int], asked: Asked):
-        self._features, self._used, self._asked = features, used, asked
+    def __init__(self, features: tuple[Feature, ...], used: Sequence[int], asked: Asked, hashes: Mapping[int, np.ndarray]):
+        self._features, self._used, self._asked, self._hashes = features, used, asked, hashes
         # What is refused is looked at again for every file, so that each is refused in its own name.
         self.match, self._check_columns = lru_cache(SHAPES)(self._match), lru_cache(SHAPES)(self._check)
 
@@ -120,10 +124,10 @@ class Matching:
         -------
         Matching
         """
-        return cls(model.features, read_columns(model.ensemble).tolist(), asked)
+        return cls(model.features, read_columns(model.ensemble).tolist(), asked, known_hashes(model.ensemble.statistics))
 
     def __reduce__(self) -> tuple[type["Matching"], tuple[Any, ...]]:
-        return Matching, (self._features, self._used, self._asked)
+        return Matching, (self._features, self._used, self._asked, self._hashes)
 
     def _match(self, shape: Shape) -> Matched:
         asked, found = self._asked, shape.found
@@ -165,7 +169,7 @@ class Matching:
             _check_table(shape.found, live.columns, uri)
         self._check_columns(shape)
         carried = tuple((name, value) for name, value in live.partition if name not in matched.in_file)
-        _check_carried(self._called(matched) if carried else (), dict(carried), uri)
+        _check_carried(self._called(matched) if carried else (), self._hashes, dict(carried), uri)
         texts = {name: schema.text_type(value) for name, value in carried if name in self._asked.numbers}
         schema.check_numbers(self._asked.numbers, ChainMap(matched.in_file, texts), uri)
         check_group_columns(matched.by, matched.by, uri)
@@ -180,8 +184,8 @@ def _check_table(found: pa.Schema, columns: Columns, uri: str) -> None:
             raise SchemaMismatch(f"{uri}: column {column.name!r} {other}; explain a copy of the table's rows")
 
 
-def _check_carried(features: Iterable[Feature], carried: Mapping[str, str | None], uri: str) -> None:
-    for feature in features:
+def _check_carried(features: Iterable[Feature], hashes: Mapping[int, np.ndarray], carried: Mapping[str, str | None], uri: str) -> None:
+    for place, feature in enumerate(features):
         value = carried.get(feature.name)
         if value is not None and not schema.has_several_types(feature):  # no split asks for such a one, see check_categories
-            schema.check_text(feature, value, f"{uri} (its path)")
+            schema.check_text(feature, value, f"{uri} (its path)", hashes.get(place))

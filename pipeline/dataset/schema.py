@@ -97,7 +97,15 @@ def check_column(feature: Feature, found: pa.DataType, where: str) -> None:
     raise SchemaMismatch(f"{where}: column {feature.name!r} is {found}, the model was trained on {wanted}")
 
 
-def check_text(feature: Feature, text: str, where: str) -> None:
+def _is_category(feature: Feature, text: str, hashes: np.ndarray | None) -> bool:
+    """Whether the model knows a category; of numbers that it has none, so that every one will do."""
+    (code,) = _column_values(feature, pa.array([text]))
+    if not feature.categories or code < len(feature.categories):
+        return True
+    return hashes is not None and HashedCategory.of(text).code in hashes
+
+
+def check_text(feature: Feature, text: str, where: str, hashes: np.ndarray | None = None) -> None:
     """Refuse a text, as a path has it, that cannot be a value of the feature's own type.
 
     Parameters
@@ -106,22 +114,28 @@ def check_text(feature: Feature, text: str, where: str) -> None:
     text : str
     where : str
         What the text is of, for the message.
+    hashes : (n,) uint32, optional
+        Of categories that statistics know; None where there are no statistics of the feature, or their categories cannot be told.
 
     Raises
     ------
     SchemaMismatch
-        The text is no number where the model has numbers; or it is none of the model's categories, but would be one without its leading zeros, so
-        that it cannot be told which of the two is meant.
+        The text is no number where the model has numbers; or it is none of the model's categories, but would be one without its leading zeros, or
+        may be one, so that it cannot be told which of the two is meant.
     """
-    value = pa.array([text])
     try:
-        (code,) = _column_values(feature, value)
-        known = not feature.categories or code < len(feature.categories)
-        shorter = None if known or not text.isdecimal() else _column_values(feature, pa.array([str(int(text))]))[0]
+        known = _is_category(feature, text, hashes)
+        shorter = text if known or not text.isdecimal() else str(int(text))
+        meant = shorter != text and _is_category(feature, shorter, hashes)
     except (pa.ArrowException, ValueError):
         raise SchemaMismatch(f"{where}: column {feature.name!r} is {text!r}, the model was trained on numbers") from None
-    if shorter is not None and shorter < len(feature.categories or ()):
-        raise SchemaMismatch(f"{where}: column {feature.name!r} is {text!r}, the model has category {str(int(text))!r}; name the folder so")
+    if meant:
+        raise SchemaMismatch(f"{where}: column {feature.name!r} is {text!r}, the model has category {shorter!r}; name the folder so")
+    if shorter != text and feature.hashed and hashes is None:
+        raise SchemaMismatch(
+            f"{where}: column {feature.name!r} is {text!r}, and the model does not tell whether it has that or {shorter!r}; name the folder "
+            f"{shorter!r} if that is meant, or else put the column into the files"
+        )
 
 
 def text_type(text: str | None) -> pa.DataType:

@@ -4,6 +4,7 @@ import catboost
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from numpy.testing import assert_allclose
 
@@ -109,6 +110,26 @@ def test_values_of_players_are_those_of_enumeration(policy, name, weight):
         for player, members in players.combinations.items():
             expected[:, list(members)] += phi[:, [player]] / len(members)
         assert_allclose(shared.phi[i], expected, rtol=0, atol=1e-12)
+
+
+def test_a_category_that_a_path_writes_with_zeros_is_refused(tmp_path):
+    """All of its rows would have the prediction of a category that was never seen."""
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame({"month": rng.integers(1, 13, 240), "x": rng.normal(size=240)})
+    target = 5.0 * rng.permutation(12)[rows["month"] - 1] + rows["x"]
+    model = catboost.CatBoostRegressor(iterations=20, **COMMON).fit(rows, target, cat_features=["month"])
+    model.save_model(str(tmp_path / "model.cbm"))
+    for width in (1, 2):
+        for month, those in rows.groupby("month"):
+            folder = tmp_path / f"data{width}" / f"month={month:0{width}}"
+            folder.mkdir(parents=True)
+            pq.write_table(pa.table({"row": those.index, "x": those["x"]}), folder / "rows.parquet")
+    given = {"ids": ["row"], "scheduler": "serial", "precision": "float64"}
+    explain(tmp_path / "model.cbm", tmp_path / "data1", tmp_path / "run", **given)
+    found = attributions(tmp_path / "run").to_pandas().set_index("row").sort_index()
+    assert_allclose(found["margin"], model.predict(rows), rtol=0, atol=1e-12)
+    with pytest.raises(SchemaMismatch, match=r"month=01/.*column 'month' is '01', the model has category '1'; name the folder so"):
+        explain(tmp_path / "model.cbm", tmp_path / "data2", tmp_path / "none", **given)
 
 
 @pytest.mark.parametrize("policy", ["Depthwise", "Lossguide"])

@@ -9,7 +9,7 @@ from numpy.testing import assert_array_equal
 
 from pipeline.dataset import schema
 from pipeline.errors import InvalidColumn, SchemaMismatch
-from pipeline.models.cityhash import HashedCategory
+from pipeline.models.cityhash import NO_CATEGORY, HashedCategory
 from pipeline.models.model import Feature
 
 NUMBER = Feature("x")
@@ -167,6 +167,41 @@ def test_a_text_of_a_path_that_may_mean_two_things_is_refused(feature, text, say
     with pytest.raises(SchemaMismatch) as error:
         schema.check_text(feature, text, "f (its path)")
     assert str(error.value) == f"f (its path): {says}"
+
+
+LOOKED_UP = Feature("x", True, (NO_CATEGORY,), hashed=True)
+BOTH = Feature("x", True, (HashedCategory.of("7"),), hashed=True)
+
+
+@pytest.mark.parametrize(
+    ("feature", "text", "says"),
+    [
+        (LOOKED_UP, "04", "'04', the model has category '4'; name the folder so"),
+        (BOTH, "004", "'004', the model has category '4'; name the folder so"),
+        (BOTH, "07", "'07', the model has category '7'; name the folder so"),
+        (LOOKED_UP, "4", ""),
+        (LOOKED_UP, "05", ""),
+        (LOOKED_UP, "06", ""),
+        (LOOKED_UP, "new", ""),
+    ],
+)
+def test_a_text_of_a_path_is_looked_up_where_statistics_are(feature, text, says):
+    """Among the hashes of "4", "05" and "5"; what is nothing without its zeros either is a category that was never seen."""
+    hashes = np.array([HashedCategory.of(each).code for each in ("4", "05", "5")], np.uint32)
+    if not says:
+        schema.check_text(feature, text, "f (its path)", hashes)
+        return
+    with pytest.raises(SchemaMismatch) as error:
+        schema.check_text(feature, text, "f (its path)", hashes)
+    assert str(error.value) == f"f (its path): column 'x' is {says}"
+
+
+def test_zeros_are_refused_where_the_categories_of_statistics_cannot_be_told():
+    """No others are."""
+    for text in ("4", "new", "0"):
+        schema.check_text(LOOKED_UP, text, "f (its path)", None)
+    with pytest.raises(SchemaMismatch, match="column 'x' is '04', and the model does not tell whether it has that or '4'; name the folder '4' if"):
+        schema.check_text(LOOKED_UP, "04", "f (its path)", None)
 
 
 def test_the_type_of_a_text_is_what_is_wanted_of_it():
