@@ -8,12 +8,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..models.cityhash import HashedCategory, hash_texts
+from ..models.cityhash import DIGITS, HashedCategory, hash_texts
 from ..models.model import Feature
 
 LARGEST_EXACT = 1 << 53  # from here on float64 does not have every integer
-DIGITS = 38  # of decimals that hold every integer
-NO_INTEGER = Decimal(10 ** (DIGITS - 1))  # that no column of integers holds
+MOST_DIGITS = 38  # of decimals that hold every integer
+NO_INTEGER = Decimal(10 ** (MOST_DIGITS - 1))  # that no column of integers holds
+UNTOLD = "booleans, of which the model does not tell whether it has them as 0 and 1 or as False and True: give texts"
 
 
 def is_text(found: pa.DataType) -> bool:
@@ -56,12 +57,12 @@ def _numeric_positions(values: pa.Array, categories: tuple) -> pa.Array:
     if pa.types.is_decimal(values.type) and pc.any(_is_beyond(values)).as_py():
         raise ValueError(f"decimals beyond {LARGEST_EXACT} cannot be told apart, expected integers")
     integers = pa.types.is_integer(values.type)
-    kind = pa.decimal128(DIGITS) if integers else pa.float64()
+    kind = pa.decimal128(MOST_DIGITS) if integers else pa.float64()
     numbers = values.cast(kind) if integers else pc.add(values.cast(kind), 0.0)
     return pc.index_in(numbers, value_set=pa.array([_exact_category(category, integers) for category in categories], kind))
 
 
-def encode(values: pa.Array, categories: tuple) -> np.ndarray:
+def encode(values: pa.Array, categories: tuple, booleans: tuple[str, ...] = ()) -> np.ndarray:
     """Find the code of every value.
 
     Parameters
@@ -70,6 +71,8 @@ def encode(values: pa.Array, categories: tuple) -> np.ndarray:
         n values, no dictionary.
     categories : tuple
         Of the feature, at least one: texts, numbers, or hashes.
+    booleans : tuple of str
+        How hashed ones write false and true, see `Feature`.
 
     Returns
     -------
@@ -82,7 +85,7 @@ def encode(values: pa.Array, categories: tuple) -> np.ndarray:
         Values are not what the type says.
     """
     if isinstance(categories[0], HashedCategory):
-        return encode_hashes(hash_values(values), categories)
+        return encode_hashes(hash_values(values, booleans), categories)
     if pa.types.is_floating(values.type):
         values = pc.if_else(pc.is_nan(values), pa.scalar(None, values.type), values)
     of_texts = isinstance(categories[0], str)
@@ -91,13 +94,15 @@ def encode(values: pa.Array, categories: tuple) -> np.ndarray:
     return np.where(values.is_null().to_numpy(zero_copy_only=False), np.nan, codes)
 
 
-def hash_values(values: pa.Array) -> np.ndarray:
-    """Hash categories as CatBoost does: integers by their decimal text, booleans as 1 and 0; every distinct value once.
+def hash_values(values: pa.Array, booleans: tuple[str, ...] = DIGITS) -> np.ndarray:
+    """Hash categories as CatBoost does: by their texts, of integers in decimals; every distinct value once.
 
     Parameters
     ----------
     values : pa.Array
         n texts, integers or booleans, possibly dictionary-encoded.
+    booleans : tuple of str
+        How false and true are written, see `Feature`.
 
     Returns
     -------
@@ -106,8 +111,8 @@ def hash_values(values: pa.Array) -> np.ndarray:
 
     Raises
     ------
-    pa.ArrowException
-        Values are not what the type says, such as text that is no UTF-8.
+    pa.ArrowException, ValueError
+        Values are not what the type says, such as text that is no UTF-8; or booleans, of which it is not known how they are written.
     """
     if pa.types.is_null(values.type):
         return np.full(len(values), np.nan)
@@ -115,7 +120,9 @@ def hash_values(values: pa.Array) -> np.ndarray:
         values = values.dictionary_encode()
     distinct = values.dictionary
     if pa.types.is_boolean(distinct.type):
-        distinct = distinct.cast(pa.uint8())
+        if not booleans:
+            raise ValueError(UNTOLD)
+        distinct = pc.if_else(distinct, booleans[1], booleans[0])
     distinct.validate(full=True)  # texts are not decoded, so that nothing else finds what is no UTF-8
     hashes = np.append(hash_texts(distinct.cast(pa.string())).astype(np.float64), np.nan)
     hashes[:-1][distinct.is_null().to_numpy(zero_copy_only=False)] = np.nan

@@ -78,16 +78,17 @@ def check_column(feature: Feature, found: pa.DataType, where: str) -> None:
     if pa.types.is_null(value_type):
         return
     if feature.categories:
-        wants_text = isinstance(feature.categories[0], str | HashedCategory)
+        hashed = isinstance(feature.categories[0], HashedCategory)
+        wants_text = hashed or isinstance(feature.categories[0], str)
         # An integer written as text is the same category: CatBoost stores integer categories so.
         # Of booleans CatBoost stores "True", but "1" in JSON that was saved with a pool.
-        booleans = pa.types.is_boolean(value_type) and (
-            isinstance(feature.categories[0], HashedCategory) or bool({"True", "False"} & {*feature.categories})
-        )
+        is_boolean = pa.types.is_boolean(value_type)
+        booleans = is_boolean and bool(feature.booleans if hashed else {"True", "False"} & {*feature.categories})
         written = is_text(value_type) or pa.types.is_integer(value_type) or booleans
         if written if wants_text else _is_number(value_type):
             return
-        wanted = "categories that are " + ("strings" if wants_text else "numbers")
+        untold = " and does not tell how it wrote booleans: give them as texts" * (hashed and is_boolean)
+        wanted = "categories that are " + ("strings" if wants_text else "numbers") + untold
     elif _is_number(value_type) and not (pa.types.is_dictionary(found) and (feature.categorical or feature.perhaps_codes)):
         return
     elif feature.categorical:
@@ -256,7 +257,7 @@ def _column_values(feature: Feature, column: pa.Array, single_precision: bool = 
         indices = pc.fill_null(column.indices.cast(pa.int64()), len(column.dictionary))
         return table[indices.to_numpy(zero_copy_only=False)]
     if feature.categories:
-        return encode(column, feature.categories)
+        return encode(column, feature.categories, feature.booleans)
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.uint8())
     if pa.types.is_decimal(column.type):

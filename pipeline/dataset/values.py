@@ -118,7 +118,7 @@ def hash_column(feature: Feature, column: pa.Array) -> np.ndarray:
         Values are not what the type says.
     """
     with _naming(feature):
-        return hash_values(column)
+        return hash_values(column, feature.booleans)
 
 
 @contextmanager

@@ -14,7 +14,8 @@ from ..errors import InvalidModel, UnsupportedModel
 from .catboost_classes import Classes, name_outputs
 from .catboost_columns import Column, order_columns
 from .catboost_statistics import Counted, Counts, Statistic, lay_out_statistics
-from .cityhash import NO_CATEGORY, HashedCategory
+from .cityhash import DIGITS, NO_CATEGORY, UNASKED, HashedCategory, find_booleans
+from .known_hashes import known_hashes
 from .model import Feature, check_ensemble
 from .objectives import CATBOOST, Objective, objective_of
 
@@ -144,7 +145,15 @@ def _categories(column: Column, hashed: bool) -> tuple[str | HashedCategory, ...
     if column.texts is not None and not hashed:
         return column.texts
     # A feature without splits needs a category list too.
-    return tuple(HashedCategory(value) for value in column.values) or (NO_CATEGORY if hashed else HashedCategory(0),)
+    return tuple(HashedCategory(value) for value in column.values) or (NO_CATEGORY if hashed else UNASKED,)
+
+
+def _booleans(column: Column, told: np.ndarray | None, hashed: bool, looked_up: bool) -> tuple[str, ...]:
+    """How categories that are hashes write false and true; as CatBoost itself does where nothing is ever asked of them."""
+    if not column.categorical or (column.texts is not None and not hashed):
+        return ()
+    known = {*column.values, *([] if told is None else told.tolist())}
+    return find_booleans(known) if known or looked_up else DIGITS
 
 
 def _join(trees: Sequence[Tree], n_outputs: int) -> tuple[Tree, np.ndarray]:
@@ -256,6 +265,7 @@ def build(contents: Contents, where: str) -> tuple[TreeEnsemble, tuple[Feature, 
     )
     check_ensemble(ensemble, where)
     looked_up = {int(statistics.source[element]) for element in statistics.element[statistics.kind != ABOVE]}
+    told = known_hashes(statistics)
     gaps = any(column.flat != position for position, column in enumerate(by_position))  # then a name says more than a position
     features = tuple(
         Feature(
@@ -265,6 +275,7 @@ def build(contents: Contents, where: str) -> tuple[TreeEnsemble, tuple[Feature, 
             hashed=column.categorical and position in looked_up,
             named=column.named or gaps,
             by_value=column.categorical,
+            booleans=_booleans(column, told.get(position), hashed, position in looked_up),
         )
         for position, column in enumerate(by_position)
     )

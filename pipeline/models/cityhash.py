@@ -1,6 +1,6 @@
 """The hash by which CatBoost knows a category: the low half of CityHash64 of its text, of many texts at a time."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,6 +35,8 @@ class HashedCategory:
 
 
 NO_CATEGORY = HashedCategory(-1)  # what no value is
+UNASKED = HashedCategory(0)  # stands for all categories of a feature without splits
+DIGITS, WORDS = ("0", "1"), ("False", "True")  # how false and true are written: by CatBoost itself, and as texts of Python and pandas
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +188,23 @@ def city_hash(s: bytes) -> int:
         0..2**64 - 1.
     """
     return int(_hash(np.frombuffer(s, np.uint8), np.zeros(1, np.int64), np.array([len(s)], np.int64))[0])
+
+
+def find_booleans(known: Collection[int]) -> tuple[str, ...]:
+    """Find how categories write false and true.
+
+    Parameters
+    ----------
+    known : collection of int
+        Hashes of categories that the model knows.
+
+    Returns
+    -------
+    tuple of str
+        False and true; none where the model knows neither, or both ways.
+    """
+    written = [each for each in (DIGITS, WORDS) if any(HashedCategory.of(text).code in known for text in each)]
+    return written[0] if len(written) == 1 else ()
 
 
 def hash_texts(values: pa.Array) -> np.ndarray:

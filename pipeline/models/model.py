@@ -41,6 +41,8 @@ class Feature:
         Whether a matrix holds the categories themselves, as scikit-learn and CatBoost take it; else their codes, as XGBoost and LightGBM do.
     refuses_missing : bool
         Whether the library predicts no row in which it is missing, so that the trees have no way for it.
+    booleans : tuple of str
+        How categories of which the model stores hashes write false and true; none where it does not tell, so that no column of booleans will do.
     """
 
     name: str
@@ -53,6 +55,7 @@ class Feature:
     named: bool = True
     by_value: bool = field(default=False, metadata={EMPTY: True})
     refuses_missing: bool = field(default=False, metadata={EMPTY: True})
+    booleans: tuple[str, ...] = field(default=(), metadata={EMPTY: True})
 
     @property
     def kind(self) -> str:

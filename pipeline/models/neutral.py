@@ -16,7 +16,7 @@ from kernels.trees.ensemble import TreeEnsemble
 
 from ..errors import InvalidModel, UnsupportedModel
 from ..records import EMPTY, as_fields, read_record
-from .cityhash import HASH_MASK, HashedCategory
+from .cityhash import DIGITS, HASH_MASK, UNASKED, HashedCategory, find_booleans
 from .model import Feature, Loader, Model, check_ensemble
 from .objectives import Margin, Objective
 
@@ -181,7 +181,14 @@ def _hinted(column: _Column, categories: tuple[Any, ...] | None) -> Feature:
         named=column.named,
         by_value=column.by_value,
         refuses_missing=column.refuses_missing,
+        booleans=_booleans(categories or ()),
     )
+
+
+def _booleans(categories: tuple[Any, ...]) -> tuple[str, ...]:
+    """How categories that are hashes write false and true."""
+    hashes = [category.code for category in categories if isinstance(category, HashedCategory)]
+    return DIGITS if hashes == [UNASKED.code] else find_booleans(hashes)
 
 
 def _feature(column: _Column, n_categories: int, where: str) -> Feature:

@@ -132,6 +132,40 @@ def test_a_category_that_a_path_writes_with_zeros_is_refused(tmp_path):
         explain(tmp_path / "model.cbm", tmp_path / "data2", tmp_path / "none", **given)
 
 
+TRUTHS = np.random.default_rng(0).random(300) < 0.5
+MISSING = np.arange(300) % 10 == 0
+
+
+@pytest.mark.parametrize("one_hot", [1, 2, 30], ids=["statistics of them", "one-hot beside statistics", "one-hot alone"])
+@pytest.mark.parametrize("trained_on", [TRUTHS, TRUTHS.astype(object), TRUTHS.astype(str), np.where(MISSING, "missing", TRUTHS.astype(str))])
+def test_booleans_are_the_categories_that_training_had(trained_on, one_hot, tmp_path):
+    """As texts too, which CatBoost hashes otherwise; few rows of them were taken for categories that were never seen."""
+    rng = np.random.default_rng(1)
+    rows = pd.DataFrame({"truth": trained_on, "code": rng.integers(0, 20, 300), "x": rng.normal(size=300)})
+    target = 4.0 * TRUTHS + rows["code"] + rows["x"]
+    given = COMMON | {"iterations": 20, "one_hot_max_size": one_hot}
+    model = catboost.CatBoostRegressor(**given).fit(rows, target, cat_features=["truth", "code"])
+    asked = np.flatnonzero(~MISSING)[:40]
+    booleans = pa.table({"truth": TRUTHS[asked], "code": rows["code"][asked], "x": rows["x"][asked]})
+    found, expected = attribute(model, booleans), model.predict(rows.iloc[asked])
+    assert_allclose(found.margin[:, 0], expected, rtol=0, atol=1e-12)
+    for form in ("cbm", "json"):
+        model.save_model(str(tmp_path / form), format=form)
+        pq.write_table(booleans, tmp_path / "rows.parquet")
+        explain(tmp_path / form, tmp_path / "rows.parquet", tmp_path / f"run-{form}", scheduler="serial", precision="float64")
+        assert_allclose(attributions(tmp_path / f"run-{form}")["margin"], expected, rtol=0, atol=1e-12)
+        assert check_run(tmp_path / f"run-{form}", all_rows=True).sound
+
+
+@pytest.mark.parametrize(("words", "one_hot"), [(("yes", "no"), 1), (("yes", "no"), 2), (("True", "1"), 1)])
+def test_booleans_are_refused_where_training_had_none(words, one_hot):
+    """Or had both ways to write them."""
+    rows = pd.DataFrame({"truth": np.where(TRUTHS, *words), "x": np.arange(300.0)})
+    model = catboost.CatBoostRegressor(iterations=5, one_hot_max_size=one_hot, **COMMON).fit(rows, 4.0 * TRUTHS, cat_features=["truth"])
+    with pytest.raises(SchemaMismatch, match=r"column 'truth' is bool, .* and does not tell how it wrote booleans: give them as texts$"):
+        attribute(model, pa.table({"truth": TRUTHS, "x": rows["x"]}))
+
+
 @pytest.mark.parametrize("policy", ["Depthwise", "Lossguide"])
 def test_values_of_free_trees_add_up(policy):
     """CatBoost's own do not: they miss its prediction by far more than rounding."""

@@ -72,11 +72,16 @@ def test_texts_are_hashed_once_each(large):
 
 
 def test_numbers_are_hashed_by_their_texts():
-    """Integers of any width as decimals, booleans as 1 and 0, and nothing where all are missing."""
+    """Integers of any width as decimals, booleans as 1 and 0 or as the model has them, and nothing where all are missing."""
     for kind in (pa.int8(), pa.uint64(), pa.int32()):
         assert_array_equal(hash_values(pa.array([1, 0], kind)), [HashedCategory.of("1").code, HashedCategory.of("0").code])
     assert_array_equal(hash_values(pa.array([-12])), [HashedCategory.of("-12").code])
-    assert_array_equal(hash_values(pa.array([True, False])), hash_values(pa.array(["1", "0"])))
+    booleans = pa.array([True, False, None])
+    assert_array_equal(hash_values(booleans), hash_values(pa.array(["1", "0", None])))
+    assert_array_equal(hash_values(booleans, ("False", "True")), hash_values(pa.array(["True", "False", None])))
+    assert_array_equal(encode(booleans, (HashedCategory.of("True"),), ("False", "True")), [0, 1, NAN])
+    with pytest.raises(ValueError, match=r"^booleans, of which the model does not tell whether it has them as 0 and 1 or as False and True"):
+        hash_values(booleans, ())
     assert_array_equal(hash_values(pa.nulls(2)), [NAN, NAN])
 
 

@@ -1,6 +1,7 @@
 """Columns become numbers by one rule each, whatever Arrow type carries them; types that cannot are refused by name."""
 
 import decimal
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -9,7 +10,8 @@ from numpy.testing import assert_array_equal
 
 from pipeline.dataset import schema
 from pipeline.errors import InvalidColumn, SchemaMismatch
-from pipeline.models.cityhash import NO_CATEGORY, HashedCategory
+from pipeline.models.cityhash import DIGITS, NO_CATEGORY, HashedCategory
+from pipeline.models.cityhash import WORDS as WORDS_OF
 from pipeline.models.model import Feature
 
 NUMBER = Feature("x")
@@ -55,6 +57,8 @@ NAN = float("nan")
         (Feature("x", True, (0.5, 2.0, 2.0**53)), pa.array([2, 0, 2**53, 2**53 + 1]), [1, 3, 2, 3]),
         (HASHES, pa.array(["b", "3", "c", None, "b"]), [0, 1, 2, NAN, 0]),
         (HASHES, pa.array([3, 4, None]), [1, 2, NAN]),
+        (replace(HASHES, categories=(HashedCategory.of("1"),), booleans=DIGITS), pa.array([True, False, None]), [0, 1, NAN]),
+        (replace(HASHES, categories=(HashedCategory.of("True"),), booleans=WORDS_OF), pa.array([True, False, None]), [0, 1, NAN]),
     ],
 )
 def test_columns_become_numbers(feature, column, values):
@@ -85,7 +89,8 @@ def test_a_library_that_compares_float32_finds_missing_values_so():
         (Feature("x", True, ("1",)), pa.bool_(), "column 'x' is bool, the model was trained on categories that are strings"),
         (WORDS, pa.float64(), "the model was trained on categories that are strings"),
         (NUMBERS, pa.string(), "the model was trained on categories that are numbers"),
-        (HASHES, pa.float32(), "the model was trained on categories that are strings"),
+        (HASHES, pa.float32(), "the model was trained on categories that are strings$"),
+        (HASHES, pa.bool_(), "column 'x' is bool, .* that are strings and does not tell how it wrote booleans: give them as texts$"),
     ],
 )
 def test_types_that_cannot_hold_the_values_are_refused(feature, found, says):

@@ -15,7 +15,7 @@ from pipeline.models import catboost_trees
 from pipeline.models.catboost_classes import Classes
 from pipeline.models.catboost_columns import Column
 from pipeline.models.catboost_trees import MAX_DEPTH, Contents, build, free_tree, loss_name, symmetric_tree
-from pipeline.models.cityhash import HashedCategory
+from pipeline.models.cityhash import DIGITS, WORDS, HashedCategory
 from tests import naive
 
 NO_BORDERS = np.empty(0, np.float32)
@@ -150,3 +150,12 @@ def test_a_split_that_no_feature_has_is_refused():
     trees = tuple(symmetric_tree([split], np.zeros((2, 1)), np.ones(2)) for split in (1, 2))
     with pytest.raises(InvalidModel, match=r"^m: tree 1 has split 2, expected 0\.\.1$"):
         build(contents((number(0, [1.0, 2.0]),), trees), "m")
+
+
+def test_what_the_file_has_of_categories_tells_how_booleans_are_written():
+    """Of hashes; texts say so themselves. Where no split asks for a category they may be as CatBoost has them."""
+    of_words = tuple(HashedCategory.of(word).code for word in ("True", "red"))
+    for values, texts, written in ((of_words, None, WORDS), (of_words, ("True", "red"), ()), (of_words[1:], None, ()), ((), None, DIGITS)):
+        columns = (number(0, [0.5]), category(1, values, texts))
+        (_, found) = build(contents(columns, (symmetric_tree([0], np.zeros((2, 1)), np.ones(2)),)), "m")[1]
+        assert found.booleans == written

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.models.cityhash import HashedCategory, city_hash, hash_texts
+from pipeline.models.cityhash import DIGITS, WORDS, HashedCategory, city_hash, find_booleans, hash_texts
 from tests.pipeline.models.catboosting import SHAPE
 
 # https://clickhouse.com/docs/native-protocol/hash has values of this version and of the later one, which differ; of nothing it is a constant.
@@ -59,6 +59,23 @@ def test_hashes_are_catboosts(tmp_path):
         assert found == dict(zip(texts, hash_texts(pa.array(texts, kind)).tolist(), strict=True))
     assert HashedCategory.of(True) == HashedCategory.of(1) == HashedCategory.of("1")
     assert HashedCategory.of(-5) == HashedCategory.of("-5")
+
+
+@pytest.mark.parametrize(
+    ("known", "booleans"),
+    [
+        ((), ()),
+        (("yes", "no"), ()),
+        (("1", "red"), DIGITS),
+        (("0",), DIGITS),
+        (("True", "missing"), WORDS),
+        (("False",), WORDS),
+        (("1", "False"), ()),
+    ],
+)
+def test_booleans_are_written_as_the_model_has_them(known, booleans):
+    """Not told where it has neither of the two ways, or both."""
+    assert find_booleans({HashedCategory.of(each).code for each in known}) == booleans
 
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])

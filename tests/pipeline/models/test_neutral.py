@@ -1,6 +1,7 @@
 """Files of no library: whatever model went in comes out, and whatever is wrong with them is one line."""
 
 import json
+from dataclasses import replace
 
 import catboost
 import lightgbm
@@ -211,9 +212,21 @@ def test_categories_that_json_does_not_have_are_refused():
     hashed = Feature("city", True, tuple(HashedCategory(k) for k in range(len(city.categories))))
     kept = type(model)(model.ensemble, (model.features[0], hashed), model.outputs, model.library, "", model.objective)
     assert read_trees(write_trees(kept), "model")[1][1] == hashed
+    truths = replace(hashed, categories=tuple(map(HashedCategory.of, ("True", "x", "y"))), booleans=("False", "True"))
+    assert read_trees(write_trees(replace(kept, features=(model.features[0], truths))), "model")[1][1] == truths
     odd = Feature("city", True, (1j, 2j, 3j))
     with pytest.raises(UnsupportedModel, match=r"^feature 'city' has category 1j, expected texts, finite numbers or booleans$"):
         write_trees(type(model)(model.ensemble, (model.features[0], odd), model.outputs, model.library, ""))
+
+
+def test_hashes_tell_how_booleans_are_written_as_those_of_the_library_do():
+    """Also of a feature that no split asks for, with a category that nothing is."""
+    truths = np.arange(100) % 3 == 0
+    rows = pd.DataFrame({"digits": truths, "words": truths[::-1].astype(str), "same": np.full(100, True)})
+    model = catboost.CatBoostRegressor(iterations=5, verbose=0, allow_writing_files=False, thread_count=1)
+    loaded = load_ensemble(model.fit(rows, truths + 2.0 * truths[::-1], cat_features=list(rows)))
+    assert [feature.booleans for feature in loaded.features] == [("0", "1"), ("False", "True"), ("0", "1")]
+    assert read_trees(write_trees(loaded), "model")[1] == loaded.features
 
 
 def test_a_model_with_target_statistics_is_refused(tmp_path):

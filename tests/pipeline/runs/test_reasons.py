@@ -35,9 +35,9 @@ def test_the_default_is_for_what_has_no_words():
 
 
 def test_values_are_equal_where_the_model_takes_them_for_equal():
-    """Texts and hashes; booleans as CatBoost hashes them; numbers that stand for missing."""
+    """Texts and hashes; booleans as the model has them; numbers that stand for missing."""
     assert find_codes(Feature("x", True, ("a", "b")), pa.array(["b", "c", None])).tolist()[:2] == [1, 2]
-    hashed = Feature("x", True, None, hashed=True)
+    hashed = Feature("x", True, None, hashed=True, booleans=("0", "1"))
     assert find_codes(hashed, pa.array([True])) == find_codes(hashed, pa.array(["1"]))
     assert np.isnan(find_codes(Feature("x", missing=-1.0), pa.array([-1])))
     assert [has_texts(feature) for feature in (hashed, Feature("x", True, ("a",)), Feature("x", True), Feature("x"))] == [True, True, False, False]

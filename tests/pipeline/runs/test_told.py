@@ -159,7 +159,7 @@ def test_codes_and_booleans_are_compared_as_the_model_does():
     codes = pa.array([1.9, 1.0, -1.0, 2.0, None, -7.5])
     bands = Band("a", "t", one_of=(1.0,)), Band("n", "t", one_of=(-1.0,)), Band("m", "t", missing=True), Band("b", "t")
     assert [code for code, *_ in words(Feature("x", True), codes, *bands)] == list("aanbmn")
-    looked_up = Feature("x", True, None, hashed=True)
+    looked_up = Feature("x", True, None, hashed=True, booleans=("0", "1"))
     for spellings, expected in ((("true", "True", "1"), ["a", "b", "b"]), (("false", "False", "0"), ["b", "a", "b"])):
         for spelled in spellings:
             found = words(looked_up, pa.array([True, False, None]), Band("a", "{value}", one_of=(spelled,)), Band("b", "{value}"))
