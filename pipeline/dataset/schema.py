@@ -14,6 +14,7 @@ from ..models.model import Feature
 from .categories import check_codes, encode, is_text, mark_missing
 
 INTERACTIONS, ERROR, VALUE = "interactions", "error", "value"
+AS_CATEGORIES = "give it in memory as the column of categories that it was in training, or train again on categories that are texts"
 
 
 def _value_type(found: pa.DataType) -> pa.DataType:
@@ -85,17 +86,26 @@ def check_column(feature: Feature, found: pa.DataType, where: str) -> None:
         is_boolean = pa.types.is_boolean(value_type)
         booleans = is_boolean and bool(feature.booleans if hashed else {"True", "False"} & {*feature.categories})
         written = is_text(value_type) or pa.types.is_integer(value_type) or booleans
-        if written if wants_text else _is_number(value_type):
+        fits = written if wants_text else _is_number(value_type)
+        if fits and (not feature.perhaps_codes or pa.types.is_dictionary(found) or is_text(found)):
             return
         untold = " and does not tell how it wrote booleans: give them as texts" * (hashed and is_boolean)
-        wanted = "categories that are " + ("strings" if wants_text else "numbers") + untold
+        named = "categories that are " + ("strings" if wants_text else "numbers") + untold
+        wanted = f"{_values_or_codes(feature)}: {AS_CATEGORIES}" if fits else named
     elif _is_number(value_type) and not (pa.types.is_dictionary(found) and (feature.categorical or feature.perhaps_codes)):
         return
-    elif feature.categorical:
-        wanted = "category codes, since it stores no category list"
     else:
-        wanted = "numbers" + " or on a category column's codes, and cannot tell which: give it as numbers" * feature.perhaps_codes
+        wanted = _values_or_codes(feature) + ": give it as numbers" * feature.perhaps_codes
     raise SchemaMismatch(f"{where}: column {feature.name!r} is {found}, the model was trained on {wanted}")
+
+
+def _values_or_codes(feature: Feature) -> str:
+    """What training saw of a feature."""
+    if feature.categories:
+        return "categories or on their codes, and cannot tell which"
+    if feature.categorical:
+        return "category codes, since it stores no category list"
+    return "numbers" + " or on a category column's codes, and cannot tell which" * feature.perhaps_codes
 
 
 def _is_category(feature: Feature, text: str, hashes: np.ndarray | None) -> bool:
@@ -122,8 +132,11 @@ def check_text(feature: Feature, text: str, where: str, hashes: np.ndarray | Non
     ------
     SchemaMismatch
         The text is no number where the model has numbers; or it is none of the model's categories, but would be one without its leading zeros, or
-        may be one, so that it cannot be told which of the two is meant.
+        may be one, so that it cannot be told which of the two is meant; or the model may have been trained on codes in its place.
     """
+    if feature.perhaps_codes:
+        advice = AS_CATEGORIES if feature.categories else "give it in the files"
+        raise SchemaMismatch(f"{where}: column {feature.name!r} is {text!r}, the model was trained on {_values_or_codes(feature)}: {advice}")
     try:
         known = _is_category(feature, text, hashes)
         shorter = text if known or not text.isdecimal() else str(int(text))

@@ -3,7 +3,6 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +11,7 @@ import numpy as np
 from kernels.trees.ensemble import NO_ITERATIONS, WORD_BITS, TreeEnsemble
 
 from ..errors import InvalidModel, UnsupportedModel
+from .lightgbm_lists import Trained, find_doubtful, place_lists
 from .model import Feature, Loader, check_ensemble
 from .objectives import LIGHTGBM, Margin, Objective, objective_of
 
@@ -158,14 +158,12 @@ def _feature_names(header: dict[bytes, bytes], where: str) -> list[str]:
     return names
 
 
-def _trained_codes(header: dict[bytes, bytes], n_features: int, where: str) -> tuple[set[int], list[int], np.ndarray]:
-    """What training saw: categorical features, other features that may hold a category column's codes, and ``(features,)`` int64,
-    how many categories each one's codes would need.
-    """
+def _trained(header: dict[bytes, bytes], n_features: int, others: set[int], where: str) -> Trained:
+    """What training saw; ``others`` are categorical whatever it saw of them."""
     infos = header.get(b"feature_infos", b"").split()
     if len(infos) != n_features:
         raise InvalidModel(f"{where}: 'feature_infos' has {len(infos)} entries, expected {n_features}")
-    categorical, spare, needed = set(), [], np.zeros(n_features, np.int64)
+    categorical, spare, needed, seen = {*others}, [], np.zeros(n_features, np.int64), np.zeros(n_features, np.int64)
     for j, info in enumerate(infos):
         low, _, high = info.strip(b"[]").partition(b":")
         if info == b"none":  # one value only
@@ -174,11 +172,11 @@ def _trained_codes(header: dict[bytes, bytes], n_features: int, where: str) -> t
             codes = _numbers({b"feature_infos": info.replace(b":", b" ")}, b"feature_infos", None, int, where)
             _refuse_outside(codes, -1, MAX_CODE, f"category code of feature {j}", where)  # -1 stands for missing
             categorical.add(j)
-            needed[j] = codes.max(initial=-1) + 1
+            needed[j], seen[j] = codes.max(initial=-1) + 1, np.unique(codes[codes >= 0]).size
         elif low.isdigit() and high.isdigit() and len(high) < 10:
             spare.append(j)
-            needed[j] = int(high) + 1
-    return categorical, spare, needed
+            needed[j], seen[j] = int(high) + 1, int(high) - int(low) + 1
+    return Trained(tuple(sorted(categorical)), tuple(j for j in spare if j not in categorical), needed, seen)
 
 
 def _after_trees(tail: bytes, where: str) -> tuple[set[int], list[list[Any]]]:
@@ -208,56 +206,26 @@ def _after_trees(tail: bytes, where: str) -> tuple[set[int], list[list[Any]]]:
     return columns, lists
 
 
-def _place(sizes: list[int], candidates: Iterable[int], needed: np.ndarray) -> list[int] | None:
-    """Give each list, in order, the first candidate after the previous one whose codes fit into it."""
-    columns, waiting = [], iter(candidates)
-    for size in sizes:
-        column = next((j for j in waiting if needed[j] <= size), None)
-        if column is None:
-            return None
-        columns.append(column)
-    return columns
-
-
-def _category_columns(lists: list[list[Any]], categorical: list[int], spare: list[int], needed: np.ndarray, where: str) -> list[int]:
-    """Find the feature of every pandas category list; the file gives the lists in column order, without their columns.
-
-    As many lists as categorical features is what ``categorical_feature="auto"`` writes: each feature has its list. With fewer,
-    some categorical columns held integer codes, and the lists are placed only if one placement is possible. With more, an
-    ordered category column was split on its codes as a number.
-    """
-    sizes = [len(values) for values in lists]
-    candidates = categorical if len(lists) == len(categorical) else sorted({*categorical, *spare})
-    first, last = _place(sizes, candidates, needed), _place(sizes[::-1], candidates[::-1], needed)
-    if first is None or last is None or first != last[::-1] or not set(first) <= set(categorical):
-        raise UnsupportedModel(
-            f"{where}: the model stores pandas categories of {len(lists)} columns and has {len(categorical)} categorical features, "
-            "and which belong together cannot be told: make all of them unordered category columns, or all of them integers"
-        )
-    return first
-
-
 def _features(
     names: list[str], nodes_feature: np.ndarray, bit_lengths: np.ndarray, header: dict[bytes, bytes], declared: set[int], lists: list[Any], where: str
 ) -> tuple[tuple[Feature, ...], np.ndarray]:
     """Features with their categories, and ``(features,)`` int64, the number of known codes of each."""
     n = len(names)
-    trained, spare, needed = _trained_codes(header, n, where)
-    categorical = sorted({*trained, *nodes_feature.tolist(), *(j for j in declared if j < n)})
-    np.maximum.at(needed, nodes_feature, bit_lengths)
+    trained = _trained(header, n, {*nodes_feature.tolist(), *(j for j in declared if j < n)}, where)
+    np.maximum.at(trained.needed, nodes_feature, bit_lengths)
     # Codes in no set of the model go right everywhere, as unseen ones do: they need not be known.
     known = np.zeros(n, np.int64)
+    categorical = list(trained.categorical)
     known[categorical] = 1
     is_categorical = known > 0
     np.maximum.at(known, nodes_feature, bit_lengths)
     categories: list[tuple[Any, ...] | None] = [None] * n
-    if lists:
-        for j, values in zip(_category_columns(lists, categorical, spare, needed, where), lists, strict=True):
-            categories[j], known[j] = tuple(values), len(values)
-    of_numbers = max((len(values) for values in lists if not any(isinstance(value, str) for value in values)), default=0)
-    perhaps_codes = {j for j in spare if not is_categorical[j] and needed[j] <= of_numbers}
+    columns = place_lists(lists, trained, where) if lists else {}
+    for i, j in columns.items():
+        categories[j], known[j] = tuple(lists[i]), len(lists[i])
+    doubtful = find_doubtful(lists, columns, trained)
     named = names != [f"Column_{j}" for j in range(n)]
-    kinds = zip(names, is_categorical.tolist(), categories, (j in perhaps_codes for j in range(n)), strict=True)
+    kinds = zip(names, is_categorical.tolist(), categories, (j in doubtful for j in range(n)), strict=True)
     return tuple(Feature(*kind, underscored=named and "_" in kind[0], named=named) for kind in kinds), known
 
 

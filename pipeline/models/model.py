@@ -28,7 +28,8 @@ class Feature:
         The values that the model itself stores: strings, numbers, or ``HashedCategory`` where it keeps hashes only; a value's code is its position.
         None on a numeric feature, and on a categorical one whose column holds the codes themselves.
     perhaps_codes : bool
-        Whether a numeric feature may have been a column of categories, of which training saw the codes: the file does not say.
+        Whether the file does not say what training saw: of a numeric feature numbers, or the codes of a column of categories; of one with
+        ``categories`` those, or the codes themselves, since they may be another column's.
     underscored : bool
         Whether underscores in the name may be spaces in the data.
     missing : float or None

@@ -48,6 +48,8 @@ NAN = float("nan")
         (Feature("x", True, ("1", "2")), pa.array([2, 1, 3, None]), [1, 0, 2, NAN]),
         (Feature("x", True, ("True", "False")), pa.array([False, True, None]), [1, 0, NAN]),
         (NUMBERS, pa.array([20, 10, 5, None]), [1, 0, 2, NAN]),
+        (Feature("x", True, (10, 20), perhaps_codes=True), pa.array([20, 10, 5]).dictionary_encode(), [1, 0, 2]),
+        (Feature("x", True, ("1", "2"), perhaps_codes=True), pa.array(["2", "1"]), [1, 0]),
         (NUMBERS, pa.array([20.0, NAN, 10.5]), [1, NAN, 2]),
         (BIG, pa.array([2**53 + 1, 2**53, 2**53 + 2, None]), [1, 0, 2, NAN]),
         (BIG, pa.array([2**53 + 1, 2**53], pa.uint64()), [1, 0]),
@@ -84,6 +86,16 @@ def test_a_library_that_compares_float32_finds_missing_values_so():
         (NUMBER, pa.struct([("a", pa.int8())]), "column 'x' is struct"),
         (NUMBER, pa.dictionary(pa.int8(), pa.string()), "column 'x' is dictionary"),
         (Feature("x", perhaps_codes=True), pa.dictionary(pa.int8(), pa.int64()), "'x' is dictionary.*, .*cannot tell which: give it as numbers$"),
+        (
+            Feature("x", True, (10, 20), perhaps_codes=True),
+            pa.int64(),
+            "column 'x' is int64, .* categories or on their codes, and cannot tell which: ",
+        ),
+        (
+            Feature("x", True, ("1", "2"), perhaps_codes=True),
+            pa.int8(),
+            "column 'x' is int8, .* categories or on their codes, and cannot tell which: ",
+        ),
         (CODES, pa.string(), "the model was trained on category codes, since it stores no category list"),
         (CODES, pa.dictionary(pa.int8(), pa.int64()), "category codes, since it stores no category list"),
         (Feature("x", True, ("1",)), pa.bool_(), "column 'x' is bool, the model was trained on categories that are strings"),
@@ -163,6 +175,16 @@ def test_a_text_of_a_path_is_of_the_feature_s_type(feature, text, value):
     [
         (NUMBER, "x", "column 'x' is 'x', the model was trained on numbers"),
         (NUMBERS, "1.5", "column 'x' is '1.5', the model was trained on numbers"),
+        (
+            Feature("x", perhaps_codes=True),
+            "2",
+            "column 'x' is '2', the model was trained on numbers or on a category column's codes, and cannot tell which: give it in the files",
+        ),
+        (
+            Feature("x", True, (10, 20), perhaps_codes=True),
+            "20",
+            f"column 'x' is '20', the model was trained on categories or on their codes, and cannot tell which: {schema.AS_CATEGORIES}",
+        ),
         (Feature("x", True, ("1", "2")), "02", "column 'x' is '02', the model has category '2'; name the folder so"),
         (HASHES, "03", "column 'x' is '03', the model has category '3'; name the folder so"),
     ],
