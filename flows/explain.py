@@ -15,6 +15,7 @@ from prefect.logging import get_run_logger
 from prefect.states import Completed, Failed
 
 from pipeline.command.cli import app
+from pipeline.dataset.categories import say_codes
 from pipeline.dataset.names import say_positions
 from pipeline.display import count as counted
 from pipeline.display import printable
@@ -207,6 +208,9 @@ def explain(
                 run = plan(job, load(job))
             if run.model.by_position:
                 log.info("features %s", printable(say_positions(run.model)))
+            codes = say_codes(run.model)
+            if codes:
+                log.info("columns hold %s", printable(codes))
             attempt.plan, attempt.kept, attempt.manifest = find_made(run), run.kept, run.finished
             what = "explained" if run.finished is None else f"kept, differs in {run.kept}" if run.kept else "finished before, nothing to do"
             manifest = attempt.manifest or _work(log, run, attempt)

@@ -150,6 +150,8 @@ def _explain(model: str, data: str, out: str, options: Flags, quiet: bool, as_js
     manifest, already_finished, kept, latest, matched = done.manifest, done.already_finished, done.kept, done.latest, done.matched
     if matched:
         say(console, f"features {matched}")
+    if done.codes:
+        say(console, f"columns hold {done.codes}")
     run = job.out if "{" in out else out.rstrip("/")
     if kept:
         say(console, f"{run}: kept as it is; what is asked for differs in {kept}")

@@ -146,6 +146,7 @@ def plan(
     LeafledgerError
         One line: what was got, what was expected, where.
     """
+    from ..dataset.categories import say_codes
     from ..dataset.names import say_positions
     from ..runs.forecast import forecast_run
     from ..runs.job import make_job
@@ -170,6 +171,7 @@ def plan(
         f"SHA-256 {run.plan.model_digest[:12]}" + ("" if run.plan.trees is None else ", iterations {}:{}".format(*run.plan.trees)),
         "method": f"{run.plan.method} {parameters}".strip(),
         "features": say_positions(run.model),
+        "columns": say_codes(run.model),
         "space": "" if run.plan.link is None else f"{run.plan.space}, by {_describe_link(run.plan.link)}",
         "groups": f"{n_players} of {len(run.plan.features)} features" if n_players else "",
         "combinations": f"{len(run.plan.combinations)} are players of their own" if run.plan.combinations else "",

@@ -9,9 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..models.cityhash import DIGITS, HashedCategory, hash_texts
-from ..models.model import Feature
+from ..models.model import Feature, Model
 
 LARGEST_EXACT = 1 << 53  # from here on float64 does not have every integer
+SHOWN = 10  # names in a message
 MOST_DIGITS = 38  # of decimals that hold every integer
 NO_INTEGER = Decimal(10 ** (MOST_DIGITS - 1))  # that no column of integers holds
 UNTOLD = "booleans, of which the model does not tell whether it has them as 0 and 1 or as False and True: give texts"
@@ -167,6 +168,25 @@ def check_codes(codes: np.ndarray) -> None:
     between = codes[(codes > -1.0) & (codes < 0.0)]
     if between.size:
         raise ValueError(f"code {between[0]} of a category, expected a whole number")
+
+
+def say_codes(model: Model) -> str:
+    """Say which columns hold codes of categories that the model does not list.
+
+    Parameters
+    ----------
+    model : Model
+
+    Returns
+    -------
+    str
+        Empty where there are none.
+    """
+    names = [feature.name for feature in model.features if feature.categorical and feature.categories is None and feature.perhaps_codes]
+    if not names:
+        return ""
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return f"codes of categories, not values, since the model has no list of them: {', '.join(names[:SHOWN])}{more}"
 
 
 def mark_missing(feature: Feature, values: np.ndarray, single_precision: bool) -> np.ndarray:

@@ -135,7 +135,8 @@ def check_text(feature: Feature, text: str, where: str, hashes: np.ndarray | Non
         may be one, so that it cannot be told which of the two is meant; or the model may have been trained on codes in its place.
     """
     if feature.perhaps_codes:
-        advice = AS_CATEGORIES if feature.categories else "give it in the files"
+        codes = "give them in the files, as numbers" if feature.categorical else "give it in the files"
+        advice = AS_CATEGORIES if feature.categories else codes
         raise SchemaMismatch(f"{where}: column {feature.name!r} is {text!r}, the model was trained on {_values_or_codes(feature)}: {advice}")
     try:
         known = _is_category(feature, text, hashes)

@@ -29,7 +29,8 @@ class Feature:
         None on a numeric feature, and on a categorical one whose column holds the codes themselves.
     perhaps_codes : bool
         Whether the file does not say what training saw: of a numeric feature numbers, or the codes of a column of categories; of one with
-        ``categories`` those, or the codes themselves, since they may be another column's.
+        ``categories`` those, or the codes themselves, since they may be another column's; of a categorical one without, codes that the user had made,
+        or those of a frame's categories, whose list is not there.
     underscored : bool
         Whether underscores in the name may be spaces in the data.
     missing : float or None
@@ -63,7 +64,9 @@ class Feature:
         """What its column holds, in words."""
         if not self.categorical:
             return "numbers"
-        return "codes of categories" if self.categories is None else f"{len(self.categories)} categories"
+        if self.categories is None:
+            return "codes of categories" + ", whose list is not there" * self.perhaps_codes
+        return f"{len(self.categories)} categories"
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 import re
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from .model import Feature, Loader, check_ensemble
 from .objectives import XGBOOST, Margin, Objective, objective_of
 from .ubjson import integer, member, numbers, read_document, shown
 from .xgboost_links import LINKS
+from .xgboost_lists import check_lost, read_list
 
 MAX_TREES = 50_000
 MAX_FEATURES = 100_000
@@ -24,8 +24,6 @@ NEWEST_MAJOR = 3
 LARGEST_WHOLE = 2.0**63  # XGBoost reads what has neither point nor exponent into 64 bits, and lets it overflow
 MODEL_KEYS = {"cats", "gbtree_model_param", "iteration_indptr", "tree_info", "trees", "weight_drop"}
 DELETED = (1 << 31) - 1  # split index of a pruned node (RegTree::Node::MarkDelete, less the bit of the default direction)
-UTF8_VERSION = (3, 4)  # older ones cut the names of pandas categories by characters where their table counts bytes
-UNSIGNED_BITS = {10: 8, 12: 16, 14: 32, 16: 64}  # types of category lists (CatIndexType), stored as signed integers in UBJSON
 _HEAD = re.compile(rb'\{\s*"(?:learner|version)"\s*:|\{(?:L\0{7}|l\0{3}|I\0|[iU])\x07(?:learner|version)')
 
 
@@ -176,34 +174,6 @@ def _base(learner: dict[str, Any], n_outputs: int, where: str) -> tuple[np.ndarr
     return base, objective_of(name, XGBOOST)
 
 
-def _category_list(entry: Any, name: str, version: tuple[int, ...], where: str) -> tuple[Any, ...]:
-    """A feature's categories as its ``cats`` entry encodes them: UTF-8 with Arrow offsets, or numbers of a stated type."""
-    where = f"{where}: categories of feature {name!r}"
-    if not isinstance(entry, dict):
-        raise InvalidModel(f"{where}: are {shown(entry)}, expected an object")
-    if "offsets" in entry:
-        offsets = numbers(entry, "offsets", int, None, where)
-        letters = (numbers(entry, "values", int, None, where) & 0xFF).astype(np.uint8).tobytes()
-        if offsets.size and (offsets[0] != 0 or (np.diff(offsets) < 0).any() or offsets[-1] > len(letters)):
-            raise InvalidModel(f"{where}: offsets {offsets[:5].tolist()}... do not divide {len(letters)} bytes")
-        if version < UTF8_VERSION and not letters.isascii():
-            raise UnsupportedModel(
-                f"{where}: are not ASCII, and XGBoost before 3.4 stores such names cut in pieces: train it again with 3.4 or later, or on ASCII names"
-            )
-        try:
-            categories: list[Any] = [letters[a:b].decode() for a, b in pairwise(offsets)]
-        except UnicodeDecodeError:
-            raise InvalidModel(f"{where}: are not UTF-8") from None
-    else:
-        kind = integer(entry, "type", 7, 16, where)
-        categories = numbers(entry, "values", float if kind in (7, 8) else int, None, where).tolist()
-        if kind in UNSIGNED_BITS:
-            categories = [value % (1 << UNSIGNED_BITS[kind]) for value in categories]
-    if len(set(categories)) != len(categories):
-        raise InvalidModel(f"{where}: are not distinct")
-    return tuple(categories)
-
-
 def _features(header: _Header, split_on: np.ndarray, largest: np.ndarray, where: str) -> tuple[tuple[Feature, ...], np.ndarray]:
     """Features with their categories, and ``(features,)`` int64, the number of known codes of each.
 
@@ -222,11 +192,13 @@ def _features(header: _Header, split_on: np.ndarray, largest: np.ndarray, where:
     entries = member(member(model, "cats", dict, where), "enc", list, where) if "cats" in model else []  # since 3.1
     if entries and len(entries) != n_features:
         raise InvalidModel(f"{where}: 'cats' has {len(entries)} features, expected {n_features}")
+    if split_on.size and "cats" in model and not entries:
+        check_lost(learner.get("attributes"), kinds, names[split_on[0]], where)
     known = np.zeros(n_features, np.int64)
     np.maximum.at(known, split_on, largest + 1)
     features = []
     for j, name in enumerate(names):
-        categories = _category_list(entries[j], name, header.version, where) if entries else None
+        categories = read_list(entries[j], name, header.version, where) if entries else None
         categorical = bool(kinds[j] == "c" or known[j] or categories)
         if categorical and categories is not None:
             if known[j] > len(categories):
@@ -234,7 +206,9 @@ def _features(header: _Header, split_on: np.ndarray, largest: np.ndarray, where:
             known[j] = len(categories)
         # Without a list, codes in no split go left everywhere, as unseen ones do: they need not be known.
         known[j] = max(known[j], categorical)
-        features.append(Feature(name, categorical, categories if categorical else None, named=named))
+        # Training saw codes alone, of whatever values: a frame's of old versions, a sliced model's, or codes that the user had made.
+        lacking = categorical and not categories
+        features.append(Feature(name, categorical, categories if categorical else None, perhaps_codes=lacking, named=named))
     return tuple(features), known
 
 

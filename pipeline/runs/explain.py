@@ -6,6 +6,7 @@ from datetime import date as Date
 from os import PathLike
 from typing import Any, NamedTuple
 
+from ..dataset.categories import say_codes
 from ..dataset.names import say_positions
 from ..dataset.partition import Partition
 from ..display import printable
@@ -38,6 +39,7 @@ class Done(NamedTuple):
     latest: Latest | None  # what ``latest`` names, where it was asked for
     matched: str  # how features were matched with columns, where it was not by name
     unlogged: str | None  # why MLflow has no link to it, where it was asked for
+    codes: str = ""  # which columns hold codes of categories that the model does not list
     inputs: Inputs | None = None  # digests of the files that it was made of, where there are any
 
 
@@ -67,9 +69,10 @@ def explain_job(job: Job, progress: Progress, warn: Callable[[str], None] = _LOG
     with attempt.heard(warn), metered(job, attempt, earlier), traced(job, attempt):
         with attempt.stage("planning"):
             run = plan_run(job, load_model(job))
-        matched = say_positions(run.model)
-        if matched:
-            _LOG.info(printable(f"{job.data}: features {matched}"))
+        matched, codes = say_positions(run.model), say_codes(run.model)
+        for said in (f"features {matched}" * bool(matched), f"columns hold {codes}" * bool(codes)):
+            if said:
+                _LOG.info(printable(f"{job.data}: {said}"))
         attempt.plan, attempt.kept, attempt.manifest, inputs = find_made(run), run.kept, run.finished, run.digested
         manifest = attempt.manifest or _work(run, attempt, progress)
         commit_table(job, job.out, manifest)
@@ -80,7 +83,7 @@ def explain_job(job: Job, progress: Progress, warn: Callable[[str], None] = _LOG
         undigested = say_undigested(run)
         if undigested is not None:
             attempt.warned.append(undigested)
-    return Done(manifest, run.finished is not None, run.kept, latest, matched, unlogged, attempt.inputs or inputs)
+    return Done(manifest, run.finished is not None, run.kept, latest, matched, unlogged, codes, attempt.inputs or inputs)
 
 
 def _work(run: Run, attempt: Attempt, progress: Progress) -> Manifest:

@@ -1,5 +1,6 @@
 """Codes are positions among the model's categories, by values and by CatBoost's hashes."""
 
+from dataclasses import replace
 from decimal import Decimal
 
 import numpy as np
@@ -7,8 +8,11 @@ import pyarrow as pa
 import pytest
 from numpy.testing import assert_array_equal
 
-from pipeline.dataset.categories import encode, encode_hashes, hash_values, is_text
+from pipeline.dataset.categories import encode, encode_hashes, hash_values, is_text, say_codes
 from pipeline.models.cityhash import HashedCategory
+from pipeline.models.model import Feature
+from tests.pipeline.running import as_model
+from tests.trees import one_tree
 
 NAN = np.nan
 
@@ -89,3 +93,14 @@ def test_hashes_that_are_not_listed_are_none():
     """In any order of the list."""
     listed = tuple(map(HashedCategory, (9, 2, 5)))
     assert_array_equal(encode_hashes(np.array([5.0, 9.0, 3.0, NAN, 2.0, 10.0]), listed), [2, 0, 3, NAN, 1, 3])
+
+
+def test_codes_of_categories_without_a_list_are_said():
+    """Of features that training may have seen other values of; ten of many."""
+    model = as_model(one_tree([0, -1, -1], [0.0, 0.0, 0.0], [1, -1, -1], [2, -1, -1], [0.0, 1.0, 2.0], [2.0, 1.0, 1.0], 14))
+    assert say_codes(model) == ""
+    lacking = [Feature(f"c{j}", True, perhaps_codes=True) for j in range(12)]
+    others = (Feature("own", True), Feature("x", perhaps_codes=True))
+    said = "codes of categories, not values, since the model has no list of them: "
+    assert say_codes(replace(model, features=(*others, *lacking[:2]))) == said + "c0, c1"
+    assert say_codes(replace(model, features=(*others, *lacking))) == said + "c0, c1, c2, c3, c4, c5, c6, c7, c8, c9 and 2 more"

@@ -181,6 +181,11 @@ def test_a_text_of_a_path_is_of_the_feature_s_type(feature, text, value):
             "column 'x' is '2', the model was trained on numbers or on a category column's codes, and cannot tell which: give it in the files",
         ),
         (
+            Feature("x", True, perhaps_codes=True),
+            "2",
+            "column 'x' is '2', the model was trained on category codes, since it stores no category list: give them in the files, as numbers",
+        ),
+        (
             Feature("x", True, (10, 20), perhaps_codes=True),
             "20",
             f"column 'x' is '20', the model was trained on categories or on their codes, and cannot tell which: {schema.AS_CATEGORIES}",

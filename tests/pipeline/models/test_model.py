@@ -24,6 +24,7 @@ from tests.strategies import forests
     [
         (Feature("x"), "numbers"),
         (Feature("x", True), "codes of categories"),
+        (Feature("x", True, perhaps_codes=True), "codes of categories, whose list is not there"),
         (Feature("x", True, ("a", "b", "c")), "3 categories"),
     ],
 )
