@@ -55,10 +55,26 @@ def _check_outputs(ensemble: TreeEnsemble, where: str) -> None:
         raise InvalidModel(f"{where}: {ensemble.base.size} outputs, but its trees add to {added} of them")
 
 
-def _mark_missing(model: Model, missing: float | None) -> Model:
+def _check_missing_code(model: Model, missing: float, where: str) -> None:
+    """Refuse a number for missing values that is a category's code too: XGBoost compares codes with it, those of the data frame at hand.
+
+    XGBoost alone has codes among numbers of single precision.
+    """
+    code = np.float32(missing)
+    for feature in model.features:
+        categories = () if feature.by_value or not model.ensemble.single_precision else feature.categories or ()
+        if code.is_integer() and 0 <= code < len(categories):
+            raise UnsupportedModel(
+                f"{where}: {missing:g} stands for missing values, and is the code of category {categories[int(code)]!r} of feature {feature.name!r}, "
+                "which XGBoost takes for missing then: train it with another number, such as -999"
+            )
+
+
+def _mark_missing(model: Model, missing: float | None, where: str) -> Model:
     """The model with a number that stands for missing values of all features whose columns hold numbers."""
     if missing is None:
         return model
+    _check_missing_code(model, missing, where)
     return replace(model, features=tuple(feature if feature.categories else replace(feature, missing=missing) for feature in model.features))
 
 
@@ -123,14 +139,14 @@ def _convert(model: Any, where: str, missing: float | None) -> Model | None:
     for loader in LOADERS:
         if loader.owns(model):
             parsed = _parse(loader, loader.serialise(model), where)
-            return _mark_missing(_name_classes(parsed, loader.classes(model)), loader.missing(model) if missing is None else missing)
+            return _mark_missing(_name_classes(parsed, loader.classes(model)), loader.missing(model) if missing is None else missing, where)
     return None
 
 
 def _load(source: str | PathLike | Any, missing: float | None) -> Model:
     """The whole model."""
     if isinstance(source, Model):
-        return _mark_missing(source, missing)
+        return _mark_missing(source, missing, "the model")
     if isinstance(source, str | PathLike):
         found = read_source(str(source))
         return replace(parse_model(found.data, found.where, missing), origin=found.origin)
@@ -165,7 +181,7 @@ def parse_model(data: bytes, where: str, missing: float | None = None) -> Model:
     """
     for loader in LOADERS:
         if loader.recognise(data):
-            return _mark_missing(_parse(loader, data, where), missing)
+            return _mark_missing(_parse(loader, data, where), missing, where)
     if is_stored(data):
         with sound(where):
             stored = read_estimator(data)

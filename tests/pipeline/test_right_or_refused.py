@@ -12,8 +12,8 @@ import pytest
 import xgboost
 from numpy.testing import assert_allclose
 
-from leafledger import LeafledgerError, attribute, explain
-from pipeline.errors import InvalidColumn, PredictionMismatch, SchemaMismatch, UsageError
+from leafledger import LeafledgerError, attribute, explain, load_ensemble
+from pipeline.errors import InvalidColumn, PredictionMismatch, SchemaMismatch, UnsupportedModel, UsageError
 from tests.pipeline.running import attributions
 
 N = 400
@@ -189,6 +189,34 @@ def test_an_estimator_s_own_missing_value_is_missing(tmp_path):
     assert_allclose(attribute(estimator.get_booster(), as_nan).margin[:, 0], estimator.predict(x, output_margin=True), rtol=1e-5, atol=1e-5)
     unmarked = xgboost.XGBRegressor(n_estimators=10, n_jobs=1).fit(as_nan, label)
     assert_allclose(attribute(unmarked, as_nan).margin[:, 0], unmarked.predict(as_nan, output_margin=True), rtol=1e-5, atol=1e-5)
+
+
+def test_a_number_for_missing_values_that_is_a_category_s_code_is_refused(tmp_path):
+    """XGBoost takes the first category for missing where 0 is, in training too; of numbers alone, and of other libraries, it may be any number."""
+    rng = np.random.default_rng(0)
+    code = rng.integers(0, 4, N)
+    frame = pd.DataFrame({"c": categories_of(np.array(list("abcd"))[code], list("abcd")), "x": rng.integers(0, 5, N).astype(float)})
+    label = np.array([10.0, -7.0, 2.0, 4.0])[code] + frame["x"]
+    given = {"n_estimators": 10, "n_jobs": 1, "enable_categorical": True}
+    for missing, category in ((0, "a"), (3.0, "d")):
+        estimator = xgboost.XGBRegressor(missing=missing, **given).fit(frame, label)
+        estimator.save_model(tmp_path / "model.ubj")
+        says = (
+            f": {missing:g} stands for missing values, and is the code of category '{category}' of feature 'c', which XGBoost takes for missing then"
+        )
+        for refused in (lambda: attribute(estimator, frame), lambda: load_ensemble(tmp_path / "model.ubj", missing=missing)):  # noqa: B023
+            with pytest.raises(UnsupportedModel, match=says):
+                refused()
+    for missing in (4, -1, -999, 0.5):
+        estimator = xgboost.XGBRegressor(missing=missing, **given).fit(frame, label)
+        expected = estimator.predict(frame, output_margin=True)
+        assert_allclose(attribute(estimator, frame).margin[:, 0], expected, rtol=1e-5, atol=1e-5)
+    numbers = frame[["x"]]
+    estimator = xgboost.XGBRegressor(missing=0, n_estimators=10, n_jobs=1).fit(numbers, label)
+    assert_allclose(attribute(estimator, numbers).margin[:, 0], estimator.predict(numbers, output_margin=True), rtol=1e-5, atol=1e-5)
+    booster = lightgbm.train(FINE, lightgbm.Dataset(frame.assign(x=frame["x"].replace(0, np.nan)), label), 10)
+    expected = booster.predict(frame.assign(x=frame["x"].replace(0, np.nan)), raw_score=True)
+    assert_allclose(attribute(load_ensemble(booster, missing=0), frame).margin[:, 0], expected, rtol=1e-9, atol=1e-9)
 
 
 def test_a_category_column_that_lightgbm_took_for_numbers_is_refused():
