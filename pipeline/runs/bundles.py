@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
+from typing import Any
 
 from kernels.merge_tree import FAN_IN
 
@@ -17,6 +18,7 @@ from .sizes import ITEM_ROWS
 BUNDLED_ROWS = ITEM_ROWS // 8  # that are done in one task, at most, while there is enough for many workers to do
 FEW_TASKS, MANY_TASKS = 128, 10_000  # no fewer are made by bundling, and no more are left where bundling makes fewer
 HIGHEST = 2  # FAN_IN^2 items are what a task does at most
+DIGITS = 32  # of a digest in the key of a task: a scheduler takes tasks of one key for one, also of several clients
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +42,8 @@ class Bundle:
 
     @property
     def name(self) -> str:
-        """Of its task: the same where the same is done, and different otherwise."""
-        does = ",".join((*(str(item.part) for item in self.items), *sorted(self.rejected)))
-        return f"{self.level}-{self.place}-{hashlib.sha256(does.encode()).hexdigest()[:12]}"
+        """Of its task: the same where the same is done, and different otherwise, as where a file was replaced under its name."""
+        return f"{self.level}-{self.place}-{_digest(self.items, sorted(self.rejected.items()))}"
 
     def split(self) -> list["Bundle"]:
         """Each item alone.
@@ -62,22 +63,31 @@ class Done:
     place: int
     pieces: tuple[Part | Rejected, ...]  # in the order of the items; parts without their states
     states: Mapping[str, str] | None  # of all parts, merged and packed, by the names of summaries; None where there is none
+    recipe: str | None = None  # SHA-256 of the recipe that it was done by, hexadecimal; None where it was not done, since workers died of it
 
 
-def name_run(run: str) -> str:
-    """Make a part of the keys of tasks: two runs on one scheduler share none, two attempts of one run do.
+def _digest(*does: Any) -> str:
+    return hashlib.sha256(repr(does).encode()).hexdigest()[:DIGITS]
+
+
+def name_run(run: str, recipe: str, tables: str) -> str:
+    """Make a part of the keys of tasks: two attempts of one run share it, and two runs do not, also where one is made in the folder of the other.
 
     Parameters
     ----------
     run : str
         URI of the run's folder.
+    recipe : str
+        SHA-256 of the recipe that was broadcast, hexadecimal. It says which background there is.
+    tables : str
+        URI of what else was broadcast, named by its content.
 
     Returns
     -------
     str
         Hexadecimal.
     """
-    return hashlib.sha256(run.encode()).hexdigest()[:12]
+    return _digest(run, recipe, tables)
 
 
 def _some(earlier: Mapping[int, tuple[str, WorkItem]], items: Sequence[WorkItem]) -> dict[int, tuple[str, WorkItem]]:
@@ -170,8 +180,8 @@ def do_bundle(task: Task, bundle: Bundle) -> Done:
         done, *left_out = try_part(task.run, task.recipe, task.tables, item, bundle.rejected)
         if isinstance(done, Part):
             if len(bundle.items) == 1:
-                return Done(bundle.level, bundle.place, (replace(done, states={}), *left_out), done.states)
+                return Done(bundle.level, bundle.place, (replace(done, states={}), *left_out), done.states, task.recipe)
             merged.add(done.part, done.states)
             done = replace(done, states={})
         pieces += [done, *left_out]
-    return Done(bundle.level, bundle.place, tuple(pieces), merged.pack())
+    return Done(bundle.level, bundle.place, tuple(pieces), merged.pack(), task.recipe)

@@ -239,7 +239,7 @@ def run_dask(client: distributed.Client, task: Task, bundles: Sequence[Bundle], 
     LeafledgerError
         Whatever else a part cannot be made for.
     """
-    suspects, name = list[Bundle](), name_run(task.run)
+    suspects, name = list[Bundle](), name_run(task.run, task.recipe, task.tables)
 
     def run(work: Callable[[Task, Bundle], Any], some: Sequence[Bundle], key: str, died: Callable[[Bundle], None]) -> Iterator[Any]:
         submit = partial(client.submit, do_checked, need(memory), work, task, pure=False)
@@ -366,7 +366,7 @@ def count_dask(
     LeafledgerError
         Whatever else an item cannot be counted for.
     """
-    name, submit = name_run(run), partial(client.submit, do_checked, need(memory), count_item, run, recipe, query, pure=False)
+    name, submit = name_run(run, recipe, query), partial(client.submit, do_checked, need(memory), count_item, run, recipe, query, pure=False)
     waiting = {submit(pack(item), key=f"count-{item.part}-{name}"): item for item in items}
     level, left = 0, list(waiting)
     while len(left) > 1:  # what is farther up goes first, which makes room

@@ -1,11 +1,13 @@
 """Work items done: serially, which is the specification, or on Dask, which gives the same bits."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 from kernels.method import BackgroundStatistics
 
 from ..dataset.listing import WorkItem
+from ..errors import InvalidRun
 from . import background, part
 from .background import count_item, merge_evenly
 from .bundles import Done, Task, choose_level, do_bundle, make_bundles
@@ -74,6 +76,13 @@ def count_serial(run: str, recipe: str, query: str, items: Sequence[WorkItem], o
     return merge_evenly(counted())
 
 
+def _own(task: Task, done: Done) -> Done:
+    """What was done for this run: a scheduler that knows a task's key already does not do it, and gives what it has."""
+    if done.recipe not in (task.recipe, None):
+        raise InvalidRun(f"{task.run}: the cluster has the results of another run, got {done.recipe[:12]}, expected {task.recipe[:12]}; run again")
+    return done
+
+
 def execute(job: Job, task: Task, items: Sequence[WorkItem], earlier: Mapping[int, tuple[str, WorkItem]], memory: int) -> Iterator[Done]:
     """Make the parts of all items, where the job wants them made.
 
@@ -97,6 +106,8 @@ def execute(job: Job, task: Task, items: Sequence[WorkItem], earlier: Mapping[in
     ------
     ClusterLost
         No scheduler answers, or it has no workers any more.
+    InvalidRun
+        The cluster has results of another run in the place of this one's.
     LeafledgerError
         Whatever else a part cannot be made for.
     """
@@ -107,7 +118,7 @@ def execute(job: Job, task: Task, items: Sequence[WorkItem], earlier: Mapping[in
 
     bundles = make_bundles(items, earlier, choose_level(items))
     with cluster.warm_client(job, len(bundles), memory, part.warm, task.tables, job.options.method) as client:
-        yield from cluster.run_dask(client, task, bundles, memory)
+        yield from map(partial(_own, task), cluster.run_dask(client, task, bundles, memory))
 
 
 def map_items(

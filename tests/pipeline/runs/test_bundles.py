@@ -52,7 +52,30 @@ def test_other_work_has_another_name():
     names = {Bundle(1, 0, some).name, Bundle(1, 0, some[1:]).name, Bundle(1, 0, some[:-1]).name, Bundle(0, 0, some[:1]).name}
     assert len(names) == 4
     assert Bundle(1, 0, some).name == Bundle(1, 0, some).name
-    assert bundles.name_run("a/run") != bundles.name_run("another/run")
+
+
+@pytest.mark.parametrize(
+    "change", [{"uri": "f9.parquet"}, {"etag": "1"}, {"row_groups": (1,)}, {"skip": 1}, {"n_rows": 2}, {"partition": (("month", "1"),)}]
+)
+def test_the_same_part_of_other_rows_has_another_name(change):
+    """The folder of a run may have been removed, and the next run there be of other data; one client may still hold what the first returned."""
+    (item,) = items(1, 1)
+    assert Bundle(0, 0, (item,)).name != Bundle(0, 0, (dataclasses.replace(item, **change),)).name
+    assert Bundle(0, 0, (item,)).name == Bundle(0, 0, (dataclasses.replace(item),)).name
+
+
+def test_other_reasons_have_another_name():
+    """They are written with the part."""
+    some = tuple(items(1, 1))
+    names = {Bundle(0, 0, some, rejected=rejected).name for rejected in ({}, {"f0.parquet": "died"}, {"f0.parquet": "damaged"})}
+    assert len(names) == 3
+
+
+def test_two_attempts_of_a_run_share_its_name_and_no_other_run_does():
+    """Neither another recipe nor other tables in the same folder."""
+    names = {bundles.name_run(*given) for given in (("a", "b", "c"), ("b", "b", "c"), ("a", "a", "c"), ("a", "b", "b"), ("ab", "", "c"))}
+    assert len(names) == 5
+    assert bundles.name_run("a", "b", "c") in names
 
 
 def test_a_bundle_is_its_items_and_their_states_merged(example, tmp_path, monkeypatch):
@@ -77,4 +100,4 @@ def test_a_bundle_is_its_items_and_their_states_merged(example, tmp_path, monkey
     for summary in run.plan.summaries:
         left = [unpack_state(summary.reduction, alone[k].states[summary.name]) for k in (0, 2, 3)]
         assert done.states[summary.name] == pack_state(merge_all(summary.reduction, left, 1, 1))
-    assert do_bundle(task, Bundle(0, 1, (run.plan.items[1],))) == Done(0, 1, (done.pieces[1],), None)
+    assert do_bundle(task, Bundle(0, 1, (run.plan.items[1],))) == Done(0, 1, (done.pieces[1],), None, tables.recipe)

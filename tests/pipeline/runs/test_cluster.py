@@ -94,6 +94,40 @@ def test_every_item_becomes_a_part(client, monkeypatch):
     assert sorted(work.tried) == list(range(6))
 
 
+@pytest.mark.parametrize("other", [Task("run", "other", "tables"), Task("run", "rec", "others")], ids=["recipe", "tables"])
+def test_a_run_in_the_folder_of_another_does_its_own_work(threads, client, monkeypatch, other):
+    """The client of the first holds on to what it has; somebody has removed the folder, and what comes next there is of another model or method."""
+    work, task, (bundle,) = Work(), Task("run", "rec", "tables"), make_bundles(ITEMS[:1], {}, 0)
+    WORKS[id(work)] = work
+    monkeypatch.setattr(cluster, "do_bundle", work)
+    monkeypatch.setattr(cluster, "cancel", lambda *_: None)
+    first = cluster.run_dask(client, task, [bundle], 0)
+    held = [next(first), *client.futures]
+    with distributed.Client(threads, set_as_default=False) as second:
+        assert list(cluster.run_dask(second, other, [bundle], 0)) == [f"run {other.recipe} {other.tables} 0"]
+        assert list(cluster.run_dask(second, task, [bundle], 0)) == held[:1]
+    assert len(held) == 2
+    assert work.tried == [0, 0]
+
+
+def count(run, recipe, query, item):
+    """Instead of a background's rows."""
+    return f"{recipe} {query} {item.part}"
+
+
+@pytest.mark.parametrize(("recipe", "query"), [("other", "query"), ("rec", "another")])
+def test_a_background_of_another_run_in_the_folder_is_counted(threads, client, monkeypatch, recipe, query):
+    """What is counted is kept for all later runs."""
+    monkeypatch.setattr(cluster, "count_item", count)
+    monkeypatch.setattr(cluster, "merge_counts", lambda *counted: ", ".join(counted))
+    monkeypatch.setattr(cluster, "cancel", lambda client, futures: held.extend(futures))
+    held, given = [], (ITEMS[:2], 0, lambda _: None)
+    assert cluster.count_dask(client, "run", "rec", "query", *given) == "rec query 0, rec query 1"
+    with distributed.Client(threads, set_as_default=False) as second:
+        assert cluster.count_dask(second, "run", recipe, query, *given) == f"{recipe} {query} 0, {recipe} {query} 1"
+    held.clear()
+
+
 def test_a_suspect_is_tried_again_alone(client, monkeypatch):
     """Items whose workers died wait until all others are done; one that was there by chance becomes a part, one that kills again is rejected."""
     work = Work({1: 1, 4: 2})

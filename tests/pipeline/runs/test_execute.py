@@ -9,10 +9,10 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from pipeline.dataset.listing import Rejected, WorkItem
-from pipeline.errors import InvalidData
+from pipeline.errors import InvalidData, InvalidRun
 from pipeline.models import load_ensemble
 from pipeline.runs import cluster, execute
-from pipeline.runs.bundles import Task
+from pipeline.runs.bundles import Done, Task
 from pipeline.runs.job import make_job
 from pipeline.runs.options import Options
 from pipeline.runs.part import Part
@@ -23,7 +23,7 @@ from tests.pipeline.running import ready
 
 ITEMS = tuple(WorkItem(k, f"f{k}.parquet", "", (0,), 0, 10, 0, ()) for k in range(12))
 SERIAL = SimpleNamespace(options=SimpleNamespace(scheduler="serial"))
-DASK = SimpleNamespace(options=SimpleNamespace(scheduler=None), workers=2, worker_memory=0)
+DASK = SimpleNamespace(options=SimpleNamespace(scheduler=None, method="shapley"), workers=2, worker_memory=0)
 MEMORY = 1 << 30
 
 
@@ -74,6 +74,22 @@ def test_on_dask_every_item_is_done_once(in_process):
     found = list(execute.map_items(DASK, numbered, warmed.append, "task", ITEMS, MEMORY))
     assert sorted(found, key=lambda done: done[0].part) == [(item, f"task {item.part}") for item in ITEMS]
     assert warmed == ["task"]
+
+
+def test_what_was_done_for_another_run_is_refused(in_process, monkeypatch):
+    """Whatever cluster says that it was done for this one; what workers died of was done for none."""
+    task, given = Task("a/run", "r" * 64, "tables"), (DASK, Task("a/run", "r" * 64, "tables"), ITEMS, {}, MEMORY)
+    monkeypatch.setattr(execute.part, "warm", no_warming_of)
+    for recipe in (task.recipe, None):
+        monkeypatch.setattr(cluster, "run_dask", lambda *_, recipe=recipe: iter([Done(0, 0, (), None, recipe)]))
+        assert list(execute.execute(*given)) == [Done(0, 0, (), None, recipe)]
+    monkeypatch.setattr(cluster, "run_dask", lambda *_: iter([Done(0, 0, (), None, "s" * 64)]))
+    with pytest.raises(InvalidRun, match=r"^a/run: the cluster has the results of another run, got s{12}, expected r{12}; run again$"):
+        list(execute.execute(*given))
+
+
+def no_warming_of(tables, method):
+    """Nothing to compile."""
 
 
 @pytest.mark.parametrize("job", [SERIAL, DASK], ids=["serial", "dask"])
