@@ -38,6 +38,7 @@ app = App(
     suppress_keyboard_interrupt=False,  # main says how to go on
 )
 OF_A_NIGHT = (Exit.NOT_YET, Exit.CONFLICT, Exit.REFUSED)  # what keeps one night from being explained, and no other
+OF_ALL_NIGHTS = (Exit.AWAY, Exit.UNFIT)  # what ends a range of nights whose arguments are in order
 app.meta.group_parameters = Group("Every command", sort_key=9)
 
 
@@ -82,9 +83,9 @@ def explain(
     replace
         The same as --if-changed replace.
     dates
-        FIRST..LAST, two days as YYYY-MM-DD: a run for each day from the first to the last. Those that are finished are passed over. A night whose
-        data are not there or are refused, or whose output holds another run or is damaged, keeps no other from being explained; what else fails ends
-        the command.
+        FIRST..LAST, two days as YYYY-MM-DD: a run for each day from the first to the last. Those that are finished are passed over. A night that
+        fails keeps no other from being explained, as where its data are not there; arguments that cannot be used, and a store or a cluster that is
+        away or does not fit, end the command.
     quiet
         Show nothing but errors; in a log, and one line at the end.
     json
@@ -94,7 +95,8 @@ def explain(
     -------
     int
         Exit code: 0, or 3 where rows were left out that cannot be read, too few are explained for ``latest``, or MLflow took no link; of several
-        dates the least of the nights that failed, 6 if one is not there yet and none is damaged; else 3 if any run's is.
+        dates the least of the nights that failed, 6 if one is not there yet and none is damaged, and 2 only if none has another; else 3 if any
+        run's is.
 
     Raises
     ------
@@ -102,41 +104,56 @@ def explain(
         One line: what was got, what was expected, where.
     """
     from ..runs.dates import list_days
+    from ..runs.job import make_job
     from ..runs.metrics import Earlier
 
     asked = dataclasses.replace(options, if_changed="replace" if replace else options.if_changed)
     if dates is None:
-        code, document = _explain(model, data, out, asked, quiet, json)
+        code, document = _explain(make_job(model, data, out, asked), out, quiet, json)
     else:
         nights = [dataclasses.replace(asked, date=day) for day in list_days(dates, out, asked.date)]
         earlier = Earlier()
         done = [_explain_night(model, data, out, night, quiet, json, earlier) for night in nights]
-        failed = [code for code, _ in done if code not in (Exit.DONE, Exit.PARTLY)]
-        code, document = min(failed) if failed else max(code for code, _ in done), {"runs": [document for _, document in done]}
+        code, document = _end_nights([code for code, _ in done]), {"runs": [document for _, document in done]}
     if json:
         write_document(document)
     return code
 
 
+def _end_nights(codes: Sequence[int]) -> int:
+    """The exit code of a range. What one night's own rows made unusable comes last, for who waits for another night tries again after a 6."""
+    failed = [code for code in codes if code not in (Exit.DONE, Exit.PARTLY)]
+    return min(failed, key=lambda code: (code == Exit.USAGE, code)) if failed else max(codes)
+
+
+def _is_of_a_night(error: LeafledgerError, in_order: bool) -> bool:
+    """Whether the nights after it may do better: once arguments are known to be in order, it comes from the night's own data or output."""
+    if in_order:
+        return error.exit_code not in OF_ALL_NIGHTS
+    return error.exit_code in OF_A_NIGHT or isinstance(error, InvalidRun)
+
+
 def _explain_night(model: str, data: str, out: str, options: Flags, quiet: bool, as_json: bool, earlier: Any) -> tuple[int, dict[str, Any]]:
     """One run of several; what keeps this night alone from being explained is said, and the others go on."""
     from ..runs.dates import fill_date
+    from ..runs.job import make_job
     from ..stores.places import normalise
 
+    job = None
     try:
-        return _explain(model, data, out, options, quiet, as_json, earlier)
+        job = make_job(model, data, out, options)
+        return _explain(job, out, quiet, as_json, earlier)
     except LeafledgerError as error:
-        if error.exit_code not in OF_A_NIGHT and not isinstance(error, InvalidRun):
+        if not _is_of_a_night(error, job is not None):
             raise
         with named(normalise(fill_date(out, options.date))):
             complain(str(error), "error")
         return error.exit_code, error_document(type(error).__name__, error.exit_code, str(error))
 
 
-def _explain(model: str, data: str, out: str, options: Flags, quiet: bool, as_json: bool, earlier: Any = None) -> tuple[int, dict[str, Any]]:
-    """One run; its exit code, and what is to be said of it."""
+def _explain(job: Any, out: str, quiet: bool, as_json: bool, earlier: Any = None) -> tuple[int, dict[str, Any]]:
+    """One run, whose output was given so; its exit code, and what is to be said of it."""
     from ..runs.explain import explain_job
-    from ..runs.job import make_job
     from ..runs.latest import why_latest_stays
     from ..runs.space import TOTALS
     from ..runs.table_place import choose_table
@@ -144,7 +161,6 @@ def _explain(model: str, data: str, out: str, options: Flags, quiet: bool, as_js
     from .show import show_summaries
 
     console = open_console(quiet or as_json)
-    job = make_job(model, data, out, options)
     with watched(quiet) as progress, named(job.out):
         done = explain_job(job, progress, complain, earlier)
     manifest, already_finished, kept, latest, matched = done.manifest, done.already_finished, done.kept, done.latest, done.matched

@@ -16,6 +16,7 @@ import pytest
 from kernels.methods import METHODS
 from leafledger import check_run
 from pipeline.command import cli
+from pipeline.errors import AdditivityBreach
 
 ROOT = Path(__file__).parents[3]
 
@@ -122,6 +123,34 @@ def test_a_damaged_night_is_its_own_failure(example, tmp_path, capsys):
     code, said, log = run(capsys, *arguments, "--replace", "--json")
     assert (code, [each.get("error", {}).get("type") for each in json.loads(said)["runs"]]) == (1, ["InvalidRun", None, None])
     assert check_run(out / "2026-03-02").sound
+
+
+def test_a_night_whose_rows_do_not_go_with_an_option_is_its_own_failure(example, tmp_path, capsys, monkeypatch):
+    """As more groups than a table is worth, or numbers that do not add up: the nights after it are explained."""
+    monkeypatch.setattr("kernels.labels.MOST_VALUES", 40)  # ten groups of four features
+    nights = tmp_path / "nights"
+    for day, n_groups in ((1, 1000), (2, 1), (4, 1)):
+        table = pq.read_table(Path(example.data) / "month=2", partitioning=None).slice(0, 100)
+        (nights / f"2026-03-0{day}" / "month=2").mkdir(parents=True)
+        groups = pa.array([i % n_groups for i in range(table.num_rows)], pa.int64())
+        pq.write_table(table.append_column("shop", groups), nights / f"2026-03-0{day}" / "month=2" / "data.parquet")
+    arguments = ["explain", example.model, f"{nights}/{{date}}", "--out", f"{tmp_path}/runs/{{date}}"]
+    arguments += ["--scheduler", "serial", "--by", "shop", "--quiet"]
+    code, _, log = run(capsys, *arguments, "--dates", "2026-03-01..2026-03-02")
+    assert (code, log.count("\n")) == (2, 1)
+    assert "'shop' make 100 groups" in log
+    assert check_run(tmp_path / "runs/2026-03-02").sound
+    code, _, log = run(capsys, *arguments, "--dates", "2026-03-01..2026-03-03")
+    assert (code, log.count("\n")) == (6, 2)
+
+    def breach(*_):
+        raise AdditivityBreach("attributions do not add up")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("pipeline.runs.explain.map_run", breach)
+        code, _, log = run(capsys, *arguments, "--dates", "2026-03-02..2026-03-04")
+    assert (code, log.count("\n")) == (1, 2)
+    assert not (tmp_path / "runs/2026-03-04/manifest.json").exists()
 
 
 def test_what_is_wrong_with_all_nights_ends_a_range(example, tmp_path, capsys):
