@@ -1,6 +1,7 @@
 """Units, by systemd itself."""
 
 import json
+import os
 import re
 import subprocess
 
@@ -22,11 +23,45 @@ def test_systemd_takes_the_unit(unit):
     assert [line for line in lines if "/opt/leafledger/bin/" not in line] == []
 
 
-def test_the_nights_service_names_options_that_there_are(tmp_path, capsys):
-    """Its command is run by a shell as systemd would, with a program that says what it was given; the file of options is one."""
+CLOCK = 'date() { case "$*" in *-d*) command date "$@";; *) command date -d "$NOW" "$@";; esac; }; '  # that shows NOW
+
+
+def run_nights(now):
+    """What the nights' service gives the program: its command is run by a shell as systemd would, at a time of Berlin's clocks."""
     line = re.search(r"^ExecStart=/bin/sh -c '(.*)'$", (INFRA / "systemd/leafledger.service").read_text(), re.MULTILINE).group(1)
-    script = line.replace("$$", "$").replace("%%", "%").replace("/opt/leafledger/bin/leafledger", "echo").removeprefix("exec ")
-    given = subprocess.run(["/bin/sh", "-c", script], capture_output=True, text=True, check=True).stdout.split()
+    script = CLOCK + line.replace("$$", "$").replace("%%", "%").replace("exec /opt/leafledger/bin/leafledger", "echo")
+    where = {"PATH": os.environ["PATH"], "TZ": "Europe/Berlin", "NOW": now}
+    return subprocess.run(["/bin/sh", "-c", script], capture_output=True, text=True, check=True, env=where).stdout.split()
+
+
+@pytest.mark.parametrize(
+    ("now", "days"),
+    [
+        ("2026-11-27 03:04:59", "2026-11-20..2026-11-26"),
+        ("2026-11-27 23:59:59", "2026-11-20..2026-11-26"),
+        ("2026-11-28 00:30:00", "2026-11-20..2026-11-26"),  # tried again, or the machine was off at three
+        ("2026-11-28 02:59:59", "2026-11-20..2026-11-26"),
+        ("2026-11-28 03:00:00", "2026-11-21..2026-11-27"),
+        ("2026-03-29 03:00:00", "2026-03-22..2026-03-28"),  # two hours after midnight
+        ("2026-10-25 02:59:59", "2026-10-17..2026-10-23"),
+        ("2026-10-25 03:00:00", "2026-10-18..2026-10-24"),  # four hours after it
+        ("2027-01-01 01:00:00", "2026-12-24..2026-12-30"),
+    ],
+)
+def test_the_nights_service_explains_no_day_that_has_just_ended(now, days):
+    """Its partition may still be written: a day is over at the timer's hour."""
+    assert run_nights(now)[-1] == days
+
+
+def test_the_nights_service_counts_days_from_the_timers_hour():
+    """Whoever changes one of the two is told of the other."""
+    service, timer = ((INFRA / f"systemd/leafledger.{kind}").read_text() for kind in ("service", "timer"))
+    assert re.search(r"^OnCalendar=\*-\*-\* 0(\d):00:00$", timer, re.MULTILINE).group(1) == re.search(r" (\d) hours ago", service).group(1)
+
+
+def test_the_nights_service_names_options_that_there_are(capsys):
+    """The file of options is one too."""
+    given = run_nights("2026-11-27 03:00:00")
     assert re.fullmatch(r"\d{4}-\d\d-\d\d\.\.\d{4}-\d\d-\d\d", given[-1])
     assert cli.main(["config", "explain", "--config", str(INFRA / "systemd/nights.toml")]) == 0
     shown = capsys.readouterr().out
