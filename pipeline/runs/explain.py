@@ -192,7 +192,7 @@ def explain(
     global_only : bool
         Publish summaries alone, no rows.
     single_writer : bool
-        Nobody else writes this run, so that a store that ignores conditions on writes will do.
+        Nobody else writes this run, so that a store without conditions on writes will do.
     if_changed : {"refuse", "replace", "keep"}
         What to do where `out` holds a run of other data, another model or other options: refuse; replace it by one that is made beside it and takes
         its place in one step, and of which unchanged parts are taken over; or keep it, if it is finished.

@@ -71,7 +71,7 @@ def move_latest(uri: str, mine: Latest, single_writer: bool = False) -> Latest:
     mine : Latest
         The run.
     single_writer : bool
-        Nobody else writes the object, so that a store that ignores conditions on writes will do.
+        Nobody else writes the object, so that a store without conditions on writes will do.
 
     Returns
     -------

@@ -77,7 +77,7 @@ class Options:
     """Publish summaries alone, no rows."""
 
     single_writer: bool = False
-    """Nobody else writes this run, so that a store that ignores conditions on writes will do."""
+    """Nobody else writes this run, so that a store without conditions on writes will do."""
 
     if_changed: IfChanged = "refuse"
     """What to do where the output holds a run of other data, another model or other options: "refuse"; "replace" it by one that is made beside it,

@@ -209,7 +209,7 @@ def take_place(run: str, manifest: Manifest, replaced: str | None, single_writer
     replaced : str or None
         SHA-256 of that which it replaces, hexadecimal; None where the run that is there is not finished.
     single_writer : bool
-        Nobody else writes the folder, so that a store that ignores conditions on writes will do.
+        Nobody else writes the folder, so that a store without conditions on writes will do.
 
     Raises
     ------

@@ -180,8 +180,8 @@ def _check_stores(job: Job, unwritten: Sequence[str], swapped: Sequence[str]) ->
     careless += [uri for uri in swapped if not commit.swaps(uri)]
     if careless:
         raise UsageError(
-            f"{careless[0]}: the store ignores conditions on what it writes, so that two runs could overwrite each other; use --single-writer if "
-            "nobody else writes there"
+            f"{careless[0]}: the store ignores conditions on what it writes, or knows none, so that two runs could overwrite each other; use "
+            "--single-writer if nobody else writes there"
         )
 
 

@@ -18,7 +18,7 @@ from fsspec.exceptions import FSTimeoutError
 from ..errors import RunConflict, StorageError
 from . import conditions
 from .counted import count_moved
-from .filesystem import ATTEMPTS, S3, call_store, is_local, of_botocore, open_filesystem, reported
+from .filesystem import ATTEMPTS, S3, call_store, find_code, is_local, open_filesystem, reported
 from .locked import exchange
 from .removal import delete_below
 from .storage import Object, beside, join, read, scratch, stat, stat_if_exists
@@ -26,6 +26,7 @@ from .storage import Object, beside, join, read, scratch, stat, stat_if_exists
 SINGLE_PUT = 128 << 20  # bytes; larger files go up in pieces, whose completion some stores do not make conditional
 # What S3 and its imitations answer where an object is not as the condition says, or is just being written by somebody else.
 CONFLICTS = {"PreconditionFailed", "ConditionalRequestConflict", "412", "409"}
+UNKNOWN = "NotImplemented"  # what some answer to every condition, as Alibaba's OSS
 READ_ONLY = "http"
 SWAPS = 5  # lost to others before an object that moves is given up
 
@@ -71,8 +72,17 @@ def _create_locally(source: Path, path: str) -> bool:
 
 def _is_conflict(error: OSError) -> bool:
     """Whether a conditional PUT was refused since the object is there, in whatever words."""
-    answer = error.__cause__.response if isinstance(error.__cause__, of_botocore("ClientError")) else {}
-    return isinstance(error, FileExistsError) or answer.get("Error", {}).get("Code") in CONFLICTS
+    return isinstance(error, FileExistsError) or find_code(error) in CONFLICTS
+
+
+def _put_new(put: Callable[..., Any], **condition: str) -> None:
+    """Write on a condition; on a store that knows none, as on one that ignores it: of runs, `creates_once` lets a single writer do so alone."""
+    try:
+        put(**condition)
+    except OSError as error:
+        if find_code(error) != UNKNOWN:
+            raise
+        put()
 
 
 def _put_pieces(filesystem: Any, path: str, source: Path) -> None:
@@ -90,7 +100,8 @@ def _put_pieces(filesystem: Any, path: str, source: Path) -> None:
                 number = len(pieces) + 1
                 etag = call_upload("upload_part", len(piece), UploadId=upload, PartNumber=number, Body=piece)["ETag"]
                 pieces.append({"PartNumber": number, "ETag": etag})
-        call_upload("complete_multipart_upload", UploadId=upload, MultipartUpload={"Parts": pieces}, IfNoneMatch="*")
+        done = {"UploadId": upload, "MultipartUpload": {"Parts": pieces}}
+        _put_new(lambda **condition: call_upload("complete_multipart_upload", **done, **condition), IfNoneMatch="*")
     except BaseException:
         with suppress(OSError):  # where it is complete, and only the answer was lost
             call_upload("abort_multipart_upload", UploadId=upload)
@@ -102,7 +113,8 @@ def _put_once(filesystem: Any, path: str, source: Path) -> None:
     if S3 not in filesystem.protocol:
         conditions.put_new(filesystem, path, source)
     elif n_bytes <= SINGLE_PUT:
-        call_store(filesystem, "put_file", str(source), path, n_bytes=n_bytes, mode="create", chunksize=SINGLE_PUT)
+        given = {"n_bytes": n_bytes, "chunksize": SINGLE_PUT}
+        _put_new(lambda **condition: call_store(filesystem, "put_file", str(source), path, **given, **condition), mode="create")
     else:
         _put_pieces(filesystem, path, source)
 
@@ -214,7 +226,7 @@ def check_writable(folder: str) -> None:
 
 
 def creates_once(folder: str) -> bool:
-    """Try whether a store refuses to create what is there already, as some do not. Leaves nothing behind.
+    """Try whether a store refuses to create what is there already, as some do not, or know no conditions. Leaves nothing behind.
 
     Parameters
     ----------
@@ -325,13 +337,19 @@ def swaps(uri: str) -> bool:
     filesystem, path = open_filesystem(uri)
     if is_local(filesystem) or not (S3 in filesystem.protocol or conditions.has_conditions(filesystem)):
         return is_local(filesystem)
+    found = None
     with reported("write", uri):
-        _swap(filesystem, path, None, b"0")
-        held = stat(uri)
-        for made in (b"1", b"2"):
-            _swap(filesystem, path, held, made)
-        found = call_store(filesystem, "cat_file", path)  # not what was answered, which may be lost
-        call_store(filesystem, "rm_file", path)
+        try:
+            _swap(filesystem, path, None, b"0")
+            held = stat(uri)
+            for made in (b"1", b"2"):
+                _swap(filesystem, path, held, made)
+            found = call_store(filesystem, "cat_file", path)  # not what was answered, which may be lost
+        except OSError as error:
+            if find_code(error) != UNKNOWN:
+                raise
+        with suppress(FileNotFoundError):  # of a store that knows no condition
+            call_store(filesystem, "rm_file", path)
     return found == b"1"
 
 

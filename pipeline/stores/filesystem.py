@@ -44,6 +44,22 @@ def of_botocore(name: str) -> Any:
     return () if found is None else getattr(found, name)
 
 
+def find_code(error: OSError) -> str | None:
+    """Find what an S3 store called what went wrong.
+
+    Parameters
+    ----------
+    error : OSError
+
+    Returns
+    -------
+    str or None
+        Such as "PreconditionFailed"; None where no such store answered.
+    """
+    answer = error.__cause__.response if isinstance(error.__cause__, of_botocore("ClientError")) else {}
+    return answer.get("Error", {}).get("Code")
+
+
 class NotRegular(OSError):
     """A pipe may wait for ever, and a device has no end."""
 

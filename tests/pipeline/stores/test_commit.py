@@ -7,8 +7,11 @@ import threading
 
 import pytest
 import s3fs
+from botocore.exceptions import ClientError
+from s3fs.errors import translate_boto_error
 
-from pipeline.errors import RunConflict, StorageError
+from leafledger import check_run, explain
+from pipeline.errors import RunConflict, StorageError, UsageError
 from pipeline.stores import commit, storage
 
 
@@ -207,6 +210,50 @@ def test_stores_are_tried_without_a_trace(root):
     assert commit.swaps(storage.join(root, "latest"))
     left = s3fs.S3FileSystem().find(root) if root.startswith("s3://") else os.path.exists(root)
     assert not left
+
+
+@pytest.fixture
+def unconditional(bucket, monkeypatch):
+    """A bucket of a store that answers every condition on what is written as Alibaba's OSS does."""
+    call = s3fs.S3FileSystem._call_s3
+
+    async def answer(filesystem, method, *arguments, **given):
+        if {"IfNoneMatch", "IfMatch"} & given.keys() and method != "get_object":
+            raise translate_boto_error(ClientError({"Error": {"Code": "NotImplemented", "Message": "a header is not implemented"}}, method))
+        return await call(filesystem, method, *arguments, **given)
+
+    monkeypatch.setattr(s3fs.S3FileSystem, "_call_s3", answer)
+    return bucket
+
+
+@pytest.mark.parametrize("n_bytes", [10, 11 << 20])
+def test_a_store_that_implements_no_conditions_is_as_one_that_ignores_them(unconditional, tmp_path, monkeypatch, n_bytes):
+    """It is found out without a trace, and a single writer writes there, in pieces too; what is there is not written again."""
+    monkeypatch.setattr(commit, "SINGLE_PUT", 10 << 20)
+    commit.check_writable(unconditional)
+    assert not commit.creates_once(unconditional)
+    assert not commit.swaps(f"{unconditional}/latest")
+    assert s3fs.S3FileSystem().find(unconditional) == []
+    (tmp_path / "first").write_bytes(b"x" * n_bytes)
+    (tmp_path / "second").write_bytes(b"y")
+    assert commit.create(f"{unconditional}/object", tmp_path / "first")
+    assert not commit.create(f"{unconditional}/object", tmp_path / "second")
+    assert storage.read(f"{unconditional}/object") == b"x" * n_bytes
+    commit.update(f"{unconditional}/latest", lambda _: b"1", single_writer=True)
+    with pytest.raises(StorageError, match=r"latest: cannot write: .*not implemented"):
+        commit.update(f"{unconditional}/latest", lambda _: b"2")
+    assert storage.read(f"{unconditional}/latest") == b"1"
+
+
+def test_a_run_is_written_to_such_a_store_by_a_single_writer_alone(example, unconditional):
+    """Anybody else is refused while planning, as where conditions are ignored."""
+    given = {"scheduler": "serial", "date": "2026-03-01", "latest": f"{unconditional}/latest.json"}
+    with pytest.raises(UsageError, match=r"ignores conditions .* or knows none, .* --single-writer"):
+        explain(example.model, example.data, f"{unconditional}/run", **given)
+    assert s3fs.S3FileSystem().find(unconditional) == []
+    explain(example.model, example.data, f"{unconditional}/run", single_writer=True, **given)
+    assert check_run(f"{unconditional}/run").sound
+    assert storage.exists(f"{unconditional}/latest.json")
 
 
 def test_a_folder_is_removed_with_all_below_it(root, tmp_path):
