@@ -3,9 +3,28 @@
 import fcntl
 import os
 import secrets
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
+
+from .filesystem import SECONDS
+
+PAUSE = 0.02  # seconds between attempts: whoever holds the lock has a small file to write
+
+
+def _lock(file: int, path: Path) -> None:
+    """Wait for a lock, as long as for any operation: its holder may be stopped, on another host too, and the system's own wait has no end."""
+    end = time.monotonic() + SECONDS
+    while True:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # given back with the descriptor, whatever ends this process
+        except BlockingIOError as error:
+            if time.monotonic() > end:
+                raise TimeoutError(f"{path}: another writer has held this lock for {SECONDS:.0f} seconds; is it stopped?") from error
+            time.sleep(PAUSE)
+        else:
+            return
 
 
 @contextmanager
@@ -14,9 +33,10 @@ def _hold(target: Path) -> Iterator[None]:
 
     NFS locks files that are open for writing, between all hosts; of a folder it says that it is locked, and tells no other host.
     """
-    lock = os.open(target.with_name(f".{target.name}.lock"), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
+    beside = target.with_name(f".{target.name}.lock")
+    lock = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # given back with the descriptor, whatever ends this process
+        _lock(lock, beside)
         yield
     finally:
         os.close(lock)
@@ -43,7 +63,7 @@ def exchange(path: str, change: Callable[[bytes | None], bytes | None], single_w
     Raises
     ------
     OSError
-        The file system refuses, to lock too.
+        The file system refuses, to lock too, or another writer does not give the lock back.
     """
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
