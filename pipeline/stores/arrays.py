@@ -15,6 +15,7 @@ import numpy as np
 
 from ..errors import InvalidRun
 from . import commit, storage
+from .filesystem import reported
 
 FOLDER = "_tables"
 INDEX, BYTES = "index.json", "tables.npy"
@@ -203,7 +204,8 @@ def _open(uri: str) -> tuple[dict, np.ndarray]:
 
 
 def _map_bytes(folder: Path) -> np.ndarray:
-    return np.asarray(np.load(folder / BYTES, mmap_mode="r"))
+    with reported("read", str(folder / BYTES)):
+        return np.asarray(np.load(folder / BYTES, mmap_mode="r"))
 
 
 def open_tables(uri: str) -> Any:

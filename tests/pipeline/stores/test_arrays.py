@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from kernels.buffers import Pairs
 from kernels.methods import METHODS
 from kernels.prepare import prepare
-from pipeline.errors import InvalidRun
+from pipeline.errors import InvalidRun, NotThere, StorageError
 from pipeline.stores import arrays as tables
 from pipeline.stores import storage
 from pipeline.stores.arrays import ALIGNMENT, broadcast_tables, open_tables, pack_tables, table_bytes, unpack_tables
@@ -81,6 +81,21 @@ def test_tables_that_were_refused_are_looked_at_anew(tmp_path):
         tables.open_stored_tables(uri)
     place.write_bytes(sound)
     assert open_tables(uri).tables.tolist() == [0, 1, 2]
+
+
+def test_tables_whose_larger_file_is_gone_are_said_to_be_missing(tmp_path, example):
+    """Another run of the plan removes them when it is done, the larger file first."""
+    from leafledger import load_ensemble
+
+    uri = broadcast_tables(prepare(load_ensemble(example.model).ensemble, METHODS["shapley"], {}), str(tmp_path))
+    bytes_of_tables = Path(uri) / tables.BYTES
+    bytes_of_tables.unlink()
+    tables._forget()
+    with pytest.raises(NotThere, match=rf"{tables.BYTES}: cannot read: no such file or object"):
+        open_tables(uri)
+    bytes_of_tables.mkdir()
+    with pytest.raises(StorageError, match=rf"{tables.BYTES}: cannot read: .*Is a directory"):
+        open_tables(uri)
 
 
 def test_tables_in_a_bucket_leave_nothing_behind(bucket, example, tmp_path, monkeypatch):
