@@ -1,5 +1,6 @@
 """Who is told of a run besides its readers: addresses, files and servers, as far as they can be read without asking anybody."""
 
+import os
 from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
@@ -70,7 +71,7 @@ def can_lie(path: Path) -> bool:
     Returns
     -------
     bool
-        False where its folder is not there, or a name is longer than names can be.
+        False where its folder is not there, or a name is longer than names can be; or a pipe, a socket or a device is there, which may wait for ever.
     """
     try:
         path.lstat()
@@ -78,7 +79,7 @@ def can_lie(path: Path) -> bool:
         return path.parent.is_dir()
     except OSError:
         return False
-    return True
+    return os.path.isdir(path) or os.path.isfile(path) or not os.path.exists(path)  # a link that leads nowhere is written over, or through
 
 
 def split_address(given: str, otherwise: str) -> SplitResult:

@@ -1,5 +1,8 @@
 """Addresses, files and servers that are told of a run are read before anything is asked of them."""
 
+import os
+from pathlib import Path
+
 import pytest
 
 from pipeline.errors import UsageError
@@ -29,6 +32,15 @@ def test_paths_where_nothing_can_lie(tmp_path):
     (tmp_path / "file").touch()
     assert [can_lie(tmp_path / name) for name in ("", "file", "new")] == [True] * 3
     assert [can_lie(tmp_path / name) for name in ("missing/new", "file/new", "a" * 300, f"{'a' * 300}/new")] == [False] * 4
+
+
+def test_nothing_is_written_where_it_may_wait_for_ever(tmp_path):
+    """Into a pipe that nobody reads, as it is or by a link; a link that leads nowhere is none."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("pipe")
+    (tmp_path / "nowhere").symlink_to("missing")
+    assert [can_lie(tmp_path / name) for name in ("pipe", "link", "nowhere")] == [False, False, True]
+    assert not can_lie(Path("/dev/null"))
 
 
 def test_servers_and_files_of_lineage():
