@@ -6,7 +6,8 @@
 The folder of certificates and the environment have to be on a file system that all nodes see. Every node keeps compiled kernels in a folder of its
 own, and compiles them in its first night, or before: `NUMBA_CACHE_DIR=~/.cache/leafledger/$(uname -n) leafledger warm`, run on it.
 
-It is the command `leafledger explain` with a cluster of its own, and says and ends with what that does: 3 where rows could not be read.
+It is the command `leafledger explain` with a cluster of its own, and says and ends with what that does: 3 where rows could not be read, 9 where no
+job starts within hours.
 """
 
 import sys
@@ -17,6 +18,8 @@ from distributed import Security
 from leafledger.__main__ import main as command
 
 JOBS = 8
+HOURS = 6  # that jobs may wait for their turn
+AWAY = 9  # as the command ends where a cluster is away: the same command goes on from there
 
 
 def make_cluster() -> SLURMCluster:
@@ -39,7 +42,11 @@ def main(model: str, data: str, out: str, date: str) -> int:
     """Explain a night; workers are waited for until there is one. The exit code is that of the command."""
     with make_cluster() as cluster:
         cluster.scale(jobs=JOBS)
-        cluster.wait_for_workers(1)
+        try:
+            cluster.wait_for_workers(1, timeout=HOURS * 3600)
+        except TimeoutError:
+            sys.stderr.write(f"leafledger: none of {JOBS} jobs has brought a worker within {HOURS} hours; see squeue, and the jobs' logs\n")
+            return AWAY
         return command(["explain", model, data, "--out", out, "--date", date, "--scheduler", cluster.scheduler_address])
 
 

@@ -82,6 +82,16 @@ def test_a_night_says_what_it_could_not_read(night, tmp_path, monkeypatch, capfd
     assert "Traceback" not in capfd.readouterr().err
 
 
+@pytest.mark.filterwarnings("default")
+def test_jobs_that_never_start_end_the_night(night, tmp_path, monkeypatch, capfd):
+    """As where their partition is down: in one line, with the code of a cluster that is away."""
+    (tmp_path / "sbatch").write_text("#!/bin/sh\necho Submitted batch job 1\n")
+    monkeypatch.setattr(night, "HOURS", 1 / 3600)
+    assert night.AWAY == Exit.AWAY
+    assert night.main("model.txt", "flights", "explained", "2026-11-22") == Exit.AWAY
+    assert "leafledger: none of 8 jobs has brought a worker within" in capfd.readouterr().err
+
+
 @pytest.fixture
 def scheduled(monkeypatch):
     """A Slurm of this machine."""
