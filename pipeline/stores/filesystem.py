@@ -6,6 +6,7 @@ Whatever is tried again below, an operation on a store that does not answer ends
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from traceback import walk_tb
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -74,6 +75,14 @@ def _cause(error: Exception, uri: str) -> Exception:
     return cause if away or isinstance(error, RuntimeError) else error
 
 
+def _is_of_client(error: Exception) -> bool:
+    """Whether a store's client says so: by an error of its own, or by a plain ValueError, as gcsfs of some of what Google refuses."""
+    if type(error).__module__.startswith(CLIENTS):
+        return True
+    raised_by = [frame.f_globals.get("__name__", "") for frame, _ in walk_tb(error.__traceback__)][-1:]
+    return isinstance(error, ValueError) and any(name.startswith(CLIENTS) for name in raised_by)
+
+
 @contextmanager
 def reported(doing: str, uri: str) -> Iterator[None]:
     """Turn what goes wrong inside into a StorageError that says what was tried, and where.
@@ -107,7 +116,7 @@ def reported(doing: str, uri: str) -> Iterator[None]:
         if isinstance(found, (NotRegular, IsADirectoryError)):
             raise NotAFile(f"{uri}: cannot {doing}: {said}") from error
         known = isinstance(error, (OSError, ImportError, UnicodeEncodeError, of_botocore("BotoCoreError")))
-        if not known and not type(found).__module__.startswith(CLIENTS):  # what is none of theirs goes on
+        if not known and not _is_of_client(found):
             raise
         raise StorageError(f"{uri}: cannot {doing}: {said}") from error
 

@@ -2,6 +2,7 @@
 
 import ftplib
 import io
+import json
 import sys
 from importlib.metadata import requires
 
@@ -97,6 +98,16 @@ def test_what_a_store_refuses_to_delete_is_one_line():
         raise error
     with pytest.raises(RuntimeError, match=r"^mine$"), filesystem.reported("delete", "abfs://b/a"):
         raise raised_from(RuntimeError("mine"), KeyError("k"))
+
+
+def test_what_google_refuses_is_one_line_whatever_its_client_calls_it():
+    """A ValueError that gcsfs raises itself is the store's; one that comes from what it calls is not."""
+    scope = {"__name__": "gcsfs.retry", "loads": json.loads}
+    exec("def answer():\n    raise ValueError('Bucket is requester pays.\\nSet it')\ndef parse():\n    loads('{')", scope)
+    with pytest.raises(StorageError, match=r"^gs://b/a: cannot read: Bucket is requester pays\. Set it$"), filesystem.reported("read", "gs://b/a"):
+        scope["answer"]()
+    with pytest.raises(json.JSONDecodeError), filesystem.reported("read", "gs://b/a"):
+        scope["parse"]()
 
 
 @pytest.mark.parametrize("error", [KeyError("a"), ValueError("b"), KeyboardInterrupt(), StorageError("said before")])
