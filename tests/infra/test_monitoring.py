@@ -53,6 +53,15 @@ def test_every_label_that_is_shown_is_one_of_the_metric(metrics):
     assert len({panel["id"] for panel in dashboard["panels"]}) == len(dashboard["panels"])
 
 
+def test_alerts_that_ask_workers_say_which_have_no_answer():
+    """Workers of these files serve no metrics; whoever gives them a dashboard is told of the promise."""
+    alerts = (FOLDER / "alerts.yaml").read_text()
+    silent = {path for path in ("compose.yaml", "kubernetes/base/dask.yaml") if "--no-dashboard" in (FOLDER.parent / path).read_text()}
+    said = re.search(r"LeafledgerWorkerRejects\n((?: +#.*\n)+)", alerts).group(1)
+    assert silent == {"compose.yaml", "kubernetes/base/dask.yaml"}
+    assert {"infra/compose.yaml", "infra/kubernetes"} <= set(re.findall(r"infra/[\w./]*\w", said))
+
+
 @pytest.mark.skipif(shutil.which("promtool") is None, reason="Debian's package prometheus is not installed")
 @pytest.mark.parametrize("command", [("check", "rules", "alerts.yaml"), ("test", "rules", "alerts_test.yaml")])
 def test_alerts_fire_when_they_should(command):
