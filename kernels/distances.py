@@ -98,6 +98,28 @@ def _test_table(table: np.ndarray) -> float:
     return float(stats.chi2.sf(((table - expected) ** 2 / expected).sum(), table.shape[1] - 1))
 
 
+def _pool(table: np.ndarray) -> np.ndarray:
+    """Put neighbours among the rare categories together until ENOUGH rows are expected of each, ``(2, categories)`` and ``(2, fewer)``.
+
+    What is put together follows from sums of both nights alone, so that p stays that of chi². What is left over goes to the last of what was put
+    together, or else to the least of the others. All in one would hide whatever rare categories do among themselves.
+    """
+    total = table.sum(axis=0)
+    wanted = np.ceil(ENOUGH * total.sum() / table.sum(axis=1).min())  # rows of both nights, of which ENOUGH are expected in the smaller one
+    rare = total < wanted
+    behind = np.concatenate(([0.0], np.cumsum(total[rare])))
+    starts = [0]
+    while behind[-1] - behind[starts[-1]] >= wanted:
+        starts.append(int(np.searchsorted(behind, behind[starts[-1]] + wanted)))
+    pooled = np.diff(np.concatenate((np.zeros((2, 1)), np.cumsum(table[:, rare], axis=1)), axis=1)[:, starts], axis=1)
+    rest = table[:, rare].sum(axis=1) - pooled.sum(axis=1)
+    found = np.concatenate((table[:, ~rare], pooled), axis=1)
+    if not found.shape[1]:
+        return rest[:, None]
+    found[:, -1 if pooled.size else found.sum(axis=0).argmin()] += rest
+    return found
+
+
 def measure_categories(reference: np.ndarray, current: np.ndarray) -> tuple[float, float]:
     """Measure how far counts of categories, which have no order, are apart.
 
@@ -111,17 +133,11 @@ def measure_categories(reference: np.ndarray, current: np.ndarray) -> tuple[floa
     distance : float
         total variation: the share of rows that would have to be of another category
     p : float
-        of chi², where categories with less than ENOUGH expected rows are one; 1 where no two have enough
+        of chi², where categories with less than ENOUGH expected rows are put together, see ``_pool``; 1 where that leaves one
     """
     n, m = int(reference.sum()), int(current.sum())
     distance = float(np.abs(reference / n - current / m).sum() / 2)
-    table = np.array([reference, current], np.float64)
-    enough = _expect(table).min(axis=0) >= ENOUGH
-    rest, table = table[:, ~enough].sum(axis=1, keepdims=True), table[:, enough]
-    if table.shape[1] and rest.sum() * min(n, m) / (n + m) < ENOUGH:
-        table[:, [np.argmin(table.sum(axis=0))]] += rest
-    else:
-        table = np.column_stack((table, rest))
+    table = _pool(np.array([reference, current], np.float64))
     return distance, _test_table(table) if table.shape[1] > 1 else 1.0
 
 

@@ -118,7 +118,7 @@ def test_wasserstein_of_cells_is_that_of_values_spread_evenly():
 
 
 def test_categories_are_chi_squared():
-    """SciPy's, where enough rows are expected of each; rare ones count as one, and hardly any rows say nothing."""
+    """SciPy's, where enough rows are expected of each; rare ones are put together, and hardly any rows say nothing."""
     one, other = np.array([50, 30, 20]), np.array([30, 60, 40])
     distance, p = measure_categories(one, other)
     assert_allclose(p, stats.chi2_contingency([one, other], correction=False).pvalue)
@@ -127,8 +127,35 @@ def test_categories_are_chi_squared():
     assert_allclose(rare, stats.chi2_contingency([[50, 30, 11], [60, 20, 11]], correction=False).pvalue)
     few = measure_categories(np.array([50, 30, 1]), np.array([60, 20, 2]))[1]
     assert_allclose(few, stats.chi2_contingency([[50, 31], [60, 22]], correction=False).pvalue)
+    several = measure_categories(np.array([2, 50, 3, 8, 0, 4, 4, 0, 1, 1]), np.array([3, 40, 2, 0, 9, 4, 3, 2, 1, 1]))[1]  # 11 of both are enough
+    assert_allclose(several, stats.chi2_contingency([[50, 2 + 3 + 8, 0 + 4, 4 + 0 + 1 + 1], [40, 5, 13, 7]], correction=False).pvalue)
     assert measure_categories(np.array([1, 2]), np.array([2, 1]))[1] == 1.0
     assert measure_categories(np.array([500]), np.array([300])) == (0.0, 1.0)
+
+
+def test_rare_categories_that_are_others_are_seen():
+    """None of a night's 500 categories is in the other night, or those of a few rows take the place of each other."""
+    one, none = np.full(500, 4), np.zeros(500, int)
+    order = np.random.default_rng(5).permutation(1000)
+    for places in (np.arange(1000), order):
+        distance, p = measure_categories(np.concatenate((one, none))[places], np.concatenate((none, one))[places])
+        assert distance == pytest.approx(1.0)
+        assert p < 1e-50
+    some = [np.concatenate(([600, 600], *night)) for night in ((one[:200], none[:200]), (none[:200], one[:200]))]
+    assert measure_categories(*some)[1] < 1e-50
+
+
+@pytest.mark.parametrize(("n_categories", "n", "m"), [(500, 2000, 1000), (30, 40, 40), (1000, 5000, 800)])
+@pytest.mark.parametrize("power", [0.0, 1.0])
+def test_rare_categories_raise_no_false_alarms(n_categories, n, m, power):
+    """Of two nights from one distribution, p is below a level as often as the level says, or more seldom."""
+    shares = np.arange(1, n_categories + 1) ** -power
+    rng, found = np.random.default_rng(6), []
+    for _ in range(1000):
+        one, other = (rng.multinomial(size, shares / shares.sum()) for size in (n, m))
+        found.append(measure_categories(one[one + other > 0], other[one + other > 0])[1])
+    for level in (0.1, 0.05, 0.01):
+        assert np.mean(np.array(found) <= level) <= level + 3 * np.sqrt(level * (1 - level) / 1000)
 
 
 def test_shares_are_tested_exactly_where_they_are_small():
