@@ -9,7 +9,10 @@ FEW = 1000  # rows up to which orders are counted, which takes a millisecond
 
 
 def decile_bins(reference: np.ndarray) -> np.ndarray:
-    """Put places into bins by a distribution's deciles. What lies outside of its range is in the outer bins.
+    """Put places into bins by a distribution's deciles.
+
+    What lies outside of its range is in the outer bins, but for where a tenth of its rows or more have the smallest value or the largest one: beyond
+    that is a bin of its own, at either end.
 
     Parameters
     ----------
@@ -19,12 +22,14 @@ def decile_bins(reference: np.ndarray) -> np.ndarray:
     Returns
     -------
     bins : (places,) int64
-        0, 1, …, at most DECILES of them: a place is behind a decile where it is behind the first place up to which the decile's share of rows lies
+        0, 1, …, at most DECILES + 2 of them: a place is behind a decile where it is behind the first place up to which its share of rows lies
     """
     behind = np.cumsum(reference)
     n = behind[-1] if behind.size else 0
     deciles = np.searchsorted(behind * DECILES, np.arange(1, DECILES) * n)  # in integers
-    bins = np.searchsorted(np.unique(deciles), np.arange(reference.size), side="left")
+    there = np.flatnonzero(reference)
+    ends = [edge for end, edge in ((there[:1], there[:1] - 1), (there[-1:], there[-1:])) if (reference[end] * DECILES >= n).any()]
+    bins = np.searchsorted(np.unique(np.concatenate((deciles, *ends))), np.arange(reference.size), side="left")
     return np.unique(bins, return_inverse=True)[1]
 
 

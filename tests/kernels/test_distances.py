@@ -53,11 +53,13 @@ def test_psi_without_drift_is_what_is_expected():
 
 
 def test_bins_are_those_of_the_deciles():
-    """Where values are all different a tenth each; ties stay together; what only the current night has falls between."""
+    """Where values are all different a tenth each; ties stay together; what only the current night has falls between, or beyond."""
     assert decile_bins(np.ones(100, int)).tolist() == np.repeat(np.arange(10), 10).tolist()
-    assert decile_bins(np.array([0, 0, 95, 0, 5, 0])).tolist() == [0, 0, 0, 1, 1, 1]
+    assert decile_bins(np.array([0, 0, 95, 0, 5, 0])).tolist() == [0, 0, 1, 2, 2, 2]
+    assert decile_bins(np.array([0, 0, 5, 0, 95, 0])).tolist() == [0, 0, 0, 0, 0, 1]
     assert decile_bins(np.array([7])).tolist() == [0]
-    assert decile_bins(np.array([0, 1, 0])).tolist() == [0, 0, 1]
+    assert decile_bins(np.array([0, 1, 0])).tolist() == [0, 1, 2]
+    assert decile_bins(np.array([0, *[1] * 10, 0])).tolist() == list(range(12))
     assert decile_bins(np.zeros(0, int)).size == 0
     rng = np.random.default_rng(1)
     values = np.round(rng.exponential(size=777), 1)
@@ -66,6 +68,23 @@ def test_bins_are_those_of_the_deciles():
     deciles = np.unique([np.quantile(values, q / 10, method="inverted_cdf") for q in range(1, 10)])
     expected = np.searchsorted(deciles, places)
     assert bins.tolist() == np.unique(expected, return_inverse=True)[1].tolist()
+
+
+@pytest.mark.parametrize("share", [0.3, 1.0])
+def test_psi_sees_what_leaves_the_reference_at_either_end(share):
+    """Rows of a value that half of the reference or all have, its smallest or its largest, go beyond it: PSI by hand, the same at both ends."""
+    for at_the_end in (500, 1000):
+        rest = (1000 - at_the_end) // 10
+        gone = int(1000 * share) if at_the_end == 1000 else int(500 * share)
+        reference, current = ([*beyond, *[rest] * 10] for beyond in ([0, at_the_end], [gone, at_the_end - gone]))
+        found = []
+        for one, other in ((reference, current), (reference[::-1], current[::-1])):
+            bins = decile_bins(np.array(one))
+            found.append(measure_psi(*(np.bincount(bins, night).astype(int) for night in (one, other))))
+        n_bins = np.unique(bins).size
+        p, q = (np.array([beyond + 0.5, end + 0.5]) / (1000 + 0.5 * n_bins) for beyond, end in (reference[:2], current[:2]))
+        assert_allclose(found, np.sum((q - p) * np.log(q / p)), rtol=1e-12)
+        assert found[0] > 0.9
 
 
 @pytest.mark.parametrize("shift", [0.0, 0.3])
