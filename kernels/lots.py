@@ -1,7 +1,8 @@
 """How sure values against a background are: of a background that is a sample of what it stands for, values differ from sample to sample.
 
-The background's rows are dealt out to LOTS lots, and values computed LOTS times over, each time without one of these: the delete-a-group
-jackknife (Efron and Stein 1981). The standard error of a value, or of anything that is made of values, is
+The background's rows are dealt out to LOTS lots, equal but for a row, in an order that looks random, so that errors are those of independent draws
+however the rows are sorted. Values are computed LOTS times over, each time without one of these: the delete-a-group jackknife (Efron and Stein 1981).
+The standard error of a value, or of anything that is made of values, is
 
     sqrt((LOTS - 1) / LOTS * sum over lots of (what it is without the lot - what it is with all)²)
 """
@@ -13,12 +14,14 @@ import numpy as np
 
 from .buffers import Buffers
 from .method import refuse_arrays, refuse_unless
+from .mixing import permute
 from .parameters import InvalidParameters
 from .reductions import MEANS, Moments
 from .summaries import Subject, Summary, Table, label_players, tabulate_moments
 from .trees.binning import BinTables, padded
 from .trees.forest import Forest
 
+DEALING = "permuted"  # how rows are dealt out; what is kept of lots is named by it
 LOTS = 20  # with fewer, two standard errors cover less than 94 of 100 attributions: of ten lots, t with 9 degrees of freedom, 92.4
 
 
@@ -58,11 +61,31 @@ class Lots(NamedTuple):
         return first.merge(others)
 
 
+def deal(first_row: int, n_rows: int, n_all: int) -> np.ndarray:
+    """Deal rows out to lots.
+
+    Parameters
+    ----------
+    first_row : int
+        number of the first
+    n_rows : int
+    n_all : int
+        rows of the whole background; lots differ by one of them at most
+
+    Returns
+    -------
+    (n_rows,) int64
+        the lot of each: it follows from the row's number and ``n_all`` alone
+    """
+    return (permute(np.arange(first_row, first_row + n_rows, dtype=np.uint64), n_all) % np.uint64(LOTS)).astype(np.int64)
+
+
 class LotsQuery(NamedTuple):
     """A query of a background that is asked of every lot."""
 
     query: Any  # a BackgroundQuery
     n_bytes: np.ndarray  # (1,) int64, of what is prepared, at most
+    n_rows: np.ndarray  # (1,) int64, of the whole background
 
     @property
     def bins(self) -> BinTables:
@@ -89,15 +112,15 @@ class LotsQuery(NamedTuple):
         n_rows : int
             how many of the rows count, the first
         first_row : int
-            number of the first; a row's number modulo LOTS says which lot it belongs to
+            number of the first; a row's number in the whole background says which lot it belongs to
 
         Returns
         -------
         Lots
         """
-        parts, counts = [], []
+        parts, counts, lots = [], [], deal(first_row, n_rows, int(self.n_rows[0]))
         for lot in range(LOTS):
-            rows = np.arange((lot - first_row) % LOTS, n_rows, LOTS)
+            rows = np.flatnonzero(lots == lot)
             mine = [np.zeros((len(each), padded(rows.size)), each.dtype) for each in (values, bins)]
             for held, each in zip(mine, (values, bins), strict=True):
                 held[:, : rows.size] = each[:, rows]

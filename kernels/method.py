@@ -65,7 +65,7 @@ class BackgroundQuery(Protocol):
         n_rows : int
             how many of the rows count, the first; those behind are padding
         first_row : int
-            number of the first
+            number of the first in the whole background
 
         Returns
         -------

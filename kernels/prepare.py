@@ -82,7 +82,7 @@ def ask_background(
         found = "the model's own leaf weights" if n_rows is None else f"{n_rows} rows"
         raise InvalidParameters(f"standard errors need a background of at least {2 * LOTS} rows, got {found}")
     query = use.ask(forest, bins, method.phi, n_rows, budget // (1 + LOTS), interactions)
-    return frozen(LotsQuery(query, query.n_bytes * (1 + LOTS)))
+    return frozen(LotsQuery(query, query.n_bytes * (1 + LOTS), np.array([n_rows], np.int64)))
 
 
 def _check_interactions(method: Method, interactions: bool) -> None:
@@ -99,7 +99,7 @@ def measure_background(query: BackgroundQuery, values: np.ndarray, first_row: in
     values : (used, n) float64, NaN where missing
         one row per used feature, in the order of ``query.bins.column``; any n, and left as they are
     first_row : int
-        number of the first row; rows are dealt out by their numbers where errors are asked for
+        number of the first row in the whole background; rows are dealt out by their numbers where errors are asked for
 
     Returns
     -------

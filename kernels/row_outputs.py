@@ -3,8 +3,7 @@
 import numpy as np
 
 from .buffers import Buffers
-
-_GAMMA, _FIRST, _SECOND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+from .mixing import GAMMA, mix
 
 
 def find_predicted(margin: np.ndarray) -> np.ndarray:
@@ -19,13 +18,6 @@ def find_predicted(margin: np.ndarray) -> np.ndarray:
     (n,) int64
     """
     return margin.argmax(axis=0)
-
-
-def _mix(numbers: np.ndarray) -> np.ndarray:
-    """Random bits of numbers, ``(n,) uint64`` (SplitMix64; Steele, Lea and Flood 2014): the same for the same number."""
-    mixed = (numbers ^ (numbers >> np.uint64(30))) * _FIRST
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * _SECOND
-    return mixed ^ (mixed >> np.uint64(31))
 
 
 def draw_other(margin: np.ndarray, first_row: int, seed: int) -> np.ndarray:
@@ -45,8 +37,8 @@ def draw_other(margin: np.ndarray, first_row: int, seed: int) -> np.ndarray:
     (n,) int64
     """
     row = np.arange(first_row, first_row + margin.shape[1], dtype=np.uint64)
-    start = _mix(np.array([seed], np.uint64) + _GAMMA)
-    drawn = (_mix(start + (row + np.uint64(1)) * _GAMMA) % np.uint64(margin.shape[0] - 1)).astype(np.int64)
+    start = mix(np.array([seed], np.uint64) + GAMMA)
+    drawn = (mix(start + (row + np.uint64(1)) * GAMMA) % np.uint64(margin.shape[0] - 1)).astype(np.int64)
     return drawn + (drawn >= find_predicted(margin))
 
 

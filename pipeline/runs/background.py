@@ -9,9 +9,11 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
+from itertools import accumulate
 
 import numpy as np
 
+from kernels.lots import DEALING
 from kernels.merge_tree import MergeTree
 from kernels.method import BackgroundQuery, BackgroundStatistics, Method
 from kernels.methods import METHODS
@@ -58,7 +60,7 @@ class Marginal:
 def _name_counts(job: Job, model: Model, groups: Groups, listing: Listing) -> str:
     """The folder of the counts, named by all that decides what is in them: what is asked of rows, which rows there are, and how they are read."""
     part = model.digest, job.options.trees, model.only_output, len(model.outputs)
-    asked = job.options.interactions is not None, job.options.background_errors  # by which trees may be cut otherwise
+    asked = job.options.interactions is not None, job.options.background_errors and DEALING  # by which trees may be cut otherwise
     read = model.features, [carried for _, carried, _ in listing.files]  # under which names, what is missing, and what files do not say themselves
     decides = (version("leafledger"), part, job.options.method, groups, listing.digest, *read, *asked, "counts")
     return storage.join(job.tables, hashlib.sha256(json.dumps(decides, default=as_fields).encode()).hexdigest())
@@ -169,10 +171,27 @@ def count_again(plan: Plan, model: Model) -> tuple[BackgroundQuery, BackgroundSt
     if listing is None:
         return query, weigh_model(model, method, plan.groups, query)
     features = read_features(plan.features, query.bins)
-    return query, merge_evenly(count_rows(features, query, item) for item in make_items(listing, ITEM_ROWS))
+    items = make_items(listing, ITEM_ROWS)
+    return query, merge_evenly(count_rows(features, query, item, first) for item, first in zip(items, first_rows(items), strict=True))
 
 
-def count_rows(features: Sequence[Feature], asked: BackgroundQuery, item: WorkItem) -> BackgroundStatistics:
+def first_rows(items: Sequence[WorkItem]) -> list[int]:
+    """Number the rows of a background through all of its items.
+
+    Parameters
+    ----------
+    items : sequence of WorkItem
+        All of them, in order.
+
+    Returns
+    -------
+    list of int
+        The number of each item's first row.
+    """
+    return [0, *accumulate(item.n_rows for item in items)][: len(items)]
+
+
+def count_rows(features: Sequence[Feature], asked: BackgroundQuery, item: WorkItem, first_row: int = 0) -> BackgroundStatistics:
     """Count the rows of one item.
 
     Parameters
@@ -181,6 +200,8 @@ def count_rows(features: Sequence[Feature], asked: BackgroundQuery, item: WorkIt
         Those that are read, in the order of the query's columns.
     asked : BackgroundQuery
     item : WorkItem
+    first_row : int
+        Number of its first row in the whole background, by which rows are dealt out where errors are asked for.
 
     Returns
     -------
@@ -198,14 +219,14 @@ def count_rows(features: Sequence[Feature], asked: BackgroundQuery, item: WorkIt
         with located(item):
             values = np.zeros((asked.bins.column.size, batch.num_rows))
             fill_values(features, asked.bins, [batch.column(feature.name) for feature in features], values)
-            part = measure_background(asked, values, item.part + item.first_row + done)  # so that files of a few rows fill all lots alike
+            part = measure_background(asked, values, first_row + done)
         counted, done = part if counted is None else merge_statistics([counted, part]), done + batch.num_rows
     if counted is None or done != item.n_rows:
         raise miscounted(item, done)
     return counted
 
 
-def count_item(run: str, recipe: str, query: str, item: WorkItem) -> BackgroundStatistics:
+def count_item(run: str, recipe: str, query: str, item: WorkItem, first_row: int) -> BackgroundStatistics:
     """Count the rows of one item of the background: what a Dask task does. Names and a small record come in.
 
     Parameters
@@ -217,6 +238,8 @@ def count_item(run: str, recipe: str, query: str, item: WorkItem) -> BackgroundS
     query : str
         URI of the broadcast BackgroundQuery.
     item : WorkItem
+    first_row : int
+        Number of its first row in the whole background.
 
     Returns
     -------
@@ -232,7 +255,7 @@ def count_item(run: str, recipe: str, query: str, item: WorkItem) -> BackgroundS
         The store does not answer.
     """
     plan, asked = open_recipe(run, recipe), open_tables(query)
-    return count_rows(read_features(plan.features, asked.bins), asked, item)
+    return count_rows(read_features(plan.features, asked.bins), asked, item, first_row)
 
 
 def merge_counts(*counted: BackgroundStatistics) -> BackgroundStatistics:

@@ -19,7 +19,7 @@ from kernels.method import BackgroundStatistics
 
 from ..dataset.listing import WorkItem
 from ..errors import ClusterLost, UnfitCluster, UsageError, WorkersDied
-from .background import count_item, merge_counts
+from .background import count_item, first_rows, merge_counts
 from .bundles import Bundle, Done, Task, do_bundle, name_run, try_files
 from .certificates import check_expiry
 from .job import Job
@@ -367,7 +367,8 @@ def count_dask(
         Whatever else an item cannot be counted for.
     """
     name, submit = name_run(run, recipe, query), partial(client.submit, do_checked, need(memory), count_item, run, recipe, query, pure=False)
-    waiting = {submit(pack(item), key=f"count-{item.part}-{name}"): item for item in items}
+    numbered = zip(items, first_rows(items), strict=True)
+    waiting = {submit(pack(item), first_row, key=f"count-{item.part}-{name}"): item for item, first_row in numbered}
     level, left = 0, list(waiting)
     while len(left) > 1:  # what is farther up goes first, which makes room
         level += 1

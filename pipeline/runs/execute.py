@@ -9,7 +9,7 @@ from kernels.method import BackgroundStatistics
 from ..dataset.listing import WorkItem
 from ..errors import InvalidRun
 from . import background, part
-from .background import count_item, merge_evenly
+from .background import count_item, first_rows, merge_evenly
 from .bundles import Done, Task, choose_level, do_bundle, make_bundles
 from .job import SERIAL, Job
 
@@ -69,8 +69,8 @@ def count_serial(run: str, recipe: str, query: str, items: Sequence[WorkItem], o
     """
 
     def counted() -> Iterator[BackgroundStatistics]:
-        for item in items:
-            yield count_item(run, recipe, query, item)
+        for item, first_row in zip(items, first_rows(items), strict=True):
+            yield count_item(run, recipe, query, item, first_row)
             on_done(item)
 
     return merge_evenly(counted())

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy import stats
 
 from kernels.batch import attribute_batch
 from kernels.buffers import make_buffers
-from kernels.lots import BACKGROUND_ERRORS, LOTS, Lots, find_errors, standard_errors
+from kernels.lots import BACKGROUND_ERRORS, LOTS, Lots, deal, find_errors, standard_errors
 from kernels.methods import METHODS
 from kernels.parameters import InvalidParameters
 from kernels.prepare import ask_background, measure_background, merge_statistics, prepare, weigh_leaves
@@ -43,7 +44,7 @@ def attributed(prepared, name, rows=ROWS):
 
 
 def lot_of(rows=BACKGROUND):
-    return np.arange(len(rows)) % LOTS
+    return deal(0, len(rows), len(rows))
 
 
 @pytest.mark.parametrize(("name", "group"), [("shapley", None), ("banzhaf", None), ("probabilistic", None), ("owen", np.array([0, 0, 1]))])
@@ -65,7 +66,7 @@ def test_rows_are_dealt_out_by_their_numbers_however_they_come():
     query = ask()
     whole = measured(query)
     assert query.players.tolist() == [0, 1, 2]
-    assert whole.n_rows.tolist() == [3 if lot < 53 % LOTS else 2 for lot in range(LOTS)]
+    assert whole.n_rows.tolist() == [3 if lot < 53 % LOTS else 2 for lot in range(LOTS)] == np.bincount(lot_of()).tolist()
     parts = [measured(query, BACKGROUND[start:stop], start) for start, stop in ((0, 7), (7, 8), (8, 8), (8, 53))]
     merged = merge_statistics(parts)
     plain = measured(ask_background(TREE, METHODS["shapley"], n_rows=53, budget=PLENTY))
@@ -76,6 +77,24 @@ def test_rows_are_dealt_out_by_their_numbers_however_they_come():
     for mine, other in zip(merged.parts, whole.parts, strict=True):
         for field in plain._fields:
             assert_array_equal(getattr(mine, field), getattr(other, field))
+
+
+@pytest.mark.parametrize("n_rows", [40, 200, 5000])
+@pytest.mark.parametrize(
+    "order",
+    [lambda n: np.arange(n), lambda n: np.arange(n) % 2, lambda n: np.arange(n) % LOTS, lambda n: 10 * np.arange(n) // n],
+    ids=["sorted", "alternating", "as many kinds as lots", "kinds one after another"],
+)
+def test_errors_are_those_of_independent_draws_however_rows_are_sorted(n_rows, order):
+    """Of a mean SciPy's: squares of the jackknife's errors are about chi² of 19 degrees of freedom, and right on the average over numbers of rows."""
+    found = []
+    for n in range(n_rows, n_rows + 40):
+        rows, lots = order(n).astype(float), deal(0, n, n)
+        without = np.array([rows[lots != lot].mean() for lot in range(LOTS)])
+        found.append((standard_errors(without, rows.mean()) / stats.sem(rows)) ** 2 * (LOTS - 1))
+    assert stats.chi2.cdf(min(found), LOTS - 1) > 1e-5
+    assert stats.chi2.sf(max(found), LOTS - 1) > 1e-5
+    assert np.mean(found) == pytest.approx(LOTS - 1, rel=0.2)  # four standard errors
 
 
 def test_means_of_values_have_errors_of_their_own():
