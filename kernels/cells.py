@@ -214,3 +214,27 @@ def cell_edges(cells: np.ndarray, level: int) -> tuple[np.ndarray, np.ndarray]:
     first = np.where(negative, -1 - cells, cells).astype(np.uint64)
     inner, outer = (np.minimum(each << np.uint64(level), np.uint64(INFINITE)).view(np.float64) for each in (first, first + np.uint64(level > 0)))
     return np.where(negative, -outer, inner), np.where(negative, -inner, outer)
+
+
+def round_counts(found: Counts, kind: np.dtype) -> Counts:
+    """Count the same values rounded to a narrower type.
+
+    Parameters
+    ----------
+    found : Counts
+    kind : dtype
+        float32 or float16
+
+    Returns
+    -------
+    Counts
+        one by one. The given ones where cells are wider than the type's own steps: then what is rounded stays in its cell, but for what lies half a
+        step from the next one
+    """
+    if found.level > LEVELS - 2 - np.finfo(kind).nmant:
+        return found
+    lower, upper = cell_edges(found.cells, found.level)
+    values = lower / 2 + upper / 2 if found.level else lower  # in the middle, since what is rounded to different numbers is told apart at edges
+    with np.errstate(over="ignore"):
+        rounded = values.astype(kind).astype(np.float64)
+    return Counts(0, *_add_up(find_cells(rounded, 0), found.counts))

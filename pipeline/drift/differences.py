@@ -8,6 +8,7 @@ from ..display import count, printable
 from ..errors import UnlikeRuns
 from ..runs.plan import Plan
 from ..runs.publish import Manifest
+from .distribution import Distribution
 from .measured import Measured
 
 SOME = 5  # names that are listed
@@ -85,7 +86,7 @@ def _options(mine: Plan, other: Plan) -> Iterator[str]:
         was, now = ("all" if plan.trees is None else "{}:{}".format(*plan.trees) for plan in (other, mine))
         yield f"iterations of the model were {was}, they are {now}"
     if mine.precision != other.precision:
-        yield f"precision was {other.precision}, it is {mine.precision}"
+        yield f"precision was {other.precision}, it is {mine.precision}; attributions are compared as float32"
     if bool(mine.combinations) != bool(other.combinations):
         yield f"combinations of features are {'' if mine.combinations else 'no '}players of their own now"
     if mine.background_digest != other.background_digest:
@@ -101,7 +102,16 @@ def _rows(mine: Manifest, other: Manifest) -> Iterator[str]:
             yield f"{count(len(manifest.rejected), 'piece')} of the data{rows} could not be read {when}"
 
 
+def _bits(measured: Measured) -> dict[str, int]:
+    found = ((feature.name, measured.value(feature.name)) for feature in measured.plan.features)
+    return {name: values.bits for name, values in found if isinstance(values, Distribution)}
+
+
 def _columns(current: Measured, reference: Measured) -> Iterator[str]:
+    now, before = _bits(current), _bits(reference)
+    otherwise = [name for name in now if name in before and now[name] != before[name]]
+    if otherwise:
+        yield f"features whose values have another precision, and are compared by the lower one: {_list(otherwise)}"
     for measured in (current, reference):
         plan = measured.plan
         if plan.global_only:

@@ -22,6 +22,7 @@ class Distribution:
     low: float
     high: float
     found: Counts  # infinities among them
+    bits: int = 64  # of the narrowest type of floating-point numbers that parts keep the column in
 
     @property
     def n(self) -> int:

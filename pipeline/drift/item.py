@@ -60,6 +60,7 @@ class MeasuredPart:
     spreads: Spreads  # of these
     counts: tuple[Counts, ...]  # of these
     categories: dict[int, Values]  # of the others
+    bits: tuple[int, ...]  # of numbers in the part, as of `Distribution.bits`
 
 
 def merge_values(a: Values, b: Values) -> Values:
@@ -154,6 +155,10 @@ def _measure_numbers(
     return spreads, counts
 
 
+def _find_bits(kind: pa.DataType) -> int:
+    return kind.bit_width if pa.types.is_floating(kind) else 64
+
+
 def _take(column: pa.ChunkedArray, places: np.ndarray | slice) -> pa.ChunkedArray:
     return column if isinstance(places, slice) else column.take(pa.array(places))
 
@@ -206,8 +211,9 @@ def measure_columns(uri: str, plan: Plan, parquet: pq.ParquetFile, rows: Rows) -
         raise InvalidRun(f"{uri}: has no column {lacks!r}")
     spreads, counts = _measure_numbers(parquet, [columns[c] for c in numbers], features, rows)
     categories = {c: _measure_categories(parquet, columns[c], features[columns[c].of], rows) for c in categorical}
+    bits = tuple(_find_bits(parquet.schema_arrow.field(columns[c].name).type) for c in numbers)
     return [
-        MeasuredPart(tuple(numbers), _join(spreads[g]), tuple(counts[g]), {c: states[g] for c, states in categories.items()})
+        MeasuredPart(tuple(numbers), _join(spreads[g]), tuple(counts[g]), {c: states[g] for c, states in categories.items()}, bits)
         for g in range(len(rows))
     ]
 

@@ -121,7 +121,7 @@ class Measured:
         return self._find(VALUE, "", feature)
 
 
-def make_distribution(merged: Spreads, at: int, counts: Counts) -> Distribution:
+def make_distribution(merged: Spreads, at: int, counts: Counts, bits: int = 64) -> Distribution:
     """Put together what is known of a column.
 
     Parameters
@@ -132,6 +132,8 @@ def make_distribution(merged: Spreads, at: int, counts: Counts) -> Distribution:
         The column's place among them.
     counts : Counts
         Of the column.
+    bits : int
+        Of the column.
 
     Returns
     -------
@@ -141,7 +143,7 @@ def make_distribution(merged: Spreads, at: int, counts: Counts) -> Distribution:
     if rows == missing + infinite:
         moments = [math.nan] * len(moments)
     mean, spread, mean_abs, spread_abs, low, high = moments
-    return Distribution(rows, missing, infinite, mean, spread, mean_abs, spread_abs, low, high, counts)
+    return Distribution(rows, missing, infinite, mean, spread, mean_abs, spread_abs, low, high, counts, bits)
 
 
 def gather(plan: Plan, columns: Sequence[Column], parts: Mapping[int, MeasuredPart], counts: Mapping[int, Counts]) -> tuple[Found, ...]:
@@ -167,7 +169,8 @@ def gather(plan: Plan, columns: Sequence[Column], parts: Mapping[int, MeasuredPa
     categorical = [c for c, column in enumerate(columns) if column.kind == VALUE and has_categories(features[column.of])]
     numbers = [c for c in range(len(columns)) if c not in set(categorical)]
     merged = merge_all(SPREADS, (part.spreads for part in ordered), 1, len(numbers))
-    found: dict[int, Found] = {c: make_distribution(merged, at, counts[c]) for at, c in enumerate(numbers)}
+    bits = [min((part.bits[at] for part in ordered), default=64) for at in range(len(numbers))]
+    found: dict[int, Found] = {c: make_distribution(merged, at, counts[c], bits[at]) for at, c in enumerate(numbers)}
     for c in categorical:
         state = Values(0, 0, 0 if lists_categories(features[columns[c].of]) else None, {})
         for part in ordered:

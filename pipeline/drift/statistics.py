@@ -1,11 +1,11 @@
 """Two distributions of one column set side by side: the same places for both, and every measure of how far they are apart."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kernels.cells import coarsen
+from kernels.cells import coarsen, round_counts
 from kernels.distances import (
     decile_bins,
     expect_psi,
@@ -40,8 +40,17 @@ def _spread(places: np.ndarray, mine: np.ndarray, counts: np.ndarray) -> np.ndar
     return found
 
 
+def _round(found: Distribution, bits: int) -> Distribution:
+    kind = np.dtype(f"f{bits // 8}")
+    with np.errstate(over="ignore"):
+        low, high = np.array([found.low, found.high]).astype(kind).tolist()
+    return replace(found, low=low, high=high, found=round_counts(found.found, kind), bits=bits)
+
+
 def align(reference: Distribution, current: Distribution) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Count two nights' values in the same places: one by one where that is known of both, else by the wider of their cells.
+
+    Where one night keeps them in fewer bits, those of both are rounded to these: no value moves by being stored otherwise.
 
     Parameters
     ----------
@@ -54,6 +63,9 @@ def align(reference: Distribution, current: Distribution) -> tuple[np.ndarray, n
     reference, current : (places,) int64 each
         Counts.
     """
+    bits = min(reference.bits, current.bits)
+    if bits < 64:
+        reference, current = _round(reference, bits), _round(current, bits)
     level = max(reference.found.level, current.found.level)
     before, now = coarsen(reference.found, level), coarsen(current.found, level)
     cells = np.union1d(before.cells, now.cells)

@@ -14,7 +14,7 @@ from ..dataset.grouping import GroupColumn
 from .columns import Column
 from .distribution import Categories, Distribution
 
-FORMAT = "2"  # of the object; another one is made again
+FORMAT = "3"  # of the object; another one is made again
 KEY = b"leafledger"
 NUMBERS = ("mean", "spread", "mean_abs", "spread_abs", "low", "high")
 SCHEMA = pa.schema(
@@ -33,6 +33,7 @@ SCHEMA = pa.schema(
         pa.field("unseen", pa.int64()),
         pa.field("categories", pa.list_(pa.string())),
         pa.field("counts", pa.list_(pa.int64())),
+        pa.field("bits", pa.int64()),
     ],
     metadata={KEY: FORMAT},
 )
@@ -47,7 +48,7 @@ def _row(column: Column, found: Distribution | Categories) -> dict:
     row |= {"column": column.name, "kind": column.kind, "output": column.output, "of": column.of, "rows": found.rows, "missing": found.missing}
     if isinstance(found, Distribution):
         places = {"level": found.found.level, "cells": found.found.cells if found.found.level else None, "points": found.points}
-        return row | {name: getattr(found, name) for name in ("infinite", *NUMBERS, "counts")} | places
+        return row | {name: getattr(found, name) for name in ("infinite", *NUMBERS, "counts", "bits")} | places
     names, counts = (None, None) if found.counts is None else ([each[k] for each in found.counts] for k in (0, 1))
     return row | {"unseen": found.unseen, "categories": names, "counts": counts}
 
@@ -99,7 +100,7 @@ def _read(row: dict) -> Distribution | Categories:
     moments = {name: row[name] for name in NUMBERS}
     cells = find_cells(np.array(row["points"], np.float64), 0) if row["cells"] is None else np.array(row["cells"], np.int64)
     counts = Counts(row["level"], cells, np.array(row["counts"], np.int64))
-    return Distribution(row["rows"], row["missing"], row["infinite"], **moments, found=counts)
+    return Distribution(row["rows"], row["missing"], row["infinite"], **moments, found=counts, bits=row["bits"])
 
 
 def unpack(data: bytes, columns: Sequence[Column]) -> tuple[Distribution | Categories, ...] | None:

@@ -6,7 +6,20 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from kernels.cells import CELLS, LEVELS, NOTHING, Counts, cell_edges, coarsen, count_cells, find_cells, make_tally, merge_counts, read_tally
+from kernels.cells import (
+    CELLS,
+    LEVELS,
+    NOTHING,
+    Counts,
+    cell_edges,
+    coarsen,
+    count_cells,
+    find_cells,
+    make_tally,
+    merge_counts,
+    read_tally,
+    round_counts,
+)
 
 ODD = np.array([0.0, -0.0, np.nan, np.inf, -np.inf, 1e300, -1e300, 1e-300, -1e-300, 3e38, 1.0, -1.0, 1.0078125, 5e-324, -5e-324, 2.0**1023])
 
@@ -132,3 +145,17 @@ def test_wider_cells_have_the_same_values():
     assert coarsen(few, 0) is few
     assert same(merge_counts(few, NOTHING), few)
     assert same(merge_counts(NOTHING, NOTHING), Counts(0, *NOTHING[1:]))
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float16])
+def test_rounded_counts_are_those_of_rounded_values(kind):
+    """Where cells are as narrow as half a step of the type; wider ones are left as they are."""
+    close = np.random.default_rng(8).normal(1e-3, 1e-9, 9000)
+    for values in (draw(), np.arange(500) / 10, close, -close):
+        found = counted(values)
+        with np.errstate(over="ignore"):
+            expected = counted(values.astype(kind).astype(float))
+        assert same(round_counts(found, kind), expected)
+    assert [counted(each).level > 0 for each in (draw(), close)] == [False, True]
+    wide = counted(np.random.default_rng(8).normal(size=9000))
+    assert round_counts(wide, kind) is wide

@@ -83,6 +83,22 @@ def test_the_same_rows_have_not_drifted(example, nights, tmp_path):
     assert {shift.distance for shift in found.shifts if not np.isnan(shift.distance)} == {0.0}
 
 
+def test_the_same_rows_in_another_precision_have_not_drifted(example, nights, tmp_path):
+    """Attributions in float64 that were in float32, and values that are stored as float32: both are said, and no distance is left."""
+    given = {"values": True, "scheduler": "serial"}
+    explain(example.model, write_data(example.frame, tmp_path / "data"), tmp_path / "double", precision="float64", **given)
+    found = drift(tmp_path / "double", against=nights[0])
+    assert (found.alarms, found.differs) == ((), ("precision was float32, it is float64; attributions are compared as float32",))
+    rows = example.frame.assign(delay=example.frame["delay"] / 7)
+    for name, kind in (("wide", "float64"), ("narrow", "float32")):
+        data = write_data(rows.assign(delay=rows["delay"].astype(kind)), tmp_path / f"{name}-data")
+        explain(example.model, data, tmp_path / name, **given)
+    several = drift(tmp_path / "narrow", against=tmp_path / "wide")
+    assert (several.alarms, several.differs) == ((), ("features whose values have another precision, and are compared by the lower one: delay",))
+    for shift in (*found.shifts, *(shift for shift in several.shifts if shift.kind == "value")):
+        assert np.isnan(shift.distance) or shift.distance <= 0.001
+
+
 def test_a_threshold_of_ones_own(nights):
     """A false discovery rate of 0 lets nothing drift, an nDCG of 1 any change of order."""
     a, b = nights

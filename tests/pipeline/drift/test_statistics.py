@@ -1,5 +1,7 @@
 """Two distributions compared against SciPy on their rows: exactly where values are few, within a cell's width where they are many."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -24,6 +26,26 @@ def test_few_values_are_compared_exactly(shift):
     p, q = ((np.bincount(np.searchsorted(deciles, x), minlength=10) + 0.5) / (x.size + 5) for x in (a, b))
     assert_allclose(found.psi, ((q - p) * np.log(q / p)).sum(), rtol=1e-12)
     assert_allclose(found.psi_expected, 9 / 4000 + 9 / 3000)
+
+
+@pytest.mark.parametrize("kind", ["float32", "float16"])
+@pytest.mark.parametrize(
+    "draw", [lambda rng: rng.integers(-4, 9, 3000) / 10, lambda rng: rng.normal(1e-3, 1e-6, 9000), lambda rng: rng.normal(size=9000)]
+)
+def test_values_in_fewer_bits_are_the_same_values(draw, kind):
+    """Few ones, many that lie close together, and many that do not; and what has moved is told as of the rounded rows, by SciPy."""
+    values = draw(np.random.default_rng(7))
+    rounded = values.astype(kind).astype(float)
+    narrow = replace(distribution(rounded), bits=np.finfo(kind).bits)
+    for pair in ((narrow, distribution(values)), (distribution(values), narrow)):
+        found = compare_numbers(*pair)
+        assert found.distance <= 0.005 or found.unsure
+        assert found.wasserstein <= 1e-3 * np.abs(values).max() or found.unsure
+    if np.unique(values).size < 100:
+        moved = np.concatenate((values[500:], np.full(500, 0.7)))
+        found = compare_numbers(narrow, distribution(moved))
+        assert_allclose(found.distance, stats.ks_2samp(rounded, moved.astype(kind), method="asymp").statistic, rtol=1e-9)
+        assert compare_numbers(narrow, narrow).distance == 0.0
 
 
 def check_against_scipy(a, b, atol, width):
