@@ -26,7 +26,8 @@ def mix(numbers: np.ndarray) -> np.ndarray:
 
 def _shuffle(numbers: np.ndarray, side: np.uint64, key: np.ndarray) -> np.ndarray:
     """Permute the numbers below ``side²``: a Feistel network on their two digits."""
-    low, high = numbers % side, numbers // side
+    low: np.ndarray = numbers % side
+    high: np.ndarray = numbers // side
     for turn in range(_ROUNDS):
         drawn = mix((high * np.uint64(_ROUNDS) + np.uint64(turn + 1)) * GAMMA + key)
         low, high = high, (low + drawn % side) % side
