@@ -18,6 +18,7 @@ from ..tables.live import Columns, LiveFile
 from . import schema
 from .grouping import check_group_columns
 from .names import spell
+from .path_texts import check_text, text_type
 
 NUMBER = b"PARQUET:field_id"  # what Arrow calls a column's number in its metadata
 SHAPES = 8  # that are kept; neighbours mostly have one, and those of wide files are large
@@ -170,7 +171,7 @@ class Matching:
         self._check_columns(shape)
         carried = tuple((name, value) for name, value in live.partition if name not in matched.in_file)
         _check_carried(self._called(matched) if carried else (), self._hashes, dict(carried), uri)
-        texts = {name: schema.text_type(value) for name, value in carried if name in self._asked.numbers}
+        texts = {name: text_type(value) for name, value in carried if name in self._asked.numbers}
         schema.check_numbers(self._asked.numbers, ChainMap(matched.in_file, texts), uri)
         check_group_columns(matched.by, matched.by, uri)
 
@@ -188,4 +189,4 @@ def _check_carried(features: Iterable[Feature], hashes: Mapping[int, np.ndarray]
     for place, feature in enumerate(features):
         value = carried.get(feature.name)
         if value is not None and not schema.has_several_types(feature):  # no split asks for such a one, see check_categories
-            schema.check_text(feature, value, f"{uri} (its path)", hashes.get(place))
+            check_text(feature, value, f"{uri} (its path)", hashes.get(place))

@@ -91,86 +91,30 @@ def check_column(feature: Feature, found: pa.DataType, where: str) -> None:
             return
         untold = " and does not tell how it wrote booleans: give them as texts" * (hashed and is_boolean)
         named = "categories that are " + ("strings" if wants_text else "numbers") + untold
-        wanted = f"{_values_or_codes(feature)}: {AS_CATEGORIES}" if fits else named
+        wanted = f"{say_trained(feature)}: {AS_CATEGORIES}" if fits else named
     elif _is_number(value_type) and not (pa.types.is_dictionary(found) and (feature.categorical or feature.perhaps_codes)):
         return
     else:
-        wanted = _values_or_codes(feature) + ": give it as numbers" * feature.perhaps_codes
+        wanted = say_trained(feature) + ": give it as numbers" * feature.perhaps_codes
     raise SchemaMismatch(f"{where}: column {feature.name!r} is {found}, the model was trained on {wanted}")
 
 
-def _values_or_codes(feature: Feature) -> str:
-    """What training saw of a feature."""
+def say_trained(feature: Feature) -> str:
+    """Say what training saw of a feature.
+
+    Parameters
+    ----------
+    feature : Feature
+
+    Returns
+    -------
+    str
+    """
     if feature.categories:
         return "categories or on their codes, and cannot tell which"
     if feature.categorical:
         return "category codes, since it stores no category list"
     return "numbers" + " or on a category column's codes, and cannot tell which" * feature.perhaps_codes
-
-
-def _is_category(feature: Feature, text: str, hashes: np.ndarray | None) -> bool:
-    """Whether the model knows a category; of numbers that it has none, so that every one will do."""
-    (code,) = _column_values(feature, pa.array([text]))
-    if not feature.categories or code < len(feature.categories):
-        return True
-    return hashes is not None and HashedCategory.of(text).code in hashes
-
-
-def check_text(feature: Feature, text: str, where: str, hashes: np.ndarray | None = None) -> None:
-    """Refuse a text, as a path has it, that cannot be a value of the feature's own type.
-
-    Parameters
-    ----------
-    feature : Feature
-    text : str
-    where : str
-        What the text is of, for the message.
-    hashes : (n,) uint32, optional
-        Of categories that statistics know; None where there are no statistics of the feature, or their categories cannot be told.
-
-    Raises
-    ------
-    SchemaMismatch
-        The text is no number where the model has numbers; or it is none of the model's categories, but would be one without its leading zeros, or
-        may be one, so that it cannot be told which of the two is meant; or the model may have been trained on codes in its place.
-    """
-    if feature.perhaps_codes:
-        codes = "give them in the files, as numbers" if feature.categorical else "give it in the files"
-        advice = AS_CATEGORIES if feature.categories else codes
-        raise SchemaMismatch(f"{where}: column {feature.name!r} is {text!r}, the model was trained on {_values_or_codes(feature)}: {advice}")
-    try:
-        known = _is_category(feature, text, hashes)
-        shorter = text if known or not text.isdecimal() else str(int(text))
-        meant = shorter != text and _is_category(feature, shorter, hashes)
-    except (pa.ArrowException, ValueError):
-        raise SchemaMismatch(f"{where}: column {feature.name!r} is {text!r}, the model was trained on numbers") from None
-    if meant:
-        raise SchemaMismatch(f"{where}: column {feature.name!r} is {text!r}, the model has category {shorter!r}; name the folder so")
-    if shorter != text and feature.hashed and hashes is None:
-        raise SchemaMismatch(
-            f"{where}: column {feature.name!r} is {text!r}, and the model does not tell whether it has that or {shorter!r}; name the folder "
-            f"{shorter!r} if that is meant, or else put the column into the files"
-        )
-
-
-def text_type(text: str | None) -> pa.DataType:
-    """Find the type of a column of numbers whose value a path carries.
-
-    Parameters
-    ----------
-    text : str or None
-
-    Returns
-    -------
-    pa.DataType
-        Null where there is none; float64 where it is a number; else string.
-    """
-    if text is None:
-        return pa.null()
-    try:
-        return pa.array([text]).cast(pa.float64()).type
-    except pa.ArrowException:
-        return pa.string()
 
 
 def check_columns(features: Sequence[Feature], ids: Sequence[str], schema: pa.Schema, partitions: Iterable[str], where: str) -> None:
