@@ -110,8 +110,8 @@ def test_a_run_in_the_folder_of_another_does_its_own_work(threads, client, monke
     assert work.tried == [0, 0]
 
 
-def count(run, recipe, query, item):
-    """Instead of a background's rows."""
+def count(run, recipe, query, item, first_row):
+    """Instead of a background's rows, of whichever number the first is."""
     return f"{recipe} {query} {item.part}"
 
 
