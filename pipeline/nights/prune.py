@@ -20,6 +20,7 @@ from ..stores import commit, storage
 from ..stores.filesystem import is_local, open_filesystem
 from ..stores.listing import list_folder
 from ..stores.places import normalise
+from ..stores.removal import abort_uploads
 from .listed import ListedRun, find_job, list_runs
 
 AGE = re.compile(r"(\d{1,5})d")
@@ -135,7 +136,7 @@ def _remove(run: str) -> None:
     for name in (*here.folders, *here.files):
         if name not in (MANIFEST, REPLACEMENTS, PLAN):
             commit.remove(storage.join(run, name))
-    commit.abort_uploads(run)
+    abort_uploads(run)
     commit.remove(storage.join(run, REPLACEMENTS))
     commit.remove(storage.join(run, PLAN))
     commit.remove(run)  # a folder of this machine

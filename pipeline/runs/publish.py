@@ -17,6 +17,7 @@ from ..errors import InvalidRun
 from ..records import as_text, as_tuples, digest_text, iterate_text, read_record, refuse_other_text
 from ..stores import commit, storage
 from ..stores.arrays import FOLDER
+from ..stores.removal import abort_uploads
 from .options import Precision, Space
 from .part import PARTS, Part, check_there, part_uri
 from .plan import PLAN, Plan, digest
@@ -357,7 +358,7 @@ def publish(
             rejected,
             summaries,
         )
-        commit.abort_uploads(storage.join(home, PARTS))  # all of which are there
+        abort_uploads(storage.join(home, PARTS))  # all of which are there
         commit.remove(storage.join(home, FOLDER))  # before the manifest, after which nothing is left to do, or to fail
         _check_there(home, parts)
         if not place:

@@ -368,29 +368,3 @@ def remove(uri: str) -> None:
     filesystem, path = open_filesystem(uri)
     with reported("delete", uri), suppress(FileNotFoundError):  # also where somebody else deletes it at the same time
         delete_below(filesystem, path)
-
-
-def abort_uploads(uri: str) -> None:
-    """Abort unfinished multipart uploads below a folder.
-
-    A writer that was killed leaves the pieces that it had sent: no listing shows them, and they are paid for. Where uploads may not be listed,
-    they are left to the store.
-
-    Parameters
-    ----------
-    uri : str
-        Of a folder in which nobody is creating objects that are needed.
-    """
-    filesystem, path = open_filesystem(uri)
-    if S3 not in filesystem.protocol:
-        return
-    bucket, key, _ = filesystem.split_path(path)
-    more: dict[str, Any] = {}
-    with suppress(OSError):
-        while True:
-            found = call_store(filesystem, "call_s3", "list_multipart_uploads", Bucket=bucket, Prefix=f"{key}/", **more)
-            for upload in found.get("Uploads", ()):
-                call_store(filesystem, "call_s3", "abort_multipart_upload", Bucket=bucket, Key=upload["Key"], UploadId=upload["UploadId"])
-            if not found.get("IsTruncated"):
-                return
-            more = {"KeyMarker": found["NextKeyMarker"], "UploadIdMarker": found["NextUploadIdMarker"]}

@@ -1,11 +1,13 @@
-"""What is deleted: all below a place, and nothing beside it, also where its name would be a pattern."""
+"""What is deleted: all below a place, and nothing beside it, also where its name would be a pattern; and uploads that nobody will end."""
 
 import os
 import shutil
+from contextlib import suppress
 from glob import has_magic
 from typing import Any
 
-from .filesystem import S3, call_store, is_local
+from ..errors import StorageError
+from .filesystem import S3, call_store, is_local, open_filesystem, reported
 
 AT_ONCE = 1000  # objects that S3 deletes by one request
 
@@ -54,3 +56,37 @@ def delete_below(filesystem: Any, path: str) -> None:
             call_store(filesystem, "rm_file", name)
     else:
         call_store(filesystem, "rm", path, recursive=True)
+
+
+def _after(found: dict[str, Any]) -> dict[str, Any]:
+    """Where a listing of uploads goes on, also of stores that do not say it; empty at its end."""
+    last = found.get("Uploads", ())[-1:]
+    if not found.get("IsTruncated") or not last:
+        return {}
+    return {"KeyMarker": found.get("NextKeyMarker") or last[0]["Key"], "UploadIdMarker": found.get("NextUploadIdMarker") or last[0]["UploadId"]}
+
+
+def abort_uploads(uri: str) -> None:
+    """Abort unfinished multipart uploads below a folder.
+
+    A writer that was killed leaves the pieces that it had sent: no listing shows them, and they are paid for. Where uploads may not be listed, or the
+    store does not answer, they are left to the store: nothing of a run depends on them, and what does says so itself.
+
+    Parameters
+    ----------
+    uri : str
+        Of a folder in which nobody is creating objects that are needed.
+    """
+    filesystem, path = open_filesystem(uri)
+    if S3 not in filesystem.protocol:
+        return
+    bucket, key, _ = filesystem.split_path(path)
+    before, more = dict[str, Any](), dict[str, Any]()
+    with suppress(StorageError), reported("list unfinished uploads of", uri):
+        while True:
+            found = call_store(filesystem, "call_s3", "list_multipart_uploads", Bucket=bucket, Prefix=f"{key}/", **more)
+            for upload in found.get("Uploads", ()):
+                call_store(filesystem, "call_s3", "abort_multipart_upload", Bucket=bucket, Key=upload["Key"], UploadId=upload["UploadId"])
+            before, more = more, _after(found)
+            if not more or more == before:  # a store that begins anew each time
+                return

@@ -7,12 +7,13 @@ import threading
 
 import pytest
 import s3fs
-from botocore.exceptions import ClientError
+from botocore.exceptions import ClientError, EndpointConnectionError
+from fsspec.exceptions import FSTimeoutError
 from s3fs.errors import translate_boto_error
 
 from leafledger import check_run, explain
 from pipeline.errors import RunConflict, StorageError, UsageError
-from pipeline.stores import commit, storage
+from pipeline.stores import commit, removal, storage
 
 
 @pytest.fixture(params=["bucket", "folder"])
@@ -161,9 +162,43 @@ def test_pieces_of_unfinished_uploads_are_removed_below_a_folder(bucket, tmp_pat
     """Those beside it are other writers'; a folder of this machine has none."""
     for key in ("run/parts/a", "run/parts/deep/b", "run/parts-of-others", "other"):
         s3fs.S3FileSystem().call_s3("create_multipart_upload", Bucket=bucket.removeprefix("s3://"), Key=key)
-    commit.abort_uploads(f"{bucket}/run/parts")
+    removal.abort_uploads(f"{bucket}/run/parts")
     assert uploads(bucket) == ["other", "run/parts-of-others"]
-    commit.abort_uploads(str(tmp_path))
+    removal.abort_uploads(str(tmp_path))
+
+
+@pytest.mark.parametrize("gone", [EndpointConnectionError(endpoint_url="http://127.0.0.1:1"), PermissionError("may not be listed"), FSTimeoutError()])
+def test_pieces_are_left_to_a_store_that_does_not_list_them(bucket, monkeypatch, gone):
+    """All parts of a run are there by then; botocore's errors are no OSError."""
+
+    def call(*_, **given):
+        raise gone
+
+    monkeypatch.setattr(removal, "call_store", call)
+    removal.abort_uploads(f"{bucket}/run")
+
+
+@pytest.mark.parametrize("says", [True, False], ids=["markers", "none"])
+@pytest.mark.parametrize("heeds", [True, False], ids=["heeded", "passed over"])
+def test_pieces_are_found_on_all_pages(bucket, monkeypatch, says, heeds):
+    """Some stores do not say where the next page begins, some begin with the first again."""
+    pages = {None: ["a", "b"], "b": ["c", "d"], "d": []}
+    asked, aborted = [], []
+
+    def call(filesystem, method, operation, **given):
+        if operation == "abort_multipart_upload":
+            aborted.append((given["Key"], given["UploadId"]))
+            return {}
+        assert given.get("UploadIdMarker") == (given.get("KeyMarker") and f"id {given['KeyMarker']}")
+        asked.append(given.get("KeyMarker"))
+        keys = pages[asked[-1] if heeds else None]
+        markers = {"NextKeyMarker": keys[-1], "NextUploadIdMarker": f"id {keys[-1]}"} if says and keys else {}
+        return {"Uploads": [{"Key": key, "UploadId": f"id {key}"} for key in keys], "IsTruncated": True, **markers}
+
+    monkeypatch.setattr(removal, "call_store", call)
+    removal.abort_uploads(f"{bucket}/run")
+    assert asked == ([None, "b", "d"] if heeds else [None, "b"])
+    assert aborted == [(key, f"id {key}") for key in ("abcd" if heeds else "abab")]
 
 
 def test_an_object_that_moves_is_changed_by_what_it_holds(root):
