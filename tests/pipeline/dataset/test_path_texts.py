@@ -9,13 +9,7 @@ from pipeline.dataset.path_texts import check_text, text_type
 from pipeline.errors import SchemaMismatch
 from pipeline.models.cityhash import NO_CATEGORY, HashedCategory
 from pipeline.models.model import Feature
-
-NUMBER = Feature("x")
-CODES = Feature("x", categorical=True)
-WORDS = Feature("x", categorical=True, categories=("b", "a"))
-NUMBERS = Feature("x", categorical=True, categories=(10, 20))
-HASHES = Feature("x", categorical=True, categories=(HashedCategory.of("b"), HashedCategory.of("3")))
-BIG = Feature("x", categorical=True, categories=(2**53, 2**53 + 1))
+from tests.pipeline.dataset.kinds import BIG, CODES, HASHES, NUMBER, NUMBERS, WORDS
 
 
 @pytest.mark.parametrize(

@@ -13,13 +13,8 @@ from pipeline.errors import InvalidColumn, SchemaMismatch
 from pipeline.models.cityhash import DIGITS, HashedCategory
 from pipeline.models.cityhash import WORDS as WORDS_OF
 from pipeline.models.model import Feature
+from tests.pipeline.dataset.kinds import BIG, CODES, HASHES, NUMBER, NUMBERS, WORDS
 
-NUMBER = Feature("x")
-CODES = Feature("x", categorical=True)
-WORDS = Feature("x", categorical=True, categories=("b", "a"))
-NUMBERS = Feature("x", categorical=True, categories=(10, 20))
-HASHES = Feature("x", categorical=True, categories=(HashedCategory.of("b"), HashedCategory.of("3")))
-BIG = Feature("x", categorical=True, categories=(2**53, 2**53 + 1))
 NAN = float("nan")
 
 
