@@ -37,7 +37,7 @@ def check_lost(attributes: Any, kinds: Sequence[str], name: str, where: str) -> 
     """
     if isinstance(attributes, dict) and "scikit_learn" in attributes and not FRAME_TYPES.isdisjoint(kinds):
         raise UnsupportedModel(
-            f"{where}: feature {name!r} was a column of categories, whose list is lost, as a slice of a model loses it, which "
+            f"{where}: feature {name!r} was a column of categories, whose list is lost, as a slice of a model loses it before XGBoost 3.4, which "
             "EarlyStopping(save_best=True) makes: save the whole model, whose best iteration is known"
         )
 

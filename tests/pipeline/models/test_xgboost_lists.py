@@ -24,6 +24,8 @@ MONTH, X = RNG.integers(1, 13, N), RNG.normal(size=N)
 LABEL = 5.0 * RNG.permutation(12)[MONTH - 1] + X
 SAID = "codes of categories, not values, since the model has no list of them: month\n"
 with_lists = pytest.mark.skipif(VERSION < (3, 1), reason="older versions have no lists")
+slices_lose_lists = pytest.mark.skipif(VERSION >= (3, 4), reason="newer versions keep the lists in slices")
+slices_keep_lists = pytest.mark.skipif(VERSION < (3, 4), reason="older versions lose the lists of slices")
 
 
 def train_codes(path):
@@ -90,6 +92,7 @@ def fit(save_best):
 
 
 @with_lists
+@slices_lose_lists
 def test_a_slice_of_an_estimator_that_has_lost_its_lists_is_refused(tmp_path):
     """``save_best`` makes one. The whole model knows its categories, in files too."""
     pq.write_table(pa.table({"month": MONTH, "x": X}), tmp_path / "rows.parquet")
@@ -103,6 +106,15 @@ def test_a_slice_of_an_estimator_that_has_lost_its_lists_is_refused(tmp_path):
         UnsupportedModel, match=r"slice\.json: feature 'month' was a column of categories, whose list is lost, as a slice .*: save the whole"
     ):
         load_ensemble(tmp_path / "slice.json")
+
+
+@slices_keep_lists
+def test_a_slice_of_an_estimator_that_keeps_its_lists_is_explained(tmp_path):
+    pq.write_table(pa.table({"month": MONTH, "x": X}), tmp_path / "rows.parquet")
+    slice_, expected = fit(True)
+    slice_.save_model(tmp_path / "slice.json")
+    explain(tmp_path / "slice.json", tmp_path / "rows.parquet", tmp_path / "run", precision="float64", scheduler="serial")
+    assert_allclose(attributions(tmp_path / "run")["margin"], expected, rtol=SINGLE, atol=SINGLE)
 
 
 @with_lists
