@@ -24,7 +24,8 @@ ATTEMPTS = 10  # lost to others before a commit is given up
 KEPT = {"delta.deletedFileRetentionDuration": "interval 36500 days"}
 WRITERS, READERS = {"appendOnly", "invariants", "timestampNtz"}, {"timestampNtz"}  # what a table may ask of who writes and reads it
 OLDEST_FEATURES = 7  # version of writers from which on a table lists what it asks for; 2 asks for what is in WRITERS alone
-NOTHING = 0  # mark of a run that was withdrawn
+NOTHING, WITHDRAWN = 0, "withdrawn"  # mark of a run that was withdrawn, and what the log says of it
+MANIFEST, RUN = "leafledger", "leafledger run"  # which was committed, and of which run, in what the log says of an entry
 
 
 def locate_delta(name: str, run: str, date: Date) -> str:
@@ -105,6 +106,34 @@ def _mark(manifest: str) -> int:
     return int(manifest[:15], 16) + 1
 
 
+def _find_former(history: Mapping[int, Any], version: int) -> int | None:
+    """Of which version another one was made: the one before, or that to which the table was restored; None where the log does not tell."""
+    entry = history[version]
+    if entry.get("operation") != "RESTORE":
+        return version - 1
+    target, time_of = ((entry.get("operationParameters") or {}).get(name) for name in ("version", "datetime"))
+    if target is not None:
+        return int(target)
+    return None if time_of is None else max((each for each, said in history.items() if said["timestamp"] <= int(time_of)), default=None)
+
+
+def _was_undone(table: Any, run: str, mark: int) -> bool:
+    """None of the versions that led to the table as it is committed a run's manifest: it was restored to one from before."""
+    history = {entry["version"]: entry for entry in table.history()}
+    of_run = {version: entry.get(MANIFEST, WITHDRAWN) for version, entry in history.items() if entry.get(RUN, run) == run}
+    made = {version for version, manifest in of_run.items() if manifest != WITHDRAWN and _mark(manifest) == mark}
+    at: int | None = table.version()
+    while made and at is not None and at in history and at not in made:
+        at = _find_former(history, at)
+    return bool(made) and at is not None and at not in made
+
+
+def _find_mark(table: Any, uri: str, run: str) -> tuple[int, int]:
+    """Which manifest of a run was committed last, and how many parts it had; none where that was undone."""
+    mark, held = (table.transaction_version(name) or NOTHING for name in _names(uri, run))
+    return (NOTHING, 0) if mark and _was_undone(table, run, mark) else (mark, held)
+
+
 def _list_live(table: Any, uri: str) -> dict[str, Any]:
     """From files that count to what removes each from the log, into which the library writes paths as URIs have them."""
     from deltalake.transaction import RemoveAction
@@ -154,7 +183,7 @@ def _try(uri: str, share: Share) -> None:
     from deltalake.transaction import create_table_with_add_actions
 
     schema, mark = Schema.from_arrow(share.schema.append(pa.field(DATE, pa.date32()))), _mark(share.manifest)
-    properties = _properties(uri, share.run, mark, len(share.parts), {"leafledger": share.manifest})
+    properties = _properties(uri, share.run, mark, len(share.parts), {MANIFEST: share.manifest, RUN: share.run})
     if not _exists(uri):
         if not share.stands():
             return
@@ -164,12 +193,12 @@ def _try(uri: str, share: Share) -> None:
         return
     table: DeltaTable = open_table(uri)
     _refuse_other(table, uri)
-    mine, parts = _names(uri, share.run)
-    if table.transaction_version(mine) == mark or not share.stands():  # asked once the table is open: who takes its place from now on is noticed
+    committed, held = _find_mark(table, uri, share.run)
+    if committed == mark or not share.stands():  # asked once the table is open: who takes its place from now on is noticed
         return
     live = _list_live(table, uri)
     old = within(share.run, live)
-    check_all_there(table.transaction_version(parts) or 0, len(old), share.run, uri)
+    check_all_there(held, len(old), share.run, uri)
     missing = new_columns(_list_types(table.schema()), _list_types(schema), uri)
     if missing:
         table.alter.add_columns([field for field in schema.fields if field.name in missing])
@@ -245,20 +274,20 @@ def withdraw_delta(uri: str, leaving: Leaving) -> None:
             return
         table = open_table(uri)
         _refuse_other(table, uri)
-        mine, parts = _names(uri, leaving.run)
-        if leaving.manifest is not None and table.transaction_version(mine) != _mark(leaving.manifest):
+        mark, held = _find_mark(table, uri, leaving.run)
+        if leaving.manifest is not None and mark != _mark(leaving.manifest):
             return
         if leaving.wanted is not None and not leaving.wanted():
             return
         live = _list_live(table, uri)
-        old, held = within(leaving.run, live), table.transaction_version(parts) or 0
+        old = within(leaving.run, live)
         check_all_there(held, len(old), leaving.run, uri)
         if leaving.whole:
             check_alone(leaving.run, live, uri)
         if not held:
             return
         actions = [live[each] for each in sorted(old)]
-        properties = _properties(uri, leaving.run, NOTHING, 0, {"leafledger": "withdrawn"})
+        properties = _properties(uri, leaving.run, NOTHING, 0, {MANIFEST: WITHDRAWN, RUN: leaving.run})
         table.create_write_transaction(actions, "append", table.schema(), [DATE], commit_properties=properties)
 
     _repeat(uri, attempt)

@@ -13,12 +13,14 @@ import pyarrow as pa
 
 from ..errors import UsageError
 from ..stores.places import CATALOG, normalise
-from .pyiceberg_table import EPOCH, FILES, list_entries, reported
+from .pyiceberg_table import EPOCH, FILES, list_live, refuse_deletes, reported
 from .share import DATE, Leaving, Share, SharedPart, check_all_there, check_alone, new_columns, plain_fields, within
 
 ATTEMPTS = 10  # lost to others before a commit is given up
 MAPPING = "schema.name-mapping.default"
 FORMAT = {"format-version": "2"}
+FIRST = 1  # number of a table's first snapshot, in this format
+MANIFEST, RUN = "leafledger.manifest", "leafledger.run"  # properties of a snapshot: which it committed, and of which run
 
 
 def locate_iceberg(name: str, run: str, date: Date) -> str:  # noqa: ARG001 - it may lie anywhere
@@ -135,7 +137,7 @@ def _property(run: str) -> str:
 
 def _change(transaction: Any, share: Share, old: list[Any]) -> None:
     transaction.set_properties({_property(share.run): f"{share.manifest} {len(share.parts)}"})
-    update = transaction.update_snapshot(snapshot_properties={"leafledger.manifest": share.manifest})
+    update = transaction.update_snapshot(snapshot_properties={MANIFEST: share.manifest, RUN: share.run})
     with update.overwrite() if old else update.fast_append() as snapshot:
         for found in old:
             snapshot.delete_data_file(found)
@@ -148,14 +150,36 @@ def _once(table: Any) -> None:
     table.metadata.properties["commit.retry.num-retries"] = "0"  # of this object; what is committed are changes
 
 
-def _list_live(table: Any, uri: str) -> dict[str, Any]:
-    return {normalise(found.file_path): found for found, _ in list_entries(table, uri)}
+def _list_files(table: Any, run: str, uri: str) -> tuple[dict[str, Any], list[Any]]:
+    """All files that count, and of these the parts of a run, no row of which others may have deleted by files of their own."""
+    live, deletes = dict[str, Any](), list[tuple[Any, int]]()
+    for found, spec in list_live(table, uri):
+        live[normalise(found.file_path)] = found
+        if found.content.name != "DATA":
+            deletes.append((found, spec))
+    mine = [live[each] for each in sorted(within(run, live)) if live[each].content.name == "DATA"]
+    nights, now = {found.partition[0] for found in mine}, table.spec().spec_id
+    for found, spec in deletes:
+        if mine and (spec != now or found.partition[0] in nights):
+            refuse_deletes(found, uri)
+    return live, mine
+
+
+def _was_undone(table: Any, run: str, manifest: str) -> bool:
+    """None of the snapshots that led to the table as it is committed a run's manifest: it was set back to one from before."""
+    from pyiceberg.table.snapshots import ancestors_of
+
+    led_here = [*ancestors_of(table.current_snapshot(), table.metadata)]
+    for summary in (snapshot.summary for snapshot in led_here if snapshot.summary is not None):
+        if summary[MANIFEST] == manifest and summary[RUN] in (run, None):
+            return False
+    return not led_here or led_here[-1].sequence_number == FIRST  # else older ones are not kept, and it may be one of them
 
 
 def _find_mark(table: Any, run: str) -> tuple[str, int]:
-    """Which manifest of a run was committed last, and how many parts it had."""
+    """Which manifest of a run was committed last, and how many parts it had; none where that was undone."""
     mark, _, held = table.properties.get(_property(run), "").partition(" ")
-    return mark, int(held or 0)
+    return ("", 0) if mark and _was_undone(table, run, mark) else (mark, int(held or 0))
 
 
 def _try(uri: str, share: Share) -> None:
@@ -169,8 +193,7 @@ def _try(uri: str, share: Share) -> None:
     mark, held = _find_mark(table, share.run)
     if mark == share.manifest or not share.stands():  # asked once the table is open: who takes its place from now on is noticed
         return
-    live = _list_live(table, uri)
-    old = [live[each] for each in sorted(within(share.run, live))]
+    _, old = _list_files(table, share.run, uri)
     check_all_there(held, len(old), share.run, uri)
     missing = new_columns(_list_types(table.schema().as_arrow()), _list_types(share.schema), uri)
     _once(table)
@@ -212,7 +235,7 @@ def commit_iceberg(uri: str, share: Share) -> None:
     SchemaMismatch
         A column is of another type in the table, or files of the earlier run were rewritten by others.
     UsageError
-        The table is partitioned otherwise, or has files that say which rows are deleted.
+        The table is partitioned otherwise, or has files that may say which rows of the earlier run are deleted.
     StorageError
         The catalog refuses or does not answer, or others were faster ATTEMPTS times in a row.
     """
@@ -233,7 +256,7 @@ def withdraw_iceberg(uri: str, leaving: Leaving) -> None:
     SchemaMismatch
         Its files were rewritten by others, or these have files of the table in its folder, all of which is going to be removed.
     UsageError
-        The table has files that say which rows are deleted.
+        The table has files that may say which rows of the run are deleted.
     StorageError
         The catalog refuses or does not answer, or others were faster ATTEMPTS times in a row.
     """
@@ -247,8 +270,7 @@ def withdraw_iceberg(uri: str, leaving: Leaving) -> None:
             return
         if leaving.wanted is not None and not leaving.wanted():
             return
-        live = _list_live(table, uri)
-        old = [live[each] for each in sorted(within(leaving.run, live))]
+        live, old = _list_files(table, leaving.run, uri)
         check_all_there(held, len(old), leaving.run, uri)
         if leaving.whole:
             check_alone(leaving.run, live, uri)

@@ -118,6 +118,55 @@ def _number_columns(table: Any) -> Columns:
     return Columns(now, unnumbered)
 
 
+def list_live(table: Any, uri: str) -> Iterator[tuple[Any, int]]:
+    """List all files of a table that count, those that say which rows are deleted with them.
+
+    Parameters
+    ----------
+    table : pyiceberg.table.Table
+    uri : str
+        Of the table, for messages.
+
+    Yields
+    ------
+    found : pyiceberg.manifest.DataFile
+    spec : int
+        By which it is partitioned, as the table numbers such specifications.
+
+    Raises
+    ------
+    UsageError
+        The newest snapshot is missing.
+    """
+    snapshot = table.current_snapshot()
+    if snapshot is None and table.metadata.current_snapshot_id is not None:
+        raise UsageError(f"{uri}: has no snapshot {table.metadata.current_snapshot_id}, which is its newest; its metadata are damaged")
+    for manifest in () if snapshot is None else snapshot.manifests(table.io):
+        for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=True):
+            yield entry.data_file, manifest.partition_spec_id
+
+
+def refuse_deletes(found: Any, uri: str) -> None:
+    """Refuse a file that says which rows of others are deleted.
+
+    Parameters
+    ----------
+    found : pyiceberg.manifest.DataFile
+    uri : str
+        Of the table, for the message.
+
+    Raises
+    ------
+    UsageError
+        It is one.
+    """
+    if found.content.name != "DATA":
+        raise UsageError(
+            f"{uri}: {found.file_path.rpartition('/')[2]} says which rows of its files are deleted ({found.content.name.lower()}); have them written "
+            "anew, as by rewrite_data_files"
+        )
+
+
 def list_entries(table: Any, uri: str) -> Iterator[tuple[Any, Hive]]:
     """List the files of a table that count.
 
@@ -139,20 +188,11 @@ def list_entries(table: Any, uri: str) -> Iterator[tuple[Any, Hive]]:
         Rows are deleted by files of their own; files are not Parquet; it is partitioned by what is no text, whole number, boolean or date; or the
         newest snapshot is missing.
     """
-    snapshot = table.current_snapshot()
-    if snapshot is None and table.metadata.current_snapshot_id is not None:
-        raise UsageError(f"{uri}: has no snapshot {table.metadata.current_snapshot_id}, which is its newest; its metadata are damaged")
-    for manifest in () if snapshot is None else snapshot.manifests(table.io):
-        for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=True):
-            found = entry.data_file
-            if found.content.name != "DATA":
-                raise UsageError(
-                    f"{uri}: {found.file_path.rpartition('/')[2]} says which rows of its files are deleted ({found.content.name.lower()}); have them "
-                    "written anew, as by rewrite_data_files"
-                )
-            if found.file_format.name != "PARQUET":
-                raise UsageError(f"{uri}: {found.file_path.rpartition('/')[2]} is a file of {found.file_format.name}, expected Parquet")
-            yield found, _values(table.specs()[manifest.partition_spec_id], table.schema(), found.partition, uri)
+    for found, spec in list_live(table, uri):
+        refuse_deletes(found, uri)
+        if found.file_format.name != "PARQUET":
+            raise UsageError(f"{uri}: {found.file_path.rpartition('/')[2]} is a file of {found.file_format.name}, expected Parquet")
+        yield found, _values(table.specs()[spec], table.schema(), found.partition, uri)
 
 
 def read_iceberg(uri: str) -> Snapshot:

@@ -1,7 +1,8 @@
 """Entries of a Delta table's log: parts where they lie, what is refused, and what others did meanwhile."""
 
 import json
-from datetime import date
+import time
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import polars
@@ -135,6 +136,31 @@ def test_who_always_loses_gives_up(tmp_path, monkeypatch):
     with pytest.raises(StorageError, match=rf"^{tmp_path}: cannot write: Failed to commit transaction: others were faster$"):
         commit_delta(str(tmp_path), share(tmp_path))
     assert len(tried) == ATTEMPTS
+
+
+@pytest.mark.parametrize("by_time", [False, True])
+def test_a_commit_that_others_undid_is_made_again(tmp_path, by_time):
+    """They restored the table to a version before it, whose log says still what was committed; restored to a version with it, it is there."""
+    early, mine, uri = share(tmp_path, "2026-11-21"), share(tmp_path, rows=ROWS.slice(1)), str(tmp_path)
+    commit_delta(uri, early)
+    before = DeltaTable(uri).history()[0]["timestamp"]
+    time.sleep(0.01)
+    commit_delta(uri, mine)
+    DeltaTable(uri).restore(datetime.fromtimestamp(before / 1000, UTC) if by_time else 0)
+    assert flights(uri) == [1, 2, 3]
+    withdraw_delta(uri, Leaving(mine.run))  # there is nothing to take out
+    assert DeltaTable(uri).version() == 2
+    for _ in range(2):
+        commit_delta(uri, mine)
+        commit_delta(uri, early)
+        assert flights(uri) == [1, 2, 2, 3, 3]
+    for target in (2, 3):  # without it, and with it again
+        DeltaTable(uri).restore(target)
+    commit_delta(uri, mine)
+    assert DeltaTable(uri).version() == 5
+    DeltaTable(uri).delete("flight > 0")  # which is no way back
+    commit_delta(uri, mine)
+    assert flights(uri) == []
 
 
 def test_what_others_rewrote_is_not_withdrawn(tmp_path):

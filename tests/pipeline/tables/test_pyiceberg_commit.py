@@ -9,11 +9,14 @@ import pyiceberg.catalog
 import pytest
 from pyiceberg.catalog import load_catalog
 from pyiceberg.exceptions import CommitFailedException
+from pyiceberg.manifest import DataFile, DataFileContent, FileFormat, ManifestContent, ManifestWriterV2
+from pyiceberg.typedef import Record
 from pyiceberg.utils.config import Config
 
 from pipeline.errors import SchemaMismatch, StorageError, UsageError
 from pipeline.tables import pyiceberg_commit
 from pipeline.tables.pyiceberg_commit import ATTEMPTS, check_iceberg, commit_iceberg, withdraw_iceberg
+from pipeline.tables.pyiceberg_table import list_live
 from pipeline.tables.share import Leaving, Share, SharedPart, plain
 
 NAME = "iceberg:nights.prod.explained"
@@ -183,6 +186,63 @@ def test_what_others_rewrote_is_not_withdrawn(catalog, tmp_path):
     for act in (lambda: withdraw_iceberg(NAME, Leaving(mine.run)), lambda: commit_iceberg(NAME, mine)):
         with pytest.raises(SchemaMismatch, match=r"0 files of a run in .* were committed, 1 count now"):
             act()
+
+
+@pytest.mark.parametrize("content", [DataFileContent.POSITION_DELETES, DataFileContent.EQUALITY_DELETES])
+def test_files_that_delete_rows_of_a_night_are_in_no_other_night_s_way(catalog, tmp_path, monkeypatch, content):
+    """As others write them who do not write rows anew: later nights are added, and none whose rows they may be of is replaced or withdrawn."""
+    mine = share(tmp_path)
+    commit_iceberg(NAME, mine)
+    table = catalog.load_table("prod.explained")
+    (tmp_path / "gone.parquet").write_bytes(b"PAR1")
+    gone = DataFile.from_args(
+        content=content,
+        file_path=f"file://{tmp_path}/gone.parquet",
+        file_format=FileFormat.PARQUET,
+        partition=Record((mine.date - date(1970, 1, 1)).days),
+        record_count=1,
+        file_size_in_bytes=4,
+        sort_order_id=None,
+        spec_id=0,
+        equality_ids=[1] if content == DataFileContent.EQUALITY_DELETES else None,
+        key_metadata=None,
+    )
+    with monkeypatch.context() as patch, table.transaction() as transaction, transaction.update_snapshot().fast_append() as snapshot:
+        patch.setattr(ManifestWriterV2, "content", lambda self: ManifestContent.DELETES)
+        snapshot.append_data_file(gone)
+    commit_iceberg(NAME, mine)
+    later = share(tmp_path, "2026-11-23")
+    commit_iceberg(NAME, later)
+    replaced = share(tmp_path, "2026-11-23", manifest="f" * 64, rows=ROWS.slice(1))
+    commit_iceberg(NAME, replaced)
+    entries = [entry for entry, _ in list_live(catalog.load_table("prod.explained"), NAME)]
+    assert sorted(entry.file_path.removeprefix("file://") for entry in entries) == sorted(
+        [mine.parts[0].uri, replaced.parts[0].uri, f"{tmp_path}/gone.parquet"]
+    )
+    withdraw_iceberg(NAME, Leaving(later.run))
+    again = share(tmp_path, manifest="e" * 64, rows=ROWS.slice(2))
+    for act in (lambda: commit_iceberg(NAME, again), lambda: withdraw_iceberg(NAME, Leaving(mine.run))):
+        with pytest.raises(UsageError, match=r"gone\.parquet says which rows of its files are deleted"):
+            act()
+
+
+def test_a_commit_that_others_undid_is_made_again(catalog, tmp_path):
+    """They set the table back to a snapshot before it; the table's properties, which say what was committed, do not go back with it."""
+    early, mine = share(tmp_path, "2026-11-21"), share(tmp_path, rows=ROWS.slice(1))
+    commit_iceberg(NAME, early)
+    before = catalog.load_table("prod.explained").current_snapshot().snapshot_id
+    commit_iceberg(NAME, mine)
+    catalog.load_table("prod.explained").manage_snapshots().rollback_to_snapshot(before).commit()
+    assert flights(catalog) == [1, 2, 3]
+    withdraw_iceberg(NAME, Leaving(mine.run))  # there is nothing to take out
+    assert flights(catalog) == [1, 2, 3]
+    for _ in range(2):
+        commit_iceberg(NAME, mine)
+        commit_iceberg(NAME, early)
+        assert flights(catalog) == [1, 2, 2, 3, 3]
+    catalog.load_table("prod.explained").delete("flight > 0")  # which is no way back
+    commit_iceberg(NAME, mine)
+    assert flights(catalog) == []
 
 
 def test_a_folder_with_files_of_others_is_not_left_to_go(catalog, tmp_path):
