@@ -80,8 +80,11 @@ def _mark_missing(model: Model, missing: float | None, where: str) -> Model:
 
 def _name_classes(model: Model, classes: tuple[str, ...]) -> Model:
     """The model with its outputs called as its classes; a single output of two classes is for the second one."""
-    names = classes[1:] if len(classes) == 2 and len(model.outputs) == 1 else classes
-    return replace(model, outputs=names) if len(names) == len(model.outputs) and len(set(names)) == len(names) else model
+    of_two = len(classes) == 2 and len(model.outputs) == 1
+    names = classes[1:] if of_two else classes
+    if len(names) != len(model.outputs) or len(set(classes)) < len(classes):
+        return model
+    return replace(model, outputs=names, objective=replace(model.objective, classes=classes) if of_two else model.objective)
 
 
 def load_ensemble(

@@ -18,7 +18,7 @@ from .catboost_statistics import Statistic
 from .catboost_trees import MAX_SYMMETRIC_DEPTH, Contents, Tree, build, free_tree, loss_name, symmetric_tree
 from .cityhash import HASH_MASK
 from .json_members import get, list_of, numbers, parse, single
-from .model import Feature, Loader, find_classes
+from .model import Feature, Loader, check_predictions, find_classes
 from .objectives import Objective
 
 JSON_START = re.compile(rb'\s*\{\s*"(ctr_data|features_info|model_info|oblivious_trees|scale_and_bias|trees)"\s*:')
@@ -196,6 +196,7 @@ def _owns(model: Any) -> bool:
 
 
 def _serialise(model: Any) -> bytes:
+    check_predictions(model, "catboost")
     if not model.is_fitted():
         raise InvalidModel(f"{type(model).__name__} object: not fitted")
     with storage.scratch() as folder:
@@ -205,9 +206,11 @@ def _serialise(model: Any) -> bytes:
 
 
 def _find_classes(model: Any) -> tuple[str, ...]:
-    """The names of the classes that training saw, of all that the object names; none where it names fewer."""
-    names, where = find_classes(model), f"{type(model).__name__} object"
-    seen = read_classes(parse(model.get_metadata().get("class_params", "null"), where), where).seen or range(len(names))
+    """The names of the classes that training saw, of all that are named, as its file names them; none where fewer are."""
+    where = f"{type(model).__name__} object"
+    said = read_classes(parse(model.get_metadata().get("class_params", "null"), where), where)
+    names = said.names or find_classes(model)
+    seen = said.seen or range(len(names))
     return tuple(names[number] for number in seen) if max(seen, default=0) < len(names) else ()
 
 

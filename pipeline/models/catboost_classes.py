@@ -44,6 +44,25 @@ def read_classes(parameters: Any, where: str) -> Classes:
     return Classes(tuple(map(str, list_of(parameters, "class_names", where))), tuple(seen))
 
 
+def name_both(classes: Classes, n_outputs: int) -> tuple[str, ...]:
+    """Name the two classes that a single output is of.
+
+    Parameters
+    ----------
+    classes : Classes
+    n_outputs : int
+
+    Returns
+    -------
+    tuple of str
+        None where there are several outputs, or the file has no names.
+    """
+    if n_outputs > 1 or not 1 <= len(classes.names) <= 2:
+        return ()
+    first, *second = classes.names  # of a label that was the same on every row, CatBoost names that alone
+    return first, *(second or (f"not {first}",))
+
+
 def name_outputs(classes: Classes, n_outputs: int, where: str) -> tuple[str, ...]:
     """Name the outputs of a model: as the classes where there is one for each, by their numbers where the file says nothing of classes.
 

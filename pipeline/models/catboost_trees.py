@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from kernels.trees.ensemble import TreeEnsemble, bit_set
 from kernels.trees.statistics import ABOVE
 
 from ..errors import InvalidModel, UnsupportedModel
-from .catboost_classes import Classes, name_outputs
+from .catboost_classes import Classes, name_both, name_outputs
 from .catboost_columns import Column, order_columns
 from .catboost_statistics import Counted, Counts, Statistic, lay_out_statistics
 from .cityhash import DIGITS, NO_CATEGORY, UNASKED, HashedCategory, find_booleans
@@ -279,4 +279,5 @@ def build(contents: Contents, where: str) -> tuple[TreeEnsemble, tuple[Feature, 
         )
         for position, column in enumerate(by_position)
     )
-    return ensemble, features, name_outputs(contents.classes, n_outputs, where), objective_of(contents.loss, CATBOOST)
+    objective = replace(objective_of(contents.loss, CATBOOST), classes=name_both(contents.classes, n_outputs))
+    return ensemble, features, name_outputs(contents.classes, n_outputs, where), objective

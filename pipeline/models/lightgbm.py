@@ -12,7 +12,7 @@ from kernels.trees.ensemble import NO_ITERATIONS, WORD_BITS, TreeEnsemble
 
 from ..errors import InvalidModel, UnsupportedModel
 from .lightgbm_lists import Trained, find_doubtful, place_lists
-from .model import Feature, Loader, check_ensemble
+from .model import Feature, Loader, check_ensemble, check_predictions
 from .objectives import LIGHTGBM, Margin, Objective, objective_of
 
 VERSIONS = ("v3", "v4")
@@ -354,6 +354,7 @@ def _owns(model: Any) -> bool:
 
 def _serialise(model: Any) -> bytes:
     """The text of a Booster or a fitted scikit-learn estimator, up to its best iteration, as its ``predict`` uses it."""
+    check_predictions(model, "lightgbm")
     if any(kind.__name__ == "LGBMModel" for kind in type(model).__mro__):
         if not hasattr(model, "booster_"):
             raise InvalidModel(f"{type(model).__name__}: is not fitted, expected a trained model")

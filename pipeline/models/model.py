@@ -9,11 +9,12 @@ import numpy as np
 from kernels.trees.ensemble import InvalidEnsemble, TreeEnsemble, check
 
 from ..display import as_html, count
-from ..errors import InvalidModel
+from ..errors import InvalidModel, UnsupportedModel
 from ..records import EMPTY
 from .objectives import Objective
 
 UNKNOWN = Objective()
+PREDICTIONS = ("predict", "predict_proba", "decision_function", "score_samples")
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +147,26 @@ def find_classes(model: Any) -> tuple[str, ...]:
     """
     found = getattr(model, "classes_", ())  # of several targets a list of arrays
     return tuple(map(str, found)) if isinstance(found, np.ndarray | list) and all(np.ndim(each) == 0 for each in found) else ()
+
+
+def check_predictions(model: Any, package: str) -> None:
+    """Refuse an object that predicts otherwise than the library's own that it is made from.
+
+    Parameters
+    ----------
+    model : Any
+    package : str
+        The library's, as Python imports it.
+
+    Raises
+    ------
+    UnsupportedModel
+        A class of another package has a ``predict`` of its own, or the like.
+    """
+    for name in PREDICTIONS:
+        owner = next((kind for kind in type(model).__mro__ if name in vars(kind)), None)
+        if owner is not None and owner.__module__.partition(".")[0] != package:
+            raise UnsupportedModel(f"{type(model).__name__} has a {name} of its own ({owner.__module__}), expected {package}'s")
 
 
 @dataclass(frozen=True, slots=True)

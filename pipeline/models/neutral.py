@@ -14,6 +14,7 @@ import numpy as np
 from kernels.links import Link, LinkName
 from kernels.trees.ensemble import TreeEnsemble
 
+from ..display import is_whole
 from ..errors import InvalidModel, UnsupportedModel
 from ..records import EMPTY, as_fields, read_record
 from .cityhash import DIGITS, HASH_MASK, UNASKED, HashedCategory, find_booleans
@@ -73,6 +74,7 @@ class _Header:
     features: tuple[_Column, ...]
     arrays: dict[str, tuple[int, ...]]  # shapes by name
     probability: LinkName | None = field(default=None, metadata={EMPTY: True})  # of the margin, where predictions are something else
+    classes: tuple[str, ...] = field(default=(), metadata={EMPTY: True})  # both, where one margin is of two that have names
 
 
 def _plain(category: Any) -> Any:
@@ -129,6 +131,7 @@ def write_trees(model: Model) -> bytes:
         features=tuple(map(_column, model.features)),
         arrays={name: array.shape for name, array in arrays.items()},
         probability=None if model.objective.probability is None else model.objective.probability.name,
+        classes=model.objective.classes,
     )
     for column in header.features:
         for category in column.categories or ():
@@ -253,9 +256,13 @@ def read_trees(data: bytes, where: str) -> tuple[TreeEnsemble, tuple[Feature, ..
     features = tuple(_feature(column, n, where) for column, n in zip(header.features, ensemble.n_categories.tolist(), strict=True))
     if not 0 < header.scale < math.inf:
         raise InvalidModel(f"{where}: scale is {header.scale}, expected a number above 0")
+    if header.classes and (len(header.outputs) != 1 or len(header.classes) != 2 or not all(map(is_whole, header.classes))):
+        raise InvalidModel(
+            f"{where}: {len(header.classes)} classes of {len(header.outputs)} outputs, expected two that can be written, of one output"
+        )
     link = None if header.link is None else Link(header.link, header.scale)
     probability = None if header.probability is None else Link(header.probability)
-    return ensemble, features, header.outputs, Objective(header.objective, Margin(header.margin), link, probability)
+    return ensemble, features, header.outputs, Objective(header.objective, Margin(header.margin), link, probability, header.classes)
 
 
 LOADER = Loader(

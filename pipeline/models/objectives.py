@@ -28,12 +28,15 @@ class Objective:
         What the library's predictions are of margins: probabilities, or numbers in the label's units. None where they are neither.
     probability : Link or None
         What makes a class's probability of margins where the library predicts something else; None elsewhere.
+    classes : tuple of str
+        What both classes are called where one margin, which is that of the second, is of two; none where the model does not say.
     """
 
     name: str = ""
     margin: Margin = Margin.LABEL
     link: Link | None = IDENTITY
     probability: Link | None = None
+    classes: tuple[str, ...] = ()
 
 
 Known = dict[str, tuple[Margin, Link | None]]

@@ -70,11 +70,21 @@ def read_row_output(asked: str | int | None) -> RowOutput | None:
     return RowOutput(PREDICTED if found[1] else OTHER, seed)
 
 
+def _name_both(model: Model) -> tuple[str, str]:
+    """What both classes are called: as the model does, or by their numbers; of an output that was given a name, "not" it and that."""
+    if model.only_output is None and model.objective.classes:
+        first, second = model.objective.classes
+        return first, second
+    (output,) = model.outputs
+    unnamed = model.only_output is None and output == "0"  # its number among outputs
+    return ("0", "1") if unnamed else (f"not {output}", output)
+
+
 def _with_both_classes(model: Model) -> Model:
     """The model with an output for the first of its two classes too, whose margin is the negative of the second's."""
     ensemble = model.ensemble
     both = ensemble._replace(value=np.hstack((-ensemble.value, ensemble.value)), base=np.array([-ensemble.base[0], ensemble.base[0]]))
-    return replace(model, ensemble=both, outputs=(f"not {model.outputs[0]}", model.outputs[0]))
+    return replace(model, ensemble=both, outputs=_name_both(model))
 
 
 def choose_among(row_output: RowOutput | None, model: Model) -> Model:
@@ -89,7 +99,7 @@ def choose_among(row_output: RowOutput | None, model: Model) -> Model:
     Returns
     -------
     Model
-        Where it has one margin for the second of two classes, with the first one too, called "not" the second; otherwise as it is.
+        Where it has one margin for the second of two classes, with the first one too; otherwise as it is.
 
     Raises
     ------
@@ -101,7 +111,7 @@ def choose_among(row_output: RowOutput | None, model: Model) -> Model:
     if row_output is None:
         return model
     which, margin = row_output.which, model.objective.margin
-    if which in model.outputs:
+    if which in (*model.outputs, *model.objective.classes):
         raise UsageError(f"output {which!r} is a class of the model, and a choice of the class for every row; give outputs other names")
     if len(model.outputs) == 1 and margin in (Margin.CLASS, Margin.CLASSES):
         return _with_both_classes(model)

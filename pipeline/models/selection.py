@@ -129,7 +129,7 @@ def name_outputs(model: Model, names: Sequence[str]) -> Model:
         raise UsageError(f"outputs are {', '.join(names)}, expected names for {len(model.outputs)} of them")
     if len(set(names)) < len(names) or not all(map(is_whole, names)):
         raise UsageError(f"outputs are {names!a}, expected different names without half characters")
-    return replace(model, outputs=tuple(names))
+    return replace(model, outputs=tuple(names), objective=replace(model.objective, classes=()))
 
 
 def find_output(model: Model, name: str) -> int:

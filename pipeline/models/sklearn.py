@@ -13,7 +13,7 @@ from kernels.links import IDENTITY, Link
 from kernels.trees.ensemble import TreeEnsemble
 
 from ..errors import InvalidModel, UnsupportedModel
-from .model import Feature, Loader, Model
+from .model import Feature, Loader, Model, check_predictions
 from .neutral import read_trees, write_trees
 from .objectives import EXP, SIGMOID, SOFTMAX, Margin, Objective
 from .sklearn_hist import list_categories, read_histogram_boosting
@@ -191,16 +191,7 @@ READERS: dict[str, Callable[[Any], TreeEnsemble]] = {
 REFUSE_MISSING = {"BaseGradientBoosting", "AdaBoostClassifier"}  # classes that do so whatever their trees can do
 EXTRA_TREES = {"ExtraTreeClassifier", "ExtraTreeRegressor"}
 LOGARITHMS = ("poisson", "gamma")  # losses of the label's logarithm
-PREDICTIONS = ("predict", "predict_proba", "decision_function", "score_samples")
 FITTED = ("tree_", "estimators_", "_predictors")
-
-
-def _check_predictions(model: Any) -> None:
-    """Refuse another package's estimator that predicts otherwise than the one of scikit-learn that it is made from."""
-    for name in PREDICTIONS:
-        owner = next((kind for kind in type(model).__mro__ if name in vars(kind)), None)
-        if owner is not None and owner.__module__.partition(".")[0] != "sklearn":
-            raise UnsupportedModel(f"{_name(model)} has a {name} of its own ({owner.__module__}), expected scikit-learn's")
 
 
 def _reader(model: Any) -> Callable[[Any], TreeEnsemble]:
@@ -210,7 +201,7 @@ def _reader(model: Any) -> Callable[[Any], TreeEnsemble]:
             raise UnsupportedModel(f"{_name(model)} is no sum of trees: {instead}")
     for kind, reader in READERS.items():
         if kind in kinds:
-            _check_predictions(model)
+            check_predictions(model, "sklearn")
             return reader
     raise UnsupportedModel(f"{_name(model)} is no sum of trees, expected a decision tree, a forest, boosted or bagged trees of scikit-learn")
 

@@ -9,7 +9,7 @@ import numpy as np
 from kernels.trees.ensemble import WORD_BITS, TreeEnsemble
 
 from ..errors import InvalidModel, UnsupportedModel
-from .model import Feature, Loader, check_ensemble
+from .model import Feature, Loader, check_ensemble, check_predictions
 from .objectives import XGBOOST, Margin, Objective, objective_of
 from .ubjson import integer, member, numbers, read_document, shown
 from .xgboost_links import LINKS
@@ -341,6 +341,7 @@ def _owns(model: Any) -> bool:
 
 def _serialise(model: Any) -> bytes:
     """The UBJSON of a Booster or a fitted scikit-learn estimator."""
+    check_predictions(model, "xgboost")
     if any(kind.__name__ == "XGBModel" for kind in type(model).__mro__):
         if not model.__sklearn_is_fitted__():
             raise InvalidModel(f"{type(model).__name__}: is not fitted, expected a trained model")

@@ -49,6 +49,15 @@ def test_outputs_are_called_as_the_classes_that_were_seen(labels, declared, loss
         assert_array_equal(attribute(source, ROWS, output="predicted").output, predicted.astype(str))
 
 
+@pytest.mark.parametrize("labels", [labelled([0.0, 2.0, 3.0]), np.where(TARGET > 0, 2.0, 1.0)])
+def test_labels_that_are_floats_are_called_alike_of_objects_and_files(labels, tmp_path):
+    """As the file writes them; the object's own are 0.0, 2.0, 3.0."""
+    model = catboost.CatBoostClassifier(**SHAPE).fit(ROWS, labels)
+    model.save_model(str(tmp_path / "cbm"), format="cbm")
+    called = [set(attribute(source, ROWS, output="predicted").output) for source in (model, tmp_path / "cbm")]
+    assert called[0] == called[1] == {f"{label:g}" for label in labels}
+
+
 def test_an_object_with_fewer_names_than_classes_gives_none():
     """CatBoost names one class of a model that saw one, whose margin is of another."""
     model = catboost.CatBoostClassifier(allow_const_label=True, **SHAPE).fit(ROWS, np.ones(len(ROWS), int))

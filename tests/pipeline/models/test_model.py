@@ -5,12 +5,13 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import catboost
+import lightgbm
 import numpy as np
 import pytest
 import xgboost
 from hypothesis import given
 
-from pipeline.errors import InvalidModel
+from pipeline.errors import InvalidModel, UnsupportedModel
 from pipeline.models import FEW_OUTPUTS, load_ensemble
 from pipeline.models.model import Feature, find_classes
 from tests.pipeline.models.catboosting import SHAPE, sample, saved
@@ -99,3 +100,23 @@ def test_a_feature_whose_name_cannot_be_written_is_refused(tmp_path):
     (tmp_path / "model.json").write_text(json.dumps(model))
     with pytest.raises(InvalidModel, match=r"model\.json: the name '\\ud800' has half a character, which cannot be written$"):
         load_ensemble(tmp_path / "model.json")
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "own", "package"),
+    [
+        (xgboost.XGBRegressor, {"n_estimators": 2}, "predict", "xgboost"),
+        (xgboost.XGBClassifier, {"n_estimators": 2}, "predict_proba", "xgboost"),
+        (lightgbm.LGBMRegressor, {"n_estimators": 2, "verbose": -1}, "predict", "lightgbm"),
+        (catboost.CatBoostRegressor, {"iterations": 2, "verbose": 0, "allow_writing_files": False}, "predict", "catboost"),
+    ],
+)
+def test_objects_must_predict_as_their_library_does(kind, given, own, package):
+    """A class that is made from the library's may do as it likes elsewhere; what it predicts is explained."""
+    rows = np.random.default_rng(0).normal(size=(60, 2))
+    label = (rows[:, 0] > 0).astype(int)
+    same = type("Same", (kind,), {"summary": lambda self: "as the library's"})(**given).fit(rows, label)
+    assert load_ensemble(same).library == package
+    other = type("Halved", (kind,), {own: lambda self, data: getattr(kind, own)(self, data) / 2})(**given).fit(rows, label)
+    with pytest.raises(UnsupportedModel, match=rf"^Halved has a {own} of its own \(.*test_model\), expected {package}'s$"):
+        load_ensemble(other)

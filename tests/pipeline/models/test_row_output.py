@@ -9,6 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import skops.io
 import xgboost
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_wine
@@ -223,19 +224,48 @@ def test_of_two_classes_the_first_has_the_negative_of_the_margin(library, tmp_pa
     late = np.where(Y == 1, "late", "punctual") if library != "xgboost" else (Y == 1).astype(int)
     model = kinds[library]().fit(X, late)
     every = attribute(model, X)
-    (name,) = every.outputs
+    (name,), first = every.outputs, str(model.classes_[0])
     for asked, sign in (("predicted", 1), ("other", -1)):
         found = attribute(model, X, output=asked)
         is_second = (every.margin[:, 0] > 0) == (sign > 0)
-        assert_array_equal(found.output, np.where(is_second, name, f"not {name}"))
+        assert_array_equal(found.output, np.where(is_second, name, first))
         factor = np.where(is_second, 1.0, -1.0)[:, None]
         assert_allclose(found.phi[:, 0], factor * every.phi[:, 0], atol=1e-14)
         assert_allclose(found.margin, factor * every.margin, atol=1e-14)
         assert_allclose(found.base, factor * every.base, atol=1e-14)
     predicted = attribute(model, X, output="predicted")
-    assert_array_equal(predicted.output == name, np.asarray(model.predict(X)).reshape(-1) == model.classes_[1])
+    assert_array_equal(predicted.output, np.asarray(model.predict(X)).reshape(-1).astype(str))
     save_model(model, tmp_path / "model")
     pq.write_table(pa.Table.from_pandas(X, preserve_index=False), tmp_path / "rows.parquet")
     explain(tmp_path / "model", tmp_path / "rows.parquet", tmp_path / "run", output="predicted", scheduler="serial", precision="float64")
     assert check_run(tmp_path / "run", all_rows=True).sound
     assert_array_equal(read_parts(tmp_path / "run")["output"], predicted.output)
+
+
+@pytest.mark.parametrize("suffix", ["json", "ubj", "txt", "cbm", "catboost.json", "skops"])
+def test_of_two_classes_files_name_both_or_number_them(suffix, tmp_path):
+    """The second class was called "0" where the file has no names, as the only output is, and the first one "not 0"."""
+    names, path = np.array(["early", "late"])[(Y == 1).astype(int)], tmp_path / f"model.{suffix}"
+    if suffix in ("json", "ubj"):
+        model = xgboost.XGBClassifier(n_estimators=4, max_depth=3).fit(X, (names == "late").astype(int))
+        model.save_model(path)
+    elif suffix == "txt":
+        model = lightgbm.LGBMClassifier(n_estimators=4, num_leaves=6, verbose=-1).fit(X, names)
+        model.booster_.save_model(path)
+    elif suffix == "skops":
+        model = GradientBoostingClassifier(n_estimators=4, max_depth=3).fit(X, names)
+        skops.io.dump(model, path)
+    else:
+        model = catboost.CatBoostClassifier(iterations=4, depth=3, verbose=False, allow_writing_files=False).fit(X, names)
+        model.save_model(path, format=suffix.rpartition(".")[2])
+    is_second = np.asarray(model.predict(X)).reshape(-1) == model.classes_[1]
+    first, second = ("0", "1") if suffix in ("json", "ubj", "txt") else ("early", "late")
+    assert_array_equal(attribute(path, X, output="predicted").output, np.where(is_second, second, first))
+    renamed = attribute(load_ensemble(path, outputs="delayed"), X, output="predicted").output
+    assert_array_equal(renamed, np.where(is_second, "delayed", "not delayed"))
+
+
+def test_the_choice_of_a_class_is_no_name_of_the_first_class_either():
+    model = GradientBoostingClassifier(n_estimators=2).fit(X, np.where(Y == 1, "seen", "predicted"))
+    with pytest.raises(UsageError, match="output 'predicted' is a class of the model, and a choice of the class for every row"):
+        attribute(model, X, output="predicted")

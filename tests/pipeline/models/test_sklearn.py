@@ -215,7 +215,7 @@ class Renamed(ensemble.RandomForestRegressor):
 
 def test_other_packages_estimators_must_predict_as_scikit_learn_s():
     """What they are made from is not what they say."""
-    with pytest.raises(UnsupportedModel, match=r"^Halved has a predict of its own \(.*test_sklearn\), expected scikit-learn's$"):
+    with pytest.raises(UnsupportedModel, match=r"^Halved has a predict of its own \(.*test_sklearn\), expected sklearn's$"):
         load_ensemble(Halved(3, max_depth=2).fit(ROWS, TARGET))
     model = Renamed(3, max_depth=2).fit(ROWS, TARGET)
     assert_allclose(attribute(model, ROWS).margin[:, 0], model.predict(ROWS), rtol=1e-12, atol=1e-12)
