@@ -132,7 +132,7 @@ class Matching:
 
     def _match(self, shape: Shape) -> Matched:
         asked, found = self._asked, shape.found
-        names, by_position = spell(self._features, [*found.names, *shape.carried], shape.uri, [*shape.carried, *asked.names, *shape.index])
+        names, by_position = spell(self._features, [*found.names, *shape.carried], shape.uri, [*shape.carried, *shape.index], asked.names)
         passed = names if asked.values else ()
         in_file = {column.name: column.type for column in found}
         by = {name: in_file.get(name, pa.string()) for name in asked.by}  # what the path carries are texts

@@ -16,7 +16,9 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
 
 
-def spell(features: Sequence[Feature], columns: Iterable[str], where: str, others: Iterable[str] = ()) -> tuple[tuple[str, ...], bool]:
+def spell(
+    features: Sequence[Feature], columns: Iterable[str], where: str, apart: Iterable[str] = (), asked: Iterable[str] = ()
+) -> tuple[tuple[str, ...], bool]:
     """Name features as the columns are named: LightGBM writes an underscore for every space, and models of plain matrices have no names.
 
     Parameters
@@ -26,8 +28,10 @@ def spell(features: Sequence[Feature], columns: Iterable[str], where: str, other
         Names of all columns of the data, in their order.
     where : str
         What the columns are of, for the message.
-    others : iterable of str
-        Columns that are no features where features go by position: those that are asked for besides, and those that the path carries.
+    apart : iterable of str
+        Columns that are no features where features go by position, wherever they stand: those that the path carries, and an index.
+    asked : iterable of str
+        Columns that are asked for besides, such as ids and labels: no features either, if they stand behind them.
 
     Returns
     -------
@@ -44,7 +48,7 @@ def spell(features: Sequence[Feature], columns: Iterable[str], where: str, other
     names = [*columns]
     if any(feature.named for feature in features):
         return _by_name(features, names, where), False
-    return _without_names([feature.name for feature in features], names, where, {*others})
+    return _without_names([feature.name for feature in features], names, where, {*apart}, {*asked})
 
 
 def call(model: Model, names: Sequence[str], by_position: bool) -> Model:
@@ -82,9 +86,10 @@ def _by_name(features: Sequence[Feature], columns: Sequence[str], where: str) ->
     return tuple(names)
 
 
-def _without_names(made_up: Sequence[str], columns: Sequence[str], where: str, others: set[str]) -> tuple[tuple[str, ...], bool]:
+def _without_names(made_up: Sequence[str], columns: Sequence[str], where: str, apart: set[str], asked: set[str]) -> tuple[tuple[str, ...], bool]:
     """By the names that the library makes up, where all are there; else by position, as the libraries do."""
-    n, in_order, there = len(made_up), [name for name in columns if name not in others], {*columns}
+    n, there, standing = len(made_up), {*columns}, [name for name in columns if name not in apart]
+    in_order = [name for name in standing if name not in asked]
     if there.issuperset(made_up):
         moved = [(name, other) for name, other in zip(made_up, in_order, strict=False) if name != other] if len(in_order) == n else []
         if moved:
@@ -93,7 +98,7 @@ def _without_names(made_up: Sequence[str], columns: Sequence[str], where: str, o
                 "expected them to agree"
             )
         return tuple(made_up), False
-    known, lacking = there.intersection(made_up) - others, [name for name in made_up if name not in there]
+    known, lacking = there.intersection(made_up) - apart - asked, [name for name in made_up if name not in there]
     if known:
         raise SchemaMismatch(
             f"{where}: has column {min(known)!r} but not {lacking[0]!r}: the model has no names, expected {n} columns in its order, either all or "
@@ -103,6 +108,12 @@ def _without_names(made_up: Sequence[str], columns: Sequence[str], where: str, o
         raise SchemaMismatch(
             f"{where}: the model has no names for its {n} features; besides ids, labels and what the path carries the data have {len(in_order)} "
             f"columns ({_some(in_order)}), expected {n} in the model's order, or columns called {_some(made_up)}"
+        )
+    if standing[:n] != in_order:  # a model trained on it too would take the label, which stands last, for a feature
+        early = next(name for name in standing if name in asked)
+        raise SchemaMismatch(
+            f"{where}: column {early!r} stands before columns that go by position, since the model has no names, and may be one of its {n} features "
+            f"itself: expected it behind them, or columns called {_some(made_up)}"
         )
     return tuple(in_order), True
 

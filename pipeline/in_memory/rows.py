@@ -21,7 +21,7 @@ from ..models.model import Feature, Model
 from ..runs.arguments import shorten
 
 REAL = "biuf"  # kinds of NumPy's types
-Header = tuple[tuple[str, ...], tuple[str, ...]]  # names of all columns, and of those that are no features
+Header = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]  # names of all columns, of those of an index, and of others that are no features
 
 
 def _is_number(value: Any) -> bool:
@@ -152,19 +152,19 @@ def read_header(rows: Any, *others: Any) -> Header | None:
 
     Returns
     -------
-    (tuple of str, tuple of str), or None
-        Names of all columns, and of those that are no features; None where rows have no names.
+    (tuple of str, tuple of str, tuple of str), or None
+        Names of all columns, of those of an index, and of those that others name; None where rows have no names.
     """
-    pandas, no_features = sys.modules.get("pandas"), [name for name in others if isinstance(name, str)]
+    pandas, index = sys.modules.get("pandas"), list[str]()
     if isinstance(rows, pa.Table | pa.RecordBatch):
-        names, no_features = rows.schema.names, [*no_features, *index_columns(rows.schema)]
+        names, index = rows.schema.names, [*index_columns(rows.schema)]
     elif isinstance(rows, Mapping) or (pandas is not None and isinstance(rows, pandas.Series)):
         names = rows.keys()
     else:
         names = getattr(rows, "columns", None)
     if not isinstance(names, Iterable):  # a matrix, or what will be refused
         return None
-    return tuple(map(str, names)), tuple(no_features)
+    return tuple(map(str, names)), tuple(index), tuple(name for name in others if isinstance(name, str))
 
 
 def spell_header(model: Model, header: Header) -> Model:
@@ -173,7 +173,7 @@ def spell_header(model: Model, header: Header) -> Model:
     Parameters
     ----------
     model : Model
-    header : (tuple of str, tuple of str)
+    header : (tuple of str, tuple of str, tuple of str)
         As `read_header` returns it.
 
     Returns
@@ -185,8 +185,8 @@ def spell_header(model: Model, header: Header) -> Model:
     SchemaMismatch
         As by `spell_features`.
     """
-    names, no_features = header
-    found = call(model, *spell(model.features, names, "rows", no_features))
+    names, index, asked = header
+    found = call(model, *spell(model.features, names, "rows", index, asked))
     if found.by_position and not model.by_position:
         logging.getLogger("leafledger").info("rows: features %s", say_positions(found))
     return found

@@ -120,6 +120,20 @@ def test_runs_go_by_position(trained, tmp_path, capsys):
     assert capsys.readouterr().out.startswith(f"features {said}")
 
 
+@pytest.mark.parametrize("asked", [{"ids": "flight"}, {"by": "flight"}, {"method": "r2", "label": "flight"}])
+def test_a_column_before_those_by_position_may_be_a_feature(path, asked, tmp_path):
+    """The model may have been trained on it; without it, the label that stands last would be taken for the third feature."""
+    given, data = {"scheduler": "serial", **asked}, tmp_path / "data.parquet"
+    first = FRAME.drop(columns="hour").assign(flight=np.arange(N) ** 2, late=LABEL)[["flight", "wind", "rain", "late"]]
+    first.to_parquet(data)
+    with pytest.raises(SchemaMismatch, match=r"data\.parquet: column 'flight' stands before columns that go by position.* one of its 3 features"):
+        explain(path, data, tmp_path / "run", **given)
+    first[["wind", "rain", "late", "flight"]].to_parquet(data)
+    explain(path, data, tmp_path / "run", **given)
+    first.set_index("flight").to_parquet(data)  # an index is none
+    explain(path, data, tmp_path / "index", **given)
+
+
 def test_gaps_and_rankings_go_by_position(trained):
     """Every function that takes rows, with data beside them."""
     path, _, _ = trained

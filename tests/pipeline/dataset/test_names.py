@@ -20,9 +20,9 @@ from tests.pipeline.running import attributions
 N = 200
 
 
-def called(model, columns, others=()):
+def called(model, columns, apart=(), asked=()):
     """The model with its features called as such columns of rows are."""
-    return call(model, *spell(model.features, columns, "rows", others))
+    return call(model, *spell(model.features, columns, "rows", apart, asked))
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +103,7 @@ def test_features_without_names_are_called_as_the_columns_are(model):
     """By position only where none has a name; once called so, they have names. Other columns do not count."""
     loaded = load_ensemble(model)
     made_up = replace(loaded, features=tuple(Feature(f"f{j}", named=False) for j in range(3)))
-    found = called(made_up, ["id", "b", "c", "month", "a"], ["id", "month"])
+    found = called(made_up, ["index", "b", "c", "month", "a", "id"], ["index", "month"], ["id"])
     assert [(feature.name, feature.named) for feature in found.features] == [("b", True), ("c", True), ("a", True)]
     assert say_positions(found) == "by position, since the model has no names: b, c, a"
     assert called(found, ["x", "y", "z"]) == found
@@ -134,13 +134,17 @@ def unnamed(model, n):
         (["f0", "f2", "f1"], "column 'f2' stands where the model, which has no names, takes 'f1': position and name differ"),
         (["a", "f1", "f2"], "has column 'f1' but not 'f0': the model has no names, expected 3 columns in its order, either all or none of them"),
         (["a", "b", "id"], r"have 2 columns \(a, b\), expected 3 in the model's order, or columns called f0, f1, f2$"),
+        (
+            ["a", "b", "id", "label"],
+            "column 'id' stands before columns that go by position, .* be one of its 3 features itself: expected it behind",
+        ),
         (["a", "b", "c", "d"], r"have 4 columns \(a, b, c, d\), expected 3 in the model's order"),
     ],
 )
 def test_columns_that_may_be_others_are_refused_without_names(model, columns, says):
     """By what is doubtful: the order, some of the names, or how many there are."""
     with pytest.raises(SchemaMismatch, match=f"^rows: .*{says}"):
-        spell(unnamed(model, 3).features, columns, "rows", ["id"])
+        spell(unnamed(model, 3).features, columns, "rows", (), ["id"])
 
 
 def test_ten_names_are_enough_for_a_message(model):
