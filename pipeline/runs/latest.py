@@ -1,6 +1,7 @@
 """Which run of a data set is the latest: a small JSON object for readers that want just that one, moved after the manifest and never back in time."""
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import date as Date
 from os import PathLike
@@ -61,7 +62,7 @@ def read_latest(uri: str | PathLike) -> Latest | None:
     return None if data is None else _read(data, str(uri))
 
 
-def move_latest(uri: str, mine: Latest, single_writer: bool = False) -> Latest:
+def move_latest(uri: str, mine: Latest, single_writer: bool = False, stands: Callable[[], bool] = lambda: True) -> Latest | None:
     """Let an object name a finished run, unless it names one of a later date. Of runs of one date it is the last that was moved.
 
     Parameters
@@ -72,11 +73,13 @@ def move_latest(uri: str, mine: Latest, single_writer: bool = False) -> Latest:
         The run.
     single_writer : bool
         Nobody else writes the object, so that a store without conditions on writes will do.
+    stands : callable
+        Whether the run is still there. It is asked after the object was read, so that whoever takes the run's place meanwhile moves it after this.
 
     Returns
     -------
-    Latest
-        What the object names then.
+    Latest or None
+        What the object names then; None where it names nothing, since the run is not there any more.
 
     Raises
     ------
@@ -85,13 +88,14 @@ def move_latest(uri: str, mine: Latest, single_writer: bool = False) -> Latest:
     StorageError
         The store does not answer, or others kept writing the object.
     """
-    named = mine
+    named: Latest | None = None
 
     def change(held: bytes | None) -> bytes | None:
         nonlocal named
-        there = mine if held is None else _read(held, uri)
-        named = there if Date.fromisoformat(there.date) > Date.fromisoformat(mine.date) else mine
-        return json.dumps(asdict(mine), indent=1).encode() if held is None or named != there else None
+        there = None if held is None else _read(held, uri)
+        later = there is not None and Date.fromisoformat(there.date) > Date.fromisoformat(mine.date)
+        named = there if later or not stands() else mine
+        return json.dumps(asdict(mine), indent=1).encode() if named is not None and named != there else None
 
     commit.update(uri, change, single_writer)
     return named
@@ -153,14 +157,12 @@ def name_latest(options: Options, run: str, manifest: Manifest) -> Latest | None
     """
     if options.latest is None or options.date is None:
         return None
-    if not stands(run, manifest):
-        return read_latest(options.latest)
     if manifest.share < options.latest_requires:
         named = read_latest(options.latest)
         if named is None or normalise(named.run) != run or named.manifest == manifest.sha256:
             return named
     mine = Latest(options.date.isoformat(), run, manifest.sha256, manifest.n_rows, manifest.share)
-    return move_latest(options.latest, mine, options.single_writer)
+    return move_latest(options.latest, mine, options.single_writer, lambda: stands(run, manifest))
 
 
 def why_latest_stays(options: Options, manifest: Manifest) -> str | None:

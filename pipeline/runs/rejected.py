@@ -75,7 +75,7 @@ def find_given_up(items: Sequence[WorkItem], rejected: Sequence[Rejected]) -> se
 
 
 def write_rejected(run: str, rejected: Sequence[Rejected]) -> None:
-    """Write what is rejected, before the manifest; nothing is written where nothing is rejected.
+    """Write what is rejected, before the manifest. Nothing is written where nothing is rejected, and nothing may be there.
 
     Parameters
     ----------
@@ -91,14 +91,16 @@ def write_rejected(run: str, rejected: Sequence[Rejected]) -> None:
     StorageError
         The store refuses or does not answer.
     """
-    if not rejected:
-        return
     uri = storage.join(run, REJECTED)
     with storage.scratch() as folder:
         local = folder / REJECTED
         local.write_text(json.dumps([asdict(entry) for entry in rejected], indent=1))
-        if not commit.create(uri, local) and read_rejected(run) != tuple(rejected):
-            raise InvalidRun(f"{uri}: exists already and differs from what this run rejected")
+        created = bool(rejected) and commit.create(uri, local)
+    if not created and read_rejected(run) != tuple(rejected):
+        raise InvalidRun(
+            f"{uri}: exists already and differs from what this attempt rejected, as another one of the same run did; remove it when no other is at "
+            "work, and run the same again"
+        )
 
 
 def read_rejected(run: str) -> tuple[Rejected, ...]:

@@ -162,9 +162,9 @@ def plan_run(job: Job, model: Model) -> Run:
         read_latest(job.options.latest)  # or what is there is something else
         commit.check_writable(storage.beside(job.options.latest, ""))
     out, job = job.out, replace(job, out=storage.join(job.out, settled.place) if settled.place else job.out)
-    if settled.finished is None:
-        counts = [job.tables] if isinstance(game, Marginal) and game.uncounted else []
-        _check_stores(job, [storage.join(job.out, FOLDER), *counts], [] if settled.replaced is None else [storage.join(out, MANIFEST)])
+    counts = [job.tables] if isinstance(game, Marginal) and game.uncounted else []
+    unwritten = [] if settled.finished else [storage.join(job.out, FOLDER), *counts]
+    _check_stores(job, unwritten, [] if settled.replaced is None else [storage.join(out, MANIFEST)])
     digested = read_inputs(job.out)
     return Run(out, settled.place, job, model, plan, memory, game, settled.finished, digested, settled.replaced, settled.kept)
 

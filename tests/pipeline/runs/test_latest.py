@@ -5,6 +5,7 @@ import json
 import random
 import shutil
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import date, timedelta
 from pathlib import Path
 
@@ -160,6 +161,9 @@ def test_a_store_without_compare_and_swap_is_for_a_single_writer(example, tmp_pa
     given = {"scheduler": "serial", "latest": "memory://nightly/latest.json", "date": "2026-01-01"}
     with pytest.raises(UsageError, match=r"memory://nightly/latest\.json: the store ignores conditions .* --single-writer"):
         explain(example.model, example.data, tmp_path / "run", **given)
+    explain(example.model, example.data, tmp_path / "run", scheduler="serial")
+    with pytest.raises(UsageError, match=r"memory://nightly/latest\.json: the store ignores conditions .* --single-writer"):
+        explain(example.model, example.data, tmp_path / "run", **given)  # which is finished
     explain(example.model, example.data, tmp_path / "run", single_writer=True, **given)
     assert read_latest("memory://nightly/latest.json").run == str(tmp_path / "run")
 
@@ -240,6 +244,23 @@ def test_a_run_that_was_replaced_meanwhile_is_not_named(example, tmp_path, monke
     monkeypatch.setattr(explaining, "update_latest", overtaken)
     explain(example.model, example.data, tmp_path / "run", **given)
     assert read_latest(tmp_path / "latest.json").manifest == made[0].sha256
+
+
+def test_a_run_that_is_replaced_while_it_is_named_does_not_stay_named(bucket):
+    """Another takes its place after the object was read, and names itself; who asked before would write the digest of what is gone."""
+    uri, mine = f"{bucket}/latest.json", Latest("2026-01-02", f"{bucket}/run", "mine", 1, 1.0)
+    other, asked = replace(mine, manifest="other"), []
+
+    def stands():
+        asked.append(None)
+        if len(asked) == 1:
+            move_latest(uri, other)
+            return True
+        return False
+
+    assert move_latest(uri, mine, stands=stands) == read_latest(uri) == other
+    assert len(asked) == 2
+    assert move_latest(f"{bucket}/none.json", mine, stands=lambda: False) is read_latest(f"{bucket}/none.json") is None
 
 
 def test_a_run_of_no_rows_is_not_taken(example, tmp_path, capsys):

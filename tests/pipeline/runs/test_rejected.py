@@ -148,6 +148,25 @@ def test_what_was_rejected_stays_rejected(example, data, tmp_path, monkeypatch):
     assert set(contents(tmp_path / "run")) < set(contents(tmp_path / "whole")) | {"rejected.json"}
 
 
+def test_what_another_attempt_rejected_is_no_list_of_this_one(example, data, tmp_path):
+    """It could not read what this one can, and says so before this one is done: nothing is published beside its list."""
+    shutil.copytree(data, tmp_path / "other")
+    (tmp_path / "other" / DAMAGED).write_bytes(b"")
+    explain(example.model, tmp_path / "other", tmp_path / "away", scheduler="serial")
+    run = tmp_path / "run"
+
+    def attempt(_):
+        shutil.copy(tmp_path / "away" / "rejected.json", run)
+        return lambda done: None
+
+    with pytest.raises(InvalidRun, match=r"rejected\.json: exists already and differs from what this attempt rejected, .*; remove it when no other"):
+        explain(example.model, data, run, scheduler="serial", progress=attempt)
+    assert not (run / "manifest.json").exists()
+    (run / "rejected.json").unlink()
+    explain(example.model, data, run, scheduler="serial")
+    assert check_run(run).sound
+
+
 def test_what_was_rejected_for_a_passing_reason_is_explained_when_it_is_replaced(example, data, tmp_path, monkeypatch, capsys):
     """One item's workers died, as for want of memory: the same command has nothing to do, and with ``replace`` that item alone is explained."""
     out, explain_item, done, failing = tmp_path / "run", part.explain_item, [], [True]
