@@ -84,7 +84,7 @@ def read_run(run: str, model: Model, row_output: RowOutput | None = None) -> Sta
     NotFinished
         It is not finished.
     UsageError
-        It lacks rows, shares out no margin, or has other features or outputs.
+        It lacks rows, shares out no margin, has other features or outputs, or takes another number for a missing value.
     StorageError
         The store does not answer.
     """
@@ -104,7 +104,16 @@ def read_run(run: str, model: Model, row_output: RowOutput | None = None) -> Sta
     if missing or (plan.outputs, plan.row_output) != (model.outputs, row_output):
         what = f"has no values of feature {missing[0]!r}" if missing else f"has outputs {', '.join(plan.written_outputs)}"
         raise UsageError(f"{run}: {what}; expected those of the model's features and outputs")
+    taken = {feature.name: feature.missing for feature in plan.features}
+    otherwise = [feature for feature in model.features if taken.get(feature.name, feature.missing) != feature.missing]
+    if otherwise:
+        name, here = otherwise[0].name, otherwise[0].missing
+        raise UsageError(f"{run}: {_say_missing(taken[name])} stands for a missing value of feature {name!r}, expected {_say_missing(here)}, as here")
     return standing
+
+
+def _say_missing(number: float | None) -> str:
+    return "no number" if number is None else f"{number:g}"
 
 
 def _pieces(items: Sequence[WorkItem]) -> set[tuple[str, str, int]]:

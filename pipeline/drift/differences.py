@@ -77,6 +77,9 @@ def _features(mine: Plan, other: Plan) -> Iterator[str]:
     categories = [name for name in changed if now[name].categories != before[name].categories and name not in kinds]
     if categories:
         yield f"features whose categories in the model changed: {_list(categories)}"
+    missing = [name for name in changed if now[name].missing != before[name].missing]
+    if missing:
+        yield f"features of which another number stands for a missing value: {_list(missing)}"
     if mine.groups != other.groups:
         yield "the groups of features are other ones"
 

@@ -37,7 +37,7 @@ class Parts:
     output: str
     data: float
     model: float
-    base_data: float  # other than 0 only where every night has a background of its own
+    base_data: float  # 0: a background goes with the model
     base_model: float
     players: tuple[PlayerParts, ...]
 
@@ -72,7 +72,7 @@ def refuse_both_ways(measured: Measured) -> None:
 
 
 def _arguments(plan: Plan) -> dict[str, Any]:
-    """What a run was asked for, but for its data and what it wrote of rows."""
+    """What a run was asked for, but for its data and what it wrote of rows: all of this goes with the model."""
     return {
         "method": plan.method,
         "parameters": dict(plan.parameters),
@@ -85,6 +85,11 @@ def _arguments(plan: Plan) -> dict[str, Any]:
         "output": None if plan.output is None else str(plan.output),
         "missing": next((feature.missing for feature in plan.features if feature.missing is not None), None),
     }
+
+
+def _explained_by(measured: Measured) -> tuple[Any, ...]:
+    """What decides the attributions of any rows."""
+    return measured.manifest.model_digest, measured.plan.background_digest, _arguments(measured.plan)
 
 
 def _pieces(plan: Plan) -> set[tuple[str, str, int]]:
@@ -107,9 +112,12 @@ def _explain(model: Measured, data: Measured, folder: str, where: Where) -> dict
     )
     if manifest.model_digest != plan.model_digest:
         raise NotRepeatable(f"{plan.model}: SHA-256 is {manifest.model_digest[:12]}, the model of {model.uri} had {plan.model_digest[:12]}")
-    if manifest.n_rows != data.manifest.n_rows or _pieces(read_plan(manifest.home(out), manifest.plan)) != _pieces(data.plan):
+    made = read_plan(manifest.home(out), manifest.plan)
+    if made.background_digest != plan.background_digest:
+        raise NotRepeatable(f"{plan.background}: has other files than {model.uri} took for its background, or they have changed since")
+    if manifest.n_rows != data.manifest.n_rows or _pieces(made) != _pieces(data.plan):
         raise NotRepeatable(f"{data.plan.data}: has other rows than {data.uri} explained, or they have changed since")
-    return _take(Measured(out, manifest, read_plan(manifest.home(out), manifest.plan), (), ()), manifest)
+    return _take(Measured(out, manifest, made, (), ()), manifest)
 
 
 def _take(measured: Measured, manifest: Manifest) -> dict[str, Night]:
@@ -154,18 +162,17 @@ def explain_both_ways(current: Measured, reference: Measured, where: Where) -> t
     Returns
     -------
     tuple of Parts
-        Of every output. Of one model alone the data did everything, and nothing is explained.
+        Of every output. Of one model alone, told the same of both nights, the data did everything, and nothing is explained.
 
     Raises
     ------
     NotRepeatable
-        A model or the rows are not those of the runs any more.
+        A model, its background or the rows are not those of the runs any more.
     LeafledgerError
         A model cannot explain the other night's rows.
     """
     own = [_take(each, each.manifest) for each in (reference, current)]
-    same = (current.manifest.model_digest, current.plan.trees) == (reference.manifest.model_digest, reference.plan.trees)
-    if same:
+    if _explained_by(current) == _explained_by(reference):
         crossed = own[::-1]
     else:
         folder = storage.beside(

@@ -30,6 +30,7 @@ def test_methods_take_parameters_after_colons():
         ({"method": "r2", "label": "delay"}, "shares out an error, not a margin; expected attributions of every row"),
         ({"global_only": True}, "has summaries and no rows; expected attributions of every row"),
         ({"partition": {"where": ["distance", "carrier"]}}, "has no values of feature 'carrier'"),
+        ({"missing": 4.0}, "run: 4 stands for a missing value of feature 'distance', expected no number, as here"),
     ],
 )
 def test_runs_that_do_not_rank_are_refused(example, tmp_path, given, says):

@@ -70,6 +70,8 @@ def test_differences_are_said(make, example, tmp_path):
     assert "features that are new: far\\x1b[31m" in found
     assert "features that are gone: distance" in found
     lists, summaries = make("d", top=1, columns="top"), make("e", global_only=True)
+    (said,) = list_differences(make("f", missing=4.0), reference)
+    assert said.startswith("features of which another number stands for a missing value: distance")
     assert "has no columns of phi, only the largest" in list_differences(lists, reference)[0]
     assert "has summaries and no rows" in list_differences(summaries, reference)[0]
 

@@ -75,6 +75,38 @@ def test_one_model_leaves_everything_to_the_data(nights):
             assert (shift.model, shift.data) == (0.0, pytest.approx(shift.change, abs=1e-12))
 
 
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"missing": 4.0},
+        {"partition": {"where": ["distance", "carrier"]}},
+        {"background": "DATA"},
+    ],
+)
+def test_what_one_night_was_told_goes_with_its_model(example, tmp_path, told):
+    """Of the same rows explained by the same model the data did nothing, whatever differs: all of it was booked on the data."""
+    given = {name: f"{example.data}/month={night}" for night, name in ((1, "a"), (2, "b"))} if "background" in told else {}
+    for name in "ab":
+        options = {"background": given[name]} if given else told if name == "b" else {}
+        explain(example.model, example.data, tmp_path / name, scheduler="serial", **options)
+    (part,) = drift(tmp_path / "b", against=tmp_path / "a", both_ways=True, scheduler="serial").parts
+    assert part.base_data == 0.0
+    assert_allclose([player.data for player in part.players], 0.0, atol=1e-6)  # attributions are single, and margins double
+    assert any(abs(player.model) > 1e-3 for player in part.players)
+
+
+def test_a_background_that_is_another_now_is_refused(two, frames):
+    """In one line; nothing is left behind."""
+    models, folder = two
+    background = write_data(frames[0].iloc[:200], folder / "background")
+    for name, model in zip("ab", models, strict=True):
+        explain(model, folder / f"data-{name}", folder / f"marginal-{name}", background=background, scheduler="serial")
+    write_data(frames[0].iloc[:100], folder / "background")
+    with pytest.raises(NotRepeatable, match=r"background: has other files than .*/marginal-a took for its background, or they have changed since"):
+        drift(folder / "marginal-b", against=folder / "marginal-a", both_ways=True, scheduler="serial")
+    assert not [path for path in folder.iterdir() if path.name.startswith("_drift")]
+
+
 def test_rows_that_are_others_now_are_refused(two, frames):
     """In one line; nothing is left behind."""
     _, folder = two
