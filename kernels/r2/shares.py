@@ -20,6 +20,7 @@ from ..labels import Labels
 from ..ordering import ranks_by_score
 
 POWERS = 5  # of y - mean, from 0 to 4
+PRECISE = 1e-300  # mean square of a row's part of SST, above which sums of these squares have all their digits
 
 
 class Sums(NamedTuple):
@@ -270,14 +271,14 @@ def finalize(state: R2State, place: np.ndarray, n_places: int) -> Shares:
     Returns
     -------
     Shares
-        shares, R^2 and errors are NaN where a group's labels do not differ
+        shares, R^2 and errors are NaN where a group's labels do not differ; errors also where they differ by so little that the sums underflow
     """
     sums = state.sums
     rows, sst, differ = sums.rows[:, None], sums.total[:, None], (sums.high > sums.low)[:, None]
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         ratio = np.where(differ, sums.value / sst, np.nan)
         squares = sums.square - 2 * ratio * sums.products[:, :, 2] + ratio**2 * sums.moments[:, 4:]
-        error = np.sqrt(np.maximum(squares, 0.0) * np.divide(rows, rows - 1)) / sst
+        error = np.where(sst**2 > PRECISE * rows**2, np.sqrt(np.maximum(squares, 0.0) * np.divide(rows, rows - 1)) / sst, np.nan)
     share, standard_error = (np.where(differ, 0.0, np.full((1, n_places), np.nan)) for _ in range(2))
     share[:, place], standard_error[:, place] = ratio[:, :-2], error[:, :-2]
     return Shares(

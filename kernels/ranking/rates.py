@@ -2,8 +2,8 @@
 
 The paper selects "the largest ε in the candidate set {…, 0.1, 0.5, 1, 5, 10, …}" that "provides consistent convergence" of the objective. Here that
 is the mean over some rows, and it converges where no step lowers it for any output. With ascent a rate is in units of 1 / margin, and so is the
-set: it goes from a thousandth to a thousand times what moves z by 1 where the gradient is as large as a margin can be. Steps of ADAM have about the
-length of the rate, and those above 1 would leave the cube from anywhere.
+set: its powers of ten go from a thousandth to a thousand times what moves z by 1 where the gradient is as large as a margin can be. Steps of ADAM
+have about the length of the rate, and those above 1 would leave the cube from anywhere.
 """
 
 import math

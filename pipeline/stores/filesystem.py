@@ -20,7 +20,7 @@ S3 = "s3"
 WEB = ("http://", "https://")
 GONE = (404, 410)  # what a web server answers where nothing is
 # Of stores, whose errors are no OSErrors; known by name, since they need not be imported for local files.
-CLIENTS = ("aiohttp.", "azure.", "ftplib", "gcsfs.", "google.", "paramiko.", "smbprotocol.")
+CLIENTS = ("adlfs.", "aiohttp.", "azure.", "ftplib", "gcsfs.", "google.", "paramiko.", "smbprotocol.")
 SECONDS, BYTES_PER_SECOND = 120.0, 1 << 20  # an operation may take so long, and longer if it has more to move than that
 # Of one request; botocore tries it again five times, after 5xx too and, in this mode alone, after 429, and waits up to 1, 2, 4, 8, 16 seconds, at
 # random, since many would come back at once; s3fs does the whole once more where the store says "SlowDown".
@@ -76,7 +76,7 @@ def _cause(error: Exception, uri: str) -> Exception:
 
 
 def _is_of_client(error: Exception) -> bool:
-    """Whether a store's client says so: by an error of its own, or by a plain ValueError, as gcsfs of some of what Google refuses."""
+    """Whether a store's client says so: by an error of its own, or by a plain ValueError, as gcsfs of some refusals and adlfs of some names."""
     if type(error).__module__.startswith(CLIENTS):
         return True
     raised_by = [frame.f_globals.get("__name__", "") for frame, _ in walk_tb(error.__traceback__)][-1:]

@@ -162,6 +162,16 @@ def test_a_constant_label_has_no_shares(label):
     assert np.isnan([*nothing.r2.value, *nothing.share.value[0]]).all()
 
 
+@pytest.mark.parametrize(("scale", "has_errors"), [(1e-40, True), (1e-70, True), (1e-80, False), (1e-90, False)])
+def test_errors_are_none_where_their_sums_underflow(scale, has_errors):
+    """Labels may be of any unit: a share has none, nor has its error, until fourth powers of the labels are no numbers any more."""
+    loss, residual, labels, weights = draw_rows(0, 200)
+    found, plain = (shares(loss * unit**2, residual * unit, labels * unit, weights) for unit in (scale, 1.0))
+    for here, there in ((found.share, plain.share), (found.r2, plain.r2), (found.remainder, plain.remainder)):
+        assert_allclose(here.value, there.value, rtol=1e-9)
+        assert_allclose(here.standard_error, there.standard_error if has_errors else np.full_like(there.standard_error, np.nan), rtol=1e-6)
+
+
 def test_rows_without_weight_do_not_count():
     """A label that is missing has weight 0."""
     loss, residual, labels, weights = draw_rows(3, 40)

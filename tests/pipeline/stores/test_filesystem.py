@@ -100,9 +100,10 @@ def test_what_a_store_refuses_to_delete_is_one_line():
         raise raised_from(RuntimeError("mine"), KeyError("k"))
 
 
-def test_what_google_refuses_is_one_line_whatever_its_client_calls_it():
-    """A ValueError that gcsfs raises itself is the store's; one that comes from what it calls is not."""
-    scope = {"__name__": "gcsfs.retry", "loads": json.loads}
+@pytest.mark.parametrize("client", ["gcsfs.retry", "adlfs.spec"])
+def test_what_a_store_refuses_is_one_line_whatever_its_client_calls_it(client):
+    """A ValueError that gcsfs or adlfs raises itself is the store's; one that comes from what it calls is not."""
+    scope = {"__name__": client, "loads": json.loads}
     exec("def answer():\n    raise ValueError('Bucket is requester pays.\\nSet it')\ndef parse():\n    loads('{')", scope)
     with pytest.raises(StorageError, match=r"^gs://b/a: cannot read: Bucket is requester pays\. Set it$"), filesystem.reported("read", "gs://b/a"):
         scope["answer"]()
