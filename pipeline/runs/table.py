@@ -1,14 +1,15 @@
 """A run in a table of all nights: committed after its manifest, before anything of a run that it replaced goes; withdrawn before it goes itself."""
 
 import json
-from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ..errors import InvalidRun, NotThere, StorageError
+from ..dataset.listing import Listing
+from ..dataset.schema import VALUE, player_columns
+from ..errors import InvalidRun, NotThere, SchemaMismatch, StorageError
 from ..records import read_record
 from ..stores import commit, storage
 from ..stores.listing import list_folder
@@ -64,28 +65,42 @@ def _make_share(job: Job, out: str, manifest: Manifest) -> Share | None:
     return Share(out, manifest.sha256, job.options.date, columns, parts, partial(stands, out, manifest))
 
 
-def check_table(job: Job, types: Mapping[str, pa.DataType]) -> None:
+def _passed_columns(job: Job, found: Listing) -> dict[str, str]:
+    """From the columns of parts that are passed through to those of the data: ids, and values of features."""
+    values = [feature.name for feature in found.model.features] if job.options.values else []
+    return {**dict(zip(player_columns(VALUE, values, ("",), job.options.ids), values, strict=True)), **{name: name for name in job.options.ids}}
+
+
+def check_table(job: Job, found: Listing) -> None:
     """Refuse a table that a run cannot be committed to, while nothing is explained yet.
 
     Parameters
     ----------
     job : Job
-    types : mapping of str to pa.DataType
-        Of columns that are passed through.
+    found : Listing
+        The run's data.
 
     Raises
     ------
     UsageError
         The library that writes it is not installed, or it takes no parts as they are.
     SchemaMismatch
-        Such tables do not have the type of a column.
+        Such tables do not have the type or the name of a column, or parts would have it in two types, since some paths carry it and some files have it.
     StorageError
         It does not answer.
     """
     place = choose_table(job.options, job.out)
-    if place is not None:
-        plain({name: types[name] for name in job.options.ids if name in types}, job.data)
-        place.check()
+    if place is None:
+        return
+    passed = _passed_columns(job, found)
+    columns = plain({name: found.types.get(column, pa.string()) for name, column in passed.items()}, job.data)  # what paths carry are texts
+    carried = set[str]() if found.alike else {name for _, partition, _ in found.files for name, _ in partition}
+    for name, column in passed.items():
+        if column in carried and columns.field(name).type != pa.string():
+            raise SchemaMismatch(
+                f"{job.data}: column {column!r} is {found.types[column]} in some files, and text in the paths of others; a table has it in one type"
+            )
+    place.check()
 
 
 def commit_table(job: Job, out: str, manifest: Manifest) -> None:

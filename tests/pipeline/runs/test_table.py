@@ -264,6 +264,30 @@ def test_what_cannot_be_in_a_table_is_refused_before_the_work(example, night, ki
         run("2026-11-22", progress=lambda work: pytest.fail(f"started {work.doing}"))
 
 
+def test_columns_that_are_passed_through_are_looked_at_before_the_work(example, night, tmp_path):
+    """Values of features too; what the path alone has; and a column of two types, by which readers would find no night at all."""
+    run, _, there = night
+
+    def write(frame, path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(pa.Table.from_pandas(frame, preserve_index=False), path)
+        return path.parent
+
+    rows = example.frame.assign(month=example.frame["month"].astype("uint16"))
+    values = write(rows, tmp_path / "values" / "data.parquet")
+    named = write(rows, tmp_path / "named" / "date=2026-11-22" / "data.parquet").parent
+    write(rows.assign(code=7), tmp_path / "mixed" / "all" / "data.parquet")
+    mixed = write(rows, tmp_path / "mixed" / "code=7" / "data.parquet").parent
+    for data, given, said in (
+        (values, {"values": True, "ids": []}, "column 'value_month' is uint16, which tables"),
+        (named, {"ids": ["date"]}, "has a column 'date', which is what the table is partitioned by"),
+        (mixed, {"ids": ["code"]}, "column 'code' is int64 in some files, and text in the paths of others; a table has it in one type"),
+    ):
+        with pytest.raises(SchemaMismatch, match=f"^{data}: {said}"):
+            run("2026-11-22", data=data, progress=lambda work: pytest.fail(f"started {work.doing}"), **given)
+    assert not Path(there.root).exists()
+
+
 def test_the_command_says_which_table(example, night, capsys):
     """Where it says what was written."""
     _, _, there = night
