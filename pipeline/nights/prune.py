@@ -24,6 +24,7 @@ from ..stores.removal import abort_uploads
 from .listed import ListedRun, find_job, list_runs
 
 AGE = re.compile(r"(\d{1,5})d")
+LARGEST = 1 << 14  # bytes of an object that may name the latest run, whatever it is called; it has a place and a few numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +90,7 @@ def _find_objects(folder: str, names: Iterable[str]) -> set[str]:
     for below in sorted({"/".join(each[:n]) for each in parts for n in range(len(each))} | {""}):
         uri = storage.join(folder, below) if below else folder
         with suppress(NotThere):  # removed meanwhile
-            found |= {storage.join(uri, name) for name in list_folder(uri).files if name.endswith(".json")}
+            found |= {storage.join(uri, name) for name, size in list_folder(uri).files.items() if 0 < size <= LARGEST}
     return found
 
 

@@ -85,7 +85,7 @@ def check_table(job: Job, found: Listing) -> None:
     UsageError
         The library that writes it is not installed, or it takes no parts as they are.
     SchemaMismatch
-        Such tables do not have the type or the name of a column, or parts would have it in two types, since some paths carry it and some files have it.
+        Such tables do not have the type or the name of a column, or parts would have it in two types, by paths and by files.
     StorageError
         It does not answer.
     """

@@ -16,7 +16,7 @@ from .live import Columns, Hive, LiveFile, Snapshot, list_once, write_value
 
 LOOKERS = 16  # files that are looked up at a time
 METADATA = re.compile(r"(?:^|/)metadata/[^/]+\.metadata\.json$")
-_NUMBERED = re.compile(r"v(\d+)\.metadata\.json")  # by tables whose folder is their only catalog
+_NUMBERED = re.compile(r"v(\d+)(?:\.gz)?\.metadata\.json")  # by tables whose folder is their only catalog; some compress newer ones
 FILES = {"py-io-impl": "pyiceberg.io.fsspec.FsspecFileIO"}  # stores are reached as all others are
 WRITTEN = ("string", "int", "long", "boolean", "date")  # types of values of which each is written in one way
 EPOCH = Date(1970, 1, 1)

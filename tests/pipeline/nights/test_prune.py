@@ -73,6 +73,16 @@ def test_what_stays_in_any_case(nights, night):
     assert {name for name, _ in names(nights)} == set(dict(found.kept))
 
 
+def test_what_names_the_latest_may_be_called_anything(nights):
+    """As `--latest nights/newest` is; files beside it that are something else, or large, are passed over."""
+    told = {"date": "2026-01-01", "run": str(nights / "2026-01-01"), "manifest": "0" * 64, "n_rows": 1, "share": 1.0}
+    (nights / "newest").write_text(json.dumps(told))
+    (nights / "picture.png").write_bytes(bytes(range(256)))
+    (nights / ".newest.lock").touch()
+    found = prune(nights, keep="2d", date=TODAY)
+    assert (dict(found.kept), [run.name for run in found.removed]) == ({"2026-01-01": "it is the latest"}, ["2026-01-02"])
+
+
 def test_the_newest_of_every_job_stays(nights, night):
     """Also of one that has rested for long; names that differ behind their day are of one job."""
     for name in ("price/2025-11-01", "price/2025-11-02", "price/2025-11-02-again", "2025/10/01", "2025/10/02"):

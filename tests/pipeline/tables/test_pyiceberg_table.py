@@ -1,5 +1,6 @@
 """Input from Iceberg: the rows of the newest snapshot, whatever lies in its folder, and nothing that would take more than reading files."""
 
+import gzip
 import json
 import shutil
 import sys
@@ -98,6 +99,10 @@ def test_a_folder_that_is_its_own_catalog(example, table, tmp_path):
         shutil.copy(name.removeprefix("file://"), folder / "metadata" / f"v{number}.metadata.json")
     plan = check_rows(example, folder, example.frame[example.frame["flight"] >= 100], tmp_path)
     assert plan.data == str(folder / "metadata" / "v10.metadata.json")
+    table.delete("flight < 200")
+    (folder / "metadata" / "v11.gz.metadata.json").write_bytes(gzip.compress(Path(table.metadata_location.removeprefix("file://")).read_bytes()))
+    assert len(read_iceberg(str(folder)).files) == len(read_iceberg(table.metadata_location).files)
+    assert read_iceberg(str(folder)).uri == str(folder / "metadata" / "v11.gz.metadata.json")
 
 
 def test_imported_files_have_the_partition_s_value(example, catalog, tmp_path):
