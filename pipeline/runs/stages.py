@@ -157,7 +157,7 @@ def plan_run(job: Job, model: Model) -> Run:
     job = job if settled.finished else choose_where(job, find_method(plan.method), None if isinstance(game, Marginal) else game, plan.n_rows, counted)
     if job.options.mlflow_run is not None:
         find_run(job.options.mlflow_run)
-    check_table(job, found)
+    check_table(job, found, plan)
     if job.options.latest is not None:
         read_latest(job.options.latest)  # or what is there is something else
         commit.check_writable(storage.beside(job.options.latest, ""))

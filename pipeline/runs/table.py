@@ -3,21 +3,22 @@
 import json
 from contextlib import suppress
 from functools import partial
+from itertools import chain
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..dataset.listing import Listing
-from ..dataset.schema import VALUE, player_columns
 from ..errors import InvalidRun, NotThere, SchemaMismatch, StorageError
 from ..records import read_record
 from ..stores import commit, storage
 from ..stores.listing import list_folder
-from ..tables.share import Leaving, Share, SharedPart, plain
+from ..tables.share import Leaving, Share, SharedPart, plain, refuse_alike
 from ..tables.writing import Place
 from .after import TABLE, read_after, read_made, write_made, write_unlisted
 from .job import Job
 from .part import PARTS
+from .plan import Plan
 from .publish import Manifest
 from .replacement import stands
 from .table_place import choose_table
@@ -65,13 +66,14 @@ def _make_share(job: Job, out: str, manifest: Manifest) -> Share | None:
     return Share(out, manifest.sha256, job.options.date, columns, parts, partial(stands, out, manifest))
 
 
-def _passed_columns(job: Job, found: Listing) -> dict[str, str]:
-    """From the columns of parts that are passed through to those of the data: ids, and values of features."""
-    values = [feature.name for feature in found.model.features] if job.options.values else []
-    return {**dict(zip(player_columns(VALUE, values, ("",), job.options.ids), values, strict=True)), **{name: name for name in job.options.ids}}
+def _list_columns(plan: Plan) -> list[str]:
+    """Names of all columns of a part."""
+    label = [plan.label_column] if plan.label_column else []
+    found = (plan.ids, plan.chosen, *plan.columns, plan.error_columns, plan.top_columns, plan.reason_columns, plan.value_columns, label)
+    return [*dict.fromkeys(chain.from_iterable(found))]
 
 
-def check_table(job: Job, found: Listing) -> None:
+def check_table(job: Job, found: Listing, plan: Plan) -> None:
     """Refuse a table that a run cannot be committed to, while nothing is explained yet.
 
     Parameters
@@ -79,20 +81,24 @@ def check_table(job: Job, found: Listing) -> None:
     job : Job
     found : Listing
         The run's data.
+    plan : Plan
 
     Raises
     ------
     UsageError
         The library that writes it is not installed, or it takes no parts as they are.
     SchemaMismatch
-        Such tables do not have the type or the name of a column, or parts would have it in two types, by paths and by files.
+        Such tables do not have the type or the name of a column, or parts would have it in two types, by paths and by files; or two names differ in
+        case alone.
     StorageError
         It does not answer.
     """
     place = choose_table(job.options, job.out)
     if place is None:
         return
-    passed = _passed_columns(job, found)
+    refuse_alike(_list_columns(plan), job.data)
+    values = zip(plan.value_columns, (feature.name for feature in plan.features), strict=plan.values)
+    passed = {**dict(values), **{name: name for name in plan.ids}}  # from columns of parts to those of the data
     columns = plain({name: found.types.get(column, pa.string()) for name, column in passed.items()}, job.data)  # what paths carry are texts
     carried = set[str]() if found.alike else {name for _, partition, _ in found.files for name, _ in partition}
     for name, column in passed.items():

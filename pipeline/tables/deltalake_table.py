@@ -9,7 +9,7 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
-from ..errors import NotThere, StorageError, UsageError
+from ..errors import LeafledgerError, NotThere, StorageError, UsageError
 from ..stores import storage
 from ..stores.places import normalise
 from .live import Hive, LiveFile, Snapshot, list_once, write_value
@@ -42,12 +42,14 @@ def reported(doing: str, uri: str) -> Iterator[None]:
         Whatever else it says.
     """
     try:
-        from deltalake.exceptions import DeltaError
+        import deltalake.exceptions  # noqa: F401 - whether it is there
     except ImportError as error:
         raise UsageError(f"{uri}: is a Delta table, which takes the library deltalake: pip install 'leafledger[delta]' ({error})") from error
     try:
         yield
-    except (DeltaError, OSError, ValueError) as error:  # followed by where in the library it was
+    except LeafledgerError:
+        raise
+    except Exception as error:  # what the library's own libraries say has no other class; followed by where in the library it was
         raise StorageError(f"{uri}: cannot {doing}: {str(error).strip().partition(chr(10))[0]}") from error
 
 

@@ -68,6 +68,28 @@ def _plain_type(found: pa.DataType) -> pa.DataType | None:
     return found if any(known(found) for known in KNOWN) else None
 
 
+def refuse_alike(names: Iterable[str], where: str) -> None:
+    """Refuse names of columns that tables do not tell apart.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Each once.
+    where : str
+        Whose they are, for the message.
+
+    Raises
+    ------
+    SchemaMismatch
+        Two of them differ in case alone.
+    """
+    first: dict[str, str] = {}
+    for name in names:
+        other = first.setdefault(name.lower(), name)
+        if other != name:
+            raise SchemaMismatch(f"{where}: columns {other!r} and {name!r} differ in case alone, by which tables do not tell them apart; rename one")
+
+
 def plain(columns: Mapping[str, pa.DataType], where: str) -> pa.Schema:
     """Write columns as both formats of tables have them.
 
@@ -134,8 +156,9 @@ def new_columns(held: Mapping[str, str], mine: Mapping[str, str], where: str) ->
     Raises
     ------
     SchemaMismatch
-        A column is of another type in the table.
+        A column is of another type in the table, or is called as another one there but for the case.
     """
+    refuse_alike(dict.fromkeys((*held, *mine)), where)
     for name, kind in mine.items():
         if held.get(name, kind) != kind:
             raise SchemaMismatch(f"{where}: column {name!r} is {held[name]}, the run's is {kind}; commit it to another table")

@@ -273,7 +273,7 @@ def test_columns_that_are_passed_through_are_looked_at_before_the_work(example, 
         pq.write_table(pa.Table.from_pandas(frame, preserve_index=False), path)
         return path.parent
 
-    rows = example.frame.assign(month=example.frame["month"].astype("uint16"))
+    rows = example.frame.assign(month=example.frame["month"].astype("uint16"), Margin=1)
     values = write(rows, tmp_path / "values" / "data.parquet")
     named = write(rows, tmp_path / "named" / "date=2026-11-22" / "data.parquet").parent
     write(rows.assign(code=7), tmp_path / "mixed" / "all" / "data.parquet")
@@ -281,6 +281,7 @@ def test_columns_that_are_passed_through_are_looked_at_before_the_work(example, 
     for data, given, said in (
         (values, {"values": True, "ids": []}, "column 'value_month' is uint16, which tables"),
         (named, {"ids": ["date"]}, "has a column 'date', which is what the table is partitioned by"),
+        (values, {"ids": ["Margin"]}, "columns 'Margin' and 'margin' differ in case alone"),
         (mixed, {"ids": ["code"]}, "column 'code' is int64 in some files, and text in the paths of others; a table has it in one type"),
     ):
         with pytest.raises(SchemaMismatch, match=f"^{data}: {said}"):

@@ -18,7 +18,7 @@ from pipeline.errors import NotThere, RunConflict, SchemaMismatch, StorageError,
 from pipeline.runs.publish import read_manifest
 from pipeline.runs.replacement import read_standing
 from pipeline.tables import deltalake_table
-from pipeline.tables.deltalake_table import options_for, place_of, read_delta
+from pipeline.tables.deltalake_table import options_for, place_of, read_delta, reported
 from tests.pipeline.conftest import write_data
 from tests.pipeline.running import attributions
 
@@ -257,6 +257,14 @@ def test_a_file_that_is_gone_or_a_log_that_is_broken(example, table, tmp_path):
     (table / "_delta_log" / "00000000000000000001.json").write_text("rubbish")
     with pytest.raises(StorageError, match=r"^\S+table: cannot read: [^\n]+$"):
         explain(example.model, table, tmp_path / "run", **GIVEN)
+
+
+def test_whatever_the_library_says_is_one_line():
+    """Some of it has no class of its own; where in the library it was follows. What others refuse inside is passed on."""
+    with pytest.raises(StorageError, match=r"^table: cannot write: External error: duplicate field$"), reported("write", "table"):
+        raise Exception("External error: duplicate field\n  at src/lib.rs")
+    with pytest.raises(UsageError, match=r"^no$"), reported("write", "table"):
+        raise UsageError("no")
 
 
 def test_without_the_library_one_line_says_what_to_install(example, table, tmp_path, monkeypatch):

@@ -7,7 +7,7 @@ from pipeline.errors import SchemaMismatch
 from pipeline.runs.part import PARTS
 from pipeline.runs.replacement import REPLACEMENTS
 from pipeline.tables import share
-from pipeline.tables.share import check_all_there, check_alone, new_columns, plain, plain_fields, within
+from pipeline.tables.share import check_all_there, check_alone, new_columns, plain, plain_fields, refuse_alike, within
 
 
 def test_columns_are_written_as_tables_have_them():
@@ -67,6 +67,15 @@ def test_columns_that_a_table_has_not_yet():
     assert new_columns({"a": "long", "b": "float"}, {"c": "float", "a": "long"}, "table") == ["c"]
     with pytest.raises(SchemaMismatch, match=r"^table: column 'a' is long, the run's is string; commit it to another table$"):
         new_columns({"a": "long"}, {"a": "string"}, "table")
+
+
+def test_names_that_differ_in_case_alone():
+    """DuckDB gave the values of one for the other's, and nulls for all that follow; Delta's library refuses them after the work."""
+    refuse_alike(["flight", "Flights", "margin"], "run")
+    with pytest.raises(SchemaMismatch, match=r"^run: columns 'flight' and 'Flight' differ in case alone, by which tables do not tell them apart"):
+        refuse_alike(["flight", "margin", "Flight"], "run")
+    with pytest.raises(SchemaMismatch, match=r"^table: columns 'phi_a' and 'phi_A' differ in case alone"):
+        new_columns({"phi_a": "float"}, {"phi_A": "float"}, "table")
 
 
 def test_parts_are_those_of_the_run():
