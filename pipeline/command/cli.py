@@ -197,7 +197,7 @@ def _explain(job: Any, out: str, quiet: bool, as_json: bool, earlier: Any = None
             say(console, f"{f'{name}:':<14}{uri}")
     say(console, f"{'SHA-256:':<14}{manifest.sha256}")
     if done.inputs is not None:
-        say(console, f"{'inputs:':<14}{run}/inputs.json")
+        say(console, f"{'inputs:':<14}{home}/inputs.json")
         say(console, f"{'SHA-256:':<14}{done.inputs.sha256}")
     if latest is not None and why_stays is None:
         say(console, f"{'latest:':<14}{job.options.latest}{stays}")
