@@ -89,6 +89,9 @@ def _refuse_other(table: Any, uri: str) -> None:
     partitions, protocol = table.metadata().partition_columns, table.protocol()
     if partitions != [DATE]:
         raise UsageError(f"{uri}: is a Delta table partitioned by {', '.join(partitions) or 'nothing'}, expected {DATE}")
+    kind = _list_types(table.schema())[DATE]
+    if kind != "date":
+        raise UsageError(f"{uri}: is a Delta table partitioned by {DATE!r}, which is a {kind}, expected a date")
     asked = set(protocol.writer_features or ()) - WRITERS | set(protocol.reader_features or ()) - READERS
     if asked or 2 < protocol.min_writer_version < OLDEST_FEATURES:
         version = f"version {protocol.min_writer_version} of the protocol"

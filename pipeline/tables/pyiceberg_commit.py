@@ -68,6 +68,9 @@ def _refuse_other(table: Any, uri: str) -> None:
     if fields != [(DATE, "identity")] or table.schema().find_column_name(table.spec().fields[0].source_id) != DATE:
         made = ", ".join(f"{name} ({how})" for name, how in fields) or "nothing"
         raise UsageError(f"{uri}: is partitioned by {made}, expected {DATE}")
+    kind = table.schema().find_type(DATE)
+    if str(kind) != "date":  # of which the number of a day would be taken for a number of theirs
+        raise UsageError(f"{uri}: is partitioned by {DATE!r}, which is a {kind}, expected a date")
     if table.metadata.format_version > 2:
         raise UsageError(f"{uri}: is of version {table.metadata.format_version} of Iceberg's format, expected 1 or 2")
 

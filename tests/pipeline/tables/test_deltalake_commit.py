@@ -124,6 +124,13 @@ def test_tables_of_others_are_taken(tmp_path):
     assert flights(tmp_path) == [1, 2, 3]
 
 
+def test_tables_by_dates_of_another_type_are_refused(tmp_path):
+    """Before there is anything to commit."""
+    write_deltalake(tmp_path, ROWS.append_column("date", pa.array(["2026-11-22"] * 3)), partition_by=["date"])
+    with pytest.raises(UsageError, match=rf"^{tmp_path}: is a Delta table partitioned by 'date', which is a string, expected a date$"):
+        check_delta(str(tmp_path))
+
+
 def test_who_always_loses_gives_up(tmp_path, monkeypatch):
     """After some attempts, in one line."""
     tried = []

@@ -139,6 +139,17 @@ def test_tables_of_others(catalog, tmp_path):
     assert flights(catalog) == [7]
 
 
+@pytest.mark.parametrize("kind", [pa.int32(), pa.timestamp("us"), pa.string()], ids=str)
+def test_tables_by_dates_of_another_type_are_refused(catalog, tmp_path, kind):
+    """A day is written as its number: 20779, or 20,779 microseconds after 1970."""
+    table = catalog.create_table("prod.explained", pa.schema([("flight", pa.int64()), ("date", kind)]))
+    with table.update_spec() as spec:
+        spec.add_identity("date")
+    for act in (lambda: check_iceberg(NAME), lambda: commit_iceberg(NAME, share(tmp_path))):
+        with pytest.raises(UsageError, match=rf"^{NAME}: is partitioned by 'date', which is a (int|timestamp|string), expected a date$"):
+            act()
+
+
 def test_the_library_does_not_try_again_by_itself(catalog, tmp_path, monkeypatch):
     """It would add the same parts to a snapshot that it has not seen; whoever lost looks first."""
     commit_iceberg(NAME, share(tmp_path))
