@@ -45,8 +45,8 @@ class Columns:
     values: tuple[str, ...]  # of the features that are kept beside their attributions: columns of the data, of which
     kept: tuple[str, ...]  # those of the part are called so
     outputs: pa.Array | None  # names of the model's, where each row has one of its own
-    numbers: tuple[str, ...]  # leaves of Parquet's schema that hold numbers,
-    names: tuple[str, ...]  # and those that hold names
+    numbers: tuple[str, ...]  # leaves of Parquet's schema that hold fractions,
+    names: tuple[str, ...]  # and those that hold names, or places in a ranking
     dtype: np.dtype
     types: tuple[np.dtype, ...]  # of a row's attributions
     labelled: bool  # a row without a label has no attributions
@@ -84,6 +84,7 @@ def list_columns(plan: Plan, prepared: Prepared, batch: pa.Schema) -> Columns:
     fields += [pa.field(name, number, nullable=False) for name in margins]
     kinds = types * len(plan.written_outputs) if plan.wide else []
     fields += [pa.field(name, kind, nullable=plan.labels is not None) for name, kind in zip(phi, kinds, strict=True)]
+    ranks = {name: None for name, kind in zip(phi, kinds, strict=True) if pa.types.is_integer(kind)}  # whose bytes, split, few readers put together
     fields += [pa.field(name, number, nullable=False) for name in plan.error_columns]
     fields += [pa.field(name, column_type(number), nullable=False) for name in pairs]
     fields += [pa.field(name, top.column_type(number), nullable=False) for name in plan.top_columns]
@@ -108,7 +109,7 @@ def list_columns(plan: Plan, prepared: Prepared, batch: pa.Schema) -> Columns:
         outputs=pa.array(plan.outputs, pa.string()) if plan.chosen else None,
         numbers=(
             *margins,
-            *phi,
+            *(name for name in phi if name not in ranks),
             *plan.error_columns,
             *([label] if label else []),
             *(leaf for name in pairs for leaf in leaves(name, VALUE)),
@@ -117,6 +118,7 @@ def list_columns(plan: Plan, prepared: Prepared, batch: pa.Schema) -> Columns:
         ),
         names=(
             *plan.chosen,
+            *ranks,
             *(leaf for name in pairs for leaf in leaves(name, FIRST, SECOND)),
             *(leaf for name in plan.top_columns for leaf in leaves(name, top.FEATURE, top.VALUE)),
             *(leaf for name in lists for leaf in leaves(name, told.CODE, told.TEXT, told.FEATURE, told.VALUE)),

@@ -3,6 +3,7 @@
 import io
 from itertools import accumulate
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
@@ -12,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernels.buffers import make_buffers
+from leafledger import explain, read_run
 from pipeline.runs.columns import RowGroups, list_columns, make_batch, open_part
 from tests.pipeline.running import ready
 
@@ -60,6 +62,16 @@ def test_rank_columns_are_whole_numbers_and_scores_are_not(example, tmp_path):
         *((score, pa.float64(), False) for score in ("insertion", "deletion")),
         *((f"{sign}_{score}", pa.float64(), False) for sign in ("positive", "negative") for score in ("features", "margin")),
     ]
+
+
+def test_ranks_are_read_by_others(example, tmp_path):
+    """DuckDB puts the split bytes of fractions together, and not those of whole numbers."""
+    made = explain(example.model, example.data, tmp_path / "run", method="curves", scheduler="serial")
+    found = duckdb.sql(f"SELECT * FROM '{tmp_path}/run/attributions/*.parquet'").to_arrow_table()
+    ranks = [name for name in found.column_names if name.startswith("rank_")]
+    assert ranks
+    assert found.select(ranks).to_pydict() == read_run(tmp_path / "run").attributions().select(ranks).to_pydict()
+    assert found.num_rows == made.n_rows
 
 
 def test_interactions_are_lists_of_named_entries(example, tmp_path):
