@@ -1,5 +1,6 @@
 """Old runs taken away: whole ones, each with its manifest first, so that what is left of one that was interrupted is no finished run."""
 
+import json
 import os
 import re
 from collections.abc import Container, Iterable, Iterator, Sequence
@@ -126,6 +127,29 @@ def _find_within(run: str) -> str | None:
     return next(look(run), None)
 
 
+def _list_inputs(uri: str) -> Iterator[str]:
+    """What a plan names as what it is made of; also one that another version wrote, and nothing where it is none."""
+    try:
+        plan = json.loads(storage.read_if_exists(uri) or b"{}")
+    except (ValueError, RecursionError):
+        return
+    if isinstance(plan, dict):
+        lists = (plan.get("items"), plan.get("rejected"))
+        entries = [each for listed in lists if isinstance(listed, list) for each in listed if isinstance(each, dict)]
+        joined = [each for entry in entries if isinstance(entry.get("joined"), list) for each in entry["joined"] if isinstance(each, dict)]
+        named = [plan.get(name) for name in ("data", "background", "model")] + [each.get("uri") for each in (*entries, *joined)]
+        yield from (each for each in named if isinstance(each, str))
+
+
+def _find_inputs(run: str) -> str | None:
+    """What a run was made of and lies in its folder, as where a day's data and its run share one: it would be lost with it."""
+    above, places = storage.join(run, REPLACEMENTS), [run]
+    with suppress(NotThere):
+        places += [storage.join(above, name) for name in list_folder(above).folders]
+    within = f"{run}/", f"{_find_place(run)}/"
+    return next((each for place in places for each in _list_inputs(storage.join(place, PLAN)) if each.startswith(within)), None)
+
+
 def _remove(run: str) -> None:
     """Its manifest first, last what it is known by without: whatever ends this in between, what is left is an unfinished run, which the next one
     removes."""
@@ -157,14 +181,15 @@ def _why_kept(run: ListedRun, newest: Container[str], named: Container[str]) -> 
         return "it is the latest"
     if run.name in newest:
         return "no finished run is newer"
-    within = _find_within(run.run)
+    within = _find_within(run.run) or _find_inputs(run.run)
     return None if within is None else f"{within} lies within it"
 
 
 def prune(folder: str | PathLike, *, keep: str, latest: Sequence[str] = (), dry_run: bool = False, date: str | Date | None = None) -> Pruned:
     """Remove the old runs below a folder, finished or not. A run is of the day that its name has; one whose name has none stays.
 
-    What stays in any case: runs that ``latest`` names, and the newest finished run of every job: of runs whose names are the same before the day.
+    What stays in any case: runs that ``latest`` names, and the newest finished run of every job: of runs whose names are the same before the day; and
+    a run in whose folder another one lies, or the data, the background or the model that it is of.
 
     Parameters
     ----------

@@ -83,6 +83,29 @@ def test_what_names_the_latest_may_be_called_anything(nights):
     assert (dict(found.kept), [run.name for run in found.removed]) == ({"2026-01-01": "it is the latest"}, ["2026-01-02"])
 
 
+@pytest.mark.parametrize(
+    "damage", [lambda old: None, lambda old: (old / "manifest.json").write_text("{}"), lambda old: (old / "manifest.json").unlink()]
+)
+def test_a_run_s_own_data_are_not_removed_with_it(example, nights, damage):
+    """Where a day's data and its run share a folder; also of a run that replaced another, is damaged or is not finished."""
+    old, other = nights / "2026-01-01", nights / "2026-01-02"
+    for run, n_rows in ((old, 40), (other, 30)):
+        shutil.rmtree(run)
+        (run / "flights").mkdir(parents=True)
+        example.frame.head(n_rows).to_parquet(run / "flights" / "data.parquet")
+        explain(example.model, run / "flights", run, scheduler="serial")
+    shutil.copy(example.model, other / "model.txt")
+    explain(other / "model.txt", example.data, other, scheduler="serial", if_changed="replace")
+    shutil.rmtree(other / "flights")
+    damage(old)
+    for dry in (True, False):
+        found = prune(nights, keep="2d", date=TODAY, dry_run=dry)
+        assert (found.removed, found.held) == ((), ())
+        assert dict(found.kept) == {"2026-01-01": f"{old}/flights lies within it", "2026-01-02": f"{other}/model.txt lies within it"}
+    assert (old / "flights" / "data.parquet").is_file()
+    assert (other / "model.txt").is_file()
+
+
 def test_the_newest_of_every_job_stays(nights, night):
     """Also of one that has rested for long; names that differ behind their day are of one job."""
     for name in ("price/2025-11-01", "price/2025-11-02", "price/2025-11-02-again", "2025/10/01", "2025/10/02"):
