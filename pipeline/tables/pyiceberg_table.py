@@ -8,7 +8,7 @@ from datetime import date as Date
 from datetime import timedelta
 from typing import Any
 
-from ..errors import LeafledgerError, StorageError, UsageError
+from ..errors import LeafledgerError, NotThere, StorageError, UsageError
 from ..stores import storage
 from ..stores.listing import list_folder
 from ..stores.places import CATALOG, normalise
@@ -41,11 +41,14 @@ def reported(doing: str, uri: str) -> Iterator[None]:
     ------
     UsageError
         The library is not installed.
+    NotThere
+        What is read is not there.
     StorageError
         Whatever else it says.
     """
     try:
         import pyiceberg.table  # noqa: F401 - whether it is there
+        from pyiceberg.exceptions import NoSuchTableError
     except ImportError as error:
         raise UsageError(f"{uri}: is an Iceberg table, which takes the library pyiceberg: pip install 'leafledger[iceberg]' ({error})") from error
     try:
@@ -53,7 +56,8 @@ def reported(doing: str, uri: str) -> Iterator[None]:
     except LeafledgerError:
         raise
     except Exception as error:  # the library and its own have no base, and of damaged files it says whatever it stumbles over
-        raise StorageError(f"{uri}: cannot {doing}: {' '.join(str(error).split()) or type(error).__name__}") from error
+        is_missing = doing == "read" and isinstance(error, (NoSuchTableError, FileNotFoundError))
+        raise (NotThere if is_missing else StorageError)(f"{uri}: cannot {doing}: {' '.join(str(error).split()) or type(error).__name__}") from error
 
 
 def load_named(name: str) -> Any:
@@ -72,8 +76,10 @@ def load_named(name: str) -> Any:
     ------
     UsageError
         The library is not installed.
+    NotThere
+        There is no such table.
     StorageError
-        There is no such catalog or table, or it does not answer.
+        There is no such catalog, or it does not answer.
     """
     catalog, _, table = name.removeprefix(CATALOG).partition(".")
     with reported("read", name):
@@ -213,8 +219,10 @@ def read_iceberg(uri: str) -> Snapshot:
     UsageError
         The library is not installed; its catalog alone knows what counts; rows are deleted by files of their own; files are not Parquet; it is
         partitioned by what is no text, whole number, boolean or date; the newest snapshot is missing; or a file is named twice, or with credentials.
+    NotThere
+        There is no such table, or a file of it is not there.
     StorageError
-        There is no such table, or its metadata or a file cannot be read.
+        Its catalog does not answer, or its metadata or a file cannot be read.
     """
     if uri.startswith(CATALOG):
         table = load_named(uri)

@@ -18,6 +18,7 @@ from pyiceberg.typedef import Record
 from pyiceberg.utils.config import Config
 
 from leafledger import explain
+from pipeline.command.cli import main
 from pipeline.errors import NotThere, SchemaMismatch, StorageError, UsageError
 from pipeline.runs.replacement import read_standing
 from pipeline.tables.pyiceberg_table import read_iceberg
@@ -224,6 +225,18 @@ def test_a_table_that_is_not_there(example, catalog, tmp_path, name):
     """One line."""
     with pytest.raises(StorageError, match=rf"^{name}: cannot read: [^\n]+$"):
         explain(example.model, name, tmp_path / "run", **GIVEN)
+
+
+def test_a_night_whose_table_has_not_come_yet(example, table, tmp_path, capsys):
+    """As of a file or a Delta table: it keeps no other night from being explained, and the command says that its data are not there."""
+    data = "iceberg:nights.prod.{date:%d}"
+    table.catalog.rename_table("prod.flights", "prod.02")
+    arguments = ["explain", example.model, data, "--out", f"{tmp_path}/{{date}}", "--dates", "2026-01-01..2026-01-02", "--scheduler", "serial"]
+    assert main([*arguments, "--quiet"]) == NotThere.exit_code
+    assert capsys.readouterr().err.startswith("leafledger: iceberg:nights.prod.01: cannot read: ")
+    assert read_standing(f"{tmp_path}/2026-01-02").manifest is not None
+    with pytest.raises(NotThere, match=f"^{tmp_path}/metadata/v1.metadata.json: cannot read: "):
+        read_iceberg(f"{tmp_path}/metadata/v1.metadata.json")
 
 
 def test_metadata_that_are_none(example, tmp_path):
