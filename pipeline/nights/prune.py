@@ -219,7 +219,9 @@ def prune(folder: str | PathLike, *, keep: str, latest: Sequence[str] = (), dry_
     place, day = normalise(str(folder)), datetime.now(UTC).date() if date is None else read_date("date", date)
     before = (day - timedelta(days=min(read_age(keep), day.toordinal() - 1))).isoformat()
     runs = list_runs(place)
-    named = _read_named(_find_objects(place, (run.name for run in runs)), latest)
+    objects = _find_objects(place, (run.name for run in runs))
+    named = _read_named(objects, latest)
+    others = objects.difference(named)  # of which there may be many, read once
     if any(not run.name for run in runs):
         raise UsageError(f"{place}: is a run itself, expected a folder of runs")
     newest = {find_job(run.name): run.name for run in runs if run.state == "finished" and run.date is not None}.values()
@@ -228,7 +230,7 @@ def prune(folder: str | PathLike, *, keep: str, latest: Sequence[str] = (), dry_
         if run.date is None or run.date >= before:
             continue
         if not dry_run:  # another run may have moved them meanwhile
-            named = _read_named({*named, *_find_objects(place, [run.name])}.difference(latest), latest)
+            named = _read_named({*named, *_find_objects(place, [run.name])}.difference(latest, others), latest)
         why = _why_kept(run, newest, named.values())
         if why is None and not dry_run:
             why = _why_held(run.run)
