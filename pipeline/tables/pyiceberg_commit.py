@@ -139,7 +139,7 @@ def _property(run: str) -> str:
 
 
 def _change(transaction: Any, share: Share, old: list[Any]) -> None:
-    transaction.set_properties({_property(share.run): f"{share.manifest} {len(share.parts)}"})
+    transaction.set_properties({_property(share.run): f"{share.manifest} {len(share.parts)} {share.date}"})
     update = transaction.update_snapshot(snapshot_properties={MANIFEST: share.manifest, RUN: share.run})
     with update.overwrite() if old else update.fast_append() as snapshot:
         for found in old:
@@ -179,10 +179,10 @@ def _was_undone(table: Any, run: str, manifest: str) -> bool:
     return not led_here or led_here[-1].sequence_number == FIRST  # else older ones are not kept, and it may be one of them
 
 
-def _find_mark(table: Any, run: str) -> tuple[str, int]:
-    """Which manifest of a run was committed last, and how many parts it had; none where that was undone."""
-    mark, _, held = table.properties.get(_property(run), "").partition(" ")
-    return ("", 0) if mark and _was_undone(table, run, mark) else (mark, int(held or 0))
+def _find_mark(table: Any, run: str) -> tuple[str, int, str]:
+    """Which manifest of a run was committed last, how many parts it had, and under which date, where that is said; none where it was undone."""
+    mark, held, day = (*table.properties.get(_property(run), "").split(" "), "", "")[:3]
+    return ("", 0, "") if mark and _was_undone(table, run, mark) else (mark, int(held or 0), day)
 
 
 def _try(uri: str, share: Share) -> None:
@@ -193,8 +193,9 @@ def _try(uri: str, share: Share) -> None:
             _create(catalog, name, share)
         return
     _refuse_other(table, uri)
-    mark, held = _find_mark(table, share.run)
-    if mark == share.manifest or not share.stands():  # asked once the table is open: who takes its place from now on is noticed
+    mark, held, day = _find_mark(table, share.run)
+    is_there = mark == share.manifest and day in ("", str(share.date))  # else it is of another day by now, as where a wrong one was given
+    if is_there or not share.stands():  # asked once the table is open: who takes its place from now on is noticed
         return
     _, old = _list_files(table, share.run, uri)
     check_all_there(held, len(old), share.run, uri)
@@ -268,7 +269,7 @@ def withdraw_iceberg(uri: str, leaving: Leaving) -> None:
         _, _, table = _open(uri)
         if table is None:
             return
-        mark, held = _find_mark(table, leaving.run)
+        mark, held, _ = _find_mark(table, leaving.run)
         if leaving.manifest is not None and mark != leaving.manifest:
             return
         if leaving.wanted is not None and not leaving.wanted():

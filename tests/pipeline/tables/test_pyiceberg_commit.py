@@ -1,5 +1,6 @@
 """Snapshots of an Iceberg table: parts where they lie, what is refused, and what others did meanwhile."""
 
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
@@ -57,7 +58,7 @@ def test_the_table_says_what_was_added(catalog, tmp_path):
     mine = share(tmp_path, folder="/a b%")
     commit_iceberg(NAME, mine)
     table = catalog.load_table("prod.explained")
-    assert table.properties[f"leafledger.{mine.run}"] == "0123456789abcdef 1"
+    assert table.properties[f"leafledger.{mine.run}"] == "0123456789abcdef 1 2026-11-22"
     assert [snapshot.summary["leafledger.manifest"] for snapshot in table.snapshots()] == ["0123456789abcdef"]
     (task,) = table.scan().plan_files()
     assert (task.file.file_path, task.file.record_count, task.file.file_size_in_bytes) == (f"file://{mine.parts[0].uri}", 3, mine.parts[0].size)
@@ -148,6 +149,21 @@ def test_tables_by_dates_of_another_type_are_refused(catalog, tmp_path, kind):
     for act in (lambda: check_iceberg(NAME), lambda: commit_iceberg(NAME, share(tmp_path))):
         with pytest.raises(UsageError, match=rf"^{NAME}: is partitioned by 'date', which is a (int|timestamp|string), expected a date$"):
             act()
+
+
+def test_a_run_of_another_day(catalog, tmp_path):
+    """Where the wrong one was given at first; a table of which no day is said, as earlier ones are, has the run as it is."""
+    mine = share(tmp_path)
+    for day in (date(2026, 11, 21), date(2026, 11, 22), date(2026, 11, 22)):
+        commit_iceberg(NAME, replace(mine, date=day))
+        assert catalog.load_table("prod.explained").scan().to_arrow()["date"].to_pylist() == [day] * 3
+    assert len(catalog.load_table("prod.explained").snapshots()) == 2
+    with catalog.load_table("prod.explained").transaction() as transaction:
+        transaction.set_properties({f"leafledger.{mine.run}": f"{mine.manifest} 1"})
+    commit_iceberg(NAME, replace(mine, date=date(2026, 11, 23)))
+    assert len(catalog.load_table("prod.explained").snapshots()) == 2
+    withdraw_iceberg(NAME, Leaving(mine.run))
+    assert flights(catalog) == []
 
 
 def test_the_library_does_not_try_again_by_itself(catalog, tmp_path, monkeypatch):
