@@ -147,7 +147,11 @@ def _find_inputs(run: str) -> str | None:
     with suppress(NotThere):
         places += [storage.join(above, name) for name in list_folder(above).folders]
     within = f"{run}/", f"{_find_place(run)}/"
-    return next((each for place in places for each in _list_inputs(storage.join(place, PLAN)) if each.startswith(within)), None)
+
+    def is_lost(place: str) -> bool:
+        return place.startswith(within) or (place.startswith("/") and os.path.realpath(place).startswith(within))
+
+    return next(filter(is_lost, (each for place in places for each in _list_inputs(storage.join(place, PLAN)))), None)
 
 
 def _remove(run: str) -> None:

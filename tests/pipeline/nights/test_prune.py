@@ -106,6 +106,18 @@ def test_a_run_s_own_data_are_not_removed_with_it(example, nights, damage):
     assert (other / "model.txt").is_file()
 
 
+def test_a_run_s_own_data_may_be_named_through_a_link(example, nights):
+    """The folder itself may be, and so may they."""
+    link, old = nights.parent / "link", nights / "2026-01-01"
+    link.symlink_to(nights)
+    shutil.rmtree(old)
+    shutil.copytree(example.data, old / "flights")
+    explain(example.model, link / "2026-01-01" / "flights", old, scheduler="serial")
+    for folder in (nights, link):
+        assert "2026-01-01" in dict(prune(folder, keep="2d", date=TODAY).kept)
+    assert (old / "flights").is_dir()
+
+
 def test_the_newest_of_every_job_stays(nights, night):
     """Also of one that has rested for long; names that differ behind their day are of one job."""
     for name in ("price/2025-11-01", "price/2025-11-02", "price/2025-11-02-again", "2025/10/01", "2025/10/02"):
