@@ -2,6 +2,7 @@
 
 from ..errors import UsageError
 from ..tables.writing import Place, find_place
+from .dates import fill_date
 from .options import Options
 
 
@@ -22,7 +23,7 @@ def choose_table(options: Options, out: str) -> Place | None:
     Raises
     ------
     UsageError
-        There is no date, there are no rows, or the run lies elsewhere than such a table takes it.
+        There is no date, or what is to be filled in is none, there are no rows, or the run lies elsewhere than such a table takes it.
     """
     if options.table is None:
         return None
@@ -30,4 +31,4 @@ def choose_table(options: Options, out: str) -> Place | None:
         raise UsageError(f"table is {options.table}: it is partitioned by date, but no date was given")
     if options.global_only:
         raise UsageError(f"table is {options.table}: it is one of rows, but with global_only no rows are written; leave out one or the other")
-    return find_place(options.table, out, options.date)
+    return find_place(fill_date(options.table, options.date), out, options.date)

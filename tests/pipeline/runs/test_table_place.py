@@ -15,6 +15,11 @@ def test_the_table_of_a_run():
     job = make_job("model.json", "/data", "/runs/date={date}", options)
     assert choose_table(job.options, job.out) == Place("delta", "/runs")
     assert choose_table(Options(), "/runs") is None
+    monthly = Options(table="iceberg:nights.prod.m_{date:%Y%m}", date="2026-11-22")
+    job = make_job("model.json", "/data", "/runs/{date}", monthly)
+    assert choose_table(job.options, job.out) == Place("iceberg", "iceberg:nights.prod.m_202611")
+    with pytest.raises(UsageError, match=r"of_\{day\}: only \{date\}, a day around it"):
+        make_job("model.json", "/data", "/runs/{date}", Options(table="iceberg:nights.prod.of_{day}", date="2026-11-22"))
 
 
 @pytest.mark.parametrize(
