@@ -13,13 +13,13 @@ import pyarrow as pa
 
 from ..errors import UsageError
 from ..stores.places import CATALOG, normalise
-from .pyiceberg_table import EPOCH, FILES, list_live, refuse_deletes, reported
+from .pyiceberg_table import EPOCH, FILES, has_rows, list_live, refuse_deletes, reported
 from .share import DATE, Leaving, Share, SharedPart, check_all_there, check_alone, new_columns, plain_fields, within
 
 ATTEMPTS = 10  # lost to others before a commit is given up
 MAPPING = "schema.name-mapping.default"
 FORMAT = {"format-version": "2"}
-FIRST = 1  # number of a table's first snapshot, in this format
+FIRST = (0, 1)  # number of a table's first snapshot: in version 1 of the format, where it is that of all, and in 2
 MANIFEST, RUN = "leafledger.manifest", "leafledger.run"  # properties of a snapshot: which it committed, and of which run
 
 
@@ -158,9 +158,9 @@ def _list_files(table: Any, run: str, uri: str) -> tuple[dict[str, Any], list[An
     live, deletes = dict[str, Any](), list[tuple[Any, int]]()
     for found, spec in list_live(table, uri):
         live[normalise(found.file_path)] = found
-        if found.content.name != "DATA":
+        if not has_rows(found):
             deletes.append((found, spec))
-    mine = [live[each] for each in sorted(within(run, live)) if live[each].content.name == "DATA"]
+    mine = [live[each] for each in sorted(within(run, live)) if has_rows(live[each])]
     nights, now = {found.partition[0] for found in mine}, table.spec().spec_id
     for found, spec in deletes:
         if mine and (spec != now or found.partition[0] in nights):
@@ -176,7 +176,8 @@ def _was_undone(table: Any, run: str, manifest: str) -> bool:
     for summary in (snapshot.summary for snapshot in led_here if snapshot.summary is not None):
         if summary[MANIFEST] == manifest and summary[RUN] in (run, None):
             return False
-    return not led_here or led_here[-1].sequence_number == FIRST  # else older ones are not kept, and it may be one of them
+    first = led_here[-1] if led_here else None  # else older ones are not kept, and it may be one of them
+    return first is None or (first.parent_snapshot_id is None and first.sequence_number in FIRST)
 
 
 def _find_mark(table: Any, run: str) -> tuple[str, int, str]:

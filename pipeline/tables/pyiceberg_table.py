@@ -152,6 +152,21 @@ def list_live(table: Any, uri: str) -> Iterator[tuple[Any, int]]:
             yield entry.data_file, manifest.partition_spec_id
 
 
+def has_rows(found: Any) -> bool:
+    """Tell a file of rows from one that says which rows of others are deleted.
+
+    Parameters
+    ----------
+    found : pyiceberg.manifest.DataFile
+        Of a table of version 1 of the format, which has no others, the library has a plain 0 for what it holds.
+
+    Returns
+    -------
+    bool
+    """
+    return int(found.content) == 0
+
+
 def refuse_deletes(found: Any, uri: str) -> None:
     """Refuse a file that says which rows of others are deleted.
 
@@ -166,7 +181,7 @@ def refuse_deletes(found: Any, uri: str) -> None:
     UsageError
         It is one.
     """
-    if found.content.name != "DATA":
+    if not has_rows(found):
         raise UsageError(
             f"{uri}: {found.file_path.rpartition('/')[2]} says which rows of its files are deleted ({found.content.name.lower()}); have them written "
             "anew, as by rewrite_data_files"

@@ -140,6 +140,25 @@ def test_tables_of_others(catalog, tmp_path):
     assert flights(catalog) == [7]
 
 
+def test_tables_of_the_format_s_first_version(catalog, tmp_path):
+    """Night after night, and again where others went back to the first."""
+    schema = pa.schema([("flight", pa.int32()), ("phi a", pa.float32()), ("date", pa.date32())])
+    table = catalog.create_table("prod.explained", schema, properties={"format-version": "1"})
+    with table.update_spec() as spec:
+        spec.add_identity("date")
+    early, late = share(tmp_path, "2026-11-21"), share(tmp_path, rows=ROWS.slice(1))
+    for mine in (early, late, late):
+        commit_iceberg(NAME, mine)
+    table = catalog.load_table("prod.explained")
+    assert (table.metadata.format_version, len(table.snapshots())) == (1, 2)
+    table.manage_snapshots().rollback_to_snapshot(table.snapshots()[0].snapshot_id).commit()
+    assert flights(catalog) == [1, 2, 3]
+    commit_iceberg(NAME, late)
+    assert flights(catalog) == [1, 2, 2, 3, 3]
+    withdraw_iceberg(NAME, Leaving(early.run))
+    assert flights(catalog) == [2, 3]
+
+
 @pytest.mark.parametrize("kind", [pa.int32(), pa.timestamp("us"), pa.string()], ids=str)
 def test_tables_by_dates_of_another_type_are_refused(catalog, tmp_path, kind):
     """A day is written as its number: 20779, or 20,779 microseconds after 1970."""

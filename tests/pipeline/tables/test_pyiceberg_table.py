@@ -213,6 +213,15 @@ def test_a_table_by_moments_is_refused(catalog, tmp_path):
     assert live.partition == ()
 
 
+def test_a_table_of_the_format_s_first_version(example, catalog, tmp_path):
+    """As many are that began some years ago."""
+    table = catalog.create_table("prod.flights", as_rows(example.frame).schema, properties={"format-version": "1"})
+    for rows in (example.frame.head(70), example.frame.tail(30)):
+        table.append(as_rows(rows))
+    assert table.metadata.format_version == 1
+    check_rows(example, NAME, pd.concat([example.frame.head(70), example.frame.tail(30)]), tmp_path)
+
+
 def test_an_empty_table_has_no_files(example, catalog, tmp_path):
     """As a folder without any."""
     catalog.create_table("prod.flights", as_rows(example.frame).schema)
