@@ -87,7 +87,8 @@ def test_rows_in_memory_go_by_position(trained, caplog):
             assert found.players == tuple(NAMES)
             if rows is not FRAME:
                 assert_agrees(found.phi[:, 0], found.margin[:, 0], expected)
-    assert caplog.messages == ["rows: features by position, since the model has no names: wind, rain, hour"] * 3
+    said = [message for message in caplog.messages if "compil" not in message]  # of kernels that were not called before
+    assert said == ["rows: features by position, since the model has no names: wind, rain, hour"] * 3
     assert_agrees(attribute(path, FRAME.iloc[5]).phi[:, 0], attribute(path, FRAME.iloc[5]).margin[:, 0], expected[5:6])
     plain, marginal, called = attribute(path, ROWS), attribute(path, ROWS, background=ROWS), [f"{made_up}{j}" for j in range(3)]
     for rows in (ROWS, FRAME):
