@@ -57,7 +57,7 @@ def choose_link(space: Space, model: Model, method: Method, parameters: Mapping[
     if space == PROBABILITY and objective.margin not in OF_CLASSES:
         raise UnsupportedModel(f"space {space!r} is of classifiers, got objective {objective.name!r}; its predictions are space 'response'")
     link = objective.probability if space == PROBABILITY and objective.probability else objective.link
-    if link.joint and model.only_output is not None:
+    if link.joint and len(model.outputs) == 1:
         raise UsageError(f"space {space!r}: a class's probability depends on the margins of all classes; leave out the output, or give 'predicted'")
     return link
 

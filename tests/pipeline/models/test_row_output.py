@@ -269,3 +269,19 @@ def test_the_choice_of_a_class_is_no_name_of_the_first_class_either():
     model = GradientBoostingClassifier(n_estimators=2).fit(X, np.where(Y == 1, "seen", "predicted"))
     with pytest.raises(UsageError, match="output 'predicted' is a class of the model, and a choice of the class for every row"):
         attribute(model, X, output="predicted")
+
+
+@pytest.mark.parametrize("library", ["xgboost", "lightgbm", "catboost", "sklearn"])
+def test_one_of_several_classes_alone_says_nothing_of_the_others(library, models, tmp_path):
+    """The sign of its margin was taken for what the model predicts, and its file's probabilities were all 1."""
+    kept = load_ensemble(models[library], output=1)
+    save_model(kept, tmp_path / "kept.trees")
+    for model in (kept, tmp_path / "kept.trees"):
+        for asked in ("predicted", "other"):
+            with pytest.raises(UnsupportedModel, match=f"chooses among classes, but the model has margins of class '{kept.outputs[0]}' alone"):
+                attribute(model, X, output=asked)
+        if library == "sklearn":  # whose margins are probabilities
+            assert_allclose(attribute(model, X, space="probability").prediction[:, 0], models[library].predict_proba(X)[:, 1], atol=1e-12)
+            continue
+        with pytest.raises(UsageError, match="a class's probability depends on the margins of all classes"):
+            attribute(model, X, space="probability")

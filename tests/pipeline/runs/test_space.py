@@ -34,7 +34,7 @@ def test_the_link_is_the_objective_s():
     """Probabilities of classifiers alone; a response of all whose link is known."""
     for link in (SIGMOID, SOFTMAX, Link("identity")):
         for margin in (Margin.CLASS, Margin.CLASSES):
-            assert [choose_link(space, of(margin, link), SHAPLEY, {}, False) for space in SPACES] == [None, link, link]
+            assert [choose_link(space, of(margin, link, outputs=("a", "b")), SHAPLEY, {}, False) for space in SPACES] == [None, link, link]
     assert choose_link("response", of(Margin.OTHER, EXP), SHAPLEY, {}, False) == EXP
     assert choose_link("response", MODEL, METHODS["owen"], OWEN, False) == Link("identity")
 
@@ -50,6 +50,7 @@ def test_the_link_is_the_objective_s():
         ("response", MODEL, "ranker", False, UsageError, "what method 'ranker' finds need not add up"),
         ("response", MODEL, "shapley", True, UsageError, "has no interactions, which are of margins"),
         ("probability", of(Margin.CLASSES, SOFTMAX, only_output=1), "shapley", False, UsageError, "depends on the margins of all classes; leave out"),
+        ("response", of(Margin.CLASSES, SOFTMAX), "shapley", False, UsageError, "depends on the margins of all classes; leave out"),
     ],
 )
 def test_what_has_no_meaning_is_refused(space, model, method, interactions, error, says):
