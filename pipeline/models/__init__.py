@@ -80,6 +80,8 @@ def _mark_missing(model: Model, missing: float | None, where: str) -> Model:
 
 def _name_classes(model: Model, classes: tuple[str, ...]) -> Model:
     """The model with its outputs called as its classes; a single output of two classes is for the second one."""
+    if len(classes) == 1 and len(model.outputs) == 1 and model.objective.is_of_two:  # training saw no second one
+        classes = (*classes, f"not {classes[0]}")
     of_two = len(classes) == 2 and len(model.outputs) == 1
     names = classes[1:] if of_two else classes
     if len(names) != len(model.outputs) or len(set(classes)) < len(classes):

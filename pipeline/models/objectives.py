@@ -38,6 +38,12 @@ class Objective:
     probability: Link | None = None
     classes: tuple[str, ...] = ()
 
+    @property
+    def is_of_two(self) -> bool:
+        """Whether the sign of a single margin tells two classes apart; that of a probability, or of one of several classes' scores, does not."""
+        link = self.probability or self.link
+        return self.margin in (Margin.CLASS, Margin.CLASSES) and (link is None or link.name == "sigmoid")
+
 
 Known = dict[str, tuple[Margin, Link | None]]
 SIGMOID, SOFTMAX, EXP = Link("sigmoid"), Link("softmax"), Link("exp")

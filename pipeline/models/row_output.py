@@ -10,7 +10,7 @@ from kernels.row_outputs import draw_other, find_predicted
 
 from ..errors import UnsupportedModel, UsageError
 from .model import Model
-from .objectives import Margin, Objective
+from .objectives import Margin
 
 Which = Literal["predicted", "other"]
 PREDICTED: Which = "predicted"
@@ -70,12 +70,6 @@ def read_row_output(asked: str | int | None) -> RowOutput | None:
     return RowOutput(PREDICTED if found[1] else OTHER, seed)
 
 
-def _is_of_two(objective: Objective) -> bool:
-    """Whether the sign of a single margin tells two classes apart; that of a probability, or of one of several classes' scores, does not."""
-    link = objective.probability or objective.link
-    return link is None or link.name == "sigmoid"
-
-
 def _name_both(model: Model) -> tuple[str, str]:
     """What both classes are called: as the model does, or by their numbers; of an output that was given a name, "not" it and that."""
     if model.only_output is None and model.objective.classes:
@@ -120,7 +114,7 @@ def choose_among(row_output: RowOutput | None, model: Model) -> Model:
     if which in (*model.outputs, *model.objective.classes):
         raise UsageError(f"output {which!r} is a class of the model, and a choice of the class for every row; give outputs other names")
     if len(model.outputs) == 1 and margin in (Margin.CLASS, Margin.CLASSES):
-        if not _is_of_two(model.objective):
+        if not model.objective.is_of_two:
             raise UnsupportedModel(f"output {which!r} chooses among classes, but the model has margins of class {model.outputs[0]!r} alone")
         return _with_both_classes(model)
     if margin is not Margin.CLASSES:

@@ -241,7 +241,7 @@ def _link(model: Any) -> Link:
     if not {"BaseGradientBoosting", "BaseHistGradientBoosting"} & {*kinds}:
         return IDENTITY  # means of trees are probabilities
     if n:
-        return Link("sigmoid", 2.0) if model.loss == "exponential" else SIGMOID if n == 2 else SOFTMAX
+        return Link("sigmoid", 2.0) if model.loss == "exponential" else SIGMOID if n <= 2 else SOFTMAX
     return EXP if model.loss in LOGARITHMS else IDENTITY
 
 

@@ -13,7 +13,7 @@ import skops.io
 import xgboost
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_wine
-from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
+from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingClassifier, RandomForestClassifier
 
 from leafledger import attribute, check_run, compare, explain, load_ensemble, save_model
 from pipeline.errors import InvalidRun, UnsupportedModel, UsageError
@@ -285,3 +285,23 @@ def test_one_of_several_classes_alone_says_nothing_of_the_others(library, models
             continue
         with pytest.raises(UsageError, match="a class's probability depends on the margins of all classes"):
             attribute(model, X, space="probability")
+
+
+def test_the_margin_of_a_classifier_that_saw_one_class_is_of_the_other_one(tmp_path):
+    """It was called as the class that was seen, whose probability is 1, and rows were predicted not to have it."""
+    labels = np.full(len(X), "late")
+    skops.io.dump(HistGradientBoostingClassifier(max_iter=2).fit(X, labels), tmp_path / "histogram.skops")
+    models = {
+        "xgboost": (xgboost.XGBClassifier(n_estimators=2).fit(X, np.zeros(len(X), int)), "0"),
+        "lightgbm": (lightgbm.LGBMClassifier(n_estimators=2, verbose=-1).fit(X, labels), "late"),
+        "histogram": (HistGradientBoostingClassifier(max_iter=2).fit(X, labels), "late"),
+        "skops": (tmp_path / "histogram.skops", "late"),
+    }
+    for library, (model, seen) in models.items():
+        every = attribute(model, X, space="probability")
+        assert every.outputs == (f"not {seen}",), library
+        assert (every.prediction < 0.5).all(), library
+        found = attribute(model, X, output="predicted", space="probability")
+        assert set(found.output) == {seen}, library
+        assert (found.prediction > 0.5).all(), library
+    assert attribute(RandomForestClassifier(2).fit(X, labels), X).outputs == ("late",)  # whose margin is that class's probability
