@@ -11,7 +11,7 @@ from kernels.trees.ensemble import TreeEnsemble
 from ..errors import InvalidModel, UnsupportedModel
 from ..stores import storage
 from .catboost_cbm import MAGIC, read_cbm
-from .catboost_classes import Classes, read_classes
+from .catboost_classes import THRESHOLD, Classes, read_classes, read_threshold
 from .catboost_columns import Column
 from .catboost_json_statistics import check_unambiguous, read_statistics, read_tables
 from .catboost_statistics import Statistic
@@ -144,6 +144,11 @@ def _classes(model: dict[str, Any], where: str) -> Classes:
     return read_classes(info.get("class_params") if isinstance(info, dict) else None, where)
 
 
+def _threshold(model: dict[str, Any], where: str) -> float | None:
+    info = model.get("model_info")
+    return read_threshold(info.get(THRESHOLD) if isinstance(info, dict) else None, where)
+
+
 def _loss(model: dict[str, Any], where: str) -> str:
     info = model.get("model_info")
     try:
@@ -174,6 +179,7 @@ def _read_json(data: bytes, where: str) -> Contents:
         loss=_loss(model, where),
         statistics=statistics,
         tables=read_tables(model, statistics, where),
+        threshold=_threshold(model, where),
     )
     check_unambiguous(contents, model.get("model_info"), where)
     return contents

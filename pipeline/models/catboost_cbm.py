@@ -10,7 +10,7 @@ import struct
 import numpy as np
 
 from ..errors import InvalidModel, UnsupportedModel
-from .catboost_classes import Classes, read_classes
+from .catboost_classes import THRESHOLD, Classes, read_classes, read_threshold
 from .catboost_columns import Column
 from .catboost_statistics import COUNTERS, EMPTY, KINDS, MEANS, Counted, Counts, Projection, Statistic, make_counts
 from .catboost_trees import MAX_SYMMETRIC_DEPTH, MAX_TREES, Contents, Tree, free_tree, loss_name, symmetric_tree
@@ -265,6 +265,11 @@ def _classes(core: Table, where: str) -> Classes:
     return read_classes(parse(found, where), where)
 
 
+def _threshold(core: Table, where: str) -> float | None:
+    found = next((entry.text(1) for entry in core.tables(2) if entry.text(0) == THRESHOLD.encode()), None)
+    return read_threshold(None if found is None else found.decode(), where)
+
+
 def _loss(core: Table) -> str:
     return next((loss_name(entry.text(1)) for entry in core.tables(2) if entry.text(0) == b"params"), "")
 
@@ -328,6 +333,7 @@ def read_cbm(data: bytes, where: str) -> Contents:
             loss=_loss(core),
             statistics=statistics,
             tables=_tables(data, behind, core.texts(3), statistics, where),
+            threshold=_threshold(core, where),
         )
     except struct.error as error:
         raise InvalidModel(f"{where}: an offset points outside the file ({error})") from error

@@ -6,6 +6,8 @@ from typing import Any
 from ..errors import InvalidModel
 from .json_members import list_of
 
+THRESHOLD = "binclass_probability_threshold"
+
 
 @dataclass(frozen=True, slots=True)
 class Classes:
@@ -42,6 +44,35 @@ def read_classes(parameters: Any, where: str) -> Classes:
     if not all(type(number) is int and number >= 0 for number in seen) or len(set(seen)) != len(seen):
         raise InvalidModel(f"{where}: class_to_label is {repr(seen)[:40]}, expected different numbers of classes")
     return Classes(tuple(map(str, list_of(parameters, "class_names", where))), tuple(seen))
+
+
+def read_threshold(text: str | None, where: str) -> float | None:
+    """Read from which probability on a model predicts the second of two classes.
+
+    Parameters
+    ----------
+    text : str or None
+        Its ``binclass_probability_threshold``; None where it has none.
+    where : str
+        Name of the file, for messages.
+
+    Returns
+    -------
+    float or None
+        None for one half.
+
+    Raises
+    ------
+    InvalidModel
+        It is no probability.
+    """
+    try:
+        found = 0.5 if text is None else float(text)
+    except (TypeError, ValueError):
+        found = -1.0
+    if not 0 <= found <= 1:
+        raise InvalidModel(f"{where}: {THRESHOLD} is {repr(text)[:40]}, expected a number from 0 to 1")
+    return None if found == 0.5 else found
 
 
 def name_both(classes: Classes, n_outputs: int) -> tuple[str, ...]:

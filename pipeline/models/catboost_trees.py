@@ -47,6 +47,7 @@ class Contents:
     loss: str  # "" where the file does not say
     statistics: tuple[Statistic, ...] = ()
     tables: Mapping[Counted, Counts] = field(default_factory=dict)  # of the statistics, at least
+    threshold: float | None = None  # of the second of two classes, see `Objective`
 
 
 def loss_name(parameters: Any) -> str:
@@ -279,5 +280,6 @@ def build(contents: Contents, where: str) -> tuple[TreeEnsemble, tuple[Feature, 
         )
         for position, column in enumerate(by_position)
     )
-    objective = replace(objective_of(contents.loss, CATBOOST), classes=name_both(contents.classes, n_outputs))
+    classes = name_both(contents.classes, n_outputs)
+    objective = replace(objective_of(contents.loss, CATBOOST), classes=classes, threshold=contents.threshold)
     return ensemble, features, name_outputs(contents.classes, n_outputs, where), objective

@@ -75,6 +75,7 @@ class _Header:
     arrays: dict[str, tuple[int, ...]]  # shapes by name
     probability: LinkName | None = field(default=None, metadata={EMPTY: True})  # of the margin, where predictions are something else
     classes: tuple[str, ...] = field(default=(), metadata={EMPTY: True})  # both, where one margin is of two that have names
+    threshold: float | None = field(default=None, metadata={EMPTY: True})  # from which the second is predicted, where it is not one half
 
 
 def _plain(category: Any) -> Any:
@@ -132,6 +133,7 @@ def write_trees(model: Model) -> bytes:
         arrays={name: array.shape for name, array in arrays.items()},
         probability=None if model.objective.probability is None else model.objective.probability.name,
         classes=model.objective.classes,
+        threshold=model.objective.threshold,
     )
     for column in header.features:
         for category in column.categories or ():
@@ -260,9 +262,11 @@ def read_trees(data: bytes, where: str) -> tuple[TreeEnsemble, tuple[Feature, ..
         raise InvalidModel(
             f"{where}: {len(header.classes)} classes of {len(header.outputs)} outputs, expected two that can be written, of one output"
         )
+    if header.threshold is not None and not 0 <= header.threshold <= 1:
+        raise InvalidModel(f"{where}: threshold is {header.threshold}, expected a number from 0 to 1")
     link = None if header.link is None else Link(header.link, header.scale)
     probability = None if header.probability is None else Link(header.probability)
-    return ensemble, features, header.outputs, Objective(header.objective, Margin(header.margin), link, probability, header.classes)
+    return ensemble, features, header.outputs, Objective(header.objective, Margin(header.margin), link, probability, header.classes, header.threshold)
 
 
 LOADER = Loader(

@@ -30,6 +30,8 @@ class Objective:
         What makes a class's probability of margins where the library predicts something else; None elsewhere.
     classes : tuple of str
         What both classes are called where one margin, which is that of the second, is of two; none where the model does not say.
+    threshold : float or None
+        From which probability on the library predicts the second of two classes; None for one half.
     """
 
     name: str = ""
@@ -37,6 +39,7 @@ class Objective:
     link: Link | None = IDENTITY
     probability: Link | None = None
     classes: tuple[str, ...] = ()
+    threshold: float | None = None
 
     @property
     def is_of_two(self) -> bool:

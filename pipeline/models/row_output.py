@@ -116,6 +116,10 @@ def choose_among(row_output: RowOutput | None, model: Model) -> Model:
     if len(model.outputs) == 1 and margin in (Margin.CLASS, Margin.CLASSES):
         if not model.objective.is_of_two:
             raise UnsupportedModel(f"output {which!r} chooses among classes, but the model has margins of class {model.outputs[0]!r} alone")
+        threshold = model.objective.threshold
+        if threshold is not None:
+            moved = f"expected a class from one half on, but the model predicts {model.outputs[0]!r} from probability {threshold:g} on"
+            raise UnsupportedModel(f"output {which!r}: {moved}")
         return _with_both_classes(model)
     if margin is not Margin.CLASSES:
         of_classes = f"but those of objective {model.objective.name!r} are no classes of one label"

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from leafledger import attribute
-from pipeline.errors import InvalidModel
-from pipeline.models.catboost_classes import Classes, name_outputs, read_classes
+from leafledger import attribute, save_model
+from pipeline.errors import InvalidModel, UnsupportedModel
+from pipeline.models.catboost_classes import Classes, name_outputs, read_classes, read_threshold
 from tests.pipeline.models.catboosting import SHAPE, sample
 
 ROWS, TARGET = sample(300)
@@ -92,3 +92,30 @@ def test_other_classes_than_outputs_are_refused():
             name_outputs(classes, 2, "m")
     with pytest.raises(InvalidModel, match=r"^m: class_to_label has 3, expected 0\.\.2$"):
         name_outputs(Classes(("a", "b", "c"), (0, 3)), 2, "m")
+
+
+@pytest.mark.parametrize("form", ["object", "cbm", "json", "trees"])
+def test_a_class_that_is_not_predicted_from_one_half_on_is_not_chosen(form, tmp_path):
+    """Rows between one half and the model's own threshold were explained for the class that CatBoost does not predict."""
+    model = catboost.CatBoostClassifier(**SHAPE).fit(ROWS, THREE == 2)
+    chosen = attribute(model, ROWS, output="predicted").output
+    assert_array_equal(chosen, model.predict(ROWS).astype(str))
+    model.set_probability_threshold(0.75)
+    assert (chosen != model.predict(ROWS).astype(str)).any()
+    source = model if form == "object" else tmp_path / form
+    if form == "trees":
+        save_model(model, source)
+    elif form != "object":
+        model.save_model(str(source), format=form)
+    with pytest.raises(
+        UnsupportedModel, match=r"output 'other': expected a class from one half on, but the model predicts '.*' from probability 0.75 on"
+    ):
+        attribute(source, ROWS, output="other")
+    assert_allclose(attribute(source, ROWS, space="probability").prediction[:, 0], model.predict_proba(ROWS)[:, 1], atol=1e-12)
+
+
+def test_a_threshold_is_a_probability():
+    assert [read_threshold(text, "m") for text in (None, "0.5", "0.25", "1")] == [None, None, 0.25, 1.0]
+    for text in ("", "2", "-0.1", "nan", 3.0, ["0.2"]):
+        with pytest.raises(InvalidModel, match=r"m: binclass_probability_threshold is .*, expected a number from 0 to 1"):
+            read_threshold(text, "m")

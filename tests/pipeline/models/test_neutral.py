@@ -138,6 +138,7 @@ WRONG = {
     "another field": (changed(lambda header: header.update(pickle="…")), r"its header is not sound: it has a 'pickle'"),
     "no outputs": (changed(lambda header: header.pop("outputs")), r"its header is not sound: it has no 'outputs'"),
     "another link": (changed(lambda header: header.update(link="probit")), r"link is \"probit\", expected 'identity' or"),
+    "a threshold of nothing": (changed(lambda header: header.update(threshold=1.5)), r"threshold is 1\.5, expected a number from 0 to 1"),
     "a link of nothing": (changed(lambda header: header.update(scale=0.0)), r"scale is 0\.0, expected a number above 0"),
     "another margin": (
         changed(lambda header: header.update(margin="odds")),
