@@ -6,7 +6,7 @@ from kernels.method import Method
 from kernels.methods import METHODS
 from kernels.summaries import list_grouped
 
-from ..dataset.labels import LabelColumns
+from ..dataset.labels import COUNT, LabelColumns
 from ..errors import UsageError
 from .options import Options
 
@@ -42,6 +42,8 @@ def check_labels(method: Method, options: Options) -> LabelColumns | None:
     if not method.labelled:
         if options.label is not None or options.weight is not None:
             raise UsageError(f"method {method.name!r} takes no labels and weights; method {labelled_methods()} does")
+        if options.missing_labels != COUNT:
+            raise UsageError(f"missing_labels is {options.missing_labels!r}, but method {method.name!r} takes no labels; leave it out")
         return None
     if options.label is None:
         raise UsageError(f"method {method.name!r} needs labels; name their column with --label")

@@ -19,6 +19,8 @@ def test_labels_are_for_methods_that_need_them():
     for given in ({"label": "y"}, {"weight": "w"}):
         with pytest.raises(UsageError, match=r"^method 'shapley' takes no labels and weights; method 'r2' does$"):
             check_labels(METHODS["shapley"], Options(**given))
+    with pytest.raises(UsageError, match=r"^missing_labels is 'refuse', but method 'shapley' takes no labels; leave it out$"):
+        check_labels(METHODS["shapley"], Options(missing_labels="refuse"))
     with pytest.raises(UsageError, match=r"^method 'r2' needs labels; name their column with --label$"):
         check_labels(METHODS["r2"], Options())
     assert labelled_methods() == "'r2'"
