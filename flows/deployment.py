@@ -261,6 +261,8 @@ def make_deployment(model: str, data: str, out: str, options: Options, nights: N
     if nights.against is not None:
         normalise(fill_date(nights.against, today))
     read_thresholds(None if nights.thresholds is None else fill_date(nights.thresholds, today))
+    if nights.thresholds is not None and nights.against is None:
+        raise UsageError(f"{nights.thresholds}: thresholds are of what is compared, but nothing is: against was not given")
     by_default = Options()
     asked = {field.name: getattr(options, field.name) for field in fields(Options)}
     parameters: dict[str, Any] = {"model": normalise_source(model), "data": data, "out": out}

@@ -255,6 +255,8 @@ def _work(log: Any, run: Run, attempt: Attempt) -> Manifest:
 def _ask(job: Job, against: str | None, thresholds: dict[str, Any] | str | None) -> tuple[str, dict[str, float]] | None:
     """What the night is to be compared with, and by which thresholds; a mistake in either ends it before it begins."""
     if against is None:
+        if thresholds is not None:
+            raise UsageError("thresholds are of what is compared, but nothing is: against was not given")
         return None
     place = normalise(fill_date(against, job.options.date))
     if place == job.out:

@@ -225,3 +225,13 @@ def test_a_machine_without_prefect_has_all_other_commands():
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_thresholds_of_nothing_are_refused(tmp_path, capsys):
+    """They would be passed over every night."""
+    (tmp_path / "thresholds.toml").write_text("psi = 0.2\n")
+    asked = [*SHIPPED[:4], *NIGHTLY, "--thresholds", str(tmp_path / "thresholds.toml")]
+    code, printed, error = said(capsys, *asked)
+    assert (code, printed) == (2, "")
+    assert "thresholds are of what is compared, but nothing is: against was not given" in error
+    assert said(capsys, *asked, "--against", "s3://explained/latest.json")[0] == 0
