@@ -14,6 +14,7 @@ from ..dataset.partition import Groups
 from ..display import COLUMNS, as_html
 from ..display import count as count_nouns
 from ..errors import UsageError
+from ..models.selection import find_output
 from ..runs.arguments import read_choice, read_names, read_number
 from ..runs.options import MARGIN, Sign, Space
 from ..runs.space import TOTALS
@@ -306,11 +307,9 @@ class Attributions:
     def _find_output(self, output: str | int | None) -> int:
         if output is None and len(self.outputs) == 1:
             return 0
-        if isinstance(output, str) and output in self.outputs:
-            return self.outputs.index(output)
-        if isinstance(output, Integral) and not isinstance(output, bool) and 0 <= output < len(self.outputs):
-            return int(output)
-        raise UsageError(f"output is {output!r:.80}, expected one of {', '.join(self.outputs)}, or a position")
+        if not isinstance(output, str | Integral) or isinstance(output, bool):
+            raise UsageError(f"output is {output!r:.80}, expected one of {', '.join(self.outputs)}, or a position")
+        return find_output(self.outputs, output if isinstance(output, str) else int(output))
 
     def _refuse_ranks(self, what: str) -> None:
         if METHODS[self.method].phi.ranks:

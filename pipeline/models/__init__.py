@@ -112,7 +112,7 @@ def load_ensemble(
     outputs : str or sequence of str
         Names of the outputs, in their order; by default the classes of a fitted classifier, or numbers.
     output : str or int, optional
-        The only output to keep, by its name or position.
+        The only output to keep, by its name or position; a number that may be both is refused.
 
     Returns
     -------
@@ -135,8 +135,7 @@ def load_ensemble(
         raise UsageError(f"outputs is {repr(outputs)[:80]}, expected a name for every output")
     if not isinstance(output, str | int | None) or isinstance(output, bool):
         raise UsageError(f"output is {repr(output)[:80]}, expected a name or a position")
-    only = None if output is None else str(output)
-    return select(_load(source, missing), None if trees is None else read_iterations("trees", trees), names, only)
+    return select(_load(source, missing), None if trees is None else read_iterations("trees", trees), names, output)
 
 
 def _convert(model: Any, where: str, missing: float | None) -> Model | None:

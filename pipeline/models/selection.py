@@ -132,13 +132,15 @@ def name_outputs(model: Model, names: Sequence[str]) -> Model:
     return replace(model, outputs=tuple(names), objective=replace(model.objective, classes=()))
 
 
-def find_output(model: Model, name: str) -> int:
+def find_output(outputs: Sequence[str], asked: str | int) -> int:
     """Find an output by its name, or by its position.
 
     Parameters
     ----------
-    model : Model
-    name : str
+    outputs : sequence of str
+        Names of all.
+    asked : str or int
+        A text is a name before it is a position.
 
     Returns
     -------
@@ -148,16 +150,19 @@ def find_output(model: Model, name: str) -> int:
     Raises
     ------
     UsageError
-        The model has no such output.
+        There is no such output, or a number is the position of one and the name of another.
     """
-    if name in model.outputs:
-        return model.outputs.index(name)
-    if name.isdecimal() and int(name) < len(model.outputs):
-        return int(name)
-    raise UsageError(f"output is {name!r}, the model has {', '.join(model.outputs)}")
+    name = str(asked)
+    position = int(name) if name.isdecimal() and int(name) < len(outputs) else None
+    named = outputs.index(name) if name in outputs else position
+    if named is None:
+        raise UsageError(f"output is {asked!r:.80}, expected one of {', '.join(outputs)}, or a position")
+    if not isinstance(asked, str) and position not in (None, named):
+        raise UsageError(f"output is {asked}, which may be {outputs[int(name)]!r} at this position or the one called {name!r}; give its name as text")
+    return named
 
 
-def select(model: Model, trees: Iterations | None = None, outputs: Sequence[str] = (), output: str | None = None) -> Model:
+def select(model: Model, trees: Iterations | None = None, outputs: Sequence[str] = (), output: str | int | None = None) -> Model:
     """Keep a part of a model.
 
     Parameters
@@ -167,7 +172,7 @@ def select(model: Model, trees: Iterations | None = None, outputs: Sequence[str]
         Iterations to keep, see `keep_iterations`.
     outputs : sequence of str
         Names of the outputs, in their order; none leaves them as they are.
-    output : str, optional
+    output : str or int, optional
         The output to keep, by name or position.
 
     Returns
@@ -182,4 +187,4 @@ def select(model: Model, trees: Iterations | None = None, outputs: Sequence[str]
         Its trees are averaged, and some iterations are asked for.
     """
     part = name_outputs(model if trees is None else keep_iterations(model, trees), outputs)
-    return part if output is None else keep_output(part, find_output(part, output))
+    return part if output is None else keep_output(part, find_output(part.outputs, output))

@@ -105,7 +105,7 @@ def test_classes_name_the_outputs_of_estimators():
     assert load_ensemble(RandomForestClassifier(**few).fit(X, names), output="low").outputs == ("low",)
     model = load_ensemble(lightgbm.LGBMClassifier(verbosity=-1, **few).fit(X, names), outputs=("a", "b", "c"))
     assert model.outputs == ("a", "b", "c")
-    assert find_output(model, "b") == find_output(model, "1") == 1
+    assert find_output(model.outputs, "b") == find_output(model.outputs, "1") == find_output(model.outputs, 1) == 1
     assert name_outputs(model, ()) is model
     assert keep_output(model, 2).outputs == select(model, output="c").outputs == ("c",)
 
@@ -150,7 +150,7 @@ def test_what_is_no_part_is_refused(boosters):
             load_ensemble(model, trees=trees)
     with pytest.raises(UsageError, match=r"trees is 0:9, expected some of the model's iterations 0:8"):
         load_ensemble(model, trees=9)
-    with pytest.raises(UsageError, match="output is 'high', the model has 0, 1, 2"):
+    with pytest.raises(UsageError, match="output is 'high', expected one of 0, 1, 2, or a position"):
         load_ensemble(model, output="high")
     for output in (1.5, True, ["1"], b"1"):
         with pytest.raises(UsageError, match=r"output is .*, expected a name or a position"):
@@ -162,7 +162,7 @@ def test_what_is_no_part_is_refused(boosters):
         with pytest.raises(UsageError, match=r"outputs are \(.*\), expected different names without half characters"):
             load_ensemble(model, outputs=outputs)
     assert load_ensemble(model, output=2).outputs == ("2",)
-    with pytest.raises(UsageError, match="output is '3', the model has 0, 1, 2"):
+    with pytest.raises(UsageError, match="output is 3, expected one of 0, 1, 2, or a position"):
         load_ensemble(model, output=3)
     with pytest.raises(UsageError, match="outputs are a, b, expected names for 3 of them"):
         load_ensemble(model, outputs=("a", "b"))
@@ -172,3 +172,19 @@ def test_what_is_no_part_is_refused(boosters):
     forest = lightgbm.train({"boosting": "rf", "bagging_freq": 1, "bagging_fraction": 0.5, "verbosity": -1}, lightgbm.Dataset(X, TARGET), 3)
     with pytest.raises(UnsupportedModel, match="whose trees are averaged"):
         keep_iterations(load_ensemble(forest), (0, 2))
+
+
+def test_a_number_that_is_a_position_and_the_name_of_another_output_is_refused():
+    """Positions were taken for names: of classes 1, 2, 3 both 0 and 1 were the first, and 2 the second."""
+    model = RandomForestClassifier(3, random_state=0).fit(X, LABEL + 1)
+    assert [load_ensemble(model, output=asked).outputs for asked in (0, "1", "2", "3", 3)] == [("1",), ("1",), ("2",), ("3",), ("3",)]
+    found = attribute(model, X[:3])
+    assert found.waterfall(output=0).title == found.waterfall(output="1").title == "row 0, output 1"
+    for asked, there in ((1, "2"), (2, "3")):
+        says = rf"output is {asked}, which may be '{there}' at this position or the one called '{asked}'; give its name as text"
+        for ask in (load_ensemble, lambda model, output: attribute(model, X[:3], output=output), lambda _, output: found.waterfall(output=output)):
+            with pytest.raises(UsageError, match=says):
+                ask(model, output=asked)
+    assert load_ensemble(RandomForestClassifier(3).fit(X, LABEL), output=1).outputs == ("1",)
+    with pytest.raises(UsageError, match=r"output is -1, expected one of 1, 2, 3, or a position"):
+        load_ensemble(model, output=-1)
