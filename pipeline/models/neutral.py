@@ -114,7 +114,7 @@ def write_trees(model: Model) -> bytes:
     Raises
     ------
     UnsupportedModel
-        A category is no text, number or boolean, or the model looks up target statistics.
+        A category is no text, number or boolean, missing values are infinite, or the model looks up target statistics.
     """
     ensemble, link = model.ensemble, model.objective.link
     if ensemble.statistics.column.size:
@@ -136,6 +136,8 @@ def write_trees(model: Model) -> bytes:
         threshold=model.objective.threshold,
     )
     for column in header.features:
+        if column.missing is not None and not math.isfinite(column.missing):
+            raise UnsupportedModel(f"feature {column.name!r} has {column.missing} for missing values, expected a finite number, or NaN alone")
         for category in column.categories or ():
             if type(category) not in (str, int, float, bool) or (isinstance(category, float) and not math.isfinite(category)):
                 raise UnsupportedModel(f"feature {column.name!r} has category {category!r:.40}, expected texts, finite numbers or booleans")

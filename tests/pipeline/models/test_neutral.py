@@ -220,6 +220,15 @@ def test_categories_that_json_does_not_have_are_refused():
         write_trees(type(model)(model.ensemble, (model.features[0], odd), model.outputs, model.library, ""))
 
 
+def test_an_infinite_number_for_missing_values_is_refused(tmp_path):
+    """It was written, into a file that cannot be read."""
+    rows = np.random.default_rng(0).normal(size=(50, 2))
+    model = xgboost.XGBRegressor(n_estimators=2, max_depth=2, n_jobs=1, missing=np.inf).fit(rows, rows[:, 0])
+    with pytest.raises(UnsupportedModel, match=r"^feature 'f0' has inf for missing values, expected a finite number, or NaN alone$"):
+        save_model(model, tmp_path / "model.trees")
+    assert not [*tmp_path.iterdir()]
+
+
 def test_hashes_tell_how_booleans_are_written_as_those_of_the_library_do():
     """Also of a feature that no split asks for, with a category that nothing is."""
     truths = np.arange(100) % 3 == 0
