@@ -205,12 +205,19 @@ def density_atoms(n_players: int, density: Callable[[np.ndarray, np.ndarray], np
     Raises
     ------
     InvalidParameters
-        a height is no number, too much of the density is next to 0 or 1, or it has jumps, kinks, or peaks that are too narrow
+        the function fails, a height is no number, too much of the density is next to 0 or 1, or it has jumps, kinks, or peaks that are too narrow
     """
     n = int(LAST_ABSCISSA * (64 + n_players // 16))  # fine enough for most densities, and for peaks as narrow as n_players^-1/2
     u = np.linspace(-LAST_ABSCISSA, LAST_ABSCISSA, 2 * n * FINEST + 1)
     t, rest = 1 / (1 + np.exp(-np.pi * np.sinh(u))), 1 / (1 + np.exp(np.pi * np.sinh(u)))
-    height = density(t, rest) * np.ones_like(t)
+    try:
+        found = np.asarray(density(t, rest))
+    except Exception as error:  # whatever a caller's function raises
+        says = " ".join(str(error).split())[:200]
+        raise InvalidParameters(f"parameter 'density' is a function that fails: {says}, expected one that takes arrays of t and of 1 - t") from error
+    if found.shape not in ((), t.shape) or found.dtype.kind not in "biuf":
+        raise InvalidParameters(f"parameter 'density' makes {found.dtype} of shape {found.shape}, expected heights of shape {t.shape}")
+    height = found * np.ones_like(t)
     if not np.isfinite(height).all():
         where = np.argmin(np.isfinite(height))
         raise InvalidParameters(f"parameter 'density' is {height[where]} at t = {t[where]:.6g}, expected finite heights")

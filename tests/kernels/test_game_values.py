@@ -274,3 +274,22 @@ def test_small_exponents_keep_their_digits(n_players, alpha, weight):
     for power in range(n_players):
         assert abs(np.sum(weights * nodes**power) - float(moment)) < 1e-13
         moment *= (Fraction(weight) + power) / (Fraction(alpha) + Fraction(weight) + power)
+
+
+@pytest.mark.parametrize(
+    ("density", "says"),
+    [
+        (
+            lambda t: 3 * t**2,
+            r"is a function that fails: .* takes 1 positional argument but 2 were given, expected one that takes arrays",
+        ),
+        (lambda t, rest: float(t), "is a function that fails: .*, expected one that takes arrays"),
+        (lambda t, rest: t[:3], r"makes float64 of shape \(3,\), expected heights of shape"),
+        (lambda t, rest: t[:, None], r"makes float64 of shape .*, expected heights of shape"),
+        (lambda t, rest: t + 1j, r"makes complex128 of shape .*, expected heights of shape"),
+    ],
+)
+def test_a_function_that_makes_no_heights_is_refused(density, says):
+    """In one line; it was a traceback."""
+    with pytest.raises(InvalidParameters, match=f"^parameter 'density' {says}"):
+        density_atoms(3, density)
