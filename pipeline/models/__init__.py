@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
+from numbers import Real
 from os import PathLike
 from typing import Any
 
@@ -70,6 +71,18 @@ def _check_missing_code(model: Model, missing: float, where: str) -> None:
             )
 
 
+def _read_missing(given: Any) -> float | None:
+    """A number for missing values as Python has it; texts are equal to no value."""
+    if given is None:
+        return None
+    try:
+        if isinstance(given, Real) and not isinstance(given, bool):
+            return float(given)
+    except OverflowError:  # of an integer
+        pass
+    raise UsageError(f"missing is {given!r:.80}, expected a number")
+
+
 def _mark_missing(model: Model, missing: float | None, where: str) -> Model:
     """The model with a number that stands for missing values of all features whose columns hold numbers."""
     if missing is None:
@@ -128,14 +141,14 @@ def load_ensemble(
     StorageError
         The file cannot be read.
     UsageError
-        The object is no model of these libraries, or has no such iterations or outputs.
+        The object is no model of these libraries, has no such iterations or outputs, or missing is no number.
     """
     names = (outputs,) if isinstance(outputs, str) else tuple(outputs) if isinstance(outputs, Sequence) else (None,)
     if not all(isinstance(name, str) for name in names):
         raise UsageError(f"outputs is {repr(outputs)[:80]}, expected a name for every output")
     if not isinstance(output, str | int | None) or isinstance(output, bool):
         raise UsageError(f"output is {repr(output)[:80]}, expected a name or a position")
-    return select(_load(source, missing), None if trees is None else read_iterations("trees", trees), names, output)
+    return select(_load(source, _read_missing(missing)), None if trees is None else read_iterations("trees", trees), names, output)
 
 
 def _convert(model: Any, where: str, missing: float | None) -> Model | None:

@@ -150,6 +150,10 @@ def test_what_is_no_part_is_refused(boosters):
             load_ensemble(model, trees=trees)
     with pytest.raises(UsageError, match=r"trees is 0:9, expected some of the model's iterations 0:8"):
         load_ensemble(model, trees=9)
+    for missing in ("-999", "x", True, [1], b"1", 10**400):  # texts were taken, and equal to no value
+        with pytest.raises(UsageError, match=r"missing is .*, expected a number$"):
+            load_ensemble(model, missing=missing)
+    assert load_ensemble(model, missing=np.float32(-999)).features[0].missing == -999.0
     with pytest.raises(UsageError, match="output is 'high', expected one of 0, 1, 2, or a position"):
         load_ensemble(model, output="high")
     for output in (1.5, True, ["1"], b"1"):
