@@ -7,10 +7,11 @@ import numpy as np
 
 from ._jit import jit
 from .reductions import Reduction
-from .summaries import Subject, Summary, Table
+from .summaries import Column, Subject, Summary, Table
 from .trees.binning import BinTables
 
-KINDS = ("missing", "unseen", "below", "above")  # in columns of the table, and by their numbers from 1 on; any other value is 0
+UNSEEN = "unseen"
+KINDS = ("missing", UNSEEN, "below", "above")  # in columns of the table, and by their numbers from 1 on; any other value is 0
 
 
 class Counts(NamedTuple):
@@ -61,11 +62,16 @@ def _update(state: Counts, kinds: np.ndarray, n: int, labels: Any = None) -> Cou
 def _tabulate(state: Counts, subject: Subject) -> dict[str, Table]:
     rows = int(state.rows[0])
     counts = state.values[0] if rows else np.zeros((len(subject.inputs), len(KINDS)), np.int64)  # of no rows it is not known how many features
+    untold = np.array([name in subject.untold for name in subject.inputs], bool)
+    unasked = {subject.inputs[j]: int(counts[j, 1]) for j in np.flatnonzero(untold & (counts[:, 1] > 0))}  # training may have seen them all
+    counts = np.where(untold[:, None] & (np.array(KINDS) == UNSEEN), 0, counts)
     order = np.lexsort((-counts[:, 0], -counts[:, 1]))
-    columns = {kind: counts[order, k].tolist() for k, kind in enumerate(KINDS)}
+    columns: dict[str, Column] = {kind: counts[order, k].tolist() for k, kind in enumerate(KINDS)}
+    columns[UNSEEN] = np.ma.masked_array(counts[order, 1], untold[order]) if untold.any() else columns[UNSEEN]
     unseen = {subject.inputs[j]: int(counts[j, 1]) for j in order if counts[j, 1]}
     features = [subject.inputs[j] for j in order]
-    return {"inputs": Table({"feature": features, "rows": [rows] * len(features), **columns}, {"rows": rows, "unseen": unseen})}
+    totals = {"rows": rows, "unseen": unseen} | ({"unasked": unasked} if unasked else {})
+    return {"inputs": Table({"feature": features, "rows": [rows] * len(features), **columns}, totals)}
 
 
 def _headline(totals: Mapping[str, Any]) -> str:

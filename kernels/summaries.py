@@ -25,6 +25,7 @@ class Subject:
     n_steps: int  # of a row's path
     by: tuple[str, ...] = ()  # columns of the data whose values make groups of rows
     inputs: tuple[str, ...] = ()  # features that some split asks for
+    untold: frozenset[str] = frozenset()  # those of them of which the model does not tell what categories training saw
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,7 +64,7 @@ def has_categories(feature: Feature) -> bool:
 
 
 def lists_categories(feature: Feature) -> bool:
-    """Tell whether the model says what its categories are, and not their hashes or codes alone.
+    """Tell whether the model says what its categories are: all of them, and not their hashes or codes alone.
 
     Parameters
     ----------
@@ -74,4 +74,6 @@ def lists_categories(feature: Feature) -> bool:
     -------
     bool
     """
-    return bool(feature.categories) and not feature.hashed and not isinstance((feature.categories or (None,))[0], HashedCategory)
+    return (
+        bool(feature.categories) and feature.tells_seen and not feature.hashed and not isinstance((feature.categories or (None,))[0], HashedCategory)
+    )

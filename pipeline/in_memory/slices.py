@@ -197,8 +197,9 @@ def attribute_rows(
             states = list(threads.map(work, starts))
     else:
         states = [work(first) for first in starts]
-    used = tuple(feature.name for feature in read_features(model.features, prepared.bins))
-    subject = Subject(named, names.players, prepared.players.astype(np.int64), prepared.pairs.players, n_steps, inputs=used)
+    inputs = read_features(model.features, prepared.bins)
+    used, untold = tuple(feature.name for feature in inputs), frozenset(feature.name for feature in inputs if not feature.tells_seen)
+    subject = Subject(named, names.players, prepared.players.astype(np.int64), prepared.pairs.players, n_steps, inputs=used, untold=untold)
     if n >= ENOUGH and prepared.bins.n_codes.any():  # others are no reason to refuse any
         refuse_unseen(_tabulate(INPUTS, (state[-1] for state in states), subject), question.allow_unseen)
     if out.interactions is not None:

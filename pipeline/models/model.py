@@ -44,6 +44,8 @@ class Feature:
         Whether a matrix holds the categories themselves, as scikit-learn and CatBoost take it; else their codes, as XGBoost and LightGBM do.
     refuses_missing : bool
         Whether the library predicts no row in which it is missing, so that the trees have no way for it.
+    partial : bool
+        Whether ``categories`` are those alone that splits ask for, as CatBoost keeps them: training may have seen others.
     booleans : tuple of str
         How categories of which the model stores hashes write false and true; none where it does not tell, so that no column of booleans will do.
     """
@@ -59,6 +61,12 @@ class Feature:
     by_value: bool = field(default=False, metadata={EMPTY: True})
     refuses_missing: bool = field(default=False, metadata={EMPTY: True})
     booleans: tuple[str, ...] = field(default=(), metadata={EMPTY: True})
+    partial: bool = field(default=False, metadata={EMPTY: True})
+
+    @property
+    def tells_seen(self) -> bool:
+        """Whether the model tells which categories training saw, by a list of them or by its statistics; of numbers there is nothing to tell."""
+        return not self.categorical or (self.categories is not None and not self.partial)
 
     @property
     def kind(self) -> str:

@@ -57,6 +57,7 @@ class _Column:
     named: bool
     by_value: bool
     refuses_missing: bool = field(default=False, metadata={EMPTY: True})
+    partial: bool = field(default=False, metadata={EMPTY: True})
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +97,7 @@ def _column(feature: Feature) -> _Column:
         named=feature.named,
         by_value=feature.by_value,
         refuses_missing=feature.refuses_missing,
+        partial=feature.partial,
     )
 
 
@@ -189,6 +191,7 @@ def _hinted(column: _Column, categories: tuple[Any, ...] | None) -> Feature:
         by_value=column.by_value,
         refuses_missing=column.refuses_missing,
         booleans=_booleans(categories or ()),
+        partial=column.partial,
     )
 
 

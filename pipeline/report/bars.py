@@ -8,6 +8,7 @@ from .figure import Figure, Table, Track, Tracks, draw_bar, draw_whisker, say_le
 from .scale import NAME, WHOLE, make_axis, shorten_names, write_number, write_share
 
 BARS = 20
+UNTOLD = "A dash: the model’s file does not tell which categories training saw."
 Row = Mapping[str, Any]  # of a summary
 
 
@@ -231,6 +232,11 @@ def draw_groups(rows: Sequence[Row], by: Sequence[str], most: int = BARS) -> Fig
     )
 
 
+def _lacks(row: Row) -> int:
+    """Values that are missing, or known to be unseen."""
+    return row["missing"] + (row["unseen"] or 0)
+
+
 def draw_inputs(rows: Sequence[Row], most: int = BARS) -> Figure | None:
     """Draw which features lack values, or have some that the model never saw.
 
@@ -247,17 +253,14 @@ def draw_inputs(rows: Sequence[Row], most: int = BARS) -> Figure | None:
         None where no value is missing or unseen.
     """
 
-    def lacks(row: Row) -> int:
-        return row["missing"] + row["unseen"]
-
-    lacking = sorted((row for row in rows if lacks(row)), key=lambda row: -lacks(row))
+    lacking = sorted((row for row in rows if _lacks(row)), key=lambda row: -_lacks(row))
     shown = lacking[:most]
     if not shown:
         return None
-    axis = make_axis([lacks(row) / row["rows"] for row in shown], zero=True)
+    axis = make_axis([_lacks(row) / row["rows"] for row in shown], zero=True)
     tracks = []
     for name, row in zip(_names(shown), shown, strict=True):
-        missing, every = row["missing"] / row["rows"], lacks(row) / row["rows"]
+        missing, every = row["missing"] / row["rows"], _lacks(row) / row["rows"]
         marks = (draw_bar(axis, 0, missing, "before"), draw_bar(axis, missing, every, "up"))
         tracks.append(Track(name, tuple(mark for mark in marks if mark.width), text=write_share(every)))
     return Figure(
@@ -283,9 +286,11 @@ def tabulate_inputs(rows: Sequence[Row], most: int = BARS) -> Table:
     -------
     Table
     """
-    listed = sorted(rows, key=lambda row: -(row["missing"] + row["unseen"]))[:most]
+    listed = sorted(rows, key=lambda row: -_lacks(row))[:most]
     kinds = ("missing", "unseen", "below", "above")
-    cells = tuple((name, *(f"{row[kind]:,}" for kind in kinds)) for name, row in zip(_names(listed, WHOLE), listed, strict=True))
-    return Table(
-        ("feature", "missing", "unseen", "below all thresholds", "above all thresholds"), cells, say_left_out(len(listed), len(rows), "features")
+    cells = tuple(
+        (name, *("–" if row[kind] is None else f"{row[kind]:,}" for kind in kinds)) for name, row in zip(_names(listed, WHOLE), listed, strict=True)
     )
+    heads, untold = ("feature", "missing", "unseen", "below all thresholds", "above all thresholds"), any(row["unseen"] is None for row in listed)
+    notes = say_left_out(len(listed), len(rows), "features"), UNTOLD * untold
+    return Table(heads, cells, " ".join(filter(None, notes)))

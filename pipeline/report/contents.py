@@ -224,7 +224,8 @@ def _write_inputs(summaries: Summaries, limits: Limits) -> Section | None:
     figure = draw_inputs(rows, limits.features)
     if figure is not None:
         return Section("inputs", "What came in", figures=(figure,))
-    text = "No value of a feature that the model uses is missing, and none is a category that it does not know."
+    unseen = "none is a category that it does not know" + ", of those features whose categories it tells" * any(row["unseen"] is None for row in rows)
+    text = f"No value of a feature that the model uses is missing, and {unseen}."
     return Section("inputs", "What came in", (text,), tables=(("Values that the model uses", tabulate_inputs(rows, limits.features)),))
 
 

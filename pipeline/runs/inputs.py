@@ -7,6 +7,7 @@ import pyarrow as pa
 from kernels.inputs import INPUTS
 
 from ..errors import SchemaMismatch, UsageError
+from .summaries import read_totals
 
 ENOUGH = 100  # values, by which a feature's categories can be judged
 HARDLY_ANY = 0.01  # of them
@@ -44,14 +45,17 @@ def refuse_unseen(tables: Mapping[str, pa.Table], allow_unseen: bool) -> None:
     Raises
     ------
     SchemaMismatch
-        Of a feature's values, at least ENOUGH that are not missing, no more than HARDLY_ANY are categories of the model.
+        Of a feature's values, at least ENOUGH that are not missing, no more than HARDLY_ANY are categories of the model; or none, where it has those
+        alone that splits ask for.
     """
     if allow_unseen:
         return
+    unasked = read_totals(tables).get(INPUTS.name, {}).get("unasked", {})
     for row in tables[INPUTS.name].to_pylist():
-        there = row["rows"] - row["missing"]
-        if there >= ENOUGH and there - row["unseen"] <= HARDLY_ANY * there:
+        there, told = row["rows"] - row["missing"], row["unseen"] is not None
+        unseen = row["unseen"] if told else unasked.get(row["feature"], 0)
+        if there >= ENOUGH and there - unseen <= HARDLY_ANY * there * told:
             raise SchemaMismatch(
-                f"column {row['feature']!r}: {row['unseen']:,} of {there:,} values are no category of the model, expected those that it was "
+                f"column {row['feature']!r}: {unseen:,} of {there:,} values are no category of the model, expected those that it was "
                 "trained on; allow_unseen takes them as they are"
             )

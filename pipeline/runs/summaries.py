@@ -80,6 +80,7 @@ def describe_subject(plan: Plan, used: Sequence[int], players: Sequence[int], pa
         n_steps=plan.n_steps,
         by=tuple(column.name for column in plan.by),
         inputs=tuple(plan.features[column].name for column in used),
+        untold=frozenset(plan.features[column].name for column in used if not plan.features[column].tells_seen),
     )
 
 

@@ -87,6 +87,17 @@ def test_features_come_by_what_is_unseen_and_then_by_what_is_missing():
     assert INPUTS.tabulate(state, subject)["inputs"].columns["feature"] == ["d", "b", "c", "a"]
 
 
+def test_what_the_model_does_not_tell_is_unknown():
+    """Neither a number, nor among what is said, and of no weight in the order: codes that no split asks for may well have been seen."""
+    values = np.zeros((1, 3, len(KINDS)), np.int64)
+    values[0, :, :2] = [[0, 9], [2, 0], [0, 3]]
+    subject = Subject(("y",), (), np.zeros(0, np.int64), np.zeros((0, 2), np.int32), 0, inputs=("a", "b", "c"), untold=frozenset("a"))
+    table = INPUTS.tabulate(Counts(np.array([9]), values), subject)["inputs"]
+    assert table.columns["feature"] == ["c", "b", "a"]
+    assert table.columns["unseen"].tolist() == [3, 0, None]
+    assert table.totals == {"rows": 9, "unseen": {"c": 3}, "unasked": {"a": 9}}
+
+
 def test_of_no_rows_there_is_nothing_to_say():
     """Not even how many features were looked at."""
     subject = Subject(("y",), ("a", "b"), np.zeros(0, np.int64), np.zeros((0, 2), np.int32), 0, inputs=("a", "b", "c"))

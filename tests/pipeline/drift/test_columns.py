@@ -33,3 +33,4 @@ def test_categories_are_told_from_numbers():
     hashed, looked_up = Feature("c", True, (HashedCategory(1),)), Feature("d", hashed=True)
     assert [has_categories(each) for each in (known, codes, hashed, looked_up, Feature("e"))] == [True, True, True, True, False]
     assert [lists_categories(each) for each in (known, codes, hashed, looked_up, Feature("e"))] == [True, False, False, False, False]
+    assert not lists_categories(Feature("a", True, ("x", "y"), partial=True))

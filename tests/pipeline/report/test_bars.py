@@ -89,3 +89,13 @@ def test_inputs_are_shares_of_rows():
     assert [mark.width for mark in figure.drawing.tracks[0].marks] == [50, 50]
     assert draw_inputs(rows[1:]) is None
     assert tabulate_inputs(rows, 1).note == "The first 1 of 2 features."
+
+
+def test_categories_that_training_may_have_seen_are_no_unseen_ones():
+    """Where the model's file does not tell, nothing is drawn, and a dash says so."""
+    rows = [{"feature": name, "rows": 200, "missing": missing, "unseen": None, "below": 0, "above": 0} for name, missing in (("a", 20), ("b", 0))]
+    figure = draw_inputs(rows)
+    assert [track.text for track in figure.drawing.tracks] == ["10%"]
+    assert [row[:3] for row in figure.table.rows] == [("a", "20", "–"), ("b", "0", "–")]
+    assert figure.table.note == "A dash: the model’s file does not tell which categories training saw."
+    assert draw_inputs(rows[1:]) is None

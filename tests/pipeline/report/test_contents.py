@@ -44,6 +44,14 @@ def test_many_outputs_are_listed_and_the_rest_counted(reported):
     assert len(write_report(material)) < MOST_BYTES
 
 
+@pytest.mark.parametrize(("unseen", "says"), [(0, "does not know."), (None, "does not know, of those features whose categories it tells.")])
+def test_nothing_is_said_of_categories_that_the_model_does_not_tell(reported, unseen, says):
+    run, row = read_run(reported), {"feature": "a", "rows": 9, "missing": 0, "below": 0, "above": 0}
+    page = compose(Material(run, {"inputs": [row | {"unseen": unseen}]}, {}, ()), LIMITS)
+    (text,) = next(section for section in page.sections if section.id == "inputs").text
+    assert text == f"No value of a feature that the model uses is missing, and none is a category that it {says}"
+
+
 def test_methods_have_their_own_sections(reported):
     run = read_run(reported)
     shares = [{"feature": "a", "r2": 0.5, "standard_error": 0.1, "rank": 1}]

@@ -2,9 +2,12 @@
 
 import json
 
+import catboost
+import lightgbm
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import xgboost
 
@@ -41,6 +44,33 @@ def test_hardly_any_of_enough_values(rows, missing, unseen, refused):
         return
     with pytest.raises(SchemaMismatch, match=rf"^column 'c': {unseen} of {rows - missing} values are no category of the model"):
         refuse_unseen(tables, allow_unseen=False)
+
+
+def test_what_is_not_known_refuses_nothing():
+    """A count that the model's file does not tell is null."""
+    refuse_unseen({"inputs": summary("c", ENOUGH, 0, 0)["inputs"].set_column(3, "unseen", pa.array([None], pa.int64()))}, allow_unseen=False)
+
+
+@pytest.mark.parametrize("library", ["catboost.cbm", "catboost.json", "lightgbm.txt"])
+def test_the_very_rows_of_training_have_no_unseen_categories(library, tmp_path, capsys):
+    """CatBoost's files keep one of two categories, and codes are those that splits ask for: all others were counted as unseen, or the run refused."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"kind": rng.choice([1, 0], 3000, p=[0.005, 0.995]), "x": rng.normal(size=3000)})
+    label = frame["x"] + 5 * frame["kind"]
+    if library == "lightgbm.txt":
+        rows = lightgbm.Dataset(frame, label, categorical_feature=["kind"])
+        lightgbm.train({"verbosity": -1, "min_data_per_group": 1, "min_data_in_leaf": 1, "cat_smooth": 0}, rows, 3).save_model(tmp_path / library)
+    else:
+        options = {"iterations": 5, "cat_features": ["kind"], "verbose": 0, "thread_count": 1, "allow_writing_files": False}
+        catboost.CatBoostRegressor(**options).fit(frame, label).save_model(str(tmp_path / library), format=library.partition(".")[2])
+    frame.to_parquet(tmp_path / "data.parquet")
+    command = ["explain", str(tmp_path / library), str(tmp_path / "data.parquet"), "--out", str(tmp_path / "run"), "--scheduler", "serial"]
+    assert cli.main(command) == 0
+    assert "no category of the model" not in capsys.readouterr().out
+    counted = pq.read_table(tmp_path / "run/summary/inputs.parquet")
+    assert counted.schema.field("unseen").type == pa.int64()
+    assert {row["feature"]: row["unseen"] for row in counted.to_pylist()} == {"kind": None, "x": 0}
+    assert attribute(tmp_path / library, frame).summaries["inputs"].to_pylist() == counted.to_pylist()
 
 
 @pytest.fixture(scope="module")
