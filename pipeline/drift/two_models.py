@@ -4,12 +4,14 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..errors import NotRepeatable, UsageError
-from ..runs.explain import explain
-from ..runs.options import OWN, SHARED
+from ..models import load_ensemble
+from ..runs.explain import explain_job
+from ..runs.job import make_job
+from ..runs.options import OWN, SHARED, Options
 from ..runs.plan import Plan
 from ..runs.planned import read_plan
 from ..runs.progress import Progress
@@ -81,8 +83,8 @@ def _arguments(plan: Plan) -> dict[str, Any]:
         "combinations": OWN if plan.combinations else SHARED,
         "background": plan.background,
         "trees": plan.trees,
-        "outputs": plan.outputs if plan.output is None else (),
-        "output": None if plan.output is None else str(plan.output),
+        "outputs": plan.outputs,
+        "output": plan.output,
         "missing": next((feature.missing for feature in plan.features if feature.missing is not None), None),
     }
 
@@ -92,6 +94,14 @@ def _explained_by(measured: Measured) -> tuple[Any, ...]:
     return measured.manifest.model_digest, measured.plan.background_digest, _arguments(measured.plan)
 
 
+def _name_output(plan: Plan) -> dict[str, Any]:
+    """Names by which the only output that was explained is found and called as it was: a position may be the name of another one."""
+    if plan.output is None:
+        return {}
+    (name,), n = plan.outputs, len(load_ensemble(plan.model).outputs)
+    return {"outputs": tuple(name if k == plan.output else f"{name}/{k}" for k in range(n)), "output": name}
+
+
 def _pieces(plan: Plan) -> set[tuple[str, str, int]]:
     return {(piece.uri, piece.etag, group) for item in plan.items for piece in item.pieces for group in piece.row_groups}
 
@@ -99,17 +109,13 @@ def _pieces(plan: Plan) -> set[tuple[str, str, int]]:
 def _explain(model: Measured, data: Measured, folder: str, where: Where) -> dict[str, Night]:
     """Means of the attributions to every output of one run's model on the other run's rows; the base values as those of the player ""."""
     plan, out = model.plan, storage.join(folder, hashlib.sha256(f"{model.uri} {data.uri}".encode()).hexdigest()[:16])
-    manifest = explain(
-        plan.model,
-        data.plan.data,
-        out,
-        global_only=True,
-        scheduler=where.scheduler,
-        workers=where.workers,
-        plain_tcp=where.plain_tcp,
-        progress=where.progress,
-        **_arguments(plan),
-    )
+    told = _arguments(plan) | _name_output(plan)
+    options = Options(global_only=True, scheduler=where.scheduler, workers=where.workers, plain_tcp=where.plain_tcp, **told)
+    job, beside = make_job(plan.model, data.plan.data, out, options), (*data.plan.ids, *(column.name for column in data.plan.by))
+    job = replace(
+        job, options=replace(job.options, ids=beside)
+    )  # columns that are no features, where these go by position; no rows are written of them
+    manifest = explain_job(job, where.progress).manifest
     if manifest.model_digest != plan.model_digest:
         raise NotRepeatable(f"{plan.model}: SHA-256 is {manifest.model_digest[:12]}, the model of {model.uri} had {plan.model_digest[:12]}")
     made = read_plan(manifest.home(out), manifest.plan)

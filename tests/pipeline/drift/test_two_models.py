@@ -1,7 +1,9 @@
 """Both nights by both models: parts that add up exactly, equal to those of rows in memory; nothing is left behind, and other rows are refused."""
 
+import lightgbm
 import numpy as np
 import pytest
+import xgboost
 from numpy.testing import assert_allclose
 
 import leafledger
@@ -42,7 +44,15 @@ def test_both_ways_add_up(two, frames):
     assert sorted(path.name for path in folder.iterdir() if path.name.startswith("_")) == []
 
 
-@pytest.mark.parametrize(("options", "names"), [({"outputs": ("early", "late", "lost")}, ("early", "late", "lost")), ({"output": "1"}, ("1",))])
+@pytest.mark.parametrize(
+    ("options", "names"),
+    [
+        ({"outputs": ("early", "late", "lost")}, ("early", "late", "lost")),
+        ({"output": "1"}, ("1",)),
+        ({"outputs": ("early", "late", "lost"), "output": "late"}, ("late",)),
+        ({"outputs": ("1", "2", "0"), "output": "2"}, ("2",)),  # whose position is the name of the first
+    ],
+)
 def test_outputs_are_those_of_the_runs(frames, tmp_path, options, names):
     """By their own names, or the one that was explained; the parts of each add up."""
     for name, frame in zip("ab", frames, strict=True):
@@ -52,6 +62,27 @@ def test_outputs_are_those_of_the_runs(frames, tmp_path, options, names):
     assert tuple(part.output for part in found.parts) == names
     for part, split in zip(found.parts, found.outputs, strict=True):
         assert_allclose(part.data + part.model + split.rounding, split.change, atol=1e-9)
+    # All nights by one model, and its mean margins by the library.
+    models = [lightgbm.Booster(model_file=tmp_path / f"{name}.txt") for name in "ab"]
+    rows = [frame[FEATURES].assign(carrier=frame["carrier"].astype("category")) for frame in frames]
+    (a_a, a_b), (b_a, b_b) = [[model.predict(each, raw_score=True).mean(axis=0) for each in rows] for model in models]
+    places = [1] if "output" in options else [0, 1, 2]
+    assert_allclose([part.data for part in found.parts], ((a_b - a_a + b_b - b_a) / 2)[places], atol=1e-6)
+
+
+def test_columns_beside_the_features_are_none_of_them(frames, tmp_path):
+    """Where a model has no names: ids and columns that make groups stand behind its features, as when the runs were made."""
+    for name, frame in zip("ab", frames, strict=True):
+        numbers = frame[["distance", "month"]].astype(float)
+        (tmp_path / f"data-{name}").mkdir()
+        numbers.assign(flight=frame["flight"], group=frame["month"] % 2).to_parquet(tmp_path / f"data-{name}" / "data.parquet")
+        model = xgboost.train({"max_depth": 3}, xgboost.DMatrix(numbers.to_numpy(), numbers["distance"] + frame["month"] * 3), 5)
+        model.save_model(tmp_path / f"{name}.json")
+        explain(tmp_path / f"{name}.json", tmp_path / f"data-{name}", tmp_path / name, ids="flight", by="group", scheduler="serial")
+    found = drift(tmp_path / "b", against=tmp_path / "a", both_ways=True, scheduler="serial")
+    (part,), (split,) = found.parts, found.outputs
+    assert_allclose(part.data + part.model + split.rounding, split.change, atol=1e-9)
+    assert [player.player for player in part.players] == ["distance", "month"]
 
 
 @pytest.mark.parametrize("options", [{"output": "predicted"}, {"output": "other:3"}, {"method": "banzhaf"}, {"method": "beta"}, {"method": "ranker"}])
@@ -61,7 +92,7 @@ def test_attributions_that_do_not_add_up_to_one_margin_are_refused(frames, tmp_p
     for name, frame in zip("ab", frames, strict=True):
         train(frame, objective="multiclass", num_class=3).save_model(tmp_path / f"{name}.txt")
         explain(tmp_path / f"{name}.txt", write_data(frame, tmp_path / f"data-{name}"), tmp_path / name, scheduler="serial", **options, **more)
-    monkeypatch.setattr(two_models, "explain", None)
+    monkeypatch.setattr(two_models, "explain_job", None)
     with pytest.raises(UsageError, match=r"/b: both ways share out the mean margin.*; expected attributions that add up to it") as caught:
         drift(tmp_path / "b", against=tmp_path / "a", both_ways=True, scheduler="serial")
     assert "\n" not in str(caught.value)
