@@ -7,6 +7,7 @@ from itertools import islice
 from typing import Any
 
 ROWS, COLUMNS = 5, 8  # of a table
+DIGITS, MOST_DIGITS = 4, 10  # of one of two numbers
 MARKDOWN = re.compile(r"[\\`*\[\]<>|#!~&]|(?<![^\W_])_|_(?![^\W_])")  # what means something wherever it stands; _ within a word does not
 
 
@@ -24,6 +25,22 @@ def count(n: int, noun: str) -> str:
     str
     """
     return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
+def write_two(first: float, second: float) -> tuple[str, str]:
+    """Write two numbers that are set side by side, with more digits where they would read the same: dates as 20260302 do with four.
+
+    Parameters
+    ----------
+    first, second : float
+
+    Returns
+    -------
+    (str, str)
+        The same where they differ by less than MOST_DIGITS tell, or not at all.
+    """
+    written = [(f"{first:.{digits}g}", f"{second:.{digits}g}") for digits in range(DIGITS, MOST_DIGITS + 1)]
+    return next((two for two in written if two[0] != two[1]), written[0])
 
 
 def is_whole(text: str) -> bool:

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
-from ..display import count, printable
+from ..display import count, printable, write_two
 from ..errors import Exit
 from .dated import Day, fill_day
 from .documents import write_document
@@ -38,10 +38,14 @@ def _arrow(before: Any, now: Any, form: str) -> str:
     return f"{_number(before, form)} → {_number(now, form)}"
 
 
+def _means(before: float, now: float) -> str:
+    return "{} → {}".format(*write_two(before, now)) if math.isfinite(before) and math.isfinite(now) else _arrow(before, now, ".4g")
+
+
 def _rows_of(shift: "Shift", parts: bool) -> list[str | Text]:
     cells: list[str | Text] = [
         Text(printable(shift.feature)),
-        _arrow(shift.reference_mean, shift.mean, ".4g"),
+        _means(shift.reference_mean, shift.mean),
         _signed(shift.change, shift.standard_error),
         *((_number(shift.data, "+.4g"), _number(shift.model, "+.4g")) if parts else ()),
         _signed(shift.change_abs, shift.standard_error_abs),
@@ -62,7 +66,7 @@ def _show_output(console: Console, found: "Drift", split: "Split") -> None:
     several, total = len(found.outputs) > 1, TOTALS[found.space]
     of = f" of output {printable(split.output)}" if several else ""
     what = "" if split.features is None else f": features {_number(split.features, '+.4g')}, base value {_number(split.base, '+.4g')}"
-    say(console, f"mean {total}{of} {_arrow(split.reference_mean, split.mean, '.4g')}, {_signed(split.change, split.standard_error)}{what}")
+    say(console, f"mean {total}{of} {_means(split.reference_mean, split.mean)}, {_signed(split.change, split.standard_error)}{what}")
     for part in found.parts:
         if part.output == split.output:
             say(console, f"  the data did {part.data:+.4g}, the model did {part.model:+.4g}")
@@ -91,7 +95,7 @@ def _show_mix(console: Console, found: "Drift", mix: "Mix") -> None:
             Text(printable(group.group)),
             _arrow(group.reference_rows, group.rows, ","),
             _arrow(each.reference_share, each.share, ".1%"),
-            _arrow(each.reference_mean, each.mean, ".4g"),
+            _means(each.reference_mean, each.mean),
             _number(each.mix, "+.4g"),
             _number(each.within, "+.4g"),
             str(sum(shift.drifted for shift in group.shifts)) if group.state == "tested" else "–",

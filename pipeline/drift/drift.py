@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ..display import as_html, count, printable
+from ..display import as_html, count, printable, write_two
 from ..errors import InvalidRun, UsageError
 from ..runs.after import FOLDER, write_made
 from ..runs.arguments import read_flag, read_names, read_place
@@ -168,7 +168,8 @@ def _say_shift(shift: Shift, several: bool) -> str:
         return f"{name}: {shift.distance:.1%} of the rows are elsewhere{psi}"
     if shift.kind in ("missing", "unseen"):
         return f"{name}: {shift.mean:.2%} of the rows, were {shift.reference_mean:.2%}"
-    return f"{name}: mean {shift.mean:.4g}, was {shift.reference_mean:.4g}; {shift.distance:.1%} of the rows are elsewhere{psi}"
+    now, before = write_two(shift.mean, shift.reference_mean)
+    return f"{name}: mean {now}, was {before}; {shift.distance:.1%} of the rows are elsewhere{psi}"
 
 
 def find_reference(run: str, against: str) -> tuple[str, str | None]:

@@ -4,11 +4,17 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from kernels.ordering import SCORE, SIZE
+
 from .figure import Figure, Table, Track, Tracks, draw_bar, draw_whisker, say_left_out
 from .scale import NAME, WHOLE, make_axis, shorten_names, write_number, write_share
 
 BARS = 20
 UNTOLD = "A dash: the model’s file does not tell which categories training saw."
+MEANING = {
+    SIZE: "the shorter the bar, the more it matters",
+    SCORE: "what raises the model’s output most comes first, what lowers it most comes last, and in between what does neither",
+}  # of a ranking
 Row = Mapping[str, Any]  # of a summary
 
 
@@ -147,13 +153,15 @@ def draw_shares(rows: Sequence[Row], most: int = BARS) -> Figure:
     )
 
 
-def draw_ranks(rows: Sequence[Row], most: int = BARS) -> Figure:
+def draw_ranks(rows: Sequence[Row], order: str, most: int = BARS) -> Figure:
     """Draw mean ranks, the shortest bar for what mostly comes first.
 
     Parameters
     ----------
     rows : sequence of mapping
         Of a summary of ranks, of one output; scores of the ranking have rank 0.
+    order : str
+        SCORE or SIZE, what features are ranked by.
     most : int
         Features that are drawn.
 
@@ -181,8 +189,8 @@ def draw_ranks(rows: Sequence[Row], most: int = BARS) -> Figure:
     )
     return Figure(
         "Which features come first",
-        "Mean place of a feature in the rows' own rankings, 1 for the first: the shorter the bar, the more it matters. Whiskers are one standard "
-        "deviation over rows. " + say_left_out(len(shown), len(ranked), "features"),
+        f"Mean place of a feature in the rows' own rankings, 1 for the first: {MEANING[order]}. Whiskers are one standard deviation over rows. "
+        + say_left_out(len(shown), len(ranked), "features"),
         Tracks(tracks, axis.ticks(), axis.at(0), "mean rank"),
         Table(("feature or score", "mean", "deviation", "lowest", "highest"), numbers, say_left_out(len(shown), len(ranked), "features")),
     )

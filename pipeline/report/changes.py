@@ -6,7 +6,7 @@ from typing import Any
 from ..display import count
 from .figure import Figure, Table, Track, Tracks, draw_bar, say_left_out
 from .page import Section
-from .scale import NAME, WHOLE, make_axis, shorten_name, shorten_names, write_number, write_share
+from .scale import NAME, WHOLE, make_axis, shorten_name, shorten_names, write_number, write_share, write_two
 
 Found = Mapping[str, Any]  # as drift.json has it
 KINDS = {"phi": "attribution", "missing": "missing values", "unseen": "unseen values"}  # in words, where they need them
@@ -46,7 +46,8 @@ def say_change(found: Found) -> str:
     first, n = found["outputs"][0], len(found["alarms"])
     several = f" of output {shorten_name(first['output'])}" if len(found["outputs"]) > 1 else ""
     total = "margin" if found["space"] == "margin" else "prediction"
-    moved = f"the mean {total}{several} is {write_number(first['mean'])}, it was {write_number(first['reference_mean'])}"
+    moved = "the mean {} is {}, it was {}".format(f"{total}{several}", *write_two(first["mean"], first["reference_mean"]))
+    moved = moved if first["mean"] is not None or first["reference_mean"] is not None else f"what the mean {total} is, is not known"
     known = first["standard_error"] is not None
     error = f" (change {write_number(first['change'], True)}, standard error {write_number(first['standard_error'])})" if known else ""
     said = f"{count(n, 'alarm')}: see what changed." if n else "No threshold is crossed."
@@ -74,16 +75,17 @@ def _draw_split(found: Found, split: Found, unit: str) -> Figure | None:
         Track(label, (draw_bar(axis, start, end, "up" if end >= start else "down"),), text=write_number(change, True, 3))
         for label, (_, change), (start, end) in zip(shorten_names(names) + said, steps, ends, strict=True)
     ]
-    first = Track("mean before", (), points=(axis.at(split["reference_mean"]),), text=write_number(split["reference_mean"]))
-    last = Track("mean now", (), points=(axis.at(split["mean"]),), text=write_number(split["mean"]))
+    before, now = write_two(split["reference_mean"], split["mean"])
+    first = Track("mean before", (), points=(axis.at(split["reference_mean"]),), text=before)
+    last = Track("mean now", (), points=(axis.at(split["mean"]),), text=now)
     changes = [(name, write_number(change, True)) for name, (_, change) in zip(shorten_names(names, WHOLE) + said, steps, strict=True)]
-    rows = [("mean before", write_number(split["reference_mean"])), *changes]
+    rows = [("mean before", before), *changes]
     of = f" of output {shorten_name(split['output'])}" if len(found["outputs"]) > 1 else ""
     return Figure(
         f"Why the mean {unit}{of} changed",
         "Changes of the features’ mean attributions, the largest first, which add up to the change of the mean.",
         Tracks((first, *tracks, last), axis.ticks(), None, unit),
-        Table(("feature", "change"), (*rows, ("mean now", write_number(split["mean"])))),
+        Table(("feature", "change"), (*rows, ("mean now", now))),
     )
 
 
@@ -154,7 +156,9 @@ def _draw_distances(found: Found) -> Figure | None:
             name,
             "yes" if shift["drifted"] else "no",
             write_share(shift["distance"]),
-            *(write_number(shift[key]) for key in ("corrected", "psi", "psi_expected", "wasserstein", "reference_mean", "mean", "standard_error")),
+            *(write_number(shift[key]) for key in ("corrected", "psi", "psi_expected", "wasserstein")),
+            *write_two(shift["reference_mean"], shift["mean"]),
+            write_number(shift["standard_error"]),
         )
         for name, shift in zip(_names(shown, several, WHOLE), shown, strict=True)
     )
@@ -185,8 +189,8 @@ def _say_alarm(name: str, shift: Found) -> str:
     if shift["kind"] in ("missing", "unseen"):
         return f"{name}: {write_share(shift['mean'])} of the rows, were {write_share(shift['reference_mean'])}"
     moved = "all rows" if shift["distance"] == 1 else f"at least {write_share(shift['distance'])} of the rows"
-    known = shift["reference_mean"] is not None
-    means = f"; mean {write_number(shift['mean'])}, was {write_number(shift['reference_mean'])}" if known else ""
+    now, before = write_two(shift["mean"], shift["reference_mean"])
+    means = f"; mean {now}, was {before}" if shift["reference_mean"] is not None else ""
     psi = "" if shift["psi"] is None else f" (PSI {write_number(shift['psi'], digits=3)}, by chance {write_number(shift['psi_expected'], digits=2)})"
     return f"{name}: {moved} have another one{means}{psi}"
 

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from kernels.methods import METHODS
+
 from ..errors import InvalidRun
 from ..in_memory.finished import FinishedRun
 from ..runs.options import MARGIN
@@ -102,7 +104,8 @@ def _figures(material: Material, output: str, limits: Limits) -> tuple[Figure, .
     if "importance" in summaries:
         errors = {row["feature"]: row["mean_abs_error"] or 0.0 for row in _of(summaries.get("background_errors", ()), output)}
         figures.append(draw_importance(_of(summaries["importance"], output), manifest.n_rows, plan.space, errors, limits.features))
-    figures += [draw_ranks(_of(summaries[name], output), limits.features) for name in ("areas", "gaps") if name in summaries]
+    order = METHODS[plan.method].phi.ranks
+    figures += [draw_ranks(_of(summaries[name], output), order, limits.features) for name in ("areas", "gaps") if name in summaries]
     if output in material.drawn:
         drawn = material.drawn[output]
         some = slice(limits.features)

@@ -10,6 +10,7 @@ NAME = 48  # characters of a name,
 WHOLE = 200  # of one in a table,
 LONGEST = 1600  # and of names that are not told apart by fewer
 DIGITS = 4  # of a number,
+TWO_DIGITS = 10  # of two numbers that read the same with these,
 MOST_DIGITS = 17  # and as many as tell any two apart
 STEPS = (1, 2, 5, 10)  # of round numbers, times a power of ten
 ROOM = 44  # characters along an axis on a phone,
@@ -73,6 +74,22 @@ def write_apart(numbers: Sequence[float]) -> list[str]:
         if all(abs(read - number) <= least for read, number in zip(said, numbers, strict=True)):
             break
     return texts
+
+
+def write_two(first: float | None, second: float | None) -> tuple[str, str]:
+    """Write two numbers that are set side by side, with more digits where they would read the same.
+
+    Parameters
+    ----------
+    first, second : float or None
+
+    Returns
+    -------
+    (str, str)
+        The same where they differ by less than TWO_DIGITS tell, or not at all.
+    """
+    written = [(write_number(first, digits=digits), write_number(second, digits=digits)) for digits in range(DIGITS, TWO_DIGITS + 1)]
+    return next((two for two in written if two[0] != two[1]), written[0])
 
 
 def write_share(share: float | None) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kernels.methods import METHODS
+from kernels.ordering import SCORE
 
 from ..display import count
 from ..in_memory.finished import FinishedRun
@@ -69,7 +70,8 @@ def write_headline(run: FinishedRun, summaries: Mapping[str, Sequence[Row]]) -> 
         if not run.manifest.used or (name == "importance" and not first["share"]):
             return f"No feature moves the {total}"
         if name != "importance":
-            return f"{feature} ranks first on average"
+            signed = METHODS[run.plan.method].phi.ranks == SCORE
+            return f"{feature} ranks first on average" + f", from what raises the {total} to what lowers it" * signed
         several = f" of output {shorten_name(output, 30)}" if len(run.plan.written_outputs) > 1 else ""
         return f"{feature} accounts for {write_share(first['share'])} of what moves the {total}{several}"
     return f"{count(run.manifest.n_rows, 'row')} explained"
@@ -89,7 +91,11 @@ def write_lede(run: FinishedRun) -> tuple[str, ...]:
     plan = run.plan
     method = METHODS[plan.method]
     against = "" if plan.background is None else f", against the background {shorten_name(last_name(plan.background))}"
-    space = "" if plan.space == MARGIN else f" Attributions are in units of the {plan.space}."
+    space = (
+        ""
+        if plan.space == MARGIN
+        else f" They are carried into units of the {plan.space}, where they add up to {TOTALS[plan.space]} minus base value."
+    )
     rows = count(run.manifest.n_rows, "row")
     said = f"{rows} of {shorten_name(last_name(plan.data))}, explained by {shorten_name(last_name(plan.model))}: {method.meaning}{against}.{space}"
     return (f"{said}{_say_output(plan)}",)

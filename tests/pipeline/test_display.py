@@ -1,12 +1,13 @@
 """What a notebook and a line show: numbers with their nouns, the first rows of a table, and no markup that came with the data."""
 
+import math
 from html.parser import HTMLParser
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.display import ROWS, as_html, as_markdown, count, is_whole, printable
+from pipeline.display import ROWS, as_html, as_markdown, count, is_whole, printable, write_two
 
 
 @pytest.mark.parametrize(
@@ -15,6 +16,21 @@ from pipeline.display import ROWS, as_html, as_markdown, count, is_whole, printa
 def test_nouns_follow_their_numbers(n, noun, said):
     """Thousands are set off."""
     assert count(n, noun) == said
+
+
+@pytest.mark.parametrize(
+    ("numbers", "said"),
+    [
+        ((1.23456, 2.0), ("1.235", "2")),
+        ((20260302.0, 20260303.0), ("20260302", "20260303")),
+        ((1.0, 1.0 + 1e-15), ("1", "1")),
+        ((5.0, 5.0), ("5", "5")),
+        ((math.nan, 1.0), ("nan", "1")),
+    ],
+)
+def test_two_numbers_read_differently_where_they_differ(numbers, said):
+    """With four digits where these tell them apart, and where ten do not."""
+    assert write_two(*numbers) == said
 
 
 class _Reader(HTMLParser):

@@ -191,3 +191,12 @@ def test_it_is_public():
     """Exported on first use."""
     assert leafledger.drift is drift
     assert leafledger.Drift.__name__ == "Drift"
+
+
+def test_days_as_whole_numbers_read_differently(example, tmp_path):
+    """In alarms, where both had the mean 2.026e+07."""
+    for name, day in (("a", 20260302.0), ("b", 20260303.0)):
+        data = write_data(example.frame.iloc[:600].assign(delay=day), tmp_path / f"data-{name}")
+        explain(example.model, data, tmp_path / name, values=True, scheduler="serial")
+    found = drift(tmp_path / "b", against=tmp_path / "a")
+    assert "value of delay: mean 20260303, was 20260302; 100.0% of the rows are elsewhere" in ", ".join(found.alarms).partition(", PSI")[0]

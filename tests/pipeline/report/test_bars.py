@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from kernels.ordering import SCORE, SIZE
 from pipeline.report.bars import draw_groups, draw_importance, draw_inputs, draw_ranks, draw_shares, error_of_size, tabulate_inputs
 
 
@@ -35,7 +36,7 @@ def test_names_that_differ_in_their_middles_differ_in_every_figure():
     names = [f"{'customer_' * 6}{middle}{'_of_the_last_twelve_months' * 3}" for middle in ("debit", "credit")]
     numbers = {"share": 0.5, "mean_abs": 1.0, "mean": 1.0, "std": 0.5, "min": 0, "max": 2, "r2": 0.3, "standard_error": 0.1}
     rows = [{"feature": name, "rank": i + 1, "rows": 10, "missing": 3, "unseen": 0, "below": 0, "above": 0} | numbers for i, name in enumerate(names)]
-    for figure in (draw_importance(rows, 10, "margin", {}), draw_shares(rows), draw_ranks(rows), draw_inputs(rows)):
+    for figure in (draw_importance(rows, 10, "margin", {}), draw_shares(rows), draw_ranks(rows, SIZE), draw_inputs(rows)):
         assert len({track.label for track in figure.drawing.tracks}) == 2
         assert {row[0] for row in figure.table.rows} == set(names)
 
@@ -57,9 +58,17 @@ def test_negative_shares_of_r2_go_to_the_left():
 
 def test_scores_of_rankings_are_in_the_table_alone():
     rows = [{"feature": name, "mean": 1.5, "std": 0.5, "min": 1, "max": 2, "rank": rank} for name, rank in (("a", 1), ("area", 0))]
-    figure = draw_ranks(rows)
+    figure = draw_ranks(rows, SIZE)
     assert [track.label for track in figure.drawing.tracks] == ["a"]
     assert [row[0] for row in figure.table.rows] == ["a", "area"]
+
+
+def test_a_ranking_by_sign_is_none_by_what_matters():
+    """A feature without any effect is behind all that raise the output, and before all that lower it."""
+    rows = [{"feature": "a", "mean": 1.5, "std": 0.5, "min": 1, "max": 2, "rank": 1}]
+    assert "the shorter the bar, the more it matters." in draw_ranks(rows, SIZE).description
+    assert "what lowers it most comes last" in draw_ranks(rows, SCORE).description
+    assert "matters" not in draw_ranks(rows, SCORE).description
 
 
 def test_groups_are_named_by_their_values():

@@ -38,6 +38,17 @@ def test_the_change_is_said_with_its_error():
     said = say_change(found())
     assert said == "Compared with monday (100 rows), the mean margin is 4, it was 1 (change +3, standard error 0.5). 1 alarm: see what changed."
     assert say_change(found(alarms=[])).endswith("No threshold is crossed.")
+    unknown = say_change(found(outputs=[found()["outputs"][0] | {"mean": None, "reference_mean": None, "standard_error": None}]))
+    assert unknown == "Compared with monday (100 rows), what the mean margin is, is not known. 1 alarm: see what changed."
+
+
+def test_means_that_differ_read_differently():
+    """Days as whole numbers had both the mean 2.03e+07."""
+    days = shift("value", "day", 0.0, reference_mean=20260302.0, mean=20260303.0, distance=1.0, drifted=True)
+    section = write_changes(found(shifts=[days]))
+    assert any(item.endswith("; mean 20,260,303, was 20,260,302 (PSI 0.1, by chance 0.1)") for item in section.items)
+    assert section.figures[-1].table.rows[0][7:9] == ("20,260,302", "20,260,303")
+    assert "is 1.00001, it was 1 (" in say_change(found(outputs=[found()["outputs"][0] | {"mean": 1.00001}]))
 
 
 def test_steps_go_from_the_mean_before_to_the_mean_now():
@@ -100,4 +111,4 @@ def test_attributions_that_do_not_add_up_are_not_drawn_as_steps():
 def test_what_is_not_known_is_not_drawn():
     split = {**found()["outputs"][0], "reference_mean": None, "mean": None, "change": None, "standard_error": None}
     assert [figure.title for figure in write_changes(found(outputs=[split], shifts=[])).figures] == []
-    assert "it was –" in say_change(found(outputs=[split]))
+    assert "what the mean margin is, is not known." in say_change(found(outputs=[split]))

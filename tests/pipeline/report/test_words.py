@@ -24,6 +24,9 @@ def test_the_headline_names_the_first_feature_and_its_share(run):
     assert write_headline(run, {"r2": [{"feature": "x", "rank": 1, "r2": 0.5}]}) == "x adds the most to R²"
     assert write_headline(run, {"areas": [{"output": run.plan.outputs[0], "feature": "x", "rank": 1, "mean": 1.0}]}) == "x ranks first on average"
     assert write_headline(run, {}) == "3,000 rows explained"
+    signed = replace(run, plan=replace(run.plan, method="curves"))
+    said = write_headline(signed, {"areas": [{"output": run.plan.outputs[0], "feature": "x", "rank": 1, "mean": 1.0}]})
+    assert said == "x ranks first on average, from what raises the margin to what lowers it"
 
 
 @pytest.mark.parametrize(
@@ -68,7 +71,9 @@ def test_provenance_has_every_digest(run):
     assert write_lede(run)[0].startswith("3,000 rows of data, explained by model.txt")
     assert write_lede(run)[0].endswith(": Shapley values; they add up to margin minus base value.")
     other = replace(run, plan=replace(run.plan, space="probability", background="s3://bucket/rows"))
-    assert write_lede(other)[0].endswith(" base value, against the background rows. Attributions are in units of the probability.")
+    assert write_lede(other)[0].endswith(
+        " base value, against the background rows. They are carried into units of the probability, where they add up to prediction minus base value."
+    )
     assert last_name("s3://bucket/a/b/") == "b"
     assert last_name(None) == ""
 
