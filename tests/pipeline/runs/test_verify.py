@@ -53,6 +53,23 @@ def test_rows_of_every_kind_of_run_agree(trained, tmp_path, given):
     check(tmp_path / "run", (0, 19, 20, 44, 45, 70, 89))
 
 
+def test_rows_agree_whatever_types_they_were_found_in(trained, tmp_path):
+    """Halves and views are read as others, and so is a category that one file has and the path of another: all of them were said to differ."""
+    table = pa.Table.from_pandas(pd.read_parquet(trained / "data/0.parquet"), preserve_index=False)
+    half = pa.array(np.arange(45) / 8, pa.float16())
+    (tmp_path / "data/city=x").mkdir(parents=True)
+    views = pa.array([f"a name of more than twelve letters {n}" for n in range(45)], pa.string_view())
+    pq.write_table(table.append_column("half", half).append_column("view", views), tmp_path / "data/0.parquet")
+    other = table.drop_columns("city").set_column(2, "n", pa.array(range(100, 145))).append_column("half", half).append_column("view", views)
+    pq.write_table(other, tmp_path / "data/city=x/1.parquet")
+    explain(trained / "model.txt", tmp_path / "data", tmp_path / "run", ids=["n", "half", "view"], values=True, scheduler="serial")
+    check(tmp_path / "run", (0, 44, 100, 144))
+    run = read_run(tmp_path / "run")
+    both = run.find({"half": 1.5})
+    assert len(both.places) == 2
+    verify_rows(run.uri, run.manifest, run.plan, both)
+
+
 @pytest.fixture
 def run(trained, tmp_path):
     """A run of copies that a test may change."""
