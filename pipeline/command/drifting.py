@@ -70,7 +70,7 @@ def _show_output(console: Console, found: "Drift", split: "Split") -> None:
     for part in found.parts:
         if part.output == split.output:
             say(console, f"  the data did {part.data:+.4g}, the model did {part.model:+.4g}")
-    say(console, f"order of the features{of}: nDCG {split.ndcg:.3f}")
+    say(console, f"order of the features{of}: nDCG {_number(split.ndcg, '.3f')}")
     mine = [shift for shift in found.shifts if shift.kind == "phi" and shift.output == split.output]
     heads = ["mean phi", "change", *(("of data", "of model") if found.parts else ()), "change of |phi|", "share", "rank", "PSI", "KS", "p", ""]
     table = Table("feature", *(Column(head, justify="right", no_wrap=True) for head in heads), title=Text(printable(f"attributions{of}")))
@@ -125,7 +125,8 @@ def show_drift(console: Console, found: "Drift") -> None:
         say(console, f"drift: {line}")
     if len(found.alarms) > MOST:
         say(console, f"{len(found.alarms) - MOST:,} more: --json has all")
-    say(console, f"{count(len(found.alarms), 'alarm')} in {count(len(found.shifts), 'column')}")
+    groups = f" and {count(len(found.groups), 'group')}" if found.by else ""
+    say(console, f"{count(len(found.alarms), 'alarm')} in {count(len(found.shifts), 'column')}{groups}")
 
 
 def drift(

@@ -1,5 +1,7 @@
 """The rows of two nights, or of a group of them in both, compared: every column, and what the change of the mean margin is made of."""
 
+import math
+
 import numpy as np
 
 from kernels.distances import measure_ndcg
@@ -35,7 +37,8 @@ def compare_columns(current: Measured, reference: Measured) -> tuple[tuple[Split
     for output in plan.written_outputs:
         nights = take_night(reference, find_means(reference, output), output), take_night(current, find_means(current, output), output)
         mine = shift_phi(output, current, reference, nights)
-        sizes = (np.nan_to_num(np.array([getattr(shift, name) for shift in mine], np.float64)) for name in ("reference_mean_abs", "mean_abs"))
-        splits.append(split_change(output, *nights, plan.additive, measure_ndcg(*sizes)))
+        before, now = (np.array([getattr(shift, name) for shift in mine], np.float64) for name in ("reference_mean_abs", "mean_abs"))
+        ndcg = math.nan if np.isnan(before).any() or np.isnan(now).any() else measure_ndcg(before, now)  # of a night without rows
+        splits.append(split_change(output, *nights, plan.additive, ndcg))
         shifts += [shift_total(kind, output, current, reference, nights), *mine]
     return tuple(splits), (*shifts, *shift_values(current, reference))

@@ -104,8 +104,8 @@ def _check_most(names: Sequence[str], by: Sequence[str], n_columns: int) -> None
         raise UsageError(f"{', '.join(map(repr, by))} make {len(names)} groups or more, expected at most {most} where runs have {n_columns} columns")
 
 
-def _find_rows(parquet: pq.ParquetFile, by: Sequence[GroupColumn], columns: Sequence[str]) -> dict[str, list[np.ndarray]]:
-    """Which rows of every row group are of each group."""
+def _find_rows(parquet: pq.ParquetFile, by: Sequence[GroupColumn], columns: Sequence[str], n_columns: int) -> dict[str, list[np.ndarray]]:
+    """Which rows of every row group are of each group, of as many as can be measured in so many columns."""
     found: dict[str, list[np.ndarray]] = {}
     for group in range(parquet.num_row_groups):
         read = parquet.read_row_group(group, [*dict.fromkeys(columns)], use_threads=False)
@@ -116,7 +116,7 @@ def _find_rows(parquet: pq.ParquetFile, by: Sequence[GroupColumn], columns: Sequ
         for g, name in enumerate(names.tolist()):
             rows = found.setdefault(name, [NOWHERE] * parquet.num_row_groups)
             rows[group] = order[ends[g] : ends[g + 1]]
-        _check_most([*found], [column.name for column in by], 1)
+        _check_most([*found], [column.name for column in by], n_columns)
     return found
 
 
@@ -150,8 +150,7 @@ def measure_groups_of_item(asked: MeasuringGroups, item: WorkItem) -> GroupedPar
         types = {name: parquet.schema_arrow.field(column).type for name, column in columns.items()}
         check_group_columns(asked.by, types, uri)
         by = make_group_columns(asked.by, types)
-        rows = _find_rows(parquet, by, [*columns.values()])
-        _check_most([*rows], asked.by, len(list_columns(plan)))
+        rows = _find_rows(parquet, by, [*columns.values()], len(list_columns(plan)))
         places: Rows = [*rows.values()]
         return GroupedPart(by, dict(zip(rows, measure_columns(uri, plan, parquet, places), strict=True)))
 

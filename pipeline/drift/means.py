@@ -95,6 +95,8 @@ def read_summary(run: str, manifest: Manifest, name: str) -> list[dict] | None:
 
 
 def _from_row(row: dict, n: int) -> Means:
+    if not n:  # of which summaries have zeros
+        return Means(0, math.nan, math.nan, math.nan, math.nan)
     variance, square = row["std"] ** 2, row["std"] ** 2 + row["mean"] ** 2 - row["mean_abs"] ** 2
     errors = (math.sqrt(max(each, 0.0) / (n - 1)) if n > 1 else math.nan for each in (variance, square))
     mean_error, abs_error = errors

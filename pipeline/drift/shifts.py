@@ -118,7 +118,10 @@ def shift_total(kind: str, output: str, current: Measured, reference: Measured, 
     return _shift(kind, output, "", nights[0].total, nights[1].total, _compare(_total(reference, output), _total(current, output)))
 
 
-def _rank(values: np.ndarray) -> tuple[np.ndarray, list[int]]:
+def _rank(values: np.ndarray) -> tuple[np.ndarray, list[int] | list[None]]:
+    """Shares and ranks; not known of a night without rows."""
+    if np.isnan(values).any():
+        return np.full(values.size, np.nan), [None] * values.size
     total = values.sum()
     return (values / total if total > 0 else np.zeros(values.size)), ranks_by_score(values, axis=0).tolist()
 
@@ -141,7 +144,7 @@ def shift_phi(output: str, current: Measured, reference: Measured, nights: tuple
     before, now = (night.phi for night in nights)
     players = list(dict.fromkeys((*now, *before)))
     pairs = [(before.get(player, nothing(nights[0].total.rows)), now.get(player, nothing(nights[1].total.rows))) for player in players]
-    (old_share, old_rank), (share, rank) = (_rank(np.nan_to_num(np.array([pair[k].mean_abs for pair in pairs], np.float64))) for k in (0, 1))
+    (old_share, old_rank), (share, rank) = (_rank(np.array([pair[k].mean_abs for pair in pairs], np.float64)) for k in (0, 1))
     return [
         replace(
             _shift(PHI, output, player, pairs[j][0], pairs[j][1], _compare(reference.phi(output, player), current.phi(output, player))),

@@ -90,7 +90,7 @@ class Split:
     base: float | None  # change of the base value: 0 with one model. None, as below, where attributions need not add up, or base values are not known
     features: float | None  # sum of the changes of mean phi
     rounding: float | None  # what rounding leaves
-    ndcg: float  # of the order of the features by mean |phi|
+    ndcg: float  # of the order of the features by mean |phi|; NaN where a night has no rows
 
 
 def split_change(output: str, reference: Night, current: Night, additive: bool, ndcg: float) -> Split:

@@ -1,6 +1,7 @@
 """The command that says what changed: exit codes, a table, one JSON document, and names that stay text."""
 
 import json
+import re
 import shutil
 import sys
 
@@ -63,6 +64,7 @@ def test_groups_are_shown_first_those_that_are_new(nights, example, capsys):
     out, _ = capsys.readouterr()
     assert out.splitlines()[1].startswith("differs: groups by carrier, month that are new: carrier=[b]<i>, month=")
     assert "within groups" in out
+    assert re.search(r" alarms? in \d+ columns and \d+ groups$", out.rstrip())
     assert "│ carrier=[b]<i>, month=" in out
     assert "drift: groups of carrier, month" not in out  # they moved by less than the threshold
     assert main(["drift", str(nights / "d"), "--against", str(nights / "a"), "--by", "flight"]) == 2

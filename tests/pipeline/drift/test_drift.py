@@ -1,6 +1,7 @@
 """Two runs compared from end to end: the same bytes every time, strict JSON, a reference that is read once; one line for what cannot be compared."""
 
 import json
+import shutil
 from dataclasses import astuple
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.testing import assert_allclose
 
 import leafledger
 from leafledger import check_run, drift, explain, read_latest
+from pipeline.command.cli import main
 from pipeline.errors import InvalidRun, LeafledgerError, UsageError
 from tests.pipeline.conftest import WRONG, train, write_data
 
@@ -200,3 +202,19 @@ def test_days_as_whole_numbers_read_differently(example, tmp_path):
         explain(example.model, data, tmp_path / name, values=True, scheduler="serial")
     found = drift(tmp_path / "b", against=tmp_path / "a")
     assert "value of delay: mean 20260303, was 20260302; 100.0% of the rows are elsewhere" in ", ".join(found.alarms).partition(", PSI")[0]
+
+
+@pytest.mark.parametrize("options", [{}, {"global_only": True}, {"top": 1, "columns": "top"}])
+def test_of_a_night_without_rows_nothing_is_known(example, nights, tmp_path, capsys, options):
+    """Neither a mean, which was the base value of a run with summaries alone, nor shares, ranks and an order."""
+    example.frame.iloc[:0].to_parquet(tmp_path / "none.parquet")
+    explain(example.model, tmp_path / "none.parquet", tmp_path / "none", scheduler="serial", **options)
+    for run, against in ((tmp_path / "none", nights[0]), (shutil.copytree(nights[0], tmp_path / "copy"), tmp_path / "none")):
+        found = drift(run, against=against)
+        (split,) = found.to_dict()["outputs"]
+        mine = "" if run.name == "none" else "reference_"
+        assert (split[f"{mine}mean"], split["change"], split["ndcg"]) == (None, None, None)
+        for shift in (shift for shift in found.to_dict()["shifts"] if shift["kind"] == "phi"):
+            assert [shift[f"{mine}{name}"] for name in ("mean", "mean_abs", "share", "rank")] == [None] * 4
+        assert main(["drift", str(run), "--against", str(against)]) == 0
+        assert "order of the features: nDCG –" in capsys.readouterr().out
