@@ -75,7 +75,11 @@ class Feature:
             return "numbers"
         if self.categories is None:
             return "codes of categories" + ", whose list is not there" * self.perhaps_codes
-        return f"{len(self.categories)} categories"
+        if self.partial:
+            return f"categories, of which splits ask for {len(self.categories)}"
+        if self.hashed:  # the list stands for none
+            return "categories that statistics know"
+        return f"{len(self.categories)} categor{'y' if len(self.categories) == 1 else 'ies'}"
 
 
 @dataclass(frozen=True, slots=True)

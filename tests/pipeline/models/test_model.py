@@ -13,6 +13,7 @@ from hypothesis import given
 
 from pipeline.errors import InvalidModel, UnsupportedModel
 from pipeline.models import FEW_OUTPUTS, load_ensemble
+from pipeline.models.cityhash import NO_CATEGORY, HashedCategory
 from pipeline.models.model import Feature, find_classes
 from tests.pipeline.models.catboosting import SHAPE, sample, saved
 from tests.pipeline.models.xgboosting import load, train
@@ -27,6 +28,10 @@ from tests.strategies import forests
         (Feature("x", True), "codes of categories"),
         (Feature("x", True, perhaps_codes=True), "codes of categories, whose list is not there"),
         (Feature("x", True, ("a", "b", "c")), "3 categories"),
+        (Feature("x", True, ("a",)), "1 category"),
+        (Feature("x", True, (HashedCategory(7),), partial=True), "categories, of which splits ask for 1"),
+        (Feature("x", True, (HashedCategory(7), HashedCategory(8)), hashed=True, partial=True), "categories, of which splits ask for 2"),
+        (Feature("x", True, (NO_CATEGORY,), hashed=True), "categories that statistics know"),
     ],
 )
 def test_a_feature_says_what_its_column_holds(feature, kind):
