@@ -24,7 +24,7 @@ class Line:
     """A feature's share of an output's importance, from run to run."""
 
     feature: str
-    shares: tuple[float | None, ...]  # of the runs, in their order; None where a run has no such feature
+    shares: tuple[float | None, ...]  # of the runs, in their order; None where a run has no such feature, or no rows
 
     @property
     def known(self) -> tuple[float, ...]:
@@ -100,7 +100,8 @@ def _read_shares(run: ListedRun) -> tuple[Kind, Shares] | InvalidRun | None:
         if hashlib.sha256(data).hexdigest() != entry["sha256"]:
             raise InvalidRun(f"{entry['uri']}: is not the one that the manifest lists")
         rows = json.loads(data)
-        shares = {(str(row["output"]), str(row["feature"])): float(row["share"]) for row in rows if row["share"] is not None}
+        known = (row for row in rows if row["share"] is not None and manifest.n_rows)  # of a night without rows all are 0
+        shares = {(str(row["output"]), str(row["feature"])): float(row["share"]) for row in known}
     except InvalidRun as error:
         return error
     except (ValueError, KeyError, TypeError, RecursionError) as error:

@@ -57,6 +57,17 @@ def test_what_is_of_another_kind_is_left_out(example, nights, tmp_path, asked, t
     assert ([run.date for run in found.runs], found.left_out, str(found.kind)) == (["2026-03-04"], 2, told)
 
 
+def test_a_night_without_rows_breaks_the_lines(example, nights, tmp_path):
+    """Its shares are not known; they were drawn as 0."""
+    example.frame.iloc[:0].to_parquet(tmp_path / "none.parquet")
+    for day in ("2026-03-01", "2026-03-03"):
+        shutil.copytree(nights / day, tmp_path / "runs" / day)
+    explain(example.model, tmp_path / "none.parquet", tmp_path / "runs" / "2026-03-02", scheduler="serial", global_only=True)
+    found = read_importances(list_runs(tmp_path / "runs"))
+    assert [run.date for run in found.runs] == ["2026-03-01", "2026-03-02", "2026-03-03"]
+    assert all([share is None for share in line.shares] == [False, True, False] for line in found.outputs[0].lines)
+
+
 def test_other_parameters_are_another_kind(example, tmp_path):
     """Of one method."""
     for day, alpha in (("2026-03-01", 4), ("2026-03-02", 2), ("2026-03-03", 4)):
