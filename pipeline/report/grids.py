@@ -23,6 +23,7 @@ CATEGORIES = 10
 
 UNKEPT = "values are not kept beside these attributions; explain --values keeps them"
 SEVERAL = "a group of several features has no value of its own"
+COMBINED = "a combination of features has no value of its own"
 MISSING = "all values are missing"
 MANY = "there are too many categories to count"
 
@@ -87,10 +88,12 @@ def choose_values(feature: Feature, column: str, found: Distribution | Categorie
     return Values(feature, column, tuple(map(float, (*inner, np.nextafter(high, math.inf)))))
 
 
-def _say_lacking(kept: bool, feature: str, found: Distribution | Categories | None) -> str:
+def _say_lacking(kept: bool, name: str, combinations: Sequence[str], feature: str, found: Distribution | Categories | None) -> str:
     """Say why a player's values are not told apart."""
     if not kept:
         return UNKEPT
+    if name in combinations:
+        return COMBINED
     if not feature:
         return SEVERAL
     return MANY if found is not None and found.there else MISSING
@@ -126,7 +129,7 @@ def choose_grids(measured: Measured, output: str, names: Sequence[str], columns:
         feature = feature_of(name, groups)
         known = measured.value(feature)
         chosen = choose_values(features[feature], values[feature], known) if feature in values else None
-        lacking = "" if chosen else _say_lacking(plan.values, feature, known)
+        lacking = "" if chosen else _say_lacking(plan.values, name, plan.combinations, feature, known)
         own, quantiles = lay_edges(find_ends([phi], OWN), find_ends([phi], 0.0)), tuple(phi.quantile(q) for q in QUANTILES)
         grids.append(Counted(columns[name], shared, own, chosen, lacking, quantiles))
     return tuple(grids)

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import catboost
 import lightgbm
 import numpy as np
 import pandas as pd
@@ -13,7 +14,7 @@ from pipeline.drift.distribution import Categories, Distribution
 from pipeline.drift.measured import measure_run
 from pipeline.models.model import Feature
 from pipeline.report.counting import QUANTILES, TAIL
-from pipeline.report.grids import MANY, MISSING, SEVERAL, UNKEPT, _say_lacking, choose_grids, choose_values, find_ends
+from pipeline.report.grids import COMBINED, MANY, MISSING, SEVERAL, UNKEPT, _say_lacking, choose_grids, choose_values, find_ends
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +100,7 @@ def test_why_values_are_not_told_apart_is_said(example, odd, classes, tmp_path):
     assert (found["both"].values, found["both"].lacking) == (None, SEVERAL)
     assert (found["null"].values, found["null"].lacking) == (None, MISSING)
     assert {each.lacking for each in found[classes]} == {UNKEPT}
-    assert _say_lacking(True, "x", Categories(9, 0, None, None)) == MANY
+    assert _say_lacking(True, "x", (), "x", Categories(9, 0, None, None)) == MANY
     page = contents_of(tmp_path / "run")
     assert "explain --values" not in page
     assert f"Grey: {SEVERAL}." in page
@@ -108,3 +109,18 @@ def test_why_values_are_not_told_apart_is_said(example, odd, classes, tmp_path):
 
 def contents_of(run):
     return Path(report(run, scheduler="serial").uri).read_text()
+
+
+def test_combinations_have_no_values(tmp_path):
+    """As players of their own; it was said that all values are missing."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"city": rng.choice(list("abcdef"), 600), "job": rng.choice(list("uvwxyz"), 600)})
+    label = (frame["city"].map(ord) * frame["job"].map(ord)) % 5.0
+    options = {"iterations": 20, "cat_features": ["city", "job"], "max_ctr_complexity": 2, "verbose": 0, "allow_writing_files": False}
+    catboost.CatBoostRegressor(**options, thread_count=1).fit(frame, label).save_model(str(tmp_path / "model.cbm"))
+    frame.to_parquet(tmp_path / "data.parquet")
+    explain(tmp_path / "model.cbm", tmp_path / "data.parquet", tmp_path / "run", values=True, combinations="own", scheduler="serial")
+    measured = measure_run(tmp_path / "run", scheduler="serial")
+    assert "city×job" in measured.plan.players
+    (found,) = choose_grids(measured, measured.plan.written_outputs[0], ["city×job"], {"city×job": "phi_city×job"})
+    assert (found.values, found.lacking) == (None, COMBINED)
