@@ -211,7 +211,8 @@ def _check_values(values: tuple[str | float, ...], feature: Feature, where: str)
             )
     codes = find_codes(feature, pa.array(values)).tolist()
     if feature.categories is not None and not feature.hashed and len(feature.categories) in codes:
-        raise UsageError(f"{where}: in has {values[codes.index(len(feature.categories))]!r}, which is no category of the model")
+        which = "which no split asks for; write an entry without in for all others" if feature.partial else "which is no category of the model"
+        raise UsageError(f"{where}: in has {values[codes.index(len(feature.categories))]!r}, {which}")
 
 
 def read_reasons(given: ReasonsFile, players: Sequence[str], features: Sequence[Feature], groups: Groups, used: Sequence[str]) -> Reasons:

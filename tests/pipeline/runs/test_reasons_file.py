@@ -164,6 +164,14 @@ def test_two_texts_of_one_category_overlap():
         read_reasons(file, ["grade"], features, (), ["grade"])
 
 
+def test_a_category_that_no_split_asks_for_may_be_one_that_training_saw():
+    """It is said what to do, and not that the model has no such category."""
+    features = (Feature("flag", True, ("yes",), partial=True),)
+    file = {"direction": "raises", "default": DEFAULT, "reason": [{"feature": "flag", "in": ["no"], "text": "t"}]}
+    with pytest.raises(UsageError, match=r"in has 'no', which no split asks for; write an entry without in for all others$"):
+        read_reasons(file, ["flag"], features, (), ["flag"])
+
+
 def test_groups_of_several_features_have_no_value():
     groups = (("g", ("late", "city")), ("code", ("code",)), ("unused", ("unused",)))
     players = [name for name, _ in groups]
