@@ -109,7 +109,8 @@ def _pieces(plan: Plan) -> set[tuple[str, str, int]]:
 def _explain(model: Measured, data: Measured, folder: str, where: Where) -> dict[str, Night]:
     """Means of the attributions to every output of one run's model on the other run's rows; the base values as those of the player ""."""
     plan, out = model.plan, storage.join(folder, hashlib.sha256(f"{model.uri} {data.uri}".encode()).hexdigest()[:16])
-    told = _arguments(plan) | _name_output(plan)
+    # Each night's categories are those of its own model, which explained it; that the other one knows hardly any of them is something it did.
+    told = _arguments(plan) | _name_output(plan) | {"allow_unseen": True}
     options = Options(global_only=True, scheduler=where.scheduler, workers=where.workers, plain_tcp=where.plain_tcp, **told)
     job, beside = make_job(plan.model, data.plan.data, out, options), (*data.plan.ids, *(column.name for column in data.plan.by))
     job = replace(
