@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..display import count
 from .counting import MISSING, SWARM, Counted, Counts, percentiles_of
 from .figure import Figure, Shape, Strip, Strips, Table, write_path
 from .scale import WHOLE, Axis, shorten_names, write_number
@@ -113,7 +114,7 @@ def draw_swarm(names: Sequence[str], asked: Sequence[Counted], counts: Sequence[
     said = "Colour is how high the feature's value is among all rows; grey where it has no order or is missing. " if any_colour else ""
     said += f"Grey: {', or '.join(lacking)}. " if lacking else ""
     n_beyond = sum(int(each.swarm[0].sum() + each.swarm[-1].sum()) for each in counts)
-    said += f"{n_beyond:,} attributions lie beyond the axis, which holds nearly all. " if n_beyond else ""
+    said += f"{count(n_beyond, 'attribution')} {'lies' if n_beyond == 1 else 'lie'} beyond the axis, which holds nearly all. " if n_beyond else ""
     return Figure(
         "Which way features move predictions",
         f"Attributions of all rows: how high a strip is says how many rows have an attribution there. {said}".strip(),
