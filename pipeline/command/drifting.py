@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 TOP = 10  # features that are shown of an output
 MOST = 20  # alarms that are shown
+NAME = 40  # characters of a name's line
+WIDEST = 400  # characters of a table
 MEASURES = Group("What is compared", sort_key=2)
 
 
@@ -40,6 +42,12 @@ def _arrow(before: Any, now: Any, form: str) -> str:
 
 def _means(before: float, now: float) -> str:
     return "{} → {}".format(*write_two(before, now)) if math.isfinite(before) and math.isfinite(now) else _arrow(before, now, ".4g")
+
+
+def _print_whole(console: Console, table: Table) -> None:
+    """Print a table as wide as its numbers need, which do not wrap: names would have no room left."""
+    console.width = max(console.width, console.measure(table, options=console.options.update(max_width=WIDEST)).maximum)
+    console.print(table)
 
 
 def _rows_of(shift: "Shift", parts: bool) -> list[str | Text]:
@@ -73,10 +81,14 @@ def _show_output(console: Console, found: "Drift", split: "Split") -> None:
     say(console, f"order of the features{of}: nDCG {_number(split.ndcg, '.3f')}")
     mine = [shift for shift in found.shifts if shift.kind == "phi" and shift.output == split.output]
     heads = ["mean phi", "change", *(("of data", "of model") if found.parts else ()), "change of |phi|", "share", "rank", "PSI", "KS", "p", ""]
-    table = Table("feature", *(Column(head, justify="right", no_wrap=True) for head in heads), title=Text(printable(f"attributions{of}")))
+    table = Table(
+        Column("feature", max_width=NAME, overflow="fold"),
+        *(Column(head, justify="right", no_wrap=True) for head in heads),
+        title=Text(printable(f"attributions{of}")),
+    )
     for shift in sorted(mine, key=lambda shift: -abs(shift.change) if shift.change == shift.change else 0.0)[:TOP]:
         table.add_row(*_rows_of(shift, bool(found.parts)))
-    console.print(table)
+    _print_whole(console, table)
 
 
 def _show_mix(console: Console, found: "Drift", mix: "Mix") -> None:
@@ -88,7 +100,11 @@ def _show_mix(console: Console, found: "Drift", mix: "Mix") -> None:
     said = f"{_number(mix.change, '+.4g')}: mix of groups {_number(mix.mix, '+.4g')}, within groups {_number(mix.within, '+.4g')}"
     say(console, f"mean {total}{of} by {printable(by)} {said}")
     heads = ["rows", "share", f"mean {total}", "of mix", "within", "alarms", ""]
-    table = Table(Column(Text(printable(by))), *(Column(head, justify="right", no_wrap=True) for head in heads), title=Text(printable(f"groups{of}")))
+    table = Table(
+        Column(Text(printable(by)), max_width=NAME, overflow="fold"),
+        *(Column(head, justify="right", no_wrap=True) for head in heads),
+        title=Text(printable(f"groups{of}")),
+    )
     both = zip(found.groups, mix.groups, strict=True) if mix.groups else ()
     for group, each in sorted(both, key=lambda pair: -abs(pair[1].mix + pair[1].within))[:TOP]:
         table.add_row(
@@ -101,7 +117,7 @@ def _show_mix(console: Console, found: "Drift", mix: "Mix") -> None:
             str(sum(shift.drifted for shift in group.shifts)) if group.state == "tested" else "–",
             group.state if group.state != "tested" else "",
         )
-    console.print(table)
+    _print_whole(console, table)
 
 
 def show_drift(console: Console, found: "Drift") -> None:

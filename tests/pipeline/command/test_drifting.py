@@ -4,12 +4,15 @@ import json
 import re
 import shutil
 import sys
+from dataclasses import replace
 
 import pytest
+from rich.console import Console
 
-from leafledger import explain
+from leafledger import drift, explain
 from pipeline.command.cli import main
-from tests.pipeline.conftest import make_frame, write_data
+from pipeline.command.drifting import show_drift
+from tests.pipeline.conftest import make_frame, train, write_data
 
 
 @pytest.fixture(scope="module")
@@ -34,6 +37,17 @@ def test_drift_is_shown_and_has_an_exit_code(nights, capsys):
     out, _ = capsys.readouterr()
     assert "0 alarms in" in out
     assert "the data did +0, the model did +0" in out
+
+
+def test_names_have_room_beside_any_numbers(nights, capsys, tmp_path):
+    """Long numbers, and two columns more, took all of it: the first column was empty."""
+    train(make_frame().assign(delay=lambda frame: frame["delay"] * 1.2345)).save_model(tmp_path / "other.txt")
+    explain(tmp_path / "other.txt", nights / "data-b", tmp_path / "other", values=True, scheduler="serial")
+    assert main(["drift", str(tmp_path / "other"), "--against", str(nights / "a"), "--both-ways", "--scheduler", "serial", "--quiet"]) == 4
+    found = drift(tmp_path / "other", against=nights / "a", both_ways=True, scheduler="serial")
+    long = [replace(shift, change=-1.2345e-7, change_abs=-1.2345e-7, data=-1.2345e-7, model=-1.2345e-7) for shift in found.shifts]
+    show_drift(Console(), replace(found, shifts=tuple(long)))
+    assert re.search(r"^│ delay +│", capsys.readouterr().out, re.MULTILINE)
 
 
 def test_json_is_one_document(nights, capsys, tmp_path):
