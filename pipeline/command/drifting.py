@@ -13,7 +13,7 @@ from ..errors import Exit
 from .dated import Day, fill_day
 from .documents import write_document
 from .flags import CLUSTER, INPUT, Json, Quiet, Workers
-from .terminal import open_console, say
+from .terminal import open_console, print_whole, say
 
 if TYPE_CHECKING:
     from ..drift.drift import Drift
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 TOP = 10  # features that are shown of an output
 MOST = 20  # alarms that are shown
 NAME = 40  # characters of a name's line
-WIDEST = 400  # characters of a table
 MEASURES = Group("What is compared", sort_key=2)
 
 
@@ -42,12 +41,6 @@ def _arrow(before: Any, now: Any, form: str) -> str:
 
 def _means(before: float, now: float) -> str:
     return "{} → {}".format(*write_two(before, now)) if math.isfinite(before) and math.isfinite(now) else _arrow(before, now, ".4g")
-
-
-def _print_whole(console: Console, table: Table) -> None:
-    """Print a table as wide as its numbers need, which do not wrap: names would have no room left."""
-    console.width = max(console.width, console.measure(table, options=console.options.update(max_width=WIDEST)).maximum)
-    console.print(table)
 
 
 def _rows_of(shift: "Shift", parts: bool) -> list[str | Text]:
@@ -88,7 +81,7 @@ def _show_output(console: Console, found: "Drift", split: "Split") -> None:
     )
     for shift in sorted(mine, key=lambda shift: -abs(shift.change) if shift.change == shift.change else 0.0)[:TOP]:
         table.add_row(*_rows_of(shift, bool(found.parts)))
-    _print_whole(console, table)
+    print_whole(console, table)
 
 
 def _show_mix(console: Console, found: "Drift", mix: "Mix") -> None:
@@ -117,7 +110,7 @@ def _show_mix(console: Console, found: "Drift", mix: "Mix") -> None:
             str(sum(shift.drifted for shift in group.shifts)) if group.state == "tested" else "–",
             group.state if group.state != "tested" else "",
         )
-    _print_whole(console, table)
+    print_whole(console, table)
 
 
 def show_drift(console: Console, found: "Drift") -> None:

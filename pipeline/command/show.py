@@ -15,7 +15,7 @@ from ..comparisons.comparison import REMOVAL
 from ..display import printable
 from ..errors import InvalidRun
 from ..stores import storage
-from .terminal import say
+from .terminal import print_whole, say
 
 TOP = 10  # features, and pairs of them
 WIDE = 170  # characters of a table with a column for each measure, also where there is no terminal
@@ -78,7 +78,8 @@ def show_summaries(console: Console, run: str, manifest: Any) -> None:
 def _write_measure(row: Any) -> str:
     if row is None:
         return ""
-    return "unknown" if row["mean"] is None else f"{row['mean']:.4g} ({row['standard_error']:.2g})"
+    error = "" if row["standard_error"] is None else f" ({row['standard_error']:.2g})"
+    return "unknown" if row["mean"] is None else f"{row['mean']:.4g}{error}"
 
 
 def _show_measures(console: Console, title: str, caption: str, names: Iterable[str], cells: dict[tuple[str, str], Any]) -> None:
@@ -91,7 +92,7 @@ def _show_measures(console: Console, title: str, caption: str, names: Iterable[s
     for name in names:
         numbers = (cells.get((measure, name)) for measure in measures)
         table.add_row(Text(printable(name)), *map(_write_measure, numbers))
-    console.print(table)
+    print_whole(console, table)
 
 
 def show_comparison(console: Console, found: Any) -> None:
@@ -114,7 +115,8 @@ def show_comparison(console: Console, found: Any) -> None:
         names, removal = list(dict.fromkeys(name for _, name in alone)), {key: row for key, row in alone.items() if key[0].startswith(REMOVAL)}
         others = {key: row for key, row in alone.items() if key not in removal}
         n_rows = ", of PGI² ".join(f"{n:,}" for n in dict.fromkeys(row["rows"] for row in others.values()))
-        _show_measures(console, f"comparison{of}", f"means of {n_rows} rows (standard errors)", names, others)
+        noun = "row" if n_rows == "1" else "rows"
+        _show_measures(console, f"comparison{of}", f"means of {n_rows} {noun} (standard errors)", names, others)
         if removal:
             n_rows = f"{next(iter(removal.values()))['rows']:,}"
             caption = f"root mean squared error of {n_rows} labels when the first features are drawn from the data (standard errors)"

@@ -14,9 +14,12 @@ from io import TextIOWrapper
 from typing import Any, Literal, TextIO
 
 from rich.console import Console
+from rich.table import Table
 
 from ..display import printable
 from ..errors import redact
+
+WIDEST = 400  # characters of a table
 
 
 class Stream:
@@ -122,6 +125,19 @@ def open_console(quiet: bool = False) -> Console:
     rich.console.Console
     """
     return Console(file=sys.stdout, quiet=quiet, markup=False, emoji=False)
+
+
+def print_whole(console: Console, table: Table) -> None:
+    """Print a table as wide as it needs to be, up to WIDEST characters: names that do not wrap, or numbers, leave the others no room.
+
+    Parameters
+    ----------
+    console : rich.console.Console
+        It stays as wide.
+    table : rich.table.Table
+    """
+    console.width = max(console.width, console.measure(table, options=console.options.update(max_width=WIDEST)).maximum)
+    console.print(table)
 
 
 def say(console: Console, line: str) -> None:

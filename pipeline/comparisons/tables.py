@@ -33,15 +33,16 @@ def _merge(items: Sequence[Compared], which: int, n_outputs: int, n_values: int)
 
 
 def _list_measures(comparison: Comparison, values: Sequence[Value], found: dict[str, np.ndarray], n_rows: int) -> pa.Table:
-    """A row per output, measure and ranking, or two of them; ``found (outputs, values)``. What a ranking does not tell is null."""
+    """A row per output, measure and ranking, or two of them; ``found (outputs, values)``. What a ranking, or so few rows, do not tell is null."""
     names, outputs = [ranking.name for ranking in comparison.rankings], comparison.outputs
+    known = {name: pa.array(each.reshape(-1), mask=(np.isnan(each + found["mean"]) | (n_rows == 0)).reshape(-1)) for name, each in found.items()}
     return pa.table(
         {
             "output": pa.array([output for output in outputs for _ in values], pa.string()),
             "measure": pa.array([value.measure for value in values] * len(outputs), pa.string()),
             "ranking": pa.array([names[value.ranking] for value in values] * len(outputs), pa.string()),
             "other": pa.array([None if value.other is None else names[value.other] for value in values] * len(outputs), pa.string()),
-            **{name: pa.array(numbers.reshape(-1), mask=np.isnan(found["mean"]).reshape(-1)) for name, numbers in found.items()},
+            **known,
             "rows": pa.array([n_rows] * len(values) * len(outputs), pa.int64()),
         }
     )

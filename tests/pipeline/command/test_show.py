@@ -125,6 +125,16 @@ def test_a_comparison_has_a_row_per_ranking(console):
     assert "-0.75" not in said
 
 
+def test_a_comparison_of_one_row_has_no_errors(console):
+    """And a long name of a run leaves the measures their room."""
+    name = "run:" + "x" * 200
+    found = measured([("0", measure, name, None, 1.25, None, 1) for measure in ("insertion", "deletion", "pgi2 0.5")])
+    show_comparison(console, found)
+    said = console.export_text()
+    assert tables(said)["comparison"] == [["ranking", "insertion", "deletion", "pgi2 0.5"], [name, "1.25", "1.25", "1.25"]]
+    assert "means of 1 row (standard errors)" in said
+
+
 def test_removal_has_a_table_of_its_own(console):
     """It is about rows with labels, of which there may be fewer."""
     names = [("insertion", 10), ("removal 0", 7), ("removal 1", 7)]

@@ -85,6 +85,15 @@ def test_data_without_rows_have_tables_of_no_rows(parts):
         assert (full["rows"] == 14).all()
         texts = list(full.select_dtypes(exclude="number"))
         assert empty[texts].equals(full[texts])
+    assert found.measures["mean"].null_count == found.measures["standard_error"].null_count == found.measures.num_rows
+
+
+def test_a_single_row_tells_no_error(example, tmp_path):
+    """It was NaN in the file, and on the screen."""
+    example.frame.iloc[:1].to_parquet(tmp_path / "one.parquet")
+    found = compare(example.model, tmp_path / "one.parquet", tmp_path / "out.parquet", methods=["shapley", "banzhaf"], scales=(), scheduler="serial")
+    assert found["mean"].null_count == 0
+    assert found["standard_error"].null_count == found.num_rows
 
 
 def test_one_ranking_has_nobody_to_differ_from(example, tmp_path):
