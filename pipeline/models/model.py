@@ -79,7 +79,7 @@ class Feature:
             return f"categories, of which splits ask for {len(self.categories)}"
         if self.hashed:  # the list stands for none
             return "categories that statistics know"
-        return f"{len(self.categories)} categor{'y' if len(self.categories) == 1 else 'ies'}"
+        return "1 category" if len(self.categories) == 1 else f"{len(self.categories)} categories"
 
 
 @dataclass(frozen=True, slots=True)

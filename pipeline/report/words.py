@@ -70,8 +70,8 @@ def write_headline(run: FinishedRun, summaries: Mapping[str, Sequence[Row]]) -> 
         if not run.manifest.used or (name == "importance" and not first["share"]):
             return f"No feature moves the {total}"
         if name != "importance":
-            signed = METHODS[run.plan.method].phi.ranks == SCORE
-            return f"{feature} ranks first on average" + f", from what raises the {total} to what lowers it" * signed
+            ranks = METHODS[run.plan.method].phi.ranks
+            return f"{feature} ranks first on average" + f", from what raises the {total} to what lowers it" * (ranks == SCORE)
         several = f" of output {shorten_name(output, 30)}" if len(run.plan.written_outputs) > 1 else ""
         return f"{feature} accounts for {write_share(first['share'])} of what moves the {total}{several}"
     return f"{count(run.manifest.n_rows, 'row')} explained"
