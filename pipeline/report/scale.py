@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 LARGEST = 1e300  # beyond which differences are no numbers any more
+SMALLEST = 1e-280  # and below which a part of one has no digits left
 NAME = 48  # characters of a name,
 WHOLE = 200  # of one in a table,
 LONGEST = 1600  # and of names that are not told apart by fewer
@@ -161,7 +162,7 @@ def shorten_names(names: Sequence[str], most: int = NAME) -> list[str]:
 
 
 def _clip(number: float) -> float:
-    return min(max(number, -LARGEST), LARGEST)
+    return min(max(number, -LARGEST), LARGEST) if abs(number) > SMALLEST else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,7 +273,7 @@ def make_axis(numbers: Iterable[float], zero: bool = False) -> Axis:
     Parameters
     ----------
     numbers : iterable of float
-        Those that are not finite count as the largest there are; NaN do not count.
+        Those that are not finite count as the largest there are, and those next to nothing as 0; NaN do not count.
     zero : bool
         It holds zero too.
 

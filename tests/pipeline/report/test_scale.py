@@ -3,10 +3,10 @@
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pipeline.report.scale import Axis, make_axis, shorten_name, shorten_names, write_apart, write_number, write_share
+from pipeline.report.scale import SMALLEST, Axis, make_axis, shorten_name, shorten_names, write_apart, write_number, write_share
 
 numbers = st.floats(allow_nan=True, allow_infinity=True)
 
@@ -69,6 +69,9 @@ def test_names_keep_as_many_characters_as_tell_them_apart():
 
 
 @given(st.lists(numbers, max_size=5), st.booleans())
+@example([5e-324], True)
+@example([5e-324], False)
+@example([1e-279, 1.000001e-279], False)
 def test_an_axis_holds_all_its_numbers_and_its_ticks_fit(found, zero):
     """Whatever the numbers: ticks ascend, lie within, and need no more room than there is."""
     axis = make_axis(found, zero)
@@ -81,7 +84,7 @@ def test_an_axis_holds_all_its_numbers_and_its_ticks_fit(found, zero):
     for number in found:
         assert 0 <= axis.at(number) <= 100
     assert not zero or axis.low <= 0 <= axis.high
-    assert axis == Axis(0, 1) or not zero or any(not math.isnan(number) and number for number in found)
+    assert axis == Axis(0, 1) or not zero or any(abs(number) > SMALLEST for number in found)
 
 
 def test_ticks_are_round():
