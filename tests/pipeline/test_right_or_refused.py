@@ -204,7 +204,7 @@ def test_a_number_for_missing_values_that_is_a_category_s_code_is_refused(tmp_pa
         says = (
             f": {missing:g} stands for missing values, and is the code of category '{category}' of feature 'c', which XGBoost takes for missing then"
         )
-        for refused in (lambda: attribute(estimator, frame), lambda: load_ensemble(tmp_path / "model.ubj", missing=missing)):  # noqa: B023
+        for refused in (lambda: attribute(estimator, frame), lambda: load_ensemble(tmp_path / "model.ubj", missing=missing)):  # noqa: B023 - called at once
             with pytest.raises(UnsupportedModel, match=says):
                 refused()
     for missing in (4, -1, -999, 0.5):

@@ -295,7 +295,7 @@ def test_killed_at_every_step_in_a_bucket(night, bucket, monkeypatch):
                 nonlocal called
                 called += arguments[0] == "delete_objects"
                 if arguments[0] == "delete_objects" and called == step:  # noqa: B023 - it is called within the loop's turn
-                    if half:  # noqa: B023
+                    if half:  # noqa: B023 - likewise
                         filesystem.call_s3("delete_object", Bucket=given["Bucket"], **given["Delete"]["Objects"][0])
                     raise Killed
                 return whole(filesystem, operation, *arguments, **given)
