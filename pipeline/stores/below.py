@@ -13,7 +13,7 @@ from .conditions import AZURE, GOOGLE
 from .filesystem import S3, call_store, is_local
 
 HIDDEN = ("_", ".")  # what names of other programs' files begin with
-LOGS = {"_delta_log": "Delta", ".hoodie": "Hudi"}  # folders that say which files of a table count
+LOGS = {"_delta_log": "Delta", ".hoodie": "Hudi", "_spark_metadata": "Spark's streaming"}  # folders that say which files of a table count
 WEB = "http"
 FLAT = (S3, GOOGLE, AZURE)  # stores that list all that lies below a folder at once, or say that they cannot
 EVERY = "**"  # the part of a glob that stands for any folders

@@ -168,6 +168,8 @@ def open_filesystem(uri: str) -> tuple[Any, str]:
     StorageError
         Nobody answers.
     """
+    if "\0" in uri:
+        raise UnknownStore(f"{uri!r}: cannot open: has the character of code 0, which no name has")
     if "::" in uri:
         raise UnknownStore(f"{uri}: cannot open: what lies within another file is not supported, expected one URI without '::'")
     try:

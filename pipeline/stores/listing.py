@@ -170,7 +170,7 @@ def find_table(uri: str) -> str | None:
     Returns
     -------
     str or None
-        "Delta", "Iceberg" or "Hudi"; None for anything else, also where there is nothing.
+        "Delta", "Iceberg", "Hudi" or "Spark's streaming"; None for anything else, also where there is nothing.
 
     Raises
     ------
@@ -200,8 +200,8 @@ def list_parquet(uri: str) -> list[Object]:
     Raises
     ------
     UsageError
-        It is a table of Delta, Iceberg or Hudi, has one below it or lies in one: such have files whose rows were deleted. A log that may not be
-        looked at is not seen. Or a file of this machine is found under two names, of which one goes through a link.
+        It is a table of Delta, Iceberg, Hudi or Spark's streaming, has one below it or lies in one: such have files whose rows do not count. A log
+        that may not be looked at is not seen. Or a file of this machine is found under two names, of which one goes through a link.
     NotThere
         There is nothing, by what the store says; or a link leads there.
     StorageError

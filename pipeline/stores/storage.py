@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 from typing import Any
@@ -102,6 +103,11 @@ def _refuse_endless(filesystem: Any, path: str) -> None:
         raise NotRegular("is a pipe, a socket or a device, expected a file")
 
 
+def _write_time(time: Any) -> Any:
+    """One moment as one text: fsspec's memory lists files with seconds since 1970, and says a date of each."""
+    return time.timestamp() if isinstance(time, datetime) and time.tzinfo is not None else time
+
+
 def describe(filesystem: Any, path: str, known: dict[str, Any] | None = None) -> Object:
     """Look up a file or object of a file system.
 
@@ -125,7 +131,7 @@ def describe(filesystem: Any, path: str, known: dict[str, Any] | None = None) ->
     uri = path if is_local(filesystem) else filesystem.unstrip_protocol(path)
     if marks:
         return Object(uri, int(found["size"]), str(marks[0]).strip('"'), "http" not in filesystem.protocol)  # of servers that make it of a time
-    return Object(uri, int(found["size"]), f"{found['size']}-{times[0]}" if times else "")
+    return Object(uri, int(found["size"]), f"{found['size']}-{_write_time(times[0])}" if times else "")
 
 
 def stat(uri: str) -> Object:

@@ -259,6 +259,14 @@ def test_what_cannot_be_opened_is_one_line(uri, says):
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize("uri", ["run\0", "/data/\0", "s3://b/\0x", "file:///a\0b"])
+def test_what_no_place_can_be_called_is_one_line(uri):
+    """From Python, where an argument may hold every character."""
+    with pytest.raises(UnknownStore) as error:
+        filesystem.open_filesystem(uri)
+    assert str(error.value) == f"{uri!r}: cannot open: has the character of code 0, which no name has"
+
+
 @pytest.mark.parametrize(("schemes", "package", "extra"), [(("gs", "gcs"), "gcsfs", "gcs"), (("abfs", "az"), "adlfs", "azure")])
 def test_a_package_that_is_missing_is_named_with_the_extra_that_brings_it(monkeypatch, schemes, package, extra):
     """As the project's own metadata have it, wherever the package is installed or not."""

@@ -82,10 +82,15 @@ def test_files_are_parquet_by_their_name_or_by_how_they_begin(root, tmp_path):
     assert names(root, f"{root}/data") == [f"data/{name}" for name in ("000000_0", "a.PARQUET", "b.parq", "c.snappy", "cut", "cut_sooner")]
 
 
-@pytest.mark.parametrize(
-    ("log", "kind"),
-    [("_delta_log/00000000000000000000.json", "Delta"), ("metadata/v1.metadata.json", "Iceberg"), (".hoodie/hoodie.properties", "Hudi")],
-)
+LOGS = [
+    ("_delta_log/00000000000000000000.json", "Delta"),
+    ("metadata/v1.metadata.json", "Iceberg"),
+    (".hoodie/hoodie.properties", "Hudi"),
+    ("_spark_metadata/0", "Spark's streaming"),
+]
+
+
+@pytest.mark.parametrize(("log", "kind"), LOGS)
 def test_tables_with_a_log_are_refused(root, log, kind):
     """Their files hold rows that were deleted since; also where the folder is above the table."""
     for name in ("lake/flights/part-0.parquet", f"lake/flights/{log}"):
@@ -95,10 +100,7 @@ def test_tables_with_a_log_are_refused(root, log, kind):
             list_parquet(f"{root}/{place}")
 
 
-@pytest.mark.parametrize(
-    ("log", "kind"),
-    [("_delta_log/00000000000000000000.json", "Delta"), ("metadata/v1.metadata.json", "Iceberg"), (".hoodie/hoodie.properties", "Hudi")],
-)
+@pytest.mark.parametrize(("log", "kind"), LOGS)
 def test_what_lies_in_a_table_is_refused(root, log, kind):
     """A folder of one of its partitions, a glob, a file: by their names alone, files would count whose rows were deleted."""
     for name in ("lake/flights/data/month=1/day=2/part-0.parquet", "lake/flights/part-1.parquet", f"lake/flights/{log}", "lake/prices/a.parquet"):
@@ -225,6 +227,7 @@ def test_a_server_that_sends_no_ranges_is_refused(tmp_path, ranges):
         (("_delta_log/00000000000000000000.json", "a.parquet"), "Delta"),
         (("metadata/v1.metadata.json", "data/a.parquet"), "Iceberg"),
         ((".hoodie/hoodie.properties",), "Hudi"),
+        (("_spark_metadata/0", "part-0.parquet"), "Spark's streaming"),
         (("metadata/notes.json", "a.parquet"), None),
         (("deeper/_delta_log/00000000000000000000.json",), None),
         (("metadata",), None),

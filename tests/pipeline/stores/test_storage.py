@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 import s3fs
+from fsspec.implementations.memory import MemoryFileSystem
 
 from pipeline.errors import StorageError
 from pipeline.stores import storage
 from pipeline.stores.filesystem import call_store
+from pipeline.stores.listing import list_parquet
 from tests.pipeline.stores.placing import put
 
 
@@ -172,6 +174,18 @@ class Web:
 def test_a_mark_of_a_web_server_proves_nothing():
     """Some make it of a time, which a copy may keep; it counts all the same, before any time."""
     assert storage.describe(Web(), "http://h/a") == storage.Object("http://h/a", 3, "a mark", proven=False)
+
+
+def test_what_has_not_changed_is_the_same_listed_and_looked_up(root):
+    """fsspec's memory says when a file was made in two ways."""
+    memory = MemoryFileSystem()
+    memory.pipe_file("/listed/a.parquet", b"PAR1")
+    put(f"{root}/here/a.parquet")
+    for place in (f"{root}/here", "memory://listed"):
+        (listed,) = list_parquet(place)
+        assert listed.etag
+        assert listed == storage.stat(listed.uri)
+    memory.rm("/listed", recursive=True)
 
 
 def test_what_others_did_since_a_listing_is_seen(bucket):
