@@ -219,8 +219,10 @@ def _is_this_host(name: str) -> bool:
         return name == "localhost"
 
 
-def check_scheduler(address: str | None, plain_tcp: bool) -> None:
+def check_scheduler(address: str | None, plain_tcp: bool, workers: int | None = None) -> None:
     """Refuse a scheduler on another host without TLS: whoever reaches it runs code on its workers, and reads what they are told.
+
+    One with so many workers is refused too, since these are a local cluster's.
 
     Parameters
     ----------
@@ -228,13 +230,19 @@ def check_scheduler(address: str | None, plain_tcp: bool) -> None:
         Of the scheduler, or SERIAL.
     plain_tcp : bool
         The network is the user's own.
+    workers : int or None
+        Processes that were asked for.
 
     Raises
     ------
     UsageError
-        It is reached without TLS, or the address is none.
+        It is reached without TLS, or the address is none; or workers were asked for beside it.
     """
-    if address is None or address == SERIAL:
+    if address is None:
+        return
+    if workers is not None:
+        raise UsageError(f"workers is {workers}, which is for a local cluster, but scheduler is {address!r:.80}; leave out one or the other")
+    if address == SERIAL:
         return
     whole = address if "://" in address else f"tcp://{address}"  # as Dask takes it
     where = split_address(whole, f"scheduler is {address!r:.80}, expected an address as tls://host:8786")
@@ -306,7 +314,7 @@ def make_job(model: Any, data: Any, out: Any, options: Options) -> Job:
     StorageError
         A scheme is unknown.
     """
-    check_scheduler(options.scheduler, options.plain_tcp)
+    check_scheduler(options.scheduler, options.plain_tcp, options.workers)
     if options.ids and options.global_only:
         raise UsageError(f"ids are {', '.join(options.ids)}, but with global_only no rows are written; leave out one or the other")
     if options.values and options.global_only:

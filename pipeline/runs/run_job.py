@@ -25,5 +25,5 @@ def make_run_job(run: str, scheduler: str | None, workers: int | None, plain_tcp
         One of them cannot be used.
     """
     options = Options(scheduler=scheduler, workers=workers, plain_tcp=plain_tcp)
-    check_scheduler(options.scheduler, options.plain_tcp)
+    check_scheduler(options.scheduler, options.plain_tcp, options.workers)
     return Job("", "", run, options, (), "", None, None, *share_out(options.workers))

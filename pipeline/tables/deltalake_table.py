@@ -1,6 +1,7 @@
 """Tables of Delta Lake, through the library ``deltalake``: how they are opened, and which of their files count."""
 
 import os
+import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ from ..stores import storage
 from ..stores.places import normalise
 from .live import Hive, LiveFile, Snapshot, list_once, write_value
 
+_ENCODED = re.compile(r"%[0-9A-Fa-f]{2}")
 LOOKERS = 16  # files that are looked up at a time
 # What a table may ask of its readers. Of these, deletion vectors and mapped columns are looked for; the others change no row of a file.
 KNOWN = {"deletionVectors", "columnMapping", "timestampNtz", "v2Checkpoint", "vacuumProtocolCheck", "variantType", "variantType-preview"}
@@ -37,10 +39,12 @@ def reported(doing: str, uri: str) -> Iterator[None]:
     Raises
     ------
     UsageError
-        The library is not installed.
+        The library is not installed, or looks for the table elsewhere.
     StorageError
         Whatever else it says.
     """
+    if _ENCODED.search(uri):
+        raise UsageError(f"{uri}: has '%' before two digits, which the library deltalake takes for another character; call its folder otherwise")
     try:
         import deltalake.exceptions  # noqa: F401 - whether it is there
     except ImportError as error:

@@ -12,6 +12,7 @@ from pipeline.errors import UsageError
 from pipeline.runs import control_group, job
 from pipeline.runs.job import check_parameters, check_scheduler, find_method, make_job
 from pipeline.runs.options import Options
+from pipeline.runs.run_job import make_run_job
 
 
 @pytest.fixture(autouse=True)
@@ -161,6 +162,17 @@ def test_parameters_that_cannot_be_read_are_shown_short():
         check_parameters(METHODS["banzhaf"], {"p": "x" * 10_000})
     assert str(raised.value).startswith("parameter 'p' is 'xxx")
     assert len(str(raised.value)) < 200
+
+
+@pytest.mark.parametrize("scheduler", ["serial", "tls://host:8786"])
+def test_workers_are_of_a_local_cluster(scheduler):
+    """Beside a scheduler, which has its own, they would be passed over."""
+    said = rf"^workers is 4, which is for a local cluster, but scheduler is '{scheduler}'; leave out one or the other$"
+    with pytest.raises(UsageError, match=said):
+        made(scheduler=scheduler, workers=4)
+    with pytest.raises(UsageError, match=said):
+        make_run_job("run", scheduler, 4, plain_tcp=False)
+    assert made(workers=4).workers == 4
 
 
 @pytest.mark.parametrize("address", ["tcp://[::1:8786", "[::1", "tls://[host]:8786", "tcp://127.0.0.1:port", "127.0.0.1:99999"])

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import sys
 from datetime import date
 from pathlib import Path
@@ -18,6 +19,7 @@ from pipeline.errors import NotThere, RunConflict, SchemaMismatch, StorageError,
 from pipeline.runs.publish import read_manifest
 from pipeline.runs.replacement import read_standing
 from pipeline.tables import deltalake_table
+from pipeline.tables.deltalake_commit import check_delta
 from pipeline.tables.deltalake_table import options_for, place_of, read_delta, reported
 from tests.pipeline.conftest import write_data
 from tests.pipeline.running import attributions
@@ -265,6 +267,19 @@ def test_whatever_the_library_says_is_one_line():
         raise Exception("External error: duplicate field\n  at src/lib.rs")
     with pytest.raises(UsageError, match=r"^no$"), reported("write", "table"):
         raise UsageError("no")
+
+
+def test_a_place_that_the_library_takes_for_another_is_refused(example, table, tmp_path):
+    """Of "a%20b" it reads the log of "a b", which other rows may lie in; with one digit it reads what it is asked for."""
+    shutil.copytree(table, tmp_path / "a b")
+    table.rename(tmp_path / "a%20b")
+    with pytest.raises(UsageError, match=r"^\S+/a%20b: has '%' before two digits, which the library deltalake takes for another character; call its"):
+        read_delta(str(tmp_path / "a%20b"))
+    with pytest.raises(UsageError, match=r"/a%20b: has '%' before"):
+        check_delta(str(tmp_path / "a%20b"))
+    (tmp_path / "a%20b").rename(tmp_path / "5%off")
+    for name in ("5%off", "a b"):
+        assert read_delta(str(tmp_path / name)).uri == f"{tmp_path}/{name}@v0"
 
 
 def test_without_the_library_one_line_says_what_to_install(example, table, tmp_path, monkeypatch):
