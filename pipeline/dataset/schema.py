@@ -59,6 +59,11 @@ def check_categories(features: Iterable[Feature], where: str) -> None:
             raise SchemaMismatch(f"{where}: feature {feature.name!r} has categories of several types, which only a pandas column of categories holds")
 
 
+def _is_half(number: float) -> bool:
+    with np.errstate(over="ignore"):
+        return float(np.float16(number)) == number
+
+
 def check_column(feature: Feature, found: pa.DataType, where: str) -> None:
     """Refuse a column whose type cannot hold the feature's values.
 
@@ -73,9 +78,12 @@ def check_column(feature: Feature, found: pa.DataType, where: str) -> None:
     Raises
     ------
     SchemaMismatch
-        A numeric feature's column holds no numbers, or a categorical feature's no categories of the kind that the model stores.
+        A numeric feature's column holds no numbers, or not the one that stands for missing values; or a categorical feature's no categories of the
+        kind that the model stores.
     """
     value_type = _value_type(found)
+    if pa.types.is_float16(value_type) and feature.missing is not None and not _is_half(feature.missing):
+        raise SchemaMismatch(f"{where}: column {feature.name!r} is {found}, which rounds {feature.missing}, the number for missing values")
     if pa.types.is_null(value_type):
         return
     if feature.categories:

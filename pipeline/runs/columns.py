@@ -244,7 +244,8 @@ def make_batch(columns: Columns, prepared: Prepared, batch: pa.RecordBatch, buff
         arrays += [make_column(pairs[:, :n], columns.pairs.n_kept, columns.dtype, columns.pairs.names) for pairs in buffers.pairs]
     values = dict(zip(columns.features, _read_columns(batch, columns.features.values()), strict=True)) if columns.top or columns.reasons else {}
     if columns.top is not None:
-        arrays += [top.make_column(phi[:, :n], columns.top, prepared, columns.players, values, columns.dtype) for phi in buffers.phi]
+        about_values = columns.players, columns.features, values, columns.dtype
+        arrays += [top.make_column(phi[:, :n], columns.top, prepared, *about_values) for phi in buffers.phi]
     if columns.reasons is not None:
         for k, phi in enumerate(buffers.phi):
             about = phi[:, :n], buffers.without[:, k, :, :n], columns.reasons, prepared, columns.players, columns.features, values, columns.dtype

@@ -10,7 +10,9 @@ import pyarrow.compute as pc
 from kernels.buffers import Prepared
 
 from ..dataset.partition import Groups
+from ..dataset.schema import column_values
 from ..errors import UsageError
+from ..models.model import Feature
 from .largest import choose_largest, gather
 from .options import Options, Sign
 
@@ -127,7 +129,35 @@ def as_texts(column: pa.Array) -> pa.Array:
     return pc.if_else(missing, pa.scalar(None, pa.string()), decoded.cast(pa.string()))
 
 
-def make_column(phi: np.ndarray, top: Top, prepared: Prepared, names: Sequence[str], values: Mapping[str, pa.Array], dtype: np.dtype) -> pa.Array:
+def write_values(feature: Feature, column: pa.Array) -> pa.Array:
+    """Write a feature's values as people write them, but for a number that stands for a missing one.
+
+    Parameters
+    ----------
+    feature : Feature
+    column : pa.Array
+        n values, possibly dictionary-encoded.
+
+    Returns
+    -------
+    pa.StringArray
+        n texts; null where missing.
+    """
+    texts = as_texts(column)
+    if feature.missing is None:
+        return texts
+    return pc.if_else(pa.array(np.isnan(column_values(feature, column))), pa.scalar(None, pa.string()), texts)
+
+
+def make_column(
+    phi: np.ndarray,
+    top: Top,
+    prepared: Prepared,
+    names: Sequence[str],
+    features: Mapping[str, Feature],
+    values: Mapping[str, pa.Array],
+    dtype: np.dtype,
+) -> pa.Array:
     """Make the column of one output.
 
     Parameters
@@ -138,8 +168,10 @@ def make_column(phi: np.ndarray, top: Top, prepared: Prepared, names: Sequence[s
         Says whose each row of ``phi`` is.
     names : sequence of str
         Of all players.
+    features : mapping of str to Feature
+        From players to the features whose values are theirs.
     values : mapping of str to pa.Array
-        From players to the n values of their features, of those that have some.
+        From players to the n values of these.
     dtype : float32 or float64
         In which attributions are stored.
 
@@ -157,8 +189,8 @@ def make_column(phi: np.ndarray, top: Top, prepared: Prepared, names: Sequence[s
     feature = gather(player, row, lambda number, rows: pa.array([names[number]] * rows.size, pa.string()), pa.string())
 
     def write(number: int, rows: np.ndarray) -> pa.Array:
-        column = values.get(names[number])
-        return pa.nulls(rows.size, pa.string()) if column is None else as_texts(take(column, rows))
+        name = names[number]
+        return write_values(features[name], take(values[name], rows)) if name in values else pa.nulls(rows.size, pa.string())
 
     texts = gather(player, row, write, pa.string())
     entries = pa.StructArray.from_arrays([feature, pa.array(found), texts], [FEATURE, PHI, VALUE])

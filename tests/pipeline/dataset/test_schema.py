@@ -26,6 +26,9 @@ NAN = float("nan")
         (NUMBER, pa.array([7, None, 1, 7]).dictionary_encode(), [7, NAN, 1, 7]),
         (Feature("x", missing=-999.0), pa.array([-999, None, 1, 999]), [NAN, NAN, 1, 999]),
         (Feature("x", missing=0.1), pa.array([0.1, NAN, 0.1 + 1e-12]), [NAN, NAN, 0.1 + 1e-12]),
+        (Feature("x", missing=0.1), pa.array([0.1, None, 0.2], pa.float32()), [NAN, NAN, np.float32(0.2)]),
+        (Feature("x", missing=-1e39), pa.array([-1e39, -np.inf]), [NAN, -np.inf]),
+        (Feature("x", missing=-999.0), pa.array([np.float16(-999), np.float16(0.5)], pa.float16()), [NAN, 0.5]),
         (Feature("x", categorical=True, missing=-1.0), pa.array([-1, 0, 1]), [NAN, 0, 1]),
         (NUMBER, pa.array([2**53 + 1], pa.int64()), [2.0**53]),
         (NUMBER, pa.array([2**64 - 1], pa.uint64()), [2.0**64]),
@@ -76,6 +79,8 @@ def test_a_library_that_compares_float32_finds_missing_values_so():
     [
         (NUMBER, pa.string(), "column 'x' is string, the model was trained on numbers"),
         (NUMBER, pa.timestamp("us"), "column 'x' is timestamp"),
+        (Feature("x", missing=-9999.0), pa.float16(), "column 'x' is halffloat, which rounds -9999.0, the number for missing values"),
+        (Feature("x", missing=1e6), pa.float16(), "column 'x' is halffloat, which rounds 1000000.0, the number for missing values"),
         (NUMBER, pa.date32(), "column 'x' is date32"),
         (NUMBER, pa.list_(pa.float64()), "column 'x' is list"),
         (NUMBER, pa.struct([("a", pa.int8())]), "column 'x' is struct"),

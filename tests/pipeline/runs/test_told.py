@@ -139,6 +139,8 @@ def test_a_number_that_stands_for_missing_is_missing():
         ("m", "none", None),
         ("b", "3", "3"),
     ]
+    held = pa.array([-99.9, 3], pa.float32())  # as the column holds it
+    assert words(Feature("x", missing=-99.9), held, Band("m", "none", missing=True), Band("b", "{value}"))[0] == ("m", "none", None)
 
 
 def test_bounds_are_as_narrow_as_the_column():

@@ -11,6 +11,7 @@ import pytest
 
 from leafledger import attribute, check_run, compare, explain
 from pipeline.errors import SchemaMismatch, UsageError
+from pipeline.models.model import Feature
 from pipeline.runs.options import Options
 from pipeline.runs.top import Top, feature_of, make_column, read_top
 from tests.pipeline.conftest import FEATURES
@@ -37,6 +38,11 @@ def naive(phi, players, names, values, most, sign):
     return rows
 
 
+def features_of(values):
+    """Features whose values these are."""
+    return {name: Feature(name) for name in values}
+
+
 @pytest.mark.parametrize("sign", ["both", "raises", "lowers"])
 @pytest.mark.parametrize("most", [1, 2, 9])
 def test_lists_are_those_of_a_sorted_list(sign, most):
@@ -47,7 +53,7 @@ def test_lists_are_those_of_a_sorted_list(sign, most):
     text = [None if i % 5 == 0 else f"city {i}" for i in range(40)]
     values = {"d": pa.array(number), "a": pa.array(text).dictionary_encode()}
     shown = {"d": [None if each is None else f"{each:g}" for each in number], "a": text}
-    found = make_column(phi, Top(most, sign, True), _Prepared(players), names, values, np.float64)
+    found = make_column(phi, Top(most, sign, True), _Prepared(players), names, features_of(values), values, np.float64)
     assert found.to_pylist() == naive(phi, players, names, shown, most, sign)
 
 
@@ -62,13 +68,20 @@ def test_lists_are_those_of_a_sorted_list(sign, most):
     ],
 )
 def test_values_are_written_as_people_write_them(given, shown):
-    found = make_column(np.ones((1, 2)), Top(1, "both", False), _Prepared([0]), ["x"], {"x": given}, np.float32)
+    values = {"x": given}
+    found = make_column(np.ones((1, 2)), Top(1, "both", False), _Prepared([0]), ["x"], features_of(values), values, np.float32)
     assert [row[0]["value"] for row in found.to_pylist()] == shown
+
+
+def test_a_number_that_stands_for_missing_is_no_value():
+    features, values = {"x": Feature("x", missing=-99.9)}, {"x": pa.array([-99.9, 3, None], pa.float32())}
+    found = make_column(np.ones((1, 3)), Top(1, "both", False), _Prepared([0]), ["x"], features, values, np.float32)
+    assert [row[0]["value"] for row in found.to_pylist()] == [None, "3", None]
 
 
 def test_no_rows_and_no_players_make_empty_lists():
     for shape, players in (((2, 0), [0, 1]), ((0, 3), [])):
-        found = make_column(np.ones(shape), Top(2, "both", False), _Prepared(players), ["x", "y"], {}, np.float32)
+        found = make_column(np.ones(shape), Top(2, "both", False), _Prepared(players), ["x", "y"], {}, {}, np.float32)
         assert found.to_pylist() == [[]] * shape[1]
 
 
