@@ -126,6 +126,14 @@ def type_values(values: Any, column: GroupColumn) -> pa.Array:
     return pa.array(values, pa.string()).cast(kind) if pa.types.is_date(kind) else pa.array(values, kind)
 
 
+def _list_values(name: str, known: pa.Array) -> list[Any]:
+    """The values of a column's codes, and None for that of rows without one."""
+    try:
+        return [*known.to_pylist(), None]
+    except (OverflowError, ValueError) as error:  # of dates, which tables of groups have as texts
+        raise InvalidColumn(f"column {name!r} has dates before the year 1 or beyond 9999, by which no rows are grouped") from error
+
+
 def name_groups(batch: pa.RecordBatch, by: Sequence[GroupColumn]) -> tuple[np.ndarray, np.ndarray]:
     """Find which group each row is in, and what groups are called.
 
@@ -150,13 +158,13 @@ def name_groups(batch: pa.RecordBatch, by: Sequence[GroupColumn]) -> tuple[np.nd
     """
     encoded = [batch.column(column.name) for column in by]
     encoded = [column if pa.types.is_dictionary(column.type) else column.dictionary_encode() for column in encoded]
-    codes = [column.indices.fill_null(len(column.dictionary)).to_numpy(zero_copy_only=False).astype(np.int64) for column in encoded]
+    codes = [column.indices.cast(pa.int64()).fill_null(len(column.dictionary)).to_numpy(zero_copy_only=False) for column in encoded]
     for called, column in zip(by, encoded, strict=True):
         try:
             column.dictionary.validate(full=True)
         except pa.ArrowInvalid as error:
             raise InvalidColumn(f"column {called.name!r} has text that is not UTF-8") from error
-    values = [[*column.dictionary.to_pylist(), None] for column in encoded]
+    values = [_list_values(called.name, column.dictionary) for called, column in zip(by, encoded, strict=True)]
     rows, row = np.unique(np.stack(codes, axis=1), axis=0, return_inverse=True)
     texts = [json.dumps([known[code] for known, code in zip(values, found, strict=True)], default=str) for found in rows.tolist()]
     names, name = np.unique(np.array(texts, str), return_inverse=True)

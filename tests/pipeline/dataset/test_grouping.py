@@ -40,6 +40,21 @@ def test_dates_are_groups_by_their_text():
     assert found.group[:3].tolist() == [1, 2, 0]
 
 
+def test_a_dictionary_may_be_as_large_as_its_codes():
+    """Rows without a value have a code of their own, for which int8 has no room."""
+    words = [f"w{i}" for i in range(128)]
+    found = group(pa.record_batch({"word": pa.DictionaryArray.from_arrays(pa.array([127, None, 0, 127], pa.int8()), pa.array(words))}), "word")
+    assert found.names[found.group[:4]].tolist() == ['["w127"]', "[null]", '["w0"]', '["w127"]']
+
+
+@pytest.mark.parametrize("days", [-800_000, 3_000_000])
+def test_groups_of_dates_that_no_calendar_has_are_refused(days):
+    """Their texts are groups, of four digits for the year."""
+    far = pa.array([0, days], pa.int32()).cast(pa.date32())
+    with pytest.raises(InvalidColumn, match=r"^column 'day' has dates before the year 1 or beyond 9999, by which no rows are grouped$"):
+        group(pa.record_batch({"day": far}), "day")
+
+
 @pytest.mark.parametrize("encoded", [False, True], ids=["plain", "dictionary"])
 def test_groups_that_are_no_text_are_refused(encoded):
     """Bytes that are not UTF-8 have no name; the column has."""
