@@ -1,6 +1,7 @@
 """A finished run as Python holds it: its parts as one data set, its summaries, and rows of it as attributions."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any
@@ -10,10 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from ..errors import InvalidRun, UsageError
+from ..errors import InvalidRun, NoSuchRow, UsageError
 from ..runs.arguments import read_number
 from ..runs.finished import read_finished
-from ..runs.lookup import Found, find_rows, read_condition
+from ..runs.lookup import Found, as_plain, find_rows, has_views, read_condition
 from ..runs.options import MARGIN
 from ..runs.plan import Plan
 from ..runs.provenance import Provenance, read_provenance
@@ -102,12 +103,17 @@ class FinishedRun:
         StorageError
             The store does not answer.
         """
+        return self._open()
+
+    def _open(self, of_views: bool = True) -> Any:
         from pyarrow import dataset as ds  # and with it pandas, which takes longer than finding a row
 
         filesystem, _ = open_filesystem(self.uri)
         paths = [open_filesystem(storage.join(self.uri, entry["uri"]))[1] for entry in self.manifest.parts]
         with published(), reported("read", self.uri):
-            return ds.dataset(paths, format="parquet", filesystem=filesystem)
+            found = ds.dataset(paths, format="parquet", filesystem=filesystem)
+            plain = None if of_views or not has_views(found.schema) else as_plain(found.schema.empty_table()).schema
+            return found if plain is None else ds.dataset(paths, plain, "parquet", filesystem)
 
     def attributions(self, columns: Sequence[str] | None = None, where: Mapping[str, Any] | None = None) -> pa.Table:
         """Read the parts.
@@ -135,6 +141,11 @@ class FinishedRun:
         for name in (*(columns or ()), *(where or ())):
             if name not in found.schema.names:
                 raise UsageError(f"{self.uri}: has no column {name!r:.80}; its id columns are {', '.join(self.plan.ids) or 'none'}")
+        if where and has_views(found.schema):
+            table = as_plain(found.schema.empty_table())
+            with suppress(NoSuchRow):
+                table = self.find(where).table
+            return table if columns is None else table.select(list(columns))
         chosen = None
         for name, value in (where or {}).items():
             asked = read_condition(self.uri, found.schema, name, value)
@@ -313,7 +324,7 @@ class FinishedRun:
         drawn = np.sort(np.random.default_rng(read_number("seed", seed, 0)).choice(n_rows, min(n, n_rows), replace=False))
         with reported("read", self.uri):
             try:
-                taken = self.dataset().take(pa.array(drawn, pa.int64()))
+                taken = self._open(of_views=False).take(pa.array(drawn, pa.int64()))
             except pa.ArrowIndexError as error:
                 raise InvalidRun(f"{self.uri}: its parts have fewer rows than the {n_rows} of the manifest") from error
             return self._hold(taken)

@@ -258,6 +258,20 @@ def as_plain(table: pa.Table) -> pa.Table:
     return table.cast(pa.schema([field.with_type(PLAIN.get(field.type, field.type)).with_nullable(True) for field in table.schema]))
 
 
+def has_views(schema: pa.Schema) -> bool:
+    """Tell whether there are views of texts or bytes: Arrow can neither take nor filter rows that have some.
+
+    Parameters
+    ----------
+    schema : pa.Schema
+
+    Returns
+    -------
+    bool
+    """
+    return any(pa.types.is_string_view(kind) or pa.types.is_binary_view(kind) for kind in schema.types)
+
+
 def _join(tables: Sequence[pa.Table]) -> pa.Table:
     """One table of all. A column that has several types is of what they hold, be it in dictionaries or not, or else of texts, as paths carry it."""
     fields = []

@@ -100,6 +100,22 @@ def test_integers_are_what_they_are_beside_missing_ones(example, tmp_path, ids):
     assert kept.tolist() == [2**53 + 1, None, 7]
 
 
+def test_rows_with_views_of_texts_are_read(example, tmp_path):
+    """Arrow filters and takes none of views, whatever column is asked for."""
+    table = pa.Table.from_pandas(example.frame[:60], preserve_index=False)
+    seen = pa.array([f"row {i % 20}" for i in range(60)], pa.string_view())
+    table = table.append_column("seen", seen).append_column("bytes", pa.array([b"b"] * 60, pa.binary_view()))
+    pq.write_table(table, tmp_path / "rows.parquet")
+    explain(example.model, tmp_path / "rows.parquet", tmp_path / "run", ids=["flight", "seen", "bytes"], scheduler="serial")
+    found = read_run(tmp_path / "run")
+    assert found.attributions(where={"seen": "row 7"})["seen"].to_pylist() == ["row 7"] * 3
+    assert found.attributions(["seen"], {"seen": "row 77"}).to_pydict() == {"seen": []}
+    flights = table["flight"].to_pylist()
+    assert found.attributions(where={"flight": flights[5]}).num_rows == flights.count(flights[5])
+    assert found.attributions()["seen"].combine_chunks().equals(seen)
+    assert found.sample(60).index.get_level_values("seen").tolist() == seen.to_pylist()
+
+
 def test_what_is_not_there_is_said_in_one_line(run, example, tmp_path):
     found = read_run(run)
     with pytest.raises(UsageError, match=r"run: no such row: flight=-1$"):
