@@ -1,6 +1,7 @@
 """Certificates by which a Dask scheduler, its workers and its clients know each other, signed by an authority whose key is not kept."""
 
 import os
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -21,6 +22,9 @@ ROLES = ("scheduler", "worker", "client")
 AUTHORITY = "ca.pem"
 CONFIGURATION = "dask.yaml"
 MOST_DAYS = 3650
+LONGEST = 253  # characters of a name
+_LABEL = r"[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
+HOST = re.compile(rf"(\*\.)?{_LABEL}(\.{_LABEL})*")  # the first label may stand for any
 SKEW = timedelta(hours=1)  # by which the clocks of machines may differ
 
 
@@ -52,10 +56,9 @@ def _name(role: str) -> x509.Name:
 def _read_host(host: str) -> x509.GeneralName:
     with suppress(ValueError):
         return x509.IPAddress(ip_address(host))
-    try:
-        return x509.DNSName(host)
-    except ValueError:
-        raise UsageError(f"host {host!r}: expected a name in ASCII or an address") from None
+    if len(host) > LONGEST or not HOST.fullmatch(host):
+        raise UsageError(f"host {host!r:.80}: expected a name in ASCII or an address")
+    return x509.DNSName(host)
 
 
 def _start(role: str, issuer: str, key: ec.EllipticCurvePublicKey, until: datetime) -> x509.CertificateBuilder:

@@ -100,6 +100,11 @@ def test_what_is_there_stays(tmp_path):
         ({"days": 0}, "days is 0, expected 1 to 3650"),
         ({"hosts": []}, "no host is given"),
         ({"hosts": ["größe"]}, "host 'größe': expected a name in ASCII or an address"),
+        ({"hosts": ["a,b"]}, "host 'a,b': expected a name in ASCII or an address"),
+        ({"hosts": ["scheduler:8786"]}, "host 'scheduler:8786': expected a name in ASCII or an address"),
+        ({"hosts": ["10.0.0.0/8"]}, "host '10.0.0.0/8': expected a name in ASCII or an address"),
+        ({"hosts": ["localhost", ""]}, "host '': expected a name in ASCII or an address"),
+        ({"hosts": ["a." * 126 + "bc"]}, "host 'a.a.a"),
     ],
 )
 def test_what_cannot_be_certified_is_refused(tmp_path, arguments, said):
