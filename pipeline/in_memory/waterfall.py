@@ -10,6 +10,12 @@ from ..display import as_html, printable
 
 BAR = 24  # characters of the largest attribution
 FULL, HALF = "█", "▌"
+LONG, LONGEST = 999_999.5, 1e15  # numbers with more than six digits before the point, and with more than a float64 has
+
+
+def _write_number(value: float) -> str:
+    """Six digits, or all before the point where these are more: of days as YYYYMMDD six are no day."""
+    return f"{value:.0f}" if LONG <= abs(value) < LONGEST else f"{value:.6g}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +38,7 @@ class Step:
     @property
     def label(self) -> str:
         """The player with its value."""
-        shown = f"{self.value:.6g}" if isinstance(self.value, float) else str(self.value)
+        shown = _write_number(self.value) if isinstance(self.value, float) else str(self.value)
         return printable(self.player if self.value is None else f"{self.player} = {shown}")
 
 

@@ -28,6 +28,20 @@ def test_it_prints_every_step_with_its_value_and_a_bar():
     assert "<td>city = Bern</td><td>0.5</td>" in html
 
 
+def test_numbers_have_all_digits_before_the_point():
+    """Days as YYYYMMDD are days, also where a column with missing values has them as floating-point numbers."""
+    numbers = [20260105.0, 1234567.89, -999999.5, 999999.25, 0.1234567, 1e15, float("inf")]
+    assert [Step("x", number, 0.0).label for number in numbers] == [
+        "x = 20260105",
+        "x = 1234568",
+        "x = -1000000",
+        "x = 999999",
+        "x = 0.123457",
+        "x = 1e+15",
+        "x = inf",
+    ]
+
+
 def test_nothing_in_the_data_is_markup_or_a_control_character():
     step = Step("<b>\x1b[31m", "\n", 1.0)
     found = Waterfall("row <i>", 0.0, (step,), 1.0, "margin")
