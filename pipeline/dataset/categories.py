@@ -199,7 +199,7 @@ def mark_missing(feature: Feature, values: np.ndarray, single_precision: bool) -
     values : (n,) float64
         In their own units; left as they are.
     single_precision : bool
-        Numbers are the same where they are as float32. Otherwise they are the number, or what a column of float32 holds of it.
+        Numbers are the same where they are as float32: the library compares them so, or the column holds them so.
 
     Returns
     -------
@@ -207,9 +207,5 @@ def mark_missing(feature: Feature, values: np.ndarray, single_precision: bool) -
     """
     if feature.missing is None:
         return values
-    with np.errstate(over="ignore"):
-        rounded = np.float32(feature.missing)
-    if single_precision:
-        return np.where(values.astype(np.float32) == rounded, np.nan, values)
-    held = float(rounded) if np.isfinite(rounded) else feature.missing  # else infinite values would be missing
-    return np.where((values == feature.missing) | (values == held), np.nan, values)
+    compared, missing = (values.astype(np.float32), np.float32(feature.missing)) if single_precision else (values, feature.missing)
+    return np.where(compared == missing, np.nan, values)

@@ -232,7 +232,8 @@ def _column_values(feature: Feature, column: pa.Array, single_precision: bool = 
         column = column.cast(pa.float32(), safe=False)
     if not (pa.types.is_float64(column.type) or pa.types.is_float32(column.type)):
         column = column.cast(pa.float64(), safe=False)
-    values = mark_missing(feature, column.to_numpy(zero_copy_only=False).astype(np.float64, copy=False), single_precision)
+    values = column.to_numpy(zero_copy_only=False).astype(np.float64, copy=False)
+    values = mark_missing(feature, values, single_precision or pa.types.is_float32(column.type))
     if feature.categorical:
         check_codes(values)
     return values

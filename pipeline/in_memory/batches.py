@@ -43,10 +43,16 @@ def _check_shape(model: Model, rows: np.ndarray) -> None:
         raise SchemaMismatch(f"rows have shape {rows.shape}, the model was trained on {len(model.features)} features")
 
 
+def _is_narrow(dtype: Any) -> bool:
+    """Floats that round what float64 holds."""
+    return isinstance(dtype, np.dtype) and dtype.kind == "f" and dtype.itemsize < np.dtype(np.float64).itemsize
+
+
 def _column_of(feature: Feature, values: np.ndarray) -> pa.Array:
-    """A column of a matrix: integers, and categories that are looked up, keep the type that they have there."""
+    """A column of a matrix: integers, narrow floats, and categories that are looked up, keep the type that they have there."""
+    kept = feature.by_value or values.dtype.kind in INTEGERS or _is_narrow(values.dtype)
     try:
-        column = pa.array(values if feature.by_value or values.dtype.kind in INTEGERS else values.astype(np.float64))
+        column = pa.array(values if kept else values.astype(np.float64))
     except (TypeError, ValueError, OverflowError, pa.ArrowException) as error:
         raise SchemaMismatch(f"rows: column {feature.name!r} of the array: {' '.join(str(error).split())}") from error
     schema.check_column(feature, column.type, "rows, an array")
@@ -107,8 +113,12 @@ def _take_numbers(model: Model, rows: Any, used: Sequence[int], single_precision
     """The used columns, ``(n, read) float64``, of a matrix or of a pandas frame that holds nothing but numbers; None of rows for Arrow to convert.
 
     Categories of a matrix that are looked up by their values are none of these numbers. Nor are integers that a float64 rounds where float32 is
-    compared: they would be rounded twice.
+    compared: they would be rounded twice; and narrow floats where a number stands for missing values, which they may hold rounded.
     """
+    if not single_precision and any(model.features[column].missing is not None for column in used):
+        dtypes = [rows.dtype] if isinstance(rows, np.ndarray) else getattr(rows, "dtypes", ())
+        if any(map(_is_narrow, dtypes)):
+            return None
     if isinstance(rows, np.ndarray):
         _check_shape(model, rows)
         if any(model.features[column].by_value for column in used):

@@ -1,6 +1,7 @@
 """Numbers and categories of a matrix are what the model's own library takes them for: margins are its own, of the same matrix."""
 
 import catboost
+import lightgbm
 import numpy as np
 import pandas as pd
 import pytest
@@ -102,6 +103,23 @@ def test_integers_beyond_float64_fall_on_the_library_s_side(library, dtype):
     found = attribute(model, rows)
     assert_allclose(found.margin[:, 0], expected, rtol=1e-5, atol=1e-6)
     assert_allclose(attribute(model, rows, background=rows).base[0], expected.mean(), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("make", [np.asarray, pd.DataFrame], ids=["matrix", "frame"])
+def test_a_number_for_missing_values_is_what_the_rows_hold_of_it(make, dtype):
+    """As in a run: -99.9 is another number in float32. Half floats, which round it further, are refused."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(200, 2)).round(2)
+    rows[::5, 0] = np.nan
+    booster = lightgbm.train({"verbosity": -1, "min_data_in_leaf": 5}, lightgbm.Dataset(rows, np.nan_to_num(rows, nan=3).sum(axis=1)), 3)
+    model = load_ensemble(booster, missing=-99.9)
+    given = np.where(np.isnan(rows), -99.9, rows).astype(dtype)
+    found = attribute(model, make(given))
+    assert_allclose(found.margin[:, 0], booster.predict(np.where(np.isnan(rows), np.nan, given).astype(float)), rtol=1e-12)
+    assert found.summaries["inputs"].to_pylist()[0]["missing"] == 40
+    with pytest.raises(SchemaMismatch, match=r"is halffloat, which rounds -99\.9, the number for missing values"):
+        attribute(model, make(given.astype(np.float16)))
 
 
 def test_categories_that_a_matrix_does_not_hold_are_refused(histograms):
