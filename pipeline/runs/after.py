@@ -7,9 +7,10 @@ from dataclasses import asdict, dataclass
 from typing import TypedDict
 
 from ..display import printable
-from ..errors import InvalidRun, StorageError
+from ..errors import InvalidRun, RunConflict, StorageError
 from ..records import read_record
 from ..stores import commit, storage
+from .publish import MANIFEST
 
 AFTER = "after.json"
 FOLDER = "after"
@@ -127,6 +128,13 @@ def write_unlisted(uri: str, data: bytes) -> None:
         raise StorageError(f"{uri}: cannot write: nothing can be written there") from error
 
 
+def _refuse_replaced(run: str, manifest: str) -> None:
+    """What is made of a run takes long, and another may have its place by the end: objects of that one, and their record, stay."""
+    held = storage.read_if_exists(storage.join(run, MANIFEST))
+    if held is not None and hashlib.sha256(held).hexdigest() != manifest:
+        raise RunConflict(f"{run}: the run was replaced meanwhile, and what was made of it is not kept; ask the same again")
+
+
 def write_made(run: str, manifest: str, made: Mapping[str, bytes]) -> None:
     """Write objects that were made of a run, each whole or not at all, then list them. What has the same names is replaced.
 
@@ -141,18 +149,23 @@ def write_made(run: str, manifest: str, made: Mapping[str, bytes]) -> None:
 
     Raises
     ------
+    RunConflict
+        Another run has its place by now; nothing is written.
     InvalidRun
         There is something else in the record's place.
     StorageError
         The store refuses or does not answer.
     """
     uri = storage.join(run, AFTER)
+    _refuse_replaced(run, manifest)
     for name, data in made.items():
         write_unlisted(storage.join(run, name), data)
     mine = {name: AfterEntry(uri=name, size=len(data), sha256=hashlib.sha256(data).hexdigest()) for name, data in made.items()}
 
     def change(held: bytes | None) -> bytes | None:
         before = After(manifest, ()) if held is None else _read(held, uri)
+        if before.manifest != manifest:
+            _refuse_replaced(run, manifest)
         there = {entry["uri"]: entry for entry in before.objects} if before.manifest == manifest else {}
         listed = there | mine
         record = json.dumps(asdict(After(manifest, tuple(listed[name] for name in sorted(listed)))), indent=1).encode()

@@ -1,11 +1,13 @@
 """What is made of a run afterwards: listed beside the manifest, which stays as it was, told from what is of another run, and checked."""
 
+import hashlib
 import json
 
 import pytest
 
 from leafledger import check_run, explain
-from pipeline.errors import InvalidRun, StorageError
+from pipeline.errors import InvalidRun, RunConflict, StorageError
+from pipeline.runs import after
 from pipeline.runs.after import TABLE, After, check_after, read_after, read_made, remove_after, write_made
 from pipeline.stores import commit
 
@@ -101,3 +103,28 @@ def test_what_was_made_of_a_replaced_run_goes(tmp_path):
     remove_after(run, ME)
     assert sorted(path.name for path in tmp_path.rglob("*.json")) == ["table.json"]
     assert not (tmp_path / "after" / "x").exists()
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_what_is_made_of_a_run_that_was_replaced_meanwhile_is_not_kept(tmp_path, monkeypatch, late):
+    """What was made of the one that took its place stays, and so does its record; also where that came while objects were written."""
+    run, text = str(tmp_path), b"{}"
+    mine, manifest = hashlib.sha256(text).hexdigest(), tmp_path / "manifest.json"
+
+    def replace():
+        manifest.write_bytes(text)
+        write_made(run, mine, {"after/x": b"1", "after/y": b"1"})
+
+    def write_late(uri, data, write=after.write_unlisted):
+        write(uri, data)
+        monkeypatch.setattr(after, "write_unlisted", write)
+        replace()
+
+    if late:
+        monkeypatch.setattr(after, "write_unlisted", write_late)
+    else:
+        replace()
+    with pytest.raises(RunConflict, match="the run was replaced meanwhile, and what was made of it is not kept; ask the same again"):
+        write_made(run, OTHER, {"after/x": b"2"})
+    assert [read_made(run, mine, f"after/{name}") for name in "xy"] == [b"1", b"1"]
+    check_after(run, mine)

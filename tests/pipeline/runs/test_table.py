@@ -3,6 +3,7 @@
 import json
 import shutil
 import sys
+from contextlib import suppress
 from datetime import date
 from pathlib import Path
 
@@ -14,9 +15,9 @@ from deltalake import DeltaTable
 
 from leafledger import check_run, list_runs, prune
 from pipeline.command.cli import main
-from pipeline.errors import InvalidRun, SchemaMismatch, UsageError
+from pipeline.errors import InvalidRun, RunConflict, SchemaMismatch, UsageError
 from pipeline.runs import explain as explaining
-from pipeline.runs.after import TABLE
+from pipeline.runs.after import TABLE, write_made
 from pipeline.runs.publish import read_manifest
 from tests.pipeline.runs.tabling import KINDS, Delta, Iceberg, expected, plain
 
@@ -209,6 +210,18 @@ def test_a_run_without_a_table_leaves_it_where_it_is(night):
     for _ in range(2):
         assert run("2026-11-22", table=None) == made
         assert there.list_live() == {f"{there.root}/date=2026-11-22/{part['uri']}": part["n_rows"] for part in made.parts}
+
+
+def test_what_ends_late_leaves_a_replaced_run_in_its_table(night):
+    """As a drift of the run before: the run in its place goes on being in its table."""
+    run, late, there = night
+    before = run("2026-11-22")
+    late()
+    made = run("2026-11-22", if_changed="replace")
+    with suppress(RunConflict):
+        write_made(f"{there.root}/date=2026-11-22", before.sha256, {"after/drift.json": b"{}"})
+    assert run("2026-11-22", table=None) == made
+    assert there.list_live() == {f"{there.root}/date=2026-11-22/{part['uri']}": part["n_rows"] for part in made.parts}
 
 
 @pytest.mark.parametrize(("damage", "said"), [(lambda path: path.unlink(), "is missing"), (lambda path: path.write_bytes(b"PAR1"), "has 4 bytes")])
