@@ -4,6 +4,7 @@ from ..errors import LeafledgerError, NotThere
 from ..models.mlflow import reported
 from ..stores import storage
 from .publish import MANIFEST, Manifest
+from .replacement import stands
 
 TAGS = {"run": "leafledger.run", "manifest": "leafledger.manifest"}
 FOLDER = "leafledger"  # of artifacts
@@ -41,10 +42,11 @@ def _log(mlflow_run: str, out: str, manifest: Manifest) -> None:
     with storage.scratch() as folder, reported("log to", _name(mlflow_run)):
         from mlflow import MlflowClient
 
-        client = MlflowClient()
-        for key in (MANIFEST, *(entry["uri"] for entry in manifest.summaries)):
+        client, home = MlflowClient(), manifest.home(out)
+        below = [entry["uri"].removeprefix(f"{manifest.place}/") for entry in manifest.summaries]  # of a run that took a place in that of the other's
+        for uri, key in ((out, MANIFEST), *((home, key) for key in below)):
             local = folder / key.rpartition("/")[2]
-            storage.download(storage.join(out, key), local)
+            storage.download(storage.join(uri, key), local)
             client.log_artifact(mlflow_run, str(local), "/".join((FOLDER, *key.split("/")[:-1])))
         client.set_tag(mlflow_run, TAGS["run"], out)
         client.set_tag(mlflow_run, TAGS["manifest"], manifest.sha256)
@@ -70,6 +72,8 @@ def log_run(mlflow_run: str | None, out: str, manifest: Manifest) -> str | None:
     if mlflow_run is None:
         return None
     try:
+        if not stands(out, manifest):
+            return f"{out}: was replaced or removed meanwhile; MLflow has no link to it"
         _log(mlflow_run, out, manifest)
     except LeafledgerError as error:
         return f"{out}: is published, but MLflow has no link to it; run the same again to log it: {error}"

@@ -1,5 +1,6 @@
 """Runs on models that MLflow keeps, and runs that MLflow gets a link to."""
 
+import hashlib
 import json
 import logging
 import traceback
@@ -155,3 +156,33 @@ def test_the_same_command_logs_what_was_not_logged(data, tmp_path, mlflow_run_id
     manifest = explain(model, data, out, scheduler="serial")
     assert explain(model, data, out, scheduler="serial", mlflow_run=mlflow_run_id) == manifest
     assert MlflowClient().get_run(mlflow_run_id).data.tags["leafledger.manifest"] == manifest.sha256
+
+
+def test_a_run_that_took_another_s_place_is_logged_in_its_place(data, tmp_path, mlflow_run_id):
+    """Of summaries that go by one name there are no two, of which one is the other run's."""
+    from mlflow import MlflowClient
+
+    model, out, client = tmp_path / "model.txt", tmp_path / "run", MlflowClient()
+    for n_trees in (2, 3):
+        boosted(n_trees).save_model(model)
+        manifest = explain(model, data, out, scheduler="serial", mlflow_run=mlflow_run_id, if_changed="replace")
+    logged = {found.path for found in client.list_artifacts(mlflow_run_id, "leafledger")}
+    assert logged == {"leafledger/manifest.json", "leafledger/summary"}
+    local = client.download_artifacts(mlflow_run_id, "leafledger/summary/importance.json", str(tmp_path))
+    with open(local, "rb") as file:
+        digest = hashlib.sha256(file.read()).hexdigest()
+    assert digest == next(entry["sha256"] for entry in manifest.summaries if entry["uri"].endswith("importance.json"))
+
+
+def test_a_run_that_was_replaced_meanwhile_is_not_linked_to(data, tmp_path, mlflow_run_id):
+    """Or MLflow had the digest of one manifest, and the bytes of another one."""
+    from mlflow import MlflowClient
+
+    model, out = tmp_path / "model.txt", tmp_path / "run"
+    boosted(2).save_model(model)
+    first = explain(model, data, out, scheduler="serial")
+    boosted(3).save_model(model)
+    explain(model, data, out, scheduler="serial", if_changed="replace")
+    said = mlflow_run.log_run(mlflow_run_id, str(out), first)
+    assert said == f"{out}: was replaced or removed meanwhile; MLflow has no link to it"
+    assert "leafledger.manifest" not in MlflowClient().get_run(mlflow_run_id).data.tags
