@@ -5,8 +5,8 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
+from datetime import UTC, datetime, timedelta
 from datetime import date as Date
-from datetime import datetime, timedelta
 from itertools import combinations
 from typing import Annotated, Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -27,6 +27,8 @@ from pipeline.runs.dates import fill_date, refuse_shared
 from pipeline.runs.job import MODEL, make_job
 from pipeline.runs.options import Options
 from pipeline.stores.places import normalise
+
+from .stages import find_against
 
 # Places among the flow's parameters.
 PLACES = ("data", "out", "latest", "partition", "reasons", "background", "tables", "metrics_file", "lineage", "against", "thresholds")
@@ -91,6 +93,14 @@ def _due(schedule: CronSchedule, n: int, start: datetime | None = None) -> list[
     return list(asyncio.run(ServerSchedule(cron=schedule.cron, timezone=schedule.timezone).get_dates(n, start=start)))
 
 
+def _find_skipped(schedule: CronSchedule) -> Date | None:
+    """A day on which a schedule is not due, though it should be: where clocks skip its hour at midnight, it is due on the day before instead."""
+    zone = ZoneInfo(schedule.timezone or "UTC")
+    due = {each.astimezone(zone).date() for each in _due(schedule, LOOKED_AT)}
+    meant = _due(CronSchedule(cron=schedule.cron, timezone="UTC"), LOOKED_AT, datetime.now(zone).replace(tzinfo=UTC))  # by clocks that skip nothing
+    return next((day for day in (each.date() for each in meant) if min(due) < day < max(due) and day not in due), None)
+
+
 def make_schedule(cron: str, time_zone: str) -> CronSchedule:
     """Make a checked cron schedule.
 
@@ -108,7 +118,7 @@ def make_schedule(cron: str, time_zone: str) -> CronSchedule:
     Raises
     ------
     UsageError
-        Either is not what it should be, or no day is ever due.
+        Either is not what it should be, no day is ever due, or one that should be is not, for want of its hour.
     """
     try:
         ZoneInfo(time_zone)
@@ -122,6 +132,10 @@ def make_schedule(cron: str, time_zone: str) -> CronSchedule:
         _due(schedule, 1)
     except ValueError:
         raise UsageError(f"--cron is {cron!r}, which is never due, expected days that there are") from None
+    skipped = _find_skipped(schedule)
+    if skipped is not None:
+        what = f"clocks of {time_zone} skip that hour on {skipped}, and Prefect begins the night an hour early, with the date of the day before"
+        raise UsageError(f"--cron is {cron!r}, but {what}; expected an hour that all days have")
     return schedule
 
 
@@ -251,7 +265,7 @@ def make_deployment(model: str, data: str, out: str, options: Options, nights: N
     check_name("name", nights.name)
     schedules = make_schedules(nights.cron, nights.time_zone)
     today = Date.today()
-    make_job(model, data, out, replace(options, date=today))
+    job = make_job(model, data, out, replace(options, date=today))
     if options.date is not None:
         raise UsageError(f"date is {options.date}, which would be that of every night; leave it out")
     if "{" not in out:
@@ -259,7 +273,7 @@ def make_deployment(model: str, data: str, out: str, options: Options, nights: N
     if options.if_changed != "replace":
         refuse_shared(out, [today + timedelta(days=day) for day in range(LOOKED_AT + 1)])
     if nights.against is not None:
-        normalise(fill_date(nights.against, today))
+        find_against(nights.against, job)
     read_thresholds(None if nights.thresholds is None else fill_date(nights.thresholds, today))
     if nights.thresholds is not None and nights.against is None:
         raise UsageError(f"{nights.thresholds}: thresholds are of what is compared, but nothing is: against was not given")

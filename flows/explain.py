@@ -22,7 +22,6 @@ from pipeline.display import printable
 from pipeline.drift.found import Found
 from pipeline.errors import LeafledgerError, NotFinished, UnlikeRuns, UsageError
 from pipeline.runs.attempt import Attempt, FlowRun
-from pipeline.runs.dates import fill_date
 from pipeline.runs.digesting import say_undigested
 from pipeline.runs.job import Job, make_job
 from pipeline.runs.latest import why_latest_stays
@@ -33,11 +32,26 @@ from pipeline.runs.options import Columns, Combinations, IfChanged, MissingLabel
 from pipeline.runs.provenance import keep_provenance
 from pipeline.runs.publish import Manifest
 from pipeline.runs.stages import Run
-from pipeline.stores.places import normalise
 
 from . import artifacts
 from .logs import log_refusals_as_lines
-from .stages import aggregate, broadcast, commit, compare, count, digest, load, map_parts, move, plan, publish, read_asked, tidy, write_page
+from .stages import (
+    aggregate,
+    broadcast,
+    commit,
+    compare,
+    count,
+    digest,
+    find_against,
+    load,
+    map_parts,
+    move,
+    plan,
+    publish,
+    read_asked,
+    tidy,
+    write_page,
+)
 
 # Prefect's automations may pass over an event a tenth of a second after the one before: of a night that fails at once nobody would be told.
 HEARD_SECONDS = 1.0
@@ -258,10 +272,7 @@ def _ask(job: Job, against: str | None, thresholds: dict[str, Any] | str | None)
         if thresholds is not None:
             raise UsageError("thresholds are of what is compared, but nothing is: against was not given")
         return None
-    place = normalise(fill_date(against, job.options.date))
-    if place == job.out:
-        raise UsageError(f"{against}: is the very run; expected another one, such as that of the night before")
-    return place, {} if thresholds is None else read_asked(job, thresholds)
+    return find_against(against, job), {} if thresholds is None else read_asked(job, thresholds)
 
 
 def _compare(log: Any, job: Job, manifest: Manifest, against: str, thresholds: dict[str, float], short: list[str]) -> Found | None:

@@ -13,7 +13,7 @@ from prefect.client.schemas.objects import TaskRun
 from pipeline.drift.drift import drift
 from pipeline.drift.found import Found, read_found
 from pipeline.drift.thresholds import read_thresholds
-from pipeline.errors import ClusterLost, NotAFile, NotFinished, NotThere, StorageError, UnknownStore
+from pipeline.errors import ClusterLost, NotAFile, NotFinished, NotThere, StorageError, UnknownStore, UsageError
 from pipeline.models import Model
 from pipeline.report.report import WrittenReport, report
 from pipeline.runs.attempt import Attempt
@@ -90,6 +90,32 @@ def stage(name: str) -> Callable[[Callable[P, R]], Task[P, R]]:
         retry_delay_seconds=RETRY_SECONDS,
         retry_condition_fn=may_pass,
     )
+
+
+def find_against(against: str, job: Job) -> str:
+    """Find what a night is compared with.
+
+    Parameters
+    ----------
+    against : str
+        As it was given; the job's date is filled in.
+    job : Job
+        Of the night.
+
+    Returns
+    -------
+    str
+        URI of another run's folder, or of the object that names the latest one.
+
+    Raises
+    ------
+    UsageError
+        It is the night's own run, or no place.
+    """
+    place = normalise(fill_date(against, job.options.date))
+    if place == job.out:
+        raise UsageError(f"{against}: is the very run; expected another one, such as that of the night before")
+    return place
 
 
 @stage("load")

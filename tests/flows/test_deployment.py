@@ -2,6 +2,7 @@
 
 import inspect
 import re
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
@@ -33,6 +34,36 @@ def test_schedules_that_coincide_or_are_never_due_are_refused(crons, says):
     with pytest.raises(UsageError) as refused:
         make_schedules(crons, "Europe/Berlin")
     assert says in re.sub("[0-9]{4}-[0-9]{2}-[0-9]{2}", "DATE", str(refused.value))
+
+
+@pytest.mark.parametrize(
+    ("cron", "time_zone", "skips"),
+    [
+        ("0 0 * * *", "America/Santiago", True),
+        ("30 0 * * 0", "Africa/Cairo", False),  # which change their clocks on a Friday
+        ("30 0 * * 5", "Africa/Cairo", True),
+        ("0 1 * * *", "America/Santiago", False),
+        ("0 0,12 * * *", "America/Santiago", False),
+        ("30 2 * * *", "Europe/Berlin", False),  # an hour early, on the same day
+        ("0 0 * * *", "Europe/Berlin", False),
+        ("0 0 29 2 *", "America/Santiago", False),
+    ],
+)
+def test_a_schedule_that_skips_a_day_with_its_hour_is_refused(cron, time_zone, skips):
+    """The run due then has the date of the day before, which would be explained twice, and the day never."""
+    if not skips:
+        assert make_schedules((cron,), time_zone)[0].cron == cron
+        return
+    with pytest.raises(
+        UsageError, match=rf"but clocks of {time_zone} skip that hour on \d{{4}}-\d\d-\d\d, and Prefect begins the night an hour early"
+    ):
+        make_schedules((cron,), time_zone)
+
+
+def test_nights_that_are_compared_with_themselves_are_refused():
+    """Each would fail."""
+    with pytest.raises(UsageError, match="is the very run; expected another one"):
+        make_deployment("model.txt", "data/{date}", "explained/{date}", Flags(), replace(NIGHTLY, against="explained/x/../{date:%Y-%m-%d}"))
 
 
 @pytest.mark.parametrize("crons", [("0 3 * * 1-5", "0 6 * * 6,7"), ("*/2 * * * *", "1-59/2 * * * *"), ("0 3 29 2 *",)])
