@@ -296,7 +296,7 @@ def _compare(log: Any, job: Job, manifest: Manifest, against: str, thresholds: d
 def _move(log: Any, run: Run, manifest: Manifest) -> list[str]:
     """Let ``latest`` and MLflow name the run, where it was asked for; what they do not, and why."""
     named = move(run, manifest) if run.job.options.latest else None
-    stays = why_latest_stays(run.job.options, manifest)
+    stays = why_latest_stays(run.job.options, manifest, named)
     if stays is None and named is not None and named.run != run.out:
         log.info(printable(f"{run.job.options.latest}: stays at {named.run}, of {named.date}"))
     return [*filter(None, (stays, log_run(run.job.options.mlflow_run, run.out, manifest)))]

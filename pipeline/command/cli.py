@@ -171,7 +171,7 @@ def _explain(job: Any, out: str, quiet: bool, as_json: bool, earlier: Any = None
     run = job.out if "{" in out else out.rstrip("/")
     if kept:
         say(console, f"{run}: kept as it is; what is asked for differs in {kept}")
-    why_stays = why_latest_stays(job.options, manifest)
+    why_stays = why_latest_stays(job.options, manifest, latest)
     short = tuple(filter(None, (why_stays, done.unlogged)))
     finished = _Finished(job.out, manifest, already_finished, kept, latest, short, done.inputs)
     stays = "" if latest is None or latest.run == job.out else f" stays at {latest.run}, of {latest.date}"

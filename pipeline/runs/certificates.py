@@ -17,6 +17,9 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from ..errors import RunConflict, UnfitCluster, UsageError
+from ..stores.places import normalise
+from ..stores.storage import local_path
+from .arguments import read_place
 
 ROLES = ("scheduler", "worker", "client")
 AUTHORITY = "ca.pem"
@@ -114,14 +117,16 @@ def make_certificates(folder: str | os.PathLike[str], hosts: Sequence[str] = ("l
     RunConflict
         The folder holds one of the files.
     UsageError
-        A host is none, there are none, the days are none, or the folder cannot be written.
+        A host is none, there are none, the days are none, or the folder cannot be written, or is none of this machine.
     """
     if not 1 <= days <= MOST_DAYS:
         raise UsageError(f"days is {days}, expected 1 to {MOST_DAYS}")
     named = [_read_host(host) for host in hosts]
     if not named:
         raise UsageError("no host is given, expected names or addresses")
-    where, until = Path(folder).absolute(), (datetime.now(UTC) + timedelta(days=days)).replace(microsecond=0)
+    where, until = local_path(normalise(read_place("folder", folder))), (datetime.now(UTC) + timedelta(days=days)).replace(microsecond=0)
+    if where is None:
+        raise UsageError(f"{folder}: expected a folder of this machine, where keys stay")
     authority = ec.generate_private_key(ec.SECP256R1())
     files = {AUTHORITY: _make_authority(authority, until).public_bytes(Encoding.PEM)}
     for role in ROLES:

@@ -79,7 +79,7 @@ def explain_job(job: Job, progress: Progress, warn: Callable[[str], None] = _LOG
         remove_replaced(job.out, manifest)
         record_table(job, job.out, manifest)
         latest, unlogged = update_latest(run, manifest), log_run(job.options.mlflow_run, job.out, manifest)
-        attempt.undone += filter(None, (why_latest_stays(job.options, manifest), unlogged))
+        attempt.undone += filter(None, (why_latest_stays(job.options, manifest, latest), unlogged))
         undigested = say_undigested(run)
         if undigested is not None:
             attempt.warned.append(undigested)

@@ -165,8 +165,8 @@ def name_latest(options: Options, run: str, manifest: Manifest) -> Latest | None
     return move_latest(options.latest, mine, options.single_writer, lambda: stands(run, manifest))
 
 
-def why_latest_stays(options: Options, manifest: Manifest) -> str | None:
-    """Say why a finished run is not taken for the latest, whatever its date is.
+def why_latest_stays(options: Options, manifest: Manifest, named: Latest | None = None) -> str | None:
+    """Say why a finished run is not taken for the latest, whatever its date is, or should not be: one whose folder is named already is.
 
     Parameters
     ----------
@@ -174,6 +174,8 @@ def why_latest_stays(options: Options, manifest: Manifest) -> str | None:
         Of the run.
     manifest : Manifest
         Of the run.
+    named : Latest, optional
+        What ``latest`` names.
 
     Returns
     -------
@@ -183,4 +185,5 @@ def why_latest_stays(options: Options, manifest: Manifest) -> str | None:
     requires = options.latest_requires
     if options.latest is None or manifest.share >= requires:
         return None
-    return f"{options.latest}: not moved, {manifest.share:.2%} of the rows are explained ({manifest.n_rows:,}), expected at least {requires:.2%}"
+    how = "not moved," if named is None or named.manifest != manifest.sha256 else "names this run, of which"
+    return f"{options.latest}: {how} {manifest.share:.2%} of the rows are explained ({manifest.n_rows:,}), expected at least {requires:.2%}"

@@ -14,7 +14,7 @@ from types import SimpleNamespace
 import pytest
 from cryptography import x509
 
-from pipeline.errors import RunConflict, UnfitCluster, UsageError
+from pipeline.errors import LeafledgerError, RunConflict, UnfitCluster, UsageError
 from pipeline.runs import certificates
 from pipeline.runs.certificates import ROLES, check_expiry, make_certificates
 
@@ -209,3 +209,20 @@ def test_a_certificate_s_first_and_last_moments_are_its_own(tmp_path, monkeypatc
         monkeypatch.setattr(certificates, "datetime", SimpleNamespace(now=lambda tz, now=now: now))
         with nullcontext() if said is None else pytest.raises(UnfitCluster, match=said):
             check_expiry(tmp_path / "client.pem")
+
+
+@pytest.mark.parametrize(
+    ("folder", "said"),
+    [
+        ("", "folder is '', expected a path or URI"),
+        ("s3://bucket/tls", "expected a folder of this machine"),
+        ("a\0b", "cannot"),
+        (3, "folder is 3, expected"),
+    ],
+)
+def test_a_folder_that_is_none_of_this_machine_is_refused(tmp_path, monkeypatch, folder, said):
+    """An empty one, as of a variable that is not set, was the working directory; a URI a folder below it."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(LeafledgerError, match=said):
+        make_certificates(folder)
+    assert not list(tmp_path.iterdir())

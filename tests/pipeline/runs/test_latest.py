@@ -216,14 +216,16 @@ def test_a_run_of_too_few_rows_does_not_replace_the_one_that_is_named(named, cap
     assert main(["check", "--latest", str(latest)]) == 0
 
 
-def test_what_is_there_is_said_of_the_run_that_is_named(named):
+def test_what_is_there_is_said_of_the_run_that_is_named(named, capsys):
     """It was replaced by a command that knew of no ``latest``; the next one that does says so, though it would not have taken the run."""
     explain_night, latest = named
     before = read_latest(latest)
     assert explain_night("--replace") == 3
     assert read_latest(latest) == before
     assert main(["check", "--latest", str(latest)]) == 1
+    capsys.readouterr()
     assert explain_night("--latest", str(latest), "--latest-requires", "0.99") == 3
+    assert f"{latest}: names this run, of which 75.00% of the rows are explained (" in capsys.readouterr().err
     found = read_latest(latest)
     assert (found.run, found.date, found.share) == (before.run, before.date, 0.75)
     assert found.manifest != before.manifest
