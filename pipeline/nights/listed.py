@@ -26,7 +26,8 @@ from ..stores.places import normalise
 READERS = 16  # runs that are read at a time
 DEPTH = 6  # folders below the one that is listed
 DRIFT, REPORT = "after/drift.json", ("report", "index.html")
-DAY = re.compile(r"(?<!\d)(\d{4})[-_/]?(0[1-9]|1[0-2])[-_/]?(0[1-9]|[12]\d|3[01])(?!\d)")
+# Of years that runs have: of eight digits that are a number, as a model's, one in thirty would be a day otherwise, and an old one.
+DAY = re.compile(r"(?<!\d)((?:19|20|21)\d{2})[-_/]?(0[1-9]|1[0-2])[-_/]?(0[1-9]|[12]\d|3[01])(?!\d)")
 State = Literal["finished", "unfinished", "damaged"]
 
 
@@ -105,7 +106,7 @@ def find_day(name: str) -> str | None:
     Returns
     -------
     str or None
-        YYYY-MM-DD; None where there is none, or more than one.
+        YYYY-MM-DD, from 1900 to 2199; None where there is none, or more than one.
     """
     days = set()
     for found in DAY.finditer(name):

@@ -61,9 +61,10 @@ def test_drift_and_report_are_those_of_this_very_run(night, tmp_path):
     (run / "report").mkdir()
     (run / "report/index.html").write_text("page")
     assert not list_runs(tmp_path)[0].report
-    for manifest, found in (("0" * 64, False), (night[1].sha256, True)):
-        (run / "after.json").unlink(missing_ok=True)
-        write_made(str(run), manifest, {"report/index.html": b"a page"})
+    write_made(str(run), night[1].sha256, {"report/index.html": b"a page"})
+    listed_there = (run / "after.json").read_text()
+    for text, found in ((listed_there.replace(night[1].sha256, "0" * 64), False), (listed_there, True)):
+        (run / "after.json").write_text(text)
         assert list_runs(tmp_path)[0].report == found
     (run / "report/index.html").unlink()
     assert not list_runs(tmp_path)[0].report
@@ -183,6 +184,8 @@ def test_runs_of_a_bucket(night, bucket):
         ("2026-02-30", None),
         ("2026-03-02/2026-03-03", None),
         ("120260302", None),
+        ("model=10451207", None),
+        ("0001/02/03", None),
         ("flights", None),
     ],
 )
