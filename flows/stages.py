@@ -342,6 +342,7 @@ def compare(job: Job, manifest: Manifest, against: str, thresholds: Mapping[str,
         scheduler=options.scheduler,
         workers=options.workers,
         plain_tcp=options.plain_tcp,
+        wait=options.wait,
         progress=artifacts.show_progress,
     )
     return Found(found.run, found.reference, found.alarms, found.differs)
@@ -361,7 +362,8 @@ def write_page(job: Job) -> WrittenReport:
     WrittenReport
     """
     options = job.options
-    return report(job.out, scheduler=options.scheduler, workers=options.workers, plain_tcp=options.plain_tcp, progress=artifacts.show_progress)
+    where: dict[str, Any] = {"scheduler": options.scheduler, "workers": options.workers, "plain_tcp": options.plain_tcp, "wait": options.wait}
+    return report(job.out, **where, progress=artifacts.show_progress)
 
 
 @stage("latest")

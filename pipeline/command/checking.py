@@ -10,7 +10,7 @@ from ..display import count
 from ..errors import Exit, InvalidRun, NotFinished, UsageError
 from .dated import Day, fill_day
 from .documents import write_document
-from .flags import CLUSTER, INPUT, Json, Quiet, Workers
+from .flags import CLUSTER, INPUT, Json, Quiet, Wait, Workers
 from .terminal import complain, is_logged, open_console, say
 
 
@@ -52,6 +52,7 @@ def check(
     scheduler: Annotated[str | None, Parameter(group=CLUSTER)] = None,
     workers: Workers = None,
     plain_tcp: Annotated[bool, Parameter(group=CLUSTER, negative=())] = False,
+    wait: Wait = 15.0,
     json: Json = False,
     quiet: Quiet = False,
 ) -> int:
@@ -79,6 +80,8 @@ def check(
         Processes of a local cluster. What is found, and what is found first, is the same.
     plain_tcp
         Reach a scheduler on another host without TLS: whoever shares that network can run code on its workers.
+    wait
+        As for explain.
     json
         Write one JSON document instead.
     quiet
@@ -100,7 +103,7 @@ def check(
     run = _find(run, date, latest)
     unseen = quiet or not (is_logged() or sys.stderr.isatty() or scheduler or workers)  # a job that checks here and now has said enough in the end
     with watched(unseen) as progress:
-        report = check_run(run, deep, model, all_rows, scheduler=scheduler, workers=workers, plain_tcp=plain_tcp, progress=progress)
+        report = check_run(run, deep, model, all_rows, scheduler=scheduler, workers=workers, plain_tcp=plain_tcp, wait=wait, progress=progress)
     how = "as stored" if report.as_stored else "as computed"
     additive = "" if report.residual is None else f", attributions add up within {report.residual:.1e} of the {report.total}'s bound {how}"
     rejected = f", {report.n_rejected} pieces of the data rejected" if report.n_rejected else ""

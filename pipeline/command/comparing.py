@@ -8,7 +8,7 @@ from cyclopts import Group, Parameter
 from ..errors import UsageError
 from .dated import Day, fill_day
 from .documents import write_document
-from .flags import CLUSTER, METHOD, MODEL, Json, Place, Quiet, Whole, Workers, as_whole
+from .flags import CLUSTER, METHOD, MODEL, Json, Place, Quiet, Wait, Whole, Workers, as_whole
 from .terminal import open_console, say
 
 MEASURES = Group("Measures", sort_key=3)
@@ -40,6 +40,7 @@ def compare(
     scheduler: Annotated[str | None, Parameter(group=CLUSTER)] = None,
     workers: Workers = None,
     plain_tcp: Annotated[bool, Parameter(group=CLUSTER, negative=())] = False,
+    wait: Wait = 15.0,
     trees: Annotated[str | None, Parameter(group=MODEL)] = None,
     outputs: Annotated[tuple[str, ...], Parameter(group=MODEL, negative=(), consume_multiple=True)] = (),
     output: Annotated[str | None, Parameter(group=MODEL)] = None,
@@ -86,6 +87,8 @@ def compare(
         As for explain.
     plain_tcp
         As for explain.
+    wait
+        As for explain.
     trees
         As for explain.
     outputs
@@ -129,6 +132,7 @@ def compare(
             scheduler=scheduler,
             workers=workers,
             plain_tcp=plain_tcp,
+            wait=wait,
             trees=trees,
             outputs=outputs,
             output=output,

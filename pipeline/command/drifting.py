@@ -12,7 +12,7 @@ from ..display import count, printable, write_two
 from ..errors import Exit
 from .dated import Day, fill_day
 from .documents import write_document
-from .flags import CLUSTER, INPUT, Json, Quiet, Workers
+from .flags import CLUSTER, INPUT, Json, Quiet, Wait, Workers
 from .terminal import open_console, print_whole, say
 
 if TYPE_CHECKING:
@@ -150,6 +150,7 @@ def drift(
     scheduler: Annotated[str | None, Parameter(group=CLUSTER)] = None,
     workers: Workers = None,
     plain_tcp: Annotated[bool, Parameter(group=CLUSTER, negative=())] = False,
+    wait: Wait = 15.0,
     quiet: Quiet = False,
 ) -> int:
     """Say what changed from one finished run to another, and whether that is drift. Writes after/drift.parquet and after/drift.json below the run.
@@ -178,6 +179,8 @@ def drift(
         Processes of the local cluster, by default one per core.
     plain_tcp
         Reach a scheduler on another host without TLS: whoever shares that network can run code on its workers.
+    wait
+        As for explain.
     quiet
         Show nothing but errors.
 
@@ -204,6 +207,7 @@ def drift(
             scheduler=scheduler,
             workers=workers,
             plain_tcp=plain_tcp,
+            wait=wait,
             progress=progress,
         )
     if json:

@@ -6,7 +6,7 @@ from cyclopts import Parameter
 
 from .dated import Day, fill_day
 from .documents import write_document
-from .flags import CLUSTER, INPUT, Json, Quiet, Workers
+from .flags import CLUSTER, INPUT, Json, Quiet, Wait, Workers
 from .terminal import open_console, say
 
 
@@ -18,6 +18,7 @@ def report(
     scheduler: Annotated[str | None, Parameter(group=CLUSTER)] = None,
     workers: Workers = None,
     plain_tcp: Annotated[bool, Parameter(group=CLUSTER, negative=())] = False,
+    wait: Wait = 15.0,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -37,6 +38,8 @@ def report(
         As for explain.
     plain_tcp
         As for explain.
+    wait
+        As for explain.
     json
         Write one JSON document instead: where the page is, and its bytes.
     quiet
@@ -52,7 +55,7 @@ def report(
 
     run, before = fill_day(run, date), None if against is None else fill_day(against, date)
     with watched(quiet) as progress:
-        written = write_report(run, against=before, scheduler=scheduler, workers=workers, plain_tcp=plain_tcp, progress=progress)
+        written = write_report(run, against=before, scheduler=scheduler, workers=workers, plain_tcp=plain_tcp, wait=wait, progress=progress)
     if json:
         write_document({"run": run, "page": written.uri, "size": written.size})
     else:

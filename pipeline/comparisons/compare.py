@@ -120,6 +120,7 @@ def compare(
     scheduler: str | None = None,
     workers: int | None = None,
     plain_tcp: bool = False,
+    wait: float = 15.0,
     date: Date | str | None = None,
     progress: Callable = no_progress,
 ) -> pa.Table:
@@ -168,6 +169,8 @@ def compare(
         Processes of the local cluster, by default one per core. Each imports the calling script, so call under ``if __name__ == "__main__"``.
     plain_tcp : bool
         Reach a scheduler on another host without TLS, where the network is your own.
+    wait : float
+        Seconds that a scheduler may take to answer, and as many again until it has a worker.
     date : date or str, optional
         Fills ``{date}`` in ``model``, ``data``, ``out`` and the runs among ``methods``.
     progress : callable
@@ -189,7 +192,7 @@ def compare(
     """
     when = None if date is None else read_date("date", date)
     given: dict[str, Any] = {"ids": ids, "trees": trees, "outputs": outputs, "output": output}
-    job = make_job(model, data, out, Options(scheduler=scheduler, workers=workers, plain_tcp=plain_tcp, date=when, **given))
+    job = make_job(model, data, out, Options(scheduler=scheduler, workers=workers, plain_tcp=plain_tcp, wait=wait, date=when, **given))
     estimated = check_parameters(METHODS[PERTURBS], {"budget": budget, "seed": seed})
     measures = Measures(
         top=read_numbers("top", top, whole=True),

@@ -299,6 +299,7 @@ def drift(
     scheduler: str | None = None,
     workers: int | None = None,
     plain_tcp: bool = False,
+    wait: float = 15.0,
     progress: Progress = no_progress,
 ) -> Drift:
     """Say what changed from one finished run to another: attributions, margins, values of features, and why the mean margin is another one.
@@ -326,6 +327,8 @@ def drift(
         Processes of the local cluster, by default one per core. Each imports the calling script, so call under ``if __name__ == "__main__"``.
     plain_tcp : bool
         Reach a scheduler on another host without TLS, where the network is your own.
+    wait : float
+        Seconds that a scheduler may take to answer, and as many again until it has a worker.
     progress : callable
         As for `explain`.
 
@@ -342,8 +345,9 @@ def drift(
     place = normalise(read_place("run", run))
     (reference, manifest), asked = find_reference(place, read_place("against", against)), read_thresholds(thresholds)
     both_ways, columns = read_flag("both_ways", both_ways), read_names("by", by)
-    where = Where(scheduler, workers, plain_tcp, progress)
-    nights = [measure_run(each, scheduler=scheduler, workers=workers, plain_tcp=plain_tcp, progress=progress) for each in (reference, place)]
+    where = Where(scheduler, workers, plain_tcp, wait, progress)
+    told: dict[str, Any] = {"scheduler": scheduler, "workers": workers, "plain_tcp": plain_tcp, "wait": wait}
+    nights = [measure_run(each, **told, progress=progress) for each in (reference, place)]
     if manifest not in (None, nights[0].manifest.sha256):
         raise InvalidRun(f"{reference}: its manifest has SHA-256 {nights[0].manifest.sha256[:12]}, {against} names {printable(str(manifest)[:12])}")
     refuse_unlike(nights[1], nights[0])
@@ -353,7 +357,7 @@ def drift(
     if columns:
         for each in nights:
             refuse_ungrouped(each, columns)
-        jobs = [make_run_job(each.uri, scheduler, workers, plain_tcp) for each in nights]
+        jobs = [make_run_job(each.uri, **told) for each in nights]
         old, new = (measure_groups(job, each, columns, progress) for job, each in zip(jobs, nights, strict=True))
         groups = new, old
     found = compare_runs(nights[1], nights[0], asked, explain_both_ways(nights[1], nights[0], where) if both_ways else (), groups)

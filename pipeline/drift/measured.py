@@ -222,6 +222,7 @@ def measure_run(
     scheduler: str | None = None,
     workers: int | None = None,
     plain_tcp: bool = False,
+    wait: float = 15.0,
     progress: Progress = no_progress,
 ) -> Measured:
     """Measure the distribution of every column of a finished run, or read it where it was measured before.
@@ -234,7 +235,7 @@ def measure_run(
     ----------
     run : str or path
         Of the run's folder.
-    scheduler, workers, plain_tcp : optional
+    scheduler, workers, plain_tcp, wait : optional
         As for `explain`.
     progress : callable
         As for `explain`.
@@ -255,7 +256,7 @@ def measure_run(
     """
     uri = normalise(str(run))
     manifest, plan = read_finished(uri)
-    job, columns = make_run_job(uri, scheduler, workers, plain_tcp), list_columns(plan)
+    job, columns = make_run_job(uri, scheduler, workers, plain_tcp, wait), list_columns(plan)
     if plan.global_only:
         return Measured(uri, manifest, plan, columns, ())
     kept = read_made(uri, manifest.sha256, DISTRIBUTIONS)

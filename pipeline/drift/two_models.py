@@ -51,6 +51,7 @@ class Where:
     scheduler: str | None
     workers: int | None
     plain_tcp: bool
+    wait: float
     progress: Progress
 
 
@@ -111,7 +112,8 @@ def _explain(model: Measured, data: Measured, folder: str, where: Where) -> dict
     plan, out = model.plan, storage.join(folder, hashlib.sha256(f"{model.uri} {data.uri}".encode()).hexdigest()[:16])
     # Each night's categories are those of its own model, which explained it; that the other one knows hardly any of them is something it did.
     told = _arguments(plan) | _name_output(plan) | {"allow_unseen": True}
-    options = Options(global_only=True, scheduler=where.scheduler, workers=where.workers, plain_tcp=where.plain_tcp, **told)
+    there: dict[str, Any] = {name: getattr(where, name) for name in ("scheduler", "workers", "plain_tcp", "wait")}
+    options = Options(global_only=True, **there, **told)
     job, beside = make_job(plan.model, data.plan.data, out, options), (*data.plan.ids, *(column.name for column in data.plan.by))
     job = replace(
         job, options=replace(job.options, ids=beside)

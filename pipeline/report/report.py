@@ -201,7 +201,7 @@ def gather(run: FinishedRun, against: str | PathLike | None, where: Mapping[str,
     against : str, path or None
         As of `report`.
     where : mapping of str to Any
-        Its ``scheduler``, ``workers`` and ``plain_tcp``.
+        Its ``scheduler``, ``workers``, ``plain_tcp`` and ``wait``.
     progress : callable
 
     Returns
@@ -248,6 +248,7 @@ def report(
     scheduler: str | None = None,
     workers: int | None = None,
     plain_tcp: bool = False,
+    wait: float = 15.0,
     progress: Callable = no_progress,
 ) -> WrittenReport:
     """Write a report of a finished run: one page, ``report/index.html`` below the run, that runs and fetches nothing.
@@ -259,7 +260,7 @@ def report(
     against : str or path, optional
         Folder of another run, or the JSON object that names the latest one: the page says what changed since. By default it does where the two were
         compared before, see `drift`; what was found then stays, and another comparison has the groups and thresholds of the one before.
-    scheduler, workers, plain_tcp : optional
+    scheduler, workers, plain_tcp, wait : optional
         As for `explain`: where the run's columns are read.
     progress : callable
         As for `explain`; called before the run is measured, where it was not before, and before rows are counted.
@@ -281,7 +282,7 @@ def report(
         The store does not answer, or cannot be written.
     """
     finished = read_run(run)
-    where = {"scheduler": scheduler, "workers": workers, "plain_tcp": plain_tcp}
+    where: dict[str, Any] = {"scheduler": scheduler, "workers": workers, "plain_tcp": plain_tcp, "wait": wait}
     try:
         data = write_report(gather(finished, against, where, progress))
     except (InvalidRun, StorageError) as error:

@@ -218,6 +218,7 @@ def check_run(
     scheduler: str | None = None,
     workers: int | None = None,
     plain_tcp: bool = False,
+    wait: float = 15.0,
     progress: Progress = no_progress,
 ) -> Report:
     """Verify a finished run: its manifest says what plan, parts and summaries say, every part is there once, with the rows of the plan, and the
@@ -238,7 +239,7 @@ def check_run(
         The model's file, with ``deep``; by default where it was.
     all_rows : bool
         Explain all rows again, not the first ones alone; ``deep`` goes without saying.
-    scheduler, workers, plain_tcp : optional
+    scheduler, workers, plain_tcp, wait : optional
         As for `explain`, but this process does the work where neither a scheduler nor workers are given. With ``deep``, tables are put beside the run
         for workers, and removed again.
     progress : callable
@@ -262,7 +263,7 @@ def check_run(
     run, deep = normalise(str(uri)), deep or all_rows
     if model is not None and not deep:
         raise UsageError("a model is given, but no row is explained again; ask for a deep check")
-    job = make_run_job(run, SERIAL if scheduler is None and workers is None else scheduler, workers, plain_tcp)
+    job = make_run_job(run, SERIAL if scheduler is None and workers is None else scheduler, workers, plain_tcp, wait)
     manifest, plan = _check_lists(run)
     check_after(run, manifest.sha256, bool(manifest.place))
     unverified = list[str]()

@@ -4,14 +4,14 @@ from .job import Job, check_scheduler, share_out
 from .options import Options
 
 
-def make_run_job(run: str, scheduler: str | None, workers: int | None, plain_tcp: bool) -> Job:
+def make_run_job(run: str, scheduler: str | None, workers: int | None, plain_tcp: bool, wait: float = 15.0) -> Job:
     """Say where something is done with a finished run.
 
     Parameters
     ----------
     run : str
         URI of the run's folder.
-    scheduler, workers, plain_tcp : optional
+    scheduler, workers, plain_tcp, wait : optional
         As for `explain`.
 
     Returns
@@ -24,6 +24,6 @@ def make_run_job(run: str, scheduler: str | None, workers: int | None, plain_tcp
     UsageError
         One of them cannot be used.
     """
-    options = Options(scheduler=scheduler, workers=workers, plain_tcp=plain_tcp)
+    options = Options(scheduler=scheduler, workers=workers, plain_tcp=plain_tcp, wait=wait)
     check_scheduler(options.scheduler, options.plain_tcp, options.workers)
     return Job("", "", run, options, (), "", None, None, *share_out(options.workers))

@@ -11,6 +11,7 @@ from rich.console import Console
 from kernels.methods import METHODS
 from pipeline.command import cli
 from pipeline.command.flags import BACKGROUND, CLUSTER, DEFAULTS, DOUBTFUL, GROUPS, INPUT, LABELS, METHOD, METRICS, MODEL, ROWS, Flags, list_methods
+from pipeline.command.settings import option_names
 from pipeline.errors import UsageError
 from pipeline.runs.options import Options
 
@@ -122,3 +123,9 @@ def test_methods_are_listed_from_their_declarations():
         for parameter in method.parameters:
             default = f" [default: {parameter.default}]" if parameter.default not in ((), "") else ""
             assert f"{parameter.name}: {parameter.meaning}{default}" in said
+
+
+def test_who_takes_a_scheduler_takes_how_long_it_is_waited_for():
+    """The line that says that none has a worker says so."""
+    taken = {name: option_names(cli.app[name].assemble_argument_collection()) for name in cli.app if not name.startswith("-")}
+    assert {name for name, options in taken.items() if "scheduler" in options} == {name for name, options in taken.items() if "wait" in options}

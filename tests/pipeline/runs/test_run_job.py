@@ -2,7 +2,9 @@
 
 import pytest
 
-from pipeline.errors import UsageError
+from leafledger import check_run, compare, drift, explain, report
+from pipeline.errors import ClusterLost, UsageError
+from pipeline.runs import cluster
 from pipeline.runs.job import SERIAL, describe_where
 from pipeline.runs.run_job import make_run_job
 
@@ -30,3 +32,26 @@ def test_what_explain_refuses_is_refused():
     with pytest.raises(UsageError, match="tls://"):
         make_run_job("/runs/one", "tcp://10.0.0.1:8786", None, False)
     assert make_run_job("/runs/one", "tcp://10.0.0.1:8786", None, True).options.plain_tcp
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        lambda example, runs, **where: check_run(runs[0], **where),
+        lambda example, runs, **where: drift(runs[0], against=runs[1], **where),
+        lambda example, runs, **where: report(runs[0], **where),
+        lambda example, runs, **where: compare(example.model, example.data, runs[0].with_name("x.parquet"), methods=("shapley",), **where),
+    ],
+)
+def test_a_scheduler_is_waited_for_as_long_as_is_asked(example, tmp_path, monkeypatch, work):
+    """A cluster that starts workers as there is work has none left for who looks at a run."""
+    runs = tmp_path / "one", tmp_path / "two"
+    for run in runs:
+        explain(example.model, example.data, run, scheduler="serial")
+
+    def give_up(address, needs, wait):
+        raise ClusterLost(f"{address}: waited for {wait:g} seconds")
+
+    monkeypatch.setattr(cluster, "remote_client", give_up)
+    with pytest.raises(ClusterLost, match="waited for 600 seconds"):
+        work(example, runs, scheduler="tcp://127.0.0.1:1", wait=600)
