@@ -39,6 +39,8 @@ SCHEMAS: dict[str, tuple[Entry, ...]] = {
     "plan": (
         Entry("run", "string", "folder of the run"),
         Entry("finished", "boolean", "nothing is left to do"),
+        Entry("kept", "string", "in what it differs from what was asked for, where it would be kept all the same"),
+        Entry("replaces", "string or null", "in what the run differs whose place it would take; empty of the same one, which rejected rows"),
         Entry("model", "string", "URI, of a model in MLflow with its version"),
         Entry("model_digest", "string", "SHA-256 of the model's file"),
         Entry("library", "string", "that the model is of"),

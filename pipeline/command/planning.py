@@ -91,6 +91,8 @@ def _document(run: Any, found: Any) -> dict[str, Any]:
     return {
         "run": run.out,
         "finished": run.finished is not None,
+        "kept": run.kept,
+        "replaces": None if run.replaced is None else run.replaced.differs,
         "model": run.plan.model,
         "model_digest": run.plan.model_digest,
         "library": run.model.library,

@@ -23,6 +23,23 @@ def test_a_plan_leaves_nothing_and_knows_a_finished_run(example, serial, tmp_pat
     assert not (tmp_path / "run").exists()
 
 
+def test_a_plan_says_in_both_forms_what_becomes_of_the_run_that_is_there(example, serial, capsys):
+    """A script that reads "finished" would take the run that is kept for the one that it asked for."""
+    out, _ = serial
+    told = ["plan", example.model, example.data, "--out", str(out), "--id", "flight", "name", "--method", "banzhaf", "--if-changed"]
+    for what, said, finished in (
+        ("keep", "kept as it is: what is asked for differs in", True),
+        ("replace", "takes the place of another run: what is asked for differs in", False),
+    ):
+        assert cli.main([*told, what, "--json"]) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert found["finished"] is finished
+        assert (found["kept"] != "", found["replaces"] is not None) == (finished, not finished)
+        assert cli.main([*told, what]) == 0
+        assert f"({said} {found['kept'] or found['replaces']})" in capsys.readouterr().out
+        assert "method" in (found["kept"] or found["replaces"])
+
+
 def test_a_forecast_is_said_where_it_is_asked_for(example, serial, tmp_path, capsys):
     """As lines and as numbers; there is none of a run that is finished, and nothing is left of it."""
     out, _ = serial
