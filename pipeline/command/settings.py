@@ -157,6 +157,14 @@ def asks_document(tokens: Sequence[str], path: str | None, app: App) -> bool:
         return False
 
 
+def _refuse_empty(environment: Mapping[str, str], command: str, arguments: ArgumentCollection) -> None:
+    """A variable for several values that has none would be passed over, and the file's be taken."""
+    for option in option_names(argument for argument in arguments if not argument.tokens):
+        name = f"{PREFIX}{_as_variable(command)}_{_as_variable(option)}"
+        if name in environment and not environment[name].strip():
+            raise UsageError(f"environment variable {name}: is empty, expected a value or several with spaces between; unset it")
+
+
 def _choose_once(arguments: ArgumentCollection) -> ArgumentCollection:
     """What a further source may fill in: of options that say one thing none, where one was given; two that were given have to say the same."""
     said = {_name(argument): argument for argument in arguments if argument.tokens and not _CHOICE.isdisjoint(argument.names)}
@@ -195,6 +203,7 @@ def make_configs(path: str | None, app: App) -> list[Config]:
             return
         whose = SAME.get(commands[0], commands[0])
         environment(called, (whose,), _choose_once(arguments))
+        _refuse_empty(os.environ, whose, arguments)
         left = _choose_once(arguments)
         known = option_names(left)
         table = {option: value for option, value in tables.get(whose, {}).items() if option in known}

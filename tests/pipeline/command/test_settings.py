@@ -102,6 +102,7 @@ def test_a_file_s_mistake_is_one_line(tmp_path, example, capsys, text, says):
         ("LEAFLEDGER_METHOD", "x", "environment variable LEAFLEDGER_METHOD: expected LEAFLEDGER_COMMAND_OPTION, as in LEAFLEDGER_EXPLAIN_METHOD"),
         ("LEAFLEDGER_EXPLAIN_WORKERS", "two", "LEAFLEDGER_EXPLAIN_WORKERS"),
         ("LEAFLEDGER_EXPLAIN_WORKERS", "1.5", 'unable to convert "1.5" into int.'),
+        ("LEAFLEDGER_EXPLAIN_ID", " ", "environment variable LEAFLEDGER_EXPLAIN_ID: is empty, expected a value or several with spaces between"),
         ("LEAFLEDGER_CONFIG", "nowhere.toml", "nowhere.toml: cannot read: No such file or directory"),
         ("LEAFLEDGER_LOG_FORMAT", "xml", "LEAFLEDGER_LOG_FORMAT"),
     ],
