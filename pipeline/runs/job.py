@@ -321,8 +321,8 @@ def make_job(model: Any, data: Any, out: Any, options: Options) -> Job:
         raise UsageError("values are of rows, but with global_only no rows are written; leave out one or the other")
     if options.latest is None and options.latest_requires:
         raise UsageError(f"latest_requires is {options.latest_requires:g}, which is asked for latest to move, but no latest was given")
-    if options.background is None and options.tables is not None:
-        raise UsageError(f"{options.tables}: tables are kept for backgrounds, but none was given")
+    if options.background in (None, MODEL) and options.tables is not None:
+        raise UsageError(f"{options.tables}: tables are kept for backgrounds of rows, but none was given")
     if options.background_errors and options.background in (None, MODEL):
         raise UsageError("background_errors are of a background of rows as a sample, but none was given")
 

@@ -164,7 +164,7 @@ def test_a_background_that_changes_while_it_is_counted_stops_the_run(example, ba
         ({"background": "nowhere"}, Exception, "nowhere: cannot list: no such file or object"),
         ({"background": ""}, UsageError, "background is '', expected a path or URI"),
         ({"tables": ""}, UsageError, "tables is '', expected a path or URI"),
-        ({"background": None, "tables": "here"}, UsageError, "here: tables are kept for backgrounds, but none was given"),
+        ({"background": None, "tables": "here"}, UsageError, "here: tables are kept for backgrounds of rows, but none was given"),
         ({"background": "{uri}/empty"}, UsageError, "empty: the background has no rows, expected at least one"),
         ({"background": "{uri}/narrow.parquet"}, SchemaMismatch, "narrow.parquet: column 'delay' missing"),
         ({"background": "{uri}/text.parquet"}, SchemaMismatch, "text.parquet: column 'delay' is string, the model was trained on numbers"),

@@ -108,7 +108,8 @@ def test_a_parameter_that_no_method_has_is_refused(name):
     [
         ({"ids": ["a"], "global_only": True}, "^ids are a, but with global_only no rows are written"),
         ({"latest_requires": 0.9}, "^latest_requires is 0.9, which is asked for latest to move, but no latest was given$"),
-        ({"tables": "kept"}, "^kept: tables are kept for backgrounds, but none was given$"),
+        ({"tables": "kept", "background": "model"}, "^kept: tables are kept for backgrounds of rows, but none was given$"),
+        ({"tables": "kept"}, "^kept: tables are kept for backgrounds of rows, but none was given$"),
         ({"method": "lime"}, "^method 'lime' is unknown, expected one of shapley, banzhaf"),
         ({"method": "semivalue", "parameters": {"density": lambda t: t}}, "^parameter 'density' is a function, which cannot be written into a plan"),
         ({"data": "d-{date}"}, r"^d-\{date\}: has a \{date\} to fill in, but no date was given$"),
