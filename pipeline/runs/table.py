@@ -38,8 +38,11 @@ def _write_place(place: Place) -> bytes:
 
 
 def _is_in_its_table(out: str, manifest: Manifest) -> bool:
-    """It took no other run's place, or the table that is written down is its own."""
-    return not manifest.place or any(entry["uri"] == TABLE for entry in read_after(out, manifest.sha256).objects)
+    """It took no other run's place, or the table that is written down is its own: by the record of what was made of it, or by that table."""
+    if not manifest.place or any(entry["uri"] == TABLE for entry in read_after(out, manifest.sha256).objects):
+        return True
+    held = _read_place(out)
+    return held is not None and held.holds(out, manifest.sha256)
 
 
 def _check_there(out: str, manifest: Manifest) -> None:

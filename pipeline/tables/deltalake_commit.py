@@ -253,6 +253,31 @@ def _repeat(uri: str, attempt: Any) -> None:
                     raise
 
 
+def holds_delta(uri: str, run: str, manifest: str) -> bool:
+    """Tell whether a manifest is the last of a run that was committed to a table.
+
+    Parameters
+    ----------
+    uri : str
+        Of the table's folder, which need not be one yet.
+    run : str
+        URI of the run's folder.
+    manifest : str
+        SHA-256, hexadecimal.
+
+    Returns
+    -------
+    bool
+
+    Raises
+    ------
+    StorageError
+        The store refuses or does not answer.
+    """
+    with reported("read", uri):
+        return _exists(uri) and _find_mark(open_table(uri), uri, run)[0] == _mark(manifest)
+
+
 def withdraw_delta(uri: str, leaving: Leaving) -> None:
     """Take a run's parts out of a table, before they are removed; do nothing where it has none.
 

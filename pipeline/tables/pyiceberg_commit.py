@@ -247,6 +247,32 @@ def commit_iceberg(uri: str, share: Share) -> None:
     _repeat(uri, lambda: _try(uri, share))
 
 
+def holds_iceberg(uri: str, run: str, manifest: str) -> bool:
+    """Tell whether a manifest is the last of a run that was committed to a table.
+
+    Parameters
+    ----------
+    uri : str
+        As iceberg:CATALOG.NAMESPACE.TABLE; there need not be one.
+    run : str
+        URI of the run's folder.
+    manifest : str
+        SHA-256, hexadecimal.
+
+    Returns
+    -------
+    bool
+
+    Raises
+    ------
+    StorageError
+        The catalog refuses or does not answer.
+    """
+    with reported("read", uri):
+        _, _, table = _open(uri)
+        return table is not None and _find_mark(table, run)[0] == manifest
+
+
 def withdraw_iceberg(uri: str, leaving: Leaving) -> None:
     """Take a run's parts out of a table, before they are removed; do nothing where it has none.
 

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date as Date
 
-from .deltalake_commit import check_delta, commit_delta, locate_delta, withdraw_delta
+from .deltalake_commit import check_delta, commit_delta, holds_delta, locate_delta, withdraw_delta
 from .names import Name
-from .pyiceberg_commit import check_iceberg, commit_iceberg, locate_iceberg, withdraw_iceberg
+from .pyiceberg_commit import check_iceberg, commit_iceberg, holds_iceberg, locate_iceberg, withdraw_iceberg
 from .share import Leaving, Share
 
 
@@ -17,12 +17,13 @@ class Format:
     locate: Callable[[str, str, Date], str]  # from its name, the run's folder and its date to its place
     check: Callable[[str], None]  # that parts can be added, before there are any
     commit: Callable[[str, Share], None]
+    holds: Callable[[str, str, str], bool]  # from its place, a run's folder and manifest
     withdraw: Callable[[str, Leaving], None]
 
 
 FORMATS: dict[Name, Format] = {
-    "delta": Format(locate_delta, check_delta, commit_delta, withdraw_delta),
-    "iceberg": Format(locate_iceberg, check_iceberg, commit_iceberg, withdraw_iceberg),
+    "delta": Format(locate_delta, check_delta, commit_delta, holds_delta, withdraw_delta),
+    "iceberg": Format(locate_iceberg, check_iceberg, commit_iceberg, holds_iceberg, withdraw_iceberg),
 }
 
 
@@ -45,6 +46,22 @@ class Place:
         share : Share
         """
         FORMATS[self.format].commit(self.uri, share)
+
+    def holds(self, run: str, manifest: str) -> bool:
+        """Tell whether the table has a run, by the manifest that was committed of it last.
+
+        Parameters
+        ----------
+        run : str
+            URI of the run's folder.
+        manifest : str
+            SHA-256, hexadecimal.
+
+        Returns
+        -------
+        bool
+        """
+        return FORMATS[self.format].holds(self.uri, run, manifest)
 
     def withdraw(self, leaving: Leaving) -> None:
         """Take a run's parts out of the table; do nothing where it has none.

@@ -212,6 +212,18 @@ def test_a_run_without_a_table_leaves_it_where_it_is(night):
         assert there.list_live() == {f"{there.root}/date=2026-11-22/{part['uri']}": part["n_rows"] for part in made.parts}
 
 
+def test_a_record_that_somebody_removed_leaves_a_replaced_run_in_its_table(night):
+    """As ``check`` asks for where the record is damaged."""
+    run, late, there = night
+    run("2026-11-22")
+    late()
+    made = run("2026-11-22", if_changed="replace")
+    Path(there.root, "date=2026-11-22", "after.json").unlink()
+    for _ in range(2):
+        assert run("2026-11-22", table=None) == made
+        assert there.list_live() == {f"{there.root}/date=2026-11-22/{part['uri']}": part["n_rows"] for part in made.parts}
+
+
 def test_what_ends_late_leaves_a_replaced_run_in_its_table(night):
     """As a drift of the run before: the run in its place goes on being in its table."""
     run, late, there = night
