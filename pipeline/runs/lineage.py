@@ -27,6 +27,7 @@ from .stages import Run
 
 NAMESPACE = "OPENLINEAGE_NAMESPACE"  # a variable that all of OpenLineage's senders know
 REGISTRY = ("models:", "runs:")  # of MLflow
+_REGISTERED = re.compile(r"(models:/[^/@]+)[/@][^/]+")  # a model's name, and its version, stage or alias
 _VERSION = re.compile(r"(.+)@v(\d{1,18})")  # of a table of Delta Lake
 ENDPOINT = "/api/v1/lineage"  # of a server, where none is given
 SECONDS = 5.0  # of one request
@@ -45,10 +46,12 @@ def name_dataset(uri: str) -> tuple[str, str]:
     Returns
     -------
     namespace, name : str
-        Of S3 the bucket, as s3://bucket, and the key; of a local file ``file`` and its path; of a table in a catalog ``iceberg`` and its name there.
+        Of S3 the bucket, as s3://bucket, and the key; of a local file ``file`` and its path; of a table in a catalog ``iceberg`` and its name there;
+        of MLflow's a registered model is one in all its versions, also that which an alias means by the end.
     """
     if uri.startswith(REGISTRY):
-        return "mlflow", uri
+        registered = _REGISTERED.fullmatch(uri)
+        return "mlflow", uri if registered is None else registered[1]
     if uri.startswith(CATALOG):
         return "iceberg", uri.removeprefix(CATALOG)
     scheme, separator, rest = uri.partition("://")

@@ -347,4 +347,7 @@ def test_places_are_named_as_openlineage_names_them():
     assert name_dataset("/data/a") == ("file", "/data/a")
     assert name_dataset("gs://bucket") == ("gs://bucket", "/")
     assert name_dataset("iceberg:nights.prod.rows") == ("iceberg", "nights.prod.rows")
-    assert name_dataset("models:/name/3") == ("mlflow", "models:/name/3")
+    for registered in ("models:/name/3", "models:/name@champion", "models:/name/latest"):
+        assert name_dataset(registered) == ("mlflow", "models:/name")
+    for other in ("models:/m-0123abcd", "runs:/0123abcd/model"):
+        assert name_dataset(other) == ("mlflow", other)

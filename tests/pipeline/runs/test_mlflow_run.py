@@ -49,10 +49,12 @@ def test_a_run_is_of_the_version_that_its_alias_meant(data, tmp_path):
         log("lightgbm", boosted(n_trees), registered_model_name="late")
     client, out = MlflowClient(), tmp_path / "run"
     client.set_registered_model_alias("late", "champion", 1)
-    manifest = explain("models:/late@champion", data, out, scheduler="serial")
+    manifest = explain("models:/late@champion", data, out, scheduler="serial", lineage=tmp_path / "events")
     assert json.loads((out / "plan.json").read_text())["model"] == manifest.model == "models:/late/1"
     assert manifest.model_digest == load_ensemble("models:/late/1").digest
     client.set_registered_model_alias("late", "champion", 2)
+    named = [json.loads(line)["inputs"][1]["name"] for line in (tmp_path / "events").read_text().splitlines()]
+    assert named == ["models:/late", "models:/late"]
     with pytest.raises(RunConflict, match=r"different in model .*models:/late/1.*models:/late/2"):
         explain("models:/late@champion", data, out, scheduler="serial")
     assert explain("models:/late/1", data, out, scheduler="serial") == manifest
