@@ -273,7 +273,7 @@ def publish(run: Run, tables: Broadcast, explained: Explained, summaries: dict[s
 
 
 def _tidy(run: Run, manifest: Manifest) -> None:
-    commit_table(run.job, run.out, manifest)
+    commit_table(run.job, run.out, manifest, bool(run.kept))
     remove_replaced(run.out, manifest)
     record_table(run.job, run.out, manifest)
 

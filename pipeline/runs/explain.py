@@ -75,7 +75,7 @@ def explain_job(job: Job, progress: Progress, warn: Callable[[str], None] = _LOG
                 _LOG.info(printable(f"{job.data}: {said}"))
         attempt.plan, attempt.kept, attempt.manifest, inputs = find_made(run), run.kept, run.finished, run.digested
         manifest = attempt.manifest or _work(run, attempt, progress)
-        commit_table(job, job.out, manifest)
+        commit_table(job, job.out, manifest, bool(run.kept))
         remove_replaced(job.out, manifest)
         record_table(job, job.out, manifest)
         latest, unlogged = update_latest(run, manifest), log_run(job.options.mlflow_run, job.out, manifest)

@@ -128,11 +128,11 @@ def refuse_small(options: Options, run: str, manifest: Manifest) -> None:
         raise InvalidData(f"{why}; it names {run}, where the run of before stays")
 
 
-def name_latest(options: Options, run: str, manifest: Manifest) -> Latest | None:
+def name_latest(options: Options, run: str, manifest: Manifest, kept: bool = False) -> Latest | None:
     """Let ``latest``, where it was asked for, name a run, unless it names one of a later date or too few rows are explained.
 
     Where it names the folder of the run already, it says of it what is there, however few rows that are. A run whose place another one took meanwhile
-    is not named.
+    is not named. One that is kept, though another was asked for, stays of the date under which it is named.
 
     Parameters
     ----------
@@ -142,6 +142,8 @@ def name_latest(options: Options, run: str, manifest: Manifest) -> Latest | None
         URI of its folder.
     manifest : Manifest
         Of the run, which is finished.
+    kept : bool
+        It is another run than was asked for, and may be of another date.
 
     Returns
     -------
@@ -157,9 +159,11 @@ def name_latest(options: Options, run: str, manifest: Manifest) -> Latest | None
     """
     if options.latest is None or options.date is None:
         return None
-    if manifest.share < options.latest_requires:
+    few = manifest.share < options.latest_requires
+    if few or kept:
         named = read_latest(options.latest)
-        if named is None or normalise(named.run) != run or named.manifest == manifest.sha256:
+        mine_before = named if named is not None and normalise(named.run) == run else None
+        if few if mine_before is None else mine_before.manifest == manifest.sha256:
             return named
     mine = Latest(options.date.isoformat(), run, manifest.sha256, manifest.n_rows, manifest.share)
     return move_latest(options.latest, mine, options.single_writer, lambda: stands(run, manifest))

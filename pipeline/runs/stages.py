@@ -396,4 +396,4 @@ def update_latest(run: Run, manifest: Manifest) -> Latest | None:
     StorageError
         The store does not answer.
     """
-    return name_latest(run.job.options, run.out, manifest)
+    return name_latest(run.job.options, run.out, manifest, bool(run.kept))

@@ -112,12 +112,13 @@ def check_table(job: Job, found: Listing, plan: Plan) -> None:
     place.check()
 
 
-def commit_table(job: Job, out: str, manifest: Manifest) -> None:
+def commit_table(job: Job, out: str, manifest: Manifest, kept: bool = False) -> None:
     """Commit the parts of a finished run to the table that was asked for, once, whoever tries it how often.
 
     A run is in one table: it leaves another that it is in, and so does a run in whose place it is, in the same commit if it is the same table. A run
     without rows has no parts to commit, and leaves none of another run. Which table that is, is written down before it is committed, so that whoever
-    removes the run knows. Nothing is done where another run took its own place meanwhile.
+    removes the run knows. Nothing is done where another run took its own place meanwhile, and a run that is kept, though another was asked for, stays
+    under the date that it has in the table.
 
     Parameters
     ----------
@@ -126,6 +127,8 @@ def commit_table(job: Job, out: str, manifest: Manifest) -> None:
         URI of the run's folder.
     manifest : Manifest
         Of the run.
+    kept : bool
+        It is another run than was asked for, and may be of another date.
 
     Raises
     ------
@@ -138,6 +141,8 @@ def commit_table(job: Job, out: str, manifest: Manifest) -> None:
     """
     place = choose_table(job.options, out)
     if not stands(out, manifest) or (place is None and _is_in_its_table(out, manifest)):
+        return
+    if kept and place is not None and place.holds(out, manifest.sha256):
         return
     try:
         share = None if place is None else _make_share(job, out, manifest)

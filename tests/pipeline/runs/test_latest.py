@@ -232,6 +232,19 @@ def test_what_is_there_is_said_of_the_run_that_is_named(named, capsys):
     assert main(["check", "--latest", str(latest)]) == 0
 
 
+def test_a_run_that_is_kept_stays_of_its_date(example, tmp_path):
+    """What was asked for would be of a later one; under which the rows of before would be taken for that night's."""
+    latest = tmp_path / "latest.json"
+    given = {"scheduler": "serial", "latest": latest, "if_changed": "keep"}
+    explain(example.model, f"{example.data}/month=2", tmp_path / "run", date="2026-01-01", **given)
+    before = read_latest(latest)
+    explain(example.model, f"{example.data}/month=3", tmp_path / "run", date="2026-01-02", **given)
+    assert read_latest(latest) == before
+    latest.unlink()  # as where the run was killed before it was named
+    explain(example.model, f"{example.data}/month=3", tmp_path / "run", date="2026-01-01", **given)
+    assert read_latest(latest) == before
+
+
 def test_a_run_that_was_replaced_meanwhile_is_not_named(example, tmp_path, monkeypatch):
     """Another takes its place between its manifest and this: what is there is named, by its own SHA-256."""
     update_latest, made = explaining.update_latest, []

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 
-from leafledger import check_run, list_runs, prune
+from leafledger import check_run, explain, list_runs, prune
 from pipeline.command.cli import main
 from pipeline.errors import InvalidRun, RunConflict, SchemaMismatch, UsageError
 from pipeline.runs import explain as explaining
@@ -210,6 +210,16 @@ def test_a_run_without_a_table_leaves_it_where_it_is(night):
     for _ in range(2):
         assert run("2026-11-22", table=None) == made
         assert there.list_live() == {f"{there.root}/date=2026-11-22/{part['uri']}": part["n_rows"] for part in made.parts}
+
+
+def test_a_run_that_is_kept_stays_under_its_date(example, tmp_path, kind):
+    """Its rows are none of the night for which another one was asked. In Delta's folders a run has the date of its place."""
+    if kind is Delta:
+        pytest.skip("a run lies below its date")
+    there, given = kind(tmp_path / "explained"), {"scheduler": "serial", "table": kind.table, "if_changed": "keep"}
+    for month, day in ((2, "2026-01-01"), (3, "2026-01-02")):
+        explain(example.model, f"{example.data}/month={month}", tmp_path / "explained" / "run", date=day, **given)
+    assert set(there.by_polars()["date"].to_pylist()) == {date(2026, 1, 1)}
 
 
 def test_a_record_that_somebody_removed_leaves_a_replaced_run_in_its_table(night):
