@@ -330,14 +330,6 @@ def test_a_comparison_is_written_once(example, tmp_path):
     assert [ranking["name"] for ranking in facts["rankings"]] == ["shapley"]
 
 
-def test_a_folder_is_refused_before_the_work(example, tmp_path):
-    """As a store that is away it was, at the end, with two tables beside the folder."""
-    (tmp_path / "out").mkdir()
-    with pytest.raises(UsageError, match="out: is a folder, expected the name of a file that is to be written"):
-        compare(example.model, example.data, tmp_path / "out", methods=("shapley",), scales=(), scheduler="serial")
-    assert [path.name for path in tmp_path.iterdir()] == ["out"]
-
-
 @pytest.mark.parametrize(
     ("given", "says"),
     [

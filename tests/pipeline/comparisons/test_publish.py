@@ -7,9 +7,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from leafledger import compare
 from pipeline.comparisons.publish import name_beside, publish_tables
 from pipeline.comparisons.tables import Tables
-from pipeline.errors import RunConflict, StorageError
+from pipeline.errors import RunConflict, StorageError, UsageError
 from pipeline.stores import commit
 
 
@@ -69,3 +70,11 @@ def test_a_flipped_bit_of_a_page_is_noticed(tmp_path):
     (tmp_path / "x.parquet").write_bytes(data)
     with pytest.raises(OSError, match="could not verify page integrity"):
         pq.read_table(tmp_path / "x.parquet", page_checksum_verification=True)
+
+
+def test_a_folder_is_refused_before_the_work(example, tmp_path):
+    """As a store that is away it was, at the end, with two tables beside the folder."""
+    (tmp_path / "out").mkdir()
+    with pytest.raises(UsageError, match="out: is a folder, expected the name of a file that is to be written"):
+        compare(example.model, example.data, tmp_path / "out", methods=("shapley",), scales=(), scheduler="serial")
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
