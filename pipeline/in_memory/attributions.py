@@ -250,7 +250,7 @@ class Attributions:
         """
         self._refuse_ranks("waterfall")
         top, number = read_number("top", top, 1), self._find_output(output)
-        if not isinstance(row, Integral) or not -len(self) <= row < len(self):
+        if not isinstance(row, Integral) or isinstance(row, bool) or not -len(self) <= row < len(self):
             raise UsageError(f"row is {row!r:.40}, expected a position of {len(self):,} rows")
         one = self[row]
         phi, base, total = one.phi[0, number, : len(self.names)], float(one.base.reshape(-1)[number]), float(one.prediction[0, number])

@@ -14,7 +14,7 @@ from ..dataset import schema
 from ..dataset.values import fill_numbers, read_features
 from ..errors import SchemaMismatch
 from ..models.model import Feature, Model
-from .rows import as_rows, code_categories, fill_columns
+from .rows import ROWS, as_rows, code_categories, fill_columns
 
 NUMBERS, INTEGERS = tuple("biuf"), frozenset("iu")  # kinds of NumPy's types
 FEW = 1 << 13  # rows of a frame, all of whose columns are copied for the sake of some
@@ -25,7 +25,7 @@ Fill = Callable[[int, int, np.ndarray], None]  # writes so many rows from a firs
 def _narrow(features: tuple[Feature, ...], rows: Any, used: Sequence[int]) -> tuple[tuple[Feature, ...], Any]:
     """A pandas frame without what no split asks for, unless its type has to be looked at, since Arrow converts a frame column by column.
 
-    Other rows, and frames that will be refused, are left as they are.
+    Its index goes too, which may hold what Arrow cannot read. Other rows, and frames that will be refused, are left as they are.
     """
     pandas = sys.modules.get("pandas")  # not imported for rows that are none of its frames
     if pandas is None or not isinstance(rows, pandas.DataFrame) or not rows.columns.is_unique:
@@ -34,13 +34,17 @@ def _narrow(features: tuple[Feature, ...], rows: Any, used: Sequence[int]) -> tu
     asked = set(used)
     left = tuple(feature for j, feature in enumerate(features) if j in asked or feature.categorical or kinds.get(feature.name, "") not in NUMBERS)
     names = [feature.name for feature in left]
-    return (left, rows[names]) if rows.columns.isin(names).sum() == len(names) else (features, rows)
+    if rows.columns.isin(names).sum() != len(names):
+        return features, rows
+    narrowed = rows[names]  # a frame of its own, whatever becomes of its index
+    narrowed.index = pandas.RangeIndex(len(rows))
+    return left, narrowed
 
 
-def _check_shape(model: Model, rows: np.ndarray) -> None:
+def _check_shape(model: Model, rows: np.ndarray, where: str = ROWS) -> None:
     """Refuse a matrix that is none of the model's features."""
     if rows.ndim != 2 or rows.shape[1] != len(model.features):
-        raise SchemaMismatch(f"rows have shape {rows.shape}, the model was trained on {len(model.features)} features")
+        raise SchemaMismatch(f"{where} have shape {rows.shape}, the model was trained on {len(model.features)} features")
 
 
 def _is_narrow(dtype: Any) -> bool:
@@ -48,18 +52,18 @@ def _is_narrow(dtype: Any) -> bool:
     return isinstance(dtype, np.dtype) and dtype.kind == "f" and dtype.itemsize < np.dtype(np.float64).itemsize
 
 
-def _column_of(feature: Feature, values: np.ndarray) -> pa.Array:
+def _column_of(feature: Feature, values: np.ndarray, where: str) -> pa.Array:
     """A column of a matrix: integers, narrow floats, and categories that are looked up, keep the type that they have there."""
     kept = feature.by_value or values.dtype.kind in INTEGERS or _is_narrow(values.dtype)
     try:
         column = pa.array(values if kept else values.astype(np.float64))
     except (TypeError, ValueError, OverflowError, pa.ArrowException) as error:
-        raise SchemaMismatch(f"rows: column {feature.name!r} of the array: {' '.join(str(error).split())}") from error
-    schema.check_column(feature, column.type, "rows, an array")
+        raise SchemaMismatch(f"{where}: column {feature.name!r} of the array: {' '.join(str(error).split())}") from error
+    schema.check_column(feature, column.type, f"{where}, an array")
     return column
 
 
-def as_batch(model: Model, rows: Any, used: Sequence[int]) -> tuple[tuple[Feature, ...], pa.RecordBatch]:
+def as_batch(model: Model, rows: Any, used: Sequence[int], where: str = ROWS) -> tuple[tuple[Feature, ...], pa.RecordBatch]:
     """Take the used columns of rows into Arrow.
 
     Parameters
@@ -70,6 +74,8 @@ def as_batch(model: Model, rows: Any, used: Sequence[int]) -> tuple[tuple[Featur
         the library takes them there, see `Feature`. NaN or null where missing.
     used : sequence of int
         Positions of the features that some split asks for.
+    where : str
+        What the rows are, for messages.
 
     Returns
     -------
@@ -85,19 +91,19 @@ def as_batch(model: Model, rows: Any, used: Sequence[int]) -> tuple[tuple[Featur
         Rows are of another shape, hold no numbers, are nothing that Arrow can read, or lack a feature or have it with a type that does not fit.
     """
     names = [model.features[column].name for column in used]
-    rows = as_rows(rows)
+    rows = as_rows(rows, where)
     if isinstance(rows, np.ndarray):
-        _check_shape(model, rows)
+        _check_shape(model, rows, where)
         read = tuple(feature if feature.by_value else replace(feature, categories=None) for feature in model.features)
-        return read, _record_batch([_column_of(read[column], rows[:, column]) for column in used], names, len(rows))
+        return read, _record_batch([_column_of(read[column], rows[:, column], where) for column in used], names, len(rows))
     known, rows = code_categories(model.features, rows)
-    schema.check_categories((known[column] for column in used), "rows")
+    schema.check_categories((known[column] for column in used), where)
     features, rows = _narrow(known, rows, used)
     try:
         table = pa.table(rows)
     except (TypeError, ValueError, pa.ArrowException) as error:
-        raise SchemaMismatch(f"rows are a {type(rows).__name__} that Arrow cannot read: {' '.join(str(error).split())}") from error
-    schema.check_columns(features, (), table.schema, (), "rows")
+        raise SchemaMismatch(f"{where} are a {type(rows).__name__} that Arrow cannot read: {' '.join(str(error).split())}") from error
+    schema.check_columns(features, (), table.schema, (), where)
     columns = [table.column(name).combine_chunks() for name in names]
     return known, _record_batch(columns, names, table.num_rows)
 
@@ -140,8 +146,11 @@ def _take_numbers(model: Model, rows: Any, used: Sequence[int], single_precision
 
 
 def _as_numbers(given: np.ndarray, kinds: set[str], single_precision: bool) -> np.ndarray | None:
-    """Numbers as float64, or None where an integer among them would be rounded twice."""
-    found = given.astype(np.float64, copy=False)
+    """Numbers as float64, or None where an integer among them would be rounded twice, or is too large for any."""
+    try:
+        found = given.astype(np.float64, copy=False)
+    except OverflowError:
+        return None
     return None if single_precision and not INTEGERS.isdisjoint(kinds) and (np.abs(found) >= EXACT).any() else found
 
 

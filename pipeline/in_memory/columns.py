@@ -26,7 +26,10 @@ def _take_column(found: "Attributions", name: str) -> Any:
     there = rows.schema.names if isinstance(rows, pa.Table | pa.RecordBatch) else getattr(rows, "columns", rows if isinstance(rows, dict) else ())
     if name not in there:
         raise UsageError(f"ids have {name!r}, which is no column of the rows")
-    column = pa.table({name: rows[name]}).column(0)
+    try:
+        column = pa.table({name: rows[name]}).column(0)
+    except (KeyError, TypeError, ValueError, OverflowError, pa.ArrowException) as error:
+        raise UsageError(f"ids have {name!r}, a column that Arrow cannot read: {' '.join(str(error).split())}") from error
     return column if found.places is None else column.take(pa.array(found.places))
 
 
@@ -47,7 +50,7 @@ def as_table(found: "Attributions", ids: Sequence[str]) -> pa.Table:
     Raises
     ------
     UsageError
-        The rows have no such column.
+        The rows have no such column, or one that stands twice or that Arrow cannot read.
     SchemaMismatch
         Two columns would have the same name.
     """

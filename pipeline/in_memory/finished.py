@@ -91,7 +91,7 @@ class FinishedRun:
         return read_provenance(self.manifest.home(self.uri), self.manifest.sha256)
 
     def dataset(self) -> Any:
-        """Open the parts, in their order.
+        """Open the parts, in their order. An id column that some paths carry, and other files hold, is of texts.
 
         Returns
         -------
@@ -112,8 +112,16 @@ class FinishedRun:
         paths = [open_filesystem(storage.join(self.uri, entry["uri"]))[1] for entry in self.manifest.parts]
         with published(), reported("read", self.uri):
             found = ds.dataset(paths, format="parquet", filesystem=filesystem)
-            plain = None if of_views or not has_views(found.schema) else as_plain(found.schema.empty_table()).schema
-            return found if plain is None else ds.dataset(paths, plain, "parquet", filesystem)
+            mixed = self._find_mixed()
+            read = pa.schema([field.with_type(pa.string()) if field.name in mixed else field for field in found.schema], found.schema.metadata)
+            if not of_views and has_views(read):
+                read = as_plain(read.empty_table()).schema
+            return found if read.equals(found.schema) else ds.dataset(paths, read, "parquet", filesystem)
+
+    def _find_mixed(self) -> list[str]:
+        """Id columns that the paths of some items carry alone: parts may have them in several types, of which Arrow would take the first part's."""
+        carried = [{name for name, _ in item.partition} for item in self.plan.items]
+        return [name for name in self.plan.ids if 0 < sum(name in names for names in carried) < len(carried)]
 
     def attributions(self, columns: Sequence[str] | None = None, where: Mapping[str, Any] | None = None) -> pa.Table:
         """Read the parts.

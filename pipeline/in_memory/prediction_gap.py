@@ -29,6 +29,7 @@ from .batches import as_batch
 from .rows import REAL, as_numbers, bin_batch, say_given, spell_features
 
 SLICE_ROWS = 128
+DATA = "rows of the data"  # in messages
 _SIZES = np.concatenate((np.geomspace(1e-9, 0.1, 16), np.linspace(0.2, 10.0, 99), np.geomspace(20.0, 1e9, 17), [np.inf]))
 POINTS = np.concatenate((-_SIZES[::-1], [0.0], _SIZES)).reshape(3, -1)  # of z, ascending, where a function has to be a distribution function
 ROUNDING = 1e-9  # of a probability
@@ -132,7 +133,7 @@ def _values(features: Sequence[Feature], bins: BinTables, batch: pa.RecordBatch)
 
 
 def _measure(model: Model, forest: Forest, bins: BinTables, drawn: np.ndarray, data: Any) -> Measured:
-    features, batch = as_batch(spell_features(model, data), data, bins.read.tolist())
+    features, batch = as_batch(spell_features(model, data, where=DATA), data, bins.read.tolist(), DATA)
     if not batch.num_rows:
         raise UsageError("data has no rows, expected at least one")
 

@@ -31,6 +31,7 @@ from .batches import as_batch
 from .rows import Header, fill_columns, spell_features, spell_header
 
 SLICE_ROWS = 1 << 13
+BACKGROUND = "rows of the background"  # in messages
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +145,7 @@ def _prepare(
         query, game = ask_model(model, method, groups, None, table_budget(), interactions), "background of the model's leaf weights"
         counted: BackgroundStatistics = weigh_model(model, method, groups, query)
     else:
-        features, batch = as_batch(known, background, read_columns(model.ensemble).tolist())
+        features, batch = as_batch(known, background, read_columns(model.ensemble).tolist(), BACKGROUND)
         if not batch.num_rows:
             raise UsageError("the background has no rows, expected at least one")
         query = ask_model(model, method, groups, batch.num_rows, table_budget(), interactions, errors)
@@ -212,7 +213,7 @@ def ask(
     chosen = find_method(read_text("method", method))
     given = check_parameters(chosen, read_parameters("parameters", parameters))
     keep = None if interactions is None else read_interactions("interactions", interactions)
-    known = model if background is None or isinstance(background, str) else spell_features(model, background)
+    known = model if background is None or isinstance(background, str) else spell_features(model, background, where=BACKGROUND)
     placed = known.by_position and not model.by_position
     named = known if placed else model
     groups = read_groups(None if partition is None else read_partition("partition", partition), named.features)

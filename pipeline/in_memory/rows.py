@@ -21,6 +21,7 @@ from ..models.model import Feature, Model
 from ..runs.arguments import shorten
 
 REAL = "biuf"  # kinds of NumPy's types
+ROWS = "rows"  # what is explained, in messages
 Header = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]  # names of all columns, of those of an index, and of others that are no features
 
 
@@ -75,20 +76,22 @@ def say_given(given: Any) -> str:
     return f"an array of {given.dtype}" if isinstance(given, np.ndarray) else shorten(given)
 
 
-def _check_matrix(rows: np.ndarray) -> None:
+def _check_matrix(rows: np.ndarray, where: str) -> None:
     if isinstance(rows, np.ma.MaskedArray):
-        raise SchemaMismatch("rows are a masked array, expected NaN where a value is missing")
+        raise SchemaMismatch(f"{where} are a masked array, expected NaN where a value is missing")
     if not _holds_numbers(rows):
         kind = "other things than numbers" if rows.dtype.kind == "O" else str(rows.dtype)
-        raise SchemaMismatch(f"rows are an array of {kind}, expected numbers; a data frame holds categories by their values")
+        raise SchemaMismatch(f"{where} are an array of {kind}, expected numbers; a data frame holds categories by their values")
 
 
-def as_rows(rows: Any) -> Any:
+def as_rows(rows: Any, where: str = ROWS) -> Any:
     """Take rows that mean one thing only; others are refused here or by who reads them.
 
     Parameters
     ----------
     rows : Any
+    where : str
+        What they are, for messages.
 
     Returns
     -------
@@ -99,25 +102,28 @@ def as_rows(rows: Any) -> Any:
     Raises
     ------
     SchemaMismatch
-        A matrix holds something else than real numbers, or columns have several levels of names.
+        A matrix holds something else than real numbers, columns have several levels of names, or rows are a stream: whoever reads one a second time
+        finds it empty.
     """
     if isinstance(rows, np.ndarray):
-        _check_matrix(rows)
+        _check_matrix(rows, where)
         return np.asarray(rows)
     pandas = sys.modules.get("pandas")  # not imported for rows that are none of its own
-    if pandas is None:
-        return rows
-    if isinstance(rows, pandas.Series):
+    if pandas is not None and isinstance(rows, pandas.Series):
         rows = rows.to_frame().T.infer_objects()
-    if isinstance(rows, pandas.DataFrame) and rows.columns.nlevels > 1:
-        raise SchemaMismatch(f"rows have columns of {rows.columns.nlevels} levels, expected one name for each")
-    if isinstance(rows, pandas.DataFrame) and not all(isinstance(name, str) for name in rows.columns):
+    if hasattr(rows, "__arrow_c_stream__") and not hasattr(rows, "columns"):
+        raise SchemaMismatch(f"{where} are a {type(rows).__name__}, a stream that can be read once, expected a table, as pyarrow.table makes of it")
+    if pandas is None or not isinstance(rows, pandas.DataFrame):
+        return rows
+    if rows.columns.nlevels > 1:
+        raise SchemaMismatch(f"{where} have columns of {rows.columns.nlevels} levels, expected one name for each")
+    if not all(isinstance(name, str) for name in rows.columns):
         rows = rows.copy(deep=False)
         rows.columns = [str(name) for name in rows.columns]  # as XGBoost, LightGBM and Arrow call them
     return rows
 
 
-def spell_features(model: Model, rows: Any, *others: Any) -> Model:
+def spell_features(model: Model, rows: Any, *others: Any, where: str = ROWS) -> Model:
     """Name a model's features as the columns of rows are named, and log where they are matched by position.
 
     Parameters
@@ -126,6 +132,8 @@ def spell_features(model: Model, rows: Any, *others: Any) -> Model:
     rows : Any
     *others : Any
         Arguments that may name columns which are no features, such as the label's.
+    where : str
+        What the rows are, for messages.
 
     Returns
     -------
@@ -138,7 +146,7 @@ def spell_features(model: Model, rows: Any, *others: Any) -> Model:
         Two columns may be a feature's; or a model without names has other features than rows have columns.
     """
     header = read_header(rows, *others)
-    return model if header is None else spell_header(model, header)
+    return model if header is None else spell_header(model, header, where)
 
 
 def read_header(rows: Any, *others: Any) -> Header | None:
@@ -167,7 +175,7 @@ def read_header(rows: Any, *others: Any) -> Header | None:
     return tuple(map(str, names)), tuple(index), tuple(name for name in others if isinstance(name, str))
 
 
-def spell_header(model: Model, header: Header) -> Model:
+def spell_header(model: Model, header: Header, where: str = ROWS) -> Model:
     """Name a model's features as columns are named, and log where they are matched by position.
 
     Parameters
@@ -175,6 +183,8 @@ def spell_header(model: Model, header: Header) -> Model:
     model : Model
     header : (tuple of str, tuple of str, tuple of str)
         As `read_header` returns it.
+    where : str
+        What the rows are, for messages.
 
     Returns
     -------
@@ -186,9 +196,9 @@ def spell_header(model: Model, header: Header) -> Model:
         As by `spell_features`.
     """
     names, index, asked = header
-    found = call(model, *spell(model.features, names, "rows", index, asked))
+    found = call(model, *spell(model.features, names, where, index, asked))
     if found.by_position and not model.by_position:
-        logging.getLogger("leafledger").info("rows: features %s", say_positions(found))
+        logging.getLogger("leafledger").info("%s: features %s", where, say_positions(found))
     return found
 
 

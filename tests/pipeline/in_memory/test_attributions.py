@@ -117,7 +117,7 @@ def test_what_there_is_no_such_thing_of_is_refused():
             found.top(k)
     with pytest.raises(UsageError, match=r"^sign is 'up', expected 'both' or 'raises' or 'lowers'$"):
         found.top(2, "up")
-    for row in (5, -6, 1.0):
+    for row in (5, -6, 1.0, True):
         with pytest.raises(UsageError, match=r"^row is .*, expected a position of 5 rows$"):
             found.waterfall(row, 0)
     for output in (None, "3", 3, -1, True):

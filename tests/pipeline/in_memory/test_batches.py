@@ -47,3 +47,11 @@ def test_numbers_go_without_arrow(numeric, monkeypatch):
     np.testing.assert_array_equal(values(*numeric, FRAME), expected)
     with pytest.raises(TypeError):
         values(*numeric, large)
+
+
+@pytest.mark.parametrize("index", [[1, "a"] * 5, [(1, "a"), ("b", 2)] * 5, [1 + 2j] * 10])
+def test_an_index_is_no_matter(numeric, monkeypatch, index):
+    """Of as many rows as go through Arrow, which cannot read every one."""
+    monkeypatch.setattr(batches, "FEW", 1)
+    odd = FRAME.set_axis(pd.Index(index, dtype=object, tupleize_cols=False))
+    np.testing.assert_array_equal(values(*numeric, odd), values(*numeric, pa.table(FRAME)))

@@ -63,6 +63,10 @@ def test_ids_are_columns_of_the_rows(example):
         found.to_arrow("nowhere")
     with pytest.raises(SchemaMismatch, match="output column 'margin' would stand twice"):
         attribute(example.model, frame.assign(margin=1)).to_arrow("margin")
+    twice = pa.table(frame).append_column("mixed", pa.nulls(50)).append_column("mixed", pa.nulls(50))
+    for rows in (frame.assign(mixed=[1, "a"] * 25), twice):
+        with pytest.raises(UsageError, match=r"^ids have 'mixed', a column that Arrow cannot read: .*$"):
+            attribute(example.model, rows).to_arrow("mixed")
     matrix = pd.DataFrame(np.zeros((2, 4)), columns=FEATURES).to_numpy()
     with pytest.raises(UsageError, match="ids have 'flight', which is no column of the rows"):
         attribute(example.model, matrix, allow_unseen=True).to_arrow("flight")

@@ -116,6 +116,23 @@ def test_rows_with_views_of_texts_are_read(example, tmp_path):
     assert found.sample(60).index.get_level_values("seen").tolist() == seen.to_pylist()
 
 
+@pytest.mark.parametrize("name", ["a.parquet", "z.parquet"])
+def test_an_id_that_some_paths_carry_is_a_text(example, tmp_path, name):
+    """As it stands there, before and behind a file that holds numbers: "01" was 1, and "x" could not be read."""
+    frame = example.frame[FEATURES].head(30).reset_index(drop=True)
+    for folder in ("key=01", "key=x"):
+        (tmp_path / "data" / folder).mkdir(parents=True)
+        frame[:10].to_parquet(tmp_path / "data" / folder / "rows.parquet", index=False)
+    frame[20:].assign(key=1).to_parquet(tmp_path / "data" / name, index=False)
+    explain(example.model, tmp_path / "data", tmp_path / "run", ids="key", scheduler="serial")
+    found = read_run(tmp_path / "run")
+    expected = {"01": 10, "x": 10, "1": 10}
+    assert pd.Series(found.attributions(["key"])["key"].to_pylist()).value_counts().to_dict() == expected
+    assert found.sample(30).index.value_counts().to_dict() == expected
+    assert found.attributions(where={"key": "01"}).num_rows == 10
+    assert len(found.row(key="x")) == 10
+
+
 def test_what_is_not_there_is_said_in_one_line(run, example, tmp_path):
     found = read_run(run)
     with pytest.raises(UsageError, match=r"run: no such row: flight=-1$"):

@@ -174,3 +174,42 @@ def test_numbers_of_columns_are_texts():
     assert list(numbered.columns) == [0, 1, 2, 3]
     with pytest.raises(SchemaMismatch, match="Duplicate column names found"):
         attribute(lightgbm.train(TRAINING, lightgbm.Dataset(numbered, [1.0, 2.0]), 1), numbered.rename(columns={3: "0"}).assign(**{"3": 1.0}))
+
+
+def test_a_stream_is_refused(example):
+    """In the place of any rows: whoever reads it a second time, as to choose a rate or to rank, finds it empty."""
+    frame = example.frame[FEATURES][:50]
+    asked = {
+        "rows": [
+            lambda stream: attribute(example.model, stream),
+            lambda stream: attribute(example.model, stream, "ranker", parameters={"rate": "auto"}),
+            lambda stream: prediction_gap(example.model, stream, ranking="shapley"),
+            lambda stream: curves(example.model, stream, 0.0),
+        ],
+        "rows of the background": [lambda stream: attribute(example.model, frame, background=stream)],
+        "rows of the data": [lambda stream: prediction_gap(example.model, frame, data=stream)],
+    }
+    for where, calls in asked.items():
+        for call in calls:
+            with pytest.raises(SchemaMismatch) as refusal:
+                call(pa.table(frame).to_reader())
+            says = "are a RecordBatchReader, a stream that can be read once, expected a table, as pyarrow.table makes of it"
+            assert str(refusal.value) == f"{where} {says}"
+
+
+def test_what_is_wrong_with_other_rows_is_said_of_them(example):
+    """Of a background, and of data that noise is measured on: by what their messages begin with."""
+    frame = example.frame[FEATURES][:50]
+    for wrong in (frame[["delay"]], frame.to_numpy(), NUMBERS[:, :2], frame.assign(month="May"), [1.0]):
+        with pytest.raises(SchemaMismatch, match=r"^rows of the background(:| have| are) "):
+            attribute(example.model, frame, background=wrong)
+        with pytest.raises(SchemaMismatch, match=r"^rows of the data(:| have| are) "):
+            prediction_gap(example.model, frame, data=wrong)
+
+
+def test_an_integer_beyond_all_numbers_is_refused(example):
+    """In one line."""
+    large = NUMBERS.astype(object)
+    large[1, 1] = 10**400
+    with pytest.raises(SchemaMismatch, match=r"^rows: column 'delay' of the array: int too large to convert to float$"):
+        attribute(example.model, large)
