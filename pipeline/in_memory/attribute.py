@@ -65,7 +65,7 @@ def attribute(
     weight : array or str, optional
         How much each row counts, (n,) numbers of at least 0, or the name of a column of the rows; by default 1.
     allow_unseen : bool
-        Take rows of which the model knows hardly any category of some feature; by default they are refused.
+        Take rows, and a background, of which the model knows hardly any category of some feature; by default they are refused.
     output : str or int, optional
         The only output to explain, by its name or position; by default all. Or "predicted", the class of every row's largest margin, or "other",
         another one, drawn with the seed behind a colon, as in "other:7".

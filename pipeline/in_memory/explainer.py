@@ -177,7 +177,7 @@ def prepare(
     background_errors : bool
         Also estimate standard errors, of the background as a sample.
     allow_unseen : bool
-        Take rows of which the model knows hardly any category of some feature; by default a call refuses them.
+        Take rows, and a background, of which the model knows hardly any category of some feature; by default they are refused.
     output : str or int, optional
         The only output to explain, by its name or position; or "predicted", or "other", drawn by the rows' numbers in a call.
     space : "margin", "probability" or "response"

@@ -11,17 +11,19 @@ import pyarrow as pa
 from kernels.buffers import Buffers, Prepared, make_buffers
 from kernels.links import Link
 from kernels.method import BackgroundQuery, BackgroundStatistics, Method
-from kernels.prepare import measure_background, merge_statistics
 from kernels.trees.binning import read_columns
 from kernels.tuning import find_open
 
 from ..dataset.partition import Groups, Partition, read_groups
 from ..dataset.players import join_names, number_players
+from ..dataset.values import read_features
 from ..display import count
 from ..errors import SchemaMismatch, UsageError
 from ..models.model import Feature, Model
 from ..models.row_output import RowOutput
 from ..runs.arguments import read_choice, read_flag, read_interactions, read_parameters, read_partition, read_text
+from ..runs.background import Counted, measure_rows, merge_counts
+from ..runs.inputs import refuse_background
 from ..runs.job import MODEL, check_parameters, count_cores, find_method, table_budget
 from ..runs.options import COMBINATIONS, OWN, SPACES, Space
 from ..runs.prepare import ask_model, player_names, prepare_model, weigh_model
@@ -110,17 +112,20 @@ def _place_groups(groups: Groups, features: tuple[Feature, ...]) -> tuple[tuple[
     return tuple((None if (group,) == members else group, tuple(places[name] for name in members)) for group, members in groups)
 
 
-def _count(query: BackgroundQuery, features: Sequence[Feature], batch: pa.RecordBatch) -> BackgroundStatistics:
+def _count(query: BackgroundQuery, features: Sequence[Feature], batch: pa.RecordBatch, allow_unseen: bool) -> BackgroundStatistics:
     """Rows of a background counted, a slice at a time."""
 
-    def work(first: int) -> BackgroundStatistics:
+    def work(first: int) -> Counted:
         part = batch.slice(first, SLICE_ROWS)
         values = np.zeros((query.bins.column.size, part.num_rows))
         fill_columns(features, query.bins, part, values)
-        return measure_background(query, values, first)
+        return measure_rows(query, values, first)
 
     with ThreadPoolExecutor(count_cores()) as threads:
-        return merge_statistics(list(threads.map(work, range(0, batch.num_rows, SLICE_ROWS))))
+        counted = merge_counts(*threads.map(work, range(0, batch.num_rows, SLICE_ROWS)))
+    if not allow_unseen:
+        refuse_background(counted.seen, read_features(features, query.bins), BACKGROUND)
+    return counted.statistics
 
 
 def _prepare(
@@ -133,6 +138,7 @@ def _prepare(
     own: bool,
     background: Any,
     errors: bool,
+    allow_unseen: bool,
 ) -> tuple[Prepared, str]:
     """The tables of the game that the background chooses, whose columns ``known`` has the names of, and the game in words."""
     if errors and (background is None or isinstance(background, str)):
@@ -149,12 +155,20 @@ def _prepare(
         if not batch.num_rows:
             raise UsageError("the background has no rows, expected at least one")
         query = ask_model(model, method, groups, batch.num_rows, table_budget(), interactions, errors)
-        counted, game = _count(query, features, batch), f"background of {count(batch.num_rows, 'row')}"
+        counted, game = _count(query, features, batch, allow_unseen), f"background of {count(batch.num_rows, 'row')}"
     return prepare_model(model, method, parameters, groups, interactions, own, (query, counted)), game
 
 
 def _close(
-    model: Model, known: Model, method: Method, parameters: Mapping[str, Any], groups: Groups, own: bool, background: Any, rows: Any
+    model: Model,
+    known: Model,
+    method: Method,
+    parameters: Mapping[str, Any],
+    groups: Groups,
+    own: bool,
+    background: Any,
+    rows: Any,
+    allow_unseen: bool,
 ) -> dict[str, Any]:
     """Parameters with nothing left open: the first rows choose."""
     tuning = method.tuning
@@ -162,7 +176,7 @@ def _close(
         raise UsageError(f"{tuning.name} is left open, which rows choose, and there are none yet; give a number")
 
     def prepare(tried: Method, some: Mapping[str, Any]) -> Prepared:
-        return _prepare(model, known, tried, some, groups, False, own, background, False)[0]
+        return _prepare(model, known, tried, some, groups, False, own, background, False, allow_unseen)[0]
 
     def read(tables: Prepared, n_rows: int) -> tuple[Buffers, int]:
         features, batch = as_batch(model, rows, tables.bins.read.tolist())
@@ -221,8 +235,8 @@ def ask(
     read_choice("space", space, SPACES)
     link, taken = choose_link(space, model, chosen, given, keep is not None), read_flag("allow_unseen", allow_unseen)
     errors = read_flag("background_errors", background_errors)
-    given = _close(named, known, chosen, given, groups, own, background, rows)
-    prepared, game = _prepare(named, known, chosen, given, groups, keep is not None, own, background, errors)
+    given = _close(named, known, chosen, given, groups, own, background, rows, taken)
+    prepared, game = _prepare(named, known, chosen, given, groups, keep is not None, own, background, errors, taken)
     question = Question(
         model=_without_trees(model),
         n_trees=model.ensemble.root.size,

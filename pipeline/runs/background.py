@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from itertools import accumulate
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,12 +25,13 @@ from ..dataset.listing import Listing, WorkItem, list_data, make_items
 from ..dataset.partition import Groups
 from ..dataset.rows import located, miscounted, read_slices
 from ..dataset.values import fill_values, read_features
-from ..errors import InvalidData, InvalidRun, NotRepeatable, UsageError
+from ..errors import InvalidData, InvalidRun, NotRepeatable, SchemaMismatch, UsageError
 from ..models import Model
 from ..models.model import Feature
 from ..records import as_fields
 from ..stores import storage
-from ..stores.arrays import open_stored_tables, open_tables
+from ..stores.arrays import open_stored_tables, open_tables, store_tables
+from .inputs import count_unseen, refuse_background
 from .job import MODEL, TABLE_BYTES, Job, find_method, table_budget
 from .listed import list_for
 from .options import OWN
@@ -55,6 +57,51 @@ class Marginal:
     def uncounted(self) -> bool:
         """Rows have to be counted."""
         return self.counted is None
+
+
+class Counted(NamedTuple):
+    """What is known of rows of a background, and what the model knows of their categories, which is not kept."""
+
+    statistics: Any
+    seen: np.ndarray  # (read, 2) int64, see `count_unseen`
+
+    def merge(self, others: Sequence["Counted"]) -> "Counted":
+        """Add up with those of other rows.
+
+        Parameters
+        ----------
+        others : sequence of Counted
+            Of the rows that follow.
+
+        Returns
+        -------
+        Counted
+        """
+        parts = (self, *others)
+        return Counted(merge_statistics([part.statistics for part in parts]), np.sum([part.seen for part in parts], axis=0))
+
+
+def _merge(parts: Sequence[Counted]) -> Counted:
+    first, *others = parts
+    return first.merge(others)
+
+
+def measure_rows(query: BackgroundQuery, values: np.ndarray, first_row: int) -> Counted:
+    """Look at rows of a background.
+
+    Parameters
+    ----------
+    query : BackgroundQuery
+    values : (used, n) float64
+        NaN where missing.
+    first_row : int
+        Number of the first row in the whole background.
+
+    Returns
+    -------
+    Counted
+    """
+    return Counted(measure_background(query, values, first_row), count_unseen(query.bins, values))
 
 
 def _name_counts(job: Job, model: Model, groups: Groups, listing: Listing) -> str:
@@ -172,7 +219,7 @@ def count_again(plan: Plan, model: Model) -> tuple[BackgroundQuery, BackgroundSt
         return query, weigh_model(model, method, plan.groups, query)
     features = read_features(plan.features, query.bins)
     items = make_items(listing, ITEM_ROWS)
-    return query, merge_evenly(count_rows(features, query, item, first) for item, first in zip(items, first_rows(items), strict=True))
+    return query, merge_evenly(count_rows(features, query, item, first) for item, first in zip(items, first_rows(items), strict=True)).statistics
 
 
 def first_rows(items: Sequence[WorkItem]) -> list[int]:
@@ -191,7 +238,7 @@ def first_rows(items: Sequence[WorkItem]) -> list[int]:
     return [0, *accumulate(item.n_rows for item in items)][: len(items)]
 
 
-def count_rows(features: Sequence[Feature], asked: BackgroundQuery, item: WorkItem, first_row: int = 0) -> BackgroundStatistics:
+def count_rows(features: Sequence[Feature], asked: BackgroundQuery, item: WorkItem, first_row: int = 0) -> Counted:
     """Count the rows of one item.
 
     Parameters
@@ -205,7 +252,7 @@ def count_rows(features: Sequence[Feature], asked: BackgroundQuery, item: WorkIt
 
     Returns
     -------
-    BackgroundStatistics
+    Counted
 
     Raises
     ------
@@ -214,19 +261,18 @@ def count_rows(features: Sequence[Feature], asked: BackgroundQuery, item: WorkIt
     StorageError
         The store does not answer.
     """
-    counted, done = None, 0
+    counted, done = list[Counted](), 0  # that of all rows so far
     for batch in read_slices(item, [feature.name for feature in features], max_slice_rows(asked.bins.column.size)):
         with located(item):
             values = np.zeros((asked.bins.column.size, batch.num_rows))
             fill_values(features, asked.bins, [batch.column(feature.name) for feature in features], values)
-            part = measure_background(asked, values, first_row + done)
-        counted, done = part if counted is None else merge_statistics([counted, part]), done + batch.num_rows
-    if counted is None or done != item.n_rows:
+            counted, done = [_merge([*counted, measure_rows(asked, values, first_row + done)])], done + batch.num_rows
+    if not counted or done != item.n_rows:
         raise miscounted(item, done)
-    return counted
+    return counted[0]
 
 
-def count_item(run: str, recipe: str, query: str, item: WorkItem, first_row: int) -> BackgroundStatistics:
+def count_item(run: str, recipe: str, query: str, item: WorkItem, first_row: int) -> Counted:
     """Count the rows of one item of the background: what a Dask task does. Names and a small record come in.
 
     Parameters
@@ -243,7 +289,7 @@ def count_item(run: str, recipe: str, query: str, item: WorkItem, first_row: int
 
     Returns
     -------
-    BackgroundStatistics
+    Counted
 
     Raises
     ------
@@ -258,40 +304,72 @@ def count_item(run: str, recipe: str, query: str, item: WorkItem, first_row: int
     return count_rows(read_features(plan.features, asked.bins), asked, item, first_row)
 
 
-def merge_counts(*counted: BackgroundStatistics) -> BackgroundStatistics:
+def merge_counts(*counted: Counted) -> Counted:
     """Add up what was counted of several parts of the background.
 
     Parameters
     ----------
-    *counted : BackgroundStatistics
+    *counted : Counted
         At least one. Sums are rounded in this order.
 
     Returns
     -------
-    BackgroundStatistics
+    Counted
     """
-    return merge_statistics(counted)
+    return _merge(counted)
 
 
-def merge_evenly(parts: Iterable[BackgroundStatistics]) -> BackgroundStatistics:
+def merge_evenly(parts: Iterable[Counted]) -> Counted:
     """Add up by their places alone, so that sums are rounded the same wherever it is done; few are held at once.
 
     Parameters
     ----------
-    parts : iterable of BackgroundStatistics
+    parts : iterable of Counted
         At least one, in the order of the background's items.
 
     Returns
     -------
-    BackgroundStatistics
+    Counted
     """
-    tree = MergeTree(merge_statistics)
+    tree = MergeTree(_merge)
     for place, part in enumerate(parts):
         tree.add(place, part)
     total = tree.total()
     if total is None:
         raise ValueError("nothing to add up, expected at least one part of a background")
     return total
+
+
+def keep_counts(counted: Counted, game: Marginal, plan: Plan, allow_unseen: bool) -> Any:
+    """Keep what was counted for later runs, if the model knows the background's categories: a later run may not allow others.
+
+    Parameters
+    ----------
+    counted : Counted
+        Of all rows.
+    game : Marginal
+    plan : Plan
+    allow_unseen : bool
+
+    Returns
+    -------
+    BackgroundStatistics
+
+    Raises
+    ------
+    SchemaMismatch
+        The model knows hardly any category of a feature, which is not allowed.
+    StorageError
+        The store does not answer.
+    """
+    try:
+        refuse_background(counted.seen, read_features(plan.features, game.query.bins), str(plan.background))
+    except SchemaMismatch:
+        if not allow_unseen:
+            raise
+    else:
+        store_tables(counted.statistics, game.counts)
+    return counted.statistics
 
 
 def warm(query: str) -> None:

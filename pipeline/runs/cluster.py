@@ -15,11 +15,10 @@ from distributed.exceptions import WorkerStartTimeoutError
 from distributed.scheduler import KilledWorker
 
 from kernels.merge_tree import FAN_IN
-from kernels.method import BackgroundStatistics
 
 from ..dataset.listing import WorkItem
 from ..errors import ClusterLost, UnfitCluster, UsageError, WorkersDied
-from .background import count_item, first_rows, merge_counts
+from .background import Counted, count_item, first_rows, merge_counts
 from .bundles import Bundle, Done, Task, do_bundle, name_run, try_files
 from .certificates import check_expiry
 from .job import Job
@@ -331,7 +330,7 @@ def count_dask(
     items: Sequence[WorkItem],
     memory: int,
     on_done: Callable[[WorkItem], None],
-) -> BackgroundStatistics:
+) -> Counted:
     """Count every item in a task of its own and add the counts up FAN_IN at a time, where they are: neither the client nor a worker ever holds all.
 
     They are added by their places alone, so the bits do not depend on the workers. The first failure cancels the rest.
@@ -354,7 +353,7 @@ def count_dask(
 
     Returns
     -------
-    BackgroundStatistics
+    Counted
         Of all items.
 
     Raises

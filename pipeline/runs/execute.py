@@ -4,12 +4,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
-from kernels.method import BackgroundStatistics
-
 from ..dataset.listing import WorkItem
 from ..errors import InvalidRun
 from . import background, part
-from .background import count_item, first_rows, merge_evenly
+from .background import Counted, count_item, first_rows, merge_evenly
 from .bundles import Done, Task, choose_level, do_bundle, make_bundles
 from .job import SERIAL, Job
 
@@ -41,7 +39,7 @@ def run_serial(task: Task, items: Sequence[WorkItem], earlier: Mapping[int, tupl
         yield do_bundle(task, bundle)
 
 
-def count_serial(run: str, recipe: str, query: str, items: Sequence[WorkItem], on_done: Callable[[WorkItem], None]) -> BackgroundStatistics:
+def count_serial(run: str, recipe: str, query: str, items: Sequence[WorkItem], on_done: Callable[[WorkItem], None]) -> Counted:
     """Count every item of a background in turn, in this process.
 
     Parameters
@@ -59,7 +57,7 @@ def count_serial(run: str, recipe: str, query: str, items: Sequence[WorkItem], o
 
     Returns
     -------
-    BackgroundStatistics
+    Counted
         Of all items.
 
     Raises
@@ -68,7 +66,7 @@ def count_serial(run: str, recipe: str, query: str, items: Sequence[WorkItem], o
         An item cannot be counted.
     """
 
-    def counted() -> Iterator[BackgroundStatistics]:
+    def counted() -> Iterator[Counted]:
         for item, first_row in zip(items, first_rows(items), strict=True):
             yield count_item(run, recipe, query, item, first_row)
             on_done(item)
@@ -163,7 +161,7 @@ def map_items(
         yield from cluster.map_dask(client, work, task, items, memory)
 
 
-def count(job: Job, recipe: str, query: str, items: Sequence[WorkItem], memory: int, on_done: Callable[[WorkItem], None]) -> BackgroundStatistics:
+def count(job: Job, recipe: str, query: str, items: Sequence[WorkItem], memory: int, on_done: Callable[[WorkItem], None]) -> Counted:
     """Count a background's items and add them up, where the job wants it done. The bits do not depend on where.
 
     Parameters
@@ -182,7 +180,7 @@ def count(job: Job, recipe: str, query: str, items: Sequence[WorkItem], memory: 
 
     Returns
     -------
-    BackgroundStatistics
+    Counted
         Of all items.
 
     Raises

@@ -252,7 +252,7 @@ def explain(
     missing : float, optional
         A number that stands for a missing value in columns of numbers, besides null and NaN.
     allow_unseen : bool
-        Explain rows of which the model knows hardly any category of some feature; by default they are refused.
+        Take data, and a background, of which the model knows hardly any category of some feature; by default they are refused.
     trees : int, "start:stop" or (int, int), optional
         How many of the first iterations of boosting to use, or which, as the library counts them; by default all, up to the best one.
     outputs : str or sequence of str

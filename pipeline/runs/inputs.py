@@ -2,11 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 import pyarrow as pa
 
 from kernels.inputs import INPUTS
+from kernels.trees.binning import BinTables
 
 from ..errors import SchemaMismatch, UsageError
+from ..models.model import Feature
 from .summaries import read_totals
 
 ENOUGH = 100  # values, by which a feature's categories can be judged
@@ -32,6 +35,14 @@ def check_predictions(names: Sequence[str], outputs: Sequence[str]) -> None:
         raise UsageError(f"predictions are {', '.join(names)}, expected a column for each of the model's {len(outputs)} outputs")
 
 
+def _refuse(name: str, there: int, unseen: int, told: bool, where: str = "") -> None:
+    if there >= ENOUGH and there - unseen <= HARDLY_ANY * there * told:
+        raise SchemaMismatch(
+            f"{where}column {name!r}: {unseen:,} of {there:,} values are no category of the model, expected those that it was "
+            "trained on; allow_unseen takes them as they are"
+        )
+
+
 def refuse_unseen(tables: Mapping[str, pa.Table], allow_unseen: bool) -> None:
     """Refuse rows of which the model knows hardly any category of a feature.
 
@@ -54,8 +65,45 @@ def refuse_unseen(tables: Mapping[str, pa.Table], allow_unseen: bool) -> None:
     for row in tables[INPUTS.name].to_pylist():
         there, told = row["rows"] - row["missing"], row["unseen"] is not None
         unseen = row["unseen"] if told else unasked.get(row["feature"], 0)
-        if there >= ENOUGH and there - unseen <= HARDLY_ANY * there * told:
-            raise SchemaMismatch(
-                f"column {row['feature']!r}: {unseen:,} of {there:,} values are no category of the model, expected those that it was "
-                "trained on; allow_unseen takes them as they are"
-            )
+        _refuse(row["feature"], there, unseen, told)
+
+
+def count_unseen(bins: BinTables, values: np.ndarray) -> np.ndarray:
+    """Count what the model knows of the rows of a background, or of a part of one.
+
+    Parameters
+    ----------
+    bins : BinTables
+    values : (used, n) float64
+        Before they are binned, in the order of ``bins.column``; NaN where missing.
+
+    Returns
+    -------
+    (read, 2) int64
+        Of every feature in ``bins.read`` its values that are not missing, and those of them that are no category of the model.
+    """
+    n_codes, codes = bins.n_codes[: bins.read.size, None], values[: bins.read.size]
+    there = ~np.isnan(codes)
+    unseen = there & (n_codes > 0) & ~((codes > -1) & (codes < n_codes))
+    return np.stack((there.sum(axis=1), unseen.sum(axis=1)), axis=1)
+
+
+def refuse_background(counts: np.ndarray, features: Sequence[Feature], where: str) -> None:
+    """Refuse a background of which the model knows hardly any category of a feature: absent features would all have a value that no training saw.
+
+    Parameters
+    ----------
+    counts : (read, 2) int64
+        Of all rows, see `count_unseen`.
+    features : sequence of Feature
+        Those that are read.
+    where : str
+        What its rows are, for the message.
+
+    Raises
+    ------
+    SchemaMismatch
+        As by `refuse_unseen`.
+    """
+    for feature, (there, unseen) in zip(features, counts.tolist(), strict=True):
+        _refuse(feature.name, there, unseen, feature.tells_seen, f"{where}: ")

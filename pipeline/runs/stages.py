@@ -18,9 +18,9 @@ from ..dataset.partition import read_groups
 from ..errors import InvalidRun, UsageError
 from ..models import Model
 from ..stores import commit, storage
-from ..stores.arrays import FOLDER, broadcast_tables, store_tables
+from ..stores.arrays import FOLDER, broadcast_tables
 from . import execute
-from .background import Marginal, plan_marginal
+from .background import Marginal, keep_counts, plan_marginal
 from .bundles import Task
 from .digests import Inputs, read_inputs
 from .inputs import check_predictions, refuse_unseen
@@ -203,6 +203,8 @@ def count_run(run: Run, progress: Progress = no_progress) -> BackgroundStatistic
     ------
     InvalidData
         Rows of the background cannot be read, or have changed since the run was planned.
+    SchemaMismatch
+        The model knows hardly any category of a feature of the background.
     RunConflict
         The output's folder holds another run by now.
     ClusterLost
@@ -210,15 +212,13 @@ def count_run(run: Run, progress: Progress = no_progress) -> BackgroundStatistic
     StorageError
         The store does not answer.
     """
-    game = run.game
-    if not isinstance(game, Marginal) or not game.uncounted:
+    if not isinstance(game := run.game, Marginal) or not game.uncounted:
         return None
     commit_plan(run.job.out, run.plan)
     recipe, query = broadcast_recipe(run.job.out, run.plan), broadcast_tables(game.query, storage.join(run.job.out, FOLDER))
     on_done = progress(Work("counting background", run.job.out, len(game.items), sum(item.n_rows for item in game.items)))
     counted = execute.count(run.job, recipe, query, game.items, run.memory.total, on_done)
-    store_tables(counted, game.counts)
-    return counted
+    return keep_counts(counted, game, run.plan, run.job.options.allow_unseen)
 
 
 def broadcast_run(run: Run, counted: BackgroundStatistics | None = None, progress: Progress = no_progress) -> Broadcast:

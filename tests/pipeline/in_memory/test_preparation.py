@@ -57,6 +57,26 @@ def test_a_background_is_counted_to_its_last_row(monkeypatch):
             assert_allclose(put(model, background=DRAWN[:n_rows])[1].base, expected, rtol=1e-12)
 
 
+@pytest.mark.parametrize("at_a_time", [64, 300])
+def test_a_background_of_unknown_categories_is_refused(example, monkeypatch, at_a_time):
+    """As rows are: one in a hundred is known at the most, of a hundred values that are there. What is allowed of rows is allowed of it."""
+    monkeypatch.setattr(preparation, "SLICE_ROWS", at_a_time)
+    rows = example.frame[FEATURES][:300].reset_index(drop=True).assign(carrier="UA")
+    for n_unknown, n_missing in ((300, 0), (297, 0), (295, 5), (200, 100)):
+        carrier = np.where(np.arange(300) < n_unknown, "ua", "UA").astype(object)
+        carrier[300 - n_missing :] = None
+        written = rows.assign(carrier=carrier)
+        for method, parameters in (("shapley", {}), ("gap", {}), ("ranker", {"rate": "auto"})):
+            with pytest.raises(SchemaMismatch) as refusal:
+                attribute(example.model, rows[:5], method, parameters=parameters, background=written)
+            there = f"{n_unknown} of {300 - n_missing} values are no category of the model"
+            says = "expected those that it was trained on; allow_unseen takes them as they are"
+            assert str(refusal.value) == f"rows of the background: column 'carrier': {there}, {says}"
+        assert attribute(example.model, rows[:5], background=written, allow_unseen=True).base.shape == (1,)
+    for some in (rows.assign(carrier=np.where(np.arange(300) < 296, "ua", "UA")), rows[:99].assign(carrier="ua")):
+        attribute(example.model, rows[:5], background=some)
+
+
 def test_a_model_without_names_keeps_to_the_columns_of_its_background():
     """In their order, since their places are all that it knows; without a background any names will do."""
     model = load_ensemble(UNNAMED)

@@ -115,6 +115,28 @@ def test_sums_are_made_by_places(monkeypatch, n):
     assert background.merge_evenly(iter(range(n))) == left[0]
 
 
+@pytest.mark.parametrize("method", ["shapley", "gap"])
+def test_a_background_of_unknown_categories_is_refused(example, tmp_path, method):
+    """Of all its files together. Of what is allowed no counts are kept, or a run that does not allow it would find them."""
+    rows = example.frame[FEATURES][:300].reset_index(drop=True)
+    rows[:5].to_parquet(tmp_path / "rows.parquet", index=False)
+    for name, n_known in (("bad", 2), ("good", 150)):
+        carrier = np.where(np.arange(300) < n_known, "UA", "ua")
+        (tmp_path / name).mkdir()
+        for first in range(0, 300, 100):  # most files have no category that the model knows
+            rows.assign(carrier=carrier)[first : first + 100].to_parquet(tmp_path / name / f"{first}.parquet", index=False)
+    given = {"method": method, "scheduler": "serial", "tables": tmp_path / "counts"}
+    says = rf"^{tmp_path}/bad: column 'carrier': 298 of 300 values are no category of the model, expected"
+    for out, allowed in (("0", False), ("1", True), ("2", False)):
+        if allowed:
+            explain(example.model, tmp_path / "rows.parquet", tmp_path / out, background=tmp_path / "bad", allow_unseen=True, **given)
+            assert check_run(str(tmp_path / out), deep=True).n_rows == 5
+            continue
+        with pytest.raises(SchemaMismatch, match=says):
+            explain(example.model, tmp_path / "rows.parquet", tmp_path / out, background=tmp_path / "bad", **given)
+    explain(example.model, tmp_path / "rows.parquet", tmp_path / "3", background=tmp_path / "good", **given)
+
+
 def test_slices_of_a_background_do_not_show(example, background_uri, against_rows, tmp_path, monkeypatch):
     """Rows are counted a slice at a time."""
     monkeypatch.setattr(background, "max_slice_rows", lambda _: 128)
