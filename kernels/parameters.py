@@ -119,6 +119,8 @@ def choice(name: str, default: str, names: tuple[str, ...], meaning: str) -> Par
 
 
 def _entries(given: Any, expected: str) -> list:
+    if hasattr(given, "keys"):  # as of a mapping, or a pandas Series: they would be taken for what they name, or in another order
+        raise ValueError(expected)
     try:
         return given.split(",") if isinstance(given, str) else list(given)
     except TypeError:

@@ -1,5 +1,6 @@
 """How far predictions move when features are perturbed: PG² of a set of features, PGI² of a ranking, and the greedy ranking, of rows in memory."""
 
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -89,7 +90,8 @@ def read_scale(scale: Scale, features: Sequence[Feature]) -> np.ndarray:
     Parameters
     ----------
     scale : float, sequence of float, or mapping of str or int to float
-        A number for all, one for each feature, or by name or position. A mapping may leave categorical features out, which noise is not added to.
+        A number for all, one for each feature, or by name or position, as a pandas Series has them in its index. What is by name may leave
+        categorical features out, which noise is not added to.
     features : sequence of Feature
         Of the model, in its order.
 
@@ -104,6 +106,10 @@ def read_scale(scale: Scale, features: Sequence[Feature]) -> np.ndarray:
         It is no such numbers, some are negative or not finite, or a mapping has an unknown name or lacks a numeric feature.
     """
     names = [feature.name for feature in features]
+    if (pandas := sys.modules.get("pandas")) is not None and isinstance(scale, pandas.Series):
+        if not scale.index.is_unique:
+            raise UsageError("scale is a Series that has a feature twice, expected once")
+        scale = scale.to_dict()
     if isinstance(scale, Mapping):
         places = {name: j for j, name in enumerate(names)}
         by_name = {name_at(key, places, "scale"): number for key, number in scale.items()}
@@ -248,7 +254,7 @@ def prediction_gap(
         "empirical" draws them anew from ``data``. Noise leaves a missing value missing.
     scale : float, sequence of float, or mapping of str or int to float
         Standard deviation of the noise, of one of your own the unit of z, in the feature's units: a number for all, one for each feature, or by
-        name or position. With ``data`` in units of the feature's standard deviation there.
+        name or position, as a pandas Series has them, too. With ``data`` in units of the feature's standard deviation there.
     data : data frame, Arrow table or array, optional
         Rows, like ``rows``, that values are drawn from and standard deviations measured on.
     resample : bool

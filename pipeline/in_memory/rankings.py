@@ -1,6 +1,6 @@
 """Rankings of rows in memory: what they are worth as curves, and the gradient that they can be made from."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -26,7 +26,7 @@ from ..runs.job import count_cores
 from ..runs.prepare import refused
 from ..runs.sizes import max_slice_rows
 from .batches import as_batch
-from .rows import as_numbers, bin_batch, say_given, spell_features
+from .rows import as_numbers, bin_batch, in_order, say_given, spell_features
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +73,10 @@ class Gradient:
         return f"Gradient({count(n, 'row')}, {count(outputs, 'output')}, {count(n_players, 'player')})"
 
 
-def _read(given: Any, name: str, shape: tuple[int, ...]) -> np.ndarray:
+def _read(given: Any, name: str, shape: tuple[int, ...], players: Sequence[str]) -> np.ndarray:
     """Numbers for every row, output and player, as they are or spread."""
     try:
-        numbers = as_numbers(given)
+        numbers = as_numbers(in_order(given, players, name))
     except (TypeError, ValueError):
         raise UsageError(f"{name} are {say_given(given)}, expected numbers") from None
     try:
@@ -94,6 +94,7 @@ class _Rows:
     forest: Forest
     batch: pa.RecordBatch
     n_outputs: int
+    players: tuple[str, ...]
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -120,7 +121,9 @@ def _set_up(given: Any, rows: Any, partition: Partition | None) -> _Rows:
         raise UnsupportedModel("the model has statistics of several features at once, expected a CatBoost model trained with max_ctr_complexity=1")
     bins, forest = make_forest(model.ensemble, players.numbers)
     features, batch = as_batch(model, rows, bins.read.tolist())
-    return _Rows(features, bins, forest, batch, len(model.outputs))
+    return _Rows(
+        features, bins, forest, batch, len(model.outputs), tuple(group for group, _ in groups) or tuple(each.name for each in model.features)
+    )
 
 
 def _to_kernel(values: np.ndarray, players: np.ndarray, n: int) -> np.ndarray:
@@ -141,7 +144,7 @@ def gradient(model: Any, rows: Any, z: Any = 0.5, *, partition: Partition | None
         n rows, as `attribute` takes them.
     z : array or float
         Probabilities that players are present, each independently: (n, outputs, players), or what NumPy spreads to it. Players are all features, or
-        groups. At 0.5 everywhere, derivatives are Banzhaf values.
+        groups; what pandas has names of goes by them. At 0.5 everywhere, derivatives are Banzhaf values.
     partition : mapping, str or path, optional
         Groups of features, as `attribute` takes them.
 
@@ -156,7 +159,7 @@ def gradient(model: Any, rows: Any, z: Any = 0.5, *, partition: Partition | None
         One line: what was got, what was expected, where. UsageError where probabilities are not numbers between 0 and 1 of that shape.
     """
     found = _set_up(model, rows, partition)
-    point = _read(z, "probabilities", found.shape)
+    point = _read(z, "probabilities", found.shape, found.players)
     if not ((point >= 0) & (point <= 1)).all():
         raise UsageError("probabilities are expected to lie between 0 and 1")
     with refused():
@@ -187,7 +190,7 @@ def curves(model: Any, rows: Any, scores: Any, *, partition: Partition | None = 
         n rows, as `attribute` takes them.
     scores : array or float
         (n, outputs, players), or what NumPy spreads to it, such as ``attribute(…).phi``. Finite, in any unit, and 0 where a player is in no split.
-        Players are all features, or groups.
+        Players are all features, or groups; what pandas has names of goes by them.
     partition : mapping, str or path, optional
         Groups of features, as `attribute` takes them.
 
@@ -201,7 +204,7 @@ def curves(model: Any, rows: Any, scores: Any, *, partition: Partition | None = 
         One line: what was got, what was expected, where. UsageError where scores are not such numbers.
     """
     found = _set_up(model, rows, partition)
-    n_all, given = found.forest.n_all, _read(scores, "scores", found.shape)
+    n_all, given = found.forest.n_all, _read(scores, "scores", found.shape, found.players)
     if not np.isfinite(given).all():
         raise UsageError("scores are expected to be finite")
     if given[:, :, np.setdiff1d(np.arange(n_all), found.forest.players)].any():

@@ -13,10 +13,10 @@ import pyarrow as pa
 
 from kernels.trees.binning import BinTables, bin_dtype, bin_rows, padded
 
-from ..dataset.names import call, say_positions, spell
+from ..dataset.names import call, name_at, say_positions, spell
 from ..dataset.schema import has_several_types, index_columns
 from ..dataset.values import fill_values, read_features
-from ..errors import SchemaMismatch
+from ..errors import SchemaMismatch, UsageError
 from ..models.model import Feature, Model
 from ..runs.arguments import shorten
 
@@ -74,6 +74,39 @@ def say_given(given: Any) -> str:
     if isinstance(given, np.ma.MaskedArray):
         return "a masked array"
     return f"an array of {given.dtype}" if isinstance(given, np.ndarray) else shorten(given)
+
+
+def in_order(given: Any, names: Sequence[str], what: str) -> Any:
+    """Put numbers that pandas has names of into the order of what they are of; NumPy would take them as they stand.
+
+    Parameters
+    ----------
+    given : Any
+    names : sequence of str
+        Of features or groups.
+    what : str
+        That the numbers are, for messages.
+
+    Returns
+    -------
+    Any
+        A Series, or the columns of a frame, in the order of the names; anything else as it is.
+
+    Raises
+    ------
+    UsageError
+        Labels are other ones than the names, or than their positions.
+    """
+    pandas = sys.modules.get("pandas")
+    if pandas is None or not isinstance(given, pandas.Series | pandas.DataFrame):
+        return given
+    labels = (given.index if isinstance(given, pandas.Series) else given.columns).tolist()
+    places = {name: j for j, name in enumerate(names)}
+    called = [name_at(label, places, what) for label in labels]
+    if len(called) != len(names) or {*map(str, called)} != {*names}:
+        raise UsageError(f"{what} are named {shorten([*map(str, labels)])}, expected names or positions of {shorten([*names])}")
+    order = [called.index(name) for name in names]
+    return given.iloc[order] if isinstance(given, pandas.Series) else given.iloc[:, order]
 
 
 def _check_matrix(rows: np.ndarray, where: str) -> None:

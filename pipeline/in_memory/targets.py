@@ -1,5 +1,6 @@
 """Labels and weights of rows in memory, as numbers or as columns of the rows."""
 
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,6 +19,15 @@ from .rows import as_numbers, as_rows, say_given
 Targets = tuple[np.ndarray, np.ndarray]  # labels and weights, (n,) float64 each
 
 
+def _in_other_order(given: Any, rows: Any) -> bool:
+    """Whether pandas has both with the same labels, each once, but not in the same order: numbers are taken as they stand."""
+    pandas = sys.modules.get("pandas")
+    if pandas is None or not isinstance(given, pandas.Series) or not isinstance(rows, pandas.DataFrame) or len(given) != len(rows):
+        return False
+    labels, of_rows = given.index, rows.index
+    return not labels.equals(of_rows) and labels.is_unique and of_rows.is_unique and bool(labels.isin(of_rows).all())
+
+
 def _read_column(name: str, given: Any, rows: Any, n_rows: int) -> np.ndarray:
     """A number for every row, ``(n,) float64``: as given, or those of the column of the rows that is called so; NaN where missing."""
     if isinstance(given, str):
@@ -32,6 +42,8 @@ def _read_column(name: str, given: Any, rows: Any, n_rows: int) -> np.ndarray:
             raise UsageError(f"{name} is column {given!r}, which Arrow cannot read: {' '.join(str(error).split())}") from error
         schema.check_numbers((given,), {given: column.type}, "rows")
         return schema.column_values(Feature(given), column)
+    if _in_other_order(given, rows):
+        raise UsageError(f"{name} is a Series with the labels of the rows in another order, expected the same order, or an array")
     try:
         found = as_numbers(given)
     except (TypeError, ValueError):
@@ -60,7 +72,7 @@ def read_targets(method: Method, label: Any, weight: Any, rows: Any, n_rows: int
     Raises
     ------
     UsageError
-        They are missing, not taken, no numbers, no such column, or not one for each row.
+        They are missing, not taken, no numbers, no such column, not one for each row, or in another order than the rows.
     SchemaMismatch
         The column holds no numbers.
     InvalidLabel

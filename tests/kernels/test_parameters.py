@@ -1,6 +1,7 @@
 """Parameters as text or values, and one line of what was expected."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from kernels.parameters import LARGEST, choice, number, numbers, points, whole
@@ -53,9 +54,9 @@ def test_numbers_are_read(given):
     assert numbers("sizes", "").read(given) == (0.5, 0.25, 0.25)
 
 
-@pytest.mark.parametrize("given", ["", "1,,2", "1,x", 3, [None], [float("inf")], ["nan"]])
+@pytest.mark.parametrize("given", ["", "1,,2", "1,x", 3, [None], [float("inf")], ["nan"], {0: 0.5}, pd.Series([0.5, 0.25], ["b", "a"])])
 def test_what_are_no_numbers_is_refused(given):
-    """Neither text nor values that are not finite."""
+    """Neither text nor values that are not finite, nor numbers that have names, of which there may be another order."""
     with pytest.raises(ValueError, match="expected finite numbers"):
         numbers("sizes", "").read(given)
 

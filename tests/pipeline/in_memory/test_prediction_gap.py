@@ -73,6 +73,10 @@ def test_scales_and_distributions(model, frame):
     scale = dict.fromkeys(NAMES, 0.5) | {"age": 3.0}
     found = leafledger.prediction_gap(model, some, scale=scale)
     assert_array_equal(leafledger.prediction_gap(model, some, scale=[3.0, 0.5, 0.5, 0.5, 0.5]), found)
+    for named in (pd.Series(scale)[::-1], pd.Series([0.5, 3.0, 0.5, 0.5, 0.5], [2, 0, 1, 3, 4]), pd.Series(scale).drop("city")):
+        assert_array_equal(leafledger.prediction_gap(model, some, scale=named), found)
+    with pytest.raises(UsageError, match=r"^scale is a Series that has a feature twice, expected once$"):
+        leafledger.prediction_gap(model, some, scale=pd.Series([1.0, 2.0], ["age", "age"]))
     assert_allclose(leafledger.prediction_gap(model, some, scale=scale, noise=ndtr), found, rtol=1e-9, atol=1e-12)
     deviation = frame["age"].std(ddof=0)
     relative = leafledger.prediction_gap(model, some, features=["age"], scale=0.2, data=frame)

@@ -43,6 +43,27 @@ def test_curves_of_any_scores(example, rows):
             assert_allclose(area[i, 0], expected[1:].mean(), rtol=0, atol=ATOL)
 
 
+@pytest.mark.parametrize("partition", [None, {"when": ["month", "delay"]}])
+def test_what_pandas_names_goes_by_its_names(example, rows, partition):
+    """Scores and probabilities in another order, by position too, of features and groups; other names are refused."""
+    given = {"partition": partition}
+    players = leafledger.attribute(example.model, rows[:1], partition=partition).players
+    z = np.linspace(0.1, 0.9, len(players))
+    expected = leafledger.gradient(example.model, rows, z, **given)
+    for named in (pd.Series(z, players), pd.Series(z), pd.DataFrame([z], columns=players)):
+        turned = named.iloc[::-1] if named.ndim == 1 else named.iloc[:, ::-1]
+        for some in (named, turned):
+            assert_array_equal(leafledger.gradient(example.model, rows, some, **given).phi, expected.phi)
+    one = leafledger.attribute(example.model, rows[:1], **given)
+    area = leafledger.curves(example.model, rows[:1], one.phi, **given).insertion_area
+    assert_array_equal(leafledger.curves(example.model, rows[:1], one.to_frame().iloc[:, ::-1], **given).insertion_area, area)
+    for wrong in (pd.Series(z, [*players[:-1], "other"]), pd.Series(z[1:], players[1:]), pd.Series(z, [players[0]] * len(z))):
+        with pytest.raises(UsageError, match=r"^(probabilities|scores) are named \[.*, expected names or positions of \["):
+            leafledger.gradient(example.model, rows, wrong, **given)
+        with pytest.raises(UsageError, match=r"^(probabilities|scores) are named \[.*, expected names or positions of \["):
+            leafledger.curves(example.model, rows, wrong, **given)
+
+
 def test_gradients_in_the_middle_are_banzhaf_values(example, rows):
     """At any other point they are not, and a point per row is as good as one for all."""
     found = leafledger.gradient(example.model, rows)

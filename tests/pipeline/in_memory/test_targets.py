@@ -48,3 +48,19 @@ def test_others_are_refused(label, weight, error, says):
     """In one line."""
     with pytest.raises(error, match=says):
         read_targets(METHODS["r2"], label, weight, ROWS, 2)
+
+
+@pytest.mark.parametrize("name", ["label", "weight"])
+def test_series_of_another_order_are_refused(name):
+    """Numbers are taken as they stand, so that labels of rows which were shuffled would be those of others; other labels say nothing."""
+    rows, numbers = ROWS.set_axis([7, 9]), {"label": [1.0, 2.0], "weight": [3.0, 4.0]}
+
+    def read(given):
+        asked = numbers | {name: given}
+        return read_targets(METHODS["r2"], asked["label"], asked["weight"], rows, 2)
+
+    for index in ([7, 9], [0, 1], [7, 7], [9, 8]):
+        for given in (pd.Series(numbers[name], index), pd.Series(numbers[name], index).to_numpy()):
+            np.testing.assert_array_equal(read(given), [numbers["label"], numbers["weight"]])
+    with pytest.raises(UsageError, match=f"^{name} is a Series with the labels of the rows in another order, expected the same order, or an array$"):
+        read(pd.Series(numbers[name], [9, 7]))
