@@ -2,7 +2,7 @@
 
 import logging
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from decimal import Decimal
 from numbers import Real
@@ -117,6 +117,13 @@ def _check_matrix(rows: np.ndarray, where: str) -> None:
         raise SchemaMismatch(f"{where} are an array of {kind}, expected numbers; a data frame holds categories by their values")
 
 
+def _check_columns(rows: Mapping[Any, Any], where: str) -> None:
+    """Refuse columns whose members are others than their values, or in no order, or gone once they were read."""
+    for name, column in rows.items():
+        if isinstance(column, Mapping | Set | Iterator | str | bytes):
+            raise SchemaMismatch(f"{where}: column {name!r} is a {type(column).__name__}, expected a list or an array of values")
+
+
 def as_rows(rows: Any, where: str = ROWS) -> Any:
     """Take rows that mean one thing only; others are refused here or by who reads them.
 
@@ -135,8 +142,8 @@ def as_rows(rows: Any, where: str = ROWS) -> Any:
     Raises
     ------
     SchemaMismatch
-        A matrix holds something else than real numbers, columns have several levels of names, or rows are a stream: whoever reads one a second time
-        finds it empty.
+        A matrix holds something else than real numbers, columns have several levels of names or are no sequences, or rows are a stream: whoever reads
+        one a second time finds it empty.
     """
     if isinstance(rows, np.ndarray):
         _check_matrix(rows, where)
@@ -144,6 +151,8 @@ def as_rows(rows: Any, where: str = ROWS) -> Any:
     pandas = sys.modules.get("pandas")  # not imported for rows that are none of its own
     if pandas is not None and isinstance(rows, pandas.Series):
         rows = rows.to_frame().T.infer_objects()
+    if isinstance(rows, Mapping):
+        _check_columns(rows, where)
     if hasattr(rows, "__arrow_c_stream__") and not hasattr(rows, "columns"):
         raise SchemaMismatch(f"{where} are a {type(rows).__name__}, a stream that can be read once, expected a table, as pyarrow.table makes of it")
     if pandas is None or not isinstance(rows, pandas.DataFrame):

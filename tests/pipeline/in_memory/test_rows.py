@@ -197,6 +197,22 @@ def test_a_stream_is_refused(example):
             assert str(refusal.value) == f"{where} {says}"
 
 
+@pytest.mark.parametrize(
+    "make",
+    [dict, set, iter, lambda column: zip(column, strict=True), lambda column: "".join(map(str, column)), lambda column: bytes(len(column))],
+)
+def test_columns_of_a_mapping_are_sequences(example, make):
+    """A frame's own ``to_dict()`` has the values behind their labels, which were taken for them; an iterator is empty the second time."""
+    rows = pa.Table.from_pandas(example.frame[FEATURES][:3], preserve_index=False).to_pydict()
+    assert_array_equal(attribute(example.model, rows).phi, attribute(example.model, example.frame[FEATURES][:3]).phi)
+    column = make(dict(enumerate(rows["delay"])) if make is dict else rows["delay"])
+    says = f"column 'delay' is a {type(column).__name__}, expected a list or an array of values"
+    with pytest.raises(SchemaMismatch, match=f"^rows: {says}$"):
+        attribute(example.model, rows | {"delay": column})
+    with pytest.raises(SchemaMismatch, match=f"^rows of the background: {says}$"):
+        attribute(example.model, rows, background=rows | {"delay": column})
+
+
 def test_what_is_wrong_with_other_rows_is_said_of_them(example):
     """Of a background, and of data that noise is measured on: by what their messages begin with."""
     frame = example.frame[FEATURES][:50]
