@@ -9,6 +9,7 @@ from ..models.model import Model
 from ..models.row_output import choose_among, read_row_output
 from ..runs.options import MARGIN, SHARED, Space
 from .attributions import Attributions
+from .dask_frames import is_dask
 from .explainer import Explainer
 from .preparation import ask
 from .rows import spell_features
@@ -86,4 +87,4 @@ def attribute(
     loaded = choose_among(row_output, load_ensemble(model, output=None if row_output is not None else output))
     spelled = spell_features(loaded, rows, label, weight)
     asked = (method, parameters, partition, interactions, combinations, background, background_errors, allow_unseen, space)
-    return Explainer(*ask(spelled, row_output, *asked, rows=rows))(rows, label=label, weight=weight)
+    return Explainer(*ask(spelled, row_output, *asked, rows=None if is_dask(rows) else rows))(rows, label=label, weight=weight)

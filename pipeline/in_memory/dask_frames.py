@@ -28,6 +28,18 @@ def _explain_partition(part: Any, explain: Explain, label: str | None, weight: s
     return explain(part, label, weight)
 
 
+def _without_unknown(meta: Any) -> Any:
+    """A frame of no rows without the text that stands for categories which Dask does not know yet: they may be numbers."""
+    import pandas
+    from dask.dataframe.utils import UNKNOWN_CATEGORIES
+
+    found = meta.copy()
+    for name, kind in meta.dtypes.items():
+        if isinstance(kind, pandas.CategoricalDtype) and UNKNOWN_CATEGORIES in kind.categories:
+            found[name] = meta[name].cat.set_categories([])
+    return found
+
+
 def explain_partitions(explain: Explain, rows: Any, label: Any, weight: Any) -> Any:
     """Explain a Dask DataFrame.
 
@@ -57,4 +69,4 @@ def explain_partitions(explain: Explain, rows: Any, label: Any, weight: Any) -> 
         if not isinstance(given, str | None):
             raise UsageError(f"{name} is a {type(given).__name__}, expected the name of a column of the Dask DataFrame")
     once = dask.delayed(explain, pure=False, traverse=False)  # a key of its own: tasks name it, and do not hold it
-    return rows.map_partitions(_explain_partition, once, label, weight, meta=explain(rows._meta, label, weight))
+    return rows.map_partitions(_explain_partition, once, label, weight, meta=explain(_without_unknown(rows._meta), label, weight))

@@ -19,6 +19,7 @@ from ..dataset.values import fill_values, read_features
 from ..errors import SchemaMismatch, UsageError
 from ..models.model import Feature, Model
 from ..runs.arguments import shorten
+from .dask_frames import is_dask
 
 REAL = "biuf"  # kinds of NumPy's types
 ROWS = "rows"  # what is explained, in messages
@@ -151,6 +152,10 @@ def as_rows(rows: Any, where: str = ROWS) -> Any:
     pandas = sys.modules.get("pandas")  # not imported for rows that are none of its own
     if pandas is not None and isinstance(rows, pandas.Series):
         rows = rows.to_frame().T.infer_objects()
+    if is_dask(rows):
+        raise SchemaMismatch(
+            f"{where} are a Dask DataFrame, which attribute and an explainer take as rows; expected rows in memory, as its compute() makes"
+        )
     if isinstance(rows, Mapping):
         _check_columns(rows, where)
     if hasattr(rows, "__arrow_c_stream__") and not hasattr(rows, "columns"):

@@ -8,10 +8,13 @@ from pathlib import Path
 import cloudpickle
 import dask
 import dask.dataframe
+import lightgbm
+import numpy as np
+import pandas as pd
 import pytest
 from distributed import Client, LocalCluster
 
-from leafledger import attribute, prepare
+from leafledger import attribute, curves, prediction_gap, prepare
 from pipeline.errors import SchemaMismatch, UsageError
 from tests.pipeline.conftest import FEATURES, train
 
@@ -87,3 +90,27 @@ def test_dask_is_imported_only_by_who_uses_it(example):
     program = "import sys, numpy, leafledger\nleafledger.prepare(sys.argv[1])(numpy.zeros((1, 4)))\nprint('dask.dataframe' in sys.modules)\n"
     said = subprocess.run([sys.executable, "-c", program, example.model], cwd=ROOT, capture_output=True, text=True, check=True)
     assert said.stdout == "False\n"
+
+
+def test_unknown_categories_may_be_numbers(frame):
+    """Dask says that they are texts, until a partition is there."""
+    rows = frame[["distance", "delay"]].assign(kind=pd.Categorical(np.arange(N) % 4))
+    model = lightgbm.LGBMRegressor(n_estimators=3, verbose=-1, n_jobs=1).fit(rows, rows["delay"].fillna(0) + rows["kind"].astype(int))
+    lazy = dask.dataframe.from_pandas(rows, npartitions=3)
+    found = prepare(model)(lazy.assign(kind=lazy["kind"].cat.as_unknown()))
+    assert_same(found.compute(), attribute(model, rows).to_frame())
+
+
+def test_rows_that_have_to_be_there_are_not_lazy(example, frame):
+    """What they would choose is asked for, and a background, as rows of everything else, is refused by what it is."""
+    rows = dask.dataframe.from_pandas(frame, npartitions=2)
+    with pytest.raises(UsageError, match=r"^rate is left open, which rows choose, and there are none yet; give a number$"):
+        attribute(example.model, rows, "ranker", parameters={"rate": "auto"})
+    for where, call in (
+        ("rows of the background", lambda: attribute(example.model, frame, background=rows)),
+        ("rows of the data", lambda: prediction_gap(example.model, frame, data=rows)),
+        ("rows", lambda: prediction_gap(example.model, rows)),
+        ("rows", lambda: curves(example.model, rows, 0.0)),
+    ):
+        with pytest.raises(SchemaMismatch, match=rf"^{where} are a Dask DataFrame, .*expected rows in memory, as its compute\(\) makes$"):
+            call()

@@ -108,7 +108,7 @@ def test_however_many_count_the_bits_are_the_same(example, background_uri, again
 @pytest.mark.parametrize("n", [1, 7, 8, 9, 64, 65, 80])
 def test_sums_are_made_by_places(monkeypatch, n):
     """Eight neighbours at a time, then eight sums, as on Dask."""
-    monkeypatch.setattr(background, "merge_statistics", lambda parts: parts[0] if len(parts) == 1 else list(parts))
+    monkeypatch.setattr(background, "_merge", lambda parts: parts[0] if len(parts) == 1 else list(parts))
     left = list(range(n))
     while len(left) > 1:
         left = [left[i] if i + 1 == len(left) else left[i : i + 8] for i in range(0, len(left), 8)]
