@@ -58,7 +58,7 @@ def measure_item(asked: Measuring, item: WorkItem) -> BackgroundStatistics:
     StorageError
         The store does not answer.
     """
-    return background.count_rows(asked.features, open_tables(asked.query), item)
+    return background.count_rows(asked.features, open_tables(asked.query), item).statistics
 
 
 def warm_measuring(asked: Measuring) -> None:

@@ -97,7 +97,7 @@ def test_rows_in_memory_go_by_position(trained, caplog):
     assert np.array_equal(attribute(path, FRAME, background=ROWS).phi, marginal.phi)
     by_name = pd.DataFrame(ROWS, columns=called).assign(other="text")
     assert np.array_equal(attribute(path, by_name).phi, plain.phi)
-    with pytest.raises(SchemaMismatch, match=f"^rows: columns '{called[0]}', .* missing, got wind, rain, hour"):
+    with pytest.raises(SchemaMismatch, match=f"^rows of the background: columns '{called[0]}', .* missing, got wind, rain, hour"):
         attribute(path, by_name, background=FRAME)
 
 
