@@ -27,7 +27,7 @@ from ..runs.job import check_parameters, count_cores, find_method
 from ..runs.prepare import refuse_statistics, refused
 from .attribute import attribute
 from .batches import as_batch
-from .rows import REAL, as_numbers, bin_batch, say_given, spell_features
+from .rows import REAL, ROWS, as_numbers, bin_batch, refuse_unknown, say_given, spell_features
 
 SLICE_ROWS = 128
 DATA = "rows of the data"  # in messages
@@ -138,10 +138,11 @@ def _values(features: Sequence[Feature], bins: BinTables, batch: pa.RecordBatch)
     return values, binned
 
 
-def _measure(model: Model, forest: Forest, bins: BinTables, drawn: np.ndarray, data: Any) -> Measured:
+def _measure(model: Model, forest: Forest, bins: BinTables, drawn: np.ndarray, data: Any, allow_unseen: bool) -> Measured:
     features, batch = as_batch(spell_features(model, data, where=DATA), data, bins.read.tolist(), DATA)
     if not batch.num_rows:
         raise UsageError("data has no rows, expected at least one")
+    refuse_unknown(features, bins, batch, DATA, allow_unseen)
 
     def work(first: int) -> Measured:
         values, binned = _values(features, bins, batch.slice(first, 1 << 13))
@@ -152,7 +153,9 @@ def _measure(model: Model, forest: Forest, bins: BinTables, drawn: np.ndarray, d
         return first.merge(others)
 
 
-def _prepare(model: Model, groups: Groups, noise: Any, scale: Scale, data: Any, resample: bool) -> tuple[BinTables, GapTables, Noise]:
+def _prepare(
+    model: Model, groups: Groups, noise: Any, scale: Scale, data: Any, resample: bool, allow_unseen: bool
+) -> tuple[BinTables, GapTables, Noise]:
     refuse_statistics(model, "the prediction gap")
     chosen, scales = find_noise(noise), read_scale(scale, model.features)
     empirical = isinstance(noise, str) and noise == EMPIRICAL
@@ -160,7 +163,7 @@ def _prepare(model: Model, groups: Groups, noise: Any, scale: Scale, data: Any, 
         raise UsageError("noise 'empirical' draws values from data, but none was given")
     bins, forest = make_forest(model.ensemble, number_players(model, groups).numbers)
     drawn = resampled_units(forest, empirical, resample and data is not None)
-    measured = None if data is None else _measure(model, forest, bins, drawn, data)
+    measured = None if data is None else _measure(model, forest, bins, drawn, data, allow_unseen)
     return bins, prepare_gap(forest, scales, measured, drawn=drawn, relative=True), chosen
 
 
@@ -197,13 +200,13 @@ def rank_players(phi: np.ndarray) -> np.ndarray:
     return np.argsort(-np.abs(phi), axis=2, kind="stable")
 
 
-def _orders(ranking: Any, model: Model, rows: Any, partition: Partition | None, players: Sequence[str], n: int) -> np.ndarray:
+def _orders(ranking: Any, model: Model, rows: Any, partition: Partition | None, players: Sequence[str], n: int, allow_unseen: bool) -> np.ndarray:
     """Rankings of players of every row and output."""
     outputs = len(model.outputs)
     if isinstance(ranking, str):
         if find_method(ranking).phi.ranks:  # by score, or under noise of its own
             raise UsageError(f"ranking is {ranking!r}, which writes ranks, expected a method of values to rank by size, or what rank_by_gap returns")
-        found = attribute(model, rows, ranking, partition=partition)
+        found = attribute(model, rows, ranking, partition=partition, allow_unseen=allow_unseen)
         if found.players != tuple(players):
             raise UsageError(f"ranking is {ranking!r}, whose values are features' and not their groups', expected a method of groups")
         return rank_players(found.phi)
@@ -233,6 +236,7 @@ def prediction_gap(
     budget: float = BUDGET,
     approximate: bool = False,
     seed: int = 0,
+    allow_unseen: bool = False,
 ) -> Any:
     """Measure how far every row's margin moves when features are perturbed: the mean of its squared change (Gajewski et al. 2024).
 
@@ -267,6 +271,8 @@ def prediction_gap(
         Estimate beyond the budget by quasi-Monte Carlo, and return standard errors too.
     seed : int
         Of the estimates' points, at least 0.
+    allow_unseen : bool
+        Take rows and data of which the model knows hardly any category of some feature; by default they are refused.
 
     Returns
     -------
@@ -284,11 +290,12 @@ def prediction_gap(
         raise UsageError("features and ranking were both given; leave out one or the other")
     groups = read_groups(optional(read_partition)("partition", partition), model.features)
     players = [group for group, _ in groups] or [feature.name for feature in model.features]
-    bins, tables, chosen = _prepare(model, groups, noise, scale, data, read_flag("resample", resample))
+    bins, tables, chosen = _prepare(model, groups, noise, scale, data, read_flag("resample", resample), read_flag("allow_unseen", allow_unseen))
     read, batch = as_batch(model, rows, bins.read.tolist())
+    refuse_unknown(read, bins, batch, ROWS, allow_unseen)
     n, outputs = batch.num_rows, len(model.outputs)
     first_seed = _choose_seed(tables, asked, 1, read_flag("approximate", approximate))
-    orders = None if ranking is None else _orders(ranking, model, rows, partition, players, n)
+    orders = None if ranking is None else _orders(ranking, model, rows, partition, players, n, allow_unseen)
     asked_for = range(len(players)) if features is None else _numbers(features, players, "features", "names of features or groups")
     together = np.isin(tables.units, asked_for) & tables.regions.units.perturbed
     gaps, errors = np.zeros((n, outputs)), np.zeros((n, outputs))
@@ -321,6 +328,7 @@ def rank_by_gap(
     budget: float = BUDGET,
     approximate: bool = False,
     seed: int = 0,
+    allow_unseen: bool = False,
 ) -> tuple[np.ndarray, ...]:
     """Rank the features of every row greedily: at each step comes the one that raises PG² most, of equal gains (to 1e-12 of PG²) the first.
 
@@ -333,7 +341,7 @@ def rank_by_gap(
     top : int, optional
         How many are ranked; None or 0 ranks all, and more than there are does too.
     noise, scale, data, resample, partition : as for `prediction_gap`
-    budget, approximate, seed : as for `prediction_gap`
+    budget, approximate, seed, allow_unseen : as for `prediction_gap`
 
     Returns
     -------
@@ -354,8 +362,9 @@ def rank_by_gap(
         check_parameters(METHODS["gap_greedy"], {"top": 0 if top is None else top, "budget": budget, "seed": seed}),
     )
     groups = read_groups(optional(read_partition)("partition", partition), model.features)
-    bins, tables, chosen = _prepare(model, groups, noise, scale, data, read_flag("resample", resample))
+    bins, tables, chosen = _prepare(model, groups, noise, scale, data, read_flag("resample", resample), read_flag("allow_unseen", allow_unseen))
     read, batch = as_batch(model, rows, bins.read.tolist())
+    refuse_unknown(read, bins, batch, ROWS, allow_unseen)
     n_players, outputs = int(tables.n_all[0]), len(model.outputs)
     top = min(asked["top"] or n_players, n_players)
     first_seed = _choose_seed(tables, asked, max(min(top, int(tables.regions.units.perturbed.sum())), 1), read_flag("approximate", approximate))

@@ -23,7 +23,7 @@ from ..models.model import Feature, Model
 from ..models.row_output import RowOutput
 from ..runs.arguments import read_choice, read_flag, read_interactions, read_parameters, read_partition, read_text
 from ..runs.background import Counted, measure_rows, merge_counts
-from ..runs.inputs import refuse_background
+from ..runs.inputs import refuse_counted
 from ..runs.job import MODEL, check_parameters, count_cores, find_method, table_budget
 from ..runs.options import COMBINATIONS, OWN, SPACES, Space
 from ..runs.prepare import ask_model, player_names, prepare_model, weigh_model
@@ -124,7 +124,7 @@ def _count(query: BackgroundQuery, features: Sequence[Feature], batch: pa.Record
     with ThreadPoolExecutor(count_cores()) as threads:
         counted = merge_counts(*threads.map(work, range(0, batch.num_rows, SLICE_ROWS)))
     if not allow_unseen:
-        refuse_background(counted.seen, read_features(features, query.bins), BACKGROUND)
+        refuse_counted(counted.seen, read_features(features, query.bins), BACKGROUND)
     return counted.statistics
 
 

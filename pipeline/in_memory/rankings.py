@@ -21,12 +21,12 @@ from ..display import count
 from ..errors import UnsupportedModel, UsageError
 from ..models import load_ensemble
 from ..models.model import Feature
-from ..runs.arguments import optional, read_partition
+from ..runs.arguments import optional, read_flag, read_partition
 from ..runs.job import count_cores
 from ..runs.prepare import refused
 from ..runs.sizes import max_slice_rows
 from .batches import as_batch
-from .rows import as_numbers, bin_batch, in_order, say_given, spell_features
+from .rows import ROWS, as_numbers, bin_batch, in_order, refuse_unknown, say_given, spell_features
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ class _Rows:
             list(threads.map(each, parts))
 
 
-def _set_up(given: Any, rows: Any, partition: Partition | None) -> _Rows:
+def _set_up(given: Any, rows: Any, partition: Partition | None, allow_unseen: bool) -> _Rows:
     model = spell_features(load_ensemble(given), rows)
     groups = read_groups(optional(read_partition)("partition", partition), model.features)
     players = number_players(model, groups)
@@ -121,6 +121,7 @@ def _set_up(given: Any, rows: Any, partition: Partition | None) -> _Rows:
         raise UnsupportedModel("the model has statistics of several features at once, expected a CatBoost model trained with max_ctr_complexity=1")
     bins, forest = make_forest(model.ensemble, players.numbers)
     features, batch = as_batch(model, rows, bins.read.tolist())
+    refuse_unknown(features, bins, batch, ROWS, read_flag("allow_unseen", allow_unseen))
     return _Rows(
         features, bins, forest, batch, len(model.outputs), tuple(group for group, _ in groups) or tuple(each.name for each in model.features)
     )
@@ -133,7 +134,7 @@ def _to_kernel(values: np.ndarray, players: np.ndarray, n: int) -> np.ndarray:
     return out
 
 
-def gradient(model: Any, rows: Any, z: Any = 0.5, *, partition: Partition | None = None) -> Gradient:
+def gradient(model: Any, rows: Any, z: Any = 0.5, *, partition: Partition | None = None, allow_unseen: bool = False) -> Gradient:
     """Differentiate the path-dependent game's multilinear extension, of the whole ensemble, at a point of every row's own.
 
     Parameters
@@ -147,6 +148,8 @@ def gradient(model: Any, rows: Any, z: Any = 0.5, *, partition: Partition | None
         groups; what pandas has names of goes by them. At 0.5 everywhere, derivatives are Banzhaf values.
     partition : mapping, str or path, optional
         Groups of features, as `attribute` takes them.
+    allow_unseen : bool
+        Take rows of which the model knows hardly any category of some feature; by default they are refused.
 
     Returns
     -------
@@ -158,7 +161,7 @@ def gradient(model: Any, rows: Any, z: Any = 0.5, *, partition: Partition | None
     LeafledgerError
         One line: what was got, what was expected, where. UsageError where probabilities are not numbers between 0 and 1 of that shape.
     """
-    found = _set_up(model, rows, partition)
+    found = _set_up(model, rows, partition, allow_unseen)
     point = _read(z, "probabilities", found.shape, found.players)
     if not ((point >= 0) & (point <= 1)).all():
         raise UsageError("probabilities are expected to lie between 0 and 1")
@@ -177,7 +180,7 @@ def gradient(model: Any, rows: Any, z: Any = 0.5, *, partition: Partition | None
     return out
 
 
-def curves(model: Any, rows: Any, scores: Any, *, partition: Partition | None = None) -> Curves:
+def curves(model: Any, rows: Any, scores: Any, *, partition: Partition | None = None, allow_unseen: bool = False) -> Curves:
     """Measure rankings by any scores with insertion and deletion curves, in the path-dependent game of the whole ensemble.
 
     A ranking is by descending score; equal scores keep the order of features.
@@ -193,6 +196,8 @@ def curves(model: Any, rows: Any, scores: Any, *, partition: Partition | None = 
         Players are all features, or groups; what pandas has names of goes by them.
     partition : mapping, str or path, optional
         Groups of features, as `attribute` takes them.
+    allow_unseen : bool
+        Take rows of which the model knows hardly any category of some feature; by default they are refused.
 
     Returns
     -------
@@ -203,7 +208,7 @@ def curves(model: Any, rows: Any, scores: Any, *, partition: Partition | None = 
     LeafledgerError
         One line: what was got, what was expected, where. UsageError where scores are not such numbers.
     """
-    found = _set_up(model, rows, partition)
+    found = _set_up(model, rows, partition, allow_unseen)
     n_all, given = found.forest.n_all, _read(scores, "scores", found.shape, found.players)
     if not np.isfinite(given).all():
         raise UsageError("scores are expected to be finite")

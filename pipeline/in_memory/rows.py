@@ -19,10 +19,12 @@ from ..dataset.values import fill_values, read_features
 from ..errors import SchemaMismatch, UsageError
 from ..models.model import Feature, Model
 from ..runs.arguments import shorten
+from ..runs.inputs import ENOUGH, count_unseen, refuse_counted
 from .dask_frames import is_dask
 
 REAL = "biuf"  # kinds of NumPy's types
 ROWS = "rows"  # what is explained, in messages
+SLICE_ROWS = 1 << 13
 Header = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]  # names of all columns, of those of an index, and of others that are no features
 
 
@@ -323,3 +325,34 @@ def bin_batch(features: Sequence[Feature], bins: BinTables, batch: pa.RecordBatc
     binned = np.zeros(values.shape, bin_dtype(bins))
     bin_rows(values, bins, binned)
     return values, binned
+
+
+def refuse_unknown(features: Sequence[Feature], bins: BinTables, batch: pa.RecordBatch, where: str, allow_unseen: bool) -> None:
+    """Refuse rows of which the model knows hardly any category of a feature, before they are looked at.
+
+    Parameters
+    ----------
+    features : sequence of Feature
+        All features of the model, as `as_batch` returns them.
+    bins : BinTables
+    batch : pa.RecordBatch
+        Of n rows, from `as_batch`.
+    where : str
+        What they are, for the message.
+    allow_unseen : bool
+        Refuse nothing.
+
+    Raises
+    ------
+    SchemaMismatch
+        As `refuse_unseen` says it.
+    """
+    if allow_unseen or batch.num_rows < ENOUGH or not bins.n_codes.any():
+        return
+    counts = []
+    for first in range(0, batch.num_rows, SLICE_ROWS):
+        part = batch.slice(first, SLICE_ROWS)
+        values = np.zeros((bins.column.size, part.num_rows))
+        fill_columns(features, bins, part, values)
+        counts.append(count_unseen(bins, values))
+    refuse_counted(np.sum(counts, axis=0), read_features(features, bins), where)

@@ -31,7 +31,7 @@ from ..models.model import Feature
 from ..records import as_fields
 from ..stores import storage
 from ..stores.arrays import open_stored_tables, open_tables, store_tables
-from .inputs import count_unseen, refuse_background
+from .inputs import count_unseen, refuse_counted
 from .job import MODEL, TABLE_BYTES, Job, find_method, table_budget
 from .listed import list_for
 from .options import OWN
@@ -363,7 +363,7 @@ def keep_counts(counted: Counted, game: Marginal, plan: Plan, allow_unseen: bool
         The store does not answer.
     """
     try:
-        refuse_background(counted.seen, read_features(plan.features, game.query.bins), str(plan.background))
+        refuse_counted(counted.seen, read_features(plan.features, game.query.bins), str(plan.background))
     except SchemaMismatch:
         if not allow_unseen:
             raise

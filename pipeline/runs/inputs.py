@@ -69,7 +69,7 @@ def refuse_unseen(tables: Mapping[str, pa.Table], allow_unseen: bool) -> None:
 
 
 def count_unseen(bins: BinTables, values: np.ndarray) -> np.ndarray:
-    """Count what the model knows of the rows of a background, or of a part of one.
+    """Count what the model knows of rows.
 
     Parameters
     ----------
@@ -88,8 +88,8 @@ def count_unseen(bins: BinTables, values: np.ndarray) -> np.ndarray:
     return np.stack((there.sum(axis=1), unseen.sum(axis=1)), axis=1)
 
 
-def refuse_background(counts: np.ndarray, features: Sequence[Feature], where: str) -> None:
-    """Refuse a background of which the model knows hardly any category of a feature: absent features would all have a value that no training saw.
+def refuse_counted(counts: np.ndarray, features: Sequence[Feature], where: str) -> None:
+    """Refuse rows that were counted, as those of a background: absent features would all have a value that no training saw.
 
     Parameters
     ----------

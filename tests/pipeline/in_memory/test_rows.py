@@ -12,7 +12,7 @@ import xgboost
 from numpy.testing import assert_array_equal
 
 from kernels.trees.forest import make_forest
-from leafledger import attribute, curves, explain, gradient, prediction_gap
+from leafledger import attribute, curves, explain, gradient, prediction_gap, rank_by_gap
 from pipeline.errors import SchemaMismatch, UsageError
 from pipeline.in_memory.batches import as_batch
 from pipeline.in_memory.rows import as_rows, bin_batch, spell_features
@@ -229,3 +229,26 @@ def test_an_integer_beyond_all_numbers_is_refused(example):
     large[1, 1] = 10**400
     with pytest.raises(SchemaMismatch, match=r"^rows: column 'delay' of the array: int too large to convert to float$"):
         attribute(example.model, large)
+
+
+def test_rows_of_unknown_categories_are_refused_wherever_they_are_looked_at(example):
+    """As `attribute` refuses them, with the same way to have them all the same."""
+    rows, written = (example.frame[FEATURES][:120].assign(carrier=name) for name in ("UA", "ua"))
+    for where, call in (
+        ("rows", lambda **more: curves(example.model, written, 0.0, **more)),
+        ("rows", lambda **more: gradient(example.model, written, **more)),
+        ("rows", lambda **more: prediction_gap(example.model, written, **more)),
+        ("rows", lambda **more: prediction_gap(example.model, written, ranking="shapley", **more)),
+        ("rows", lambda **more: rank_by_gap(example.model, written, top=1, **more)),
+        ("rows of the data", lambda **more: prediction_gap(example.model, rows[:3], data=written, **more)),
+        ("rows of the data", lambda **more: rank_by_gap(example.model, rows[:3], top=1, data=written, **more)),
+    ):
+        with pytest.raises(
+            SchemaMismatch, match=rf"^{where}: column 'carrier': 120 of 120 values are no category of the model, .*; allow_unseen takes "
+        ):
+            call()
+        call(allow_unseen=True)
+        with pytest.raises(UsageError, match=r"^allow_unseen is "):
+            call(allow_unseen="yes")
+    assert curves(example.model, written[:99], 0.0).insertion.shape[0] == 99
+    assert gradient(example.model, pd.concat([rows[:2], written])).phi.shape[0] == 122
