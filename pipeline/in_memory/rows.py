@@ -120,9 +120,33 @@ def _check_matrix(rows: np.ndarray, where: str) -> None:
         raise SchemaMismatch(f"{where} are an array of {kind}, expected numbers; a data frame holds categories by their values")
 
 
+def are_turned(given: Any, others: Any) -> bool:
+    """Tell whether pandas has two things with the same labels, each once, but not in the same order: their numbers are taken as they stand.
+
+    Parameters
+    ----------
+    given, others : Any
+        A Series, a frame, or anything else, which has no labels.
+
+    Returns
+    -------
+    bool
+    """
+    pandas = sys.modules.get("pandas")
+    if pandas is None or not isinstance(given, pandas.Series) or not isinstance(others, pandas.Series | pandas.DataFrame):
+        return False
+    labels, known = given.index, others.index
+    return len(labels) == len(known) and not labels.equals(known) and labels.is_unique and known.is_unique and bool(labels.isin(known).all())
+
+
 def _check_columns(rows: Mapping[Any, Any], where: str) -> None:
-    """Refuse columns whose members are others than their values, or in no order, or gone once they were read."""
+    """Refuse columns whose members are others than their values, or in no order, or in that of other rows, or gone once they were read."""
+    first = next(iter(rows.values()), None)
     for name, column in rows.items():
+        if are_turned(column, first):
+            raise SchemaMismatch(
+                f"{where}: column {name!r} is a Series with the labels of the first column in another order, expected the same, or a frame"
+            )
         if isinstance(column, Mapping | Set | Iterator | str | bytes):
             raise SchemaMismatch(f"{where}: column {name!r} is a {type(column).__name__}, expected a list or an array of values")
 

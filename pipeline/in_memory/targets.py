@@ -1,6 +1,5 @@
 """Labels and weights of rows in memory, as numbers or as columns of the rows."""
 
-import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,18 +13,9 @@ from ..dataset.labels import COUNT, check_values
 from ..errors import UsageError
 from ..models.model import Feature
 from ..runs.labels import labelled_methods
-from .rows import as_numbers, as_rows, say_given
+from .rows import are_turned, as_numbers, as_rows, say_given
 
 Targets = tuple[np.ndarray, np.ndarray]  # labels and weights, (n,) float64 each
-
-
-def _in_other_order(given: Any, rows: Any) -> bool:
-    """Whether pandas has both with the same labels, each once, but not in the same order: numbers are taken as they stand."""
-    pandas = sys.modules.get("pandas")
-    if pandas is None or not isinstance(given, pandas.Series) or not isinstance(rows, pandas.DataFrame) or len(given) != len(rows):
-        return False
-    labels, of_rows = given.index, rows.index
-    return not labels.equals(of_rows) and labels.is_unique and of_rows.is_unique and bool(labels.isin(of_rows).all())
 
 
 def _read_column(name: str, given: Any, rows: Any, n_rows: int) -> np.ndarray:
@@ -42,7 +32,7 @@ def _read_column(name: str, given: Any, rows: Any, n_rows: int) -> np.ndarray:
             raise UsageError(f"{name} is column {given!r}, which Arrow cannot read: {' '.join(str(error).split())}") from error
         schema.check_numbers((given,), {given: column.type}, "rows")
         return schema.column_values(Feature(given), column)
-    if _in_other_order(given, rows):
+    if are_turned(given, rows):
         raise UsageError(f"{name} is a Series with the labels of the rows in another order, expected the same order, or an array")
     try:
         found = as_numbers(given)

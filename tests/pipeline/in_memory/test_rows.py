@@ -213,6 +213,18 @@ def test_columns_of_a_mapping_are_sequences(example, make):
         attribute(example.model, rows, background=rows | {"delay": column})
 
 
+def test_series_of_a_mapping_are_of_the_same_rows(example):
+    """A frame made of them would have them in one order; other labels say nothing."""
+    frame = example.frame[FEATURES][:5].reset_index(drop=True)
+    rows, expected = {name: frame[name] for name in FEATURES}, attribute(example.model, frame).phi
+    for index in (None, list("abcde")):
+        again = rows | {"delay": frame["delay"] if index is None else frame["delay"].set_axis(index)}
+        assert_array_equal(attribute(example.model, again).phi, expected)
+    says = r"^rows: column 'delay' is a Series with the labels of the first column in another order, expected the same, or a frame$"
+    with pytest.raises(SchemaMismatch, match=says):
+        attribute(example.model, rows | {"delay": frame["delay"][::-1]})
+
+
 def test_what_is_wrong_with_other_rows_is_said_of_them(example):
     """Of a background, and of data that noise is measured on: by what their messages begin with."""
     frame = example.frame[FEATURES][:50]
