@@ -24,7 +24,7 @@ from ..stores.filesystem import open_filesystem, published, reported
 from ..stores.places import normalise
 from .attributions import Attributions
 from .shown import Shown
-from .stored_rows import show_rows
+from .stored_rows import choose_types, show_rows
 
 MOST = 10  # rows that are shown
 
@@ -112,16 +112,8 @@ class FinishedRun:
         paths = [open_filesystem(storage.join(self.uri, entry["uri"]))[1] for entry in self.manifest.parts]
         with published(), reported("read", self.uri):
             found = ds.dataset(paths, format="parquet", filesystem=filesystem)
-            mixed = self._find_mixed()
-            read = pa.schema([field.with_type(pa.string()) if field.name in mixed else field for field in found.schema], found.schema.metadata)
-            if not of_views and has_views(read):
-                read = as_plain(read.empty_table()).schema
+            read = choose_types(self.plan, found.schema, of_views)
             return found if read.equals(found.schema) else ds.dataset(paths, read, "parquet", filesystem)
-
-    def _find_mixed(self) -> list[str]:
-        """Id columns that the paths of some items carry alone: parts may have them in several types, of which Arrow would take the first part's."""
-        carried = [{name for name, _ in item.partition} for item in self.plan.items]
-        return [name for name in self.plan.ids if 0 < sum(name in names for names in carried) < len(carried)]
 
     def attributions(self, columns: Sequence[str] | None = None, where: Mapping[str, Any] | None = None) -> pa.Table:
         """Read the parts.

@@ -1,4 +1,4 @@
-"""Rows of the parts read into what is shown of them."""
+"""Rows of the parts: the types in which they are read, and what is shown of them."""
 
 import math
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from ..dataset import schema
 from ..dataset.pieces import leave_out, take_rows
 from ..errors import InvalidRun, UsageError
 from ..runs import interactions
-from ..runs.lookup import Found
+from ..runs.lookup import Found, as_plain, has_views
 from ..runs.plan import Plan
 from ..runs.publish import Manifest
 from ..runs.space import TOTALS
@@ -20,6 +20,28 @@ from ..runs.top import FEATURE, PHI, VALUE, feature_of
 from .attributions import ROUNDED
 from .shown import REASONS, Shown, ShownOutput, ShownRow
 from .waterfall import Step
+
+
+def choose_types(plan: Plan, first: pa.Schema, of_views: bool) -> pa.Schema:
+    """Choose the types in which all parts are read, of which some may have others than the first.
+
+    Parameters
+    ----------
+    plan : Plan
+    first : pa.Schema
+        Of the first part.
+    of_views : bool
+        Views of texts and bytes stay.
+
+    Returns
+    -------
+    pa.Schema
+        An id that the paths of some items carry alone is a text.
+    """
+    carried = [{name for name, _ in item.partition} for item in plan.items]
+    mixed = {name for name in plan.ids if 0 < sum(name in names for names in carried) < len(carried)}
+    read = pa.schema([field.with_type(pa.string()) if field.name in mixed else field for field in first], first.metadata)
+    return read if of_views or not has_views(read) else as_plain(read.empty_table()).schema
 
 
 def _read_column(column: pa.ChunkedArray) -> list[Any]:

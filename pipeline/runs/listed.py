@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..dataset.footers import Footer, read_footers
 from ..dataset.listing import NOTHING, Listing, list_data
@@ -22,8 +22,6 @@ from .sizes import WORKER_OVERHEAD
 from .where import START_SECONDS
 
 if TYPE_CHECKING:
-    from distributed import Client
-
     from .workers import Packed
 
 MANY, BLOCK = 2048, 256  # files that are worth a cluster, and those of a task
@@ -60,7 +58,7 @@ def _read_block(matching: Matching, block: _Block) -> _Read:
     return _Read(found, None)
 
 
-def _connect(job: Job, n_blocks: int) -> AbstractContextManager["Client"]:
+def _connect(job: Job, n_blocks: int) -> AbstractContextManager[Any]:
     """The cluster that the run works on."""
     from . import cluster, workers
 
