@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numba import config
 from numpy.testing import assert_allclose
 
 from kernels._jit import count_bytes
@@ -63,7 +64,7 @@ def test_with_nobody_or_everybody_else_they_are_differences_of_four_values(data,
             assert_allclose(found[0, :, i, j], expected, rtol=0, atol=ATOL)
 
 
-@settings(max_examples=20)
+@settings(max_examples=2 if config.DISABLE_JIT else 20)
 @given(seed=st.integers(0, 2**32 - 1))
 @pytest.mark.parametrize("kept", KEPT)
 def test_interactions_of_long_paths_are_the_same_whatever_is_kept(seed, kept):
