@@ -89,8 +89,9 @@ def check_name(flag: str, name: str) -> None:
 
 
 def _due(schedule: CronSchedule, n: int, start: datetime | None = None) -> list[datetime]:
-    """The next times at which the server will run a schedule."""
-    return list(asyncio.run(ServerSchedule(cron=schedule.cron, timezone=schedule.timezone).get_dates(n, start=start)))
+    """The next times at which the server will run a schedule, which counts them in floating-point numbers: centuries away they miss the second."""
+    due = asyncio.run(ServerSchedule(cron=schedule.cron, timezone=schedule.timezone).get_dates(n, start=start))
+    return [(each + timedelta(seconds=0.5)).replace(microsecond=0) for each in due]
 
 
 def _find_skipped(schedule: CronSchedule) -> Date | None:

@@ -170,7 +170,7 @@ class NotThere(StorageError):
 
 
 class NotAFile(StorageError):
-    """What should be read is a folder, a pipe, a socket or a device."""
+    """What should be read, or written over, is a folder, a pipe, a socket or a device."""
 
     exit_code = Exit.USAGE
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
-from .filesystem import SECONDS
+from .filesystem import SECONDS, NotRegular
 
 PAUSE = 0.02  # seconds between attempts: whoever holds the lock has a small file to write
 
@@ -63,9 +63,12 @@ def exchange(path: str, change: Callable[[bytes | None], bytes | None], single_w
     Raises
     ------
     OSError
-        The file system refuses, to lock too, or another writer does not give the lock back.
+        The file system refuses, to lock too, or another writer does not give the lock back; or there is a pipe, a socket or a device, which would be
+        gone.
     """
     target = Path(path)
+    if target.exists() and not (target.is_file() or target.is_dir()):
+        raise NotRegular("is a pipe, a socket or a device, expected a file")
     target.parent.mkdir(parents=True, exist_ok=True)
     partial = target.with_name(f".partial-{secrets.token_hex(8)}")  # of each writer its own, also where a file system only says that it locks
     with nullcontext() if single_writer else _hold(target):

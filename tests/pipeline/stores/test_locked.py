@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from pipeline.errors import StorageError
+from pipeline.errors import NotAFile, StorageError
 from pipeline.stores import commit, locked, storage
 
 LOCK = ".latest.lock"
@@ -131,6 +131,18 @@ def test_writers_have_temporary_files_of_their_own(tmp_path):
 
     commit.update(uri, change, single_writer=True)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"latest": b"longer"}
+
+
+@pytest.mark.parametrize("single_writer", [False, True])
+def test_what_is_no_file_stays(tmp_path, single_writer):
+    """A pipe or a device would be gone, `/dev/null` of whole machines; as it is, or by a link. Whoever reads a pipe waits besides."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("pipe")
+    for name in ("pipe", "link"):
+        with pytest.raises(NotAFile, match=rf"/{name}: cannot write: is a pipe, a socket or a device, expected a file$"):
+            commit.update(str(tmp_path / name), raise_it, single_writer)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "pipe"]
+    assert (tmp_path / "pipe").is_fifo()
 
 
 @pytest.mark.parametrize("name", [".latest.partial", ".latest.lock"])
