@@ -68,8 +68,8 @@ def compare_job(job: Job, texts: Sequence[str], measures: Measures, progress: Pr
     if taken:
         raise UsageError(f"ids has {taken[0]!r}, as a column of the rows is called; rename it")
     local = storage.local_path(job.out)
-    if local is not None and local.is_dir():
-        raise UsageError(f"{job.out}: is a folder, expected the name of a file that is to be written")
+    if local is not None and local.exists() and not local.is_file():
+        raise UsageError(f"{job.out}: is a folder, a pipe, a socket or a device, expected the name of a file that is to be written")
     commit.check_writable(storage.beside(job.out, ""))
     loaded = load_model(job)
     check_label(measures.label, loaded)

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -72,9 +73,10 @@ def test_a_flipped_bit_of_a_page_is_noticed(tmp_path):
         pq.read_table(tmp_path / "x.parquet", page_checksum_verification=True)
 
 
-def test_a_folder_is_refused_before_the_work(example, tmp_path):
+@pytest.mark.parametrize("make", [os.mkdir, os.mkfifo])
+def test_what_is_no_file_is_refused_before_the_work(example, tmp_path, make):
     """As a store that is away it was, at the end, with two tables beside the folder."""
-    (tmp_path / "out").mkdir()
-    with pytest.raises(UsageError, match="out: is a folder, expected the name of a file that is to be written"):
+    make(tmp_path / "out")
+    with pytest.raises(UsageError, match="out: is a folder, a pipe, a socket or a device, expected the name of a file that is to be written"):
         compare(example.model, example.data, tmp_path / "out", methods=("shapley",), scales=(), scheduler="serial")
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
