@@ -8,7 +8,7 @@ from cyclopts import Group, Parameter
 from ..errors import UsageError
 from .dated import Day, fill_day
 from .documents import write_document
-from .flags import CLUSTER, METHOD, MODEL, Json, Place, Quiet, Wait, Whole, Workers, as_whole
+from .flags import CLUSTER, DOUBTFUL, METHOD, MODEL, Json, Place, Quiet, Wait, Whole, Workers, as_whole
 from .terminal import open_console, say
 
 MEASURES = Group("Measures", sort_key=3)
@@ -44,6 +44,8 @@ def compare(
     trees: Annotated[str | None, Parameter(group=MODEL)] = None,
     outputs: Annotated[tuple[str, ...], Parameter(group=MODEL, negative=(), consume_multiple=True)] = (),
     output: Annotated[str | None, Parameter(group=MODEL)] = None,
+    missing: Annotated[float | None, Parameter(group=DOUBTFUL)] = None,
+    allow_unseen: Annotated[bool, Parameter(group=DOUBTFUL, negative=())] = False,
     date: Day = None,
     quiet: Quiet = False,
     json: Json = False,
@@ -95,6 +97,10 @@ def compare(
         As for explain.
     output
         As for explain.
+    missing
+        As for explain.
+    allow_unseen
+        As for explain.
     date
         YYYY-MM-DD, fills {date} in MODEL, DATA, --out and the runs among --methods.
     quiet
@@ -136,6 +142,8 @@ def compare(
             trees=trees,
             outputs=outputs,
             output=output,
+            missing=missing,
+            allow_unseen=allow_unseen,
             date=date,
             progress=progress,
         )

@@ -9,6 +9,7 @@ from datetime import date as Date
 from os import PathLike
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from kernels.methods import METHODS
@@ -20,6 +21,7 @@ from ..errors import InvalidData, UsageError
 from ..runs import execute
 from ..runs.arguments import read_date, read_flag, read_names, read_number, read_numbers, read_text
 from ..runs.dates import fill_date
+from ..runs.inputs import refuse_counted
 from ..runs.job import Job, check_parameters, make_job
 from ..runs.listed import list_for
 from ..runs.load import load_model
@@ -82,7 +84,7 @@ def compare_job(job: Job, texts: Sequence[str], measures: Measures, progress: Pr
         raise InvalidData(found.rejected[0].reason)  # means of some of the rows would be those of other data
     plans = {run: standing.plan for run, standing in runs.items()}
     items = choose_items(lambda other: found if other == asked else list_for(job, job.data, loaded, other), asked, plans)
-    part = {name: getattr(job.options, name) for name in ("trees", "outputs", "output")}
+    part = {name: getattr(job.options, name) for name in ("trees", "outputs", "output", "missing")}
     decides = json.dumps([model.digest, part, [entry.name for entry in entries], asked.names, asdict(measures), [asdict(item) for item in items]])
     folder = storage.beside(job.out, f"_compare-{hashlib.sha256(decides.encode()).hexdigest()[:16]}")
     try:
@@ -93,6 +95,9 @@ def compare_job(job: Job, texts: Sequence[str], measures: Measures, progress: Pr
             on_done(item)
     finally:
         commit.remove(folder)
+    if not job.options.allow_unseen:
+        seen = sum((each.seen for each in done.values()), np.zeros((len(prepared.features), 2), np.int64))
+        refuse_counted(seen, prepared.features, job.data)
     facts = {"model": model.origin or job.model, "model_digest": model.digest, **part, "data": job.data, "ids": asked.ids, **asdict(measures)}
     facts["rankings"] = [asdict(entry) for entry in entries]
     return publish_tables(job.out, tabulate(prepared, model, measures, [done[item.part] for item in items]), facts)
@@ -121,6 +126,8 @@ def compare(
     workers: int | None = None,
     plain_tcp: bool = False,
     wait: float = 15.0,
+    missing: float | None = None,
+    allow_unseen: bool = False,
     date: Date | str | None = None,
     progress: Callable = no_progress,
 ) -> pa.Table:
@@ -171,6 +178,8 @@ def compare(
         Reach a scheduler on another host without TLS, where the network is your own.
     wait : float
         Seconds that a scheduler may take to answer, and as many again until it has a worker.
+    missing, allow_unseen : optional
+        As for `explain`. Finished runs have to be of the same ``missing``.
     date : date or str, optional
         Fills ``{date}`` in ``model``, ``data``, ``out`` and the runs among ``methods``.
     progress : callable
@@ -188,10 +197,11 @@ def compare(
     ------
     LeafledgerError
         One line: what was got, what was expected, where. RunConflict where ``out`` is another comparison, InvalidData where a file of the data
-        cannot be read, UnsupportedModel where there is a label that the margin is no prediction of.
+        cannot be read, SchemaMismatch where the model knows hardly any category of a feature, UnsupportedModel where there is a label that the margin
+        is no prediction of.
     """
     when = None if date is None else read_date("date", date)
-    given: dict[str, Any] = {"ids": ids, "trees": trees, "outputs": outputs, "output": output}
+    given: dict[str, Any] = {"ids": ids, "trees": trees, "outputs": outputs, "output": output, "missing": missing, "allow_unseen": allow_unseen}
     job = make_job(model, data, out, Options(scheduler=scheduler, workers=workers, plain_tcp=plain_tcp, wait=wait, date=when, **given))
     estimated = check_parameters(METHODS[PERTURBS], {"budget": budget, "seed": seed})
     measures = Measures(

@@ -28,6 +28,7 @@ class Compared:
 
     states: tuple[str, ...]  # packed: means over all rows, over those of the sample and over those with a label; moments of values
     rows: str  # packed, on which rankings differ most
+    seen: np.ndarray  # (read, 2) int64, see `count_unseen`
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,13 +107,14 @@ def compare_item(comparison: Comparison, item: WorkItem) -> Compared:
     states, done = [MEANS.init(len(comparison.outputs), size) for size in sizes], 0
     labels = () if comparison.removal is None else comparison.removal.labels.numbers
     wanted = list(dict.fromkeys((*(feature.name for feature in comparison.features), *comparison.ids, *labels)))
-    differing = DifferingRows(comparison.named, item.uri)
+    seen, differing = np.zeros((len(comparison.features), 2), np.int64), DifferingRows(comparison.named, item.uri)
     for batch in read_slices(item, wanted, comparison.slice_rows):
         n = batch.num_rows
         if tables is None or padded(n) != padded(tables.n_rows):  # as in parts of a run
             tables = SliceTables(comparison, n)
         with located(item):
             tables.fill(batch)
+        seen += tables.count_unseen(n)
         sample = comparison.gaps.sample.choose(item.part, done, n)
         found = tables.measure(columns, n, item.first_row + done, sample, _read_labels(comparison, item, batch, done))
         states = [MEANS.update(state, values, values.shape[2]) for state, values in zip(states, found.measured, strict=True)]
@@ -120,7 +122,7 @@ def compare_item(comparison: Comparison, item: WorkItem) -> Compared:
         done += n
     if done != item.n_rows:
         raise miscounted(item, done)
-    return Compared(tuple(pack_state(state) for state in states), differing.pack())
+    return Compared(tuple(pack_state(state) for state in states), differing.pack(), seen)
 
 
 def warm(comparison: Comparison) -> None:

@@ -34,6 +34,7 @@ from kernels.trees.margin import add_margins
 from ..dataset.row_groups import read_batches
 from ..dataset.values import fill_values
 from ..errors import InvalidRun
+from ..runs.inputs import count_unseen
 from ..runs.part import part_uri
 from ..runs.sizes import SLICE_ROWS
 from ..stores import storage
@@ -155,6 +156,20 @@ class SliceTables:
         """
         features = self._comparison.features
         fill_values(features, self.prepared.bins, [batch.column(feature.name) for feature in features], self._buffers.values)
+
+    def count_unseen(self, n: int) -> np.ndarray:
+        """Count what the model knows of the first rows that the buffers hold, before they are measured.
+
+        Parameters
+        ----------
+        n : int
+
+        Returns
+        -------
+        (read, 2) int64
+            See `pipeline.runs.inputs.count_unseen`.
+        """
+        return count_unseen(self.prepared.bins, self._buffers.values[:, :n])
 
     def _rank(self, r: int, columns: dict[int, Columns], n: int) -> tuple[Places, np.ndarray | None]:
         """Where a ranking puts the players that splits ask for, and their values, where it has some."""

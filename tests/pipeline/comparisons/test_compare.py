@@ -13,7 +13,7 @@ from scipy import stats
 
 import leafledger
 from pipeline.comparisons.compare import compare
-from pipeline.errors import ClusterLost, InvalidLabel, LeafledgerError, NotFinished, RunConflict, UnsupportedModel, UsageError
+from pipeline.errors import ClusterLost, InvalidLabel, LeafledgerError, NotFinished, RunConflict, SchemaMismatch, UnsupportedModel, UsageError
 from pipeline.in_memory.prediction_gap import rank_players
 from tests import naive
 from tests.pipeline.conftest import FEATURES, TRAINING, WRONG, train, write_data
@@ -269,6 +269,37 @@ def test_labels_without_a_meaning_are_refused(example, several, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["data"]
 
 
+def test_data_of_another_column_s_categories_are_refused_unless_allowed(example, tmp_path):
+    """As by `explain`: means over rows of which the model knows no carrier are those of other data. Three known ones in a hundred are enough."""
+    given = {"methods": ("shapley", "banzhaf"), "scales": (), "scheduler": "serial"}
+    foreign, known = (write_data(example.frame.assign(carrier=np.where(np.arange(3000) % 100 < n, "AA", "?")), tmp_path / f"{n}") for n in (0, 3))
+    says = f"^{foreign}: column 'carrier': 3,000 of 3,000 values are no category of the model, expected .*; allow_unseen takes them as they are$"
+    with pytest.raises(SchemaMismatch, match=says):
+        compare(example.model, foreign, tmp_path / "out.parquet", **given)
+    assert not list(tmp_path.glob("*out*"))
+    assert compare(example.model, foreign, tmp_path / "out.parquet", allow_unseen=True, **given)["rows"][0].as_py() == 3000
+    assert compare(example.model, known, tmp_path / "known.parquet", **given)["rows"][0].as_py() == 3000
+
+
+def test_a_number_stands_for_a_missing_value(example, tmp_path):
+    """The same table as of rows that lack it; beside a run that took it so, and no other."""
+    given, runs = {"scales": (), "scheduler": "serial"}, {}
+    lacking = example.frame["distance"].where(np.arange(3000) % 7 > 0)
+    frames = {"nan": example.frame.assign(distance=lacking), "number": example.frame.assign(distance=lacking.fillna(-999.0))}
+    data = {name: write_data(frame, tmp_path / name) for name, frame in frames.items()}
+    for name, missing in (("nan", None), ("number", -999.0)):
+        runs[name] = str(tmp_path / f"{name}-run")
+        leafledger.explain(example.model, data[name], runs[name], missing=missing, scheduler="serial")
+    methods = {name: ("shapley", "banzhaf", f"run:{run}") for name, run in runs.items()}
+    expected = compare(example.model, data["nan"], tmp_path / "nan.parquet", methods=methods["nan"], **given)
+    found = compare(example.model, data["number"], tmp_path / "number.parquet", methods=methods["number"], missing=-999.0, **given)
+    assert found["mean"].equals(expected["mean"])
+    taken = compare(example.model, data["number"], tmp_path / "taken.parquet", methods=methods["number"][:2], **given)
+    assert not taken["mean"].equals(expected["mean"].slice(0, len(taken)))
+    with pytest.raises(UsageError, match=r"-999 stands for a missing value of feature '.*', expected no number, as here"):
+        compare(example.model, data["number"], tmp_path / "out.parquet", methods=methods["number"], **given)
+
+
 def test_gaps_are_those_of_rows_in_memory(example, tmp_path):
     """PGI² in standard deviations of the data, on a sample spread evenly over it; categories are drawn; a greedy ranking's is the largest."""
     names = ("shapley", "gap_greedy:0:normal:100")
@@ -371,7 +402,7 @@ def test_what_cannot_be_compared_is_refused(example, tmp_path, methods, top, say
 @pytest.mark.parametrize("wrong", WRONG, ids=lambda wrong: type(wrong).__name__)
 def test_a_wrong_type_is_told_in_one_line(example, tmp_path, name, wrong):
     """Whatever stands in the place of an argument: a refusal of one line, no traceback, and nothing is written."""
-    if isinstance(wrong, {"top": list, "scales": float | list, "wait": float}.get(name, ())):
+    if isinstance(wrong, {"top": list, "scales": float | list, "wait": float, "missing": float}.get(name, ())):
         return  # numbers are what is asked for
     given = {"model": example.model, "data": example.data, "out": tmp_path / "out.parquet", "methods": "shapley", "scheduler": "serial"}
     with pytest.raises(LeafledgerError) as error:

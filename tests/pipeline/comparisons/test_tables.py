@@ -19,6 +19,8 @@ from pipeline.dataset.labels import LabelColumns
 from pipeline.errors import InvalidLabel
 from pipeline.runs.states import pack_state
 
+SEEN = np.zeros((2, 2), np.int64)  # of two features
+
 
 @pytest.fixture
 def parts(example):
@@ -33,7 +35,7 @@ def parts(example):
         arrays = [rng.normal(size=(1, len(values), n)) ** 2 for values in name_values(comparison, ())]
         arrays.append(rng.normal(size=(1, 3 * 2, n)))  # two rankings and a difference, of two features
         everything.append(arrays)
-        items.append(Compared(tuple(pack_state(MEANS.update(MEANS.init(*each.shape[:2]), each, n)) for each in arrays), ""))
+        items.append(Compared(tuple(pack_state(MEANS.update(MEANS.init(*each.shape[:2]), each, n)) for each in arrays), "", SEEN))
     return comparison, model, items, [np.concatenate(each, axis=2) for each in zip(*everything, strict=True)]
 
 
@@ -68,7 +70,7 @@ def test_no_label_at_all_is_refused(parts):
     """An error of no rows would be 0."""
     comparison, model, items, _ = parts
     nobody = pack_state(MEANS.init(1, len(name_values(comparison, ())[2])))
-    items = [Compared((*item.states[:2], nobody, item.states[3]), item.rows) for item in items]
+    items = [Compared((*item.states[:2], nobody, item.states[3]), item.rows, SEEN) for item in items]
     with pytest.raises(InvalidLabel, match="label 'y' is missing on every row, expected numbers"):
         tabulate(comparison, model, Measures(top=(1,), scales=(), label="y"), items)
 
@@ -77,7 +79,7 @@ def test_data_without_rows_have_tables_of_no_rows(parts):
     """As many lines as of any other data, and each is of 0 rows."""
     comparison, model, items, _ = parts
     asked = replace(comparison, removal=None), model, Measures(top=(1,), scales=())
-    without = [Compared((*item.states[:2], pack_state(MEANS.init(1, 0)), item.states[3]), "") for item in items]
+    without = [Compared((*item.states[:2], pack_state(MEANS.init(1, 0)), item.states[3]), "", SEEN) for item in items]
     found, some = tabulate(*asked, []), tabulate(*asked, without)
     for name in ("measures", "features"):
         empty, full = (getattr(tables, name).to_pandas() for tables in (found, some))
