@@ -1,5 +1,6 @@
 """What Prefect shows of a run: progress while it maps, afterwards the features that matter and interact most, and where the outputs are."""
 
+import hashlib
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -32,6 +33,7 @@ from pipeline.stores import storage
 
 PROGRESS, OUTPUTS, PAGE, CHANGES = "progress", "outputs", "report", "drift"
 UNKEYED = re.compile(r"[^a-z0-9]+")  # what a key of Prefect's cannot have
+TOLD_APART = 8  # digits
 WHOLE = "/:%=+@,;"  # characters that stay as they are in the URI of a link
 TOP = 10  # features, or pairs of them, shown per output
 UPDATE_SECONDS = 1.0  # a request to the Prefect server at most this often
@@ -46,6 +48,10 @@ def _showing(what: str) -> Iterator[None]:
         get_run_logger().warning("%s not shown: %s", what, error)
 
 
+def _dashed(name: str) -> str:
+    return UNKEYED.sub("-", name.lower()).strip("-")
+
+
 def key_of(what: str) -> str:
     """Name an artifact: its versions are those of one deployment, so that two of them do not mix.
 
@@ -57,10 +63,13 @@ def key_of(what: str) -> str:
     Returns
     -------
     str
-        The package, the deployment's name, where the flow was not called as a function, and what it shows, in lower case with dashes between.
+        The package, the deployment's name, where the flow was not called as a function, and what it shows, in lower case with dashes between. A name
+        that cannot stand so has digits of its SHA-256 after it, since another may come out the same.
     """
-    named = ("leafledger", runtime.deployment.name or "", what)
-    return "-".join(filter(None, (UNKEYED.sub("-", each.lower()).strip("-") for each in named)))
+    name = runtime.deployment.name or ""
+    called = _dashed(name)
+    told = "" if called == name else hashlib.sha256(name.encode()).hexdigest()[:TOLD_APART]
+    return "-".join(filter(None, ("leafledger", called, told, _dashed(what))))
 
 
 def show_progress(work: Work) -> Callable[[Part | WorkItem], None]:

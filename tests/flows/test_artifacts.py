@@ -1,6 +1,7 @@
 """What Prefect shows of a run: its first features, what interacts, progress at most once a second; a server that is away costs nothing else."""
 
 import json
+import re
 from types import SimpleNamespace
 
 import pyarrow as pa
@@ -161,10 +162,14 @@ def test_nothing_to_do_is_done(shown):
         assert shown[shown_by_prefect.key_of(shown_by_prefect.PROGRESS)] == ((percent,), {"description": "explaining: run"})
 
 
-@pytest.mark.parametrize(
-    ("name", "key"), [(None, "leafledger-r2-by"), ("Nächtlich (EU)", "leafledger-n-chtlich-eu-r2-by"), ("%", "leafledger-r2-by")]
-)
-def test_artifacts_of_deployments_have_keys_of_their_own(monkeypatch, name, key):
-    """Prefect takes lower case, digits and dashes alone."""
-    monkeypatch.setattr(shown_by_prefect, "runtime", SimpleNamespace(deployment=SimpleNamespace(name=name)))
-    assert shown_by_prefect.key_of("r2_by") == key
+def test_artifacts_of_deployments_have_keys_of_their_own(monkeypatch):
+    """Prefect takes lower case, digits and dashes alone; names that are alike but for others are told apart."""
+
+    def key_of(name):
+        monkeypatch.setattr(shown_by_prefect, "runtime", SimpleNamespace(deployment=SimpleNamespace(name=name)))
+        return shown_by_prefect.key_of("r2_by")
+
+    assert (key_of(None), key_of("a-b")) == ("leafledger-r2-by", "leafledger-a-b-r2-by")
+    told_apart = [key_of(name) for name in ("Nächtlich (EU)", "%", "a b", "A-b", "夜間", "毎晩")]
+    assert len({*told_apart, key_of(None), key_of("a-b")}) == 8
+    assert all(re.fullmatch(r"leafledger(-[a-z0-9]+)+-r2-by", key) for key in told_apart)
