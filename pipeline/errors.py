@@ -34,6 +34,7 @@ class Exit(IntEnum):
     AWAY = 9
     UNFIT = 10
     INTERRUPTED = 130
+    TERMINATED = 143
 
 
 MEANINGS = {
@@ -51,6 +52,7 @@ MEANINGS = {
     Exit.UNFIT: "a cluster that does not fit: workers that do not start, have other packages or too little memory, or an expired certificate; "
     "mend it, and the same command goes on from there",
     Exit.INTERRUPTED: "interrupted; the same command goes on from there",
+    Exit.TERMINATED: "terminated by `SIGTERM`; the same command goes on from there",
 }
 
 

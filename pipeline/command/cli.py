@@ -26,6 +26,7 @@ from .pruning import prune
 from .reporting import report
 from .settings import asks_document, list_settings, make_configs
 from .showing import show
+from .signals import Terminated, heeding_sigterm
 from .terminal import Log, complain, guarded_streams, is_logged, log, logged, named, open_console, say
 from .warming import warm
 
@@ -37,6 +38,7 @@ app = App(
     result_action="return_value",
     suppress_keyboard_interrupt=False,  # main says how to go on
 )
+GO_ON = "run the same command again to go on from there"
 OF_A_NIGHT = (Exit.NOT_YET, Exit.CONFLICT, Exit.REFUSED)  # what keeps one night from being explained, and no other
 OF_ALL_NIGHTS = (Exit.AWAY, Exit.UNFIT)  # what ends a range of nights whose arguments are in order
 app.meta.group_parameters = Group("Every command", sort_key=9)
@@ -309,8 +311,10 @@ def _end(work: Callable[[], int | None], as_json: bool) -> int:
         return _fails("UsageError", _say(error), Exit.USAGE, as_json)
     except LeafledgerError as error:
         return _fails(type(error).__name__, str(error), error.exit_code, as_json)
+    except Terminated:
+        return _fails("Terminated", f"terminated by SIGTERM; {GO_ON}", Exit.TERMINATED, as_json)
     except KeyboardInterrupt:
-        return _fails("KeyboardInterrupt", "interrupted; run the same command again to go on from there", Exit.INTERRUPTED, as_json)
+        return _fails("KeyboardInterrupt", f"interrupted; {GO_ON}", Exit.INTERRUPTED, as_json)
 
 
 @app.meta.default
@@ -364,7 +368,7 @@ def main(arguments: list[str] | None = None, command: App = app.meta) -> int:
         Exit code, an ``Exit``.
     """
     tokens = sys.argv[1:] if arguments is None else arguments
-    with guarded_streams():
+    with guarded_streams(), heeding_sigterm():
         as_json = asks_document(tokens, None, app)
         try:
             os.getcwd()

@@ -1,5 +1,7 @@
 """Clients that are killed at any step of the commit, again and again: what they committed stays, the next one does the rest."""
 
+import json
+import re
 import signal
 
 import pytest
@@ -18,8 +20,8 @@ SOME = {9, MANIFEST}  # for the short suite: a part, the manifest
 def start(runner, environment, bucket):
     """Start a run of the example into the bucket."""
 
-    def started():
-        return Client(environment, ["explain", runner.model, runner.data, "--out", f"{bucket}/run", "--id", ID, "--scheduler", "serial"])
+    def started(*told):
+        return Client(environment, ["explain", runner.model, runner.data, "--out", f"{bucket}/run", "--id", ID, "--scheduler", "serial", *told])
 
     return started
 
@@ -61,12 +63,16 @@ def test_clients_killed_one_after_another(runner, proxy, bucket, start):
     runner.judge(f"{bucket}/run", before_it)
 
 
-def test_an_interrupt_ends_a_run_that_can_be_gone_on_with(runner, proxy, bucket, start):
-    """Ctrl-C is exit code 130 and one line."""
-    client = interrupt(start, proxy, before, "^PUT .*part-00002", number=signal.SIGINT)
-    assert client.wait() == 130
+@pytest.mark.parametrize(("number", "code", "how"), [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "terminated by SIGTERM")])
+def test_a_signal_ends_a_run_that_can_be_gone_on_with(runner, proxy, bucket, start, tmp_path, number, code, how):
+    """Ctrl-C, and what systemd or Kubernetes send: an exit code and one line, and those who watch runs are told that it failed."""
+    told = ("--metrics-file", str(tmp_path / "run.prom"), "--lineage", str(tmp_path / "events.jsonl"))
+    client = interrupt(lambda: start(*told), proxy, before, "^PUT .*part-00002", number=number)
+    assert client.wait() == code
     _, _, err = client.output()
-    assert err.splitlines()[-1] == "leafledger: interrupted; run the same command again to go on from there"
+    assert err.splitlines()[-1] == f"leafledger: {how}; run the same command again to go on from there"
+    assert re.search(r'^leafledger_run_finished\{run=".*"\} 0.0$', (tmp_path / "run.prom").read_text(), re.MULTILINE)
+    assert [json.loads(line)["eventType"] for line in (tmp_path / "events.jsonl").read_text().splitlines()] == ["START", "FAIL"]
     left = committed(f"{bucket}/run")
     assert left
     assert start().wait() == 0

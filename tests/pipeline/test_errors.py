@@ -93,4 +93,5 @@ def test_every_code_says_what_it_means():
         "AWAY": 9,
         "UNFIT": 10,
         "INTERRUPTED": 130,
+        "TERMINATED": 143,
     }
