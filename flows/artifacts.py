@@ -149,8 +149,7 @@ def show_outputs(out: str, manifest: Manifest) -> None:
             link=_link(out),
             link_text=as_markdown(out),
             key=key_of(OUTPUTS),
-            description=f"{manifest.n_rows:,} rows in {len(manifest.parts)} parts: {below}{PARTS}/, {below}{SUMMARY}/, {MANIFEST}{left_out}; "
-            f"SHA-256 of {MANIFEST} {manifest.sha256}",
+            description=f"{manifest.counted}: {below}{PARTS}/, {below}{SUMMARY}/, {MANIFEST}{left_out}; SHA-256 of {MANIFEST} {manifest.sha256}",
         )
 
 

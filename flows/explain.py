@@ -303,7 +303,7 @@ def _move(log: Any, run: Run, manifest: Manifest) -> list[str]:
 
 
 def _complete(log: Any, what: str, manifest: Manifest, changes: Found | None, short: Sequence[str]) -> State[Manifest]:
-    message, name = f"{printable(what)} ({manifest.n_rows:,} rows in {len(manifest.parts)} parts)", None
+    message, name = f"{printable(what)} ({manifest.counted})", None
     log.info("%s, SHA-256 of manifest.json %s", message, manifest.sha256)
     undone = [*map(printable, short)]
     for said in undone:

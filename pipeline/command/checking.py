@@ -106,14 +106,14 @@ def check(
         report = check_run(run, deep, model, all_rows, scheduler=scheduler, workers=workers, plain_tcp=plain_tcp, wait=wait, progress=progress)
     how = "as stored" if report.as_stored else "as computed"
     additive = "" if report.residual is None else f", attributions add up within {report.residual:.1e} of the {report.total}'s bound {how}"
-    rejected = f", {report.n_rejected} pieces of the data rejected" if report.n_rejected else ""
-    again = f", {report.n_again:,} rows explained again" if report.n_again else ""
+    rejected = f", {count(report.n_rejected, 'piece')} of the data rejected" if report.n_rejected else ""
+    again = f", {count(report.n_again, 'row')} explained again" if report.n_again else ""
     digested = f", {count(report.n_digested, 'input file')} as digested" if report.n_digested else ""
     verdict = "sound" if report.sound else "not verified in full"
     if json:
         write_document({"run": run, "sound": report.sound} | asdict(report))
     console = open_console(json or quiet)
-    say(console, f"{run}: {verdict}, {report.n_rows:,} rows in {report.parts} parts{rejected}{additive}{again}{digested}")
+    say(console, f"{run}: {verdict}, {count(report.n_rows, 'row')} in {count(report.parts, 'part')}{rejected}{additive}{again}{digested}")
     say(console, f"SHA-256 of manifest.json: {report.manifest}")
     for reason in report.unverified:
         complain(f"not verified: {reason}")

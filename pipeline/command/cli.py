@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import App, Argument, CycloptsError, Group, MissingArgumentError, Parameter, UnusedCliTokensError
 
+from ..display import count
 from ..errors import Exit, InvalidRun, LeafledgerError, redact
 from .certifying import certificates
 from .checking import check
@@ -178,12 +179,12 @@ def _explain(job: Any, out: str, quiet: bool, as_json: bool, earlier: Any = None
     finished = _Finished(job.out, manifest, already_finished, kept, latest, short, done.inputs)
     stays = "" if latest is None or latest.run == job.out else f" stays at {latest.run}, of {latest.date}"
     if already_finished:
-        say(console, f"{run}: finished before, nothing to do ({manifest.n_rows:,} rows in {len(manifest.parts)} parts)")
+        say(console, f"{run}: finished before, nothing to do ({manifest.counted})")
         say(console, f"{'SHA-256:':<14}{manifest.sha256}")
         if latest is not None and why_stays is None:
             say(console, f"{job.options.latest}:{stays or f' names it, of {latest.date}'}")
         return _tell(finished)
-    say(console, f"{manifest.n_rows:,} rows explained in {len(manifest.parts)} parts")
+    say(console, f"{count(manifest.n_rows, 'row')} explained in {count(len(manifest.parts), 'part')}")
     total = TOTALS[manifest.space]
     if manifest.residual is not None:
         say(console, f"attributions add up to {total} - base value within {manifest.residual:.1e} of the {total}'s bound")
@@ -217,7 +218,7 @@ def _tell(done: _Finished) -> tuple[int, dict[str, Any]]:
         for line in said:
             complain(line)
         if is_logged():
-            log(f"{how}: {manifest.n_rows} rows in {len(manifest.parts)} parts, SHA-256 {manifest.sha256}")
+            log(f"{how}: {manifest.counted}, SHA-256 {manifest.sha256}")
     document = {
         "run": done.run,
         "finished_before": done.before,

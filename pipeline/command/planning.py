@@ -35,7 +35,7 @@ def _describe(game: Any) -> str:
     if game.listing is None:
         return f"the model's own leaf weights, {size}"
     counts = "counts will be in" if game.uncounted else "counted before in"
-    return f"{game.listing.n_rows:,} rows in {len(game.listing.files)} files, {size}, {counts} {game.counts}"
+    return f"{count(game.listing.n_rows, 'row')} in {count(len(game.listing.files), 'file')}, {size}, {counts} {game.counts}"
 
 
 def _describe_link(link: Any) -> str:
@@ -169,7 +169,7 @@ def plan(
     n_players = len(run.plan.groups)
     said = {
         "model": ("" if run.model.origin is None else f"{run.model.origin}, ")
-        + f"{run.model.library}, {len(run.plan.features)} features, outputs {', '.join(run.plan.outputs)}, "
+        + f"{run.model.library}, {count(len(run.plan.features), 'feature')}, outputs {', '.join(run.plan.outputs)}, "
         f"SHA-256 {run.plan.model_digest[:12]}" + ("" if run.plan.trees is None else ", iterations {}:{}".format(*run.plan.trees)),
         "method": f"{run.plan.method} {parameters}".strip(),
         "features": say_positions(run.model),
@@ -181,8 +181,8 @@ def plan(
         "background": _describe(run.game) if run.plan.background else "",
         "labels": _describe_labels(run.plan.labels),
         "by": ", ".join(column.name for column in run.plan.by),
-        "input": f"{run.plan.n_rows:,} rows in {len(run.plan.files)} files",
-        "work": f"{len(run.plan.items)} items, one part each, slices of {run.plan.slice_rows} rows",
+        "input": f"{count(run.plan.n_rows, 'row')} in {count(len(run.plan.files), 'file')}",
+        "work": f"{count(len(run.plan.items), 'item')}, one part each, slices of {run.plan.slice_rows} rows",
         "where": run.where,
         "memory": f"{run.memory.total >> 20} MiB a worker (tables {run.memory.tables / 2**20:.1f}, slice {run.memory.slice >> 20}, "
         f"largest row group {run.memory.row_group / 2**20:.1f}, footer {run.memory.footer / 2**20:.1f}), {run.job.worker_memory >> 20} MiB allowed",

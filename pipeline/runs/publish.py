@@ -86,6 +86,11 @@ class Manifest:
         return as_html(str(self), ("part", "rows", "bytes"), ((each["uri"], each["n_rows"], each["size"]) for each in self.parts))
 
     @property
+    def counted(self) -> str:
+        """Its rows and parts, as ``1,234 rows in 1 part``."""
+        return f"{count(self.n_rows, 'row')} in {count(len(self.parts), 'part')}"
+
+    @property
     def n_rejected(self) -> int:
         """Rows known to be rejected; those of files whose footers cannot be read are not."""
         return sum(entry.n_rows or 0 for entry in self.rejected)

@@ -116,7 +116,7 @@ def test_the_night_of_the_file(stack, night):
     """It ends with what the page says, and Prefect's page is served."""
     code, said = night
     assert code == 0, said
-    assert f"{NIGHT}: sound, {N_ROWS:,} rows in 1 parts" in said
+    assert f"{NIGHT}: sound, {N_ROWS:,} rows in 1 part," in said
     assert check_run(NIGHT).n_rows == N_ROWS
     with urllib.request.urlopen(stack.server.url.removesuffix("api"), timeout=30) as page:
         assert b"<!DOCTYPE html>" in page.read()

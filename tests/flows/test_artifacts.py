@@ -128,7 +128,7 @@ def test_the_first_of_every_output_are_a_table(shown):
 @pytest.mark.parametrize(("out", "link"), [("s3://bucket/run", "s3://bucket/run"), ("/a b/run", "file:///a%20b/run")])
 def test_outputs_are_linked_to(shown, out, link):
     """A folder of this machine as a browser opens it."""
-    shown_by_prefect.show_outputs(out, SimpleNamespace(n_rows=1234, parts=(1, 2), rejected=(), place="", sha256="abc"))
+    shown_by_prefect.show_outputs(out, SimpleNamespace(counted="1,234 rows in 2 parts", rejected=(), place="", sha256="abc"))
     _, named = shown[shown_by_prefect.key_of(shown_by_prefect.OUTPUTS)]
     assert (named["link"], named["link_text"]) == (link, out)
     assert named["description"] == "1,234 rows in 2 parts: attributions/, summary/, manifest.json; SHA-256 of manifest.json abc"
@@ -136,17 +136,17 @@ def test_outputs_are_linked_to(shown, out, link):
 
 def test_outputs_say_where_they_lie_and_what_is_missing(shown):
     """Those of a run that took the place of another lie below it, and whoever opens the link to a partly rejected one is told so."""
-    shown_by_prefect.show_outputs("run", SimpleNamespace(n_rows=5, parts=(1,), rejected=(1,), place="replacements/01", sha256="abc"))
+    shown_by_prefect.show_outputs("run", SimpleNamespace(counted="5 rows in 1 part", rejected=(1,), place="replacements/01", sha256="abc"))
     _, named = shown[shown_by_prefect.key_of(shown_by_prefect.OUTPUTS)]
     said, _, rest = named["description"].partition(": ")
     where, missing, digest = rest.split("; ")
-    assert (said, where) == ("5 rows in 1 parts", "replacements/01/attributions/, replacements/01/summary/, manifest.json")
+    assert (said, where) == ("5 rows in 1 part", "replacements/01/attributions/, replacements/01/summary/, manifest.json")
     assert (missing, digest) == ("1 piece of the data rejected, see replacements/01/rejected.json", "SHA-256 of manifest.json abc")
 
 
 def test_names_are_shown_as_they_are(shown):
     """Of folders and features, whatever stands in them: no markup and no control characters."""
-    shown_by_prefect.show_outputs("s3://b/[x](y) \x1b", SimpleNamespace(n_rows=1, parts=(1,), rejected=(), place="", sha256="abc"))
+    shown_by_prefect.show_outputs("s3://b/[x](y) \x1b", SimpleNamespace(counted="1 row in 1 part", rejected=(), place="", sha256="abc"))
     _, named = shown[shown_by_prefect.key_of(shown_by_prefect.OUTPUTS)]
     assert (named["link"], named["link_text"]) == ("s3://b/%5Bx%5D%28y%29%20%1B", r"s3://b/\[x\](y) \\x1b")
     shown_by_prefect.show_summaries("a*b", {"importance": pa.table({"feature": ["\x1b[31m"], "rank": [1]})})

@@ -21,18 +21,18 @@ OTHER = "s3://explained/2026-03-23: holds another run, different in input files 
 AWAY = "s3://models/arrival-delay.json: cannot read: Could not connect to the endpoint URL: "
 DAMAGED = "s3://flights/date=2026-03-27/b.parquet: not a Parquet file: "
 MORNINGS = {  # name, state, how its message begins, the day of the run that is the latest then, exit code of the same as a command
-    "monday": ("23", "Completed", "s3://explained/2026-03-22: explained (3,000 rows in 1 parts)", "22", 0),
+    "monday": ("23", "Completed", "s3://explained/2026-03-22: explained (3,000 rows in 1 part)", "22", 0),
     "tuesday": ("24", "Failed", NOT_THERE, "22", 6),
-    "tuesday again": ("24", "Completed", "s3://explained/2026-03-23: explained (3,000 rows in 1 parts)", "23", 0),
-    "wednesday": ("25", "Completed", "s3://explained/2026-03-24: explained (3,000 rows in 1 parts)", "24", 0),
+    "tuesday again": ("24", "Completed", "s3://explained/2026-03-23: explained (3,000 rows in 1 part)", "23", 0),
+    "wednesday": ("25", "Completed", "s3://explained/2026-03-24: explained (3,000 rows in 1 part)", "24", 0),
     "tuesday refused": ("24", "Failed", f"{OTHER} replace it with --if-changed replace", "24", 7),
     "tuesday replaced": ("24", "Completed", "s3://explained/2026-03-23: explained (6,000 rows in 2 parts)", "24", 0),
-    "thursday": ("26", "Drifted", "s3://explained/2026-03-25: explained (3,000 rows in 1 parts); ", "25", 0),
+    "thursday": ("26", "Drifted", "s3://explained/2026-03-25: explained (3,000 rows in 1 part); ", "25", 0),
     "friday": ("27", "Failed", AWAY, None, 9),
-    "friday again": ("27", "Completed", "s3://explained/2026-03-26: explained (3,000 rows in 1 parts)", "26", 0),
-    "saturday": ("28", "PartlyRejected", "s3://explained/2026-03-27: explained (3,000 rows in 1 parts); ", "27", 3),
+    "friday again": ("27", "Completed", "s3://explained/2026-03-26: explained (3,000 rows in 1 part)", "26", 0),
+    "saturday": ("28", "PartlyRejected", "s3://explained/2026-03-27: explained (3,000 rows in 1 part); ", "27", 3),
     "saturday replaced": ("28", "Completed", "s3://explained/2026-03-27: explained (6,000 rows in 2 parts)", "27", 0),
-    "sunday": ("29", "Drifted", "s3://explained/2026-03-28: explained (3,000 rows in 1 parts); ", "28", 0),
+    "sunday": ("29", "Drifted", "s3://explained/2026-03-28: explained (3,000 rows in 1 part); ", "28", 0),
 }
 BY_HAND = {"tuesday refused", "tuesday replaced", "saturday replaced"}
 KEYS = {f"leafledger-nightly-{name}" for name in ("importance", "inputs", "outputs", "progress", "report")}  # of artifacts

@@ -206,7 +206,7 @@ def test_a_command_s_log(example, tmp_path, capsys, form):
         n_lines.append(len(lines))
         assert all(json.loads(line)["run"] == run if form == "json" else f"Z INFO {run} " in line for line in lines)
     assert n_lines == [6, 1]
-    assert "finished before: 3000 rows in 4 parts, SHA-256 " in lines[-1]
+    assert "finished before: 3,000 rows in 4 parts, SHA-256 " in lines[-1]
     assert main([*told[:4], run, "--method", "banzhaf", "--log-format", form]) == 7
     line = capsys.readouterr().err
     assert (json.loads(line)["level"] == "error") if form == "json" else f"Z ERROR {run} {run}: holds another run" in line
