@@ -53,7 +53,8 @@ from .stages import (
     write_page,
 )
 
-# Prefect's automations may pass over an event a tenth of a second after the one before: of a night that fails at once nobody would be told.
+# Prefect holds back for 15 minutes an event that overtakes the one before it, as a tenth of a second later: of a night that fails
+# at once nobody would be told.
 HEARD_SECONDS = 1.0
 
 HERE = {  # what is to be said of parameters besides what the command's help says

@@ -30,6 +30,7 @@ import pandas as pd  # noqa: E402 - after the environment that Prefect reads on 
 import pytest  # noqa: E402 - after the environment that Prefect reads on import
 
 END_SECONDS = 60  # of this process, once all is said
+SHOWN_SECONDS = 300  # until the server shows what took place, beside other work
 START_SECONDS = 400  # of a server, on a cold machine beside other work
 N_ROWS = 400
 

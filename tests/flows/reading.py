@@ -18,7 +18,7 @@ def task_runs(client, state):
     """The task runs of a flow run's state in the order of their start; the server records them a moment later."""
     from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId
 
-    from .conftest import wait_for
+    from .conftest import SHOWN_SECONDS, wait_for
 
     chosen = FlowRunFilter(id=FlowRunFilterId(any_=[state.state_details.flow_run_id]))
 
@@ -26,7 +26,7 @@ def task_runs(client, state):
         found = client.read_task_runs(flow_run_filter=chosen)
         return found and all(task_run.state is not None and task_run.state.is_final() for task_run in found) and found
 
-    return sorted(wait_for(recorded, 20), key=lambda task_run: task_run.start_time)
+    return sorted(wait_for(recorded, SHOWN_SECONDS), key=lambda task_run: task_run.start_time)
 
 
 def stages_of(client, state):

@@ -14,9 +14,7 @@ from prefect.states import Completed, Late, Running, Scheduled
 
 from flows.explain import explain
 from tests.flows.conftest import wait_for
-from tests.flows.telling import FILE, automated, receive, tell
-
-TOLD_SECONDS = 600  # until a notification comes, beside other work
+from tests.flows.telling import FILE, TOLD_SECONDS, automated, receive, tell
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ import flows.stages
 from flows.explain import explain
 from flows.logs import LOGGERS
 from pipeline.errors import StorageError
-from tests.flows.conftest import wait_for
+from tests.flows.conftest import SHOWN_SECONDS, wait_for
 
 
 def run_deployed(server, client, name, parameters):
@@ -30,7 +30,7 @@ def run_deployed(server, client, name, parameters):
         lines = client.read_logs(chosen, limit=200)
         return any(line.name == "prefect.flow_runs" and line.level >= logging.ERROR for line in lines) and lines
 
-    return client.read_flow_run(flow_run.id).state, wait_for(ended, 30), done
+    return client.read_flow_run(flow_run.id).state, wait_for(ended, SHOWN_SECONDS), done
 
 
 @pytest.mark.parametrize(

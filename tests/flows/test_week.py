@@ -12,10 +12,10 @@ from flows.stages import RETRY_SECONDS
 from pipeline.command.cli import main
 from tests.docs.blocks import read_blocks
 from tests.flows.conftest import wait_for
+from tests.flows.telling import TOLD_SECONDS
 from tests.flows.week import LATEST, MONDAY, PAGE, ZONE, beginning, live, settle
 
 pytestmark = pytest.mark.long
-TOLD_SECONDS = 120  # until a notification comes, beside other work
 NOT_THERE = "s3://flights/date=2026-03-23: cannot list: no such file or object"
 OTHER = "s3://explained/2026-03-23: holds another run, different in input files (s3://flights/date=2026-03-23/b.parquet); choose another output, or"
 AWAY = "s3://models/arrival-delay.json: cannot read: Could not connect to the endpoint URL: "
