@@ -29,7 +29,7 @@ import numpy as np  # noqa: E402 - after the environment that Prefect reads on i
 import pandas as pd  # noqa: E402 - after the environment that Prefect reads on import
 import pytest  # noqa: E402 - after the environment that Prefect reads on import
 
-END_SECONDS = 60  # of this process, once all is said
+END_SECONDS = 20  # of this process, once all is said
 SHOWN_SECONDS = 300  # until the server shows what took place, beside other work
 START_SECONDS = 400  # of a server, on a cold machine beside other work
 N_ROWS = 400
@@ -43,6 +43,7 @@ class Example:
     data: str
 
 
+@pytest.hookimpl(trylast=True)  # servers are stopped by then
 def pytest_sessionfinish(exitstatus):
     """Prefect's worker that sends logs may wait for itself without end when the interpreter ends: then it is ended."""
     end = threading.Timer(END_SECONDS, os._exit, (int(exitstatus),))
@@ -107,10 +108,14 @@ def run_server(port):
 @pytest.fixture(scope="session")
 def server():
     """The API of a server for the whole session."""
+    from prefect.events.worker import EventsWorker
+    from prefect.logging.handlers import APILogWorker
     from prefect.settings import PREFECT_API_URL, temporary_settings
 
     with run_server(free_port()) as (url, _), temporary_settings({PREFECT_API_URL: url}):
         yield url
+        for worker in (EventsWorker, APILogWorker):
+            worker.drain_all(timeout=END_SECONDS)  # while there is somebody who hears
 
 
 @pytest.fixture

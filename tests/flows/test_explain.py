@@ -216,10 +216,12 @@ def test_the_date_is_the_one_the_run_was_due_on(server, client, example, tmp_pat
     deployment = explain.to_deployment(f"late in {zone or 'UTC'}".replace("/", " "), schedules=[CronSchedule(cron="30 23 * * *", timezone=zone)])
     due = Scheduled(scheduled_time=datetime(2013, 1, 5, 23, 30, tzinfo=UTC))
     parameters = {"model": example.model, "data": example.data, "out": str(tmp_path / "{date}"), "scheduler": "serial"}
-    flow_run = client.create_flow_run_from_deployment(deployment.apply(), parameters=parameters, state=due)
+    made = deployment.apply()
+    flow_run = client.create_flow_run_from_deployment(made, parameters=parameters, state=due)
     run_flow(explain, flow_run=flow_run, parameters=parameters)
     assert [path.name for path in tmp_path.iterdir()] == [expected]
     assert client.read_flow_run(flow_run.id).state.is_completed()
+    client.delete_deployment(made)  # or the server makes runs of it, for as long as there are tests
 
 
 def test_a_date_that_is_given_wins(server, example, tmp_path):

@@ -78,6 +78,7 @@ def test_a_schedule_fires_and_the_night_is_explained(server, client, example, tm
     left = client.read_deployment(deployment.id)
     assert not left.paused
     assert all(schedule.active for schedule in left.schedules)
+    client.delete_deployment(deployment.id)  # or the server makes runs of it, for as long as there are tests
 
 
 MODEL_AND_DATA = ["model.txt", "data", "--out", "out/{date}"]
