@@ -76,7 +76,7 @@ def test_a_file_that_is_no_parquet_file_is_left_out(example, data, tmp_path, dam
         assert main(command) == 3
         assert f"leafledger: rejected: {data}/{DAMAGED}: not a Parquet file: " in capsys.readouterr().err
     assert main(["check", str(tmp_path / "run")]) == 0
-    assert "1 pieces of the data rejected" in capsys.readouterr().out
+    assert "1 piece of the data rejected" in capsys.readouterr().out
     assert main([*command[:-3], str(tmp_path / "strict"), "--scheduler", "serial", "--max-rejected", "0"]) == 8
     said = capsys.readouterr().err
     assert f"{DAMAGED}: not a Parquet file" in said
