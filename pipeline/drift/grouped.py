@@ -166,7 +166,7 @@ def _measure_parts(
     manifest, plan, columns = measured.manifest, measured.plan, measured.columns
     items = [plan.items[entry["part"]] for entry in manifest.parts]
     job = keep_small(job, manifest.n_rows * len(columns) < FEW)
-    on_done = progress(Work("measuring groups", job.out, len(items), manifest.n_rows))
+    on_done = progress(Work("measuring groups", job.out, len(items), sum(item.n_rows for item in items)))
     asked = MeasuringGroups(Measuring(manifest.home(job.out), manifest.plan), by)
     described: tuple[GroupColumn, ...] = tuple(GroupColumn(name, "null") for name in by)
     parts, counts = dict[str, dict[int, MeasuredPart]](), dict[str, dict[int, Counts]]()
