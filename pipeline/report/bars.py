@@ -227,10 +227,11 @@ def draw_groups(rows: Sequence[Row], by: Sequence[str], most: int = BARS) -> Fig
     )
     return Figure(
         f"How well the model does by {' and '.join(by)}",
-        "R² of groups of rows; whiskers are two standard errors. " + say_left_out(len(shown), len(groups), "groups"),
+        "R² of groups of rows; whiskers are two standard errors. Rows count that have a label, and no weight of 0. "
+        + say_left_out(len(shown), len(groups), "groups"),
         Tracks(tracks, axis.ticks(), axis.at(0), "R²"),
         Table(
-            (" and ".join(by), "R²", "standard error", "rows with a label"),
+            (" and ".join(by), "R²", "standard error", "rows that count"),
             tuple(
                 (name, write_number(value), write_number(error), f"{row['n']:,}")
                 for name, (_, row), (value, error) in zip(shorten_names(names, WHOLE), shown, pairs, strict=True)

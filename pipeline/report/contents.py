@@ -241,6 +241,26 @@ def _write_rejected(run: FinishedRun) -> Section | None:
     return Section("rejected", "What could not be explained", text, items)
 
 
+def _write_found(material: Material, limits: Limits) -> list[Section | None]:
+    """What was found of the rows."""
+    run, summaries = material.run, material.summaries
+    by = tuple(column.name for column in run.plan.by)
+    base = "base value, where every row starts," if run.plan.row_output is None else "base value of the row’s own output"
+    rows = Section(
+        "rows",
+        "Single rows",
+        (f"From the {base} to what the model says of it, the largest step first.",) if run.plan.additive else (),
+        figures=material.rows,
+    )
+    return [
+        _write_r2(summaries, run.manifest.totals, by, limits),
+        *_write_outputs(material, limits),
+        _write_groups(summaries, by, run.plan.written_outputs[: limits.outputs]),
+        rows if material.rows else None,
+        _write_inputs(summaries, limits),
+    ]
+
+
 def compose(material: Material, limits: Limits) -> Page:
     """Put a page together.
 
@@ -254,22 +274,10 @@ def compose(material: Material, limits: Limits) -> Page:
     Page
     """
     run, summaries = material.run, material.summaries
-    by = tuple(column.name for column in run.plan.by)
-    base = "base value, where every row starts," if run.plan.row_output is None else "base value of the row’s own output"
-    rows = Section(
-        "rows",
-        "Single rows",
-        (f"From the {base} to what the model says of it, the largest step first.",) if run.plan.additive else (),
-        figures=material.rows,
-    )
     sections = [
         material.changes,
         _write_rejected(run),
-        _write_r2(summaries, run.manifest.totals, by, limits),
-        *_write_outputs(material, limits),
-        _write_groups(summaries, by, run.plan.written_outputs[: limits.outputs]),
-        rows if material.rows else None,
-        _write_inputs(summaries, limits),
+        *(_write_found(material, limits) if run.manifest.n_rows else ()),  # of no rows summaries have zeros
         Section("provenance", "Where this comes from", terms=list_provenance(run, material.made)),
     ]
     return Page(

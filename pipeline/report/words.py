@@ -102,9 +102,9 @@ def write_lede(run: FinishedRun) -> tuple[str, ...]:
 
 
 def _say_output(plan: Plan) -> str:
-    """Which output a row is explained for, where each has one of its own."""
+    """Which output rows are explained for, where the model may have others."""
     if plan.row_output is None:
-        return ""
+        return "" if plan.output is None else f" Rows are explained for output {shorten_name(plan.outputs[0])} alone."
     of = (
         "the output that is predicted for it"
         if plan.row_output.which == PREDICTED
@@ -136,7 +136,8 @@ def judge(run: FinishedRun) -> Verdict:
         return Verdict("partly", "Partly rejected.", f"{pieces} of the data{rows} could not be read; what is shown is of the others. {adds}")
     if not manifest.n_rows:
         return Verdict("none", "No rows.", "The data have none, so there is nothing to show.")
-    return Verdict("sound", "Sound.", f"Every row is explained, none was rejected. {adds}")
+    rows = "Every row that has a label" if manifest.totals.get("r2", {}).get("n_unlabelled") else "Every row"
+    return Verdict("sound", "Sound.", f"{rows} is explained, none was rejected. {adds}")
 
 
 def list_facts(run: FinishedRun, summaries: Mapping[str, Sequence[Row]]) -> tuple[tuple[str, str], ...]:
