@@ -6,6 +6,7 @@ from typing import Any
 
 from kernels.methods import METHODS
 
+from ..dataset.grouping import write_values
 from ..errors import InvalidRun
 from ..in_memory.finished import FinishedRun
 from ..runs.options import MARGIN
@@ -211,7 +212,7 @@ def _write_groups(summaries: Summaries, by: Sequence[str], outputs: Sequence[str
         firsts = [sorted(found, key=lambda row: row["rank"])[:FIRST] for _, found in shown]
         features = sorted({row["feature"] for first in firsts for row in first})
         written = dict(zip(features, shorten_names(features), strict=True))
-        names = shorten_names([", ".join("–" if value is None else str(value) for value in key) for key, _ in shown], WHOLE)
+        names = shorten_names([", ".join(write_values(key)) for key, _ in shown], WHOLE)
         for name, (_, found), first in zip(names, shown, firsts, strict=True):
             said = ", ".join(f"{written[row['feature']]} {write_share(row['share'])}" for row in first)
             cells.append((name, f"{found[0]['rows']:,}", write_number(sum(row["mean_abs"] for row in found)), said))
