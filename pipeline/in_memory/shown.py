@@ -12,6 +12,7 @@ from .waterfall import Step, draw_steps, shorten_steps
 REASONS = "reasons"  # a list of what to tell whom a row is about, where a run has it
 STEPS = 10  # features that are shown
 OUTPUTS = 10  # whose margins are shown in a line
+ROUNDED = 2.0**-23  # of the sizes of what is taken off each other, which runs store in single precision
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +179,8 @@ def shown_steps(shown: Shown, found: ShownOutput, top: int) -> tuple[Step, ...]:
     if not shown.additive:
         return found.steps[:top]
     rest = found.total - found.base - math.fsum(step.phi for step in found.steps)
+    size = math.fsum((abs(found.total), abs(found.base), *(abs(step.phi) for step in found.steps)))
+    rest = rest if abs(rest) > ROUNDED * size else 0.0  # all others may be 0, and then rounding alone is left
     unkept = (Step(f"{count(found.n_others, 'other')}, not kept", None, rest),) if found.n_others else ()
     return (*shorten_steps(found.steps, top), *unkept)
 

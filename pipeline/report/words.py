@@ -208,7 +208,7 @@ def list_provenance(run: FinishedRun, made: Provenance | None) -> tuple[tuple[st
     terms = {
         "model": f"{shorten_name(plan.model, 200)} ({manifest.library})",
         "SHA-256 of the model": plan.model_digest,
-        "iterations": "" if plan.trees is None else "{} to {}".format(*plan.trees),
+        "iterations": "" if plan.trees is None else "{}:{}".format(*plan.trees),
         "data": shorten_name(plan.data, 200),
         "method": f"{plan.method}{f', {parameters}' if parameters else ''}",
         "background": "" if plan.background is None else shorten_name(plan.background, 200),

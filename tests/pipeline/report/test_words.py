@@ -74,6 +74,8 @@ def test_provenance_has_every_digest(run):
     assert said["SHA-256 of plan.json"] == run.manifest.plan
     assert said["SHA-256 of manifest.json"] == run.manifest.sha256
     assert "background" not in said
+    assert "iterations" not in said
+    assert dict(list_provenance(replace(run, plan=replace(run.plan, trees=(0, 10))), None))["iterations"] == "0:10"  # as --trees has them
     assert write_lede(run)[0].startswith("3,000 rows of data, explained by model.txt")
     assert write_lede(run)[0].endswith(": Shapley values; they add up to margin minus base value.")
     other = replace(run, plan=replace(run.plan, space="probability", background="s3://bucket/rows"))
