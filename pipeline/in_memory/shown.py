@@ -7,7 +7,7 @@ from typing import Any
 
 from ..display import count, printable
 from ..runs.lookup import Place
-from .waterfall import Step, draw_steps, shorten_steps
+from .waterfall import Step, draw_steps, shorten_steps, write_whole
 
 REASONS = "reasons"  # a list of what to tell whom a row is about, where a run has it
 STEPS = 10  # features that are shown
@@ -201,7 +201,7 @@ def other_totals(shown: Shown, row: ShownRow) -> str:
     if len(row.outputs) == 1:
         return ""
     more = f", and {len(row.outputs) - OUTPUTS} more" if len(row.outputs) > OUTPUTS else ""
-    return f"{shown.total}s, the largest first: {', '.join(f'{each.output} {each.total:.5g}' for each in row.outputs[:OUTPUTS])}{more}"
+    return f"{shown.total}s, the largest first: {', '.join(f'{each.output} {write_whole(each.total)}' for each in row.outputs[:OUTPUTS])}{more}"
 
 
 def left_out(shown: Shown, found: ShownOutput, top: int) -> str:
@@ -261,10 +261,10 @@ def _write_row(shown: Shown, row: ShownRow, top: int) -> Iterator[str]:
     title = row_title(row) + (f", output {found.output}" if several or found.output else "")
     if shown.ranks:
         yield _write_ranks(title, found, top)
-        yield f"{shown.total} {found.total:.5g}"
+        yield f"{shown.total} {write_whole(found.total)}"
     else:
         yield draw_steps(title, found.base if shown.additive else None, shown_steps(shown, found, top), found.total, shown.total)
-    lines = [other_totals(shown, row), left_out(shown, found, top), *(f"{name} {value:.5g}" for name, value in found.scores.items())]
+    lines = [other_totals(shown, row), left_out(shown, found, top), *(f"{name} {write_whole(value)}" for name, value in found.scores.items())]
     if found.interactions is not None:
         lines += ["interactions" if found.interactions else "no interactions"]
         lines += [f"{value:>+11.5g}  {first} and {second}" for first, second, value in found.interactions[:top]]
