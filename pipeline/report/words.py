@@ -16,7 +16,7 @@ from ..runs.plan import Plan
 from ..runs.provenance import Provenance
 from ..runs.space import TOTALS
 from .page import Verdict
-from .scale import shorten_name, shorten_names, write_number, write_share
+from .scale import shorten_name, shorten_names, write_number, write_share, write_two
 
 OUTPUTS = 8  # whose base values are listed
 GROUPS = 12
@@ -159,10 +159,10 @@ def list_facts(run: FinishedRun, summaries: Mapping[str, Sequence[Row]]) -> tupl
     if len(plan.outputs) > 1:
         facts.append(("outputs", f"{len(plan.outputs):,}"))
     elif plan.additive:
-        facts.append(("base value", write_number(manifest.base[0])))
         means = [row["mean"] for row in summaries.get("importance", ())]
-        if manifest.n_rows and means and None not in means:
-            facts.append((f"mean {TOTALS[plan.space]}", write_number(manifest.base[0] + math.fsum(means))))
+        known = bool(manifest.n_rows and means and None not in means)
+        base, mean = write_two(manifest.base[0], manifest.base[0] + math.fsum(means) if known else None)
+        facts += [("base value", base), *([(f"mean {TOTALS[plan.space]}", mean)] if known else [])]
     return tuple(facts)
 
 

@@ -66,6 +66,9 @@ def test_the_mean_margin_is_that_of_the_rows(run):
     mean = run.attributions(["margin"])["margin"].to_numpy().astype(float).mean()
     assert float(facts["mean margin"]) == pytest.approx(mean, rel=1e-3)
     assert facts["rows"] == "3,000"
+    large = replace(run, manifest=replace(run.manifest, base=(20260105.0,)))
+    facts = dict(list_facts(large, {"importance": [{"mean": 2.0}]}))
+    assert (facts["base value"], facts["mean margin"]) == ("20,260,105", "20,260,107")  # both would be 2.03e+07
 
 
 def test_provenance_has_every_digest(run):
