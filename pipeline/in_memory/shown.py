@@ -12,7 +12,7 @@ from .waterfall import Step, draw_steps, shorten_steps, write_whole
 REASONS = "reasons"  # a list of what to tell whom a row is about, where a run has it
 STEPS = 10  # features that are shown
 OUTPUTS = 10  # whose margins are shown in a line
-ROUNDED = 2.0**-23  # of the sizes of what is taken off each other, which runs store in single precision
+ROUNDED = 2.0**-24  # of a number, by which single precision, in which runs store most, may miss it
 
 
 @dataclass(frozen=True, slots=True)

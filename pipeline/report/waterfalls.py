@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ..in_memory.shown import Shown, ShownOutput, ShownRow, left_out, row_title, shown_steps
+from ..in_memory.shown import ROUNDED, Shown, ShownOutput, ShownRow, left_out, row_title, shown_steps
 from ..in_memory.waterfall import Step
 from .figure import Figure, Table, Track, Tracks, draw_bar
 from .scale import NARROW, WHOLE, make_axis, shorten_name, shorten_names, write_number, write_two
@@ -47,7 +47,8 @@ def draw_waterfall(shown: Shown, row: ShownRow, found: ShownOutput, what: str, l
         before.append(base)
         base += step.phi if shown.additive else 0.0
     ends = [end for start, step in zip(before, steps, strict=True) for end in (start, start + step.phi)]
-    begin, total = write_two(found.base, found.total) if shown.additive else ("", write_number(found.total))
+    differ = shown.additive and abs(found.total - found.base) > ROUNDED * abs(found.total)
+    begin, total = write_two(found.base, found.total) if differ else (write_number(found.base), write_number(found.total))
     axis = make_axis([*ends, found.total] if shown.additive else ends, zero=not shown.additive)
     tracks = [
         Track(

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 
 from pipeline.in_memory.waterfall import Step
@@ -41,6 +42,8 @@ def test_ends_that_differ_read_differently():
     assert [track.text for track in figure.drawing.tracks] == ["20,260,105", "+2", "20,260,107"]
     assert (figure.table.rows[0][1], figure.table.rows[-1][1]) == ("20,260,105", "20,260,107")
     assert "margin 20,260,107." in figure.description
+    row = one([Step("a", None, 0.0)], base=1.7543253, total=float(np.float32(1.7543253)))  # which single precision alone makes another number
+    assert [track.text for track in draw_waterfall(shown(row), row, row.outputs[0], "Highest").drawing.tracks] == ["1.754", "0", "1.754"]
 
 
 def test_many_steps_are_shortened_and_still_add_up():
