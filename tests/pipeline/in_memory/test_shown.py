@@ -121,6 +121,13 @@ def test_the_output_of_the_largest_margin_comes_first(classes, tmp_path):
     assert other_totals(shown(one()), one()) == ""
 
 
+def test_the_only_output_that_was_asked_for_is_named(classes, tmp_path):
+    """It is one of three, and margins of the others are not there."""
+    run = made(classes, tmp_path / "run", outputs=["low", "mid", "high"], output="mid")
+    assert run.show({"n": 42}).to_dict()["rows"][0]["outputs"][0]["output"] == "mid"
+    assert str(run.show({"n": 42})).startswith("row n = 42, output mid\n")
+
+
 def test_a_row_s_own_output_has_its_base_value(classes, tmp_path):
     run = made(classes, tmp_path / "own", output="predicted", space="probability")
     (found,) = run.show({"n": 42}).rows[0].outputs
