@@ -91,6 +91,7 @@ SCHEMAS: dict[str, tuple[Entry, ...]] = {
         Entry("method", "string", ""),
         Entry("n_found", "integer", "rows that match"),
         Entry("rows", "array", "those that are shown, with `ids`, `outputs`, and where each is in the data"),
+        Entry("verified", "boolean or null", "explained again, they are the same, with `--verify`; false where that could not be done"),
     ),
     "drift": (
         Entry("run", "string", "folder of the run"),

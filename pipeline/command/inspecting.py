@@ -38,7 +38,7 @@ def _describe(model: str, found: "Inspection") -> dict[str, str]:
         "model": f"{model}, {found.library}, SHA-256 {found.digest[:12]}",
         "objective": f"{found.objective or 'not said'}; a margin is {MARGINS[found.margin]}",
         "outputs": f"{len(found.outputs)}: {', '.join(outputs)}",
-        "base": ", ".join(f"{base:.6g}" for base in found.base[:TOP]),
+        "base": ", ".join([*(f"{base:.6g}" for base in found.base[:TOP]), *["…"] * (len(found.base) > TOP)]),
         "trees": f"{found.n_trees:,} with {found.n_leaves:,} leaves; values are compared in {precision} precision",
         "each tree": f"{found.leaves.mean:.1f} leaves (at most {found.leaves.most:,}), depth {found.depth.mean:.1f} (at most {found.depth.most}), "
         f"{found.distinct_features.mean:.1f} features (at most {found.distinct_features.most})",
@@ -62,7 +62,13 @@ def show_inspection(console: Console, model: str, found: "Inspection") -> None:
     """
     for name, text in _describe(model, found).items():
         console.print(Text.assemble((f"{name:<11}", "bold"), printable(text)), soft_wrap=True, highlight=False)
-    table = Table("feature", "values", Column("splits", justify="right"), Column("trees", justify="right"), title="features, most splits first")
+    table = Table(
+        Column("feature", overflow="fold"),
+        "values",
+        Column("splits", justify="right"),
+        Column("trees", justify="right"),
+        title="features, most splits first",
+    )
     for feature in sorted(found.features, key=lambda feature: -feature.splits)[:TOP]:
         table.add_row(Text(printable(feature.name)), feature.values, f"{feature.splits:,}", f"{feature.trees:,}")
     console.print(table)

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from ..display import count, printable
@@ -58,7 +58,7 @@ def runs(folder: Annotated[str, Parameter(group=INPUT)], *, html: Annotated[str 
     if not found:
         say(console, f"{folder}: no runs there")
         return
-    table = Table("date", "run", "state", "method", "model")
+    table = Table("date", Column("run", overflow="fold"), "state", "method", "model")
     for name in (*NUMBERS, "drift"):
         table.add_column(name, justify="right" if name in NUMBERS else "left")
     for run in found:

@@ -33,7 +33,7 @@ def _show_summary(console: Console, uri: str, name: str, display: Sequence[Shown
         mine = sorted((row for row in rows if row.get("output") == output), key=lambda row: row["rank"])
         table = Table(title=Text(printable(f"{name}, output {output}")) if len(outputs) > 1 else name)
         for shown in display:
-            table.add_column(shown.title, justify="left" if shown.form is None else "right")
+            table.add_column(shown.title, justify="left" if shown.form is None else "right", overflow="fold")  # cut names may be the same
         for row in mine:
             if row["rank"] > TOP:
                 break

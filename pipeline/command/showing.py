@@ -116,7 +116,7 @@ def show(
 
         save_page(fill_day(html, date), shown, top, said)
     if json:
-        write_document(shown.to_dict() | ({"verified": verified} if verify else {}))
+        write_document(shown.to_dict() | {"verified": verified if verify else None})
     else:
         for line in shown.text(top).split("\n"):
             say(console, line)

@@ -13,6 +13,8 @@ from kernels.labels import Labels
 from ..errors import InvalidColumn, SchemaMismatch
 from .categories import is_text
 
+NONE = "–"  # what stands for no value, as people read it
+
 
 @dataclass(frozen=True, slots=True)
 class GroupColumn:
@@ -132,6 +134,27 @@ def _list_values(name: str, known: pa.Array) -> list[Any]:
         return [*known.to_pylist(), None]
     except (OverflowError, ValueError) as error:  # of dates, which tables of groups have as texts
         raise InvalidColumn(f"column {name!r} has dates before the year 1 or beyond 9999, by which no rows are grouped") from error
+
+
+def write_values(values: Sequence[Any]) -> list[str]:
+    """Write the values of a group as people read them, so that no two groups read the same.
+
+    Parameters
+    ----------
+    values : sequence
+        One for each column that makes groups; None where rows have none.
+
+    Returns
+    -------
+    list of str
+        A dash for None. A text that could be taken for that, for nothing, or, among several, for more than one is in quotes, as JSON has it.
+    """
+    several = len(values) > 1
+
+    def is_doubtful(value: Any) -> bool:
+        return isinstance(value, str) and (value in ("", NONE) or value.startswith('"') or (several and ", " in value))
+
+    return [NONE if value is None else json.dumps(value, ensure_ascii=False) if is_doubtful(value) else str(value) for value in values]
 
 
 def name_groups(batch: pa.RecordBatch, by: Sequence[GroupColumn]) -> tuple[np.ndarray, np.ndarray]:

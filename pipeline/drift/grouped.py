@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from kernels.cells import NOTHING, Counts, merge_counts
 
-from ..dataset.grouping import GroupColumn, check_group_columns, make_group_columns, name_groups
+from ..dataset.grouping import GroupColumn, check_group_columns, make_group_columns, name_groups, write_values
 from ..dataset.listing import WorkItem
 from ..errors import StorageError, UsageError
 from ..runs import execute
@@ -166,7 +166,7 @@ def _measure_parts(
     manifest, plan, columns = measured.manifest, measured.plan, measured.columns
     items = [plan.items[entry["part"]] for entry in manifest.parts]
     job = keep_small(job, manifest.n_rows * len(columns) < FEW)
-    on_done = progress(Work("measuring groups", job.out, len(items), manifest.n_rows))
+    on_done = progress(Work("measuring groups", job.out, len(items), sum(item.n_rows for item in items)))
     asked = MeasuringGroups(Measuring(manifest.home(job.out), manifest.plan), by)
     described: tuple[GroupColumn, ...] = tuple(GroupColumn(name, "null") for name in by)
     parts, counts = dict[str, dict[int, MeasuredPart]](), dict[str, dict[int, Counts]]()
@@ -251,7 +251,7 @@ def say_group(by: Sequence[GroupColumn], group: str) -> str:
     str
         Such as "carrier=AA, month=1"; not escaped.
     """
-    return ", ".join(f"{column.name}={'–' if value is None else value}" for column, value in zip(by, values_of(group), strict=True))
+    return ", ".join(f"{column.name}={value}" for column, value in zip(by, write_values(values_of(group)), strict=True))
 
 
 def count_rows(groups: Mapping[str, Measured]) -> dict[str, int]:

@@ -205,7 +205,7 @@ def measure_parts(job: Job, manifest: Manifest, plan: Plan, progress: Progress) 
     columns = list_columns(plan)
     items = [plan.items[entry["part"]] for entry in manifest.parts]
     job = keep_small(job, manifest.n_rows * len(columns) < FEW)
-    on_done = progress(Work("measuring", job.out, len(items), manifest.n_rows))
+    on_done = progress(Work("measuring", job.out, len(items), sum(item.n_rows for item in items)))
     parts, counts = dict[int, MeasuredPart](), dict.fromkeys(range(len(columns)), NOTHING)
     asked = Measuring(manifest.home(job.out), manifest.plan)
     for item, made in execute.map_items(job, measure_item, work.warm, asked, items, TASK_BYTES):

@@ -8,7 +8,7 @@ from ..display import printable
 from ..stores import commit, storage
 from ..stores.places import normalise
 from .shown import STEPS, Shown, ShownOutput, ShownRow, left_out, other_totals, row_title, shown_steps, write_reason
-from .waterfall import Step
+from .waterfall import Step, write_whole
 
 # No script, no request, whatever stands in a name: the browser is told so too.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
@@ -40,7 +40,7 @@ def _step(step: Step, largest: float) -> str:
 
 
 def _number(name: str, number: float) -> str:
-    return f'<tr><td>{_text(name)}</td><td class="n">{number:.5g}</td><td class="b"></td></tr>'
+    return f'<tr><td>{_text(name)}</td><td class="n">{write_whole(number)}</td><td class="b"></td></tr>'
 
 
 def _ranks(found: ShownOutput, top: int) -> Iterable[str]:

@@ -7,11 +7,12 @@ from typing import Any
 
 from ..display import count, printable
 from ..runs.lookup import Place
-from .waterfall import Step, draw_steps, shorten_steps
+from .waterfall import Step, draw_steps, shorten_steps, write_whole
 
 REASONS = "reasons"  # a list of what to tell whom a row is about, where a run has it
 STEPS = 10  # features that are shown
 OUTPUTS = 10  # whose margins are shown in a line
+ROUNDED = 2.0**-24  # of a number, by which single precision, in which runs store most, may miss it
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +179,8 @@ def shown_steps(shown: Shown, found: ShownOutput, top: int) -> tuple[Step, ...]:
     if not shown.additive:
         return found.steps[:top]
     rest = found.total - found.base - math.fsum(step.phi for step in found.steps)
+    size = math.fsum((abs(found.total), abs(found.base), *(abs(step.phi) for step in found.steps)))
+    rest = rest if abs(rest) > ROUNDED * size else 0.0  # all others may be 0, and then rounding alone is left
     unkept = (Step(f"{count(found.n_others, 'other')}, not kept", None, rest),) if found.n_others else ()
     return (*shorten_steps(found.steps, top), *unkept)
 
@@ -198,7 +201,7 @@ def other_totals(shown: Shown, row: ShownRow) -> str:
     if len(row.outputs) == 1:
         return ""
     more = f", and {len(row.outputs) - OUTPUTS} more" if len(row.outputs) > OUTPUTS else ""
-    return f"{shown.total}s, the largest first: {', '.join(f'{each.output} {each.total:.5g}' for each in row.outputs[:OUTPUTS])}{more}"
+    return f"{shown.total}s, the largest first: {', '.join(f'{each.output} {write_whole(each.total)}' for each in row.outputs[:OUTPUTS])}{more}"
 
 
 def left_out(shown: Shown, found: ShownOutput, top: int) -> str:
@@ -258,10 +261,10 @@ def _write_row(shown: Shown, row: ShownRow, top: int) -> Iterator[str]:
     title = row_title(row) + (f", output {found.output}" if several or found.output else "")
     if shown.ranks:
         yield _write_ranks(title, found, top)
-        yield f"{shown.total} {found.total:.5g}"
+        yield f"{shown.total} {write_whole(found.total)}"
     else:
         yield draw_steps(title, found.base if shown.additive else None, shown_steps(shown, found, top), found.total, shown.total)
-    lines = [other_totals(shown, row), left_out(shown, found, top), *(f"{name} {value:.5g}" for name, value in found.scores.items())]
+    lines = [other_totals(shown, row), left_out(shown, found, top), *(f"{name} {write_whole(value)}" for name, value in found.scores.items())]
     if found.interactions is not None:
         lines += ["interactions" if found.interactions else "no interactions"]
         lines += [f"{value:>+11.5g}  {first} and {second}" for first, second, value in found.interactions[:top]]

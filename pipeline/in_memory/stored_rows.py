@@ -101,7 +101,7 @@ def _read_output(manifest: Manifest, plan: Plan, stored: Mapping[str, Any], k: i
         if not abs(math.fsum(phi) + base - total) <= ROUNDED * (math.fsum(map(abs, phi)) + abs(base) + abs(total)):
             raise InvalidRun(f"{where}: attributions do not add up to {TOTALS[plan.space]} - base value; check the run")
     kept = tuple((entry[interactions.FIRST], entry[interactions.SECOND], entry[interactions.VALUE]) for entry in stored[pairs[k]]) if pairs else None
-    single = len(plan.outputs) == 1
+    single = len(plan.outputs) == 1 and plan.output is None  # of several, one that was asked for is named
     return ShownOutput(
         output="" if single else name,
         base=base,

@@ -10,12 +10,22 @@ from ..display import as_html, printable
 
 BAR = 24  # characters of the largest attribution
 FULL, HALF = "█", "▌"
-LONG, LONGEST = 999_999.5, 1e15  # numbers with more than six digits before the point, and with more than a float64 has
+LONGEST = 1e15  # numbers with more digits before the point than a float64 has
 
 
-def _write_number(value: float) -> str:
-    """Six digits, or all before the point where these are more: of days as YYYYMMDD six are no day."""
-    return f"{value:.0f}" if LONG <= abs(value) < LONGEST else f"{value:.6g}"
+def write_whole(number: float, digits: int = 5) -> str:
+    """Write a number with a few digits, or all before the point where these are more: of days as YYYYMMDD six are no day.
+
+    Parameters
+    ----------
+    number : float
+    digits : int
+
+    Returns
+    -------
+    str
+    """
+    return f"{number:.0f}" if 10.0**digits - 0.5 <= abs(number) < LONGEST else f"{number:.{digits}g}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +48,7 @@ class Step:
     @property
     def label(self) -> str:
         """The player with its value."""
-        shown = _write_number(self.value) if isinstance(self.value, float) else str(self.value)
+        shown = write_whole(self.value, 6) if isinstance(self.value, float) else str(self.value)
         return printable(self.player if self.value is None else f"{self.player} = {shown}")
 
 
@@ -97,11 +107,11 @@ def draw_steps(title: str, base: float | None, steps: Sequence[Step], total: flo
     """
     labels = ["base value", *(step.label for step in steps), total_name]
     wide, largest = max(map(len, labels)), max((abs(step.phi) for step in steps if step.phi == step.phi), default=0.0)
-    lines = [printable(title)] + ([] if base is None else [f"{labels[0]:<{wide}}  {base:>11.5g}"])
+    lines = [printable(title)] + ([] if base is None else [f"{labels[0]:<{wide}}  {write_whole(base):>11}"])
     for label, step in zip(labels[1:-1], steps, strict=True):
         halves = round(2 * BAR * abs(step.phi) / largest) if largest and step.phi == step.phi else 0
         lines.append(f"{label:<{wide}}  {step.phi:>+11.5g}  {FULL * (halves // 2)}{HALF * (halves % 2)}".rstrip())
-    return "\n".join((*lines, *([] if total is None else [f"{labels[-1]:<{wide}}  {total:>11.5g}"])))
+    return "\n".join((*lines, *([] if total is None else [f"{labels[-1]:<{wide}}  {write_whole(total):>11}"])))
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,5 +142,6 @@ class Waterfall:
 
     def _repr_html_(self) -> str:
         """The same as a table."""
-        rows = [("base value", float(self.base)), *((step.label, float(step.phi)) for step in self.steps), (self.total_name, float(self.total))]
+        ends = [(name, write_whole(number)) for name, number in (("base value", self.base), (self.total_name, self.total))]
+        rows = [ends[0], *((step.label, float(step.phi)) for step in self.steps), ends[1]]
         return as_html(self.title, ("", self.total_name), rows, len(rows))

@@ -6,6 +6,7 @@ from typing import Any
 
 from kernels.ordering import SCORE, SIZE
 
+from ..dataset.grouping import write_values
 from .figure import Figure, Table, Track, Tracks, draw_bar, draw_whisker, say_left_out
 from .scale import NAME, WHOLE, make_axis, shorten_names, write_number, write_share
 
@@ -213,7 +214,7 @@ def draw_groups(rows: Sequence[Row], by: Sequence[str], most: int = BARS) -> Fig
     Figure
     """
     groups = {tuple(row[name] for name in by): row for row in sorted(rows, key=lambda row: -row["n"])}
-    shown = [(", ".join("–" if value is None else str(value) for value in key), row) for key, row in list(groups.items())[:most]]
+    shown = [(", ".join(write_values(key)), row) for key, row in list(groups.items())[:most]]
     names, pairs = [name for name, _ in shown], [(_number(row["total_r2"]), _number(row["total_standard_error"])) for _, row in shown]
     axis = make_axis([value + way * (2 * error if error > 0 else 0) for value, error in pairs for way in (-1, 1)], zero=True)
     tracks = tuple(
@@ -227,10 +228,11 @@ def draw_groups(rows: Sequence[Row], by: Sequence[str], most: int = BARS) -> Fig
     )
     return Figure(
         f"How well the model does by {' and '.join(by)}",
-        "R² of groups of rows; whiskers are two standard errors. " + say_left_out(len(shown), len(groups), "groups"),
+        "R² of groups of rows; whiskers are two standard errors. Rows count that have a label, and no weight of 0. "
+        + say_left_out(len(shown), len(groups), "groups"),
         Tracks(tracks, axis.ticks(), axis.at(0), "R²"),
         Table(
-            (" and ".join(by), "R²", "standard error", "rows with a label"),
+            (" and ".join(by), "R²", "standard error", "rows that count"),
             tuple(
                 (name, write_number(value), write_number(error), f"{row['n']:,}")
                 for name, (_, row), (value, error) in zip(shorten_names(names, WHOLE), shown, pairs, strict=True)

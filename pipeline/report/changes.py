@@ -227,5 +227,5 @@ def write_changes(found: Found) -> Section:
     figures += [_draw_shares(found, split["output"]) for split in outputs]
     figures.append(_draw_distances(found))
     alarms = _list_alarms(found)
-    items = (*_list(found["differs"], DIFFERENCES, "differences"), *_list(alarms, ALARMS, "alarms, of which the figure below has the largest"))
+    items = (*_list(found["differs"], DIFFERENCES, "differences"), *_list(alarms, ALARMS, "alarms; after/drift.json has all"))
     return Section("changes", "What changed", items=items, figures=tuple(figure for figure in figures if figure is not None))

@@ -6,6 +6,7 @@ from typing import Any
 
 from kernels.methods import METHODS
 
+from ..dataset.grouping import write_values
 from ..errors import InvalidRun
 from ..in_memory.finished import FinishedRun
 from ..runs.options import MARGIN
@@ -211,7 +212,7 @@ def _write_groups(summaries: Summaries, by: Sequence[str], outputs: Sequence[str
         firsts = [sorted(found, key=lambda row: row["rank"])[:FIRST] for _, found in shown]
         features = sorted({row["feature"] for first in firsts for row in first})
         written = dict(zip(features, shorten_names(features), strict=True))
-        names = shorten_names([", ".join("–" if value is None else str(value) for value in key) for key, _ in shown], WHOLE)
+        names = shorten_names([", ".join(write_values(key)) for key, _ in shown], WHOLE)
         for name, (_, found), first in zip(names, shown, firsts, strict=True):
             said = ", ".join(f"{written[row['feature']]} {write_share(row['share'])}" for row in first)
             cells.append((name, f"{found[0]['rows']:,}", write_number(sum(row["mean_abs"] for row in found)), said))
@@ -241,6 +242,26 @@ def _write_rejected(run: FinishedRun) -> Section | None:
     return Section("rejected", "What could not be explained", text, items)
 
 
+def _write_found(material: Material, limits: Limits) -> list[Section | None]:
+    """What was found of the rows."""
+    run, summaries = material.run, material.summaries
+    by = tuple(column.name for column in run.plan.by)
+    base = "base value, where every row starts," if run.plan.row_output is None else "base value of the row’s own output"
+    rows = Section(
+        "rows",
+        "Single rows",
+        (f"From the {base} to what the model says of it, the largest step first.",) if run.plan.additive else (),
+        figures=material.rows,
+    )
+    return [
+        _write_r2(summaries, run.manifest.totals, by, limits),
+        *_write_outputs(material, limits),
+        _write_groups(summaries, by, run.plan.written_outputs[: limits.outputs]),
+        rows if material.rows else None,
+        _write_inputs(summaries, limits),
+    ]
+
+
 def compose(material: Material, limits: Limits) -> Page:
     """Put a page together.
 
@@ -254,22 +275,10 @@ def compose(material: Material, limits: Limits) -> Page:
     Page
     """
     run, summaries = material.run, material.summaries
-    by = tuple(column.name for column in run.plan.by)
-    base = "base value, where every row starts," if run.plan.row_output is None else "base value of the row’s own output"
-    rows = Section(
-        "rows",
-        "Single rows",
-        (f"From the {base} to what the model says of it, the largest step first.",) if run.plan.additive else (),
-        figures=material.rows,
-    )
     sections = [
         material.changes,
         _write_rejected(run),
-        _write_r2(summaries, run.manifest.totals, by, limits),
-        *_write_outputs(material, limits),
-        _write_groups(summaries, by, run.plan.written_outputs[: limits.outputs]),
-        rows if material.rows else None,
-        _write_inputs(summaries, limits),
+        *(_write_found(material, limits) if run.manifest.n_rows else ()),  # of no rows summaries have zeros
         Section("provenance", "Where this comes from", terms=list_provenance(run, material.made)),
     ]
     return Page(

@@ -74,7 +74,7 @@ def _tabulate(asked: Counted, values: Values, counts: Counts) -> Table:
     found = [(f"below {texts[0]}", slice(BELOW, BELOW + 1))]
     for (first, last), (lower, upper) in zip(pairwise(ends), pairwise(texts), strict=True):
         found.append((f"{lower} to {upper}", slice(BELOW + 1 + first, BELOW + 1 + last)))
-    found += [(f"{texts[-1]} or more", slice(-1, None)), ("missing", slice(MISSING, MISSING + 1))]
+    found += [(f"above {texts[-1]}", slice(-1, None)), ("missing", slice(MISSING, MISSING + 1))]
     spreads = [(name, find_spread(asked, counts, bins)) for name, bins in found]
     return Table(HEADS, tuple(_describe(name, spread) for name, spread in spreads if spread.n), CELLS)
 

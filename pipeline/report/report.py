@@ -96,7 +96,7 @@ def _count(measured: Measured, columns: Sequence[Any], where: Mapping[str, Any],
     middle = measured.total(plan.written_outputs[0]).quantile(0.5)
     asked = Asked(manifest.home(measured.uri), manifest.plan, tuple(columns), total, middle, plan.label_column)
     job = keep_small(job, manifest.n_rows * (len(columns) + 1) < FEW)
-    on_done, found = progress(Work("counting", measured.uri, len(items), manifest.n_rows)), nothing(columns)
+    on_done, found = progress(Work("counting", measured.uri, len(items), sum(item.n_rows for item in items))), nothing(columns)
     for item, made in execute.map_items(job, count_part, work.warm, asked, items, WORKER_OVERHEAD + BYTES_OF_COUNTS):
         found = merge_parts(found, made)
         on_done(item)

@@ -4,10 +4,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ..in_memory.shown import Shown, ShownOutput, ShownRow, left_out, row_title, shown_steps
+from ..in_memory.shown import ROUNDED, Shown, ShownOutput, ShownRow, left_out, row_title, shown_steps
 from ..in_memory.waterfall import Step
 from .figure import Figure, Table, Track, Tracks, draw_bar
-from .scale import NARROW, WHOLE, make_axis, shorten_name, shorten_names, write_number
+from .scale import NARROW, WHOLE, make_axis, shorten_name, shorten_names, write_number, write_two
 
 STEPS = 8
 PLAYER, VALUE, TITLE = 32, 24, 200  # characters
@@ -47,6 +47,8 @@ def draw_waterfall(shown: Shown, row: ShownRow, found: ShownOutput, what: str, l
         before.append(base)
         base += step.phi if shown.additive else 0.0
     ends = [end for start, step in zip(before, steps, strict=True) for end in (start, start + step.phi)]
+    differ = shown.additive and abs(found.total - found.base) > ROUNDED * abs(found.total)
+    begin, total = write_two(found.base, found.total) if differ else (write_number(found.base), write_number(found.total))
     axis = make_axis([*ends, found.total] if shown.additive else ends, zero=not shown.additive)
     tracks = [
         Track(
@@ -57,21 +59,21 @@ def draw_waterfall(shown: Shown, row: ShownRow, found: ShownOutput, what: str, l
         for name, start, step in zip(_label_all(steps, PLAYER), before, steps, strict=True)
     ]
     if shown.additive:
-        first = Track("base value", (), points=(axis.at(found.base),), text=write_number(found.base))
-        last = Track(shown.total, (), points=(axis.at(found.total),), text=write_number(found.total))
+        first = Track("base value", (), points=(axis.at(found.base),), text=begin)
+        last = Track(shown.total, (), points=(axis.at(found.total),), text=total)
         tracks = [first, *tracks, last]
     which, where = shorten_name(row_title(row), TITLE), shorten_name(row.file.rpartition("/")[2])
     output = f" of output {shorten_name(found.output)}" if found.output else ""
     missed = "" if label is None else f", label {write_number(float(label))}, residual {write_number(float(label) - found.total, signed=True)}"
     more = f" Left out: {others}." if (others := left_out(shown, found, STEPS)) else ""
     numbers = [(name, write_number(step.phi, signed=not shown.ranks)) for name, step in zip(_label_all(steps, WHOLE), steps, strict=True)]
-    numbers = [("base value", write_number(found.base)), *numbers] if shown.additive else numbers
+    numbers = [("base value", begin), *numbers] if shown.additive else numbers
     return Figure(
         what,
-        f"R{which[1:]}: {shown.total}{output} {write_number(found.total)}{missed}. {where}, row {row.file_row:,}.{more}",
+        f"R{which[1:]}: {shown.total}{output} {total}{missed}. {where}, row {row.file_row:,}.{more}",
         Tracks(
             tuple(tracks), axis.ticks(4, NARROW), axis.at(0) if axis.low <= 0 <= axis.high else None, shown.total if shown.additive else shown.column
         ),
-        Table(("feature", shown.column), (*numbers, (shown.total, write_number(found.total)))),
+        Table(("feature", shown.column), (*numbers, (shown.total, total))),
         small=True,
     )

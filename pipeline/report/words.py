@@ -16,7 +16,7 @@ from ..runs.plan import Plan
 from ..runs.provenance import Provenance
 from ..runs.space import TOTALS
 from .page import Verdict
-from .scale import shorten_name, shorten_names, write_number, write_share
+from .scale import shorten_name, shorten_names, write_number, write_share, write_two
 
 OUTPUTS = 8  # whose base values are listed
 GROUPS = 12
@@ -102,9 +102,9 @@ def write_lede(run: FinishedRun) -> tuple[str, ...]:
 
 
 def _say_output(plan: Plan) -> str:
-    """Which output a row is explained for, where each has one of its own."""
+    """Which output rows are explained for, where the model may have others."""
     if plan.row_output is None:
-        return ""
+        return "" if plan.output is None else f" Rows are explained for output {shorten_name(plan.outputs[0])} alone."
     of = (
         "the output that is predicted for it"
         if plan.row_output.which == PREDICTED
@@ -136,7 +136,8 @@ def judge(run: FinishedRun) -> Verdict:
         return Verdict("partly", "Partly rejected.", f"{pieces} of the data{rows} could not be read; what is shown is of the others. {adds}")
     if not manifest.n_rows:
         return Verdict("none", "No rows.", "The data have none, so there is nothing to show.")
-    return Verdict("sound", "Sound.", f"Every row is explained, none was rejected. {adds}")
+    rows = "Every row that has a label" if manifest.totals.get("r2", {}).get("n_unlabelled") else "Every row"
+    return Verdict("sound", "Sound.", f"{rows} is explained, none was rejected. {adds}")
 
 
 def list_facts(run: FinishedRun, summaries: Mapping[str, Sequence[Row]]) -> tuple[tuple[str, str], ...]:
@@ -158,10 +159,10 @@ def list_facts(run: FinishedRun, summaries: Mapping[str, Sequence[Row]]) -> tupl
     if len(plan.outputs) > 1:
         facts.append(("outputs", f"{len(plan.outputs):,}"))
     elif plan.additive:
-        facts.append(("base value", write_number(manifest.base[0])))
         means = [row["mean"] for row in summaries.get("importance", ())]
-        if manifest.n_rows and means and None not in means:
-            facts.append((f"mean {TOTALS[plan.space]}", write_number(manifest.base[0] + math.fsum(means))))
+        known = bool(manifest.n_rows and means and None not in means)
+        base, mean = write_two(manifest.base[0], manifest.base[0] + math.fsum(means) if known else None)
+        facts += [("base value", base), *([(f"mean {TOTALS[plan.space]}", mean)] if known else [])]
     return tuple(facts)
 
 
@@ -207,7 +208,7 @@ def list_provenance(run: FinishedRun, made: Provenance | None) -> tuple[tuple[st
     terms = {
         "model": f"{shorten_name(plan.model, 200)} ({manifest.library})",
         "SHA-256 of the model": plan.model_digest,
-        "iterations": "" if plan.trees is None else "{} to {}".format(*plan.trees),
+        "iterations": "" if plan.trees is None else "{}:{}".format(*plan.trees),
         "data": shorten_name(plan.data, 200),
         "method": f"{plan.method}{f', {parameters}' if parameters else ''}",
         "background": "" if plan.background is None else shorten_name(plan.background, 200),

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import replace
 
 import catboost
 import numpy as np
@@ -12,6 +13,8 @@ import pytest
 from kernels.methods import METHODS
 from leafledger import inspect_model, leaf_tables
 from pipeline.command import cli, inspecting
+from pipeline.command.terminal import open_console
+from pipeline.in_memory.inspection import InspectedFeature
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +56,17 @@ def test_no_costs_on_request(example, capsys):
     said = capsys.readouterr()
     assert "µs per row" not in said.out
     assert said.err == ""
+
+
+def test_long_names_are_whole_and_what_is_left_out_is_said(example, capsys):
+    """Names that are cut could be the same."""
+    names = [f"{'x' * 150}{j}" for j in range(2)]
+    features = tuple(InspectedFeature(name, "numbers", 2 - j, 1) for j, name in enumerate(names))
+    found = replace(inspect_model(example.model), features=features, base=(0.5,) * (inspecting.TOP + 1), refused=())
+    inspecting.show_inspection(open_console(), "m.txt", found)
+    said = capsys.readouterr().out.splitlines()
+    assert "".join(line.strip("│").split("│")[0].strip() for line in said if line.startswith("│")) == "".join(names)
+    assert f"base       {'0.5, ' * inspecting.TOP}…" in said
 
 
 def test_statistics_and_what_is_not_there_are_said(counting, capsys):

@@ -51,6 +51,15 @@ def test_what_is_not_known_of_a_run_is_a_dash(monkeypatch, capsys):
         assert all(cell.endswith(" ") and not cell.endswith("  ") for cell in (rows, rejected, residual, r2))
 
 
+def test_long_names_of_runs_are_whole(monkeypatch, capsys):
+    """Cut where a terminal is too narrow they would be the same."""
+    names = [f"{'x' * 150}{k}" for k in range(2)]
+    monkeypatch.setattr(listed, "list_runs", lambda folder: [ListedRun(f"f/{name}", name, None, "unfinished") for name in names])
+    assert cli.main(["runs", "f"]) == 0
+    rows = [line.strip("│").split("│") for line in capsys.readouterr().out.splitlines() if line.startswith("│")]
+    assert "".join(row[1].strip() for row in rows) == "".join(names)
+
+
 def test_no_runs_and_no_folder(tmp_path, capsys):
     assert cli.main(["runs", str(tmp_path)]) == 0
     assert capsys.readouterr().out == f"{tmp_path}: no runs there\n"

@@ -2,12 +2,13 @@
 
 import io
 import re
+import shutil
 import sys
 
 import pytest
 from rich.console import Console
 
-from leafledger import explain
+from leafledger import drift, explain, report
 from pipeline.command.progress import Bar, log_lines, watched
 from pipeline.command.terminal import Log, logged
 from pipeline.runs.progress import Work, no_progress
@@ -63,3 +64,16 @@ def test_a_file_that_is_left_out_of_a_part_is_no_part(example, tmp_path, capsys)
     assert [re.search(r"; (\d+ of \d+ parts),", line)[1] for line in lines] == [f"1 of {n_parts} parts", f"2 of {n_parts} parts"]
     last = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", screen.getvalue()).splitlines()[-1]
     assert f" {n_parts}/{n_parts} parts, " in last
+
+
+def test_a_run_that_left_rows_out_is_measured_to_its_end(example, tmp_path, capsys):
+    """And not beyond: rows that parts of several files left out are counted as done, so they are among all."""
+    data = write_small(example.frame, tmp_path / "data")
+    damage(data / "month=1" / "03.parquet")
+    manifest = explain(example.model, data, tmp_path / "run", scheduler="serial", item_rows=100, values=True)
+    shutil.copytree(tmp_path / "run", tmp_path / "other")
+    drift(tmp_path / "run", against=tmp_path / "other", scheduler="serial", by="carrier", progress=log_lines)
+    report(tmp_path / "run", scheduler="serial", progress=log_lines)
+    ends = re.findall(r"^(\w+).*; (\d+) of \2 parts, (\d+) of (\d+) rows$", capsys.readouterr().err, re.MULTILINE)
+    assert [doing for doing, *_ in ends] == ["measuring"] * 4 + ["counting"]
+    assert {(done, of) for _, _, done, of in ends} == {(str(manifest.n_rows + manifest.n_rejected),) * 2}

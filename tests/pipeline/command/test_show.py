@@ -84,6 +84,13 @@ def test_what_is_null_is_a_dash_and_markup_is_text(console, tmp_path):
     assert tables(show(console, tmp_path, rows))["importance"][1] == ["1", "[bold]x[/bold]", "0", "–", "0", "0.0%"]
 
 
+def test_long_names_are_whole(console, tmp_path):
+    """Cut where a terminal is too narrow they would be the same."""
+    rows = [row | {"feature": f"{'x' * 150}{row['feature']}"} for row in importance("0", 2)]
+    found = tables(show(console, tmp_path, rows))["importance"]
+    assert "".join(row[1] for row in found[1:]) == "".join(f"{'x' * 150}f{j}" for j in (1, 0))
+
+
 def test_summaries_that_the_run_has_not_are_not_shown(console, tmp_path):
     """Interactions that were not asked for, and a summary of another method."""
     assert show(console, tmp_path, importance("0", 1), name="other") == ""

@@ -10,7 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernels.labels import no_labels
-from pipeline.dataset.grouping import GroupColumn, check_described, check_group_columns, group_rows, make_group_columns, same_values, type_values
+from pipeline.dataset.grouping import (
+    GroupColumn,
+    check_described,
+    check_group_columns,
+    group_rows,
+    make_group_columns,
+    same_values,
+    type_values,
+    write_values,
+)
 from pipeline.errors import InvalidColumn, SchemaMismatch
 
 WORDS = st.sampled_from([None, "a", "b", 'quoted "c"', "é", ""])
@@ -111,3 +120,15 @@ def test_other_columns_group_no_rows():
     for name in ("double", "timestamp[us]", "binary", "nonsense", ""):
         with pytest.raises(ValueError, match=r"by which rows are not grouped|No type alias"):
             check_described([GroupColumn("x", name)])
+
+
+TEXTS = st.one_of(st.none(), st.text('–", a', max_size=4))
+
+
+@given(n=st.integers(1, 2), data=st.data())
+def test_no_two_groups_read_the_same(n, data):
+    """Of texts that look like no value, like several, or like ones in quotes; all others are as they are."""
+    a, b = (data.draw(st.tuples(*[TEXTS] * n)) for _ in range(2))
+    assert (", ".join(write_values(a)) == ", ".join(write_values(b))) == (a == b)
+    assert write_values([None, "–", "", "x, y", 'x "y"', 3, True]) == ["–", '"–"', '""', '"x, y"', 'x "y"', "3", "True"]
+    assert write_values(["Portland, OR"]) == ["Portland, OR"]

@@ -96,6 +96,15 @@ def test_lists_alone_are_shown_with_what_was_not_kept(run, example, tmp_path):
     assert "base value" not in str(loose)
 
 
+@pytest.mark.parametrize(("total", "rest"), [(1.3, 0.0), (1.31, 0.01)])
+def test_what_rounding_leaves_is_nothing_that_was_not_kept(total, rest):
+    """Attributions of 0 are in no list, and then single precision alone is missing to the margin."""
+    stored = [float(np.float32(each)) for each in (0.1, 0.2, total)]
+    found = shown(one([Step("a", None, stored[0]), Step("b", None, stored[1])], base=1.0, total=stored[2], n_others=1))
+    *_, last = shown_steps(found, found.rows[0].outputs[0], 10)
+    assert (last.player, last.phi) == ("1 other, not kept", pytest.approx(rest, rel=1e-4, abs=0))
+
+
 def test_the_output_of_the_largest_margin_comes_first(classes, tmp_path):
     """And all are in JSON; one can be asked for by its name."""
     run = made(classes, tmp_path / "run", outputs=["low", "mid", "high"])
@@ -110,6 +119,13 @@ def test_the_output_of_the_largest_margin_comes_first(classes, tmp_path):
     assert mid.total == pytest.approx(expected[42, 1], rel=1e-6)
     assert "row n = 42, output mid\n" in str(run.show({"n": 42}, output="mid"))
     assert other_totals(shown(one()), one()) == ""
+
+
+def test_the_only_output_that_was_asked_for_is_named(classes, tmp_path):
+    """It is one of three, and margins of the others are not there."""
+    run = made(classes, tmp_path / "run", outputs=["low", "mid", "high"], output="mid")
+    assert run.show({"n": 42}).to_dict()["rows"][0]["outputs"][0]["output"] == "mid"
+    assert str(run.show({"n": 42})).startswith("row n = 42, output mid\n")
 
 
 def test_a_row_s_own_output_has_its_base_value(classes, tmp_path):

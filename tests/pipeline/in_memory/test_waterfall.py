@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pipeline.in_memory.waterfall import Step, Waterfall, plain, shorten_steps
+from pipeline.in_memory.waterfall import Step, Waterfall, plain, shorten_steps, write_whole
 
 
 def test_the_largest_come_first_and_the_others_are_added_up():
@@ -40,6 +40,15 @@ def test_numbers_have_all_digits_before_the_point():
         "x = 1e+15",
         "x = inf",
     ]
+
+
+def test_ends_have_all_digits_before_the_point():
+    """Of a model of days, or of prices, the base value and the margin would read the same."""
+    found = Waterfall("row 1", 20260105.25, (Step("a", None, 2.5),), 20260107.75, "margin")
+    first, *_, last = repr(found).splitlines()[1:]
+    assert (first.split()[-1], last.split()[-1]) == ("20260105", "20260108")
+    assert "<td>base value</td><td>20260105</td>" in found._repr_html_()
+    assert [write_whole(number) for number in (99999.4, 123456.7, 0.1234567)] == ["99999", "123457", "0.12346"]
 
 
 def test_nothing_in_the_data_is_markup_or_a_control_character():

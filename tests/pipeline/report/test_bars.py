@@ -88,6 +88,13 @@ def test_the_largest_groups_are_drawn():
     assert [track.label for track in figure.drawing.tracks] == [f"g{n:02}" for n in range(29, 9, -1)]
 
 
+def test_rows_of_groups_are_those_that_count():
+    """A row without weight may have a label, and is not among them."""
+    figure = draw_groups([{"by": "x", "feature": "a", "total_r2": 0.5, "total_standard_error": 0.1, "n": 7}], ["by"])
+    assert (figure.table.heads[-1], figure.table.rows[0][-1]) == ("rows that count", "7")
+    assert "Rows count that have a label, and no weight of 0." in figure.description
+
+
 def test_inputs_are_shares_of_rows():
     rows = [
         {"feature": name, "rows": 200, "missing": missing, "unseen": unseen, "below": 0, "above": 1}

@@ -26,6 +26,14 @@ def test_the_sections_are_those_of_the_run(reported):
     assert [figure.title for figure in page.sections[0].figures] == ["How much each feature moves predictions", "Which features act together"]
 
 
+def test_of_no_rows_nothing_is_shown(reported):
+    """Summaries have zeros of them, and no value of theirs is missing."""
+    run = read_run(reported)
+    empty = replace(run, manifest=replace(run.manifest, n_rows=0))
+    page = compose(Material(empty, read_summaries(run) | {"r2": []}, {}, ()), LIMITS)
+    assert [section.id for section in page.sections] == ["provenance"]
+
+
 def test_many_outputs_are_listed_and_the_rest_counted(reported):
     """500 outputs of 10,000 features: the first ones have figures, some are listed, all are counted, and the page stays small."""
     run = read_run(reported)

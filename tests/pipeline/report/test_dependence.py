@@ -23,7 +23,7 @@ def test_the_mean_of_each_range_is_that_of_its_rows():
     rows = {row[0]: row for row in figure.table.rows}
     assert rows["missing"][1] == str(np.isnan(X).sum())
     assert rows["below 1"][1] == str((X < 1).sum())
-    assert rows["9 or more"][1] == str((X >= 9).sum())
+    assert rows["above 9"][1] == str((X > 9).sum())
     inside = (X >= 1) & (X < 1.8)
     assert float(rows["1 to 1.8"][3].replace("−", "-")) == pytest.approx(PHI[inside].mean(), rel=1e-3)
     assert figure.kind == "plane"
@@ -31,6 +31,15 @@ def test_the_mean_of_each_range_is_that_of_its_rows():
     (middle,) = [tick.at for tick in figure.drawing.across if tick.text == "4"]
     assert middle == pytest.approx(100 * (1 - 25 / figure.drawing.width), abs=0.01)  # of 40 ranges, behind a strip of rows without a value
     assert sum(int(row[1].replace(",", "")) for row in figure.table.rows) == 3000
+
+
+def test_values_at_the_end_of_the_axis_are_not_above_it():
+    """Where a tenth of the rows have one and the same value there."""
+    x = np.where((X > 8) & (X < 9), 9.0, X)
+    edges = (*np.linspace(1, 9, 41)[:-1].tolist(), float(np.nextafter(9, 10)))  # as choose_values lays them
+    rows = {row[0]: row for row in draw(Values(Feature("x"), "value_x", edges), x).table.rows}
+    assert rows["8.2 to 9"][1] == str((x == 9).sum())
+    assert rows["above 9"][1] == str((x > 9).sum())
 
 
 def test_few_numbers_are_boxes_in_their_order():

@@ -125,7 +125,7 @@ def test_a_page_is_made_of_whatever_rows_there_are(odd, n):
     """None, one, or some with all values missing and some infinite; names that are markup are texts."""
     page = written(odd(n))
     assert "<script" not in page
-    assert "&lt;script&gt;" in page
+    assert ("&lt;script&gt;" in page) == (n > 0)  # of no rows nothing is shown
     assert ("No rows were explained" in page) == (n == 0)
     assert "nan" not in re.sub(r"[A-Za-z]nan|nan[A-Za-z]", "", page)
 

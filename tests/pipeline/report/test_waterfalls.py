@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 
 from pipeline.in_memory.waterfall import Step
@@ -32,6 +33,17 @@ def test_zero_is_marked_where_the_axis_reaches_it(base, total):
         assert drawing.zero is None
     else:
         assert drawing.zero == pytest.approx(start + (end - start) * -base / (total - base), abs=0.01)  # percent, written with two digits
+
+
+def test_ends_that_differ_read_differently():
+    """Both would be 2.026e+07."""
+    row = one([Step("a", None, 2.0)], base=20260105.0, total=20260107.0)
+    figure = draw_waterfall(shown(row), row, row.outputs[0], "Highest")
+    assert [track.text for track in figure.drawing.tracks] == ["20,260,105", "+2", "20,260,107"]
+    assert (figure.table.rows[0][1], figure.table.rows[-1][1]) == ("20,260,105", "20,260,107")
+    assert "margin 20,260,107." in figure.description
+    row = one([Step("a", None, 0.0)], base=1.7543253, total=float(np.float32(1.7543253)))  # which single precision alone makes another number
+    assert [track.text for track in draw_waterfall(shown(row), row, row.outputs[0], "Highest").drawing.tracks] == ["1.754", "0", "1.754"]
 
 
 def test_many_steps_are_shortened_and_still_add_up():

@@ -55,11 +55,20 @@ def test_the_verdict_says_what_was_rejected(run):
     assert judge(replace(run, manifest=replace(run.manifest, n_rows=0))).kind == "none"
 
 
+@pytest.mark.parametrize(("n", "said"), [(0, "Every row is explained"), (3, "Every row that has a label is explained")])
+def test_rows_without_a_label_are_not_explained(run, n, said):
+    """Of r2."""
+    assert judge(replace(run, manifest=replace(run.manifest, totals={"r2": {"n_unlabelled": n}}))).text.startswith(f"{said}, none was rejected.")
+
+
 def test_the_mean_margin_is_that_of_the_rows(run):
     facts = dict(list_facts(run, read_summaries(run)))
     mean = run.attributions(["margin"])["margin"].to_numpy().astype(float).mean()
     assert float(facts["mean margin"]) == pytest.approx(mean, rel=1e-3)
     assert facts["rows"] == "3,000"
+    large = replace(run, manifest=replace(run.manifest, base=(20260105.0,)))
+    facts = dict(list_facts(large, {"importance": [{"mean": 2.0}]}))
+    assert (facts["base value"], facts["mean margin"]) == ("20,260,105", "20,260,107")  # both would be 2.03e+07
 
 
 def test_provenance_has_every_digest(run):
@@ -68,6 +77,8 @@ def test_provenance_has_every_digest(run):
     assert said["SHA-256 of plan.json"] == run.manifest.plan
     assert said["SHA-256 of manifest.json"] == run.manifest.sha256
     assert "background" not in said
+    assert "iterations" not in said
+    assert dict(list_provenance(replace(run, plan=replace(run.plan, trees=(0, 10))), None))["iterations"] == "0:10"  # as --trees has them
     assert write_lede(run)[0].startswith("3,000 rows of data, explained by model.txt")
     assert write_lede(run)[0].endswith(": Shapley values; they add up to margin minus base value.")
     other = replace(run, plan=replace(run.plan, space="probability", background="s3://bucket/rows"))
@@ -87,6 +98,13 @@ def test_the_lede_says_which_output_each_row_is_explained_for(run, which, said):
     assert f" Each row is explained for {said}" in lede
     assert lede.endswith(", with that output’s base value.")
     assert "Each row" not in write_lede(run)[0]
+
+
+def test_the_lede_names_the_only_output_that_is_explained(run):
+    """With --output NAME, of a model that may have others."""
+    assert "explained for" not in write_lede(run)[0]
+    alone = replace(run, plan=replace(run.plan, output=1, outputs=("late",)))
+    assert write_lede(alone)[0].endswith("base value. Rows are explained for output late alone.")
 
 
 def test_how_a_run_was_made_is_said_where_it_is_known(run):
