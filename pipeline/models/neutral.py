@@ -66,7 +66,7 @@ class _Header:
 
     origin: str  # where the trees are from, for people
     objective: str
-    margin: Literal["label", "class", "classes", "other"]
+    margin: Literal["label", "class", "classes", "alone", "other"]
     link: LinkName | None  # predictions are that of ``scale`` times the margin; None where it is none of these
     scale: float
     outputs: tuple[str, ...]
