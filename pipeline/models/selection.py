@@ -74,6 +74,8 @@ def keep_iterations(model: Model, iterations: Iterations) -> Model:
         Its trees are averaged, so that a part of them is another model.
     """
     ensemble, (start, stop) = model.ensemble, iterations
+    if not ensemble.root.size:
+        raise UsageError(f"trees is {start}:{stop}, but the model has none")
     if not ensemble.iteration.size:
         raise UnsupportedModel(f"a {model.library} model whose trees are averaged has no iterations")
     n = int(ensemble.iteration[-1]) + 1
