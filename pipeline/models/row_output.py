@@ -118,7 +118,7 @@ def choose_among(row_output: RowOutput | None, model: Model) -> Model:
             raise UnsupportedModel(f"output {which!r} chooses among classes, but the model has margins of class {model.outputs[0]!r} alone")
         threshold = model.objective.threshold
         if threshold is not None:
-            moved = f"expected a class from one half on, but the model predicts {model.outputs[0]!r} from probability {threshold:g} on"
+            moved = f"expected a class from one half on, but the model predicts {_name_both(model)[1]!r} from probability {threshold:g} on"
             raise UnsupportedModel(f"output {which!r}: {moved}")
         return _with_both_classes(model)
     if margin is not Margin.CLASSES:
