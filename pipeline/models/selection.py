@@ -102,6 +102,8 @@ def keep_output(model: Model, output: int) -> Model:
     ensemble, objective = model.ensemble, model.objective
     if len(model.outputs) > 1 and objective.margin is Margin.CLASSES:
         objective = replace(objective, margin=Margin.ALONE)
+    elif len(model.outputs) > 1 and objective.margin is Margin.CLASS:  # a label of its own: a row has it or not
+        objective = replace(objective, classes=(f"not {model.outputs[output]}", model.outputs[output]))
     if ensemble.value.shape[1] > 1:
         kept = ensemble._replace(value=np.ascontiguousarray(ensemble.value[:, output : output + 1]))
     else:

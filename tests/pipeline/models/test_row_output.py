@@ -287,6 +287,18 @@ def test_one_of_several_classes_alone_says_nothing_of_the_others(library, models
             attribute(model, X, space="probability")
 
 
+def test_one_of_several_labels_alone_is_there_or_not(tmp_path):
+    """From a file that was made of it too: the label called "0" was taken for the first of two classes, and rows without it were said to have it."""
+    labels = np.stack([Y == 0, Y == 1], axis=1).astype(int)
+    model = xgboost.XGBClassifier(n_estimators=3, max_depth=3).fit(X, labels)
+    for position, name in enumerate("01"):
+        kept = load_ensemble(model, output=position)
+        save_model(kept, tmp_path / f"{name}.trees")
+        for source in (kept, tmp_path / f"{name}.trees"):
+            found = attribute(source, X, output="predicted").output
+            assert_array_equal(found, np.where(model.predict(X)[:, position] == 1, name, f"not {name}"))
+
+
 @pytest.mark.parametrize("library", ["lightgbm", "catboost"])
 def test_one_class_against_all_others_is_not_predicted_by_its_sign(library, tmp_path):
     """Each class has a probability of its own, and that of another one may be larger: such a row may have a positive margin here."""
