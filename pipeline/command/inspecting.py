@@ -27,6 +27,7 @@ MARGINS = {
     "label": "a prediction in the label's units",
     "class": "a class's score, which a link turns into a probability, or the probability itself",
     "classes": "a class's score, which a link turns into a probability, or the probability itself; the largest is the predicted class's",
+    "alone": "one class's score, which a link turns into its probability, or the probability itself; those of the other classes are left out",
     "other": "on a scale of its own, such as a logarithm, or on one that is not known",
 }
 

@@ -68,7 +68,7 @@ class Inspection:
         Whose it is, the SHA-256 of its file, and what it was trained for, "" where the file does not say.
     margin : str
         What a margin is: "label", a prediction in the label's units, "class", a class's score, "classes", those of classes of which a row has one,
-        or "other".
+        "alone", one of these without the others, or "other".
     outputs : tuple of str
     base : tuple of float
         Margins before any tree, one for each output.

@@ -22,6 +22,7 @@ from .lightgbm import LOADER as LIGHTGBM
 from .model import Feature, Loader, Model
 from .neutral import LOADER as NEUTRAL
 from .neutral import write_trees
+from .objectives import Margin, Objective
 from .selection import select
 from .sklearn import LOADER as SKLEARN
 from .sklearn import unwrap
@@ -31,6 +32,7 @@ from .xgboost import LOADER as XGBOOST
 
 LOADERS = (XGBOOST, LIGHTGBM, CATBOOST, NEUTRAL, SKLEARN)  # the last one owns whatever is scikit-learn's, wrappers of others too
 OTHERS = "save others as their library does: save_model of XGBoost and CatBoost"
+OWN = Objective("", Margin.OTHER, None)  # a function of the user's own, of which nothing is known
 FEW_OUTPUTS = 100  # that a model may have without trees for each
 
 __all__ = ["LOADERS", "Feature", "Loader", "Model", "load_ensemble", "parse_model", "save_model"]
@@ -156,6 +158,8 @@ def _convert(model: Any, where: str, missing: float | None) -> Model | None:
     for loader in LOADERS:
         if loader.owns(model):
             parsed = _parse(loader, loader.serialise(model), where)
+            if loader.has_own(model):
+                parsed = replace(parsed, objective=OWN)
             return _mark_missing(_name_classes(parsed, loader.classes(model)), loader.missing(model) if missing is None else missing, where)
     return None
 

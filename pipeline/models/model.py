@@ -200,6 +200,8 @@ class Loader:
         ``classes(model) -> tuple of str`` finds the names of such an object's classes, none where it does not know them.
     missing : callable
         ``missing(model) -> float or None`` finds the number that such an object takes for a missing value, besides NaN.
+    has_own : callable
+        ``has_own(model) -> bool`` tells whether such an object's objective is a function of the user's own, for which its file names another one.
     """
 
     library: str
@@ -209,3 +211,4 @@ class Loader:
     serialise: Callable[[Any], bytes]
     classes: Callable[[Any], tuple[str, ...]] = find_classes
     missing: Callable[[Any], float | None] = lambda model: None
+    has_own: Callable[[Any], bool] = lambda model: False

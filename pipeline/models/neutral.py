@@ -66,7 +66,7 @@ class _Header:
 
     origin: str  # where the trees are from, for people
     objective: str
-    margin: Literal["label", "class", "classes", "other"]
+    margin: Literal["label", "class", "classes", "alone", "other"]
     link: LinkName | None  # predictions are that of ``scale`` times the margin; None where it is none of these
     scale: float
     outputs: tuple[str, ...]
@@ -254,7 +254,8 @@ def read_trees(data: bytes, where: str) -> tuple[TreeEnsemble, tuple[Feature, ..
     check_ensemble(ensemble, where)
     numeric = (ensemble.feature >= 0) & (ensemble.category_set < 0)
     with np.errstate(over="ignore"):
-        wide = np.flatnonzero(numeric & (ensemble.threshold.astype(np.float32) != ensemble.threshold))
+        near = ensemble.threshold.astype(np.float32)
+    wide = np.flatnonzero(numeric & (near != ensemble.threshold) & np.isfinite(near))  # what parts infinity from all numbers is beyond them
     if header.single_precision and wide.size:
         raise InvalidModel(f"{where}: node {wide[0]}: threshold {ensemble.threshold[wide[0]]!r} is no number in single precision")
     for column in header.features:

@@ -12,7 +12,11 @@ class Margin(Enum):
     LABEL = "label"  # a prediction of the label, in its units
     CLASS = "class"  # a score that a link turns into a class's probability, which says nothing of other classes
     CLASSES = "classes"  # such scores of classes of one label: the largest one is that of the predicted class
+    ALONE = "alone"  # one of these, without those of the other classes
     OTHER = "other"  # a logarithm, a position in a ranking, a hazard, or what is not known
+
+
+OF_CLASSES = (Margin.CLASS, Margin.CLASSES, Margin.ALONE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from kernels.row_outputs import draw_other, find_predicted
 
 from ..errors import UnsupportedModel, UsageError
 from .model import Model
-from .objectives import Margin
+from .objectives import OF_CLASSES, Margin
 
 Which = Literal["predicted", "other"]
 PREDICTED: Which = "predicted"
@@ -113,12 +113,12 @@ def choose_among(row_output: RowOutput | None, model: Model) -> Model:
     which, margin = row_output.which, model.objective.margin
     if which in (*model.outputs, *model.objective.classes):
         raise UsageError(f"output {which!r} is a class of the model, and a choice of the class for every row; give outputs other names")
-    if len(model.outputs) == 1 and margin in (Margin.CLASS, Margin.CLASSES):
+    if len(model.outputs) == 1 and margin in OF_CLASSES:
         if not model.objective.is_of_two:
             raise UnsupportedModel(f"output {which!r} chooses among classes, but the model has margins of class {model.outputs[0]!r} alone")
         threshold = model.objective.threshold
         if threshold is not None:
-            moved = f"expected a class from one half on, but the model predicts {model.outputs[0]!r} from probability {threshold:g} on"
+            moved = f"expected a class from one half on, but the model predicts {_name_both(model)[1]!r} from probability {threshold:g} on"
             raise UnsupportedModel(f"output {which!r}: {moved}")
         return _with_both_classes(model)
     if margin is not Margin.CLASSES:

@@ -11,6 +11,7 @@ from ..display import is_whole
 from ..errors import UnsupportedModel, UsageError
 from ..iterations import Iterations
 from .model import Model
+from .objectives import Margin
 
 
 def keep_trees(ensemble: TreeEnsemble, trees: np.ndarray) -> TreeEnsemble:
@@ -73,6 +74,8 @@ def keep_iterations(model: Model, iterations: Iterations) -> Model:
         Its trees are averaged, so that a part of them is another model.
     """
     ensemble, (start, stop) = model.ensemble, iterations
+    if not ensemble.root.size:
+        raise UsageError(f"trees is {start}:{stop}, but the model has none")
     if not ensemble.iteration.size:
         raise UnsupportedModel(f"a {model.library} model whose trees are averaged has no iterations")
     n = int(ensemble.iteration[-1]) + 1
@@ -96,13 +99,17 @@ def keep_output(model: Model, output: int) -> Model:
     -------
     Model
     """
-    ensemble = model.ensemble
+    ensemble, objective = model.ensemble, model.objective
+    if len(model.outputs) > 1 and objective.margin is Margin.CLASSES:
+        objective = replace(objective, margin=Margin.ALONE)
+    elif len(model.outputs) > 1 and objective.margin is Margin.CLASS:  # a label of its own: a row has it or not
+        objective = replace(objective, classes=(f"not {model.outputs[output]}", model.outputs[output]))
     if ensemble.value.shape[1] > 1:
         kept = ensemble._replace(value=np.ascontiguousarray(ensemble.value[:, output : output + 1]))
     else:
         kept = keep_trees(ensemble, np.flatnonzero(ensemble.output == output))
     alone = kept._replace(base=ensemble.base[output : output + 1], output=np.zeros_like(kept.output))
-    return replace(model, ensemble=alone, outputs=(model.outputs[output],), only_output=output)
+    return replace(model, ensemble=alone, outputs=(model.outputs[output],), objective=objective, only_output=output)
 
 
 def name_outputs(model: Model, names: Sequence[str]) -> Model:

@@ -248,10 +248,12 @@ def _link(model: Any) -> Link:
 def _objective(model: Any) -> Objective:
     if "IsolationForest" in find_kinds(model):
         return Objective("isolation", Margin.OTHER, None)
+    loss = getattr(model, "loss", "")
+    if not isinstance(loss, str):  # an object, as histogram gradient boosting takes it too: its link may be any
+        return Objective(type(loss).__name__, Margin.OTHER, None)
     if hasattr(model, "classes_"):
         margin = Margin.CLASS if isinstance(model.classes_, list) else Margin.CLASSES  # of several targets, or of one
-        return Objective(str(getattr(model, "loss", "") or "classification"), margin, _link(model))
-    loss = str(getattr(model, "loss", "") or "")
+        return Objective(loss or "classification", margin, _link(model))
     return Objective(loss, Margin.OTHER if loss in LOGARITHMS else Margin.LABEL, _link(model))
 
 

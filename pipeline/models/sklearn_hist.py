@@ -6,9 +6,11 @@ import numpy as np
 
 from kernels.trees.ensemble import TreeEnsemble
 
+from ..errors import UnsupportedModel
 from .sklearn_trees import Tree, add_iterations, join
 
 CODES = 256  # of a category, at most
+LARGEST_EXACT = 2.0**53  # from here on double precision does not have every integer
 
 
 def _columns(model: Any) -> np.ndarray:
@@ -38,6 +40,12 @@ def list_categories(model: Any) -> dict[int, tuple[Any, ...]]:
     for j, values in zip(np.flatnonzero(model.is_categorical_).tolist(), encoder.categories_, strict=True):
         known = [value.item() if isinstance(value, np.generic) else value for value in values]
         found[j] = tuple(value for value in known if value is not None and value == value)  # NaN is not itself
+        rounded = next((value for value in found[j] if isinstance(value, float) and abs(value) >= LARGEST_EXACT), None)
+        if rounded is not None:
+            raise UnsupportedModel(
+                f"{type(model).__name__}: feature {j} has category {rounded:.0f} in double precision, which it may not tell from its neighbours, "
+                "as integers are where some are missing: train it on texts"
+            )
     return found
 
 

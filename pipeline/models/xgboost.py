@@ -360,4 +360,9 @@ def _missing(model: Any) -> float | None:
     return None if found is None or np.isnan(found) else float(found)
 
 
-LOADER = Loader(library="xgboost", recognise=_recognise, parse=_parse, owns=_owns, serialise=_serialise, missing=_missing)
+def _has_own(model: Any) -> bool:
+    """Whether an estimator's objective is a function; its booster says ``reg:squarederror``. Of a classifier it says what predictions are."""
+    return callable(getattr(model, "objective", None)) and not any(kind.__name__ == "XGBClassifier" for kind in type(model).__mro__)
+
+
+LOADER = Loader(library="xgboost", recognise=_recognise, parse=_parse, owns=_owns, serialise=_serialise, missing=_missing, has_own=_has_own)

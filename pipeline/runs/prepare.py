@@ -16,12 +16,11 @@ from ..dataset.partition import Groups
 from ..dataset.players import number_players
 from ..errors import UnsupportedModel, UsageError
 from ..models.model import Feature, Model
-from ..models.objectives import Margin
+from ..models.objectives import OF_CLASSES, Margin
 
-_OF_CLASSES = "is not meaningful for a classifier (objective {objective!r}): a link stands between its trees and the probability of a class"
+_OF_CLASSES = "is not meaningful for a classifier (objective {objective!r}), whose margin is the score or the probability of a class"
 _MEANINGLESS = {
-    Margin.CLASS: _OF_CLASSES,
-    Margin.CLASSES: _OF_CLASSES,
+    **dict.fromkeys(OF_CLASSES, _OF_CLASSES),
     Margin.OTHER: "is not meaningful where the margin is not known to be a prediction of the label (objective {objective!r})",
 }
 

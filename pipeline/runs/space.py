@@ -12,11 +12,10 @@ from kernels.methods import METHODS
 
 from ..errors import UnsupportedModel, UsageError
 from ..models.model import Model
-from ..models.objectives import Margin
+from ..models.objectives import OF_CLASSES
 from .options import MARGIN, PROBABILITY, SPACES, Space
 
 TOTALS = {space: MARGIN if space == MARGIN else "prediction" for space in SPACES}  # what attributions and base value add up to
-OF_CLASSES = (Margin.CLASS, Margin.CLASSES)
 
 
 def choose_link(space: Space, model: Model, method: Method, parameters: Mapping[str, Any], interactions: bool) -> Link | None:

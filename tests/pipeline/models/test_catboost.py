@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from leafledger import attribute, load_ensemble
+from leafledger import attribute, load_ensemble, save_model
 from pipeline.errors import InvalidModel, UnsupportedModel
 from pipeline.models.catboost import LOADER
 from pipeline.models.catboost_trees import BELOW_ALL
@@ -96,6 +96,8 @@ def test_infinities_are_parted_from_numbers(policy, nan_mode, infinities, tmp_pa
     probes = np.vstack([rows, hostile(ensemble), np.full((1, 4), -np.finfo(np.float32).max)])
     assert_allclose(naive.margins(ensemble, probes), raw(model, probes), rtol=RTOL, atol=ATOL)
     assert_allclose(attribute(model, probes).margin, raw(model, probes), rtol=RTOL, atol=ATOL)
+    save_model(model, tmp_path / "model.trees")
+    assert_array_equal(load_ensemble(tmp_path / "model.trees").ensemble.threshold, ensemble.threshold)
 
 
 @pytest.mark.parametrize("policy", POLICIES)

@@ -108,7 +108,7 @@ def test_a_class_that_is_not_predicted_from_one_half_on_is_not_chosen(form, tmp_
     elif form != "object":
         model.save_model(str(source), format=form)
     with pytest.raises(
-        UnsupportedModel, match=r"output 'other': expected a class from one half on, but the model predicts '.*' from probability 0.75 on"
+        UnsupportedModel, match=r"output 'other': expected a class from one half on, but the model predicts 'True' from probability 0.75 on"
     ):
         attribute(source, ROWS, output="other")
     assert_allclose(attribute(source, ROWS, space="probability").prediction[:, 0], model.predict_proba(ROWS)[:, 1], atol=1e-12)

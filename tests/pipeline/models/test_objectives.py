@@ -6,8 +6,11 @@ import catboost
 import lightgbm
 import numpy as np
 import pytest
+import skops.io
 import xgboost
 from numpy.testing import assert_allclose
+from sklearn._loss.loss import HalfTweedieLoss
+from sklearn.ensemble import HistGradientBoostingRegressor
 
 from kernels.links import Link, predict
 from leafledger import attribute, load_ensemble, save_model
@@ -218,6 +221,37 @@ def test_losses_that_are_not_known_say_nothing_of_margins():
     found = load_ensemble(model.fit(ROWS, LABEL)).objective
     assert (found.margin, found.link) == (OTHER, None)
     assert found.name
+
+
+def _ratios(label, margin):
+    """A function for XGBoost, of labels that are exponentials of margins."""
+    return np.exp(margin) - label, np.exp(margin)
+
+
+def test_an_xgboost_estimator_knows_that_its_objective_is_a_users_own(tmp_path):
+    """Its booster says ``reg:squarederror``: a logarithm was taken for the label. A classifier predicts a sigmoid all the same."""
+    model = xgboost.XGBRegressor(objective=_ratios, n_estimators=3, n_jobs=1).fit(ROWS, LABEL)
+    assert load_ensemble(model.get_booster()).objective.name == "reg:squarederror"
+    save_model(model, tmp_path / "model.trees")
+    for source in (model, tmp_path / "model.trees"):
+        assert load_ensemble(source).objective == Objective("", OTHER, None)
+        for asked in ({"method": "r2", "label": LABEL}, {"space": "response"}):
+            with pytest.raises(UnsupportedModel, match="objective ''"):
+                attribute(source, ROWS, **asked)
+    classifier = xgboost.XGBClassifier(objective=_ratios, n_estimators=3, n_jobs=1).fit(ROWS, CLASSES)
+    assert_allclose(attribute(classifier, ROWS, space="probability").prediction[:, 0], classifier.predict_proba(ROWS)[:, 1], rtol=1e-5)
+
+
+def test_a_loss_that_is_an_object_says_nothing_of_margins(tmp_path):
+    """Histogram gradient boosting takes one, as Tweedie's, for which it has no name: the logarithm of the label was taken for the label."""
+    model = HistGradientBoostingRegressor(loss=HalfTweedieLoss(power=1.5), max_iter=3).fit(ROWS, LABEL)
+    assert not np.allclose(attribute(model, ROWS).margin[:, 0], model.predict(ROWS), rtol=0.1)
+    skops.io.dump(model, tmp_path / "model.skops")
+    for source in (model, tmp_path / "model.skops"):
+        assert load_ensemble(source).objective == Objective("HalfTweedieLoss", OTHER, None)
+        for asked in ({"method": "r2", "label": LABEL}, {"space": "response"}):
+            with pytest.raises(UnsupportedModel, match="objective 'HalfTweedieLoss'"):
+                attribute(source, ROWS, **asked)
 
 
 @pytest.mark.parametrize("form", ["cbm", "json"])

@@ -15,7 +15,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_wine
 from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingClassifier, RandomForestClassifier
 
-from leafledger import attribute, check_run, compare, explain, load_ensemble, save_model
+from leafledger import attribute, check_run, compare, explain, inspect_model, load_ensemble, save_model
 from pipeline.errors import InvalidRun, UnsupportedModel, UsageError
 from pipeline.models.row_output import RowOutput, choose_among, read_row_output
 from pipeline.runs.planned import from_json
@@ -285,6 +285,36 @@ def test_one_of_several_classes_alone_says_nothing_of_the_others(library, models
             continue
         with pytest.raises(UsageError, match="a class's probability depends on the margins of all classes"):
             attribute(model, X, space="probability")
+
+
+def test_one_of_several_labels_alone_is_there_or_not(tmp_path):
+    """From a file that was made of it too: the label called "0" was taken for the first of two classes, and rows without it were said to have it."""
+    labels = np.stack([Y == 0, Y == 1], axis=1).astype(int)
+    model = xgboost.XGBClassifier(n_estimators=3, max_depth=3).fit(X, labels)
+    for position, name in enumerate("01"):
+        kept = load_ensemble(model, output=position)
+        save_model(kept, tmp_path / f"{name}.trees")
+        for source in (kept, tmp_path / f"{name}.trees"):
+            found = attribute(source, X, output="predicted").output
+            assert_array_equal(found, np.where(model.predict(X)[:, position] == 1, name, f"not {name}"))
+
+
+@pytest.mark.parametrize("library", ["lightgbm", "catboost"])
+def test_one_class_against_all_others_is_not_predicted_by_its_sign(library, tmp_path):
+    """Each class has a probability of its own, and that of another one may be larger: such a row may have a positive margin here."""
+    kinds = {
+        "lightgbm": lambda: lightgbm.LGBMClassifier(objective="multiclassova", n_estimators=6, num_leaves=6, verbose=-1),
+        "catboost": lambda: catboost.CatBoostClassifier(loss_function="MultiClassOneVsAll", iterations=6, verbose=False, allow_writing_files=False),
+    }
+    model = kinds[library]().fit(X, Y)
+    kept = load_ensemble(model, output="1")
+    save_model(kept, tmp_path / "kept.trees")
+    for source in (kept, tmp_path / "kept.trees"):
+        for asked in ("predicted", "other"):
+            with pytest.raises(UnsupportedModel, match="chooses among classes, but the model has margins of class '1' alone"):
+                attribute(source, X, output=asked)
+        assert_allclose(attribute(source, X, space="probability").prediction[:, 0], model.predict_proba(X)[:, 1], atol=1e-12)
+        assert inspect_model(source).margin == "alone"
 
 
 def test_the_margin_of_a_classifier_that_saw_one_class_is_of_the_other_one(tmp_path):

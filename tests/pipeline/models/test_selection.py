@@ -173,6 +173,8 @@ def test_what_is_no_part_is_refused(boosters):
     averaged = RandomForestClassifier(3, n_jobs=1).fit(X, LABEL)
     with pytest.raises(UnsupportedModel, match="whose trees are averaged"):
         load_ensemble(averaged, trees=2)
+    with pytest.raises(UsageError, match="trees is 0:2, but the model has none"):
+        load_ensemble(xgboost.train({}, xgboost.DMatrix(X, LABEL), 0), trees=2)
     forest = lightgbm.train({"boosting": "rf", "bagging_freq": 1, "bagging_fraction": 0.5, "verbosity": -1}, lightgbm.Dataset(X, TARGET), 3)
     with pytest.raises(UnsupportedModel, match="whose trees are averaged"):
         keep_iterations(load_ensemble(forest), (0, 2))

@@ -7,6 +7,7 @@ from numpy.testing import assert_allclose
 from sklearn import ensemble
 
 from leafledger import attribute, load_ensemble
+from pipeline.errors import UnsupportedModel
 
 SEED = {"random_state": 0}
 
@@ -55,3 +56,17 @@ def test_a_category_that_only_the_encoder_knows_is_a_missing_one():
         max_iter=30, min_samples_leaf=5, categorical_features=[1], early_stopping=True, validation_fraction=0.5, **SEED
     ).fit(rows, rows[:, 0] + (rows[:, 1] == 1))
     assert_allclose(attribute(model, pd.DataFrame(rows, columns=["0", "1"])).margin[:, 0], model.predict(rows), rtol=1e-12, atol=1e-12)
+
+
+def test_integers_that_became_floating_point_numbers_are_no_categories():
+    """Where some are missing, pandas' categories of integers reach scikit-learn so: beyond 2^53 it finds one that rows do not have."""
+    rng = np.random.default_rng(9)
+    code = pd.Categorical.from_codes(rng.integers(-1, 3, 300), categories=[3, 2**53 - 1, 2**53 + 1])
+    frame = pd.DataFrame({"number": rng.normal(size=300), "code": code})
+    shape = {"max_iter": 3, "min_samples_leaf": 5, "categorical_features": "from_dtype", **SEED}
+    model = ensemble.HistGradientBoostingRegressor(**shape).fit(frame, frame["number"] + code.codes)
+    with pytest.raises(UnsupportedModel, match="feature 1 has category 9007199254740992 in double precision, which it may not tell from its neighb"):
+        load_ensemble(model)
+    smaller = frame.assign(code=code.rename_categories([3, 4, 2**53 - 1]))
+    model.fit(smaller, frame["number"] + code.codes)
+    assert_allclose(attribute(model, smaller).margin[:, 0], model.predict(smaller), rtol=1e-12, atol=1e-12)
