@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from ..errors import InvalidRun, NoSuchRow, UsageError
 from ..runs.arguments import read_number
 from ..runs.finished import read_finished
-from ..runs.lookup import Found, as_plain, find_rows, has_views, read_condition
+from ..runs.lookup import Found, as_plain, find_rows, has_views, is_extension, read_condition
 from ..runs.options import MARGIN
 from ..runs.plan import Plan
 from ..runs.provenance import Provenance, read_provenance
@@ -141,7 +141,7 @@ class FinishedRun:
         for name in (*(columns or ()), *(where or ())):
             if name not in found.schema.names:
                 raise UsageError(f"{self.uri}: has no column {name!r:.80}; its id columns are {', '.join(self.plan.ids) or 'none'}")
-        if where and has_views(found.schema):
+        if where and (has_views(found.schema) or any(is_extension(found.schema.field(name).type) for name in where)):
             table = as_plain(found.schema.empty_table())
             with suppress(NoSuchRow):
                 table = self.find(where).table
