@@ -117,8 +117,17 @@ def _values(spec: Any, schema: Any, record: Any, uri: str) -> Hive:
     return tuple(sorted(found))
 
 
-def _number_columns(table: Any) -> Columns:
-    """Numbers of the columns, and what they are called in files that have no numbers."""
+def number_columns(table: Any) -> Columns:
+    """Find the numbers of a table's columns, and what these are called in files that have no numbers.
+
+    Parameters
+    ----------
+    table : pyiceberg.table.Table
+
+    Returns
+    -------
+    Columns
+    """
     mapping, now = table.name_mapping(), {field.name: field.field_id for field in table.schema().fields}
     unnumbered = {} if mapping is None else {name: field.field_id for field in mapping.root for name in field.names if field.field_id is not None}
     return Columns(now, unnumbered)
@@ -249,7 +258,7 @@ def read_iceberg(uri: str) -> Snapshot:
             table = StaticTable.from_metadata(place, FILES)
     with reported("read", uri):
         places = list_once([(normalise(found.file_path), values) for found, values in list_entries(table, uri)], uri)
-        columns = _number_columns(table)
+        columns = number_columns(table)
     with ThreadPoolExecutor(LOOKERS) as lookers:
         found = list(lookers.map(storage.stat, places))
     files = (LiveFile(file, values, columns) for file, values in zip(found, places.values(), strict=True))
