@@ -138,6 +138,8 @@ class FinishedRun:
             The store does not answer.
         """
         found = self.dataset()
+        if not self.manifest.parts:  # of a night without rows, which nothing says the types of
+            return pa.table({name: pa.nulls(0) for name in columns or ()})
         for name in (*(columns or ()), *(where or ())):
             if name not in found.schema.names:
                 raise UsageError(f"{self.uri}: has no column {name!r:.80}; its id columns are {', '.join(self.plan.ids) or 'none'}")
@@ -313,7 +315,7 @@ class FinishedRun:
         Raises
         ------
         UsageError
-            ``n`` is no such number, or the run has not all attributions of a row.
+            ``n`` is no such number, or the run has no rows, or not all attributions of one.
         InvalidRun
             The parts have fewer rows than the manifest says, or other columns than the plan.
         StorageError
@@ -321,6 +323,8 @@ class FinishedRun:
         """
         self._refuse_partial()
         n, n_rows = read_number("n", n, 1), self.manifest.n_rows
+        if not n_rows:
+            raise UsageError(f"{self.uri}: has no rows")
         drawn = np.sort(np.random.default_rng(read_number("seed", seed, 0)).choice(n_rows, min(n, n_rows), replace=False))
         with reported("read", self.uri):
             try:

@@ -133,6 +133,18 @@ def test_an_id_that_some_paths_carry_is_a_text(example, tmp_path, name):
     assert len(found.row(key="x")) == 10
 
 
+def test_a_night_without_rows_has_none_of_any_column(example, tmp_path):
+    """Nothing says of which types they would be; a sample there is none of, which is no damage."""
+    pq.write_table(pa.Table.from_pandas(example.frame[:0], preserve_index=False), tmp_path / "rows.parquet")
+    explain(example.model, tmp_path / "rows.parquet", tmp_path / "run", ids=["flight"], scheduler="serial")
+    none = read_run(tmp_path / "run")
+    assert none.attributions().num_rows == none.dataset().count_rows() == 0
+    found = none.attributions(["flight", "margin"], where={"flight": 1})
+    assert (found.num_rows, found.column_names) == (0, ["flight", "margin"])
+    with pytest.raises(UsageError, match=rf"^{tmp_path}/run: has no rows$"):
+        none.sample(2)
+
+
 def test_what_is_not_there_is_said_in_one_line(run, example, tmp_path):
     found = read_run(run)
     with pytest.raises(UsageError, match=r"run: no such row: flight=-1$"):
