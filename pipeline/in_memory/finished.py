@@ -24,7 +24,7 @@ from ..stores.filesystem import open_filesystem, published, reported
 from ..stores.places import normalise
 from .attributions import Attributions
 from .shown import Shown
-from .stored_rows import choose_types, show_rows
+from .stored_rows import choose_types, label_rows, show_rows
 
 MOST = 10  # rows that are shown
 
@@ -354,9 +354,7 @@ class FinishedRun:
 
         total, base = read(totals, len(outputs)), np.array(self.manifest.base)
         output = np.array(table[plan.chosen[0]].to_pylist(), object) if plan.chosen else None
-        ids = table.select(list(plan.ids)).to_pandas(integer_object_nulls=True)  # as floats they would not be the ids any more
-        ids = ids.astype({name: np.float32 for name in ids if ids[name].dtype == np.float16})  # of which pandas has no index
-        labels = pd.RangeIndex(n) if ids.empty else pd.MultiIndex.from_frame(ids) if len(plan.ids) > 1 else pd.Index(ids[plan.ids[0]])
+        labels = label_rows(table.select(list(plan.ids)))
         return Attributions(
             phi=read(phi, len(outputs), len(players)),
             base=base if output is None else base[[plan.outputs.index(name) for name in output]][:, None],

@@ -100,6 +100,22 @@ def test_integers_are_what_they_are_beside_missing_ones(example, tmp_path, ids):
     assert kept.tolist() == [2**53 + 1, None, 7]
 
 
+def test_ids_that_pandas_cannot_look_up_are_texts(example, tmp_path):
+    """Lists and records; of a time its nanoseconds too, where there are some."""
+    times = pa.array([10**9 * i + i % 2 for i in range(60)], pa.time64("ns"))
+    table = pa.Table.from_pandas(example.frame[:60], preserve_index=False).append_column("time", times)
+    table = table.append_column("pair", pa.array([None if i == 3 else [i, i] for i in range(60)])).append_column("record", pa.array([{"k": 1}] * 60))
+    pq.write_table(table, tmp_path / "rows.parquet")
+    explain(example.model, tmp_path / "rows.parquet", tmp_path / "run", ids=["flight", "time", "pair", "record"], scheduler="serial")
+    found = read_run(tmp_path / "run")
+    labels = [each[1:] for each in found.sample(60).index]
+    assert labels[3][0] == "00:00:03.000000001"
+    assert pd.isna(labels[3][1])
+    assert labels[5] == ("00:00:05.000000001", "[5, 5]", "{'k': 1}")
+    shown = [row.ids for row in found.show({"flight": table["flight"][5].as_py()}, most=60).rows]
+    assert {"pair": [5, 5], "time": "00:00:05.000000001"}.items() <= next(ids for ids in shown if ids["pair"] == [5, 5]).items()
+
+
 def test_rows_with_views_of_texts_are_read(example, tmp_path):
     """Arrow filters and takes none of views, whatever column is asked for."""
     table = pa.Table.from_pandas(example.frame[:60], preserve_index=False)
