@@ -164,6 +164,15 @@ def test_rows_deleted_by_files_are_refused_by_name(example, table, tmp_path, mon
         explain(example.model, NAME, tmp_path / "run", **GIVEN)
 
 
+def test_a_dropped_column_is_none_of_the_data(example, table, tmp_path):
+    """Files have it still; it may be a secret, or wrong."""
+    with table.update_schema() as schema:
+        schema.delete_column("flight")
+    assert explain(example.model, table.metadata_location, tmp_path / "run", scheduler="serial").n_rows == 3000
+    with pytest.raises(SchemaMismatch, match=r"\.parquet: column 'flight' is in the file, but none of the table's: dropped, or never in it$"):
+        explain(example.model, table.metadata_location, tmp_path / "other", ids="flight", scheduler="serial")
+
+
 def test_a_renamed_column_is_refused_by_name(example, table, tmp_path):
     """Files call it as they did; one that has its name now is another."""
     with table.update_schema() as schema:
