@@ -13,7 +13,7 @@ from ..stores import storage
 from .identity import has_footer, is_still
 from .listing import WorkItem
 from .row_groups import DAMAGED, choose_pieces, read_batches
-from .texts import decode, find_texts
+from .texts import FEW_ROWS, decode, find_texts
 
 
 def _open_parquet(file: Any, **options: Any) -> pq.ParquetFile:
@@ -91,11 +91,11 @@ def _read_slices(item: WorkItem, wanted: Sequence[str], slice_rows: int) -> Iter
             present = set(parquet.schema_arrow.names)
             columns = [name for name in wanted if name in present]
             pieces = choose_pieces(parquet.metadata, item.row_groups, columns)
-            texts = find_texts(parquet.schema_arrow, columns)
+            texts, others = find_texts(parquet, item.row_groups, columns)
             source = stack.enter_context(storage.opened(item.uri, ahead=False)) if pieces else file  # columns take turns: nobody goes on from there
             known = {"metadata": parquet.metadata, "read_dictionary": texts}
             encoded = _open_parquet(source, **known, **pieces) if texts or pieces else parquet
-            read = read_batches(encoded, item.row_groups, columns, slice_rows)
+            read = read_batches(encoded, item.row_groups, columns, min(slice_rows, FEW_ROWS) if others else slice_rows)
             for batch in decode(window(read, item.skip, item.n_rows), parquet.schema_arrow, slice_rows):
                 for name in wanted:
                     if name not in present and name not in carried:
