@@ -14,7 +14,7 @@ from ..stores import storage
 from ..tables.live import LiveFile
 from .identity import WHOLE, identify
 from .matching import Matched, Matching, make_shape
-from .row_groups import DAMAGED, columns_of, largest_held
+from .row_groups import AS_READ, DAMAGED, columns_of, largest_held
 
 FOOTER_READERS = 16
 FEW, WAITS = 32, 2  # files that tell whether readers wait for them, and how many times as long as they work
@@ -58,7 +58,7 @@ def read_footer(live: LiveFile, matching: Matching) -> Footer:
         if file.local and file.size <= WHOLE:  # all of it is digested anyway
             opened = pa.BufferReader(opened.read())
         try:
-            parquet = pq.ParquetFile(opened)
+            parquet = pq.ParquetFile(opened, **AS_READ)
             metadata, shape = parquet.metadata, make_shape(parquet.schema_arrow, live)
             matched = matching.match(shape)
             columns = columns_of(metadata, matched.read)

@@ -12,13 +12,13 @@ from ..errors import InvalidColumn, InvalidData, StorageError
 from ..stores import storage
 from .identity import has_footer, is_still
 from .listing import WorkItem
-from .row_groups import DAMAGED, choose_pieces, read_batches
+from .row_groups import AS_READ, DAMAGED, choose_pieces, read_batches
 from .texts import FEW_ROWS, decode, find_texts
 
 
 def _open_parquet(file: Any, **options: Any) -> pq.ParquetFile:
-    """A file whose pages are verified. Timestamps of the old kind, INT96, are read in microseconds, since nanoseconds end in 2262."""
-    return pq.ParquetFile(file, page_checksum_verification=True, coerce_int96_timestamp_unit="us", **options)
+    """A file whose pages are verified."""
+    return pq.ParquetFile(file, page_checksum_verification=True, **AS_READ, **options)
 
 
 def _append(batch: pa.RecordBatch, name: str, text: str | None) -> pa.RecordBatch:
