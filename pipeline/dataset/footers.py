@@ -47,7 +47,7 @@ def read_footer(live: LiveFile, matching: Matching) -> Footer:
     Raises
     ------
     InvalidData
-        It is no Parquet file.
+        It is no Parquet file, or one of columns of a type that Arrow does not know.
     SchemaMismatch
         Its columns do not fit.
     StorageError
@@ -64,7 +64,8 @@ def read_footer(live: LiveFile, matching: Matching) -> Footer:
             columns = columns_of(metadata, matched.read)
             identity = identify(file, opened, metadata, columns)
         except DAMAGED as error:
-            raise InvalidData(f"{file.uri}: not a Parquet file: {' '.join(str(error).split())}") from error
+            what = "has what Arrow does not read" if isinstance(error, NotImplementedError) else "not a Parquet file"
+            raise InvalidData(f"{file.uri}: {what}: {' '.join(str(error).split())}") from error
     matching.check(shape, live)
     return Footer(
         rows=tuple(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)),
