@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -26,14 +27,22 @@ def _append(batch: pa.RecordBatch, name: str, text: str | None) -> pa.RecordBatc
     return batch.append_column(name, pa.repeat(pa.scalar(text, pa.string()), batch.num_rows))
 
 
+def _says(values: pa.Array, text: str | None) -> pa.Array:
+    """Whether each value is what a text of a path says."""
+    if text is None:
+        return values.is_null()
+    if pa.types.is_float16(values.type):  # which Arrow neither reads from texts nor compares
+        return pc.equal(values.cast(pa.float32()), float(np.float16(text)))
+    return pc.equal(values, pa.scalar(text).cast(values.type))
+
+
 def _check_carried(batch: pa.RecordBatch, name: str, text: str | None) -> None:
     """Refuse a column that says something else than the path."""
     column = batch.column(name)
     values = column.unique().dictionary_decode() if pa.types.is_dictionary(column.type) else column
     try:
-        equal = values.is_null() if text is None else pc.equal(values, pa.scalar(text).cast(values.type))
-        same = pc.all(equal, skip_nulls=False).as_py()
-    except (pa.ArrowException, NotImplementedError):  # no text is a value of such a type, or this one is not
+        same = pc.all(_says(values, text), skip_nulls=False).as_py()
+    except (pa.ArrowException, NotImplementedError, ValueError):  # no text is a value of such a type, or this one is not
         same = False
     if not same:
         raise InvalidColumn(f"column {name!r} is {text!r} in the path, and something else in the file")
