@@ -14,7 +14,7 @@ from ..stores import storage
 from ..tables.live import LiveFile
 from .identity import WHOLE, identify
 from .matching import Matched, Matching, make_shape
-from .row_groups import DAMAGED, columns_of, largest_held
+from .row_groups import AS_READ, DAMAGED, columns_of, largest_held
 
 FOOTER_READERS = 16
 FEW, WAITS = 32, 2  # files that tell whether readers wait for them, and how many times as long as they work
@@ -47,7 +47,7 @@ def read_footer(live: LiveFile, matching: Matching) -> Footer:
     Raises
     ------
     InvalidData
-        It is no Parquet file.
+        It is no Parquet file, or one of columns of a type that Arrow does not know.
     SchemaMismatch
         Its columns do not fit.
     StorageError
@@ -58,13 +58,14 @@ def read_footer(live: LiveFile, matching: Matching) -> Footer:
         if file.local and file.size <= WHOLE:  # all of it is digested anyway
             opened = pa.BufferReader(opened.read())
         try:
-            parquet = pq.ParquetFile(opened)
+            parquet = pq.ParquetFile(opened, **AS_READ)
             metadata, shape = parquet.metadata, make_shape(parquet.schema_arrow, live)
             matched = matching.match(shape)
             columns = columns_of(metadata, matched.read)
             identity = identify(file, opened, metadata, columns)
         except DAMAGED as error:
-            raise InvalidData(f"{file.uri}: not a Parquet file: {' '.join(str(error).split())}") from error
+            what = "has what Arrow does not read" if isinstance(error, NotImplementedError) else "not a Parquet file"
+            raise InvalidData(f"{file.uri}: {what}: {' '.join(str(error).split())}") from error
     matching.check(shape, live)
     return Footer(
         rows=tuple(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)),

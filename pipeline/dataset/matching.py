@@ -163,11 +163,12 @@ class Matching:
         Raises
         ------
         SchemaMismatch
-            A column is missing, stands twice, is called otherwise than in its table, or has a type or a value that does not fit.
+            A column is missing, stands twice, is called otherwise than in its table or none of it, or has a type or a value that does not
+            fit.
         """
         matched, uri = self.match(shape), live.file.uri
         if live.columns is not None:
-            _check_table(shape.found, live.columns, uri)
+            _check_table(shape.found, live.columns, (*matched.names, *self._asked.names), uri)
         self._check_columns(shape)
         carried = tuple((name, value) for name, value in live.partition if name not in matched.in_file)
         _check_carried(self._called(matched) if carried else (), self._hashes, dict(carried), uri)
@@ -176,13 +177,17 @@ class Matching:
         check_group_columns(matched.by, matched.by, uri)
 
 
-def _check_table(found: pa.Schema, columns: Columns, uri: str) -> None:
-    """Refuse a file that calls a column otherwise than its table does."""
+def _check_table(found: pa.Schema, columns: Columns, asked: Iterable[str], uri: str) -> None:
+    """Refuse a file that calls a column otherwise than its table does, or has one that is asked for and that its table does not have."""
     for column in found:
         number = (column.metadata or {}).get(NUMBER)
         other = columns.find_other(column.name, None if number is None else int(number))
         if other is not None:
             raise SchemaMismatch(f"{uri}: column {column.name!r} {other}; explain a copy of the table's rows")
+    there = {*found.names}
+    dropped = next((name for name in asked if name in there and name not in columns.now), None)
+    if dropped is not None:
+        raise SchemaMismatch(f"{uri}: column {dropped!r} is in the file, but none of the table's: dropped, or never in it")
 
 
 def _check_carried(features: Iterable[Feature], hashes: Mapping[int, np.ndarray], carried: Mapping[str, str | None], uri: str) -> None:

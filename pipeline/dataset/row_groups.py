@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 DAMAGED = (pa.ArrowException, OSError, UnicodeDecodeError)  # what a file raises that cannot be read, the last one where it is a column's name
+AS_READ: dict[str, Any] = {"coerce_int96_timestamp_unit": "us"}  # timestamps of the old kind: in nanoseconds they would end in 2262
 READ_BYTES = 1 << 26  # as they are stored, of row groups that are fetched together, or of one that is fetched piece by piece
 PAGES_BYTES = 4 << 20  # held of a column read by pages: its dictionary, a page as stored and as read, a megabyte each as most write them
 COLUMN_BYTES = 16 << 10  # of a column's reader, whatever it reads

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -12,13 +13,13 @@ from ..errors import InvalidColumn, InvalidData, StorageError
 from ..stores import storage
 from .identity import has_footer, is_still
 from .listing import WorkItem
-from .row_groups import DAMAGED, choose_pieces, read_batches
-from .texts import decode, find_texts
+from .row_groups import AS_READ, DAMAGED, choose_pieces, read_batches
+from .texts import FEW_ROWS, decode, find_texts
 
 
 def _open_parquet(file: Any, **options: Any) -> pq.ParquetFile:
-    """A file whose pages are verified. Timestamps of the old kind, INT96, are read in microseconds, since nanoseconds end in 2262."""
-    return pq.ParquetFile(file, page_checksum_verification=True, coerce_int96_timestamp_unit="us", **options)
+    """A file whose pages are verified."""
+    return pq.ParquetFile(file, page_checksum_verification=True, **AS_READ, **options)
 
 
 def _append(batch: pa.RecordBatch, name: str, text: str | None) -> pa.RecordBatch:
@@ -26,14 +27,22 @@ def _append(batch: pa.RecordBatch, name: str, text: str | None) -> pa.RecordBatc
     return batch.append_column(name, pa.repeat(pa.scalar(text, pa.string()), batch.num_rows))
 
 
+def _says(values: pa.Array, text: str | None) -> pa.Array:
+    """Whether each value is what a text of a path says."""
+    if text is None:
+        return values.is_null()
+    if pa.types.is_float16(values.type):  # which Arrow neither reads from texts nor compares
+        return pc.equal(values.cast(pa.float32()), float(np.float16(text)))
+    return pc.equal(values, pa.scalar(text).cast(values.type))
+
+
 def _check_carried(batch: pa.RecordBatch, name: str, text: str | None) -> None:
     """Refuse a column that says something else than the path."""
     column = batch.column(name)
     values = column.unique().dictionary_decode() if pa.types.is_dictionary(column.type) else column
     try:
-        equal = values.is_null() if text is None else pc.equal(values, pa.scalar(text).cast(values.type))
-        same = pc.all(equal, skip_nulls=False).as_py()
-    except (pa.ArrowException, NotImplementedError):  # no text is a value of such a type, or this one is not
+        same = pc.all(_says(values, text), skip_nulls=False).as_py()
+    except (pa.ArrowException, NotImplementedError, ValueError):  # no text is a value of such a type, or this one is not
         same = False
     if not same:
         raise InvalidColumn(f"column {name!r} is {text!r} in the path, and something else in the file")
@@ -91,11 +100,11 @@ def _read_slices(item: WorkItem, wanted: Sequence[str], slice_rows: int) -> Iter
             present = set(parquet.schema_arrow.names)
             columns = [name for name in wanted if name in present]
             pieces = choose_pieces(parquet.metadata, item.row_groups, columns)
-            texts = find_texts(parquet.schema_arrow, columns)
+            texts, others = find_texts(parquet, item.row_groups, columns)
             source = stack.enter_context(storage.opened(item.uri, ahead=False)) if pieces else file  # columns take turns: nobody goes on from there
             known = {"metadata": parquet.metadata, "read_dictionary": texts}
             encoded = _open_parquet(source, **known, **pieces) if texts or pieces else parquet
-            read = read_batches(encoded, item.row_groups, columns, slice_rows)
+            read = read_batches(encoded, item.row_groups, columns, min(slice_rows, FEW_ROWS) if others else slice_rows)
             for batch in decode(window(read, item.skip, item.n_rows), parquet.schema_arrow, slice_rows):
                 for name in wanted:
                     if name not in present and name not in carried:

@@ -1,30 +1,41 @@
 """Columns of texts, decoded a bounded number of bytes at a time: in a file a value stands once, however long it is and on however many rows."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from .row_groups import columns_of
 
 TEXTS = (pa.string(), pa.large_string(), pa.string_view(), pa.binary(), pa.large_binary(), pa.binary_view())
+DIFFERENCES = {"DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY"}
+FEW_ROWS = 256  # that are read at a time of columns stored so: of a long text on many rows a file has little
 TEXT_BYTES = 1 << 26  # of texts that are decoded at a time, unless a single row has more
 
 
-def find_texts(schema: pa.Schema, names: Iterable[str]) -> list[str]:
-    """Choose the columns that can be read as dictionaries.
+def find_texts(parquet: pq.ParquetFile, row_groups: Sequence[int], names: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Choose the columns of texts that can be read as dictionaries.
 
     Parameters
     ----------
-    schema : pa.Schema
-        Of the file.
+    parquet : pq.ParquetFile
+    row_groups : sequence of int
+        That are read.
     names : iterable of str
         Columns of it.
 
     Returns
     -------
-    list of str
+    dictionaries : list of str
+    others : list of str
+        Whose texts are stored as differences, as writers of Parquet's second version store many: Arrow makes no dictionaries of them.
     """
-    return [name for name in names if schema.field(name).type in TEXTS]
+    found = [name for name in names if parquet.schema_arrow.field(name).type in TEXTS]
+    chunks = [parquet.metadata.row_group(group).column(c) for group in row_groups for c in columns_of(parquet.metadata, found)]
+    differing = {chunk.path_in_schema for chunk in chunks if not DIFFERENCES.isdisjoint(chunk.encodings)}
+    return [name for name in found if name not in differing], [name for name in found if name in differing]
 
 
 def _to_decode(batch: pa.RecordBatch, schema: pa.Schema) -> list[str]:
@@ -32,12 +43,22 @@ def _to_decode(batch: pa.RecordBatch, schema: pa.Schema) -> list[str]:
     return [field.name for field in batch.schema if pa.types.is_dictionary(field.type) and not pa.types.is_dictionary(schema.field(field.name).type)]
 
 
+def _lengths(texts: pa.Array) -> np.ndarray:
+    """Bytes of every text, ``(n,) int64``."""
+    if pa.types.is_string_view(texts.type) or pa.types.is_binary_view(texts.type):  # of which Arrow tells no lengths
+        texts = texts.cast(pa.large_binary())
+    return pc.fill_null(pc.binary_length(texts), 0).to_numpy(zero_copy_only=False).astype(np.int64)
+
+
 def _text_bytes(batch: pa.RecordBatch, names: list[str]) -> np.ndarray:
     """Bytes of every row's texts, ``(n,) int64``."""
     found = np.zeros(batch.num_rows, np.int64)
     for name in names:
         column = batch.column(name)
-        lengths = pc.fill_null(pc.binary_length(column.dictionary), 0).to_numpy(zero_copy_only=False).astype(np.int64)
+        if not pa.types.is_dictionary(column.type):
+            found += _lengths(column)
+            continue
+        lengths = _lengths(column.dictionary)
         found += np.append(lengths, 0)[pc.fill_null(column.indices, len(lengths)).to_numpy(zero_copy_only=False)]
     return found
 
@@ -70,7 +91,7 @@ def decode(batches: Iterable[pa.RecordBatch], schema: pa.Schema, slice_rows: int
     Parameters
     ----------
     batches : iterable of pa.RecordBatch
-        As they were read, with dictionaries of texts.
+        As they were read, with dictionaries of texts, or with texts of a few rows.
     schema : pa.Schema
         Of the file: the types that columns are to have.
     slice_rows : int
@@ -86,7 +107,7 @@ def decode(batches: Iterable[pa.RecordBatch], schema: pa.Schema, slice_rows: int
     for batch in batches:
         names = _to_decode(batch, schema)
         apart = any(pa.types.is_dictionary(schema.field(name).type) for name in batch.schema.names)
-        for piece, size in _cut(batch, names):
+        for piece, size in _cut(batch, names + [field.name for field in batch.schema if field.type in TEXTS]):
             while piece.num_rows:
                 if held and (apart or n_rows == slice_rows or n_bytes + size > TEXT_BYTES):
                     yield _join(held)

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from ..errors import InvalidRun, NoSuchRow, UsageError
 from ..runs.arguments import read_number
 from ..runs.finished import read_finished
-from ..runs.lookup import Found, as_plain, find_rows, has_views, read_condition
+from ..runs.lookup import Found, as_plain, find_rows, has_views, is_extension, read_condition
 from ..runs.options import MARGIN
 from ..runs.plan import Plan
 from ..runs.provenance import Provenance, read_provenance
@@ -24,7 +24,7 @@ from ..stores.filesystem import open_filesystem, published, reported
 from ..stores.places import normalise
 from .attributions import Attributions
 from .shown import Shown
-from .stored_rows import choose_types, show_rows
+from .stored_rows import choose_types, label_rows, show_rows
 
 MOST = 10  # rows that are shown
 
@@ -138,10 +138,12 @@ class FinishedRun:
             The store does not answer.
         """
         found = self.dataset()
+        if not self.manifest.parts:  # of a night without rows, which nothing says the types of
+            return pa.table({name: pa.nulls(0) for name in columns or ()})
         for name in (*(columns or ()), *(where or ())):
             if name not in found.schema.names:
                 raise UsageError(f"{self.uri}: has no column {name!r:.80}; its id columns are {', '.join(self.plan.ids) or 'none'}")
-        if where and has_views(found.schema):
+        if where and (has_views(found.schema) or any(is_extension(found.schema.field(name).type) for name in where)):
             table = as_plain(found.schema.empty_table())
             with suppress(NoSuchRow):
                 table = self.find(where).table
@@ -313,7 +315,7 @@ class FinishedRun:
         Raises
         ------
         UsageError
-            ``n`` is no such number, or the run has not all attributions of a row.
+            ``n`` is no such number, or the run has no rows, or not all attributions of one.
         InvalidRun
             The parts have fewer rows than the manifest says, or other columns than the plan.
         StorageError
@@ -321,6 +323,8 @@ class FinishedRun:
         """
         self._refuse_partial()
         n, n_rows = read_number("n", n, 1), self.manifest.n_rows
+        if not n_rows:
+            raise UsageError(f"{self.uri}: has no rows")
         drawn = np.sort(np.random.default_rng(read_number("seed", seed, 0)).choice(n_rows, min(n, n_rows), replace=False))
         with reported("read", self.uri):
             try:
@@ -350,9 +354,7 @@ class FinishedRun:
 
         total, base = read(totals, len(outputs)), np.array(self.manifest.base)
         output = np.array(table[plan.chosen[0]].to_pylist(), object) if plan.chosen else None
-        ids = table.select(list(plan.ids)).to_pandas(integer_object_nulls=True)  # as floats they would not be the ids any more
-        ids = ids.astype({name: np.float32 for name in ids if ids[name].dtype == np.float16})  # of which pandas has no index
-        labels = pd.RangeIndex(n) if ids.empty else pd.MultiIndex.from_frame(ids) if len(plan.ids) > 1 else pd.Index(ids[plan.ids[0]])
+        labels = label_rows(table.select(list(plan.ids)))
         return Attributions(
             phi=read(phi, len(outputs), len(players)),
             base=base if output is None else base[[plan.outputs.index(name) for name in output]][:, None],

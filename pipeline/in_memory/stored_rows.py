@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from kernels.methods import METHODS
@@ -20,6 +21,8 @@ from ..runs.top import FEATURE, PHI, VALUE, feature_of
 from .attributions import ROUNDED
 from .shown import REASONS, Shown, ShownOutput, ShownRow
 from .waterfall import Step
+
+NANOSECONDS = pa.time64("ns")  # of a day, where Python and pandas have microseconds
 
 
 def choose_types(plan: Plan, first: pa.Schema, of_views: bool) -> pa.Schema:
@@ -45,13 +48,38 @@ def choose_types(plan: Plan, first: pa.Schema, of_views: bool) -> pa.Schema:
 
 
 def _read_column(column: pa.ChunkedArray) -> list[Any]:
-    """Values, one as Arrow writes it where Python has none, as of a date beyond the year 9999."""
+    """Values, one as Arrow writes it where Python has none, as of a date beyond the year 9999, or nanoseconds of a time."""
     try:
-        return column.to_pylist()
+        return (column.cast(pa.time64("us")) if column.type == NANOSECONDS else column).to_pylist()
     except (OverflowError, ValueError, LookupError):
         if len(column) > 1:
             return [value for at in range(len(column)) for value in _read_column(column.slice(at, 1))]
         return [" ".join(column.combine_chunks().to_string().split()).strip("[] ")]
+
+
+def label_rows(ids: pa.Table) -> Any:
+    """Label rows by their ids.
+
+    Parameters
+    ----------
+    ids : pa.Table
+        n rows; the id columns, of which there may be none.
+
+    Returns
+    -------
+    pd.Index
+        n labels, of several levels where there are several ids; their texts where pandas can look up no such value, as a list.
+    """
+    import pandas as pd
+
+    texts = {each.name: _read_column(ids[each.name]) for each in ids.schema if each.type == NANOSECONDS or pa.types.is_nested(each.type)}
+    plain = ids.drop_columns([*texts]).to_pandas(integer_object_nulls=True)  # as floats they would not be the ids any more
+    plain = plain.astype({name: np.float32 for name in plain if plain[name].dtype == np.float16})  # of which pandas has no index
+    written = {name: pd.Series([None if each is None else str(each) for each in values], dtype=object) for name, values in texts.items()}
+    found = [written[name] if name in written else plain[name] for name in ids.column_names]
+    if not found:
+        return pd.RangeIndex(ids.num_rows)
+    return pd.Index(found[0], name=ids.column_names[0]) if len(found) == 1 else pd.MultiIndex.from_arrays(found, names=ids.column_names)
 
 
 def _read_number(value: float | None) -> float:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import reduce
 from itertools import repeat
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
@@ -71,8 +72,22 @@ class Found:
 
 
 def _value_type(kind: pa.DataType) -> pa.DataType:
-    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind.storage_type if is_extension(kind) else kind
     return PLAIN.get(kind, kind)
+
+
+def is_extension(kind: pa.DataType) -> bool:
+    """Tell whether a type is made of another one, as UUIDs and JSON are, which Arrow cannot compare.
+
+    Parameters
+    ----------
+    kind : pa.DataType
+
+    Returns
+    -------
+    bool
+    """
+    return isinstance(kind, pa.BaseExtensionType)
 
 
 def _text(given: str) -> pa.Scalar:
@@ -114,9 +129,11 @@ def read_condition(where: str, schema: pa.Schema, name: str, given: Any) -> Cond
     try:
         if pa.float16() in (kind, getattr(kind, "value_type", None)):
             return Condition(name, _read_half(given))
+        if isinstance(kind, pa.UuidType) and given is not None:
+            return Condition(name, pa.scalar(UUID(str(given)).bytes, kind.storage_type))
         value = _text(given).cast(_value_type(kind)) if isinstance(given, str) else pa.scalar(given, _value_type(kind))
         rounds = isinstance(given, str) or pa.types.is_floating(value.type)
-        if pa.types.is_nested(kind) or not (rounds or value.as_py() == given):  # 7.5 would be the integer 7
+        if pa.types.is_nested(_value_type(kind)) or not (rounds or value.as_py() == given):  # 7.5 would be the integer 7
             raise TypeError("nothing of the column's type")
     except (pa.ArrowException, TypeError, OverflowError, ValueError) as error:
         raise UsageError(f"{where}: column {name!r:.80} is {kind}, got {given!r:.80}") from error
@@ -126,7 +143,7 @@ def read_condition(where: str, schema: pa.Schema, name: str, given: Any) -> Cond
 def _as_read(where: str, schema: pa.Schema, name: str, given: Any) -> Any:
     """What was asked for, as a column holds it; as it was given where this one cannot."""
     try:
-        return read_condition(where, schema, name, given).value.as_py()
+        return given if is_extension(schema.field(name).type) else read_condition(where, schema, name, given).value.as_py()
     except (UsageError, ValueError):  # nanoseconds, without pandas
         return given
 
@@ -201,7 +218,7 @@ def _in_range(found: Any, condition: Condition) -> bool:
 def _matches(column: pa.ChunkedArray, condition: Condition) -> pa.ChunkedArray:
     """Whether a condition holds, null where it cannot be said."""
     kind = column.type
-    plain = column.cast(kind.value_type) if pa.types.is_dictionary(kind) else column
+    plain = column.cast(_value_type(kind)) if pa.types.is_dictionary(kind) or is_extension(kind) else column
     return pc.is_null(plain, nan_is_null=True) if condition.missing else pc.equal(plain, condition.value)
 
 

@@ -70,6 +70,7 @@ class Manifest:
     players: tuple[int, ...]  # features or groups that some split asks for, by position; phi of the others is 0
     pairs: tuple[tuple[int, int], ...]  # of these that interact, where interactions were asked for
     n_rows: int  # explained
+    n_files: int  # of the plan, with rows; those whose footers could not be read are none of them
     residual: float | None  # largest of any row, as a fraction of the bound; None where the method is not additive
     parts: tuple[PartEntry, ...]
     summaries: tuple[SummaryEntry, ...]
@@ -97,10 +98,9 @@ class Manifest:
 
     @property
     def share(self) -> float:
-        """Share of the data's rows that are explained, 0 where there are none; a file that cannot be read counts as an average work item."""
+        """Share of the data's rows that are explained, 0 where there are none; a file whose footer cannot be read counts as an average file."""
         unknown = sum(entry.n_rows is None for entry in self.rejected)
-        n_items = len(self.parts) + len(self.rejected) - unknown
-        return self.n_rows * n_items / ((self.n_rows + self.n_rejected) * (n_items + unknown)) if self.n_rows else 0.0
+        return self.n_rows * self.n_files / ((self.n_rows + self.n_rejected) * (self.n_files + unknown)) if self.n_rows else 0.0
 
     def home(self, run: str) -> str:
         """Find where the run's plan and parts lie.
@@ -262,6 +262,7 @@ def make_manifest(
         players=game.players,
         pairs=game.pairs,
         n_rows=sum(part["n_rows"] for part in parts),
+        n_files=len(plan.files),
         residual=max(additive, default=0.0) if plan.additive else None,
         parts=tuple(parts),
         summaries=tuple(written),

@@ -92,14 +92,15 @@ def check_table(job: Job, found: Listing, plan: Plan) -> None:
         The library that writes it is not installed, or it takes no parts as they are.
     SchemaMismatch
         Such tables do not have the type or the name of a column, or parts would have it in two types, by paths and by files; or two names differ in
-        case alone.
+        case alone; or this table calls one otherwise by now, or has a column of every row that the run lacks.
     StorageError
         It does not answer.
     """
     place = choose_table(job.options, job.out)
     if place is None:
         return
-    refuse_alike(_list_columns(plan), job.data)
+    written = _list_columns(plan)
+    refuse_alike(written, job.data)
     values = zip(plan.value_columns, (feature.name for feature in plan.features), strict=plan.values)
     passed = {**dict(values), **{name: name for name in plan.ids}}  # from columns of parts to those of the data
     columns = plain({name: found.types.get(column, pa.string()) for name, column in passed.items()}, job.data)  # what paths carry are texts
@@ -109,7 +110,7 @@ def check_table(job: Job, found: Listing, plan: Plan) -> None:
             raise SchemaMismatch(
                 f"{job.data}: column {column!r} is {found.types[column]} in some files, and text in the paths of others; a table has it in one type"
             )
-    place.check()
+    place.check(written)
 
 
 def commit_table(job: Job, out: str, manifest: Manifest, kept: bool = False) -> None:

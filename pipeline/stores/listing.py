@@ -15,7 +15,7 @@ from .storage import MARKS, TIMES, Object, describe
 
 SUFFIXES = (".parquet", ".pq", ".parq")
 MAGIC = b"PAR1"  # what a Parquet file begins with
-_ICEBERG = re.compile(r"(^|/)metadata/[^/]*\.metadata\.json$")
+_ICEBERG = re.compile(r"(^|/)metadata/[^/]*\.metadata\.json(\.gz)?$")
 LOOKERS = 16  # folders that are looked into at a time
 
 

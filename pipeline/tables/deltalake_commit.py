@@ -7,7 +7,7 @@ the action ``txn`` that Delta has for this: whoever commits at the same time is 
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import date as Date
 from typing import Any
 from urllib.parse import unquote
@@ -17,7 +17,7 @@ import pyarrow as pa
 from ..errors import UsageError
 from .deltalake_table import open_table, options_for, place_of, reported
 from .live import write_value
-from .share import DATE, Leaving, Share, check_all_there, check_alone, new_columns, within
+from .share import DATE, Leaving, Share, check_all_there, check_alone, new_columns, refuse_lacking, within
 
 ATTEMPTS = 10  # lost to others before a commit is given up
 # Others clean a table's folder of all files that its log does not name: plans, manifests and summaries of the runs. Not for a hundred years.
@@ -64,25 +64,36 @@ def _exists(uri: str) -> bool:
     return DeltaTable.is_deltatable(uri, options_for(uri))
 
 
-def check_delta(uri: str) -> None:
+def check_delta(uri: str, names: Collection[str]) -> None:
     """Refuse a table that parts cannot be added to as they are, while nothing is explained yet.
 
     Parameters
     ----------
     uri : str
         Of its folder, where there need not be one.
+    names : collection of str
+        Columns that parts will have.
 
     Raises
     ------
     UsageError
         The library is not installed, the table is not partitioned by the date alone, or asks more of who writes it than to add files.
+    SchemaMismatch
+        It has a column of every row that parts lack.
     StorageError
         The store does not answer.
     """
     with reported("read", uri):
         if not _exists(uri):
             return
-    _refuse_other(open_table(uri), uri)
+    table = open_table(uri)
+    _refuse_other(table, uri)
+    refuse_lacking(_list_required(table), names, uri)
+
+
+def _list_required(table: Any) -> list[str]:
+    """Columns that may not be null."""
+    return [field.name for field in table.schema().fields if not field.nullable]
 
 
 def _refuse_other(table: Any, uri: str) -> None:
@@ -202,6 +213,7 @@ def _try(uri: str, share: Share) -> None:
     live = _list_live(table, uri)
     old = within(share.run, live)
     check_all_there(held, len(old), share.run, uri)
+    refuse_lacking(_list_required(table), share.schema.names, uri)
     missing = new_columns(_list_types(table.schema()), _list_types(schema), uri)
     if missing:
         table.alter.add_columns([field for field in schema.fields if field.name in missing])
@@ -228,7 +240,8 @@ def commit_delta(uri: str, share: Share) -> None:
     Raises
     ------
     SchemaMismatch
-        A column is of another type in the table, or files of the earlier run were rewritten by others.
+        A column is of another type in the table, or one of every row there is none of the run's; or files of the earlier run were rewritten by
+        others.
     UsageError
         The table is partitioned otherwise, or asks more of who writes it than to add files.
     StorageError

@@ -5,16 +5,16 @@ knows columns by their names, since parts number none. A property of the table s
 commit that adds the parts, which the catalog refuses where the table has another snapshot by then.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import date as Date
 from typing import Any
 
 import pyarrow as pa
 
-from ..errors import UsageError
+from ..errors import SchemaMismatch, UsageError
 from ..stores.places import CATALOG, normalise
-from .pyiceberg_table import EPOCH, FILES, has_rows, list_live, refuse_deletes, reported
-from .share import DATE, Leaving, Share, SharedPart, check_all_there, check_alone, new_columns, plain_fields, within
+from .pyiceberg_table import EPOCH, FILES, has_rows, list_live, number_columns, refuse_deletes, reported
+from .share import DATE, Leaving, Share, SharedPart, check_all_there, check_alone, new_columns, plain_fields, refuse_lacking, within
 
 ATTEMPTS = 10  # lost to others before a commit is given up
 MAPPING = "schema.name-mapping.default"
@@ -23,7 +23,7 @@ FIRST = (0, 1)  # number of a table's first snapshot: in version 1 of the format
 MANIFEST, RUN = "leafledger.manifest", "leafledger.run"  # properties of a snapshot: which it committed, and of which run
 
 
-def locate_iceberg(name: str, run: str, date: Date) -> str:  # noqa: ARG001 - it may lie anywhere
+def locate_iceberg(name: str, run: str, date: Date) -> str:  # noqa: ARG001 - it may lie under any date
     """Find the table that a run belongs to.
 
     Parameters
@@ -43,10 +43,12 @@ def locate_iceberg(name: str, run: str, date: Date) -> str:  # noqa: ARG001 - it
     Raises
     ------
     UsageError
-        It is no such name.
+        It is no such name, or the run lies where the library does not find its files.
     """
     if len([part for part in name.split(".") if part]) < 3 or ".." in name:
         raise UsageError(f"table is iceberg:{name}, expected iceberg:CATALOG.NAMESPACE.TABLE")
+    if "#" in run or "?" in run:  # one night of it, and no night of the table can be read
+        raise UsageError(f"{run}: has '#' or '?', where the library pyiceberg takes the names of files to end; choose another output")
     return f"{CATALOG}{name}"
 
 
@@ -75,18 +77,35 @@ def _refuse_other(table: Any, uri: str) -> None:
         raise UsageError(f"{uri}: is of version {table.metadata.format_version} of Iceberg's format, expected 1 or 2")
 
 
-def check_iceberg(uri: str) -> None:
+def _refuse_columns(table: Any, names: Collection[str], uri: str) -> None:
+    """Refuse columns of parts, which number none, that readers of the table would take for another one or for none."""
+    refuse_lacking([field.name for field in table.schema().fields if field.required], names, uri)
+    if table.name_mapping() is None:
+        return
+    columns = number_columns(table)
+    for name in names:
+        if columns.find_other(name, None) is not None:
+            called = next((each for each, number in columns.now.items() if number == columns.unnumbered.get(name)), None)
+            how = f"is not in the table's {MAPPING}" if called is None else f"is called {called!r} in the table by now"
+            raise SchemaMismatch(f"{uri}: column {name!r} {how}, so that readers would not find the values of all nights; commit it to another table")
+
+
+def check_iceberg(uri: str, names: Collection[str]) -> None:
     """Refuse a table that parts cannot be added to as they are, while nothing is explained yet.
 
     Parameters
     ----------
     uri : str
         As iceberg:CATALOG.NAMESPACE.TABLE; there need not be one.
+    names : collection of str
+        Columns that parts will have.
 
     Raises
     ------
     UsageError
         The library is not installed, or the table is not partitioned by the date alone.
+    SchemaMismatch
+        It has a column of every row that parts lack, or calls one of theirs otherwise by now.
     StorageError
         There is no such catalog or namespace, or it does not answer.
     """
@@ -96,6 +115,7 @@ def check_iceberg(uri: str) -> None:
             catalog.load_namespace_properties(name.rpartition(".")[0])
     if table is not None:
         _refuse_other(table, uri)
+        _refuse_columns(table, names, uri)
 
 
 def _data_file(table_metadata: Any, part: SharedPart, date: Date) -> Any:
@@ -200,6 +220,7 @@ def _try(uri: str, share: Share) -> None:
         return
     _, old = _list_files(table, share.run, uri)
     check_all_there(held, len(old), share.run, uri)
+    _refuse_columns(table, share.schema.names, uri)
     missing = new_columns(_list_types(table.schema().as_arrow()), _list_types(share.schema), uri)
     _once(table)
     with table.transaction() as transaction:
@@ -238,7 +259,8 @@ def commit_iceberg(uri: str, share: Share) -> None:
     Raises
     ------
     SchemaMismatch
-        A column is of another type in the table, or files of the earlier run were rewritten by others.
+        A column is of another type in the table, is called otherwise there by now, or one of every row there is none of the run's; or files of the
+        earlier run were rewritten by others.
     UsageError
         The table is partitioned otherwise, or has files that may say which rows of the earlier run are deleted.
     StorageError

@@ -16,7 +16,7 @@ from .live import Columns, Hive, LiveFile, Snapshot, list_once, write_value
 
 LOOKERS = 16  # files that are looked up at a time
 METADATA = re.compile(r"(?:^|/)metadata/[^/]+\.metadata\.json$")
-_NUMBERED = re.compile(r"v(\d+)(?:\.gz)?\.metadata\.json")  # by tables whose folder is their only catalog; some compress newer ones
+_NUMBERED = re.compile(r"v(\d+)(?:\.gz)?\.metadata\.json(\.gz)?")  # by tables whose folder is their only catalog; some compress newer ones
 FILES = {"py-io-impl": "pyiceberg.io.fsspec.FsspecFileIO"}  # stores are reached as all others are
 WRITTEN = ("string", "int", "long", "boolean", "date")  # types of values of which each is written in one way
 EPOCH = Date(1970, 1, 1)
@@ -92,13 +92,16 @@ def _find_metadata(uri: str) -> str:
     """The metadata file of a folder that is its own catalog."""
     if METADATA.search(uri):
         return uri
-    names = {int(found[1]): name for name in list_folder(storage.join(uri, "metadata")).files if (found := _NUMBERED.fullmatch(name))}
-    if not names:
+    found = [each for name in list_folder(storage.join(uri, "metadata")).files if (each := _NUMBERED.fullmatch(name))]
+    if not found:
         raise UsageError(
             f"{uri}: is an Iceberg table of which its catalog alone knows what counts; name it as {CATALOG}CATALOG.NAMESPACE.TABLE, or name "
             "the file, metadata/….metadata.json"
         )
-    return storage.join(uri, "metadata", names[max(names)])
+    newest = max(found, key=lambda each: int(each[1]))
+    if newest[2]:
+        raise UsageError(f"{uri}: its newest metadata are {newest[0]}, as old versions of Iceberg called them, which pyiceberg does not read")
+    return storage.join(uri, "metadata", newest[0])
 
 
 def _values(spec: Any, schema: Any, record: Any, uri: str) -> Hive:
@@ -117,8 +120,17 @@ def _values(spec: Any, schema: Any, record: Any, uri: str) -> Hive:
     return tuple(sorted(found))
 
 
-def _number_columns(table: Any) -> Columns:
-    """Numbers of the columns, and what they are called in files that have no numbers."""
+def number_columns(table: Any) -> Columns:
+    """Find the numbers of a table's columns, and what these are called in files that have no numbers.
+
+    Parameters
+    ----------
+    table : pyiceberg.table.Table
+
+    Returns
+    -------
+    Columns
+    """
     mapping, now = table.name_mapping(), {field.name: field.field_id for field in table.schema().fields}
     unnumbered = {} if mapping is None else {name: field.field_id for field in mapping.root for name in field.names if field.field_id is not None}
     return Columns(now, unnumbered)
@@ -249,7 +261,7 @@ def read_iceberg(uri: str) -> Snapshot:
             table = StaticTable.from_metadata(place, FILES)
     with reported("read", uri):
         places = list_once([(normalise(found.file_path), values) for found, values in list_entries(table, uri)], uri)
-        columns = _number_columns(table)
+        columns = number_columns(table)
     with ThreadPoolExecutor(LOOKERS) as lookers:
         found = list(lookers.map(storage.stat, places))
     files = (LiveFile(file, values, columns) for file, values in zip(found, places.values(), strict=True))

@@ -1,7 +1,7 @@
 """What a finished run has for a table of all nights: its parts as they lie there, with the columns that a table can have."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date as Date
 
@@ -163,6 +163,28 @@ def new_columns(held: Mapping[str, str], mine: Mapping[str, str], where: str) ->
         if held.get(name, kind) != kind:
             raise SchemaMismatch(f"{where}: column {name!r} is {held[name]}, the run's is {kind}; commit it to another table")
     return [name for name in mine if name not in held]
+
+
+def refuse_lacking(required: Iterable[str], mine: Container[str], where: str) -> None:
+    """Refuse a run that has no values for a column which a table has of every row.
+
+    Parameters
+    ----------
+    required : iterable of str
+        Columns of the table that may not be null.
+    mine : container of str
+        Columns of the run.
+    where : str
+        The table, for the message.
+
+    Raises
+    ------
+    SchemaMismatch
+        The run lacks one.
+    """
+    for name in required:
+        if name != DATE and name not in mine:
+            raise SchemaMismatch(f"{where}: column {name!r} may not be null there, and the run has none; commit it to another table")
 
 
 def within(run: str, uris: Iterable[str]) -> set[str]:

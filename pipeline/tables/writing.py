@@ -1,6 +1,6 @@
 """Tables of all nights that a run's parts are committed to: one row for each format."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import date as Date
 
@@ -15,7 +15,7 @@ class Format:
     """What can be done with a table."""
 
     locate: Callable[[str, str, Date], str]  # from its name, the run's folder and its date to its place
-    check: Callable[[str], None]  # that parts can be added, before there are any
+    check: Callable[[str, Collection[str]], None]  # that parts with such columns can be added, before there are any
     commit: Callable[[str, Share], None]
     holds: Callable[[str, str, str], bool]  # from its place, a run's folder and manifest
     withdraw: Callable[[str, Leaving], None]
@@ -34,9 +34,15 @@ class Place:
     format: Name
     uri: str
 
-    def check(self) -> None:
-        """Refuse a table that parts cannot be added to as they are, while nothing is explained yet."""
-        FORMATS[self.format].check(self.uri)
+    def check(self, names: Collection[str]) -> None:
+        """Refuse a table that parts cannot be added to as they are, while nothing is explained yet.
+
+        Parameters
+        ----------
+        names : collection of str
+            Columns that parts will have.
+        """
+        FORMATS[self.format].check(self.uri, names)
 
     def commit(self, share: Share) -> None:
         """Let the table have a run's parts, once.

@@ -4,11 +4,13 @@ import gc
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+import polars
 import pyarrow.parquet as pq
 import pytest
 
 from pipeline.dataset import footers
 from pipeline.dataset.listing import list_data
+from pipeline.errors import InvalidData
 from pipeline.models import load_ensemble
 from tests.pipeline.running import write_copies
 
@@ -59,3 +61,10 @@ def test_footers_are_let_go_as_soon_as_they_are_read(example, tmp_path):
     finally:
         gc.enable()
     assert (len(found.files), after) == (20, before)
+
+
+def test_what_arrow_does_not_read_is_no_damage(example, tmp_path):
+    """As a column that nobody asks for, of Polars' integers of 128 bits."""
+    polars.DataFrame({"large": [7]}, schema={"large": polars.Int128}).write_parquet(tmp_path / "a.parquet")
+    with pytest.raises(InvalidData, match=r"^[^\n]+/a\.parquet: has what Arrow does not read: Integers with more than 64 bits not implemented"):
+        list_data(str(tmp_path), load_ensemble(example.model))

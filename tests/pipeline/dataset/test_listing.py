@@ -228,3 +228,15 @@ def test_categories_of_several_types_are_refused_where_splits_ask_for_them(examp
 def test_how_folders_are_nested_does_not_matter():
     """The same columns are the same partition, so that a plan does not depend on which folder is in which."""
     assert listing._partition("d/a=1/b=2/f") == listing._partition("d/b=2/a=1/f") == (("a", "1"), ("b", "2"))
+
+
+def test_old_timestamps_are_of_the_type_in_which_they_are_read(example, tmp_path):
+    """INT96, as Spark writes them: in microseconds, as a table takes them, beside files that say so; nanoseconds are another type."""
+    table, times = pa.Table.from_pandas(example.frame[FEATURES][:9], preserve_index=False), pa.array(range(9), pa.timestamp("us"))
+    pq.write_table(table.append_column("t", times), tmp_path / "a.parquet", use_deprecated_int96_timestamps=True)
+    pq.write_table(table.append_column("t", times), tmp_path / "b.parquet")
+    model, asked = load_ensemble(example.model), Asked(ids=("t",))
+    assert list_data(str(tmp_path), model, asked).types == {"t": pa.timestamp("us")}
+    pq.write_table(table.append_column("t", times.cast(pa.timestamp("ns"))), tmp_path / "b.parquet")
+    with pytest.raises(SchemaMismatch, match=r"b\.parquet: id column 't' is timestamp\[ns\], it is timestamp\[us\] in "):
+        list_data(str(tmp_path), model, asked)

@@ -102,6 +102,9 @@ def test_columns_of_the_path_stand_on_every_row(uri):
         (pa.array([4, 4]), "x", False),
         (pa.array([date(2026, 11, 22)] * 2), "2026-11-22", True),
         (pa.array([[1], [1]]), "1", False),
+        (pa.array(np.array([0.1, 0.1], np.float16)), "0.1", True),
+        (pa.array(np.array([0.1, 0.2], np.float16)), "0.1", False),
+        (pa.array(np.array([0.1, 0.1], np.float16)), "x", False),
     ],
 )
 def test_a_column_that_is_in_the_path_too_says_the_same(tmp_path, column, value, same):

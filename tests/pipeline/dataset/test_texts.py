@@ -7,8 +7,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from leafledger import explain
 from pipeline.dataset import texts
-from pipeline.dataset.texts import decode, find_texts
+from pipeline.dataset.texts import FEW_ROWS, decode, find_texts
+from tests.pipeline.running import attributions
 
 LONG = "é" * 10_000  # of two bytes each
 
@@ -16,8 +18,9 @@ LONG = "é" * 10_000  # of two bytes each
 def read(path, slice_rows, columns=None):
     """Batches as rows of an item are read."""
     parquet = pq.ParquetFile(path)
-    encoded = pq.ParquetFile(path, read_dictionary=find_texts(parquet.schema_arrow, parquet.schema_arrow.names))
-    return list(decode(encoded.iter_batches(slice_rows, columns=columns, use_threads=False), parquet.schema_arrow, slice_rows))
+    dictionaries, others = find_texts(parquet, range(parquet.num_row_groups), parquet.schema_arrow.names)
+    encoded, n_rows = pq.ParquetFile(path, read_dictionary=dictionaries), min(slice_rows, FEW_ROWS) if others else slice_rows
+    return list(decode(encoded.iter_batches(n_rows, columns=columns, use_threads=False), parquet.schema_arrow, slice_rows))
 
 
 @settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -37,7 +40,10 @@ def test_rows_are_those_of_the_file(tmp_path, data, group, slice_rows, limit):
     if data.draw(st.booleans()):
         columns["d"] = pa.array(words, pa.string()).dictionary_encode()
     table = pa.table(columns)
-    pq.write_table(table, tmp_path / "t.parquet", row_group_size=group)
+    stored = data.draw(st.sampled_from(["dictionaries", "DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY"]))
+    differing = dict.fromkeys(data.draw(st.lists(st.sampled_from(["s", "large", "view", "binary"]))), stored) if stored != "dictionaries" else {}
+    plain = {"use_dictionary": ["d"], "column_encoding": differing} if differing else {}
+    pq.write_table(table, tmp_path / "t.parquet", row_group_size=group, **plain)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(texts, "TEXT_BYTES", limit)
         batches = read(tmp_path / "t.parquet", slice_rows)
@@ -63,6 +69,27 @@ def test_a_value_that_stands_once_does_not_fill_the_memory(tmp_path, monkeypatch
     assert sum(batch.num_rows for batch in batches) == 5000
     assert max(batch.num_rows for batch in batches) == (1 << 20) // 20_000
     assert all(batch.column("s")[-1].as_py() == LONG for batch in batches)
+
+
+def test_texts_that_are_stored_as_differences_are_read(tmp_path, monkeypatch):
+    """By writers of Parquet's second version; a few rows at a time, and no more of them together than fit."""
+    monkeypatch.setattr(texts, "TEXT_BYTES", 1 << 20)
+    table = pa.table({"s": [LONG] * 1000, "t": [f"{i}" for i in range(1000)]})
+    for encoding in ("DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY"):
+        pq.write_table(table, tmp_path / "t.parquet", use_dictionary=["t"], column_encoding={"s": encoding})
+        parquet = pq.ParquetFile(tmp_path / "t.parquet")
+        assert find_texts(parquet, [0], ["s", "t"]) == (["t"], ["s"])
+        batches = read(tmp_path / "t.parquet", 1000)
+        assert pa.Table.from_batches(batches).equals(table)
+        assert max(batch.num_rows for batch in batches) == (1 << 20) // 20_000
+
+
+def test_a_run_has_texts_that_are_stored_as_differences(example, tmp_path):
+    """Its work items were rejected, one and all."""
+    table = pa.Table.from_pandas(example.frame[:600], preserve_index=False).append_column("s", pa.array([f"row {i}" for i in range(600)]))
+    pq.write_table(table, tmp_path / "t.parquet", use_dictionary=False, column_encoding={"s": "DELTA_BYTE_ARRAY"})
+    explain(example.model, tmp_path / "t.parquet", tmp_path / "run", ids="s", scheduler="serial")
+    assert attributions(tmp_path / "run")["s"].to_pylist() == table["s"].to_pylist()
 
 
 def test_a_row_is_never_cut(tmp_path, monkeypatch):

@@ -100,6 +100,22 @@ def test_integers_are_what_they_are_beside_missing_ones(example, tmp_path, ids):
     assert kept.tolist() == [2**53 + 1, None, 7]
 
 
+def test_ids_that_pandas_cannot_look_up_are_texts(example, tmp_path):
+    """Lists and records; of a time its nanoseconds too, where there are some."""
+    times = pa.array([10**9 * i + i % 2 for i in range(60)], pa.time64("ns"))
+    table = pa.Table.from_pandas(example.frame[:60], preserve_index=False).append_column("time", times)
+    table = table.append_column("pair", pa.array([None if i == 3 else [i, i] for i in range(60)])).append_column("record", pa.array([{"k": 1}] * 60))
+    pq.write_table(table, tmp_path / "rows.parquet")
+    explain(example.model, tmp_path / "rows.parquet", tmp_path / "run", ids=["flight", "time", "pair", "record"], scheduler="serial")
+    found = read_run(tmp_path / "run")
+    labels = [each[1:] for each in found.sample(60).index]
+    assert labels[3][0] == "00:00:03.000000001"
+    assert pd.isna(labels[3][1])
+    assert labels[5] == ("00:00:05.000000001", "[5, 5]", "{'k': 1}")
+    shown = [row.ids for row in found.show({"flight": table["flight"][5].as_py()}, most=60).rows]
+    assert {"pair": [5, 5], "time": "00:00:05.000000001"}.items() <= next(ids for ids in shown if ids["pair"] == [5, 5]).items()
+
+
 def test_rows_with_views_of_texts_are_read(example, tmp_path):
     """Arrow filters and takes none of views, whatever column is asked for."""
     table = pa.Table.from_pandas(example.frame[:60], preserve_index=False)
@@ -131,6 +147,18 @@ def test_an_id_that_some_paths_carry_is_a_text(example, tmp_path, name):
     assert found.sample(30).index.value_counts().to_dict() == expected
     assert found.attributions(where={"key": "01"}).num_rows == 10
     assert len(found.row(key="x")) == 10
+
+
+def test_a_night_without_rows_has_none_of_any_column(example, tmp_path):
+    """Nothing says of which types they would be; a sample there is none of, which is no damage."""
+    pq.write_table(pa.Table.from_pandas(example.frame[:0], preserve_index=False), tmp_path / "rows.parquet")
+    explain(example.model, tmp_path / "rows.parquet", tmp_path / "run", ids=["flight"], scheduler="serial")
+    none = read_run(tmp_path / "run")
+    assert none.attributions().num_rows == none.dataset().count_rows() == 0
+    found = none.attributions(["flight", "margin"], where={"flight": 1})
+    assert (found.num_rows, found.column_names) == (0, ["flight", "margin"])
+    with pytest.raises(UsageError, match=rf"^{tmp_path}/run: has no rows$"):
+        none.sample(2)
 
 
 def test_what_is_not_there_is_said_in_one_line(run, example, tmp_path):

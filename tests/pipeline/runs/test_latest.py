@@ -20,6 +20,7 @@ from pipeline.runs.latest import Latest, move_latest
 from pipeline.runs.options import Options
 from pipeline.stores import commit, storage
 from pipeline.stores.filesystem import open_filesystem
+from tests.pipeline.conftest import FEATURES
 
 
 @pytest.fixture(params=["bucket", "folder"])
@@ -186,6 +187,20 @@ def test_a_run_of_too_few_rows_is_not_taken(example, tmp_path, capsys):
     found = read_latest(latest)
     assert (found.run, found.share) == (str(tmp_path / "b"), 0.75)
     assert found.n_rows < 3000
+
+
+@pytest.mark.parametrize(("item_rows", "n_parts"), [(50, 12), (1000, 1)])
+def test_a_file_that_cannot_be_read_counts_as_an_average_file(example, tmp_path, item_rows, n_parts):
+    """Whether others have several parts each, or have one together."""
+    data, latest = tmp_path / "data", tmp_path / "latest.json"
+    data.mkdir()
+    for k in range(4):
+        example.frame[FEATURES][:200].to_parquet(data / f"{k}.parquet")
+    (data / "2.parquet").write_bytes(b"PAR1")
+    given = {"item_rows": item_rows, "latest": latest, "date": "2026-01-01", "scheduler": "serial"}
+    made = explain(example.model, data, tmp_path / "run", **given)
+    assert (len(made.parts), made.n_rows, made.n_files, made.share) == (n_parts, 600, 3, 0.75)
+    assert read_latest(latest).share == 0.75
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +13,7 @@ from leafledger import explain, read_run
 from pipeline.errors import InvalidRun, NoSuchRow, UsageError
 from pipeline.runs import lookup
 from pipeline.runs.lookup import find_rows, read_condition
+from pipeline.runs.verify import verify_rows
 from tests.pipeline.conftest import FEATURES
 
 N, PARTS, GROUP = 120, 3, 17
@@ -285,3 +287,25 @@ def test_half_floats_are_found_by_what_they_were_rounded_from(example, tmp_path)
         assert run.attributions(where={"half": given}).num_rows == 1
     with pytest.raises(NoSuchRow):
         run.find({"half": None})
+
+
+def test_uuids_and_json_are_found_by_what_they_are_written_as(example, tmp_path):
+    """Types that are made of others, which Arrow cannot compare, as DuckDB and Spark write them."""
+    ids = [UUID(int=10**30 * i + 7) for i in range(60)]
+    table = pa.Table.from_pandas(example.frame[FEATURES][:60], preserve_index=False)
+    stored = pa.array([*(each.bytes for each in ids[:-1]), None], pa.binary(16))
+    table = table.append_column("uuid", pa.ExtensionArray.from_storage(pa.uuid(), stored))
+    table = table.append_column("json", pa.ExtensionArray.from_storage(pa.json_(), pa.array([f'{{"k": {i}}}' for i in range(60)])))
+    pq.write_table(table, tmp_path / "rows.parquet")
+    explain(example.model, tmp_path / "rows.parquet", tmp_path / "run", ids=["uuid", "json"], scheduler="serial")
+    run = read_run(tmp_path / "run")
+    for where in ({"uuid": ids[5]}, {"uuid": str(ids[5])}, {"uuid": ids[5].bytes.hex()}, {"json": '{"k": 5}'}):
+        (row,) = run.show(where).rows
+        assert row.ids == {"uuid": ids[5], "json": '{"k": 5}'}
+        assert run.attributions(["json"], where).to_pydict() == {"json": ['{"k": 5}']}
+        verify_rows(run.uri, run.manifest, run.plan, run.find(where))
+    assert run.find({"uuid": None}).places[0].row == 59
+    with pytest.raises(NoSuchRow, match=f"uuid='{UUID(int=1)}'"):
+        run.find({"uuid": str(UUID(int=1))})
+    with pytest.raises(UsageError, match=r"column 'uuid' is extension<arrow\.uuid>, got 'x'"):
+        run.find({"uuid": "x"})

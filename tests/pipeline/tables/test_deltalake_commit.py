@@ -108,7 +108,7 @@ def test_tables_that_ask_more_of_a_writer_are_refused(tmp_path, configuration, s
     """What their readers would then not find."""
     rows = ROWS.append_column("date", pa.array([date(2026, 1, 1)] * 3))
     write_deltalake(tmp_path, rows, partition_by=["date"], configuration=configuration)
-    for act in (lambda: check_delta(str(tmp_path)), lambda: commit_delta(str(tmp_path), share(tmp_path))):
+    for act in (lambda: check_delta(str(tmp_path), ROWS.column_names), lambda: commit_delta(str(tmp_path), share(tmp_path))):
         with pytest.raises(UsageError, match=rf"^{tmp_path}: {said}.* of who writes it, which leafledger does not know$"):
             act()
 
@@ -117,18 +117,28 @@ def test_tables_of_others_are_taken(tmp_path):
     """Where they are partitioned by the date; rows of theirs stay, whatever is withdrawn."""
     rows = ROWS.append_column("date", pa.array([date(2026, 11, 22)] * 3))
     write_deltalake(tmp_path, rows, partition_by=["date"])
-    check_delta(str(tmp_path))
+    check_delta(str(tmp_path), ROWS.column_names)
     commit_delta(str(tmp_path), share(tmp_path))
     assert flights(tmp_path) == [1, 1, 2, 2, 3, 3]
     withdraw_delta(str(tmp_path), Leaving(f"{tmp_path}/date=2026-11-22"))
     assert flights(tmp_path) == [1, 2, 3]
 
 
+def test_a_column_of_every_row_is_refused_where_the_run_has_none(tmp_path):
+    """Nulls would be in it, which the table excludes."""
+    every = pa.schema([pa.field("flight", pa.int16()), pa.field("region", pa.string(), nullable=False), pa.field("date", pa.date32())])
+    DeltaTable.create(str(tmp_path), every, partition_by=["date"])
+    for act in (lambda: check_delta(str(tmp_path), ROWS.column_names), lambda: commit_delta(str(tmp_path), share(tmp_path))):
+        with pytest.raises(SchemaMismatch, match=rf"^{tmp_path}: column 'region' may not be null there, and the run has none; commit it"):
+            act()
+    check_delta(str(tmp_path), ["region", *ROWS.column_names])
+
+
 def test_tables_by_dates_of_another_type_are_refused(tmp_path):
     """Before there is anything to commit."""
     write_deltalake(tmp_path, ROWS.append_column("date", pa.array(["2026-11-22"] * 3)), partition_by=["date"])
     with pytest.raises(UsageError, match=rf"^{tmp_path}: is a Delta table partitioned by 'date', which is a string, expected a date$"):
-        check_delta(str(tmp_path))
+        check_delta(str(tmp_path), ROWS.column_names)
 
 
 def test_who_always_loses_gives_up(tmp_path, monkeypatch):

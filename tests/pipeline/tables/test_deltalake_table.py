@@ -276,7 +276,7 @@ def test_a_place_that_the_library_takes_for_another_is_refused(example, table, t
     with pytest.raises(UsageError, match=r"^\S+/a%20b: has '%' before two digits, which the library deltalake takes for another character; call its"):
         read_delta(str(tmp_path / "a%20b"))
     with pytest.raises(UsageError, match=r"/a%20b: has '%' before"):
-        check_delta(str(tmp_path / "a%20b"))
+        check_delta(str(tmp_path / "a%20b"), [])
     (tmp_path / "a%20b").rename(tmp_path / "5%off")
     for name in ("5%off", "a b"):
         assert read_delta(str(tmp_path / name)).uri == f"{tmp_path}/{name}@v0"

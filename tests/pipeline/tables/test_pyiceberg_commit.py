@@ -11,12 +11,14 @@ import pytest
 from pyiceberg.catalog import load_catalog
 from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.manifest import DataFile, DataFileContent, FileFormat, ManifestContent, ManifestWriterV2
+from pyiceberg.schema import Schema
 from pyiceberg.typedef import Record
+from pyiceberg.types import DateType, IntegerType, NestedField, StringType
 from pyiceberg.utils.config import Config
 
 from pipeline.errors import SchemaMismatch, StorageError, UsageError
 from pipeline.tables import pyiceberg_commit
-from pipeline.tables.pyiceberg_commit import ATTEMPTS, check_iceberg, commit_iceberg, withdraw_iceberg
+from pipeline.tables.pyiceberg_commit import ATTEMPTS, check_iceberg, commit_iceberg, locate_iceberg, withdraw_iceberg
 from pipeline.tables.pyiceberg_table import list_live
 from pipeline.tables.share import Leaving, Share, SharedPart, plain
 
@@ -112,11 +114,46 @@ def test_columns_are_added_and_missing_ones_stay(catalog, tmp_path):
         commit_iceberg(NAME, share(tmp_path, "2026-11-25", rows=pa.table({"flight": ["a"]})))
 
 
+def test_what_readers_would_take_for_another_column_is_refused(catalog, tmp_path):
+    """Parts number no columns: under a name that the table has for another one, or for none, their values would be lost, or those of other nights."""
+    commit_iceberg(NAME, share(tmp_path))
+    with catalog.load_table("prod.explained").update_schema() as schema:
+        schema.rename_column("phi a", "phi b")
+    for act in (lambda: check_iceberg(NAME, ROWS.column_names), lambda: commit_iceberg(NAME, share(tmp_path, "2026-11-23"))):
+        with pytest.raises(SchemaMismatch, match=rf"^{NAME}: column 'phi a' is called 'phi b' in the table by now, [^\n]+ to another table$"):
+            act()
+    assert read(catalog)["phi b"].to_pylist() == ROWS["phi a"].to_pylist()
+    names = '[{"field-id": 1, "names": ["flight"]}, {"field-id": 3, "names": ["date"]}]'
+    with catalog.load_table("prod.explained").transaction() as transaction:
+        transaction.set_properties({"schema.name-mapping.default": names})
+    with pytest.raises(SchemaMismatch, match=rf"^{NAME}: column 'phi b' is not in the table's schema\.name-mapping\.default, "):
+        check_iceberg(NAME, ["flight", "phi b"])
+    check_iceberg(NAME, ROWS.column_names)
+
+
+def test_a_column_of_every_row_is_refused_where_the_run_has_none(catalog, tmp_path):
+    """Readers refuse all of the table then."""
+    every = Schema(NestedField(1, "flight", IntegerType()), NestedField(2, "region", StringType(), required=True), NestedField(3, "date", DateType()))
+    with catalog.create_table("prod.explained", every).update_spec() as spec:
+        spec.add_identity("date")
+    for act in (lambda: check_iceberg(NAME, ROWS.column_names), lambda: commit_iceberg(NAME, share(tmp_path))):
+        with pytest.raises(SchemaMismatch, match=rf"^{NAME}: column 'region' may not be null there, and the run has none; commit it"):
+            act()
+    check_iceberg(NAME, ["region", *ROWS.column_names])
+
+
+@pytest.mark.parametrize("name", ["a#b", "a?b"])
+def test_where_the_library_finds_no_files_no_run_lies(name):
+    """It takes what follows for another part of a URI."""
+    with pytest.raises(UsageError, match=r"^/runs/a[#?]b: has '#' or '\?', where the library pyiceberg takes [^\n]+$"):
+        locate_iceberg("nights.prod.explained", f"/runs/{name}", date(2026, 11, 22))
+
+
 def test_a_namespace_has_to_be_there(catalog):
     """A table need not."""
-    check_iceberg(NAME)
+    check_iceberg(NAME, ROWS.column_names)
     with pytest.raises(StorageError, match=r"^iceberg:nights\.other\.explained: cannot read: [^\n]+$"):
-        check_iceberg("iceberg:nights.other.explained")
+        check_iceberg("iceberg:nights.other.explained", ROWS.column_names)
 
 
 def test_tables_of_others(catalog, tmp_path):
@@ -124,7 +161,7 @@ def test_tables_of_others(catalog, tmp_path):
     schema = pa.schema([("flight", pa.int32()), ("phi a", pa.float32()), ("date", pa.date32())])
     table = catalog.create_table("prod.explained", schema)
     with pytest.raises(UsageError, match=rf"^{NAME}: is partitioned by nothing, expected date$"):
-        check_iceberg(NAME)
+        check_iceberg(NAME, ROWS.column_names)
     with table.update_spec() as spec:
         spec.add_field("date", "month", "month")
     with pytest.raises(UsageError, match=rf"^{NAME}: is partitioned by month \(month\), expected date$"):
@@ -165,7 +202,7 @@ def test_tables_by_dates_of_another_type_are_refused(catalog, tmp_path, kind):
     table = catalog.create_table("prod.explained", pa.schema([("flight", pa.int64()), ("date", kind)]))
     with table.update_spec() as spec:
         spec.add_identity("date")
-    for act in (lambda: check_iceberg(NAME), lambda: commit_iceberg(NAME, share(tmp_path))):
+    for act in (lambda: check_iceberg(NAME, ROWS.column_names), lambda: commit_iceberg(NAME, share(tmp_path))):
         with pytest.raises(UsageError, match=rf"^{NAME}: is partitioned by 'date', which is a (int|timestamp|string), expected a date$"):
             act()
 

@@ -21,6 +21,7 @@ from leafledger import explain
 from pipeline.command.cli import main
 from pipeline.errors import NotThere, SchemaMismatch, StorageError, UsageError
 from pipeline.runs.replacement import read_standing
+from pipeline.stores.listing import find_table
 from pipeline.tables.pyiceberg_table import read_iceberg
 from tests.pipeline.conftest import write_data
 from tests.pipeline.running import attributions
@@ -104,6 +105,12 @@ def test_a_folder_that_is_its_own_catalog(example, table, tmp_path):
     (folder / "metadata" / "v11.gz.metadata.json").write_bytes(gzip.compress(Path(table.metadata_location.removeprefix("file://")).read_bytes()))
     assert len(read_iceberg(str(folder)).files) == len(read_iceberg(table.metadata_location).files)
     assert read_iceberg(str(folder)).uri == str(folder / "metadata" / "v11.gz.metadata.json")
+    (folder / "metadata" / "v12.metadata.json.gz").touch()
+    with pytest.raises(UsageError, match=r"flights: its newest metadata are v12\.metadata\.json\.gz, as old versions of Iceberg called them"):
+        read_iceberg(str(folder))
+    for file in (folder / "metadata").glob("*.metadata.json"):
+        file.unlink()
+    assert find_table(str(folder)) == "Iceberg"
 
 
 def test_imported_files_have_the_partition_s_value(example, catalog, tmp_path):
@@ -162,6 +169,15 @@ def test_rows_deleted_by_files_are_refused_by_name(example, table, tmp_path, mon
     said = rf"^{NAME}: gone\.parquet says which rows of its files are deleted \({content.name.lower()}\); have them written anew"
     with pytest.raises(UsageError, match=said):
         explain(example.model, NAME, tmp_path / "run", **GIVEN)
+
+
+def test_a_dropped_column_is_none_of_the_data(example, table, tmp_path):
+    """Files have it still; it may be a secret, or wrong."""
+    with table.update_schema() as schema:
+        schema.delete_column("flight")
+    assert explain(example.model, table.metadata_location, tmp_path / "run", scheduler="serial").n_rows == 3000
+    with pytest.raises(SchemaMismatch, match=r"\.parquet: column 'flight' is in the file, but none of the table's: dropped, or never in it$"):
+        explain(example.model, table.metadata_location, tmp_path / "other", ids="flight", scheduler="serial")
 
 
 def test_a_renamed_column_is_refused_by_name(example, table, tmp_path):
