@@ -135,7 +135,10 @@ def _check_missing(features: Sequence[Feature], values: np.ndarray) -> None:
     for feature, column in zip(features, values, strict=False):
         missing = np.isnan(column).sum() if feature.refuses_missing else 0
         if missing:
-            raise InvalidColumn(f"column {feature.name!r} has {missing} missing values, expected none: the model's library predicts no such row")
+            raise InvalidColumn(
+                f"column {feature.name!r} has {missing} missing values, expected none: the model's library predicts no such row; write what stood "
+                "for them in training"
+            )
 
 
 def _fill_statistics(features: Sequence[Feature], bins: BinTables, hashes: Mapping[int, np.ndarray], out: np.ndarray, n: int) -> None:

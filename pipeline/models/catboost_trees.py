@@ -277,6 +277,7 @@ def build(contents: Contents, where: str) -> tuple[TreeEnsemble, tuple[Feature, 
             named=column.named or gaps,
             by_value=column.categorical,
             booleans=_booleans(column, told.get(position), hashed, position in looked_up),
+            refuses_missing=column.categorical,
             partial=column.categorical and bool(column.values),
         )
         for position, column in enumerate(by_position)

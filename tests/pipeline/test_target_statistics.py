@@ -14,7 +14,7 @@ from leafledger import curves as measure_curves
 from pipeline.dataset.categories import hash_values
 from pipeline.dataset.players import number_players
 from pipeline.dataset.schema import column_values
-from pipeline.errors import SchemaMismatch, UnsupportedModel, UsageError
+from pipeline.errors import InvalidColumn, SchemaMismatch, UnsupportedModel, UsageError
 from tests import naive
 from tests.pipeline.running import attributions
 
@@ -240,12 +240,16 @@ def test_losses_are_those_of_the_margins(regressor):
 
 
 def test_missing_and_foreign_categories(regressor):
-    """A missing category was never seen; categories of another type are looked up by their text; numbers and arrays are refused."""
-    rows = PROBE.head(8).astype({"city": object})
-    rows.loc[rows.index[::2], "city"] = None
-    unseen = rows.assign(city=rows["city"].fillna("never seen"))
-    assert_allclose(attribute(regressor, rows).phi, attribute(regressor, unseen).phi, rtol=0, atol=0)
-    assert attribute(regressor, rows).summaries["inputs"].to_pydict()["missing"][0] == 4
+    """A missing category is refused, as CatBoost does; those of another type are looked up by their text; numbers and arrays are refused."""
+    rows = PROBE.head(8)
+    lacking = rows.astype({"city": object}).assign(city=rows["city"].where(rows.index % 2 == 1, None))
+    with pytest.raises(catboost.CatBoostError):
+        regressor.predict(lacking.astype({"city": "category"}))
+    says = "column 'city' has 4 missing values, expected none: the model's library predicts no such row; write what stood for them in training"
+    with pytest.raises(InvalidColumn, match=f"^{says}$"):
+        attribute(regressor, lacking)
+    filled = rows.assign(city=lacking["city"].fillna("never seen"))
+    assert_allclose(attribute(regressor, filled).margin[:, 0], regressor.predict(filled), rtol=0, atol=1e-12)
     assert_allclose(attribute(regressor, rows.astype({"code": str})).phi, attribute(regressor, rows).phi, rtol=0, atol=0)
     with pytest.raises(SchemaMismatch, match=r"column 'code' is double, the model was trained on categories that are strings"):
         attribute(regressor, rows.astype({"code": float}))
