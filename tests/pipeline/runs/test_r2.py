@@ -261,7 +261,7 @@ def test_more_groups_than_a_table_is_worth_are_refused(labelled, tmp_path, monke
     [
         (
             {"objective": "binary"},
-            "method 'r2' measures .* not meaningful for a classifier .objective 'binary'.: a link",
+            "method 'r2' measures .* not meaningful for a classifier .objective 'binary'., whose margin is the score",
         ),
         ({"objective": "multiclass", "num_class": 3}, "which is not meaningful for a classifier .objective 'multiclass'."),
         ({"objective": "poisson"}, "which is not meaningful where the margin is not known to be a prediction of the label .objective 'poisson'."),
