@@ -1,6 +1,5 @@
 """Rankings compared on a data set: the same bytes for any number of workers, equal to means of what the same rows give in memory."""
 
-import inspect
 import json
 
 import lightgbm
@@ -13,10 +12,10 @@ from scipy import stats
 
 import leafledger
 from pipeline.comparisons.compare import compare
-from pipeline.errors import ClusterLost, InvalidLabel, LeafledgerError, NotFinished, RunConflict, SchemaMismatch, UnsupportedModel, UsageError
+from pipeline.errors import ClusterLost, InvalidLabel, LeafledgerError, RunConflict, UnsupportedModel, UsageError
 from pipeline.in_memory.prediction_gap import rank_players
 from tests import naive
-from tests.pipeline.conftest import FEATURES, TRAINING, WRONG, train, write_data
+from tests.pipeline.conftest import FEATURES, TRAINING, train, write_data
 
 METHODS = ("shapley", "banzhaf:0.25", "beta:4:1", "ranker:3:0.1:ascent")
 SOME = {"scales": (0.1, 1.0), "gap_rows": 100}
@@ -269,37 +268,6 @@ def test_labels_without_a_meaning_are_refused(example, several, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["data"]
 
 
-def test_data_of_another_column_s_categories_are_refused_unless_allowed(example, tmp_path):
-    """As by `explain`: means over rows of which the model knows no carrier are those of other data. Three known ones in a hundred are enough."""
-    given = {"methods": ("shapley", "banzhaf"), "scales": (), "scheduler": "serial"}
-    foreign, known = (write_data(example.frame.assign(carrier=np.where(np.arange(3000) % 100 < n, "AA", "?")), tmp_path / f"{n}") for n in (0, 3))
-    says = f"^{foreign}: column 'carrier': 3,000 of 3,000 values are no category of the model, expected .*; allow_unseen takes them as they are$"
-    with pytest.raises(SchemaMismatch, match=says):
-        compare(example.model, foreign, tmp_path / "out.parquet", **given)
-    assert not list(tmp_path.glob("*out*"))
-    assert compare(example.model, foreign, tmp_path / "out.parquet", allow_unseen=True, **given)["rows"][0].as_py() == 3000
-    assert compare(example.model, known, tmp_path / "known.parquet", **given)["rows"][0].as_py() == 3000
-
-
-def test_a_number_stands_for_a_missing_value(example, tmp_path):
-    """The same table as of rows that lack it; beside a run that took it so, and no other."""
-    given, runs = {"scales": (), "scheduler": "serial"}, {}
-    lacking = example.frame["distance"].where(np.arange(3000) % 7 > 0)
-    frames = {"nan": example.frame.assign(distance=lacking), "number": example.frame.assign(distance=lacking.fillna(-999.0))}
-    data = {name: write_data(frame, tmp_path / name) for name, frame in frames.items()}
-    for name, missing in (("nan", None), ("number", -999.0)):
-        runs[name] = str(tmp_path / f"{name}-run")
-        leafledger.explain(example.model, data[name], runs[name], missing=missing, scheduler="serial")
-    methods = {name: ("shapley", "banzhaf", f"run:{run}") for name, run in runs.items()}
-    expected = compare(example.model, data["nan"], tmp_path / "nan.parquet", methods=methods["nan"], **given)
-    found = compare(example.model, data["number"], tmp_path / "number.parquet", methods=methods["number"], missing=-999.0, **given)
-    assert found["mean"].equals(expected["mean"])
-    taken = compare(example.model, data["number"], tmp_path / "taken.parquet", methods=methods["number"][:2], **given)
-    assert not taken["mean"].equals(expected["mean"].slice(0, len(taken)))
-    with pytest.raises(UsageError, match=r"-999 stands for a missing value of feature '.*', expected no number, as here"):
-        compare(example.model, data["number"], tmp_path / "out.parquet", methods=methods["number"], **given)
-
-
 def test_gaps_are_those_of_rows_in_memory(example, tmp_path):
     """PGI² in standard deviations of the data, on a sample spread evenly over it; categories are drawn; a greedy ranking's is the largest."""
     names = ("shapley", "gap_greedy:0:normal:100")
@@ -359,56 +327,6 @@ def test_a_comparison_is_written_once(example, tmp_path):
         compare(example.model, example.data, out, methods=("banzhaf",), scales=(), scheduler="serial")
     facts = json.loads(pq.read_schema(out).metadata[b"leafledger"])
     assert [ranking["name"] for ranking in facts["rankings"]] == ["shapley"]
-
-
-@pytest.mark.parametrize(
-    ("given", "says"),
-    [
-        ({"scales": (0.0,)}, "scales are 0.0, expected different numbers above 0"),
-        ({"scales": (0.5, 0.5)}, "scales are 0.5, 0.5, expected different numbers"),
-        ({"noise": "pink"}, "noise is 'pink', expected one of normal, uniform, laplace"),
-        ({"gap_rows": 0}, "gap_rows is 0, expected a number of at least 1"),
-        ({"seed": -1}, "parameter 'seed' is -1, expected a whole number from 0"),
-        ({"budget": 10}, r"PGI² of 1 rankings at 3 scales takes up to .* pairs of leaves per row, the budget is 10; raise it, have it approximate"),
-    ],
-)
-def test_gaps_that_cannot_be_measured_are_refused(example, tmp_path, given, says):
-    """Before any row is read."""
-    with pytest.raises(UsageError, match=says):
-        compare(example.model, example.data, tmp_path / "out.parquet", methods=("shapley",), scheduler="serial", **given)
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    ("methods", "top", "says"),
-    [
-        (("shapley", "shapley"), (1,), "methods has 'shapley' twice, expected once"),
-        (("beta:4:1:1",), (1,), "expected at most 2 parameters: beta:alpha:beta"),
-        (("beta:none",), (1,), "'beta:none': expected a number for 'alpha'"),
-        (("lime",), (1,), "'lime': expected one of shapley"),
-        (("owen",), (1,), "method 'owen' needs a partition"),
-        (("shapley",), (0,), "top is 0, expected different numbers of features"),
-        (("run:nowhere",), (1,), "nowhere: not a finished run"),
-    ],
-)
-def test_what_cannot_be_compared_is_refused(example, tmp_path, methods, top, says):
-    """Before any row is read."""
-    with pytest.raises((UsageError, NotFinished), match=says):
-        compare(example.model, example.data, tmp_path / "out.parquet", methods=methods, top=top, scheduler="serial")
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("name", [name for name in inspect.signature(compare).parameters if name != "progress"])
-@pytest.mark.parametrize("wrong", WRONG, ids=lambda wrong: type(wrong).__name__)
-def test_a_wrong_type_is_told_in_one_line(example, tmp_path, name, wrong):
-    """Whatever stands in the place of an argument: a refusal of one line, no traceback, and nothing is written."""
-    if isinstance(wrong, {"top": list, "scales": float | list, "wait": float, "missing": float}.get(name, ())):
-        return  # numbers are what is asked for
-    given = {"model": example.model, "data": example.data, "out": tmp_path / "out.parquet", "methods": "shapley", "scheduler": "serial"}
-    with pytest.raises(LeafledgerError) as error:
-        compare(**(given | {name: wrong}))
-    assert "\n" not in str(error.value)
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_scheduler_elsewhere_needs_tls_or_leave(example, tmp_path):
