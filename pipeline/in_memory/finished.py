@@ -138,11 +138,12 @@ class FinishedRun:
             The store does not answer.
         """
         found = self.dataset()
+        there = found.schema.names if self.manifest.parts else self.plan.part_columns
+        for name in (*(columns or ()), *(where or ())):
+            if name not in there:
+                raise UsageError(f"{self.uri}: has no column {name!r:.80}; its id columns are {', '.join(self.plan.ids) or 'none'}")
         if not self.manifest.parts:  # of a night without rows, which nothing says the types of
             return pa.table({name: pa.nulls(0) for name in columns or ()})
-        for name in (*(columns or ()), *(where or ())):
-            if name not in found.schema.names:
-                raise UsageError(f"{self.uri}: has no column {name!r:.80}; its id columns are {', '.join(self.plan.ids) or 'none'}")
         if where and (has_views(found.schema) or any(is_extension(found.schema.field(name).type) for name in where)):
             table = as_plain(found.schema.empty_table())
             with suppress(NoSuchRow):

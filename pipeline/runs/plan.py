@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from importlib.metadata import version
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -155,6 +156,13 @@ class Plan:
         stems = () if self.reasons is None else told.column_types(pa.float64(), self.background_errors)
         named = [schema.name_columns(stem, self.written_outputs, taken) for stem in stems]
         return [name for of_output in zip(*named, strict=True) for name in of_output]
+
+    @property
+    def part_columns(self) -> list[str]:
+        """Names of all columns of a part."""
+        label = [self.label_column] if self.label_column else []
+        of_rows = (*self.columns, self.error_columns, self.top_columns, self.reason_columns, self.value_columns, label)
+        return [*dict.fromkeys(chain(self.ids, self.chosen, *of_rows))]
 
     @property
     def written_outputs(self) -> tuple[str, ...]:

@@ -3,7 +3,6 @@
 import json
 from contextlib import suppress
 from functools import partial
-from itertools import chain
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -69,13 +68,6 @@ def _make_share(job: Job, out: str, manifest: Manifest) -> Share | None:
     return Share(out, manifest.sha256, job.options.date, columns, parts, partial(stands, out, manifest))
 
 
-def _list_columns(plan: Plan) -> list[str]:
-    """Names of all columns of a part."""
-    label = [plan.label_column] if plan.label_column else []
-    found = (plan.ids, plan.chosen, *plan.columns, plan.error_columns, plan.top_columns, plan.reason_columns, plan.value_columns, label)
-    return [*dict.fromkeys(chain.from_iterable(found))]
-
-
 def check_table(job: Job, found: Listing, plan: Plan) -> None:
     """Refuse a table that a run cannot be committed to, while nothing is explained yet.
 
@@ -99,7 +91,7 @@ def check_table(job: Job, found: Listing, plan: Plan) -> None:
     place = choose_table(job.options, job.out)
     if place is None:
         return
-    written = _list_columns(plan)
+    written = plan.part_columns
     refuse_alike(written, job.data)
     values = zip(plan.value_columns, (feature.name for feature in plan.features), strict=plan.values)
     passed = {**dict(values), **{name: name for name in plan.ids}}  # from columns of parts to those of the data
