@@ -15,7 +15,8 @@ from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 
-HOME = tempfile.TemporaryDirectory(prefix="leafledger-prefect-")
+MEMORY = Path("/dev/shm")  # on a disk the server's SQLite waits beside other work, and what comes meanwhile is dropped
+HOME = tempfile.TemporaryDirectory(prefix="leafledger-prefect-", dir=MEMORY if MEMORY.is_dir() else None)
 atexit.register(HOME.cleanup)
 os.environ |= {  # before Prefect is imported, which looks for a home
     "PREFECT_HOME": HOME.name,
