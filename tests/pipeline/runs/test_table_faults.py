@@ -26,7 +26,7 @@ class KilledError(BaseException):
 
 @pytest.fixture
 def killing(kind, monkeypatch):
-    """``(left, steps)``: after how many steps, before or after any write, what runs is killed; and at which it was."""
+    """``(left, steps)``: after how many writes what runs is killed, right before the next one; and at which it was."""
     left, steps = [10**6], []
 
     def die(name):
@@ -40,9 +40,7 @@ def killing(kind, monkeypatch):
 
         def step(*given, **named):
             die(called)
-            found = function(*given, **named)
-            die(called)
-            return found
+            return function(*given, **named)
 
         monkeypatch.setattr(owner, name, step)
 
