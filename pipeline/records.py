@@ -50,7 +50,13 @@ def as_fields(record: Any) -> dict[str, Any]:
     dict of str to Any
         Values by the names of fields.
     """
-    return {field.name: value for field in fields(record) if (value := getattr(record, field.name)) or EMPTY not in field.metadata}
+    values = ((field, getattr(record, field.name)) for field in fields(record))
+    return {field.name: value for field, value in values if not (EMPTY in field.metadata and _is_empty(value))}
+
+
+def _is_empty(value: Any) -> bool:
+    """Whether there is nothing in a value; there is in the number 0."""
+    return value is None or value is False or (isinstance(value, tuple | dict) and not value)
 
 
 def iterate_text(record: Any, sort_keys: bool = False) -> Iterator[str]:
@@ -164,7 +170,7 @@ def _fields_reader(kinds: Mapping[str, Any], optional: Container[str] = ()) -> C
         found = {key: reader(entry[key], (path, key)) for key, reader in readers.items() if key in entry}
         if optional:
             for key in found:
-                if key in optional and not found[key]:
+                if key in optional and _is_empty(found[key]):
                     raise _refuse((path, key), entry[key], "something, or to be left out")
         return found
 

@@ -94,22 +94,22 @@ def test_other_classes_than_outputs_are_refused():
         name_outputs(Classes(("a", "b", "c"), (0, 3)), 2, "m")
 
 
+@pytest.mark.parametrize("threshold", [0.75, 0.0])
 @pytest.mark.parametrize("form", ["object", "cbm", "json", "trees"])
-def test_a_class_that_is_not_predicted_from_one_half_on_is_not_chosen(form, tmp_path):
+def test_a_class_that_is_not_predicted_from_one_half_on_is_not_chosen(form, threshold, tmp_path):
     """Rows between one half and the model's own threshold were explained for the class that CatBoost does not predict."""
     model = catboost.CatBoostClassifier(**SHAPE).fit(ROWS, THREE == 2)
     chosen = attribute(model, ROWS, output="predicted").output
     assert_array_equal(chosen, model.predict(ROWS).astype(str))
-    model.set_probability_threshold(0.75)
+    model.set_probability_threshold(threshold)
     assert (chosen != model.predict(ROWS).astype(str)).any()
     source = model if form == "object" else tmp_path / form
     if form == "trees":
         save_model(model, source)
     elif form != "object":
         model.save_model(str(source), format=form)
-    with pytest.raises(
-        UnsupportedModel, match=r"output 'other': expected a class from one half on, but the model predicts 'True' from probability 0.75 on"
-    ):
+    said = f"output 'other': expected a class from one half on, but the model predicts 'True' from probability {threshold:g} on"
+    with pytest.raises(UnsupportedModel, match=said):
         attribute(source, ROWS, output="other")
     assert_allclose(attribute(source, ROWS, space="probability").prediction[:, 0], model.predict_proba(ROWS)[:, 1], atol=1e-12)
 
