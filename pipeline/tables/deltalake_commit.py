@@ -109,6 +109,12 @@ def _refuse_other(table: Any, uri: str) -> None:
         raise UsageError(f"{uri}: asks for {', '.join(sorted(asked)) or version} of who writes it, which leafledger does not know")
 
 
+def _refuse_removal(table: Any, uri: str, removed: Collection[str]) -> None:
+    """Said before columns are added for files that the log then would not take."""
+    if removed and table.metadata().configuration.get("delta.appendOnly", "").lower() == "true":
+        raise UsageError(f"{uri}: rows of this Delta table stay there for ever (delta.appendOnly), so a run in it cannot be replaced or removed")
+
+
 def _names(uri: str, run: str) -> tuple[str, str]:
     """What the log calls a run: for its manifest, and for how many parts it had."""
     place = run.removeprefix(f"{uri}/")
@@ -213,16 +219,15 @@ def _try(uri: str, share: Share) -> None:
     live = _list_live(table, uri)
     old = within(share.run, live)
     check_all_there(held, len(old), share.run, uri)
+    removed = sorted(old - {part.uri for part in share.parts})  # what is added anew takes its own place
+    _refuse_removal(table, uri, removed)
     refuse_lacking(_list_required(table), share.schema.names, uri)
     missing = new_columns(_list_types(table.schema()), _list_types(schema), uri)
     if missing:
         table.alter.add_columns([field for field in schema.fields if field.name in missing])
         _try(uri, share)  # others may have committed before these
         return
-    actions = [
-        *_add(uri, share),
-        *(live[each] for each in sorted(old - {part.uri for part in share.parts})),
-    ]  # what is added anew takes its own place
+    actions = [*_add(uri, share), *(live[each] for each in removed)]
     table.create_write_transaction(actions, "append", schema, [DATE], commit_properties=properties)
 
 
@@ -243,7 +248,7 @@ def commit_delta(uri: str, share: Share) -> None:
         A column is of another type in the table, or one of every row there is none of the run's; or files of the earlier run were rewritten by
         others.
     UsageError
-        The table is partitioned otherwise, or asks more of who writes it than to add files.
+        The table is partitioned otherwise, asks more of who writes it than to add files, or keeps those of the earlier run for ever.
     StorageError
         The store refuses or does not answer, or others were faster ATTEMPTS times in a row.
     """
@@ -305,7 +310,7 @@ def withdraw_delta(uri: str, leaving: Leaving) -> None:
     SchemaMismatch
         Its files were rewritten by others, or these have files of the table in its folder, all of which is going to be removed.
     UsageError
-        The table asks more of who writes it than to remove files.
+        The table asks more of who writes it than to remove files, or keeps them for ever.
     StorageError
         The store refuses or does not answer, or others were faster ATTEMPTS times in a row.
     """
@@ -327,6 +332,7 @@ def withdraw_delta(uri: str, leaving: Leaving) -> None:
             check_alone(leaving.run, live, uri)
         if not held:
             return
+        _refuse_removal(table, uri, old)
         actions = [live[each] for each in sorted(old)]
         properties = _properties(uri, leaving.run, NOTHING, 0, {MANIFEST: WITHDRAWN, RUN: leaving.run})
         table.create_write_transaction(actions, "append", table.schema(), [DATE], commit_properties=properties)

@@ -1,5 +1,6 @@
 """Entries of a Delta table's log: parts where they lie, what is refused, and what others did meanwhile."""
 
+import dataclasses
 import json
 import time
 from datetime import UTC, date, datetime
@@ -122,6 +123,21 @@ def test_tables_of_others_are_taken(tmp_path):
     assert flights(tmp_path) == [1, 1, 2, 2, 3, 3]
     withdraw_delta(str(tmp_path), Leaving(f"{tmp_path}/date=2026-11-22"))
     assert flights(tmp_path) == [1, 2, 3]
+
+
+def test_a_table_whose_rows_stay_takes_runs_and_loses_none(tmp_path):
+    """Nor does it get the columns of the run that cannot replace another."""
+    table, rows = str(tmp_path), ROWS.append_column("date", pa.array([date(2026, 11, 21)] * 3))
+    write_deltalake(table, rows, partition_by=["date"], configuration={"delta.appendOnly": "true"})
+    commit_delta(table, share(tmp_path))
+    more = share(tmp_path, manifest="f" * 16, rows=ROWS.append_column("top", pa.array(["x"] * 3)))
+    elsewhere = dataclasses.replace(more, parts=tuple(dataclasses.replace(part, uri=f"{part.uri}.new") for part in more.parts))
+    said = rf"^{table}: rows of this Delta table stay there for ever \(delta\.appendOnly\), so a run in it cannot be replaced or removed$"
+    for act in (lambda: commit_delta(table, elsewhere), lambda: withdraw_delta(table, Leaving(more.run))):
+        with pytest.raises(UsageError, match=said):
+            act()
+    assert DeltaTable(table).version() == 1
+    assert "top" not in DeltaTable(table).schema().to_arrow().names
 
 
 def test_a_column_of_every_row_is_refused_where_the_run_has_none(tmp_path):
