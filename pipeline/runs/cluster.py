@@ -86,7 +86,7 @@ def local_client(job: Job, n_items: int) -> Iterator[distributed.Client]:
         )
     except RuntimeError as error:
         raise UnfitCluster(f"the local cluster's workers do not start ({error}); {GUARD}, since every worker imports it") from error
-    with _silenced(), dask.config.set(KEEP_WORKERS), cluster, distributed.Client(cluster) as client:
+    with _silenced(), dask.config.set(KEEP_WORKERS), cluster, distributed.Client(cluster, set_as_default=False) as client:
         yield client
 
 
@@ -120,16 +120,15 @@ def remote_client(address: str, needs: Needs, wait: float) -> Iterator[distribut
     if address.startswith("tls://") and certificate:
         check_expiry(certificate)
     try:
-        client = distributed.Client(address, timeout=wait)
+        client = distributed.Client(address, timeout=wait, set_as_default=False)  # what else the process computes with Dask stays where it was
     except (OSError, ValueError, TimeoutError) as error:
         raise ClusterLost(f"{address}: no Dask scheduler answers there: {' '.join(str(error).split())}") from error
     except TypeError as error:  # Dask's word for it
         raise UsageError(f"{address}: Dask has no certificate for TLS; its configuration names one in distributed.comm.tls") from error
     try:
-        with client.as_current():
-            _wait_for_worker(client, address, wait)
-            check_workers(client, needs)
-            yield client
+        _wait_for_worker(client, address, wait)
+        check_workers(client, needs)
+        yield client
     finally:
         with contextlib.suppress(TimeoutError):  # a frozen scheduler does not take leave
             client.close(timeout=CLOSE_SECONDS)

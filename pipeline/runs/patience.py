@@ -133,7 +133,7 @@ def as_completed(client: distributed.Client, futures: Sequence[distributed.Futur
     ClusterLost
         There were no workers, or no answer of the scheduler, for REPLACE_SECONDS.
     """
-    done, patience = distributed.as_completed(futures), Patience(client)
+    done, patience = distributed.as_completed(futures, loop=client.loop), Patience(client)
     del futures  # or results that only the scheduler needs would be kept until all are done
     while not done.is_empty():
         if done.has_ready():

@@ -125,7 +125,7 @@ def test_a_worker_that_comes_late_is_warm_before_its_first_task():
                 time.sleep(0.02)
             assert told(local, run.id) == []
 
-        one, two = (distributed.Client(local.scheduler_address) for _ in range(2))
+        one, two = (distributed.Client(local.scheduler_address, set_as_default=False) for _ in range(2))
         warm_late(one, addresses(client), need(0), warm, "one")
         assert client.submit(count_warmed, None, pure=False).result() == 0
         assert come() == 1
