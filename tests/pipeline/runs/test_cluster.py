@@ -19,8 +19,6 @@ from pipeline.dataset.listing import Rejected, WorkItem
 from pipeline.errors import ClusterLost, InvalidLabel, StorageError, UnfitCluster, WorkersDied
 from pipeline.runs import cluster
 from pipeline.runs.bundles import Done, Task, make_bundles
-from pipeline.runs.job import make_job
-from pipeline.runs.options import Options
 from pipeline.runs.workers import need
 
 ITEMS = tuple(WorkItem(k, f"f{k}.parquet", "", (0, 1), 0, 10, 0, ()) for k in range(6))
@@ -40,20 +38,6 @@ def client(threads):
     STARTED.clear()
     with distributed.Client(threads) as found:
         yield found
-
-
-def test_what_else_is_computed_with_dask_stays_where_it_was(threads, example, tmp_path):
-    """Neither a cluster of this machine nor one that is there already becomes the default."""
-    job = make_job(example.model, example.data, str(tmp_path / "run"), Options(workers=1))
-
-    def look():
-        assert dask.config.get("scheduler", None) is None
-        with pytest.raises(ValueError, match="No clients found"):
-            distributed.default_client()
-
-    with cluster.local_client(job, 1), cluster.remote_client(threads.scheduler_address, need(0), 60):
-        look()
-    look()
 
 
 def killed(item):
