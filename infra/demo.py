@@ -14,6 +14,7 @@ from pathlib import Path
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+from filelock import FileLock
 from rich.console import Console
 from rich.table import Table
 
@@ -95,7 +96,13 @@ MODELS = {"xgboost.ubj": train_xgboost, "lightgbm.txt": train_lightgbm, "catboos
 
 
 def make_inputs(folder: Path, console: Console) -> tuple[Path, list[Path]]:
-    """The data set and the models, made where they are not there yet."""
+    """The data set and the models, made where they are not there yet; by one process, while others wait for them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with FileLock(folder / "inputs.lock"):
+        return _make_inputs(folder, console)
+
+
+def _make_inputs(folder: Path, console: Console) -> tuple[Path, list[Path]]:
     data, models = folder / "flights", [folder / "models" / name for name in MODELS]
     wanted = [*models, *(data / f"month={month}" / "flights.parquet" for month in range(1, 13))]
     if all(path.exists() for path in wanted):
